@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Quantities as people write them, read and printed in one place.
+///
+/// `25MB` is 25 000 000 bytes, `25MiB` is 26 214 400; `100Gbps` counts bits, `100GB/s` counts bytes.
+/// A bare number is an error that lists the accepted spellings (docs/reference/units.md).
+/// Spaces around number and unit are accepted; signs, exponents and other cases (`25mb`) are not.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+
+namespace cox {
+
+/// Reads `10us`, `1.5 ms`, `2h`. Units: ps ns us µs ms s min h d.
+/// Exact where the text is a whole number of picoseconds, else the nearest picosecond.
+/// Errors: base-001 (no number, no unit, unknown unit, out of range). Held by: src/base/units_text_test.cpp
+[[nodiscard]] Result<Duration> parse_duration(std::string_view text);
+/// Reads `4096B`, `25MB`, `25MiB`. Units: B kB MB GB TB PB KiB MiB GiB TiB PiB; fractions of a byte are an
+/// error. Errors: base-001.
+[[nodiscard]] Result<Bytes> parse_bytes(std::string_view text);
+/// Reads `100Gbps`, `12.5GB/s`, `1GiB/s`. Units: bps kbps Mbps Gbps Tbps (bits), B/s kB/s .. TB/s, KiB/s ..
+/// TiB/s (bytes). The nearest double to what is written. Errors: base-001.
+[[nodiscard]] Result<Bandwidth> parse_bandwidth(std::string_view text);
+
+/// Three significant digits in the unit that reads best: `12.3 ms`, `1.20 µs`, `0 s`.
+[[nodiscard]] std::string to_string(Duration d);
+/// Decimal units, three significant digits: `25.0 MB`; below 1000 the exact count: `340 B`.
+[[nodiscard]] std::string to_string(Bytes b);
+/// Decimal units of bytes: `12.5 GB/s`. What is not finite prints as `inf TB/s` or `nan TB/s`.
+[[nodiscard]] std::string to_string(Bandwidth w);
+
+}  // namespace cox

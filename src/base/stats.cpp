@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/base/stats.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cox {
+
+double quantile_in_place(std::span<double> sample, double q) {
+  if (sample.empty()) return 0;
+  const double position = (q > 0 ? std::min(q, 1.0) : 0.0) * static_cast<double>(sample.size() - 1);
+  const auto low = static_cast<std::size_t>(position);
+  const double part = position - static_cast<double>(low);
+  const auto nth = sample.begin() + static_cast<std::ptrdiff_t>(low);
+  std::nth_element(sample.begin(), nth, sample.end());
+  if (part == 0 || low + 1 >= sample.size()) return *nth;
+  return *nth + part * (*std::min_element(nth + 1, sample.end()) - *nth);
+}
+
+double median_in_place(std::span<double> sample) {
+  return quantile_in_place(sample, 0.5);
+}
+
+double quantile(std::span<const double> sample, double q) {
+  std::vector<double> copy(sample.begin(), sample.end());
+  return quantile_in_place(copy, q);
+}
+
+double median(std::span<const double> sample) {
+  return quantile(sample, 0.5);
+}
+
+double scaled_mad(std::span<const double> sample) {
+  const double center = median(sample);
+  std::vector<double> distance(sample.size());
+  std::transform(sample.begin(), sample.end(), distance.begin(),
+                 [&](double x) { return std::abs(x - center); });
+  return 1.4826 * median_in_place(distance);
+}
+
+void Welford::merge(const Welford& other) {
+  if (other.count_ == 0) return;
+  const auto n = static_cast<double>(count_ + other.count_);
+  const double delta = other.mean_ - mean_;
+  m2_ += other.m2_ + delta * delta * static_cast<double>(count_) * static_cast<double>(other.count_) / n;
+  mean_ += delta * static_cast<double>(other.count_) / n;
+  count_ += other.count_;
+}
+
+double Welford::variance() const {
+  return count_ < 2 ? 0 : m2_ / static_cast<double>(count_ - 1);
+}
+double Welford::stddev() const {
+  return std::sqrt(variance());
+}
+double Welford::cv() const {
+  return mean_ == 0 ? 0 : stddev() / mean_;
+}
+
+double binomial_upper_tail(std::int64_t successes, std::int64_t trials, double p) {
+  if (successes <= 0) return 1;
+  if (successes > trials || p <= 0) return 0;
+  if (p >= 1) return 1;
+  const auto n = static_cast<double>(trials);
+  double sum = 0;
+  for (std::int64_t k = trials; k >= successes; --k) {
+    const auto x = static_cast<double>(k);
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) + x * std::log(p) +
+                    (n - x) * std::log1p(-p));
+  }
+  return std::min(1.0, sum);
+}
+
+}  // namespace cox

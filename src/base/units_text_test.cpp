@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/base/units_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace cox {
+namespace {
+
+using namespace cox::literals;
+
+std::int64_t ps(std::string_view text) {
+  const auto d = parse_duration(text);
+  EXPECT_TRUE(d) << text << ": " << (d ? "" : d.error().to_string());
+  return d ? d->count() : -1;
+}
+std::int64_t bytes(std::string_view text) {
+  const auto b = parse_bytes(text);
+  EXPECT_TRUE(b) << text << ": " << (b ? "" : b.error().to_string());
+  return b ? b->count() : -1;
+}
+double rate(std::string_view text) {
+  const auto w = parse_bandwidth(text);
+  EXPECT_TRUE(w) << text << ": " << (w ? "" : w.error().to_string());
+  return w ? w->in_bytes_per_s() : -1;
+}
+
+TEST(ParseBytes, TellsPowersOf1000FromPowersOf1024) {
+  EXPECT_EQ(bytes("25MB"), 25'000'000);
+  EXPECT_EQ(bytes("25MiB"), 26'214'400);
+  EXPECT_EQ(bytes("0B"), 0);
+  EXPECT_EQ(bytes("1kB"), 1'000);
+  EXPECT_EQ(bytes("1KiB"), 1'024);
+  EXPECT_EQ(bytes("3GB"), 3'000'000'000);
+  EXPECT_EQ(bytes("3GiB"), std::int64_t{3} << 30);
+  EXPECT_EQ(bytes("2TB"), 2'000'000'000'000);
+  EXPECT_EQ(bytes("2TiB"), std::int64_t{2} << 40);
+  EXPECT_EQ(bytes("2PB"), 2'000'000'000'000'000);
+  EXPECT_EQ(bytes("2PiB"), std::int64_t{2} << 50);
+}
+
+TEST(ParseBytes, FractionsMustComeOutWhole) {
+  EXPECT_EQ(bytes("1.5kB"), 1'500);
+  EXPECT_EQ(bytes("0.5KiB"), 512);
+  EXPECT_EQ(bytes("1.000B"), 1);
+  EXPECT_FALSE(parse_bytes("1.5B"));
+  EXPECT_FALSE(parse_bytes("0.0001kB"));
+  EXPECT_FALSE(parse_bytes("0.1KiB"));  // 102.4
+}
+
+TEST(ParseBytes, LargeCountsStayExact) {
+  // Both have no double of their own.
+  EXPECT_EQ(bytes("9007199254740993B"), 9'007'199'254'740'993);
+  EXPECT_EQ(bytes("9007199254740.993kB"), 9'007'199'254'740'993);
+  EXPECT_EQ(bytes("9223372036854775807B"), std::numeric_limits<std::int64_t>::max());
+}
+
+TEST(ParseBytes, OverflowIsAnError) {
+  for (const char* text :
+       {"9223372036854775808B", "8192PiB", "9224PB", "99999999999999999999999999999999999999999B"}) {
+    const auto b = parse_bytes(text);
+    ASSERT_FALSE(b) << text;
+    EXPECT_NE(b.error().message.find("out of range"), std::string::npos) << b.error().message;
+  }
+  EXPECT_EQ(bytes("8191PiB"), std::int64_t{8191} << 50);
+}
+
+TEST(ParseDuration, ReadsEveryUnit) {
+  EXPECT_EQ(ps("7ps"), 7);
+  EXPECT_EQ(ps("7ns"), 7'000);
+  EXPECT_EQ(ps("10us"), 10'000'000);
+  EXPECT_EQ(ps("10\u00b5s"), 10'000'000);
+  EXPECT_EQ(ps("10\u03bcs"), 10'000'000);
+  EXPECT_EQ(ps("1.5 ms"), 1'500'000'000);
+  EXPECT_EQ(ps("2s"), 2'000'000'000'000);
+  EXPECT_EQ(ps("3min"), 180'000'000'000'000);
+  EXPECT_EQ(ps("2h"), 7'200'000'000'000'000);
+  EXPECT_EQ(ps("1d"), 86'400'000'000'000'000);
+}
+
+TEST(ParseDuration, IsDecimalAllTheWay) {
+  EXPECT_EQ(ps("0.1s"), 100'000'000'000);
+  EXPECT_EQ(ps("0.3us"), 300'000);
+  EXPECT_EQ(ps("1.000000000001s"), 1'000'000'000'001);
+  EXPECT_EQ(ps("9223372.036854775807s"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(ps("0.4ps"), 0);
+  EXPECT_EQ(ps("0.5ps"), 1);
+  EXPECT_FALSE(parse_duration("9223372.036854775808s"));
+  EXPECT_FALSE(parse_duration("107d"));
+  EXPECT_FALSE(parse_duration("0.1234567890123456789s"));
+}
+
+TEST(ParseBandwidth, TellsBitsFromBytes) {
+  EXPECT_EQ(rate("100Gbps"), 12.5e9);
+  EXPECT_EQ(rate("100GB/s"), 100e9);
+  EXPECT_EQ(rate("1GiB/s"), 1073741824.0);
+  EXPECT_EQ(rate("8bps"), 1.0);
+  EXPECT_EQ(rate("8kbps"), 1e3);
+  EXPECT_EQ(rate("8Mbps"), 1e6);
+  EXPECT_EQ(rate("1.6Tbps"), 200e9);
+  EXPECT_EQ(rate("3B/s"), 3.0);
+  EXPECT_EQ(rate("3kB/s"), 3e3);
+  EXPECT_EQ(rate("3MB/s"), 3e6);
+  EXPECT_EQ(rate("3TB/s"), 3e12);
+  EXPECT_EQ(rate("3KiB/s"), 3072.0);
+  EXPECT_EQ(rate("3MiB/s"), 3145728.0);
+  EXPECT_EQ(rate("3TiB/s"), 3298534883328.0);
+}
+
+TEST(ParseBandwidth, RoundsOnce) {
+  EXPECT_EQ(rate("0.1GB/s"), 0.1e9);
+  EXPECT_EQ(rate("12.3456789GB/s"), 12.3456789e9);
+  EXPECT_EQ(rate("0.3B/s"), 0.3);
+}
+
+TEST(ParseBandwidth, NeverInfinite) {
+  EXPECT_FALSE(parse_bandwidth(std::string(400, '9') + "GB/s"));
+}
+
+TEST(ParseAny, SpacesAreOptional) {
+  EXPECT_EQ(ps("10 us"), ps("10us"));
+  EXPECT_EQ(ps("  10   us "), ps("10us"));
+  EXPECT_EQ(bytes("25 MB"), 25'000'000);
+  EXPECT_EQ(rate(" 100 Gbps"), 12.5e9);
+}
+
+TEST(ParseAny, ABareNumberListsTheSpellings) {
+  const auto b = parse_bytes("25");
+  ASSERT_FALSE(b);
+  EXPECT_EQ(b.error().id, "base-001");
+  EXPECT_EQ(b.error().code, Errc::InvalidInput);
+  EXPECT_EQ(b.error().message, "25 has no unit, expected a size such as 25MB");
+  for (const char* unit : {"B ", "kB", "MB", "GB", "TB", "PB", "KiB", "MiB", "GiB", "TiB", "PiB"})
+    EXPECT_NE(b.error().hint.find(unit), std::string::npos) << unit;
+  ASSERT_FALSE(parse_duration("25"));
+  for (const char* unit : {"ps", "ns", "us", "µs", "ms", " s ", "min", " h ", " d"})
+    EXPECT_NE(parse_duration("25").error().hint.find(unit), std::string::npos) << unit;
+  ASSERT_FALSE(parse_bandwidth("25"));
+  for (const char* unit : {"bps", "Gbps", "B/s", "TB/s", "KiB/s", "TiB/s"})
+    EXPECT_NE(parse_bandwidth("25").error().hint.find(unit), std::string::npos) << unit;
+}
+
+TEST(ParseAny, EverythingElseIsRefusedWithTheSameId) {
+  for (const char* text : {"",       " ",    "B",      "MB",     "-1MB",   "+1MB",   "1e3B", "0x10B",
+                           "1.B",    ".5kB", "1..5kB", "1,5kB",  "25mb",   "25M",    "25KB", "25 MB x",
+                           "1MB1MB", "nanB", "infB",   "1_000B", "25\tMB", "1 0 MB", "25Mb"}) {
+    const auto b = parse_bytes(text);
+    ASSERT_FALSE(b) << text;
+    EXPECT_EQ(b.error().id, "base-001") << text;
+  }
+  for (const char* text : {"1m", "1M", "1S", "1sec", "-1s", "1 s s", "s", "1\xb5s", "1\xc2s"})
+    EXPECT_FALSE(parse_duration(text)) << text;
+  for (const char* text : {"1Gb/s", "1GBps", "1gbps", "1Gbit", "-1Gbps", "infGbps", "1e9bps"})
+    EXPECT_FALSE(parse_bandwidth(text)) << text;
+}
+
+TEST(ParseAny, MessagesStayShortAndPrintable) {
+  const auto bad = parse_bytes(std::string("7") + '\0' + "\x1b[31m\xff" + std::string(5000, 'x'));
+  ASSERT_FALSE(bad);
+  EXPECT_LT(bad.error().message.size(), 120U);
+  for (const char c : bad.error().message) EXPECT_TRUE(c >= ' ' && c <= '~');
+}
+
+TEST(DurationText, ThreeSignificantDigits) {
+  EXPECT_EQ(to_string(Duration::zero()), "0 s");
+  EXPECT_EQ(to_string(340_ps), "340 ps");
+  EXPECT_EQ(to_string(Duration{1200ns}), "1.20 µs");
+  EXPECT_EQ(to_string(Duration{12300us}), "12.3 ms");
+  EXPECT_EQ(to_string(Duration{999ns}), "999 ns");
+  EXPECT_EQ(to_string(Duration{5s}), "5.00 s");
+  EXPECT_EQ(to_string(Duration{90s}), "90.0 s");
+  EXPECT_EQ(to_string(Duration{150s}), "2.50 min");
+  EXPECT_EQ(to_string(Duration{3h}), "3.00 h");
+  EXPECT_EQ(to_string(Duration{72h}), "3.00 d");
+  EXPECT_EQ(to_string(-Duration{1200ns}), "-1.20 µs");
+}
+
+TEST(DurationText, RoundingCarriesIntoTheNextUnit) {
+  EXPECT_EQ(to_string(999'499_ps), "999 ns");
+  EXPECT_EQ(to_string(999'500_ps), "1.00 µs");
+  EXPECT_EQ(to_string(9'995_ps), "10.0 ns");
+  EXPECT_EQ(to_string(99'950_ps), "100 ns");
+  EXPECT_EQ(to_string(Duration{119'499ms}), "119 s");
+  EXPECT_EQ(to_string(Duration{119'500ms}), "2.00 min");
+  EXPECT_EQ(to_string(Duration{7170s}), "2.00 h");
+  EXPECT_EQ(to_string(Duration{172'620s}), "2.00 d");
+  EXPECT_EQ(to_string(Duration{172'619s}), "47.9 h");
+}
+
+TEST(DurationText, TheEndsOfTheRangePrint) {
+  EXPECT_EQ(to_string(Duration::max()), "107 d");
+  EXPECT_EQ(to_string(Duration::min()), "-107 d");
+}
+
+TEST(BytesText, DecimalUnits) {
+  EXPECT_EQ(to_string(0_B), "0 B");
+  EXPECT_EQ(to_string(340_B), "340 B");
+  EXPECT_EQ(to_string(999_B), "999 B");
+  EXPECT_EQ(to_string(1_kB), "1.00 kB");
+  EXPECT_EQ(to_string(25_MB), "25.0 MB");
+  EXPECT_EQ(to_string(25_MiB), "26.2 MB");
+  EXPECT_EQ(to_string(999'500_B), "1.00 MB");
+  EXPECT_EQ(to_string(25_MB * -1), "-25.0 MB");
+  EXPECT_EQ(to_string(Bytes{std::numeric_limits<std::int64_t>::max()}), "9223 PB");
+  EXPECT_EQ(to_string(Bytes{std::numeric_limits<std::int64_t>::min()}), "-9223 PB");
+}
+
+TEST(BandwidthText, DecimalBytesPerSecond) {
+  EXPECT_EQ(to_string(Bandwidth{}), "0 B/s");
+  EXPECT_EQ(to_string(Bandwidth::gbit_per_s(100)), "12.5 GB/s");
+  EXPECT_EQ(to_string(Bandwidth::gbyte_per_s(100)), "100 GB/s");
+  EXPECT_EQ(to_string(Bandwidth::bytes_per_s(1)), "1.00 B/s");
+  EXPECT_EQ(to_string(Bandwidth::bytes_per_s(999.6)), "1.00 kB/s");
+  EXPECT_EQ(to_string(Bandwidth::bytes_per_s(-2e6)), "-2.00 MB/s");
+  EXPECT_EQ(to_string(Bandwidth::bytes_per_s(0.25)), "0.25 B/s");
+  EXPECT_EQ(to_string(10_B / Duration::zero()), "inf TB/s");
+}
+
+}  // namespace
+}  // namespace cox

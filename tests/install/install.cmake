@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the build into a fresh prefix, then configures, builds and runs a project that knows only that prefix.
+cmake_minimum_required(VERSION 3.25)
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " line)
+    message(FATAL_ERROR "${line}\nended with ${code}:\n${text}")
+  endif()
+  set(text "${text}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+# The prefix moves: nothing in the package may know where it was installed, or where it was built.
+file(RENAME ${WORK}/prefix ${WORK}/moved)
+file(GLOB_RECURSE package ${WORK}/moved/*.cmake)
+if(NOT package)
+  message(FATAL_ERROR "no CMake package was installed")
+endif()
+foreach(file ${package})
+  file(READ ${file} content)
+  foreach(place ${SOURCE} ${BUILD} ${WORK}/prefix)
+    string(FIND "${content}" "${place}" at)
+    if(NOT at EQUAL -1)
+      message(SEND_ERROR "${file} names ${place}")
+    endif()
+  endforeach()
+endforeach()
+
+run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${TYPE}
+    -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX} "-DSANITIZE=${SANITIZE}"
+    -DCMAKE_PREFIX_PATH=${WORK}/moved -DEXPECTED_VERSION=${VERSION})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+if(NOT text MATCHES "25[.]0 MB in 500 [^ ]+s")
+  message(FATAL_ERROR "the consumer printed:\n${text}")
+endif()
+run(${WORK}/build/marks)
+file(REMOVE_RECURSE ${WORK})

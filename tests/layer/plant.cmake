@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Proves that check_layers.cmake can fail: plants one violation at a time in a copy of the tree.
+cmake_minimum_required(VERSION 3.25)
+
+function(check outcome output)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${CHECK} RESULT_VARIABLE code ERROR_VARIABLE text)
+  set(${outcome} ${code} PARENT_SCOPE)
+  set(${output} "${text}" PARENT_SCOPE)
+endfunction()
+
+# plant(<file> <content> <expected regex>): fails unless the check refuses exactly this.
+function(plant file content expected)
+  if(EXISTS ${WORK}/${file})
+    message(FATAL_ERROR "${file} exists; plant elsewhere")
+  endif()
+  file(WRITE ${WORK}/${file} "${content}\n")
+  check(code text)
+  file(REMOVE ${WORK}/${file})
+  string(REGEX REPLACE "[ \n]+" " " flat "${text}")
+  if(code EQUAL 0)
+    message(SEND_ERROR "${file} with `${content}` passed the layer check")
+  elseif(NOT flat MATCHES "${expected}")
+    message(SEND_ERROR "${file} failed, but the message does not match `${expected}`:\n${text}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(COPY ${ROOT}/src ${ROOT}/include DESTINATION ${WORK})
+check(code text)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "the copy does not pass as it is:\n${text}")
+endif()
+
+plant(src/base/planted.cpp "#include \"cox/trace/run.hpp\"" "src/base/planted.cpp: base must not include trace")
+plant(include/cox/pace/planted.hpp "#  include <cox/model/collective.hpp>" "pace must not include model")
+plant(src/trace/planted.hpp "#include \"observe/planted.hpp\"" "trace must not include observe")
+plant(src/diagnose/planted_test.cpp "  #include \"cox/report/report.hpp\"" "diagnose must not include report")
+plant(include/cox/abi/planted.h "#include \"cox/base/units.hpp\"" "abi must not include base")
+plant(src/elsewhere/planted.cpp "int x" "src/elsewhere: no such room")
+file(REMOVE_RECURSE ${WORK}/src/elsewhere)
+plant(src/base/utils.hpp "int x" "`utils` names no responsibility")
+plant(src/report/html_helpers/planted.hpp "int x" "`helpers` names no responsibility")
+file(REMOVE_RECURSE ${WORK}/src/report/html_helpers)
+plant(src/observe/guest/planted.cpp "#include <fmt/format.h>" "must not include fmt/format.h: guests need libc only")
+plant(src/trace/guest_planted.cpp "#include <zstd.h>" "must not include zstd.h: guests need libc only")
+# Reached through a header of our own.
+plant(src/observe/guest/planted.cpp "#include \"cox/base/result.hpp\""
+      "include/cox/base/result.hpp: the guest src/observe/guest/planted.cpp must not include tl/expected.hpp")
+file(REMOVE_RECURSE ${WORK})
