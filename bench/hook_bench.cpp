@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What observing costs per call, with and without, side by side in one process:
+//   Raw/ClockOnly          two reads of the recording clock: the floor
+//   Raw/Record             begin + end of the writer, no library behind it
+//   Mpi/<call>/plain       the library's own entry point (PMPI_*), which is never hooked
+//   Mpi/<call>/hooked      the same call by its MPI_* name, through stub, wrapper and writer
+// Runs on one rank. Starts itself again with the preload object and a folder for its file, then removes the
+// folder:
+//   build/release/hook_bench
+#define OMPI_SKIP_MPICXX 1
+#include <benchmark/benchmark.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "cox/trace/guest_writer.hpp"
+
+namespace {
+
+namespace guest = cox::trace::guest;
+namespace fs = std::filesystem;
+
+void clock_only(benchmark::State& state) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(guest::ticks());
+    benchmark::DoNotOptimize(guest::ticks());
+  }
+}
+
+void raw_record(benchmark::State& state) {
+  std::uint32_t seq = 0;
+  for (auto _ : state) guest::end(guest::begin(cox::trace::EventKind::Collective, 1, 0, 1, seq++, 8, 0));
+}
+
+void barrier_plain(benchmark::State& state) {
+  for (auto _ : state) PMPI_Barrier(MPI_COMM_WORLD);
+}
+void barrier_hooked(benchmark::State& state) {
+  for (auto _ : state) MPI_Barrier(MPI_COMM_WORLD);
+}
+void allreduce_plain(benchmark::State& state) {
+  double in = 1;
+  double out = 0;
+  for (auto _ : state) PMPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+void allreduce_hooked(benchmark::State& state) {
+  double in = 1;
+  double out = 0;
+  for (auto _ : state) MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/// Starts this program again with the guest in place.
+int run_observed(char** argv) {
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string folder = (fs::temp_directory_path() / "cox-hook-bench-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 1;
+  setenv("LD_PRELOAD", (own / "libcox-preload.so").c_str(), 1);
+  setenv("COX_DIR", folder.c_str(), 1);
+  execv("/proc/self/exe", argv);
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (std::getenv("COX_DIR") == nullptr) return run_observed(argv);
+  const std::string folder = std::getenv("COX_DIR");
+  benchmark::Initialize(&argc, argv);
+  MPI_Init(&argc, &argv);
+  // The writer linked into this program is another copy than the guest's: it records to a file of its own.
+  guest::open({.dir = folder.c_str()}, {.rank = 0, .world_size = 1});
+  benchmark::RegisterBenchmark("Raw/ClockOnly", clock_only);
+  benchmark::RegisterBenchmark("Raw/Record", raw_record);
+  benchmark::RegisterBenchmark("Mpi/Barrier/plain", barrier_plain);
+  benchmark::RegisterBenchmark("Mpi/Barrier/hooked", barrier_hooked);
+  benchmark::RegisterBenchmark("Mpi/Allreduce8B/plain", allreduce_plain);
+  benchmark::RegisterBenchmark("Mpi/Allreduce8B/hooked", allreduce_hooked);
+  benchmark::RunSpecifiedBenchmarks();
+  MPI_Finalize();
+  guest::close();
+  fs::remove_all(folder);
+  return 0;
+}

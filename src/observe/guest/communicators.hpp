@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// From a library's handle (a pointer or an integer) to our number and sequence of a communicator, inside a
+/// guest.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cox::observe::guest {
+
+/// One communicator in use. `seq` needs no atomics: a communicator is used by one thread at a time
+/// (MPI 3.1, 5.1).
+struct Comm {
+  std::atomic<std::uintptr_t> handle{0};
+  std::uint32_t number = 0;  ///< of the Run format; 0 = could not be recorded
+  std::uint32_t seq = 0;
+  std::int32_t size = 0;
+  std::int32_t rank = 0;
+};
+
+/// Fixed open-addressing table: lookups take no lock; insertion and removal are rare and take a spin lock.
+///
+/// A handle freed and given out again must be erased in between. Threads: any.
+class CommTable {
+ public:
+  static constexpr std::size_t kSlots = 1024;
+
+  [[nodiscard]] Comm* find(std::uintptr_t handle) noexcept {
+    for (std::size_t i = 0; i < kProbe; ++i) {
+      Comm& slot = slots_[(hash(handle) + i) % kSlots];
+      if (slot.handle.load(std::memory_order_acquire) == handle) return &slot;
+    }
+    return nullptr;
+  }
+
+  /// A slot for a new handle, to be filled by `fill(Comm&)` before others see it; null where there is no
+  /// room.
+  template <class Fill>
+  Comm* insert(std::uintptr_t handle, Fill fill) noexcept {
+    while (lock_.exchange(true, std::memory_order_acquire)) sched_yield();
+    Comm* result = find(handle);
+    for (std::size_t i = 0; result == nullptr && i < kProbe; ++i) {
+      Comm& slot = slots_[(hash(handle) + i) % kSlots];
+      const std::uintptr_t have = slot.handle.load(std::memory_order_relaxed);
+      if (have != kEmpty && have != kErased) continue;
+      slot.seq = 0;
+      fill(slot);
+      slot.handle.store(handle, std::memory_order_release);
+      result = &slot;
+    }
+    lock_.store(false, std::memory_order_release);
+    return result;
+  }
+
+  void erase(std::uintptr_t handle) noexcept {
+    if (Comm* comm = find(handle)) comm->handle.store(kErased, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::size_t kProbe = 64;
+  static constexpr std::uintptr_t kEmpty = 0;
+  static constexpr std::uintptr_t kErased =
+      1;  // no library uses these two as a handle of a live communicator
+  static std::size_t hash(std::uintptr_t handle) noexcept {
+    return static_cast<std::size_t>((handle >> 4) * 0x9e3779b97f4a7c15 >> 32);
+  }
+  Comm slots_[kSlots];
+  std::atomic<bool> lock_{false};
+};
+
+/// Counts how often a set of ranks became a communicator: equal on all members, who make them in one order.
+class Occurrences {
+ public:
+  std::uint32_t next(std::uint64_t set_identity) noexcept {
+    for (Entry& e : entries_) {
+      if (e.set == set_identity) return ++e.count;
+      if (e.set != 0) continue;
+      e = {set_identity, 0};
+      return 0;
+    }
+    return 0xffffffff;  // more different sets than room: unmatched rather than matched wrongly
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t set = 0;
+    std::uint32_t count = 0;
+  };
+  Entry entries_[512];
+};
+
+}  // namespace cox::observe::guest

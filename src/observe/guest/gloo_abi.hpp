@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Layout of what Gloo's collectives are called with, as far as we read it: own declarations, because Gloo's
+/// headers pull in the C++ runtime and a guest needs libc only.
+///
+/// Valid for: Gloo 0.5 (2022) on LP64 with libstdc++; held against the real headers by gloo_abi_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cox::observe::guest::gloo_abi {
+
+struct Context {
+  void* vtable;
+  std::int32_t rank;
+  std::int32_t size;
+};
+
+struct UnboundBuffer {
+  void* vtable;
+  void* data;
+  std::size_t size;
+};
+
+struct ContextPointer {  // std::shared_ptr
+  const Context* get;
+  void* control;
+};
+
+struct Vector {  // std::vector of a word-sized type
+  const std::size_t* first;
+  const std::size_t* last;
+  const std::size_t* capacity;
+};
+
+struct Function {  // std::function
+  void* words[4];
+};
+
+struct AllreduceOptions {
+  ContextPointer context;
+  std::int64_t timeout_ms;
+  std::int32_t algorithm;
+  Vector in;
+  Vector out;
+  std::size_t elements;
+  std::size_t element_size;
+  Function reduce;
+  std::uint32_t tag;
+};
+
+struct BroadcastOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  std::size_t elements;
+  std::size_t element_size;
+  std::int32_t root;
+  std::uint32_t tag;
+};
+
+struct AllgatherOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  std::size_t element_size;
+  std::uint32_t tag;
+};
+
+struct AllgathervOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  Vector elements;
+  std::size_t element_size;
+  std::uint32_t tag;
+};
+
+struct BarrierOptions {
+  ContextPointer context;
+  const UnboundBuffer* buffer;
+  std::uint32_t tag;
+};
+
+struct ReduceOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  std::size_t elements;
+  std::size_t element_size;
+  std::int32_t root;
+  Function reduce;
+  std::uint32_t tag;
+};
+
+struct GatherOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  std::size_t element_size;
+  std::int32_t root;
+  std::uint32_t tag;
+};
+
+struct ScatterOptions {
+  ContextPointer context;
+  Vector in;
+  const UnboundBuffer* out;
+  std::size_t element_size;
+  std::int32_t root;
+  std::uint32_t tag;
+};
+
+struct AlltoallOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  std::size_t element_size;
+  std::uint32_t tag;
+};
+
+struct AlltoallvOptions {
+  ContextPointer context;
+  const UnboundBuffer* in;
+  const UnboundBuffer* out;
+  Vector in_offset;
+  Vector in_length;
+  Vector out_offset;
+  Vector out_length;
+  std::size_t element_size;
+  std::uint32_t tag;
+};
+
+}  // namespace cox::observe::guest::gloo_abi

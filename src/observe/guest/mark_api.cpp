@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// cox/abi/observe.h as the preload object offers it: marks go straight to the writer.
+#include "observe/guest/mark_api.hpp"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "cox/abi/observe.h"
+
+namespace {
+
+using namespace cox::observe::guest;
+using cox::trace::EventKind;
+using cox::trace::RawRecord;
+
+constexpr std::uint32_t kMostCommunicators = 64;
+constexpr std::size_t kMostMembers = 4096;
+
+const WriterApi* writer = nullptr;
+
+// Sequence per communicator; a communicator is used by one thread at a time, as in MPI.
+std::uint32_t sequences[kMostCommunicators];
+struct Seen {
+  std::uint64_t identity;
+};
+std::atomic<std::uint32_t> seen_count{0};
+Seen seen[kMostCommunicators];
+
+void rank(int32_t my_rank, int32_t world_size) {
+  writer->open({.rank = my_rank, .world_size = world_size, .library = "cox/abi/observe.h"});
+  writer->set_rank(my_rank, world_size);
+}
+
+// Equal sets of ranks are told apart by how many came before, which all members count alike.
+cox_communicator communicator(const int32_t* ranks, std::size_t count, int32_t my_rank, const char* name) {
+  static std::int32_t sorted[kMostMembers];
+  if (ranks == nullptr || count == 0 || count > kMostMembers) return 0;
+  memcpy(sorted, ranks, count * sizeof *ranks);
+  const std::uint64_t first = writer->group_identity(sorted, count, 0);
+  std::uint32_t occurrence = 0;
+  const std::uint32_t known = seen_count.load();
+  for (std::uint32_t i = 0; i < known; ++i) occurrence += seen[i].identity == first ? 1 : 0;
+  if (known < kMostCommunicators) {
+    seen[known].identity = first;
+    seen_count.store(known + 1);
+  }
+  return writer->define_communicator(writer->group_identity(sorted, count, occurrence),
+                                     static_cast<std::int32_t>(count), my_rank, sorted,
+                                     static_cast<std::uint32_t>(count), name);
+}
+
+void step(uint64_t number) {
+  writer->open({.library = "cox/abi/observe.h"});
+  writer->instant(EventKind::Step, 0, cox::trace::kMarked, number);
+}
+
+cox_span phase_begin(uint32_t phase) {
+  return writer->begin(EventKind::Phase, static_cast<std::uint8_t>(phase), cox::trace::kMarked, 0, 0, 0, 0);
+}
+
+cox_span collective_begin(uint32_t collective, cox_communicator comm, uint64_t bytes) {
+  const std::uint32_t seq = comm < kMostCommunicators ? sequences[comm]++ : 0;
+  return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(collective), cox::trace::kMarked,
+                       comm, seq, bytes, 0);
+}
+
+void span_end(cox_span span) {
+  writer->end(static_cast<RawRecord*>(span));
+}
+
+constexpr cox_observe_v1 kApi = {
+    .size = sizeof(cox_observe_v1),
+    .rank = rank,
+    .communicator = communicator,
+    .step = step,
+    .phase_begin = phase_begin,
+    .phase_end = span_end,
+    .collective_begin = collective_begin,
+    .collective_end = span_end,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const cox_observe_v1* cox_observe_get_v1();
+
+const cox_observe_v1* cox_observe_get_v1() {
+  writer = mark_writer();
+  return writer == nullptr ? nullptr : &kApi;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one object that is preloaded: libc only, no constructor, no I/O until a hooked function is called for
+// the first time. Then it finds the real library and loads the typed object for its ABI; where it cannot, or
+// is not wanted, the hook becomes a direct jump to the real function.
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <initializer_list>
+
+#include "cox/trace/guest_writer.hpp"
+
+#include "observe/guest/mark_api.hpp"
+#include "observe/guest/pacing.hpp"
+#include "observe/guest/typed.hpp"
+
+namespace cox::observe::guest {
+namespace {
+
+enum Family : int { mpi, gloo, c10d, kFamilies };
+
+constexpr struct {
+  Family family;
+  const char* symbol;
+} kHooks[] = {
+#define COX_HOOK(family, symbol) {family, #symbol},
+#include "observe/guest/hooks.def"
+#undef COX_HOOK
+};
+constexpr std::size_t kHookCount = sizeof kHooks / sizeof kHooks[0];
+
+}  // namespace
+}  // namespace cox::observe::guest
+
+extern "C" {
+extern void* cox_slots[] __attribute__((visibility("hidden")));
+void* cox_resolve(std::size_t index) __attribute__((visibility("hidden")));
+}
+
+namespace cox::observe::guest {
+namespace {
+
+// A function that the process asks for although no library has it.
+int missing_function() {
+  return -1;
+}
+
+const char* own_path() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<void*>(&missing_function), &info) != 0 ? info.dli_fname : "";
+}
+
+bool is_own(void* address) {
+  Dl_info mine{};
+  Dl_info theirs{};
+  if (dladdr(address, &theirs) == 0) return false;
+  if (dladdr(reinterpret_cast<void*>(&missing_function), &mine) == 0) return false;
+  return mine.dli_fbase == theirs.dli_fbase;
+}
+
+struct Search {
+  const char* symbol;
+  void* found;
+};
+
+// One loaded object: opened without loading anything, so that libraries that Python opened privately are seen
+// too.
+int search_object(dl_phdr_info* object, std::size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  if (object->dlpi_name == nullptr || object->dlpi_name[0] == 0) return 0;
+  void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return 0;
+  void* at = dlsym(handle, search->symbol);
+  dlclose(handle);
+  if (at == nullptr || is_own(at)) return 0;
+  search->found = at;
+  return 1;
+}
+
+void* find_real(const char* symbol) {
+  void* next = dlsym(RTLD_NEXT, symbol);
+  if (next != nullptr && !is_own(next)) return next;
+  Search search{symbol, nullptr};
+  dl_iterate_phdr(search_object, &search);
+  return search.found;
+}
+
+void* find_data(const char* symbol) {
+  void* seen = dlsym(RTLD_DEFAULT, symbol);
+  if (seen != nullptr) return seen;
+  Search search{symbol, nullptr};
+  dl_iterate_phdr(search_object, &search);
+  return search.found;
+}
+
+const char* first_set(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* value = getenv(name); value != nullptr && *value != 0) return value;
+  return nullptr;
+}
+
+std::int32_t number_or(const char* text, std::int32_t otherwise) {
+  if (text == nullptr || *text == 0) return otherwise;
+  char* end = nullptr;
+  const long value = strtol(text, &end, 10);
+  return *end == 0 && value >= 0 && value < 0x7fffffff ? static_cast<std::int32_t>(value) : otherwise;
+}
+
+bool wanted() {
+  const char* dir = getenv("COX_DIR");
+  const char* disable = getenv("COX_DISABLE");
+  return dir != nullptr && *dir != 0 && (disable == nullptr || strcmp(disable, "1") != 0);
+}
+
+// Fills in what the launcher's environment tells and the library did not (order of trust: the library,
+// torchrun, Open MPI, PMIx, PMI, Slurm).
+trace::guest::Identity with_environment(trace::guest::Identity id) {
+  const bool torch = getenv("RANK") != nullptr && getenv("WORLD_SIZE") != nullptr;
+  if (id.rank < 0)
+    id.rank = number_or(first_set({torch ? "RANK" : "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK",
+                                   "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}),
+                        -1);
+  if (id.world_size < 0)
+    id.world_size = number_or(first_set({torch ? "WORLD_SIZE" : "OMPI_COMM_WORLD_SIZE",
+                                         "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}),
+                              -1);
+  if (id.local_rank < 0)
+    id.local_rank = number_or(first_set({torch ? "LOCAL_RANK" : "OMPI_COMM_WORLD_LOCAL_RANK",
+                                         "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}),
+                              -1);
+  id.attempt = number_or(getenv("TORCHELASTIC_RESTART_COUNT"), 0);
+  if (id.job == nullptr)
+    id.job = first_set({"COX_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "PMIX_NAMESPACE"});
+  if (id.launcher == nullptr) {
+    if (getenv("TORCHELASTIC_RUN_ID") != nullptr)
+      id.launcher = "torchrun";
+    else if (getenv("OMPI_COMM_WORLD_RANK") != nullptr)
+      id.launcher = "openmpi";
+    else if (getenv("SLURM_PROCID") != nullptr)
+      id.launcher = "slurm";
+    else
+      id.launcher = "none";
+  }
+  return id;
+}
+
+bool open_writer(const trace::guest::Identity& identity) noexcept {
+  if (trace::guest::active()) return true;
+  if (!wanted()) return false;
+  trace::guest::WriterOptions options;
+  options.dir = getenv("COX_DIR");
+  if (const char* size = getenv("COX_MAX_SIZE")) {
+    char* end = nullptr;
+    const unsigned long long bytes = strtoull(size, &end, 10);
+    if (*size != 0 && *end == 0) options.max_bytes = bytes;
+  }
+  const char* clock = getenv("COX_CLOCK");
+  options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
+  return trace::guest::open(options, with_environment(identity));
+}
+
+constexpr WriterApi kWriter = {
+    .open = open_writer,
+    .close = trace::guest::close,
+    .set_rank = trace::guest::set_rank,
+    .set_library = trace::guest::set_library,
+    .begin = trace::guest::begin,
+    .end = end_and_observe,
+    .instant = trace::guest::instant,
+    .define_communicator = trace::guest::define_communicator,
+    .note = trace::guest::note,
+    .thread_id = trace::guest::thread_id,
+    .group_identity = trace::guest::group_identity,
+};
+constexpr Host kHost = {.abi = kTypedAbi, .writer = &kWriter, .find_real = find_real, .find_data = find_data};
+
+const TypedTable* load_typed(const char* file) {
+  char path[4096];
+  const char* own = own_path();
+  const char* slash = strrchr(own, '/');
+  const std::size_t length = slash == nullptr ? 0 : static_cast<std::size_t>(slash - own) + 1;
+  if (length + strlen(file) + 1 > sizeof path) return nullptr;
+  memcpy(path, own, length);
+  strcpy(path + length, file);
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return nullptr;
+  const auto attach = reinterpret_cast<AttachFunction>(dlsym(handle, "cox_typed_attach"));
+  const TypedTable* table = attach == nullptr ? nullptr : attach(&kHost);
+  return table != nullptr && table->abi == kTypedAbi ? table : nullptr;
+}
+
+// The typed object for what this process has loaded; null where there is none for it.
+const TypedTable* typed_for(Family family) {
+  if (!wanted()) return nullptr;
+  if (family == mpi)
+    return find_data("ompi_mpi_comm_world") != nullptr ? load_typed("libcox-mpi-openmpi.so") : nullptr;
+  return load_typed("libcox-gloo.so");
+}
+
+struct FamilyState {
+  std::atomic<int> phase{0};  // 0 not looked, 1 looking, 2 known
+  const TypedTable* table = nullptr;
+};
+FamilyState family_states[kFamilies];
+
+const TypedTable* table_of(Family family) {
+  // PyTorch and Gloo share one typed object.
+  FamilyState& state = family_states[family == c10d ? gloo : family];
+  int none = 0;
+  if (state.phase.compare_exchange_strong(none, 1)) {
+    state.table = typed_for(family);
+    state.phase.store(2, std::memory_order_release);
+  }
+  while (state.phase.load(std::memory_order_acquire) != 2) sched_yield();
+  return state.table;
+}
+
+[[gnu::destructor]] void process_ends() {
+  trace::guest::close();
+}
+
+}  // namespace
+
+const WriterApi* mark_writer() {
+  return wanted() ? &kWriter : nullptr;
+}
+
+}  // namespace cox::observe::guest
+
+void* cox_resolve(std::size_t index) {
+  using namespace cox::observe::guest;
+  const int saved_errno = errno;
+  const auto& hook = kHooks[index];
+  void* real = find_real(hook.symbol);
+  void* target = real;
+  if (real == nullptr) {
+    target = reinterpret_cast<void*>(&missing_function);
+  } else if (const TypedTable* table = table_of(hook.family)) {
+    for (std::uint32_t i = 0; i < table->count; ++i) {
+      const Wrapper& wrapper = table->wrappers[i];
+      if (strcmp(wrapper.symbol, hook.symbol) != 0) continue;
+      std::atomic_ref<void*>(*wrapper.real).store(real, std::memory_order_release);
+      target = wrapper.function;
+      break;
+    }
+  }
+  std::atomic_ref<void*>(cox_slots[index]).store(target, std::memory_order_release);
+  static_assert(kHookCount > 0);
+  errno = saved_errno;
+  return target;
+}

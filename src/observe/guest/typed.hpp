@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the preload object and a typed object (one per library ABI) say to each other. Private to the guest;
+/// both are built and installed together, `kTypedAbi` refuses a pair that was not.
+#pragma once
+
+#include <cstdint>
+
+#include "cox/trace/guest_writer.hpp"
+
+namespace cox::observe::guest {
+
+inline constexpr std::uint32_t kTypedAbi = 1;
+
+/// The writer, as function pointers: a typed object links to nothing of ours.
+struct WriterApi {
+  bool (*open)(const trace::guest::Identity& identity) noexcept;
+  void (*close)() noexcept;
+  void (*set_rank)(std::int32_t rank, std::int32_t world_size) noexcept;
+  void (*set_library)(const char* text) noexcept;
+  trace::RawRecord* (*begin)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
+                             std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept;
+  void (*end)(trace::RawRecord* record) noexcept;
+  void (*instant)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;
+  std::uint32_t (*define_communicator)(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
+                                       const std::int32_t* members, std::uint32_t member_count,
+                                       const char* name) noexcept;
+  void (*note)(const char* text) noexcept;
+  std::uint32_t (*thread_id)() noexcept;
+  std::uint64_t (*group_identity)(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept;
+};
+
+/// What the preload object offers.
+struct Host {
+  std::uint32_t abi;
+  const WriterApi* writer;
+  /// The next definition of a symbol after ours, in the process's own lookup order or in a library that was
+  /// opened privately (Python's RTLD_LOCAL). Null where there is none.
+  void* (*find_real)(const char* symbol);
+  /// A data symbol as the program itself sees it (copy relocations included).
+  void* (*find_data)(const char* symbol);
+};
+
+/// One wrapped function of a typed object: the wrapper, and where it finds the real one.
+struct Wrapper {
+  const char* symbol;
+  void* function;
+  void** real;
+};
+
+/// What a typed object exports, as `cox_typed_attach`: its wrappers, or null where it cannot work in this
+/// process.
+struct TypedTable {
+  std::uint32_t abi;
+  std::uint32_t count;
+  const Wrapper* wrappers;
+};
+using AttachFunction = const TypedTable* (*)(const Host* host);
+
+}  // namespace cox::observe::guest
