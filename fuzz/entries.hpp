@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What each fuzzer does with its input. The same functions replay the corpus in the test suite
+/// (tests/property/replay_corpus.cpp). They abort where a reader breaks its word.
+#pragma once
+
+#include <string_view>
+
+namespace cox::fuzz {
+
+/// A `.coxraw` file: read, put into a Run, compacted and read back.
+void raw(std::string_view bytes);
+/// A `.cox` file, and the same bytes as the content of one of its blocks.
+void compact(std::string_view bytes);
+/// run.json.
+void run_info(std::string_view bytes);
+
+}  // namespace cox::fuzz

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// From fixed-size records to compressed columns: `.coxraw` to `.cox`, and Runs made by other rooms to `.cox`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/trace/read.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::trace {
+
+struct CompactReport {
+  std::int64_t files = 0;          ///< raw files compacted
+  std::int64_t kept_raw = 0;       ///< raw files left as they are (their process still runs)
+  std::int64_t events = 0;
+  Bytes raw_bytes{};               ///< of the records alone
+  Bytes compact_bytes{};
+  std::vector<Note> notes;
+};
+
+/// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new file
+/// was read back and compared. Safe to call while the job runs: files of living processes are left alone.
+/// Errors: trace-001, trace-002, base-006. Held by: src/trace/compact_test.cpp
+[[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0);
+
+/// Writes a Run (simulated or imported) as a folder of `.cox` files plus run.json, times in picosecond ticks.
+/// Errors: base-005 (folder exists and is not empty), base-006.
+[[nodiscard]] Status write_run(const Run& run, const std::filesystem::path& dir, int threads = 0);
+
+}  // namespace cox::trace

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// run.json: what the launcher knew about a Run (format cox.run/1, docs/reference/run-format.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "cox/base/result.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::trace {
+
+/// Writes `<dir>/run.json`, replacing an earlier one of the same Run. Errors: base-006.
+[[nodiscard]] Status write_run_info(const std::filesystem::path& dir, const RunInfo& info);
+
+/// Reads `<dir>/run.json`; nothing where there is none. Errors: trace-004 (not ours, damaged, over 1 MB).
+[[nodiscard]] Result<std::optional<RunInfo>> read_run_info(const std::filesystem::path& dir);
+
+}  // namespace cox::trace

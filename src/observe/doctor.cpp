@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/observe/doctor.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include "cox/base/units_text.hpp"
+
+#include "observe/library_paths.hpp"
+
+extern "C" char** environ;
+
+namespace cox::observe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostText = 4 << 20;  // /proc/cpuinfo of the largest machines is near 1 MB
+
+/// Text of a small file; empty where it cannot be read. Files in /proc say they are empty, so they are
+/// streamed.
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::array<char, 4096> block{};
+  while (file && text.size() < kMostText) {
+    file.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  return text;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string env(const Surroundings& where, const char* name) {
+  const auto at = where.environment.find(name);
+  return at == where.environment.end() ? std::string{} : at->second;
+}
+
+/// A path of the tree as its owner would type it.
+std::string shown(const Surroundings& where, const fs::path& path) {
+  if (where.root == "/") return path.string();
+  return "/" + path.lexically_relative(where.root).string();
+}
+
+std::optional<fs::path> find_guest(const Surroundings& where, const char* name) {
+  std::error_code ec;
+  for (const fs::path& dir : where.guest_dirs)
+    if (fs::exists(dir / name, ec)) return (dir / name).lexically_normal();
+  return std::nullopt;
+}
+
+Check check_guest(const Surroundings& where) {
+  constexpr const char* kPreload = "libcox-preload.so";
+  Check check{.key = "guest", .subject = "guest objects", .health = Health::Missing, .text = {}, .hint = {}};
+  if (!find_guest(where, kPreload)) {
+    std::vector<std::string> dirs;
+    dirs.reserve(where.guest_dirs.size());
+    for (const fs::path& dir : where.guest_dirs) dirs.push_back(dir.lexically_normal().string());
+    check.text = fmt::format("{} is not in {}", kPreload, fmt::join(dirs, ", "));
+    check.hint = "run cox from its build or install folder, or install it again";
+    return check;
+  }
+  std::vector<std::string> found;
+  for (const char* name : {kPreload, "libcox-mpi-openmpi.so", "libcox-mpi-mpich.so", "libcox-gloo.so"})
+    if (find_guest(where, name)) found.emplace_back(name);
+  check.health = Health::Ok;
+  check.text = fmt::format("{}", fmt::join(found, ", "));
+  return check;
+}
+
+/// A communication library that a guest object can watch.
+struct Watched {
+  const char* key;
+  const char* subject;
+  const char* library;
+  const char* guest;     ///< null: this version has none
+  const char* launcher;  ///< null: started by anything
+  const char* package;
+};
+constexpr std::array kWatched = {
+    Watched{"mpi.openmpi", "Open MPI", "libmpi.so.40", "libcox-mpi-openmpi.so", "mpirun.openmpi",
+            "openmpi-bin"},
+    Watched{"mpi.mpich", "MPICH", "libmpich.so.12", "libcox-mpi-mpich.so", "mpirun.mpich", "mpich"},
+    Watched{"gloo", "Gloo", "libgloo.so.0", "libcox-gloo.so", nullptr, "libgloo0"},
+    Watched{"nccl", "NCCL", "libnccl.so.2", nullptr, nullptr, nullptr},
+};
+
+Check check_library(const Surroundings& where, const LibraryPaths& paths, const Watched& w) {
+  Check check{.key = w.key, .subject = w.subject, .health = Health::Missing, .text = {}, .hint = {}};
+  const bool observed = w.guest != nullptr && find_guest(where, w.guest);
+  const auto library = paths.find_library(w.library);
+  if (!library) {
+    check.text = fmt::format("{} is not installed", w.library);
+    if (!observed) check.text += ", and this build of cox does not observe it";
+    if (observed && w.package != nullptr) check.hint = fmt::format("apt-get install {}", w.package);
+    return check;
+  }
+  check.text = shown(where, *library);
+  if (w.launcher != nullptr) {
+    const auto launcher = paths.find_program(w.launcher);
+    check.text +=
+        launcher ? fmt::format(", {}", shown(where, *launcher)) : fmt::format(", no {} in PATH", w.launcher);
+  }
+  if (!observed) {
+    check.health = Health::Limited;
+    check.text += "; this build of cox does not observe it";
+    return check;
+  }
+  check.health = Health::Ok;
+  return check;
+}
+
+/// Torch is looked for, never imported: that would take seconds and might touch a GPU.
+Check check_torch(const Surroundings& where, const LibraryPaths& paths) {
+  Check check{.key = "torch", .subject = "PyTorch", .health = Health::Missing, .text = {}, .hint = {}};
+  const auto torch = paths.find_python_package("torch");
+  if (!torch) {
+    check.text = "no torch package in the usual Python folders or in VIRTUAL_ENV";
+    check.hint = "fine where the job brings its own Python";
+    return check;
+  }
+  const std::string text = text_of(*torch / "version.py");
+  const auto begin = text.find("__version__ = '");
+  std::string version = "unknown version";
+  if (begin != std::string::npos) {
+    const auto from = begin + std::string_view("__version__ = '").size();
+    version = text.substr(from, std::min<std::size_t>(text.find('\'', from) - from, 40));
+  }
+  check.text = fmt::format("{} in {}", version, shown(where, *torch));
+  const bool watched = find_guest(where, "libcox-gloo.so").has_value();
+  check.health = watched ? Health::Ok : Health::Limited;
+  check.text +=
+      watched ? "; process groups over Gloo are observed" : "; this build of cox does not observe Gloo";
+  return check;
+}
+
+/// A program that runs with other rights than its user's is started without preloaded objects (ld.so, secure
+/// mode).
+Check check_secure(const Surroundings& where, const LibraryPaths& paths) {
+  Check check{.key = "secure", .subject = "secure programs", .health = Health::Ok, .text = {}, .hint = {}};
+  std::vector<std::string> raised;
+  for (const char* name :
+       {"mpirun.openmpi", "mpirun.mpich", "mpirun", "mpiexec", "srun", "torchrun", "python3"})
+    if (const auto program = paths.find_program(name)) {
+      struct stat st {};
+      if (::stat(program->c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
+        raised.push_back(shown(where, *program));
+    }
+  check.text = "no launcher here is setuid; a setuid or static program cannot be observed";
+  if (!raised.empty()) {
+    check.health = Health::Limited;
+    check.text = fmt::format("setuid, so it drops preloaded objects: {}", fmt::join(raised, ", "));
+    check.hint = "start the ranks with another launcher";
+  }
+  return check;
+}
+
+Check check_launchers(const Surroundings& where, const LibraryPaths& paths) {
+  Check check{.key = "launchers", .subject = "launchers", .health = Health::Note, .text = {}, .hint = {}};
+  std::vector<std::string> found;
+  for (const char* name : {"mpirun.openmpi", "mpirun.mpich", "mpirun", "mpiexec", "srun", "torchrun"})
+    if (const auto program = paths.find_program(name)) found.push_back(shown(where, *program));
+  check.text = found.empty() ? "none in PATH" : fmt::format("{}", fmt::join(found, ", "));
+  return check;
+}
+
+Check check_clock(const Surroundings& where) {
+  Check check{.key = "clock", .subject = "clock", .health = Health::Limited, .text = {}, .hint = {}};
+  const std::string info = text_of(where.root / "proc/cpuinfo");
+  const auto flags_at = info.find("\nflags");
+  const std::string flags =
+      flags_at == std::string::npos ? std::string{} : first_line(info.substr(flags_at + 1)) + " ";
+  const bool invariant =
+      flags.find(" constant_tsc ") != std::string::npos && flags.find(" nonstop_tsc ") != std::string::npos;
+  if (invariant) {
+    check.health = Health::Ok;
+    check.text = "time stamp counter runs at one rate, also in deep sleep";
+  } else {
+    check.text = flags.empty() ? "no processor flags to be read: clock_gettime is used"
+                               : "the time stamp counter may change its rate: clock_gettime is used";
+    check.hint = "events cost more; the numbers stay right";
+  }
+  if (where.clock_cost.counter > Duration::zero())
+    check.text += fmt::format("; one reading costs {} (clock_gettime {})",
+                              to_string(where.clock_cost.counter), to_string(where.clock_cost.monotonic));
+  return check;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [at, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || at == text.data()) return std::nullopt;
+  return value;
+}
+
+/// Limits of the control group, v2 then v1.
+Check check_limits(const Surroundings& where) {
+  Check check{.key = "limits", .subject = "container", .health = Health::Note, .text = {}, .hint = {}};
+  std::error_code ec;
+  const bool container =
+      fs::exists(where.root / ".dockerenv", ec) || fs::exists(where.root / "run/.containerenv", ec);
+  check.text = container ? "in a container" : "no sign of a container";
+  const fs::path groups = where.root / "sys/fs/cgroup";
+  std::optional<std::int64_t> quota;
+  std::optional<std::int64_t> period;
+  if (const std::string v2 = first_line(text_of(groups / "cpu.max")); !v2.empty()) {
+    quota = whole_number(v2);
+    period = v2.find(' ') == std::string::npos ? std::nullopt
+                                               : whole_number(std::string_view(v2).substr(v2.find(' ') + 1));
+  } else {
+    quota = whole_number(text_of(groups / "cpu/cpu.cfs_quota_us"));
+    period = whole_number(text_of(groups / "cpu/cpu.cfs_period_us"));
+  }
+  if (quota && period && *quota > 0 && *period > 0) {
+    check.health = Health::Limited;
+    check.text += fmt::format(", processor time limited to {:.3g} cores",
+                              static_cast<double>(*quota) / static_cast<double>(*period));
+    check.hint = "throttling shows as slow steps on every rank of this machine";
+  }
+  auto memory = whole_number(text_of(groups / "memory.max"));
+  if (!memory) memory = whole_number(text_of(groups / "memory/memory.limit_in_bytes"));
+  constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;  // v1 writes a huge number for "none"
+  if (memory && *memory < kNoLimit)
+    check.text += fmt::format(", memory limited to {}", to_string(Bytes{*memory}));
+  return check;
+}
+
+std::optional<Bytes> free_space(const fs::path& dir) {
+  struct statvfs st {};
+  if (::statvfs(dir.c_str(), &st) != 0) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(st.f_bavail) * static_cast<std::int64_t>(st.f_frsize)};
+}
+
+Check check_folder(const Surroundings& where) {
+  constexpr Bytes kOneRun{1'000'000'000};
+  Check check{.key = "folder", .subject = "current folder", .health = Health::Ok, .text = {}, .hint = {}};
+  const auto space = free_space(where.work_dir);
+  if (::access(where.work_dir.c_str(), W_OK) != 0) {
+    check.health = Health::Limited;
+    check.text = "not writable: a Run cannot be written here";
+    check.hint = "name another place: cox observe -o DIR";
+  } else if (!space || *space < kOneRun) {
+    check.health = Health::Limited;
+    check.text = fmt::format("writable, but only {} free", space ? to_string(*space) : "unknown space");
+    check.hint = "a process writes up to 256 MB: see cox observe --max-size";
+  } else {
+    check.text = fmt::format("writable, {} free", to_string(*space));
+  }
+  return check;
+}
+
+Check check_shared_memory(const Surroundings& where) {
+  constexpr Bytes kEnough{64'000'000};  // what a container gets by default is less than MPI wants
+  Check check{.key = "shm", .subject = "/dev/shm", .health = Health::Ok, .text = {}, .hint = {}};
+  const auto space = free_space(where.root / "dev/shm");
+  if (!space || *space <= kEnough) {
+    check.health = Health::Limited;
+    check.text = space ? fmt::format("only {} free", to_string(*space)) : "not there";
+    check.hint = "cox does not need it, but MPI and PyTorch do: docker run --shm-size=1g";
+  } else {
+    check.text = fmt::format("{} free", to_string(*space));
+  }
+  return check;
+}
+
+Check check_environment(const Surroundings& where) {
+  Check check{.key = "environment", .subject = "environment", .health = Health::Ok, .text = {}, .hint = {}};
+  const std::string disable = env(where, "COX_DISABLE");
+  const std::string preload = env(where, "LD_PRELOAD");
+  if (!disable.empty() && disable != "0") {
+    check.health = Health::Missing;
+    check.text = fmt::format("COX_DISABLE={}: nothing is recorded", disable);
+    check.hint = "unset COX_DISABLE";
+  } else if (!preload.empty()) {
+    check.health = Health::Note;
+    check.text = fmt::format("LD_PRELOAD is set and stays first: {}", preload);
+  } else {
+    check.text = "nothing set that stands in the way";
+  }
+  return check;
+}
+
+}  // namespace
+
+const char* name_of(Health h) {
+  switch (h) {
+    case Health::Ok:
+      return "ok";
+    case Health::Limited:
+      return "limited";
+    case Health::Missing:
+      return "missing";
+    case Health::Note:
+      return "note";
+  }
+  return "note";
+}
+
+Surroundings real_surroundings() {
+  Surroundings where;
+  std::error_code ec;
+  const fs::path own = fs::read_symlink("/proc/self/exe", ec).parent_path();
+  where.guest_dirs = {own, own / ".." / "lib" / "cox", own / ".." / "lib64" / "cox"};
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view entry = *at;
+    const auto equals = entry.find('=');
+    if (equals != std::string_view::npos)
+      where.environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  where.clock_cost = measure_clock_cost();
+  return where;
+}
+
+std::vector<Check> examine(const Surroundings& where) {
+  const LibraryPaths paths(where.root, where.environment);
+  std::vector<Check> checks = {check_guest(where)};
+  for (const Watched& w : kWatched) checks.push_back(check_library(where, paths, w));
+  checks.push_back(check_torch(where, paths));
+  checks.push_back(check_launchers(where, paths));
+  checks.push_back(check_secure(where, paths));
+  checks.push_back({.key = "ptrace",
+                    .subject = "ptrace",
+                    .health = Health::Ok,
+                    .text = "not needed: cox is loaded with the program",
+                    .hint = {}});
+  checks.push_back(check_clock(where));
+  checks.push_back(check_folder(where));
+  checks.push_back(check_shared_memory(where));
+  checks.push_back(check_limits(where));
+  checks.push_back(check_environment(where));
+  return checks;
+}
+
+std::span<const EnvVariable> environment_variables() {
+  static constexpr std::array kAll = {
+      EnvVariable{"COX_DIR", "",
+                  "absolute folder for a job's files; set by cox observe, unset = guests are inert"},
+      EnvVariable{"COX_MAX_SIZE", "256000000",
+                  "bytes per process, then the oldest events make room (--max-size)"},
+      EnvVariable{"COX_DISABLE", "0", "1 = every hook is a direct call and nothing is recorded"},
+      EnvVariable{"COX_CLOCK", "tsc", "tsc or monotonic; tsc holds only where its rate never changes"},
+      EnvVariable{"COX_JOB", "", "the job's name in the Run, where no batch system gives one"},
+  };
+  return kAll;
+}
+
+}  // namespace cox::observe

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where the loader, the shell and Python would find things, by looking at folders only.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cox::observe {
+
+/// Search paths of a machine whose file system starts at `root`.
+class LibraryPaths {
+ public:
+  LibraryPaths(std::filesystem::path root, const std::map<std::string, std::string>& environment);
+
+  /// A shared library by soname: LD_LIBRARY_PATH, then the folders of ld.so.conf, then the built-in ones.
+  [[nodiscard]] std::optional<std::filesystem::path> find_library(const std::string& soname) const;
+  /// A program in PATH.
+  [[nodiscard]] std::optional<std::filesystem::path> find_program(const std::string& name) const;
+  /// The folder of a Python package: VIRTUAL_ENV, /usr/local, /usr.
+  [[nodiscard]] std::optional<std::filesystem::path> find_python_package(const std::string& name) const;
+
+ private:
+  void read_conf(const std::filesystem::path& file, int depth);
+  void add_python(const std::filesystem::path& lib);
+  [[nodiscard]] std::filesystem::path in_root(const std::filesystem::path& path) const;
+
+  std::filesystem::path root_;
+  std::vector<std::filesystem::path> libraries_;
+  std::vector<std::filesystem::path> programs_;
+  std::vector<std::filesystem::path> python_;
+};
+
+}  // namespace cox::observe

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offsets as docs/reference/run-format.md states them: files of version 1 are read by these for ever.
+#include "cox/trace/raw_format.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace cox::trace {
+namespace {
+
+TEST(RawFormat, RecordOffsets) {
+  EXPECT_EQ(offsetof(RawRecord, begin), 0U);
+  EXPECT_EQ(offsetof(RawRecord, end), 8U);
+  EXPECT_EQ(offsetof(RawRecord, bytes), 16U);
+  EXPECT_EQ(offsetof(RawRecord, comm), 24U);
+  EXPECT_EQ(offsetof(RawRecord, seq), 28U);
+  EXPECT_EQ(offsetof(RawRecord, kind), 32U);
+  EXPECT_EQ(offsetof(RawRecord, op), 33U);
+  EXPECT_EQ(offsetof(RawRecord, flags), 34U);
+  EXPECT_EQ(offsetof(RawRecord, aux), 36U);
+  EXPECT_EQ(sizeof(RawRecord), 40U);
+}
+
+TEST(RawFormat, HeaderOffsets) {
+  EXPECT_EQ(offsetof(RawHeader, version), 8U);
+  EXPECT_EQ(offsetof(RawHeader, endian), 12U);
+  EXPECT_EQ(offsetof(RawHeader, header_bytes), 16U);
+  EXPECT_EQ(offsetof(RawHeader, chunk_bytes), 20U);
+  EXPECT_EQ(offsetof(RawHeader, record_bytes), 24U);
+  EXPECT_EQ(offsetof(RawHeader, chunk_limit), 28U);
+  EXPECT_EQ(offsetof(RawHeader, pinned_chunks), 32U);
+  EXPECT_EQ(offsetof(RawHeader, clock_kind), 36U);
+  EXPECT_EQ(offsetof(RawHeader, ticks_per_second), 40U);
+  EXPECT_EQ(offsetof(RawHeader, pid), 48U);
+  EXPECT_EQ(offsetof(RawHeader, ppid), 52U);
+  EXPECT_EQ(offsetof(RawHeader, rank), 56U);
+  EXPECT_EQ(offsetof(RawHeader, world_size), 60U);
+  EXPECT_EQ(offsetof(RawHeader, local_rank), 64U);
+  EXPECT_EQ(offsetof(RawHeader, attempt), 68U);
+  EXPECT_EQ(offsetof(RawHeader, state), 72U);
+  EXPECT_EQ(offsetof(RawHeader, disable_reason), 76U);
+  EXPECT_EQ(offsetof(RawHeader, tickets), 80U);
+  EXPECT_EQ(offsetof(RawHeader, chunks_reserved), 88U);
+  EXPECT_EQ(offsetof(RawHeader, dropped_records), 96U);
+  EXPECT_EQ(offsetof(RawHeader, recycled_chunks), 104U);
+  EXPECT_EQ(offsetof(RawHeader, recycled_records), 112U);
+  EXPECT_EQ(offsetof(RawHeader, overhead_ticks), 120U);
+  EXPECT_EQ(offsetof(RawHeader, pair_count), 128U);
+  EXPECT_EQ(offsetof(RawHeader, pairs), 136U);
+  EXPECT_EQ(offsetof(RawHeader, host), 1672U);
+  EXPECT_EQ(offsetof(RawHeader, boot_id), 1736U);
+  EXPECT_EQ(offsetof(RawHeader, job), 1776U);
+  EXPECT_EQ(offsetof(RawHeader, launcher), 1840U);
+  EXPECT_EQ(offsetof(RawHeader, library), 1856U);
+  EXPECT_EQ(offsetof(RawHeader, program), 1920U);
+  EXPECT_EQ(offsetof(RawHeader, timing), 2176U);
+  EXPECT_EQ(offsetof(RawHeader, reserved), 2240U);
+  EXPECT_EQ(sizeof(RawHeader), 4096U);
+}
+
+TEST(RawFormat, ChunkAndMetaOffsets) {
+  EXPECT_EQ(offsetof(ChunkHeader, kind), 4U);
+  EXPECT_EQ(offsetof(ChunkHeader, ticket), 8U);
+  EXPECT_EQ(offsetof(ChunkHeader, thread), 16U);
+  EXPECT_EQ(offsetof(ChunkHeader, sealed), 20U);
+  EXPECT_EQ(offsetof(ChunkHeader, committed), 24U);
+  EXPECT_EQ(offsetof(ChunkHeader, first_ticks), 32U);
+  EXPECT_EQ(offsetof(ChunkHeader, reserved), 40U);
+  EXPECT_EQ(sizeof(ChunkHeader), 64U);
+  EXPECT_EQ(offsetof(MetaHead, size), 4U);
+  EXPECT_EQ(offsetof(MetaCommunicator, local_number), 8U);
+  EXPECT_EQ(offsetof(MetaCommunicator, size), 12U);
+  EXPECT_EQ(offsetof(MetaCommunicator, my_rank), 16U);
+  EXPECT_EQ(offsetof(MetaCommunicator, member_count), 20U);
+}
+
+TEST(RawFormat, ValuesThatAreNeverRenumbered) {
+  EXPECT_EQ(static_cast<int>(EventKind::Collective), 1);
+  EXPECT_EQ(static_cast<int>(EventKind::Wait), 2);
+  EXPECT_EQ(static_cast<int>(EventKind::Step), 3);
+  EXPECT_EQ(static_cast<int>(EventKind::Phase), 4);
+  EXPECT_EQ(static_cast<int>(ChunkKind::Events), 1);
+  EXPECT_EQ(static_cast<int>(ChunkKind::Meta), 2);
+  EXPECT_EQ(static_cast<int>(MetaKind::Communicator), 1);
+  EXPECT_EQ(static_cast<int>(MetaKind::Note), 2);
+  EXPECT_EQ(static_cast<int>(WriterState::Closed), 2);
+  EXPECT_EQ(static_cast<int>(ClockKind::Tsc), 1);
+  EXPECT_EQ(int{kMarked}, 32);
+}
+
+}  // namespace
+}  // namespace cox::trace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/trace/run.hpp"
+
+#include <algorithm>
+
+namespace cox::trace {
+
+const char* name_of(Provenance p) {
+  switch (p) {
+    case Provenance::Observed:
+      return "observed";
+    case Provenance::Imported:
+      return "imported";
+    case Provenance::Simulated:
+      return "simulated";
+  }
+  return "observed";
+}
+
+void EventColumns::reserve(std::size_t n) {
+  begin.reserve(n);
+  end.reserve(n);
+  bytes.reserve(n);
+  comm.reserve(n);
+  seq.reserve(n);
+  kind.reserve(n);
+  op.reserve(n);
+  flags.reserve(n);
+  thread.reserve(n);
+}
+
+std::size_t Run::event_count() const {
+  std::size_t n = 0;
+  for (const RankTrack& track : ranks) n += track.events.size();
+  return n;
+}
+
+const Communicator* Run::find(CommId id) const {
+  // Ids are indices in every Run that a reader made; a hand-made Run may number them otherwise.
+  const auto index = static_cast<std::size_t>(id.value());
+  if (id.value() >= 0 && index < communicators.size() && communicators[index].id == id)
+    return &communicators[index];
+  const auto at = std::find_if(communicators.begin(), communicators.end(),
+                               [id](const Communicator& c) { return c.id == id; });
+  return at == communicators.end() ? nullptr : &*at;
+}
+
+}  // namespace cox::trace
