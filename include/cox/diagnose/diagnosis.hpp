@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// From a Run to findings: who sets the pace, since when, what it costs, and what the input cannot tell.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/ids.hpp"
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/trace/read.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::diagnose {
+
+/// What a finding is about. Text forms are `slow_rank`, `transient_straggler`, `rotating_straggler`,
+/// `slow_group`.
+enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingStraggler, SlowGroup };
+[[nodiscard]] const char* name_of(FindingKind k);
+
+/// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
+/// `forward`, `backward` or `optimizer_or_data`. A cause says where the extra time was spent, not why.
+
+/// One measured fact behind a finding: a sentence with its numbers, and the numbers.
+struct Evidence {
+  std::string text;
+  std::string key;  ///< e.g. "self_delay_median_s": unit in the name, base units
+  double value = 0;
+};
+
+/// One named cause of lost time. The JSON form is fixed: docs/reference/diagnosis-json.md.
+struct Finding {
+  FindingKind kind = FindingKind::SlowRank;
+  std::vector<Rank> ranks;          ///< everybody it is about
+  std::optional<Rank> rank;         ///< set only where exactly one rank is meant all along
+  std::optional<CommId> group;      ///< communicator, where a group is meant
+  std::optional<std::string> link;  ///< where a link is meant
+  std::string cause = "unknown";    ///< unknown until evidence explains most of the wait
+  double share_ratio = 0;           ///< of all lost time, the part charged to this
+  /// Of the run's time, the part that would be saved without it (estimated). Where several are named at once,
+  /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up.
+  double gain_ratio = 0;
+  std::optional<StepId> first_step;  ///< where it is limited in time
+  std::optional<StepId> last_step;
+  std::vector<Evidence> evidence;
+};
+
+/// How much of what should be there was there, and what the clocks are worth.
+struct Coverage {
+  double ratio = 0;  ///< matched collective calls over expected ones
+  std::int64_t ranks_seen = 0;
+  std::int64_t ranks_expected = 0;
+  std::vector<Rank> missing_ranks;
+  std::int64_t collectives_matched = 0;  ///< operations in which every member was seen
+  std::int64_t collectives_seen = 0;
+  std::int64_t calls_seen = 0;      ///< finished calls matched to an operation, each member's one
+  std::int64_t calls_expected = 0;  ///< what `ratio` divides by
+  std::int64_t mismatched = 0;      ///< operations on whose kind the members disagree
+  std::uint64_t dropped_records = 0;
+  std::uint64_t recycled_records = 0;
+  Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
+  std::int64_t unfinished_calls = 0;  ///< entered and never left
+  std::int64_t clock_domains = 0;
+  Duration clock_residual{};       ///< worst over the domains; across nodes: spread of ends after alignment
+  bool clocks_comparable = false;  ///< one node, so entry times can be compared directly
+  double wait_validity_ratio =
+      0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
+};
+
+struct Spread {
+  Duration median{};
+  Duration p05{};
+  Duration p95{};
+  double cv = 0;
+  std::int64_t count = 0;
+};
+
+/// One rank's account: run time = work + wait + transfer.
+struct RankAccount {
+  Rank rank;
+  Duration work{};               ///< own work between synchronisations
+  Duration wait{};               ///< inside synchronisations, before the last member entered
+  Duration transfer{};           ///< inside synchronisations, after that
+  Duration self_delay{};         ///< sum over steps of the positive part of (own work - median of all)
+  Duration self_delay_median{};  ///< median over steps of (own work - median of all), may be negative
+  Duration charged{};            ///< time others lost because this rank was last
+  double last_share = 0;         ///< of the synchronisations, the part in which it was last
+  std::int64_t collectives = 0;
+  std::int64_t steps = 0;
+};
+
+/// Collectives of one communicator, as one member made them (equal on all members where matched).
+struct CommAccount {
+  CommId comm;
+  std::string name;
+  int size = 0;
+  std::int64_t collectives = 0;  ///< operations
+  Bytes bytes{};                 ///< sum over operations of the message size
+};
+
+/// How steps were found.
+enum class StepSource : std::uint8_t { Marks, Period, EachSync, None };
+[[nodiscard]] const char* name_of(StepSource s);
+
+struct Diagnosis {
+  Coverage coverage;
+  StepSource step_source = StepSource::None;
+  std::int64_t steps = 0;
+  std::int64_t calls_per_step = 0;   ///< synchronisations per step where the period told the steps, else 0
+  std::vector<StepId> step_numbers;  ///< the program's own numbers where it marked its steps, else 0, 1, ...
+  Duration run_time{};               ///< from the first to the last synchronisation
+  Spread step_time;
+  Duration lost{};                ///< sum over steps of (latest arrival - median arrival)
+  std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
+  std::string verdict;            ///< one or two sentences
+  std::vector<RankAccount> ranks;
+  std::vector<CommAccount> communicators;
+  std::vector<std::string> cannot_tell;  ///< what this input does not answer
+  std::string wait_method;               ///< "clock" or "duration"
+
+  /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
+  std::vector<Duration> step_times;                 ///< per step
+  std::vector<std::vector<Duration>> work_by_step;  ///< [rank index][step]
+  std::vector<std::vector<Duration>> wait_by_step;
+  std::vector<std::vector<Duration>> begin_by_step;  ///< when each rank's step began
+};
+
+struct DiagnoseOptions {
+  int threads = 0;
+  trace::Progress progress{};
+};
+
+/// Diagnoses a Run. Naming nobody is an answer.
+/// Errors: diagnose-001 (no rank in it), diagnose-002 (no synchronisation in it).
+/// Threads: deterministic for any number. Cost: linear in events.
+/// Held by: src/diagnose/diagnose_test.cpp, tests/property/diagnose_laws.cpp, tests/e2e
+[[nodiscard]] Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options = {});
+
+/// The whole document that `cox diagnose --json` prints, schema cox.diagnose/1
+/// (docs/reference/diagnosis-json.md): `schema, tool, inputs, result, warnings`, in this order, base units, a
+/// new line at the end.
+[[nodiscard]] std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input);
+
+}  // namespace cox::diagnose

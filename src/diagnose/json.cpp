@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/version.hpp"
+#include "cox/diagnose/diagnosis.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN and no infinity: what is not a number is printed as 0.
+double finite(double x) {
+  return std::isfinite(x) ? x : 0.0;
+}
+double seconds(Duration d) {
+  return finite(in_seconds(d));
+}
+
+Json numbers_of(const std::vector<Rank>& ranks) {
+  Json list = Json::array();
+  for (const Rank r : ranks) list.push_back(r.value());
+  return list;
+}
+
+template <class T, class F>
+Json or_null(const std::optional<T>& value, const F& show) {
+  return value ? Json(show(*value)) : Json(nullptr);
+}
+
+Json json_of(const Finding& f) {
+  Json j;
+  j["kind"] = name_of(f.kind);
+  j["ranks"] = numbers_of(f.ranks);
+  j["rank"] = or_null(f.rank, [](Rank r) { return r.value(); });
+  j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
+  j["link"] = or_null(f.link, [](const std::string& l) { return l; });
+  j["cause"] = f.cause;
+  j["share_ratio"] = finite(f.share_ratio);
+  j["gain_ratio"] = finite(f.gain_ratio);
+  j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
+  j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
+  j["evidence"] = Json::array();
+  for (const Evidence& e : f.evidence)
+    j["evidence"].push_back(Json{{"key", e.key}, {"value", finite(e.value)}, {"text", e.text}});
+  return j;
+}
+
+Json json_of(const Coverage& c) {
+  Json j;
+  j["ranks_seen"] = c.ranks_seen;
+  j["ranks_expected"] = c.ranks_expected;
+  j["missing_ranks"] = numbers_of(c.missing_ranks);
+  j["calls_seen"] = c.calls_seen;
+  j["calls_expected"] = c.calls_expected;
+  j["collectives_seen"] = c.collectives_seen;
+  j["collectives_matched"] = c.collectives_matched;
+  j["collectives_mismatched"] = c.mismatched;
+  j["dropped_records"] = c.dropped_records;
+  j["recycled_records"] = c.recycled_records;
+  j["unfinished_calls"] = c.unfinished_calls;
+  j["overhead_per_event_s"] = seconds(c.overhead_per_event);
+  return j;
+}
+
+Json json_of(const RankAccount& a) {
+  Json j;
+  j["rank"] = a.rank.value();
+  j["work_s"] = seconds(a.work);
+  j["wait_s"] = seconds(a.wait);
+  j["transfer_s"] = seconds(a.transfer);
+  j["self_delay_s"] = seconds(a.self_delay);
+  j["self_delay_median_s"] = seconds(a.self_delay_median);
+  j["charged_s"] = seconds(a.charged);
+  j["last_ratio"] = finite(a.last_share);
+  j["collectives"] = a.collectives;
+  j["steps"] = a.steps;
+  return j;
+}
+
+Json json_of(const CommAccount& c) {
+  Json j;
+  j["comm"] = c.comm.value();
+  j["name"] = c.name;
+  j["size"] = c.size;
+  j["collectives"] = c.collectives;
+  j["bytes"] = c.bytes.count();
+  return j;
+}
+
+template <class T>
+Json list_of(const std::vector<T>& items) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(json_of(item));
+  return list;
+}
+
+Json result_of(const Diagnosis& d, const trace::Run& run) {
+  Json j;
+  j["provenance"] = trace::name_of(run.provenance);
+  j["coverage"] = finite(d.coverage.ratio);
+  j["coverage_detail"] = json_of(d.coverage);
+  j["clock"] = Json{{"domains", d.coverage.clock_domains},
+                    {"residual_s", seconds(d.coverage.clock_residual)},
+                    {"comparable", d.coverage.clocks_comparable},
+                    {"wait_method", d.wait_method},
+                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)}};
+  j["steps"] = Json{{"source", name_of(d.step_source)},
+                    {"count", d.steps},
+                    {"synchronisations_per_step", d.calls_per_step}};
+  j["run_time_s"] = seconds(d.run_time);
+  j["step_time"] = Json{{"median_s", seconds(d.step_time.median)},
+                        {"p05_s", seconds(d.step_time.p05)},
+                        {"p95_s", seconds(d.step_time.p95)},
+                        {"cv_ratio", finite(d.step_time.cv)},
+                        {"count", d.step_time.count}};
+  j["lost_s"] = seconds(d.lost);
+  j["findings"] = list_of(d.findings);
+  j["ranks"] = list_of(d.ranks);
+  j["communicators"] = list_of(d.communicators);
+  j["cannot_tell"] = d.cannot_tell;
+  j["verdict"] = d.verdict;
+  return j;
+}
+
+}  // namespace
+
+std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input) {
+  Json j;
+  j["schema"] = "cox.diagnose/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["inputs"] = Json::array({input});
+  j["result"] = result_of(d, run);
+  j["warnings"] = Json::array();
+  for (const trace::Note& note : run.notes)
+    j["warnings"].push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
+  // Names come from files: bytes that are not UTF-8 are replaced, never thrown about.
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cox::diagnose
