@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One self-contained HTML page from a Run and its Diagnosis.
+#pragma once
+
+#include <string>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/diagnose/diagnosis.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::report {
+
+/// Whether names of hosts, paths and command lines are replaced (`host-1`, `program-1`); numbers stay.
+enum class Anonymize : bool { No, Yes };
+
+struct ReportOptions {
+  Anonymize anonymize = Anonymize::No;
+  Bytes size_limit{15'000'000};  ///< beyond it neighbouring steps are merged, and the page says so
+};
+
+/// The whole page: opens offline, no request leaves it, light and dark.
+/// Errors: report-001 (nothing to draw). Cost: linear in events. Held by: src/report/report_test.cpp,
+/// tests/report.
+[[nodiscard]] Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
+                                              const ReportOptions& options = {});
+
+}  // namespace cox::report

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Results as text for a terminal.
+#pragma once
+
+#include <string>
+
+#include "cox/diagnose/diagnosis.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::report {
+
+enum class Color : bool { Off, On };
+
+/// Verdict, coverage, step time with spread, the ranking table, what the input cannot tell.
+/// Colour never carries meaning alone. Held by: src/report/terminal_test.cpp, tests/golden.
+[[nodiscard]] std::string render_text(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
+                                      Color color);
+
+}  // namespace cox::report

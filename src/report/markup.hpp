@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Text made safe for where it goes: HTML, JSON inside a script element, a terminal.
+///
+/// Host names, commands and file names come from outside and are treated as hostile.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace cox::report {
+
+/// For element content and quoted attributes. Control characters and broken UTF-8 become U+FFFD.
+[[nodiscard]] std::string html(std::string_view text);
+
+/// JSON that can stand inside a script element: no `<`, `>` or `&` is left as such.
+[[nodiscard]] std::string script_json(const nlohmann::ordered_json& value);
+
+/// Control characters (escape sequences above all) become `?`; tabs and line ends become blanks.
+[[nodiscard]] std::string terminal_text(std::string_view text);
+
+[[nodiscard]] std::string base64(std::string_view bytes);
+
+}  // namespace cox::report

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/version.hpp"
+
+#include "report/assets.hpp"
+#include "report/columns.hpp"
+#include "report/markup.hpp"
+#include "report/names.hpp"
+#include "report/sections.hpp"
+#include "report/words.hpp"
+
+namespace cox::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kSmallestBudget = 16'384;  // below this no data is worth drawing, whatever the limit
+
+/// The form in which a content security policy names a script: base64 of the raw digest.
+std::string policy_hash(std::string_view hex) {
+  const auto nibble = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string raw;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    raw += static_cast<char>(nibble(hex[i]) << 4 | nibble(hex[i + 1]));
+  }
+  return "'sha256-" + base64(raw) + "'";
+}
+
+/// Only our own script runs and nothing is ever fetched, even if some recorded name found a way into the
+/// markup.
+std::string head(const std::string& title) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src "
+      "'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" "
+      "content=\"no-referrer\">\n"
+      "<meta name=\"generator\" content=\"cox "
+      "{}\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
+      policy_hash(script_asset().sha256), COX_VERSION, html(title), style_asset().text);
+}
+
+ordered_json span_names() {
+  ordered_json names = ordered_json::object();
+  for (int i = 0; i < model::kCollectiveCount; ++i) {
+    names[std::to_string(i)] = model::name_of(static_cast<model::Collective>(i));
+  }
+  constexpr std::array<std::string_view, 3> kWaits = {"wait", "gradient wait", "request wait"};
+  for (std::size_t i = 0; i < kWaits.size(); ++i) names[std::to_string(kWaitCode + i)] = kWaits[i];
+  return names;
+}
+
+/// Steps count from 0 in the page's columns; findings name them by the program's own numbers.
+std::int64_t position_of(const diagnose::Diagnosis& d, StepId step) {
+  const auto at = std::find(d.step_numbers.begin(), d.step_numbers.end(), step);
+  return at == d.step_numbers.end() ? step.value() : at - d.step_numbers.begin();
+}
+
+/// Ranks (as row numbers) to mark, and windows of steps to shade.
+void add_findings(ordered_json& meta, const trace::Run& run, const diagnose::Diagnosis& d) {
+  std::vector<std::size_t> named;
+  ordered_json windows = ordered_json::array();
+  for (const diagnose::Finding& f : d.findings) {
+    std::vector<Rank> ranks = f.ranks;
+    if (f.rank) ranks.assign(1, *f.rank);
+    if (f.kind != diagnose::FindingKind::RotatingStraggler) {
+      for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+        const bool is_named = std::find(ranks.begin(), ranks.end(), run.ranks[r].rank) != ranks.end();
+        if (is_named && std::find(named.begin(), named.end(), r) == named.end()) named.push_back(r);
+      }
+    }
+    if (f.first_step && f.last_step) {
+      windows.push_back({{"first", position_of(d, *f.first_step)}, {"last", position_of(d, *f.last_step)}});
+    }
+  }
+  meta["named"] = named;
+  meta["windows"] = windows;
+}
+
+ordered_json describe(const trace::Run& run, const diagnose::Diagnosis& d, const Names& names,
+                      const Columns& columns) {
+  ordered_json meta;
+  meta["schema"] = "cox.report/1";
+  meta["unit_s"] = in_seconds(columns.unit);
+  meta["merged"] = columns.merged;
+  meta["columns"] = columns.columns;
+  meta["steps"] = d.step_times.size();
+  meta["spans"] = columns.spans;
+  meta["worst_step"] = columns.worst_step;
+  meta["worst_by_wait"] = columns.worst_by_wait;
+  meta["median_s"] = in_seconds(d.step_time.median);
+  meta["p95_s"] = in_seconds(d.step_time.p95);
+  add_findings(meta, run, d);
+  meta["what"] = span_names();
+  ordered_json hosts = ordered_json::array();
+  std::map<std::string, std::size_t> known;
+  ordered_json ranks = ordered_json::object();
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const auto [at, fresh] = known.emplace(names.host(run.ranks[r].node), known.size());
+    if (fresh) hosts.push_back(at->first);
+    ranks["rank"].push_back(run.ranks[r].rank.value());
+    ranks["host"].push_back(at->second);
+    ranks["spans"].push_back(columns.rows[r].spans);
+    ranks["first"].push_back(columns.rows[r].first);
+    ranks["last"].push_back(columns.rows[r].last);
+  }
+  meta["hosts"] = hosts;
+  meta["ranks"] = ranks;
+  ordered_json sections = ordered_json::array();
+  for (const Section& s : columns.sections) {
+    sections.push_back({{"name", s.name}, {"offset", s.offset}, {"length", s.length}});
+  }
+  meta["sections"] = sections;
+  return meta;
+}
+
+std::string foot() {
+  return fmt::format(
+      "<footer><p>Written by cox {}. This file is complete in itself and asks the network for nothing.</p>"
+      "<details><summary>Charts by uPlot, MIT licence</summary><pre>{}</pre></details></footer>\n",
+      COX_VERSION, html(chart_licence()));
+}
+
+}  // namespace
+
+Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
+                                const ReportOptions& options) {
+  if (run.ranks.empty() || run.event_count() == 0) {
+    return fail(
+        {.code = Errc::InvalidInput,
+         .id = "report-001",
+         .message = fmt::format("nothing to draw: got {} ranks and {} events, wanted at least one of each",
+                                run.ranks.size(), run.event_count()),
+         .hint = "check what was recorded: cox diagnose DIR",
+         .where = {}});
+  }
+  const Names names(run, options.anonymize);
+  const Page page{run, diagnosis, names};
+
+  const std::string before =
+      top_bar(page) + "<main>\n" + verdict_section(page) + findings_section(page) + step_time_section(page);
+  const std::string after = ranks_section(page) + coverage_section(page) + groups_section(page) +
+                            limits_section(page) + provenance_section(page) + "</main>\n" + foot();
+  const std::string top = head(headline(diagnosis) + " \u00B7 Coxswain");
+  // What the data may take: the limit without the fixed part, its description (about 64 bytes a rank), and
+  // base64's third.
+  const std::size_t fixed =
+      top.size() + before.size() + after.size() + script_asset().text.size() + 16'384 + 64 * run.ranks.size();
+  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(options.size_limit.count(), 0));
+  const std::size_t budget = std::max(limit > fixed ? (limit - fixed) / 4 * 3 : 0, kSmallestBudget);
+  const Columns columns = encode_columns(run, diagnosis, budget);
+
+  std::string out = top;
+  out.reserve(fixed + columns.deflated.size() / 3 * 4 + 64);
+  out += before;
+  out +=
+      "<noscript><p class=\"none\">The charts need scripts; all text and tables are here "
+      "without.</p></noscript>\n";
+  out += timeline_section(page, columns);
+  out += heat_map_section(page, columns);
+  out += after;
+  out += "<div id=\"tip\" role=\"status\" hidden></div>\n";
+  out += "<script type=\"application/json\" id=\"cox-meta\">" +
+         script_json(describe(run, diagnosis, names, columns)) + "</script>\n";
+  out +=
+      "<script type=\"application/octet-stream\" id=\"cox-data\">" + base64(columns.deflated) + "</script>\n";
+  out += "<script>";
+  out += script_asset().text;
+  out += "</script>\n</body>\n</html>\n";
+  return out;
+}
+
+}  // namespace cox::report

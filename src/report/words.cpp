@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cox/base/units_text.hpp"
+
+namespace cox::report {
+
+std::string_view provenance_word(trace::Provenance p) {
+  switch (p) {
+    case trace::Provenance::Observed:
+      return "measured";
+    case trace::Provenance::Imported:
+      return "measured (imported)";
+    case trace::Provenance::Simulated:
+      return "simulated";
+  }
+  return "measured";
+}
+
+std::string headline(const diagnose::Diagnosis& d) {
+  if (d.findings.empty()) return "Nobody sets the pace";
+  const diagnose::Finding& f = d.findings.front();
+  if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
+  if (f.rank) return fmt::format("Rank {} sets the pace", f.rank->value());
+  if (f.ranks.size() == 1) return fmt::format("Rank {} sets the pace", f.ranks.front().value());
+  if (f.ranks.empty()) return "A group sets the pace";
+  return fmt::format("Ranks {} set the pace", rank_list(f.ranks, 4));
+}
+
+std::string lead(const diagnose::Diagnosis& d) {
+  std::string said = headline(d);
+  said[0] = static_cast<char>(said[0] | 0x20);
+  std::string text = d.verdict;
+  for (const std::string& prefix : {said + ": ", std::string("nobody: ")}) {
+    if (text.rfind(prefix, 0) == 0) text.erase(0, prefix.size());
+  }
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] & ~0x20);
+  return text;
+}
+
+std::string cause_words(std::string cause) {
+  std::replace(cause.begin(), cause.end(), '_', ' ');
+  return cause;
+}
+
+std::string_view kind_words(diagnose::FindingKind k) {
+  switch (k) {
+    case diagnose::FindingKind::SlowRank:
+      return "slow rank";
+    case diagnose::FindingKind::TransientStraggler:
+      return "transient straggler";
+    case diagnose::FindingKind::RotatingStraggler:
+      return "rotating straggler";
+    case diagnose::FindingKind::SlowGroup:
+      return "slow group";
+  }
+  return "finding";
+}
+
+std::string subject(const diagnose::Finding& f) {
+  std::string text;
+  if (f.rank) {
+    text = fmt::format("rank {}", f.rank->value());
+  } else if (f.kind == diagnose::FindingKind::RotatingStraggler) {
+    text = f.ranks.empty() ? "ranks in turn" : "in turn: ranks " + rank_list(f.ranks);
+  } else if (f.ranks.size() == 1) {
+    text = fmt::format("rank {}", f.ranks.front().value());
+  } else if (!f.ranks.empty()) {
+    text = "ranks " + rank_list(f.ranks);
+  } else {
+    text = "not told";
+  }
+  if (f.first_step && f.last_step) {
+    text += f.first_step == f.last_step
+                ? fmt::format(", step {}", f.first_step->value())
+                : fmt::format(", steps {} to {}", f.first_step->value(), f.last_step->value());
+  }
+  return text;
+}
+
+std::string rank_list(std::span<const Rank> ranks, std::size_t limit) {
+  std::vector<Rank> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::string text;
+  std::size_t parts = 0;
+  std::size_t i = 0;
+  while (i < sorted.size()) {
+    if (parts == limit) {
+      text += fmt::format(" and {} more", sorted.size() - i);
+      break;
+    }
+    std::size_t j = i;
+    while (j + 1 < sorted.size() && sorted[j + 1].value() - sorted[j].value() <= 1) ++j;
+    if (parts > 0) text += ", ";
+    text += j == i ? fmt::format("{}", sorted[i].value())
+                   : fmt::format("{}-{}", sorted[i].value(), sorted[j].value());
+    ++parts;
+    i = j + 1;
+  }
+  return text;
+}
+
+std::string percent(double ratio) {
+  if (!std::isfinite(ratio)) return "not known";
+  const double p = ratio * 100;
+  if (p == 0) return "0 %";
+  if (std::abs(p) < 0.1) return p > 0 ? "under 0.1 %" : "about 0 %";
+  if (std::abs(p) >= 99.95 && std::abs(p) < 100.05) return p == 100 ? "100 %" : fmt::format("{:.2f} %", p);
+  return std::abs(p) >= 10 ? fmt::format("{:.1f} %", p) : fmt::format("{:.2f} %", p);
+}
+
+std::string grouped(std::int64_t n) {
+  std::string digits = fmt::format("{}", n);
+  const std::size_t first = n < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, " ");
+  return digits;
+}
+
+std::string_view step_source_words(diagnose::StepSource s) {
+  switch (s) {
+    case diagnose::StepSource::Marks:
+      return "marked by the program";
+    case diagnose::StepSource::Period:
+      return "found from the repeating pattern of collectives";
+    case diagnose::StepSource::EachSync:
+      return "one per synchronisation: no larger pattern was found";
+    case diagnose::StepSource::None:
+      return "not found";
+  }
+  return "not found";
+}
+
+std::string coverage_line(const diagnose::Coverage& c) {
+  std::string text =
+      fmt::format("coverage {}: {} of {} operations seen on every member, {} of {} ranks", percent(c.ratio),
+                  grouped(c.collectives_matched), grouped(c.collectives_seen), grouped(c.ranks_seen),
+                  grouped(c.ranks_expected));
+  if (!c.missing_ranks.empty()) text += ", missing " + rank_list(c.missing_ranks, 4);
+  const auto add = [&](std::uint64_t n, std::string_view what) {
+    if (n > 0) text += fmt::format(", {} {}", grouped(static_cast<std::int64_t>(n)), what);
+  };
+  add(static_cast<std::uint64_t>(c.mismatched), "operations on which members disagree");
+  add(c.dropped_records, "records dropped");
+  add(c.recycled_records, "records overwritten");
+  add(static_cast<std::uint64_t>(c.unfinished_calls), "calls never returned");
+  return text;
+}
+
+std::string clock_line(const diagnose::Diagnosis& d) {
+  const diagnose::Coverage& c = d.coverage;
+  std::string text = fmt::format("clocks: {} {}, residual {}; waits told from {}", grouped(c.clock_domains),
+                                 c.clock_domains == 1 ? "domain" : "domains", to_string(c.clock_residual),
+                                 d.wait_method == "duration" ? "durations of the same call" : "entry times");
+  if (!c.clocks_comparable && c.wait_validity_ratio > 0) {
+    text += fmt::format(" (ends spread {} as wide as begins; under 0.1 is good)",
+                        fmt::format("{:.2f}", c.wait_validity_ratio));
+  }
+  return text;
+}
+
+}  // namespace cox::report
