@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_table.hpp"
+
+#include "cli/compact_command.hpp"
+#include "cli/completion_command.hpp"
+#include "cli/diagnose_command.hpp"
+#include "cli/doctor_command.hpp"
+#include "cli/explain_command.hpp"
+#include "cli/export_command.hpp"
+#include "cli/help_command.hpp"
+#include "cli/manual_command.hpp"
+#include "cli/observe_command.hpp"
+#include "cli/report_command.hpp"
+#include "cli/version_command.hpp"
+
+namespace cox::cli {
+
+const std::vector<const Command*>& commands() {
+  static const std::vector<const Command*> all = {
+      &observe_command(),  &diagnose_command(), &report_command(),     &export_command(),  &compact_command(),
+      &doctor_command(),   &explain_command(),  &completion_command(), &version_command(), &help_command(),
+      &complete_command(), &man_command(),      &docs_command(),
+  };
+  return all;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command* command : commands())
+    if (command->spec.name == name) return command;
+  return nullptr;
+}
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Command* command : commands())
+    if (!command->spec.hidden) names.emplace_back(command->spec.name);
+  return names;
+}
+
+}  // namespace cox::cli

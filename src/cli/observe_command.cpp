@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/observe_command.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "cox/base/units_text.hpp"
+#include "cox/observe/launch.hpp"
+#include "cox/trace/compact.hpp"
+
+#include "cli/envelope.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output_file.hpp"
+#include "cli/recorded.hpp"
+#include "cli/run_input.hpp"
+
+namespace cox::cli {
+namespace {
+
+/// `run` where it lies in the current folder: that is what the next command needs.
+std::string shown(const std::filesystem::path& dir) {
+  std::error_code ec;
+  const auto relative = std::filesystem::relative(dir, ec);
+  if (ec || relative.empty() || *relative.begin() == "..") return dir.string();
+  return relative.string();
+}
+
+/// The two lines that end every observed job.
+std::string summary(const Recorded& heads, const trace::CompactReport& compacted, const std::string& dir) {
+  if (heads.ranks.empty())
+    return fmt::format(
+        "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
+        "is static "
+        "or setuid\ncox: next: cox doctor\n",
+        dir);
+  const auto seen = static_cast<std::int64_t>(heads.ranks.size());
+  std::string line = seen < heads.world_size
+                         ? fmt::format("cox: recorded {} of {} ranks", seen, heads.world_size)
+                         : fmt::format("cox: recorded {} {}", seen, seen == 1 ? "rank" : "ranks");
+  line += fmt::format(", {} events in {} ({}); own cost {} per event, {} dropped", compacted.events, dir,
+                      to_string(compacted.compact_bytes), to_string(heads.overhead_per_event),
+                      heads.dropped_records);
+  if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
+  if (heads.disabled > 0) line += fmt::format(", {} processes switched recording off", heads.disabled);
+  if (compacted.kept_raw > 0) line += fmt::format(", {} processes still run", compacted.kept_raw);
+  return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
+}
+
+Status write_summary(const std::string& file, const observe::LaunchOutcome& outcome, const Recorded& heads,
+                     const trace::CompactReport& compacted, Console& console) {
+  COX_TRY(Output output, Output::open(file, IfExists::Replace, console.out));
+  output.stream() << to_json(
+      {.schema = "cox.observe/1"},
+      JsonObject{{"run", outcome.dir.string()},
+                 {"exit_status", std::int64_t{outcome.exit_status}},
+                 {"wall_s", in_seconds(outcome.wall)},
+                 {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
+                 {"ranks_expected", std::int64_t{heads.world_size}},
+                 {"events", compacted.events},
+                 {"raw_bytes", compacted.raw_bytes.count()},
+                 {"compact_bytes", compacted.compact_bytes.count()},
+                 {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
+                 {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
+                 {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
+  return output.commit();
+}
+
+Result<ExitCode> run(const Invocation& call, Console& console) {
+  observe::LaunchOptions options{
+      .command = call.job, .out = call.value("output"), .force = call.has("force")};
+  if (const std::string size = call.value("max-size"); !size.empty()) {
+    Result<Bytes> bytes = parse_bytes(size);
+    if (!bytes) {
+      bytes.error().message = fmt::format("--max-size: {}", bytes.error().message);
+      return fail(bytes.error());
+    }
+    options.max_size = *bytes;
+  }
+  COX_TRY(const observe::LaunchOutcome outcome, observe::launch(options));
+
+  // From here on the job is over and its status stands: trouble of ours is told, never returned.
+  const FinishFirst unbroken;
+  const Recorded heads = read_heads(outcome.dir);
+  const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
+  const auto status = static_cast<ExitCode>(outcome.exit_status);
+  if (!compacted && !heads.ranks.empty()) {
+    console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
+                               shown(outcome.dir), compacted.error().to_string(), compacted.error().id);
+    return status;
+  }
+  const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
+  if (call.common.verbose) warn_about(report.notes, call, console);
+  if (!call.common.quiet) console.err << summary(heads, report, shown(outcome.dir));
+  if (const std::string file = call.value("json"); !file.empty())
+    if (const Status written = write_summary(file, outcome, heads, report, console); !written)
+      console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
+  return status;
+}
+
+}  // namespace
+
+const Command& observe_command() {
+  static const Command command{
+      .spec =
+          {.name = "observe",
+           .summary = "run a job and record what each of its ranks does",
+           .about = "Runs a job as it is and records the collectives, waits and steps of each rank.",
+           .examples = {{"cox observe -o run -- mpirun -np 8 ./train", "Open MPI"},
+                        {"cox observe -- python3 train.py", "PyTorch over Gloo, into cox-<pid>-<time>"}},
+           .flags = {{.name = "output",
+                      .letter = 'o',
+                      .value = "DIR",
+                      .help = "folder of the Run",
+                      .fallback = "cox-<job or pid>-<time>",
+                      .complete = Complete::Folder},
+                     {.name = "force", .letter = 'f', .help = "replace DIR where it is a Run"},
+                     {.name = "max-size",
+                      .value = "SIZE",
+                      .help = "most that one process writes; then old events make room",
+                      .fallback = "256MB"},
+                     {.name = "json",
+                      .value = "FILE",
+                      .help = "also write the summary as JSON (standard output is the job's)",
+                      .complete = Complete::File}},
+           .takes_command = true,
+           .notes =
+               "The job's output, its signals and its exit status are its own. Nothing in its environment is "
+               "replaced, only added. At the end two lines on standard error say what was recorded and what "
+               "to type next. Where cox itself fails, it exits with 125; 126 where the command cannot be "
+               "executed; 127 where it is not found."},
+      .run = run};
+  return command;
+}
+
+}  // namespace cox::cli
