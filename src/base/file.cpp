@@ -15,6 +15,14 @@
 namespace cox {
 namespace {
 
+Error not_a_file(const std::filesystem::path& path) {
+  return Error{.code = Errc::InvalidInput,
+               .id = "base-003",
+               .message = "not a regular file",
+               .hint = "name a file",
+               .where = Where{.file = path.string()}};
+}
+
 Error io_error(const char* id, const std::filesystem::path& path, std::string what, std::string hint) {
   return Error{.code = errno == ENOENT ? Errc::NotFound : Errc::Io,
                .id = id,
@@ -41,10 +49,7 @@ class Descriptor {
 Result<std::size_t> regular_size(int fd, const std::filesystem::path& path) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return fail(io_error("base-002", path, std::strerror(errno), "check the path"));
-  if (!S_ISREG(st.st_mode)) {
-    errno = EINVAL;
-    return fail(io_error("base-003", path, "not a regular file", "name a file"));
-  }
+  if (!S_ISREG(st.st_mode)) return fail(not_a_file(path));
   return static_cast<std::size_t>(st.st_size);
 }
 
@@ -145,10 +150,8 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
                       .message = "exists already",
                       .hint = "choose another name, or add --force to replace it",
                       .where = Where{.file = path.string()}});
-  if (std::filesystem::exists(path, ec) && !std::filesystem::is_regular_file(path, ec)) {
-    errno = EINVAL;  // a rename would replace a device (/dev/null) by a file
-    return fail(io_error("base-003", path, "not a regular file", "name a file"));
-  }
+  if (std::filesystem::exists(path, ec) && !std::filesystem::is_regular_file(path, ec))
+    return fail(not_a_file(path));  // a rename would replace a device (/dev/null) by a file
   COX_TRY(const std::string temporary, write_beside(path, content));
   if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
   const int cause = errno;

@@ -25,6 +25,7 @@ struct OneOp {
   }
   [[nodiscard]] Savings without(const std::vector<std::vector<std::int32_t>>& sets) const {
     std::vector<Suspect> suspects;
+    suspects.reserve(sets.size());
     for (const auto& set : sets) suspects.push_back({set, 0, 0, {}});
     return savings_without(m, skew, m.entry.size(), suspects);
   }

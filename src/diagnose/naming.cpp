@@ -119,6 +119,7 @@ std::vector<Named> by_node(const Evidenced& x, const std::vector<std::size_t>& s
 
 std::vector<Suspect> suspects_of(const std::vector<Named>& named) {
   std::vector<Suspect> suspects;
+  suspects.reserve(named.size());
   for (const Named& n : named) suspects.push_back(n.suspect);
   return suspects;
 }

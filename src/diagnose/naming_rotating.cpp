@@ -68,6 +68,7 @@ double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks) {
 /// Turns without those that are short beside the usual one: an intruder for a step does not end a turn.
 std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   std::vector<double> lengths;
+  lengths.reserve(turns.size());
   for (const Turn& t : turns) lengths.push_back(static_cast<double>(t.last - t.first + 1));
   // Weighted by steps: the turn length in which the usual step lies.
   std::vector<double> by_step;
@@ -152,6 +153,7 @@ std::vector<Named> find_rotating(const Evidenced& x, const DelayFigures& f) {
   n.saving = savings.each[0];
   std::vector<double> delays;
   std::vector<double> lengths;
+  lengths.reserve(clean.size());
   for (std::size_t s = 0; s < culprit.size(); ++s)
     if (culprit[s] >= 0) delays.push_back(x.delay(static_cast<std::size_t>(culprit[s]), s));
   for (const Turn& t : clean) lengths.push_back(static_cast<double>(t.last - t.first + 1));

@@ -28,6 +28,7 @@ LocalCommunicator comm(std::uint64_t identity, std::uint32_t number, int size,
 
 std::vector<int> values(const std::vector<Rank>& ranks) {
   std::vector<int> out;
+  out.reserve(ranks.size());
   for (const Rank r : ranks) out.push_back(r.value());
   return out;
 }
@@ -64,6 +65,7 @@ TEST(Communicators, WithoutIdentityBySizeNameAndOccurrence) {
 TEST(Communicators, AmbiguousOnesStayApart) {
   // Two pairs of ranks, both called "pair": nothing says who belongs to whom.
   std::vector<ProcessFile> processes;
+  processes.reserve(4);
   for (int r = 0; r < 4; ++r) processes.push_back(process(r, {comm(0, 1, 2, {}, "pair")}));
   const auto m = match_communicators(processes);
   EXPECT_EQ(m.all.size(), 4U);

@@ -29,6 +29,10 @@ ProcessRecords records_of(int steps) {
   return std::move(parsed).value();
 }
 
+std::string_view bytes_of(const RawHeader& header) {
+  return {reinterpret_cast<const char*>(&header), sizeof header};
+}
+
 /// A file of the running machine whose process is this very one: it lives.
 void mark_as_ours(std::string& file, WriterState state) {
   RawHeader header;
@@ -47,7 +51,7 @@ TEST(CompactFile, GivesBackWhatItWasGiven) {
   in.losses = {"something was lost"};
   const auto out = decode_compact(encode_compact(in));
   ASSERT_TRUE(out);
-  EXPECT_EQ(std::memcmp(&in.header, &out->header, sizeof in.header), 0);
+  EXPECT_TRUE(bytes_of(in.header) == bytes_of(out->header));
   EXPECT_EQ(in.meta, out->meta);
   EXPECT_TRUE(in.records == out->records);
   ASSERT_EQ(out->losses.size(), 1U);
@@ -135,7 +139,7 @@ TEST(CompactRun, ReplacesRawFilesAndReadsTheSame) {
   EXPECT_EQ(report->files, 3);
   EXPECT_EQ(report->kept_raw, 0);
   EXPECT_EQ(report->events, 240);
-  EXPECT_EQ(report->raw_bytes, Bytes{240 * 40});
+  EXPECT_EQ(report->raw_bytes, Bytes{9600});
   EXPECT_TRUE(report->notes.empty());
   EXPECT_FALSE(fs::exists(dir.path() / "rank-000000.coxraw"));
   EXPECT_TRUE(fs::exists(dir.path() / "rank-000000.cox"));

@@ -82,7 +82,7 @@ trace::RankTrack empty_track(const RunShape& s, int rank) {
   track.timing = "collective=model step=model";
   track.clock = {.node = NodeId{node}, .kind = trace::ClockKind::Monotonic, .residual = Duration::zero()};
   track.state = trace::WriterState::Closed;
-  const auto per_step = static_cast<std::size_t>(s.collectives + (s.step_marks ? 1 : 0));
+  const auto per_step = static_cast<std::size_t>(s.collectives) + (s.step_marks ? 1 : 0);
   track.events.reserve(static_cast<std::size_t>(s.steps) * per_step);
   return track;
 }

@@ -36,6 +36,7 @@ enum class PhaseKind : std::uint8_t { Other = 0, Forward = 1, Backward = 2, Opti
 enum class WaitKind : std::uint8_t { Other = 0, GradientSync = 1, Request = 2 };
 
 /// Bits of `RawRecord::flags`.
+// NOLINTBEGIN(readability-identifier-naming): unscoped, so its values are named as constants.
 enum RecordFlag : std::uint16_t {
   kNonBlocking = 1 << 0,   ///< the call only starts the operation
   kVariable = 1 << 1,      ///< v or w form: members may contribute different sizes
@@ -44,6 +45,7 @@ enum RecordFlag : std::uint16_t {
   kOffThread = 1 << 4,     ///< ran on a library's worker thread, not where the program waits
   kMarked = 1 << 5,        ///< came from the C API (cox/abi/observe.h)
 };
+// NOLINTEND(readability-identifier-naming)
 
 /// One event, 40 bytes. Stored with `end` = 0 before the call and completed after it: a call that never returns stays visible.
 struct RawRecord {
