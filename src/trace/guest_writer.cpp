@@ -5,17 +5,17 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -161,9 +161,10 @@ bool reserve(std::uint64_t chunks) noexcept {
 #if defined(MADV_POPULATE_WRITE)
     // Page faults are taken here and not by the events; an older kernel says no and nothing is lost. The
     // start is rounded up to a page: the header before it is touched already.
-    const auto first = (reinterpret_cast<std::uintptr_t>(g.base) + static_cast<std::uintptr_t>(from) + 4095) &
-                       ~std::uintptr_t{4095};
-    if (good) madvise(reinterpret_cast<void*>(first), static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE);
+    constexpr off_t kPage = 4096;
+    if (good)
+      madvise(g.base + (from + kPage - 1) / kPage * kPage, static_cast<std::size_t>(bytes),
+              MADV_POPULATE_WRITE);
 #endif
     if (good) shared(h.chunks_reserved).store(chunks, std::memory_order_release);
     if (!good) h.disable_reason = static_cast<std::uint32_t>(rc);  // recording goes on in what there is
@@ -571,9 +572,13 @@ std::uint32_t thread_id() noexcept {
   return t_cursor.tid;
 }
 
-std::uint64_t ticks() noexcept { return now(); }
+std::uint64_t ticks() noexcept {
+  return now();
+}
 
-double picoseconds_per_tick() noexcept { return g.ps_per_tick; }
+double picoseconds_per_tick() noexcept {
+  return g.ps_per_tick;
+}
 
 std::uint64_t group_identity(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept {
   // Shell sort: no allocation, no libstdc++; groups are made once.

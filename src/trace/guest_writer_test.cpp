@@ -174,7 +174,7 @@ TEST_F(GuestWriter, MaxSizeKeepsTheFirstChunksAndTheNewestAndCountsTheRest) {
   const std::string dir = dir_.string();
   constexpr std::uint64_t kEvents = 200'000;
   ASSERT_EQ(in_child([&] {
-              guest::open({.dir = dir.c_str(), .max_bytes = 32 * 65536 + kHeaderBytes}, {.rank = 0});
+              guest::open({.dir = dir.c_str(), .max_bytes = 32UL * 65536 + kHeaderBytes}, {.rank = 0});
               for (std::uint64_t i = 0; i < kEvents; ++i) record(i);
               guest::close();
               return 0;
@@ -197,7 +197,7 @@ TEST_F(GuestWriter, MaxSizeKeepsTheFirstChunksAndTheNewestAndCountsTheRest) {
 TEST_F(GuestWriter, AnOpenRecordIsNeverOverwritten) {
   const std::string dir = dir_.string();
   ASSERT_EQ(in_child([&] {
-              guest::open({.dir = dir.c_str(), .max_bytes = 32 * 65536}, {.rank = 0});
+              guest::open({.dir = dir.c_str(), .max_bytes = 32UL * 65536}, {.rank = 0});
               for (std::uint64_t i = 0; i < 20'000; ++i) record(i);  // past the pinned chunks
               RawRecord* open = guest::begin(EventKind::Wait, 1, 0, 0, 0, 777, 0);
               for (std::uint64_t i = 0; i < 200'000; ++i) record(i);

@@ -2,14 +2,15 @@
 /*
  * Marks steps, phases and collectives in any C or C++ program, for `cox observe` to record.
  *
- * Header only: nothing to link, nothing changes where the program is not observed (one test of a pointer per mark).
- * Needs a dynamically linked program.
+ * Header only: nothing to link, nothing changes where the program is not observed (one test of a pointer per
+ * mark). Needs a dynamically linked program.
  *
  *   cox_rank(my_rank, world_size);               once, where neither MPI nor Gloo tells it
  *   for (step = 0; step < n; ++step) {
  *     cox_step(step);
  *     cox_span s = cox_phase_begin(COX_PHASE_FORWARD);  ...  cox_phase_end(s);
- *     cox_span c = cox_collective_begin(COX_ALL_REDUCE, comm, bytes);  my_all_reduce();  cox_collective_end(c);
+ *     cox_span c = cox_collective_begin(COX_ALL_REDUCE, comm, bytes);  my_all_reduce();
+ * cox_collective_end(c);
  *   }
  *
  * Since: 0.1. This version is never edited, only succeeded by _v2.
@@ -23,6 +24,9 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* NOLINTBEGIN(readability-identifier-naming,modernize-use-nullptr,bugprone-dynamic-static-initializers): C
+ * names */
 
 #ifdef __cplusplus
 extern "C" {
@@ -121,5 +125,7 @@ static inline void cox_collective_end(cox_span span) {
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming,modernize-use-nullptr,bugprone-dynamic-static-initializers) */
 
 #endif /* COX_ABI_OBSERVE_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From fixed-size records to compressed columns: `.coxraw` to `.cox`, and Runs made by other rooms to `.cox`.
+/// From fixed-size records to compressed columns: `.coxraw` to `.cox`, and Runs made by other rooms to
+/// `.cox`.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,17 @@
 namespace cox::trace {
 
 struct CompactReport {
-  std::int64_t files = 0;          ///< raw files compacted
-  std::int64_t kept_raw = 0;       ///< raw files left as they are (their process still runs)
+  std::int64_t files = 0;     ///< raw files compacted
+  std::int64_t kept_raw = 0;  ///< raw files left as they are (their process still runs)
   std::int64_t events = 0;
-  Bytes raw_bytes{};               ///< of the records alone
+  Bytes raw_bytes{};  ///< of the records alone
   Bytes compact_bytes{};
   std::vector<Note> notes;
 };
 
-/// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new file
-/// was read back and compared. Safe to call while the job runs: files of living processes are left alone.
-/// Errors: trace-001, trace-002, base-006. Held by: src/trace/compact_test.cpp
+/// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new
+/// file was read back and compared. Safe to call while the job runs: files of living processes are left
+/// alone. Errors: trace-001, trace-002, base-006. Held by: src/trace/compact_test.cpp
 [[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0);
 
 /// Writes a Run (simulated or imported) as a folder of `.cox` files plus run.json, times in picosecond ticks.

@@ -72,7 +72,8 @@ void note(const char* text) noexcept;
 [[nodiscard]] std::uint32_t thread_id() noexcept;
 /// Current reading of the recording clock.
 [[nodiscard]] std::uint64_t ticks() noexcept;
-/// First estimate of a tick's length, from when the file was opened; 0 before. For decisions made inside the process.
+/// First estimate of a tick's length, from when the file was opened; 0 before. For decisions made inside the
+/// process.
 [[nodiscard]] double picoseconds_per_tick() noexcept;
 
 /// Identity of a group: equal on all members whatever order they list it in.

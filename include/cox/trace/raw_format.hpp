@@ -2,10 +2,10 @@
 /// \file
 /// The bytes that a guest leaves behind while a job runs: one `.coxraw` file per process.
 ///
-/// Layout: one `RawHeader` (4096 bytes), then chunks of `chunk_bytes` each; a chunk is a `ChunkHeader` followed
-/// by records of one kind. Everything is little-endian and naturally aligned. Documented byte by byte in
-/// docs/reference/run-format.md; the sizes are pinned below. Libc only: this header is part of every guest.
-/// Held by: src/trace/raw_format_test.cpp, tests/data/run-v1 (a fixture that stays readable for ever).
+/// Layout: one `RawHeader` (4096 bytes), then chunks of `chunk_bytes` each; a chunk is a `ChunkHeader`
+/// followed by records of one kind. Everything is little-endian and naturally aligned. Documented byte by
+/// byte in docs/reference/run-format.md; the sizes are pinned below. Libc only: this header is part of every
+/// guest. Held by: src/trace/raw_format_test.cpp, tests/data/run-v1 (a fixture that stays readable for ever).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,14 @@ enum class EventKind : std::uint8_t {
 };
 
 /// `op` of a Phase record.
-enum class PhaseKind : std::uint8_t { Other = 0, Forward = 1, Backward = 2, Optimizer = 3, Data = 4, Evaluation = 5 };
+enum class PhaseKind : std::uint8_t {
+  Other = 0,
+  Forward = 1,
+  Backward = 2,
+  Optimizer = 3,
+  Data = 4,
+  Evaluation = 5
+};
 
 /// `op` of a Wait record: what the program called.
 enum class WaitKind : std::uint8_t { Other = 0, GradientSync = 1, Request = 2 };
@@ -38,21 +45,23 @@ enum class WaitKind : std::uint8_t { Other = 0, GradientSync = 1, Request = 2 };
 /// Bits of `RawRecord::flags`.
 // NOLINTBEGIN(readability-identifier-naming): unscoped, so its values are named as constants.
 enum RecordFlag : std::uint16_t {
-  kNonBlocking = 1 << 0,   ///< the call only starts the operation
-  kVariable = 1 << 1,      ///< v or w form: members may contribute different sizes
-  kTagged = 1 << 2,        ///< `seq` is the library's own operation number, equal on all members
-  kRooted = 1 << 3,        ///< `aux` holds the root's rank in the communicator
-  kOffThread = 1 << 4,     ///< ran on a library's worker thread, not where the program waits
-  kMarked = 1 << 5,        ///< came from the C API (cox/abi/observe.h)
+  kNonBlocking = 1 << 0,  ///< the call only starts the operation
+  kVariable = 1 << 1,     ///< v or w form: members may contribute different sizes
+  kTagged = 1 << 2,       ///< `seq` is the library's own operation number, equal on all members
+  kRooted = 1 << 3,       ///< `aux` holds the root's rank in the communicator
+  kOffThread = 1 << 4,    ///< ran on a library's worker thread, not where the program waits
+  kMarked = 1 << 5,       ///< came from the C API (cox/abi/observe.h)
 };
 // NOLINTEND(readability-identifier-naming)
 
-/// One event, 40 bytes. Stored with `end` = 0 before the call and completed after it: a call that never returns stays visible.
+/// One event, 40 bytes. Stored with `end` = 0 before the call and completed after it: a call that never
+/// returns stays visible.
 struct RawRecord {
   std::uint64_t begin;  ///< clock ticks at entry
   std::uint64_t end;    ///< clock ticks at return; 0 = had not returned
   std::uint64_t bytes;  ///< Collective: message size (nccl-tests convention); Step: step number; else 0
-  std::uint32_t comm;   ///< Collective, Wait: local number of the communicator (see MetaKind::Communicator); 0 = unknown
+  std::uint32_t
+      comm;  ///< Collective, Wait: local number of the communicator (see MetaKind::Communicator); 0 = unknown
   std::uint32_t seq;    ///< Collective: position in the communicator's own order, from 0
   std::uint8_t kind;    ///< EventKind
   std::uint8_t op;      ///< model::Collective, PhaseKind or WaitKind
@@ -87,33 +96,33 @@ struct RawHeader {
   std::uint32_t header_bytes;
   std::uint32_t chunk_bytes;
   std::uint32_t record_bytes;
-  std::uint32_t chunk_limit;      ///< most chunks this file may hold (--max-size)
-  std::uint32_t pinned_chunks;    ///< the first so many chunks are never overwritten
+  std::uint32_t chunk_limit;    ///< most chunks this file may hold (--max-size)
+  std::uint32_t pinned_chunks;  ///< the first so many chunks are never overwritten
   ClockKind clock_kind;
-  double ticks_per_second;        ///< first estimate; the pairs below are the authority
+  double ticks_per_second;  ///< first estimate; the pairs below are the authority
   std::int32_t pid;
   std::int32_t ppid;
-  std::int32_t rank;              ///< rank in the job's world
+  std::int32_t rank;  ///< rank in the job's world
   std::int32_t world_size;
   std::int32_t local_rank;
-  std::int32_t attempt;           ///< restart count where the launcher tells it
-  WriterState state;              ///< updated live
-  std::uint32_t disable_reason;   ///< an errno, or 0
-  std::uint64_t tickets;          ///< chunks handed out so far; beyond chunk_limit the oldest unpinned one is reused
+  std::int32_t attempt;          ///< restart count where the launcher tells it
+  WriterState state;             ///< updated live
+  std::uint32_t disable_reason;  ///< an errno, or 0
+  std::uint64_t tickets;  ///< chunks handed out so far; beyond chunk_limit the oldest unpinned one is reused
   std::uint64_t chunks_reserved;  ///< chunks the file holds on disk
   std::uint64_t dropped_records;  ///< records for which there was no room
   std::uint64_t recycled_chunks;  ///< full chunks that were overwritten to stay under --max-size
   std::uint64_t recycled_records;
-  std::uint64_t overhead_ticks;   ///< own cost per event, measured at start: median of repeated empty events
-  std::uint64_t pair_count;       ///< valid entries of `pairs`
+  std::uint64_t overhead_ticks;  ///< own cost per event, measured at start: median of repeated empty events
+  std::uint64_t pair_count;      ///< valid entries of `pairs`
   ClockPair pairs[kMaxClockPairs];
   char host[64];
   char boot_id[40];
-  char job[64];                   ///< batch system's or launcher's job id; empty where there is none
-  char launcher[16];              ///< openmpi, mpich, slurm, torchrun, none
-  char library[64];               ///< what was hooked: "Open MPI 4.1.4", "gloo", "c10d+gloo", ...
-  char program[256];              ///< path of the executable
-  char timing[64];                ///< timing source per event kind, e.g. "collective=cpu wait=cpu"
+  char job[64];       ///< batch system's or launcher's job id; empty where there is none
+  char launcher[16];  ///< openmpi, mpich, slurm, torchrun, none
+  char library[64];   ///< what was hooked: "Open MPI 4.1.4", "gloo", "c10d+gloo", ...
+  char program[256];  ///< path of the executable
+  char timing[64];    ///< timing source per event kind, e.g. "collective=cpu wait=cpu"
   char reserved[1856];
 };
 static_assert(sizeof(RawHeader) == kHeaderBytes);
@@ -122,20 +131,21 @@ enum class ChunkKind : std::uint32_t { Events = 1, Meta = 2 };
 
 /// Head of each chunk, 64 bytes.
 struct ChunkHeader {
-  std::uint32_t magic;       ///< kChunkMagic
+  std::uint32_t magic;  ///< kChunkMagic
   ChunkKind kind;
-  std::uint64_t ticket;      ///< order of handing out; a reused chunk has a higher one
-  std::uint32_t thread;      ///< thread id of the writer (Linux tid)
-  std::uint32_t sealed;      ///< 1 once the writer moved on
-  std::uint64_t committed;   ///< Events: records begun; Meta: bytes used. Stored last, with release order.
-  std::uint64_t first_ticks; ///< clock when the chunk was handed out
+  std::uint64_t ticket;       ///< order of handing out; a reused chunk has a higher one
+  std::uint32_t thread;       ///< thread id of the writer (Linux tid)
+  std::uint32_t sealed;       ///< 1 once the writer moved on
+  std::uint64_t committed;    ///< Events: records begun; Meta: bytes used. Stored last, with release order.
+  std::uint64_t first_ticks;  ///< clock when the chunk was handed out
   char reserved[24];
 };
 static_assert(sizeof(ChunkHeader) == 64);
 
 /// Entries of Meta chunks: head, then `size` bytes, then padding to 8.
 enum class MetaKind : std::uint32_t {
-  Communicator = 1,  ///< MetaCommunicator, then `member_count` int32 world ranks (0 of them where unknown), then the name
+  Communicator = 1,  ///< MetaCommunicator, then `member_count` int32 world ranks (0 of them where unknown),
+                     ///< then the name
   Note = 2,          ///< text: something the guest could not do, said once
 };
 struct MetaHead {
@@ -143,11 +153,12 @@ struct MetaHead {
   std::uint32_t size;
 };
 struct MetaCommunicator {
-  std::uint64_t identity;     ///< equal on all members: hash of the sorted world ranks and the occurrence of that set; 0 = none
-  std::uint32_t local_number; ///< what RawRecord::comm refers to, from 1
-  std::int32_t size;          ///< members
-  std::int32_t my_rank;       ///< own rank in it
-  std::uint32_t member_count; ///< members that follow
+  std::uint64_t identity;      ///< equal on all members: hash of the sorted world ranks and the occurrence of
+                               ///< that set; 0 = none
+  std::uint32_t local_number;  ///< what RawRecord::comm refers to, from 1
+  std::int32_t size;           ///< members
+  std::int32_t my_rank;        ///< own rank in it
+  std::uint32_t member_count;  ///< members that follow
 };
 static_assert(sizeof(MetaHead) == 8 && sizeof(MetaCommunicator) == 24);
 

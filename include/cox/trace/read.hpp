@@ -15,14 +15,15 @@ namespace cox::trace {
 using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 struct ReadOptions {
-  int threads = 0;           ///< 0 = one per core
+  int threads = 0;  ///< 0 = one per core
   Progress progress{};
 };
 
 /// Opens a Run folder (or one of its files).
 ///
-/// Whatever is complete is used: files cut at any byte keep their complete chunks, and each loss becomes a Note.
-/// Errors:  trace-001 (nothing there), trace-002 (no file of ours in it; names what was found), trace-003 (a newer
+/// Whatever is complete is used: files cut at any byte keep their complete chunks, and each loss becomes a
+/// Note. Errors:  trace-001 (nothing there), trace-002 (no file of ours in it; names what was found),
+/// trace-003 (a newer
 ///          format version). A damaged file beside good ones is a Note, not an error.
 /// Threads: files are read in parallel; the result does not depend on how many threads.
 /// Cost:    linear; about 35 bytes of memory per event.

@@ -2,8 +2,8 @@
 /// \file
 /// A Run in memory: what every rank did, when, and how far that can be trusted.
 ///
-/// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can tell which only by
-/// `provenance`.
+/// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can tell which only
+/// by `provenance`.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ struct Communicator {
   CommId id;
   std::uint64_t identity = 0;  ///< as recorded; 0 where the members could not be told
   std::string name;
-  int size = 0;                ///< members as declared by the library
-  std::vector<Rank> ranks;     ///< members, sorted; those seen where the list was not recorded
+  int size = 0;             ///< members as declared by the library
+  std::vector<Rank> ranks;  ///< members, sorted; those seen where the list was not recorded
 };
 
 /// Events of one rank as columns of equal length, ordered by `begin`. Times count from the Run's origin.
@@ -56,11 +56,14 @@ struct EventColumns {
   std::vector<EventKind> kind;
   std::vector<std::uint8_t> op;
   std::vector<std::uint16_t> flags;
-  std::vector<std::uint32_t> thread;  ///< small number per thread of the rank; 0 is the one that recorded first
+  std::vector<std::uint32_t>
+      thread;  ///< small number per thread of the rank; 0 is the one that recorded first
 
   [[nodiscard]] std::size_t size() const { return begin.size(); }
   void reserve(std::size_t n);
-  [[nodiscard]] model::Collective collective(std::size_t i) const { return static_cast<model::Collective>(op[i]); }
+  [[nodiscard]] model::Collective collective(std::size_t i) const {
+    return static_cast<model::Collective>(op[i]);
+  }
 };
 inline constexpr Duration kStillRunning = Duration::max();
 inline constexpr CommId kNoComm{-1};
@@ -91,12 +94,12 @@ struct Note {
 
 /// What the launcher knew: contents of run.json.
 struct RunInfo {
-  std::string name;       ///< folder name
-  std::string command;    ///< as typed, shell-quoted; empty where unknown
-  std::string tool;       ///< who wrote it: "cox 0.1.0"
-  std::string started;    ///< UTC, ISO 8601
+  std::string name;     ///< folder name
+  std::string command;  ///< as typed, shell-quoted; empty where unknown
+  std::string tool;     ///< who wrote it: "cox 0.1.0"
+  std::string started;  ///< UTC, ISO 8601
   std::string job;
-  int exit_status = -1;   ///< of the observed command; -1 = unknown
+  int exit_status = -1;  ///< of the observed command; -1 = unknown
   Provenance provenance = Provenance::Observed;
 };
 
@@ -107,7 +110,7 @@ struct Run {
   int world_size = 0;                   ///< as the ranks say; 0 where none did
   std::vector<Node> nodes;
   std::vector<Communicator> communicators;
-  std::vector<RankTrack> ranks;         ///< sorted by rank
+  std::vector<RankTrack> ranks;  ///< sorted by rank
   std::vector<Note> notes;
 
   [[nodiscard]] std::size_t event_count() const;

@@ -2,8 +2,9 @@
 // Wrappers of Gloo's collectives and of the places in PyTorch's DDP where a step begins and where it waits.
 // Links to neither library. No local object has a destructor here: an exception of Gloo passes through and
 // leaves the record open, as a call that did not return.
-#include <stdlib.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 #include "cox/model/collective.hpp"
 

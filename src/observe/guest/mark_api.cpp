@@ -2,9 +2,8 @@
 // cox/abi/observe.h as the preload object offers it: marks go straight to the writer.
 #include "observe/guest/mark_api.hpp"
 
-#include <string.h>
-
 #include <atomic>
+#include <cstring>
 
 #include "cox/abi/observe.h"
 

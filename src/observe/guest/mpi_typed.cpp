@@ -5,7 +5,8 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
-#include <stdlib.h>
+
+#include <cstdlib>
 
 #include "cox/model/collective.hpp"
 
@@ -20,7 +21,7 @@ using cox::trace::EventKind;
 using cox::trace::RawRecord;
 using namespace cox::trace;  // RecordFlag values
 
-#define REAL(name) decltype(&name) real_##name = nullptr
+#define REAL(name) decltype(&name) real_##name = nullptr  // NOLINT(bugprone-macro-parentheses)
 // Wrapped, found when first called.
 REAL(MPI_Init);
 REAL(MPI_Init_thread);
@@ -336,8 +337,10 @@ int wrap_comm_free(MPI_Comm* comm) {
   return real_MPI_Comm_free(comm);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): pasted and quoted, never evaluated
 #define WRAP(symbol, function) \
   { #symbol, reinterpret_cast<void*>(&function), reinterpret_cast<void**>(&real_##symbol) }
+// NOLINTEND(bugprone-macro-parentheses)
 const Wrapper kWrappers[] = {
     WRAP(MPI_Init, wrap_init),
     WRAP(MPI_Init_thread, wrap_init_thread),

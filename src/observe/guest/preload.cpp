@@ -5,12 +5,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <initializer_list>
 
 #include "cox/trace/guest_writer.hpp"
@@ -22,7 +22,8 @@
 namespace cox::observe::guest {
 namespace {
 
-enum Family : int { mpi, gloo, c10d, kFamilies };
+enum Family : std::uint8_t { Mpi, Gloo, C10d };
+constexpr std::size_t kFamilies = 3;
 
 constexpr struct {
   Family family;
@@ -186,7 +187,7 @@ const TypedTable* load_typed(const char* file) {
   const std::size_t length = slash == nullptr ? 0 : static_cast<std::size_t>(slash - own) + 1;
   if (length + strlen(file) + 1 > sizeof path) return nullptr;
   memcpy(path, own, length);
-  strcpy(path + length, file);
+  memcpy(path + length, file, strlen(file) + 1);
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return nullptr;
   const auto attach = reinterpret_cast<AttachFunction>(dlsym(handle, "cox_typed_attach"));
@@ -197,7 +198,7 @@ const TypedTable* load_typed(const char* file) {
 // The typed object for what this process has loaded; null where there is none for it.
 const TypedTable* typed_for(Family family) {
   if (!wanted()) return nullptr;
-  if (family == mpi)
+  if (family == Mpi)
     return find_data("ompi_mpi_comm_world") != nullptr ? load_typed("libcox-mpi-openmpi.so") : nullptr;
   return load_typed("libcox-gloo.so");
 }
@@ -210,7 +211,7 @@ FamilyState family_states[kFamilies];
 
 const TypedTable* table_of(Family family) {
   // PyTorch and Gloo share one typed object.
-  FamilyState& state = family_states[family == c10d ? gloo : family];
+  FamilyState& state = family_states[family == C10d ? Gloo : family];
   int none = 0;
   if (state.phase.compare_exchange_strong(none, 1)) {
     state.table = typed_for(family);
