@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The other faults of ./cox-demo are told apart. usage: ... host|transient|rotating
+. "$(dirname "$0")/shell.sh"
+need python3
+fault=$1
+code=$(status "$source_dir/cox-demo" --build "$build" --out "$work/demo" --fault "$fault" --slow-rank 5)
+cat "$work/out" "$work/err"
+equal "$code" 0 "exit status"
+first() { json "$work/demo/diagnosis.json" "r['findings'][0]['$1']"; }
+case $fault in
+  host)
+    equal "$(first kind)" slow_rank "kind"
+    equal "$(first rank)" 5 "rank"
+    ;;
+  transient) # the middle third of 120 steps; its edges may be off by noise
+    equal "$(first kind)" transient_straggler "kind"
+    equal "$(first rank)" 5 "rank"
+    begin=$(first first_step) end=$(first last_step)
+    [ "$begin" -ge 35 ] && [ "$begin" -le 45 ] || fail "first step: got $begin, expected about 40"
+    [ "$end" -ge 74 ] && [ "$end" -le 84 ] || fail "last step: got $end, expected about 79"
+    ;;
+  rotating)
+    equal "$(first kind)" rotating_straggler "kind"
+    equal "$(first rank)" null "rank"
+    ;;
+  *) fail "unknown fault $fault" ;;
+esac

@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job killed at random moments leaves a readable Run that holds every step that was printed before.
+
+Half of the times only the job dies, half of the times cox with it. usage: killed_test.py BUILD SOURCE [TIMES [SEED]]
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+build, times = os.path.realpath(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 20
+seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.SystemRandom().randrange(1 << 31)
+ranks = 4
+program = os.path.join(build, "examples", "gloo_train")
+if not os.access(program, os.X_OK):
+    print("SKIP: gloo_train was not built (package libgloo-dev)")
+    sys.exit(77)
+cox = os.path.join(build, "cox")
+environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
+# its own process group, so that the job can be killed as a whole and nothing else with it
+in_own_group = "import os, sys; os.setpgid(0, 0); print('group', os.getpid(), flush=True); os.execv(sys.argv[1], sys.argv[1:])"
+
+rng = random.Random(seed)
+print("seed", seed)
+with_steps = 0
+for i in range(times):
+    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as work:
+        out = os.path.join(work, "run")
+        job = subprocess.Popen(
+            [cox, "observe", "-o", out, "--", sys.executable, "-c", in_own_group, program, "--ranks", str(ranks),
+             "--steps", "2000", "--batch", "64"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+        group = int(job.stdout.readline().split()[1])
+        lines = []
+        os.set_blocking(job.stdout.fileno(), False)
+        time.sleep(rng.uniform(0.05, 4.0))
+        cox_too = i % 2 == 1
+        if cox_too:
+            os.kill(job.pid, signal.SIGKILL)
+        os.killpg(group, signal.SIGKILL)
+        job.wait(timeout=60)
+        os.set_blocking(job.stdout.fileno(), True)
+        printed, ours = job.stdout.read(), job.stderr.read()
+        if not cox_too:
+            assert job.returncode == 128 + signal.SIGKILL, (job.returncode, ours)
+        steps = max([int(m) for m in re.findall(r"step (\d+):", printed)], default=0)
+        told = subprocess.run([cox, "diagnose", out, "--json"], capture_output=True, text=True, env=environment)
+        recorded = [f for f in os.listdir(out) if ".cox" in f]
+        if told.returncode != 0:
+            # Readable and empty is an answer too, where the job died before its first all-reduce ended.
+            assert told.returncode == 3 and steps == 0, (told.returncode, told.stderr, steps)
+            assert re.search(r"diagnose-00[12]", told.stderr), told.stderr
+            print(f"{i}: killed before the first step: {told.stderr.splitlines()[0]}")
+            continue
+        result = json.loads(told.stdout)["result"]
+        found = {r["rank"]: r["collectives"] for r in result["ranks"]}
+        assert steps == 0 or sorted(found) == list(range(ranks)), (found, steps, recorded)
+        assert min(found.values()) >= steps, (found, steps)
+        with_steps += max(found.values()) > 10
+        print(f"{i}: {'cox and job' if cox_too else 'job'} killed, {steps} steps printed, recorded per rank: {found}")
+assert with_steps >= times // 4, f"only {with_steps} of {times} kills hit a running job: the test proves too little"

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `cox observe` stays out of the way: exit status, signals, environment, processes that are no ranks, folders.
+. "$(dirname "$0")/shell.sh"
+need python3
+cd "$work"
+n=0
+observe() {  # observe COMMAND...: under cox, in a new folder each time; sets code and run
+  n=$((n + 1))
+  run=$work/run-$n
+  code=$(status "$cox" observe -o "$run" -- "$@")
+}
+files_of_guests() { find "$1" -name '*.cox*' | wc -l; }
+
+# the child's exit status is its own
+observe /bin/sh -c 'exit 7'
+equal "$code" 7 "exit status of a child that exits 7"
+observe /bin/sh -c 'kill -KILL $$'
+equal "$code" 137 "exit status of a child that is killed"
+observe /bin/true
+equal "$code" 0 "exit status of true"
+observe "$work/no-such-program"
+equal "$code" 127 "exit status where the command is not found"
+[ ! -e "$run" ] || fail "a folder was left behind for a command that does not exist"
+echo text >"$work/plain-file"
+observe "$work/plain-file"
+equal "$code" 126 "exit status where the command is not executable"
+
+# output of the child is untouched; ours is on stderr, two lines at the most
+observe /bin/sh -c 'echo to-stdout; echo to-stderr >&2'
+equal "$code" 0 "exit status of sh"
+equal "$(cat out)" to-stdout "stdout"
+[ "$(grep -c -v '^to-stderr$' err)" -le 2 ] || fail "more than two lines of our own: $(cat err)"
+
+# processes that are no ranks leave nothing
+observe /bin/bash -c '/bin/true; /usr/bin/env >/dev/null; (true); python3 -c "import os; os.fork()"'
+equal "$code" 0 "bash"
+equal "$(files_of_guests "$run")" 0 "files of processes that are no ranks"
+
+# the environment: only LD_PRELOAD and COX_ are added, the user's values stay
+env -u _ | grep -v '^_=' | sort >env-before
+observe /usr/bin/env
+equal "$code" 0 "env"
+grep -v -E '^(LD_PRELOAD|COX_DIR|_)=' out | sort >env-after
+diff env-before env-after || fail "the child's environment differs beyond LD_PRELOAD and COX_DIR"
+libc_object=$(ldd /bin/bash | awk '/libc\.so/ {print $3}')
+equal "$(LD_PRELOAD=$libc_object COX_MAX_SIZE=12345678 status "$cox" observe -o "$work/run-env" -- /usr/bin/env)" 0 "env"
+grep -q "^LD_PRELOAD=.*$libc_object" out || fail "the user's LD_PRELOAD is gone: $(grep LD_PRELOAD out)"
+grep '^LD_PRELOAD=' out | grep -q libcox-preload || fail "our object is not preloaded: $(grep LD_PRELOAD out)"
+equal "$(grep '^COX_MAX_SIZE=' out)" COX_MAX_SIZE=12345678 "the user's COX_MAX_SIZE"
+
+# signals go to the child, and the Run is closed in order
+python3 - "$cox" "$work/run-term" <<'PY'
+import os, signal, subprocess, sys, time
+cox, out = sys.argv[1:]
+child = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(9))\nprint('up', flush=True)\ntime.sleep(60)\n"
+p = subprocess.Popen([cox, "observe", "-o", out, "--", sys.executable, "-c", child], stdout=subprocess.PIPE,
+                     stderr=subprocess.DEVNULL, text=True)
+assert p.stdout.readline() == "up\n"
+p.send_signal(signal.SIGTERM)
+assert p.wait(timeout=30) == 9, p.returncode
+assert os.path.exists(os.path.join(out, "run.json"))
+PY
+
+# COX_DISABLE=1: the job runs, nothing is recorded
+if [ -x "$build/examples/gloo_train" ]; then
+  equal "$(COX_DISABLE=1 status "$cox" observe -o "$work/run-off" -- "$build/examples/gloo_train" --ranks 2 --steps 20)" 0 off
+  equal "$(files_of_guests "$work/run-off")" 0 "files with COX_DISABLE=1"
+fi
+
+# nothing is overwritten without --force, and nothing foreign with it
+mkdir "$work/foreign"
+echo precious >"$work/foreign/file"
+equal "$(status "$cox" observe -o "$work/foreign" -- /bin/true)" 125 "exit status over a foreign folder"
+equal "$(status "$cox" observe -f -o "$work/foreign" -- /bin/true)" 125 "the same with --force"
+equal "$(cat "$work/foreign/file")" precious "the foreign file"
+equal "$(status "$cox" observe -o "$work/run-term" -- /bin/true)" 125 "exit status over an earlier Run"
+equal "$(status "$cox" observe -f -o "$work/run-term" -- /bin/true)" 0 "the same with --force"

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many marked collectives in little time, for tests of big Runs. usage: many_marks RANKS COLLECTIVES */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cox/abi/observe.h"
+
+int main(int argc, char** argv) {
+  const int32_t ranks = argc > 1 ? (int32_t)strtol(argv[1], NULL, 10) : 2;
+  const long count = argc > 2 ? strtol(argv[2], NULL, 10) : 1000;
+  if (ranks < 1 || ranks > 64 || count < 1) {
+    fprintf(stderr, "many_marks: expected 1 to 64 ranks and at least one collective\n");
+    return 2;
+  }
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    if (fork() != 0) continue;
+    int32_t members[64];
+    for (int32_t i = 0; i < ranks; ++i) members[i] = i;
+    cox_rank(rank, ranks);
+    const cox_communicator all = cox_define_communicator(members, (size_t)ranks, rank, "all");
+    for (long i = 0; i < count; ++i) cox_collective_end(cox_collective_begin(COX_ALL_REDUCE, all, 4096));
+    exit(0);
+  }
+  int status = 0;
+  int failed = 0;
+  while (wait(&status) > 0) failed |= status != 0;
+  return failed;
+}
