@@ -515,6 +515,7 @@ RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint
 }
 
 void end(RawRecord* r) noexcept {
+  if (g.header == nullptr) return;  // a child of fork: the record is its parent's
   r->end = now();
 }
 

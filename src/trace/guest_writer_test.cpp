@@ -213,8 +213,10 @@ TEST_F(GuestWriter, AForkedChildWritesNothing) {
   ASSERT_EQ(in_child([&] {
               guest::open({.dir = dir.c_str()}, {.rank = 0});
               record(1);
+              RawRecord* open = guest::begin(EventKind::Phase, 1, 0, 0, 0, 0, 0);
               const pid_t child = fork();
               if (child == 0) {
+                guest::end(open);  // the parent's
                 for (int i = 0; i < 100; ++i) record(99);
                 guest::close();
                 _exit(guest::active() ? 1 : 0);
@@ -226,8 +228,9 @@ TEST_F(GuestWriter, AForkedChildWritesNothing) {
             }),
             0);
   const auto records = records_of(only_file());
-  ASSERT_EQ(records.size(), 1U);
+  ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[0].bytes, 1U);
+  EXPECT_EQ(records[1].end, 0U) << "still open in the parent";
 }
 
 TEST_F(GuestWriter, NoRoomOnDiskSwitchesRecordingOffAndNothingElse) {

@@ -64,39 +64,55 @@ bool is_own(void* address) {
   return mine.dli_fbase == theirs.dli_fbase;
 }
 
-struct Search {
-  const char* symbol;
-  void* found;
+// Names of all loaded objects, one after the other. Copied first and opened afterwards: the loader holds a
+// lock while it lists them, and a thread that loads a library at that moment holds the other one that opening
+// needs.
+struct Names {
+  char* text = nullptr;
+  std::size_t used = 0;
+  std::size_t room = 0;
 };
 
-// One loaded object: opened without loading anything, so that libraries that Python opened privately are seen
-// too.
-int search_object(dl_phdr_info* object, std::size_t, void* data) {
-  auto* search = static_cast<Search*>(data);
+int copy_name(dl_phdr_info* object, std::size_t, void* data) {
+  auto& names = *static_cast<Names*>(data);
   if (object->dlpi_name == nullptr || object->dlpi_name[0] == 0) return 0;
-  void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return 0;
-  void* at = dlsym(handle, search->symbol);
-  dlclose(handle);
-  if (at == nullptr || is_own(at)) return 0;
-  search->found = at;
-  return 1;
+  const std::size_t length = strlen(object->dlpi_name) + 1;
+  if (names.used + length > names.room) {
+    const std::size_t room = 2 * (names.used + length);
+    auto* grown = static_cast<char*>(realloc(names.text, room));
+    if (grown == nullptr) return 1;
+    names.text = grown;
+    names.room = room;
+  }
+  memcpy(names.text + names.used, object->dlpi_name, length);
+  names.used += length;
+  return 0;
+}
+
+// The symbol in any loaded object but ours, those included that Python opened privately. Loads nothing.
+void* search_objects(const char* symbol) {
+  Names names;
+  dl_iterate_phdr(copy_name, &names);
+  void* found = nullptr;
+  for (std::size_t at = 0; at < names.used && found == nullptr; at += strlen(names.text + at) + 1) {
+    void* handle = dlopen(names.text + at, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    found = dlsym(handle, symbol);
+    dlclose(handle);
+    if (found != nullptr && is_own(found)) found = nullptr;
+  }
+  free(names.text);
+  return found;
 }
 
 void* find_real(const char* symbol) {
   void* next = dlsym(RTLD_NEXT, symbol);
-  if (next != nullptr && !is_own(next)) return next;
-  Search search{symbol, nullptr};
-  dl_iterate_phdr(search_object, &search);
-  return search.found;
+  return next != nullptr && !is_own(next) ? next : search_objects(symbol);
 }
 
 void* find_data(const char* symbol) {
   void* seen = dlsym(RTLD_DEFAULT, symbol);
-  if (seen != nullptr) return seen;
-  Search search{symbol, nullptr};
-  dl_iterate_phdr(search_object, &search);
-  return search.found;
+  return seen != nullptr ? seen : search_objects(symbol);
 }
 
 const char* first_set(std::initializer_list<const char*> names) {
