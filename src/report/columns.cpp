@@ -264,7 +264,9 @@ class Encoder {
 }  // namespace
 
 std::uint16_t short_time(Duration d) {
-  const std::int64_t ns = d <= Duration::zero() ? 0 : (d + Duration{500}) / Duration{1000};
+  // To the nearest nanosecond; added to the quotient, because the longest duration has no room for another 500 ps.
+  const std::int64_t ns =
+      d <= Duration::zero() ? 0 : d / Duration{1000} + (d % Duration{1000} >= Duration{500} ? 1 : 0);
   if (ns < 2048) return static_cast<std::uint16_t>(ns);
   int shift = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(ns))) - 12;
   std::int64_t mantissa = shift == 0 ? ns : (ns + (std::int64_t{1} << (shift - 1))) >> shift;
