@@ -264,7 +264,8 @@ class Encoder {
 }  // namespace
 
 std::uint16_t short_time(Duration d) {
-  // To the nearest nanosecond; added to the quotient, because the longest duration has no room for another 500 ps.
+  // To the nearest nanosecond; added to the quotient, because the longest duration has no room for another
+  // 500 ps.
   const std::int64_t ns =
       d <= Duration::zero() ? 0 : d / Duration{1000} + (d % Duration{1000} >= Duration{500} ? 1 : 0);
   if (ns < 2048) return static_cast<std::uint16_t>(ns);
