@@ -2,10 +2,11 @@
 // cox/abi/observe.h as the preload object offers it: marks go straight to the writer.
 #include "observe/guest/mark_api.hpp"
 
-#include <atomic>
 #include <cstring>
 
 #include "cox/abi/observe.h"
+
+#include "observe/guest/communicators.hpp"
 
 namespace {
 
@@ -20,11 +21,7 @@ const WriterApi* writer = nullptr;
 
 // Sequence per communicator; a communicator is used by one thread at a time, as in MPI.
 std::uint32_t sequences[kMostCommunicators];
-struct Seen {
-  std::uint64_t identity;
-};
-std::atomic<std::uint32_t> seen_count{0};
-Seen seen[kMostCommunicators];
+Occurrences occurrences;
 
 void rank(int32_t my_rank, int32_t world_size) {
   writer->open({.rank = my_rank, .world_size = world_size, .library = "cox/abi/observe.h"});
@@ -37,13 +34,7 @@ cox_communicator communicator(const int32_t* ranks, std::size_t count, int32_t m
   if (ranks == nullptr || count == 0 || count > kMostMembers) return 0;
   memcpy(sorted, ranks, count * sizeof *ranks);
   const std::uint64_t first = writer->group_identity(sorted, count, 0);
-  std::uint32_t occurrence = 0;
-  const std::uint32_t known = seen_count.load();
-  for (std::uint32_t i = 0; i < known; ++i) occurrence += seen[i].identity == first ? 1 : 0;
-  if (known < kMostCommunicators) {
-    seen[known].identity = first;
-    seen_count.store(known + 1);
-  }
+  const std::uint32_t occurrence = occurrences.next(first);
   return writer->define_communicator(writer->group_identity(sorted, count, occurrence),
                                      static_cast<std::int32_t>(count), my_rank, sorted,
                                      static_cast<std::uint32_t>(count), name);
@@ -59,9 +50,9 @@ cox_span phase_begin(uint32_t phase) {
 }
 
 cox_span collective_begin(uint32_t collective, cox_communicator comm, uint64_t bytes) {
-  const std::uint32_t seq = comm < kMostCommunicators ? sequences[comm]++ : 0;
+  if (comm >= kMostCommunicators) comm = 0;  // beyond what we number: unknown rather than matched wrongly
   return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(collective), cox::trace::kMarked,
-                       comm, seq, bytes, 0);
+                       comm, sequences[comm]++, bytes, 0);
 }
 
 void span_end(cox_span span) {
