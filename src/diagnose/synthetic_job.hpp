@@ -42,6 +42,7 @@ inline void add_event(trace::EventColumns& e, trace::EventKind kind, std::uint8_
   e.kind.push_back(kind);
   e.op.push_back(op);
   e.flags.push_back(flags);
+  e.aux.push_back(0);
   e.thread.push_back(thread);
 }
 

@@ -22,6 +22,7 @@ void append(trace::EventColumns& e, EventKind kind, int op, Duration begin, Dura
   e.kind.push_back(kind);
   e.op.push_back(static_cast<std::uint8_t>(op));
   e.flags.push_back(static_cast<std::uint16_t>(flags));
+  e.aux.push_back(0);
   e.thread.push_back(thread);
 }
 

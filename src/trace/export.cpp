@@ -55,6 +55,8 @@ const char* wait_name(std::uint8_t op) {
       return "wait: gradient sync";
     case WaitKind::Request:
       return "wait: request";
+    case WaitKind::Peer:
+      return "wait: peer";
     case WaitKind::Other:
       break;
   }
@@ -145,6 +147,14 @@ class Exporter {
       case EventKind::Wait:
         return fmt::format(R"("cat":"wait","name":"{}","args":{{"operation":{}{}}})", wait_name(e.op[i]),
                            e.op[i], open);
+      case EventKind::PointToPoint:
+        return fmt::format(R"("cat":"messages","name":"{}","args":{{"bytes":{},"messages":{},"peer":{}{}}})",
+                           e.op[i] == static_cast<std::uint8_t>(PeerKind::Send) ? "sends" : "receives",
+                           e.bytes[i].count(), e.seq[i],
+                           e.aux[i] == kAnyPeer ? -1 : static_cast<std::int64_t>(e.aux[i]), open);
+      case EventKind::Submit:
+        return fmt::format(R"("cat":"submit","name":"submit {}","args":{{"bytes":{},"sequence":{}{}}})",
+                           model::name_of(e.collective(i)), e.bytes[i].count(), e.seq[i], open);
       case EventKind::Phase:
         return fmt::format(R"("cat":"phase","name":"{}","args":{{"phase":{}{}}})", phase_name(e.op[i]),
                            e.op[i], open);

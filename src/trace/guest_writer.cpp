@@ -55,6 +55,7 @@ struct Global {
   std::atomic<bool> meta_lock{false};
   ChunkHeader* meta_chunk = nullptr;
   std::atomic<std::uint32_t> communicators{0};
+  std::atomic<std::uint64_t> uncounted_calls{0};  // that left no record of their own
   pthread_key_t thread_end{};
   std::uint64_t pair_every = kFirstPairPeriods;
   double ps_per_tick = 0;
@@ -517,6 +518,31 @@ RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint
 void end(RawRecord* r) noexcept {
   if (g.header == nullptr) return;  // a child of fork: the record is its parent's
   r->end = now();
+}
+
+void retract(RawRecord* r) noexcept {
+  ThreadCursor& c = t_cursor;
+  if (c.next == nullptr || c.chunk == nullptr || r != c.next - 1) {
+    if (r != &c.spill && g.header != nullptr && r->end == 0) r->end = r->begin;
+    return;
+  }
+  shared(c.chunk->committed).store(c.chunk->committed - 1, std::memory_order_release);
+  --c.next;
+}
+
+bool end_if_long(RawRecord* r, std::uint64_t shortest_ns) noexcept {
+  if (g.header == nullptr) return false;
+  const std::uint64_t t = now();
+  if (static_cast<double>(t - r->begin) * g.ps_per_tick < 1e3 * static_cast<double>(shortest_ns)) {
+    retract(r);
+    return false;
+  }
+  r->end = t;
+  return true;
+}
+
+void count_calls(std::uint64_t calls) noexcept {
+  g.uncounted_calls.fetch_add(calls, std::memory_order_relaxed);
 }
 
 void instant(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept {

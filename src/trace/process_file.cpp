@@ -35,12 +35,13 @@ void resize(EventColumns& e, std::size_t n) {
   e.kind.resize(n);
   e.op.resize(n);
   e.flags.resize(n);
+  e.aux.resize(n);
   e.thread.resize(n);
 }
 
 bool is_known(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(EventKind::Collective) &&
-         kind <= static_cast<std::uint8_t>(EventKind::Phase);
+         kind <= static_cast<std::uint8_t>(EventKind::Submit);
 }
 
 }  // namespace
@@ -127,6 +128,7 @@ void ProcessBuilder::add(const RecordColumns& records) {
     e.kind[to] = kind;
     e.op[to] = records.op[i];
     e.flags[to] = records.flags[i];
+    e.aux[to] = records.aux[i];
     e.thread[to] = thread_number(records.thread[i]);
     ++to;
   }
@@ -151,6 +153,7 @@ void ProcessBuilder::sort_events() {
   reorder(e.kind, order);
   reorder(e.op, order);
   reorder(e.flags, order);
+  reorder(e.aux, order);
   reorder(e.thread, order);
 }
 

@@ -26,6 +26,7 @@ void EventColumns::reserve(std::size_t n) {
   kind.reserve(n);
   op.reserve(n);
   flags.reserve(n);
+  aux.reserve(n);
   thread.reserve(n);
 }
 

@@ -108,7 +108,7 @@ RecordColumns records_of(const EventColumns& e) {
                            .kind = static_cast<std::uint8_t>(e.kind[i]),
                            .op = e.op[i],
                            .flags = e.flags[i],
-                           .aux = 0};
+                           .aux = e.aux[i]};
     r.set(i, record, e.thread[i]);
   }
   return r;

@@ -23,6 +23,7 @@ std::string difference(const EventColumns& a, const EventColumns& b) {
     if (a.op[i] != b.op[i]) what = "op";
     if (a.flags[i] != b.flags[i]) what = "flags";
     if (a.thread[i] != b.thread[i]) what = "thread";
+    if (a.aux[i] != b.aux[i]) what = "aux";
     if (what != nullptr) return std::string(what) + " of event " + std::to_string(i);
   }
   return {};

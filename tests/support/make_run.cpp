@@ -61,6 +61,7 @@ void add(trace::EventColumns& to, const Event& e) {
   to.kind.push_back(e.kind);
   to.op.push_back(e.op);
   to.flags.push_back(0);
+  to.aux.push_back(0);
   to.thread.push_back(0);
 }
 

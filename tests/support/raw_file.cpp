@@ -117,7 +117,7 @@ RawRecord record_of(const EventColumns& e, std::size_t i, const Ticks& ticks) {
           .kind = static_cast<std::uint8_t>(e.kind[i]),
           .op = e.op[i],
           .flags = e.flags[i],
-          .aux = 0};
+          .aux = e.aux[i]};
 }
 
 }  // namespace

@@ -57,6 +57,13 @@ RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint
                  std::uint64_t bytes, std::uint32_t aux) noexcept;
 /// Completes it, on any thread.
 void end(RawRecord* record) noexcept;
+/// Takes back the record that `begin` gave last on this thread (no other `begin` since on it).
+void retract(RawRecord* record) noexcept;
+/// Completes a record, or takes it back where it lasted less than `shortest_ns` and is still this thread's
+/// last. Returns whether it stays.
+bool end_if_long(RawRecord* record, std::uint64_t shortest_ns) noexcept;
+/// Adds calls that left no record of their own to the count from which the writer tells its own cost.
+void count_calls(std::uint64_t calls) noexcept;
 /// A record without duration: a step mark.
 void instant(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;
 

@@ -23,10 +23,13 @@ inline constexpr std::uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 /// What a record says. Values are part of the format and are never renumbered.
 enum class EventKind : std::uint8_t {
   None = 0,
-  Collective = 1,  ///< one call of a collective, from entry to return
-  Wait = 2,        ///< the program waits here for results of communication that runs elsewhere
-  Step = 3,        ///< an instant: training step `bytes` begins (begin == end)
-  Phase = 4,       ///< a span of the program's own work; `op` says which
+  Collective = 1,    ///< one call of a collective, from entry to return
+  Wait = 2,          ///< the program waits here for results of communication that runs elsewhere
+  Step = 3,          ///< an instant: training step `bytes` begins (begin == end)
+  Phase = 4,         ///< a span of the program's own work; `op` says which
+  PointToPoint = 5,  ///< messages with one peer, added up since the last collective: see `PeerKind`
+  Submit = 6,  ///< a collective is handed to a library's worker; `comm`, `seq`, `op` as of the Collective
+               ///< record
 };
 
 /// `op` of a Phase record.
@@ -40,7 +43,18 @@ enum class PhaseKind : std::uint8_t {
 };
 
 /// `op` of a Wait record: what the program called.
-enum class WaitKind : std::uint8_t { Other = 0, GradientSync = 1, Request = 2 };
+enum class WaitKind : std::uint8_t {
+  Other = 0,
+  GradientSync = 1,
+  Request = 2,  ///< completion of non-blocking work; `comm` and `seq` name the collective where it is one
+  Peer = 3,     ///< a blocking point-to-point call (or completion of one) that took long; `aux` is the peer
+};
+
+/// `op` of a PointToPoint record. `begin` and `end` are entry of the first and return of the last call, `seq`
+/// counts messages, `bytes` adds up their sizes (sent; for Receive: of the buffers posted), `aux` is the
+/// peer's rank in `comm` (kAnyPeer where the program named none).
+enum class PeerKind : std::uint8_t { Send = 0, Receive = 1 };
+inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
 
 /// Bits of `RawRecord::flags`.
 // NOLINTBEGIN(readability-identifier-naming): unscoped, so its values are named as constants.
@@ -51,6 +65,8 @@ enum RecordFlag : std::uint16_t {
   kRooted = 1 << 3,       ///< `aux` holds the root's rank in the communicator
   kOffThread = 1 << 4,    ///< ran on a library's worker thread, not where the program waits
   kMarked = 1 << 5,       ///< came from the C API (cox/abi/observe.h)
+  kElement = 1 << 6,      ///< `aux` holds the bytes of one element (never together with kRooted)
+  kNoSync = 1 << 7,       ///< Backward phase whose gradients are only accumulated (PyTorch's no_sync)
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -118,35 +134,66 @@ struct RawHeader {
   ClockPair pairs[kMaxClockPairs];
   char host[64];
   char boot_id[40];
-  char job[64];       ///< batch system's or launcher's job id; empty where there is none
-  char launcher[16];  ///< openmpi, mpich, slurm, torchrun, none
-  char library[64];   ///< what was hooked: "Open MPI 4.1.4", "gloo", "c10d+gloo", ...
-  char program[256];  ///< path of the executable
-  char timing[64];    ///< timing source per event kind, e.g. "collective=cpu wait=cpu"
-  char reserved[1856];
+  char job[64];              ///< batch system's or launcher's job id; empty where there is none
+  char launcher[16];         ///< openmpi, mpich, slurm, torchrun, none
+  char library[64];          ///< what was hooked: "Open MPI 4.1.4", "gloo", "c10d+gloo", ...
+  char program[256];         ///< path of the executable
+  char timing[64];           ///< timing source per event kind, e.g. "collective=cpu wait=cpu"
+  std::uint64_t start_time;  ///< of the process, in clock ticks after boot (/proc/PID/stat field 22); 0 = not
+                             ///< known. Tells a process from a later one with the same number.
+  std::uint64_t time_namespace;  ///< inode of /proc/self/ns/time: processes of one boot_id share a monotonic
+                                 ///< clock only within one; 0 = not known
+  std::int32_t node_number;      ///< the launcher's number of the node, plus 1; 0 = not told
+  std::int32_t local_size;       ///< ranks on this node as the launcher says; 0 = not told
+  std::uint64_t sample_tickets;  ///< samples taken so far
+  char reserved[1824];
 };
 static_assert(sizeof(RawHeader) == kHeaderBytes);
 
-enum class ChunkKind : std::uint32_t { Events = 1, Meta = 2 };
+enum class ChunkKind : std::uint32_t { Events = 1, Meta = 2, Samples = 3 };
 
 /// Head of each chunk, 64 bytes.
 struct ChunkHeader {
   std::uint32_t magic;  ///< kChunkMagic
   ChunkKind kind;
-  std::uint64_t ticket;       ///< order of handing out; a reused chunk has a higher one
-  std::uint32_t thread;       ///< thread id of the writer (Linux tid)
-  std::uint32_t sealed;       ///< 1 once the writer moved on
-  std::uint64_t committed;    ///< Events: records begun; Meta: bytes used. Stored last, with release order.
+  std::uint64_t ticket;     ///< order of handing out; a reused chunk has a higher one
+  std::uint32_t thread;     ///< thread id of the writer (Linux tid)
+  std::uint32_t sealed;     ///< 1 once the writer moved on
+  std::uint64_t committed;  ///< Events: records begun; Samples: samples; Meta: bytes used. Stored last, with
+                            ///< release order.
   std::uint64_t first_ticks;  ///< clock when the chunk was handed out
   char reserved[24];
 };
 static_assert(sizeof(ChunkHeader) == 64);
+
+/// State of the process about ten times a second, taken off the hot path. Counters count from the start of
+/// the process (of the machine where said); all ones = not readable here.
+struct RawSample {
+  std::uint64_t ticks;         ///< clock when it was taken
+  std::uint64_t cpu_ns;        ///< CPU time of the process
+  std::uint64_t main_cpu_ns;   ///< CPU time of its main thread
+  std::uint64_t main_wait_ns;  ///< time the main thread was ready to run and had no CPU
+  std::uint64_t throttled_us;  ///< time its control group was denied CPU by a quota
+  std::uint64_t pressure_us;   ///< machine: time some task waited for a CPU (PSI)
+  std::uint64_t voluntary;     ///< context switches, main thread
+  std::uint64_t involuntary;   ///< context switches, main thread
+  std::uint64_t minor_faults;
+  std::uint64_t major_faults;
+  std::uint32_t frequency_khz;      ///< of the CPU that the main thread ran on
+  std::uint32_t thermal_throttles;  ///< of that CPU, since boot
+  std::uint32_t threads;
+  std::int32_t cpu;  ///< that the main thread last ran on; -1 = not readable
+  char state;        ///< of the main thread as in /proc: R S D T t Z; 0 = not readable
+  char reserved[31];
+};
+static_assert(sizeof(RawSample) == 128);
 
 /// Entries of Meta chunks: head, then `size` bytes, then padding to 8.
 enum class MetaKind : std::uint32_t {
   Communicator = 1,  ///< MetaCommunicator, then `member_count` int32 world ranks (0 of them where unknown),
                      ///< then the name
   Note = 2,          ///< text: something the guest could not do, said once
+  Locality = 3,      ///< text: lines `path<TAB>value`, facts of the machine as the process saw them
 };
 struct MetaHead {
   MetaKind kind;

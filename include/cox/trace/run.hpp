@@ -56,6 +56,7 @@ struct EventColumns {
   std::vector<EventKind> kind;
   std::vector<std::uint8_t> op;
   std::vector<std::uint16_t> flags;
+  std::vector<std::uint32_t> aux;  ///< root, element size or peer: see RecordFlag and WaitKind
   std::vector<std::uint32_t>
       thread;  ///< small number per thread of the rank; 0 is the one that recorded first
 

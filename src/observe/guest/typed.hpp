@@ -10,7 +10,7 @@
 
 namespace cox::observe::guest {
 
-inline constexpr std::uint32_t kTypedAbi = 1;
+inline constexpr std::uint32_t kTypedAbi = 2;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
@@ -21,6 +21,14 @@ struct WriterApi {
   trace::RawRecord* (*begin)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
                              std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept;
   void (*end)(trace::RawRecord* record) noexcept;
+  /// Takes back the record that `begin` gave last on this thread: the call turned out not to be worth one.
+  void (*retract)(trace::RawRecord* record) noexcept;
+  /// Completes it, or takes it back where it took less than `shortest_ns`. Returns whether it stays.
+  bool (*end_if_long)(trace::RawRecord* record, std::uint64_t shortest_ns) noexcept;
+  /// Current reading of the recording clock.
+  std::uint64_t (*ticks)() noexcept;
+  /// Calls that were counted without a record of their own: part of what recording costs.
+  void (*count_calls)(std::uint64_t calls) noexcept;
   void (*instant)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;
   std::uint32_t (*define_communicator)(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
                                        const std::int32_t* members, std::uint32_t member_count,
