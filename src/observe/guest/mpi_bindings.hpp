@@ -21,6 +21,20 @@ struct Symbol {
   }
 };
 
+/// Inside a wrapped Fortran function: a C function that the library calls for it is part of it and not
+/// recorded again (MPICH; Open MPI's Fortran never calls the C names).
+inline thread_local int fortran_depth [[gnu::tls_model("initial-exec")]] = 0;
+[[nodiscard]] inline bool nested() noexcept {
+  return !kOpenMpi && fortran_depth != 0;
+}
+/// Calls a real Fortran function.
+template <class Call>
+void in_fortran(Call call) {
+  if constexpr (!kOpenMpi) ++fortran_depth;
+  call();
+  if constexpr (!kOpenMpi) --fortran_depth;
+}
+
 template <class... T>
 struct Types {};
 template <class>
@@ -51,6 +65,7 @@ struct C<Name, Describe, Policy, What (*)(A...), Types<T...>> {
   static constexpr auto kName = Name;
   static inline int (*real)(A..., T...) = nullptr;
   static int call(A... a, T... t) {
+    if (nested()) return real(a..., t...);
     const auto span = Policy::before(Describe(a...));
     const int rc = real(a..., t...);
     MPI_Request request{};
@@ -72,7 +87,7 @@ struct Fortran<Name, Describe, Policy, How, What (*)(A...), Types<T...>> {
     MPI_Fint own = MPI_SUCCESS;  // `ierror` may be left out in mpi_f08
     MPI_Fint* const rc = error != nullptr ? error : &own;
     const auto span = Policy::before(Describe(from_fortran<A>(a, How)...));
-    real(a..., t..., rc);
+    in_fortran([&] { real(a..., t..., rc); });
     MPI_Request request{};
     if constexpr (kGivesRequest<T...>)
       request = request_from_fortran(*static_cast<const MPI_Fint*>(last_of(t...)));

@@ -70,7 +70,7 @@ struct Made<Name, Describe, Like (*)(A...)> {
   static inline int (*real)(A..., MPI_Comm*) = nullptr;
   static int call(A... a, MPI_Comm* fresh) {
     const int rc = real(a..., fresh);
-    if (fresh != nullptr) learn_fresh(rc == MPI_SUCCESS, *fresh, *fresh);
+    if (fresh != nullptr && !nested()) learn_fresh(rc == MPI_SUCCESS, *fresh, *fresh);
     return rc;
   }
 };
@@ -96,7 +96,7 @@ struct MadeFortran<Name, Describe, Like (*)(A...)> {
   static void call(Address<A>... a, void* fresh, MPI_Fint* error) {
     MPI_Fint own = MPI_SUCCESS;
     MPI_Fint* const rc = error != nullptr ? error : &own;
-    real(a..., fresh, rc);
+    in_fortran([&] { real(a..., fresh, rc); });
     const MPI_Comm made = comm_from_fortran(*static_cast<const MPI_Fint*>(fresh));
     learn_fresh(*rc == MPI_SUCCESS, made, made);
   }

@@ -89,6 +89,10 @@ void end_test(RawRecord* record, bool complete, const Request* collective) noexc
 /// makes it and returns whether it went well, `done` and `index` are read after it.
 template <class Key, class Call>
 void wait_all(int count, Key key_at, Call call) {
+  if (nested()) {
+    call();
+    return;
+  }
   const Keys keys(count, key_at);
   RawRecord* const record = begin_wait(keys.collective());
   const bool good = call();
@@ -97,6 +101,10 @@ void wait_all(int count, Key key_at, Call call) {
 }
 template <class Key, class Call, class Index>
 void wait_any(int count, Key key_at, Call call, Index index) {
+  if (nested()) {
+    call();
+    return;
+  }
   const Keys keys(count, key_at);
   RawRecord* const record = begin_wait(keys.collective());
   const bool good = call();
@@ -108,7 +116,7 @@ void wait_any(int count, Key key_at, Call call, Index index) {
 }
 template <class Key, class Call, class Done>
 void test_all(int count, Key key_at, Call call, Done done) {
-  if (requests.empty()) {
+  if (nested() || requests.empty()) {
     call();
     return;
   }
@@ -120,6 +128,7 @@ void test_all(int count, Key key_at, Call call, Done done) {
 }
 
 void start(std::uintptr_t key) noexcept {
+  if (nested()) return;
   Request* r = requests.find(key);
   if (r == nullptr || !r->persistent) return;
   Comm* comm = comms.find(r->comm_handle);
@@ -172,6 +181,7 @@ int wrap_Waitany(int count, MPI_Request* list, int* index, MPI_Status* status) {
   return rc;
 }
 int wrap_Waitsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
+  if (nested()) return real_Waitsome(count, list, found, indices, statuses);
   const Keys keys(count, c_keys(list));
   RawRecord* const record = begin_wait(keys.collective());
   const int rc = real_Waitsome(count, list, found, indices, statuses);
@@ -194,6 +204,7 @@ int wrap_Testall(int count, MPI_Request* list, int* flag, MPI_Status* statuses) 
   return rc;
 }
 int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status* status) {
+  if (nested()) return real_Testany(count, list, index, flag, status);
   const Keys keys(count, c_keys(list));
   RawRecord* const record = begin_wait(keys.collective());
   const int rc = real_Testany(count, list, index, flag, status);
@@ -205,6 +216,7 @@ int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status
   return rc;
 }
 int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
+  if (nested()) return real_Testsome(count, list, found, indices, statuses);
   const Keys keys(count, c_keys(list));
   RawRecord* const record = begin_wait(keys.collective());
   const int rc = real_Testsome(count, list, found, indices, statuses);
@@ -240,11 +252,16 @@ auto fortran_keys(const void* list) {
 int number(const void* address) {
   return *static_cast<const MPI_Fint*>(address);
 }
-/// Fortran's `ierror` may be left out in mpi_f08.
+/// A Fortran function with its `ierror`, which may be left out in mpi_f08.
 class Error {
  public:
   explicit Error(MPI_Fint* given) : place_(given != nullptr ? given : &own_) {}
-  MPI_Fint* place() { return place_; }
+  /// Calls the real function; whether it went well.
+  template <class Real, class... A>
+  bool of(Real real, A... a) {
+    in_fortran([&] { real(a..., place_); });
+    return good();
+  }
   [[nodiscard]] bool good() const { return *place_ == MPI_SUCCESS; }
 
  private:
@@ -274,18 +291,16 @@ struct F {
 
   static void wrap_wait(void* request, void* status, MPI_Fint* given) {
     Error e(given);
-    wait_all(1, fortran_keys(request), [&] { return wait(request, status, e.place()), e.good(); });
+    wait_all(1, fortran_keys(request), [&] { return e.of(wait, request, status); });
   }
   static void wrap_waitall(void* count, void* list, void* statuses, MPI_Fint* given) {
     Error e(given);
-    wait_all(number(count), fortran_keys(list),
-             [&] { return waitall(count, list, statuses, e.place()), e.good(); });
+    wait_all(number(count), fortran_keys(list), [&] { return e.of(waitall, count, list, statuses); });
   }
   static void wrap_waitany(void* count, void* list, void* index, void* status, MPI_Fint* given) {
     Error e(given);
     wait_any(
-        number(count), fortran_keys(list),
-        [&] { return waitany(count, list, index, status, e.place()), e.good(); },
+        number(count), fortran_keys(list), [&] { return e.of(waitany, count, list, index, status); },
         [&] { return number(index) - 1; });
   }
   static void wrap_waitsome(void* count, void* list, void* found, void* indices, void* statuses,
@@ -293,7 +308,7 @@ struct F {
     Error e(given);
     const Keys keys(number(count), fortran_keys(list));
     RawRecord* const record = begin_wait(keys.collective());
-    waitsome(count, list, found, indices, statuses, e.place());
+    e.of(waitsome, count, list, found, indices, statuses);
     end_wait(record, keys.collective());
     for (int i = 0; e.good() && i < number(found); ++i)
       keys.completed(static_cast<std::size_t>(static_cast<const MPI_Fint*>(indices)[i] - 1));
@@ -301,21 +316,20 @@ struct F {
   static void wrap_test(void* request, void* flag, void* status, MPI_Fint* given) {
     Error e(given);
     test_all(
-        1, fortran_keys(request), [&] { return test(request, flag, status, e.place()), e.good(); },
+        1, fortran_keys(request), [&] { return e.of(test, request, flag, status); },
         [&] { return number(flag) != 0; });
   }
   static void wrap_testall(void* count, void* list, void* flag, void* statuses, MPI_Fint* given) {
     Error e(given);
     test_all(
-        number(count), fortran_keys(list),
-        [&] { return testall(count, list, flag, statuses, e.place()), e.good(); },
+        number(count), fortran_keys(list), [&] { return e.of(testall, count, list, flag, statuses); },
         [&] { return number(flag) != 0; });
   }
   static void wrap_testany(void* count, void* list, void* index, void* flag, void* status, MPI_Fint* given) {
     Error e(given);
     const Keys keys(number(count), fortran_keys(list));
     RawRecord* const record = begin_wait(keys.collective());
-    testany(count, list, index, flag, status, e.place());
+    e.of(testany, count, list, index, flag, status);
     const bool done = e.good() && number(flag) != 0 && number(index) > 0;
     const Request* r = done ? keys.collective(static_cast<std::size_t>(number(index) - 1)) : nullptr;
     if (r != nullptr) name(record, *r);
@@ -327,7 +341,7 @@ struct F {
     Error e(given);
     const Keys keys(number(count), fortran_keys(list));
     RawRecord* const record = begin_wait(keys.collective());
-    testsome(count, list, found, indices, statuses, e.place());
+    e.of(testsome, count, list, found, indices, statuses);
     const bool good = e.good() && number(found) > 0;
     end_test(record, good, keys.collective());
     for (int i = 0; good && i < number(found); ++i)
@@ -336,17 +350,17 @@ struct F {
   static void wrap_start(void* request, MPI_Fint* given) {
     Error e(given);
     start(fortran_keys(request)(0));
-    start_one(request, e.place());
+    e.of(start_one, request);
   }
   static void wrap_startall(void* count, void* list, MPI_Fint* given) {
     Error e(given);
     for (int i = 0; i < number(count); ++i) start(fortran_keys(list)(static_cast<std::size_t>(i)));
-    startall(count, list, e.place());
+    e.of(startall, count, list);
   }
   static void wrap_request_free(void* request, MPI_Fint* given) {
     Error e(given);
     requests.erase(fortran_keys(request)(0));
-    request_free(request, e.place());
+    e.of(request_free, request);
   }
 };
 
