@@ -7,26 +7,30 @@
 
 namespace cox::trace::guest {
 
-/// Watches how much time the hooks themselves take, over windows of half a second.
+/// Watches how much time the hooks themselves take, over windows of half a second or more. Ask as often as
+/// you like.
 ///
-/// Formula: share = calls in the window x cost of one call / length of the window. Exceeded where three windows in
+/// Formula: share = calls in the window x cost of one call / length of the window. Exceeded where three
+/// windows in
 ///          a row lie above the limit: a burst (start-up, a checkpoint) is no reason to stop.
 /// Threads: one. Held by: src/trace/guest_budget_test.cpp
 class OverheadBudget {
  public:
   static constexpr double kDefaultLimit = 0.05;
   static constexpr int kWindows = 3;
+  static constexpr std::uint64_t kWindowNs = 500'000'000;
 
   explicit OverheadBudget(double limit) noexcept : limit_(limit) {}
 
   /// Takes the counts so far; true once the budget is exceeded for good.
   bool exceeded(std::uint64_t calls, double ns_per_call, std::uint64_t now_ns) noexcept {
+    if (at_ns_ != 0 && now_ns - at_ns_ < kWindowNs) return false;
     const auto made = static_cast<double>(calls - calls_);
     const auto window = static_cast<double>(now_ns - at_ns_);
     const bool first = at_ns_ == 0;
     calls_ = calls;
     at_ns_ = now_ns;
-    if (first || window <= 0) return false;
+    if (first) return false;
     share_ = made * ns_per_call / window;
     calls_per_s_ = made / window * 1e9;
     strikes_ = share_ > limit_ ? strikes_ + 1 : 0;

@@ -27,6 +27,15 @@ TEST(OverheadBudget, ABurstIsForgiven) {
   }
 }
 
+TEST(OverheadBudget, ShortWindowsAreJoined) {
+  OverheadBudget budget(0.05);
+  std::uint64_t calls = 0;
+  int until = 0;
+  for (std::uint64_t tenth = 1; !budget.exceeded(calls += 1'000'000, 40, tenth * kSecond / 10); ++tenth)
+    ASSERT_LT(++until, 100);
+  EXPECT_EQ(until, 15);  // three windows of half a second after the first reading
+}
+
 TEST(OverheadBudget, TheFirstReadingAndAStandingClockDecideNothing) {
   OverheadBudget budget(0.05);
   EXPECT_FALSE(budget.exceeded(1'000'000'000, 40, kSecond));

@@ -31,7 +31,6 @@ namespace {
 constexpr std::uint64_t kReserveAhead = 16;  // chunks kept ready beyond those in use
 constexpr std::uint32_t kMinimumChunks = 32;
 constexpr long kKeeperPeriodNs = 100'000'000;   // the keeper thread wakes 10 times a second
-constexpr std::uint64_t kBudgetPeriods = 5;    // periods in a window of the overhead budget
 constexpr std::uint64_t kFirstPairPeriods = 1;  // periods between clock pairs; doubles as pairs are thinned
 
 struct ThreadCursor {
@@ -308,8 +307,7 @@ void* keeper(void*) {
     used = tickets;
     const std::uint64_t ahead = 2 * pace > kReserveAhead ? 2 * pace : kReserveAhead;
     if (g.header->disable_reason == 0) reserve(tickets + ahead);
-    if (period % kBudgetPeriods == 0 &&
-        budget.exceeded(calls_so_far(tickets), ns_per_call,
+    if (budget.exceeded(calls_so_far(tickets), ns_per_call,
                         static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC))))
       stop_as_too_slow(budget);
   }
