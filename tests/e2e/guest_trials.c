@@ -4,7 +4,8 @@
 //   threads   collectives of several threads at once, each on a communicator of its own (MPI_THREAD_MULTIPLE)
 //   hammer S  empty barriers for S seconds
 //   steps N   N small all-reduces, a tenth of a millisecond apart
-//   reload    opens the MPI library by name, uses it, closes it and opens it again
+//   skew N R MS  N steps of 10 ms of timed sleep and an 8-byte all-reduce; rank R sleeps MS longer (-1:
+//   nobody) reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -110,6 +111,20 @@ static int steps(int count) {
   return 0;
 }
 
+static int skew(int count, int slow, double extra_ms) {
+  int rank = 0;
+  double sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < count; ++i) {
+    const double mine = 1, ms = 10 + (rank == slow ? extra_ms : 0);
+    const struct timespec pause = {0, (long)(ms * 1e6)};
+    nanosleep(&pause, NULL);
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+  if (rank == 0) printf("%d steps\n", count);
+  return 0;
+}
+
 /// Not linked against anything it calls here: the library comes and goes by name.
 static int reload(void) {
 #if defined(OPEN_MPI)
@@ -137,6 +152,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "threads") == 0) rc = provided == MPI_THREAD_MULTIPLE ? threads() : 77;
   if (strcmp(trial, "hammer") == 0) rc = hammer(atof(value));
   if (strcmp(trial, "steps") == 0) rc = steps(atoi(value));
+  if (strcmp(trial, "skew") == 0 && argc > 4) rc = skew(atoi(value), atoi(argv[3]), atof(argv[4]));
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();
   return rc;
