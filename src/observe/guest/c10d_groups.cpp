@@ -129,6 +129,7 @@ struct Submission {
   Submitted last;
 };
 thread_local Submission submission;
+thread_local bool is_worker = false;  // of a process group: what it waits for, the program does not
 
 // Which collective a work belongs to, so that a wait can name it. Overwritten by later ones; nothing is ever
 // looked up in a work itself.
@@ -162,6 +163,7 @@ void (*real_prefix_store)(void* self, const void* prefix, void* inner) = nullptr
 void (*real_process_group)(void* self, void* store, int rank, int size, void* options) = nullptr;
 void (*real_context)(void* self, int rank, int size, int base) = nullptr;
 std::uint32_t (*real_next_tag)(void* self) = nullptr;
+void (*real_run_loop)(void* self, int worker) = nullptr;
 bool (*real_wait)(void* self, std::int64_t timeout_ms) = nullptr;
 
 void wrap_prefix_store(void* self, const void* prefix, void* inner) {
@@ -209,7 +211,13 @@ std::uint32_t wrap_next_tag(void* self) {
   return tag;
 }
 
+void wrap_run_loop(void* self, int worker) {
+  is_worker = true;
+  real_run_loop(self, worker);
+}
+
 bool wrap_wait(void* self, std::int64_t timeout_ms) {
+  if (is_worker) return real_wait(self, timeout_ms);  // a barrier waits there for what was submitted before it
   const WorkEntry& entry = work_entry(self);
   std::uint64_t what = 0;
   if (entry.work.load(std::memory_order_acquire) == self) what = entry.what.load(std::memory_order_acquire);

@@ -17,6 +17,7 @@ COX_WRAPPED(void, prefix_store, (void* self, const void* prefix, void* inner))
 COX_WRAPPED(void, process_group, (void* self, void* store, int rank, int size, void* options))
 COX_WRAPPED(void, context, (void* self, int rank, int size, int base))
 COX_WRAPPED(std::uint32_t, next_tag, (void* self))
+COX_WRAPPED(void, run_loop, (void* self, int worker))
 COX_WRAPPED(bool, wait, (void* self, std::int64_t timeout_ms))
 #define COX_SUBMIT(name, collective, PARAMETERS, ARGUMENTS) COX_WRAPPED(void*, name, PARAMETERS)
 #include "observe/guest/c10d_submit.def"
