@@ -140,25 +140,25 @@ void begin_backward(std::uint64_t begin, std::uint16_t flags) {
   backward_syncs.store((flags & trace::kNoSync) == 0, std::memory_order_relaxed);
 }
 
-// A gradient is ready and no backward pass with synchronisation is known to be under way.
-void look_at_hook(const void* reducer, std::size_t index) {
-  Pass* mine = nullptr;
-  Pass* accumulating = nullptr;
+// The newest pass that is over and whose gradients this reducer would synchronise, or accumulate.
+Pass* awaited_pass(const void* reducer) {
+  Pass* newest = nullptr;
   for (Pass& pass : passes) {
     if (pass.forward == nullptr || pass.end == 0) continue;
-    if (pass.reducer == reducer) mine = &pass;
-    if (pass.reducer == nullptr) accumulating = &pass;
+    if (pass.reducer != reducer && pass.reducer != nullptr) continue;
+    if (newest == nullptr || pass.begin > newest->begin) newest = &pass;
   }
-  if (mine != nullptr) {
-    const std::uint64_t begin = mine->end;
-    confirm(*mine);
-    begin_backward(begin, 0);
-    return;
-  }
-  if (accumulating != nullptr) {
-    const std::uint64_t begin = accumulating->end;
-    confirm(*accumulating);
-    begin_backward(begin, trace::kNoSync);
+  return newest;
+}
+
+// A gradient is ready and no backward pass with synchronisation is known to be under way.
+void look_at_hook(const void* reducer, std::size_t index) {
+  if (Pass* pass = awaited_pass(reducer)) {
+    const std::uint64_t begin = pass->end;
+    const bool syncs = pass->reducer != nullptr;
+    confirm(*pass);
+    judge_earlier(reducer);
+    begin_backward(begin, syncs ? 0 : trace::kNoSync);
     first_parameter = index;
   } else if (backward == nullptr ||
              index == first_parameter) {  // each parameter comes once per backward pass
@@ -322,6 +322,11 @@ void wrap_autograd_hook(void* self, std::size_t index) {
 void wrap_finalize_backward(void* self) {
   for (Pass& pass : passes)
     if (pass.forward != nullptr && pass.reducer == self) confirm(pass);
+  if (backward != nullptr && !backward_syncs.load(std::memory_order_relaxed)) {
+    // Under no_sync, but an earlier forward pass had told the reducer to expect gradients: it synchronises.
+    backward->flags &= static_cast<std::uint16_t>(~trace::kNoSync);
+    backward_syncs.store(true, std::memory_order_relaxed);
+  }
   end_backward();
   in_step = false;
   const Submitted what = last_submitted();
