@@ -24,14 +24,13 @@ def run(rank, port):
     module = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
     model = DistributedDataParallel(module)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    loader = DataLoader(TensorDataset(torch.randn(BATCHES * BATCH, 16), torch.randint(4, (BATCHES * BATCH,))),
-                        batch_size=BATCH, num_workers=1)
+    samples = TensorDataset(torch.randn(BATCHES * BATCH, 16), torch.randint(4, (BATCHES * BATCH,)))
     loss_of = nn.CrossEntropyLoss()
     n = dict(steps=0, forward=0, backward=0, no_sync=0, evaluation=0, optimizer=0, data=0)
 
     for accumulate in (3, 1):
         model.train()
-        for i, (x, y) in enumerate(loader):
+        for i, (x, y) in enumerate(DataLoader(samples, batch_size=BATCH, num_workers=1)):
             last = i % accumulate == accumulate - 1
             if i % accumulate == 0:
                 optimizer.zero_grad()
@@ -47,7 +46,7 @@ def run(rank, port):
                 n["steps"] += 1
         model.eval()
         with torch.no_grad():
-            for x, y in loader:
+            for x, y in DataLoader(samples, batch_size=BATCH):
                 loss_of(model(x), y)
                 n["evaluation"] += 1
         n["data"] += 2 * (BATCHES + 1)  # the last request of each pass finds no more
