@@ -109,7 +109,8 @@ struct Diagnosis {
   Coverage coverage;
   StepSource step_source = StepSource::None;
   std::int64_t steps = 0;
-  std::int64_t calls_per_step = 0;   ///< synchronisations per step where the period told the steps, else 0
+  std::int64_t calls_per_step = 0;        ///< times per step that a rank's program stands still; median
+  std::int64_t collectives_per_step = 0;  ///< that a rank executes, in the background included; median
   std::vector<StepId> step_numbers;  ///< the program's own numbers where it marked its steps, else 0, 1, ...
   Duration run_time{};               ///< from the first to the last synchronisation
   Spread step_time;
