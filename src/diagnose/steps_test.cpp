@@ -95,11 +95,11 @@ TEST(Steps, WhatAStepDoesIsCountedWhereMarksTellIt) {
   EXPECT_EQ(blocking.collectives_per_step, 2);
 
   job.calls_per_step = 1;
-  job.ddp = true;
+  job.ddp = true;  // two buckets per step, one wait
   const Diagnosis background = must(testing::make_job(job));
   EXPECT_EQ(background.step_source, StepSource::Marks);
   EXPECT_EQ(background.calls_per_step, 1);
-  EXPECT_EQ(background.collectives_per_step, 1);
+  EXPECT_EQ(background.collectives_per_step, 2);
 }
 
 TEST(Steps, MarksThatOneRankLacksAreLeftOut) {
