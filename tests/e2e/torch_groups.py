@@ -83,6 +83,8 @@ def run(rank, port):
             exercise(counted, rank, rounds=i + 1)
     dist.barrier()
     groups[0].count(0)
+    dist.monitored_barrier()  # two numbers, each a barrier
+    groups[0].count(0, collectives=2)
     for counted in groups:
         if rank == counted.ranks[0]:
             sys.stdout.write(f"group {counted.name} (ranks {','.join(map(str, counted.ranks))}): "

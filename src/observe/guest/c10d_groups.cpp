@@ -127,6 +127,9 @@ struct Submission {
   bool armed = false;
   Collective op{};
   Submitted last;
+  bool in_monitored_barrier = false;
+  std::size_t open = 0;         // of `barriers`
+  RawRecord* barriers[2] = {};  // the monitored barrier takes two numbers
 };
 thread_local Submission submission;
 thread_local bool is_worker = false;  // of a process group: what it waits for, the program does not
@@ -163,6 +166,7 @@ void (*real_prefix_store)(void* self, const void* prefix, void* inner) = nullptr
 void (*real_process_group)(void* self, void* store, int rank, int size, void* options) = nullptr;
 void (*real_context)(void* self, int rank, int size, int base) = nullptr;
 std::uint32_t (*real_next_tag)(void* self) = nullptr;
+void (*real_monitored_barrier)(void* self, const void* options, bool wait_for_all) = nullptr;
 void (*real_run_loop)(void* self, int worker) = nullptr;
 bool (*real_wait)(void* self, std::int64_t timeout_ms) = nullptr;
 
@@ -201,6 +205,12 @@ void wrap_context(void* self, int rank, int size, int base) {
 // collective carries.
 std::uint32_t wrap_next_tag(void* self) {
   const std::uint32_t tag = real_next_tag(self);
+  if (submission.in_monitored_barrier && submission.open < 2) {
+    const Comm* group = groups.find(reinterpret_cast<std::uintptr_t>(self));
+    submission.barriers[submission.open++] =
+        writer->begin(EventKind::Collective, static_cast<std::uint8_t>(Collective::Barrier), trace::kTagged,
+                      group == nullptr ? 0 : group->number, tag, 0, 0);
+  }
   if (!submission.armed) return tag;
   submission.armed = false;
   const Comm* group = groups.find(reinterpret_cast<std::uintptr_t>(self));
@@ -216,8 +226,20 @@ void wrap_run_loop(void* self, int worker) {
   real_run_loop(self, worker);
 }
 
+// A barrier of messages, run where it is called, that takes two numbers: both are recorded, so that no number
+// is missing.
+void wrap_monitored_barrier(void* self, const void* options, bool wait_for_all) {
+  submission.armed = false;
+  submission.in_monitored_barrier = true;
+  submission.open = 0;
+  real_monitored_barrier(self, options, wait_for_all);
+  for (std::size_t i = 0; i < submission.open; ++i) writer->end(submission.barriers[i]);
+  submission.in_monitored_barrier = false;
+}
+
 bool wrap_wait(void* self, std::int64_t timeout_ms) {
-  if (is_worker) return real_wait(self, timeout_ms);  // a barrier waits there for what was submitted before it
+  if (is_worker)
+    return real_wait(self, timeout_ms);  // a barrier waits there for what was submitted before it
   const WorkEntry& entry = work_entry(self);
   std::uint64_t what = 0;
   if (entry.work.load(std::memory_order_acquire) == self) what = entry.what.load(std::memory_order_acquire);
@@ -235,6 +257,7 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
   void* wrap_##name PARAMETERS {                               \
     submission.op = Collective::collective;                    \
     submission.last = {};                                      \
+    submission.in_monitored_barrier = false;                   \
     submission.armed = true;                                   \
     real_##name ARGUMENTS;                                     \
     submission.armed = false;                                  \

@@ -214,6 +214,7 @@ const Wrapper kWrappers[] = {
     WRAP(kGroupConstructor, process_group),
     WRAP(kPrefixStoreConstructor, prefix_store),
     WRAP(kNextTag, next_tag),
+    WRAP("_ZN4c10d16ProcessGroupGloo16monitoredBarrierERKNS_14BarrierOptionsEb", monitored_barrier),
     WRAP("_ZN4c10d16ProcessGroupGloo7runLoopEi", run_loop),
     WRAP("_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS_16BroadcastOptionsE",
          submit_broadcast),
