@@ -22,7 +22,8 @@ enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingSt
 [[nodiscard]] const char* name_of(FindingKind k);
 
 /// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
-/// `forward`, `backward` or `optimizer_or_data`. A cause says where the extra time was spent, not why.
+/// `forward`, `backward`, `optimizer`, `data`, `evaluation`, or for time in none of them `outside_phases`
+/// (`optimizer_or_data` where these two are not recorded as phases). A cause says where the extra time was spent, not why.
 
 /// One measured fact behind a finding: a sentence with its numbers, and the numbers.
 struct Evidence {
