@@ -234,7 +234,6 @@ RawRecord* begin_range(Range range) {
 }
 
 bool counts_here() {
-  if (phase_thread == 0) phase_thread = writer->thread_id();
   return writer->thread_id() == phase_thread;
 }
 
@@ -268,6 +267,7 @@ bool has_ranges() noexcept {
 
 void start_ranges(void* library, const char* file) noexcept {
   pthread_atfork(nullptr, nullptr, forget_in_child);
+  phase_thread = writer->thread_id();
   const char* slash = strrchr(file, '/');
   const char* base = slash == nullptr ? file : slash + 1;
   const auto add = reinterpret_cast<std::uint64_t (*)(c10d_abi::RangeCallback)>(
@@ -292,6 +292,7 @@ void (*real_finalize_backward)(void* self) = nullptr;
 
 // Called by DDP at each forward pass that is to end in a gradient all-reduce.
 void wrap_prepare_for_forward(void* self) {
+  phase_thread = writer->thread_id();  // whoever made the first group: this is where the model is trained
   if (current == nullptr || !current_is_range) {
     begin_pass();
     current_is_range = false;
