@@ -44,7 +44,7 @@ lab_available() {
 lab_remove() {
   local tag=$1 folder=$2 space process name
   for name in TERM KILL; do
-    for space in "/run/netns/$tag"*; do
+    for space in "/run/netns/$tag"[fh]*; do
       [ -e "$space" ] || continue
       for process in $(ip netns pids "${space##*/}" 2>/dev/null); do
         [ "$process" = $$ ] || kill -"$name" "$process" 2>/dev/null || true
@@ -52,7 +52,7 @@ lab_remove() {
     done
     [ "$name" = KILL ] || lab_wait_gone "$tag"
   done
-  for space in "/run/netns/$tag"*; do
+  for space in "/run/netns/$tag"[fh]*; do
     [ ! -e "$space" ] || ip netns del "${space##*/}" 2>/dev/null || true
   done
   rm -rf "/etc/netns/$tag"[hl]*
@@ -70,7 +70,7 @@ lab_wait_gone() {
   local space left
   for _ in $(seq 40); do
     left=
-    for space in "/run/netns/$1"*; do
+    for space in "/run/netns/$1"[fh]*; do
       [ ! -e "$space" ] || left+=$(ip netns pids "${space##*/}" 2>/dev/null || true)
     done
     [ -n "$left" ] || return 0
