@@ -14,6 +14,7 @@
 
 #include "cox/trace/guest_writer.hpp"
 
+#include "observe/guest/bypass.hpp"
 #include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
 #include "observe/guest/pacing.hpp"
@@ -139,6 +140,15 @@ trace::guest::Identity with_environment(trace::guest::Identity id) {
   return id;
 }
 
+// Says in the file which MPI functions another tool takes before us.
+void note_bypassed() {
+  const char* symbols[sizeof kHooks / sizeof *kHooks];
+  std::size_t count = 0;
+  for (const auto& hook : kHooks)
+    if (hook.family == Mpi) symbols[count++] = hook.symbol;
+  if (const char* text = describe_bypassed(symbols, count)) trace::guest::note(text);
+}
+
 bool open_writer(const trace::guest::Identity& identity) noexcept {
   if (trace::guest::active()) return true;
   if (!wanted()) return false;
@@ -151,7 +161,9 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   }
   const char* clock = getenv("COX_CLOCK");
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
-  return trace::guest::open(options, with_environment(identity));
+  if (!trace::guest::open(options, with_environment(identity))) return false;
+  note_bypassed();
+  return true;
 }
 
 std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
@@ -239,7 +251,12 @@ const TypedTable* table_of(Family family) {
   return state.table;
 }
 
+// PMPI_Init was called and MPI_Init is not ours: a tool that takes every call leaves no other trace of this
+// rank.
+std::atomic<bool> init_passed_us_by{false};
+
 [[gnu::destructor]] void process_ends() {
+  if (init_passed_us_by.load() && !trace::guest::active()) open_writer({});
   trace::guest::close();
 }
 
@@ -259,6 +276,8 @@ void* cox_resolve(std::size_t index) {
   void* target = real;
   if (real == nullptr) {
     target = reinterpret_cast<void*>(&missing_function);
+  } else if (strncmp(hook.symbol, "PMPI_", 5) == 0) {
+    if (wanted() && is_bypassed(hook.symbol + 1)) init_passed_us_by.store(true);
   } else if (const TypedTable* table = table_of(hook.family)) {
     for (std::uint32_t i = 0; i < table->count; ++i) {
       const Wrapper& wrapper = table->wrappers[i];
