@@ -73,7 +73,7 @@ std::string summary(const Recorded& heads, const trace::CompactReport& compacted
   if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
   if (heads.disabled > 0) line += fmt::format(", {} processes switched recording off", heads.disabled);
   if (compacted.kept_raw > 0) line += fmt::format(", {} processes still run", compacted.kept_raw);
-  if (heads.singletons > 1) line = singletons(heads.singletons) + line;
+  if (heads.singletons > 1) line = singletons(heads.alone) + line;
   if (seen < heads.world_size && !hint.empty()) line += fmt::format("\ncox: hint: {}", hint);
   return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
 }

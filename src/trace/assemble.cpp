@@ -84,6 +84,7 @@ class Selection {
     for (const std::size_t i : candidates_) {
       const ProcessFile& p = processes_[i];
       if (p.rank != 0 || p.world_size != 1) continue;
+      ++singletons_;
       changes.emplace_back(start_ns(p), -1);
       changes.emplace_back(last_seen_ns(p), 1);
     }
@@ -91,12 +92,13 @@ class Selection {
     int alive = 0;
     int most = 0;
     for (const auto& [time, change] : changes) most = std::max(most, alive -= change);
-    if (most > 1)
+    if (most < 2) singletons_ = 0;
+    if (singletons_ > 0)
       notes_.push_back(
           {.file = {},
            .text = fmt::format("{} processes that ran at the same time each say that they are rank 0 of 1: "
                                "the launcher and the MPI library of the program do not match",
-                               most)});
+                               singletons_)});
   }
 
   /// Of several jobs the last one counts; one that began while it ran (a job that MPI_Comm_spawn made) is not
@@ -164,8 +166,10 @@ class Selection {
 
   void leave_out_earlier(std::size_t i) {
     const ProcessFile& p = processes_[i];
-    leave_out(i, fmt::format("an earlier attempt of rank {} (process {}): its {} events are not used", p.rank,
-                             p.pid, p.events.size()));
+    const bool at_once = singletons_ > 0 && p.world_size == 1;
+    const std::string what =
+        at_once ? "one more rank 0 of 1" : fmt::format("an earlier attempt of rank {}", p.rank);
+    leave_out(i, fmt::format("{} (process {}): its {} events are not used", what, p.pid, p.events.size()));
   }
 
   std::vector<ProcessFile>& processes_;
@@ -173,6 +177,7 @@ class Selection {
   std::vector<std::size_t> candidates_;
   std::map<int, std::size_t> best_;
   std::vector<int> restarted_;
+  int singletons_ = 0;  ///< processes that call themselves rank 0 of 1, where some ran at one time
   std::vector<std::pair<std::size_t, std::string>> unused_;
 };
 

@@ -252,6 +252,7 @@ TEST(OpenRun, ManyThatEachCallThemselvesTheOnlyRankAreSaid) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->ranks.size(), 1U);
   EXPECT_TRUE(has_note(*back, "4 processes that ran at the same time each say that they are rank 0 of 1"));
+  EXPECT_EQ(notes_with(*back, "one more rank 0 of 1"), 3U);
 }
 
 TEST(OpenRun, SingleProcessesOneAfterAnotherAreNoMismatch) {
