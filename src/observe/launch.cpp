@@ -96,6 +96,7 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   out.emplace_back("LD_PRELOAD", preload_chain(before == now.end() ? std::string_view{} : before->second,
                                                preload.string()));
   out.emplace_back(kEnvDir, dir.string());  // typed as -o, or chosen for this run
+  if (auto asan = sanitizer_options(options.command, now)) out.emplace_back("ASAN_OPTIONS", *std::move(asan));
   if (options.max_size) out.emplace_back(kEnvMaxSize, std::to_string(options.max_size->count()));
   if (one_of_many) return out;
   if (guest::batch_job() == nullptr && now.find(kEnvJob) == now.end())

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <fstream>
 
 #include "cox/base/file.hpp"
 
@@ -58,6 +59,24 @@ bool chooses_itself(const std::vector<std::string>& command, std::size_t launche
                      });
 }
 
+/// Whether a word names a program that the loader starts with the address sanitizer's runtime. Names of
+/// libraries stand in the first part of a program.
+bool needs_asan(const std::string& word) {
+  constexpr std::size_t kFirstPart = std::size_t{4} << 20;
+  std::error_code ec;
+  if (word.find('/') == std::string::npos || !fs::is_regular_file(word, ec)) return false;
+  std::ifstream in(word, std::ios::binary);
+  std::string head(4, '\0');
+  if (!in.read(head.data(), 4) || head !=
+                                      "\x7f"
+                                      "ELF")
+    return false;
+  head.resize(kFirstPart);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return head.find("libasan.so.") != std::string::npos || head.find("libclang_rt.asan") != std::string::npos;
+}
+
 std::vector<std::string> split(std::string_view list, char at) {
   std::vector<std::string> out;
   while (!list.empty()) {
@@ -100,6 +119,15 @@ std::string preload_chain(std::string_view before, std::string_view ours) {
   out += ours;
   if (!behind.empty() && behind.front() != ':' && behind.front() != ' ') out += ':';
   return out.append(behind);
+}
+
+std::optional<std::string> sanitizer_options(const std::vector<std::string>& command,
+                                             const Environment& environment) {
+  constexpr std::string_view kCheck = "verify_asan_link_order";
+  const std::string options = value_of(environment, "ASAN_OPTIONS");
+  if (options.find(kCheck) != std::string::npos) return std::nullopt;
+  if (std::ranges::none_of(command, needs_asan)) return std::nullopt;
+  return fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kCheck);
 }
 
 std::optional<std::string> forward_list(const std::vector<std::string>& command,

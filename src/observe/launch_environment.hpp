@@ -23,6 +23,12 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 /// first. A chain that holds our object already stays as it is.
 [[nodiscard]] std::string preload_chain(std::string_view before, std::string_view ours);
 
+/// Where a program of the command is linked to the address sanitizer's runtime: ASAN_OPTIONS with the check
+/// of its place switched off, which would end the program for every object in LD_PRELOAD. Nothing where the
+/// user decided about it.
+[[nodiscard]] std::optional<std::string> sanitizer_options(const std::vector<std::string>& command,
+                                                           const Environment& environment);
+
 /// Where the command is Open MPI's launcher: the value of OMPI_MCA_mca_base_env_list that makes it hand
 /// `names` to ranks on other hosts, appended to what the user has in that variable. Nothing where that would
 /// not work or could do harm: Open MPI aborts a job that has both this list and `-x`, and a list on its

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 namespace cox::observe {
 namespace {
 
@@ -28,6 +32,28 @@ TEST(PreloadChain, SanitizerRuntimesStayFirst) {
 TEST(PreloadChain, OursIsThereOnce) {
   const std::string nested = "tool.so:/elsewhere/libcox-preload.so";
   EXPECT_EQ(preload_chain(nested, kOurs), nested);
+}
+
+TEST(SanitizerOptions, OnlyForProgramsThatNeedTheRuntime) {
+  std::string dir = (std::filesystem::temp_directory_path() / "cox-asan-XXXXXX").string();
+  ASSERT_NE(mkdtemp(dir.data()), nullptr);
+  const auto put = [&](const char* name, const std::string& content) {
+    std::ofstream(dir + "/" + name, std::ios::binary) << content;
+    return dir + "/" + name;
+  };
+  const std::string with = put("with",
+                               "\x7f"
+                               "ELF....libasan.so.8....");
+  const std::string without = put("without",
+                                  "\x7f"
+                                  "ELF....libc.so.6....");
+  const std::string text = put("text", "needs libasan.so.8");
+  EXPECT_EQ(sanitizer_options({"mpirun", "-n", "2", with}, {}), "verify_asan_link_order=0");
+  EXPECT_EQ(sanitizer_options({with}, {{"ASAN_OPTIONS", "detect_leaks=0"}}),
+            "detect_leaks=0:verify_asan_link_order=0");
+  EXPECT_FALSE(sanitizer_options({with}, {{"ASAN_OPTIONS", "verify_asan_link_order=1"}})) << "the user's";
+  EXPECT_FALSE(sanitizer_options({"mpirun", without, text, "/dev/zero", dir}, {}));
+  std::filesystem::remove_all(dir);
 }
 
 const Words kNames = {"LD_PRELOAD", "COX_DIR"};

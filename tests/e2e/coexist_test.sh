@@ -57,6 +57,14 @@ else
   echo "faketime is not here: its case is left out"
 fi
 
+# a program under the address sanitizer, which ends programs that have a preload it does not know
+if mpicc."$library" -w -fsanitize=address -o sum_asan "$here/order_sum.c" 2>/dev/null; then
+  export ASAN_OPTIONS=detect_leaks=0
+  observed "the address sanitizer" "" "${mpirun[@]}" ./sum_asan
+  grep -q '"ranks_seen": 2' <("$cox" diagnose "$run" --json) || fail "not recorded under the address sanitizer"
+  unset ASAN_OPTIONS
+fi
+
 # a tool that was put before us: it keeps its calls from us, and that is said
 cat >before.sh <<SH
 LD_PRELOAD=$work/tool_one.so:\$LD_PRELOAD exec ${job[*]}

@@ -63,3 +63,17 @@ code=$(status timeout 60 "$LAB/rsh" cxh0 "cd $work && FOO=bar $cox observe -o ow
 equal "$code" 0 "exit status, with -x"
 grep -q 'recorded 2 of 4 ranks' "$work/err" || fail "not said that ranks are missing: $(cat "$work/err")"
 grep -q 'cox: hint: .*behind it' "$work/err" || fail "no hint: $(cat "$work/err")"
+
+# MPICH's hydra forwards by itself; in inner order ranks of two hosts find one folder although the job has no id
+command -v mpiexec.mpich >/dev/null || exit 0
+hydra=(timeout 60 mpiexec.mpich -launcher rsh -launcher-exec "$LAB/rsh" -iface eth0 -hosts cxh0,cxh1 -ppn 1 -n 2)
+seen='echo "$PMI_RANK $(hostname) ${COX_DIR##*/} ${COX_JOB:+named} $(echo "$LD_PRELOAD" | grep -c libcox-preload)"'
+code=$(status lab_on cxh0 env -C "$work" "$cox" observe -q -o hydra -- "${hydra[@]}" sh -c "$seen")
+equal "$code" 0 "exit status under hydra: $(cat "$work/err")"
+equal "$(sort "$work/out")" "0 cxh0 hydra named 1
+1 cxh1 hydra named 1" "what hydra's ranks see"
+code=$(status lab_on cxh0 env -C "$work" "${hydra[@]}" "$cox" observe -q -o hydra-inner -- sh -c "$seen")
+equal "$code" 0 "exit status under hydra, inner order: $(cat "$work/err")"
+equal "$(sort "$work/out")" "0 cxh0 hydra-inner  1
+1 cxh1 hydra-inner  1" "what hydra's ranks see, inner order"
+grep -q '"launch": "mpich"' "$work/hydra-inner/run.json" || fail "run.json: $(cat "$work/hydra-inner/run.json")"
