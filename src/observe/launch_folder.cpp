@@ -152,7 +152,7 @@ Status join_folder(const fs::path& dir, const trace::RunInfo& info, const guest:
   // Files without run.json are an older Run's: a launch writes run.json before any of its processes begins.
   if (content == Content::Run && !fs::exists(dir / "run.json", ec) && is_own_run(dir))
     return fail(refused(dir, "exists already", "choose another folder with -o"));
-  if (const Status created = trace::create_run_info(dir, info); created || created.error().id != "base-005")
+  if (Status created = trace::create_run_info(dir, info); created || created.error().id != "base-005")
     return created;
   return check_same_launch(dir, info, launcher);
 }

@@ -57,6 +57,7 @@ class Selection {
     std::sort(unused_.begin(), unused_.end());
     for (auto& [i, text] : unused_) notes_.push_back({.file = processes_[i].file, .text = std::move(text)});
     std::vector<std::size_t> kept;
+    kept.reserve(best_.size());
     for (const auto& [rank, i] : best_) kept.push_back(i);
     return kept;
   }
@@ -120,6 +121,7 @@ class Selection {
     }
     if (by_id.size() < 2) return;
     std::vector<Job> jobs;
+    jobs.reserve(by_id.size());
     for (auto& [id, job] : by_id) jobs.push_back(std::move(job));
     std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.begin < b.begin; });
     Job used = jobs.front();

@@ -10,9 +10,11 @@
 #include <cstring>
 
 extern "C" {
-// Where this object begins and ends in memory, as the linker tells it.
+// Where this object begins and ends in memory; the linker chose the names.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern const char __ehdr_start __attribute__((visibility("hidden")));
 extern const char _end __attribute__((visibility("hidden")));
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace cox::observe::guest {
