@@ -353,7 +353,7 @@ std::span<const EnvVariable> environment_variables() {
                   "bytes per process, then the oldest events make room (--max-size)"},
       EnvVariable{"COX_DISABLE", "0", "1 = every hook is a direct call and nothing is recorded"},
       EnvVariable{"COX_CLOCK", "tsc", "tsc or monotonic; tsc holds only where its rate never changes"},
-      EnvVariable{"COX_JOB", "", "the job's name in the Run, where no batch system gives one"},
+      EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},
   };
   return kAll;
 }

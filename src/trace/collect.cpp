@@ -146,8 +146,8 @@ class InfoMerger {
       first_ = false;
       return;
     }
-    for (const auto& [what, field] : {std::pair{"command", &RunInfo::command},
-                                      std::pair{"job", &RunInfo::job}, std::pair{"launch", &RunInfo::launch}})
+    // The command may differ from host to host (torchrun's --node_rank).
+    for (const auto& [what, field] : {std::pair{"job", &RunInfo::job}, std::pair{"launch", &RunInfo::launch}})
       if (merged_.*field != (**info).*field)
         report.notes.push_back(
             {.file = input.string(),
