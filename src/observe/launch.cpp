@@ -103,7 +103,7 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
     out.emplace_back(kEnvJob, fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ")));
   std::vector<std::string> names;
   for (const auto& [name, value] : out) names.push_back(name);
-  for (const char* name : {kEnvMaxSize, kEnvDisable, kEnvClock, kEnvJob})
+  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvJob})
     if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
       names.emplace_back(name);
   if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))
