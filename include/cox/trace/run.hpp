@@ -32,6 +32,26 @@ struct ClockDomain {
   Duration residual{};
 };
 
+/// How a node's clock was put beside the first node's.
+enum class ClockSource : std::uint8_t {
+  Shared = 0,       ///< it is that very clock
+  Collectives = 1,  ///< by the operations that ranks of both took part in
+  Realtime = 2,     ///< by the realtime clocks alone: as good as NTP keeps them
+  Unknown = 3,      ///< not at all
+};
+[[nodiscard]] const char* name_of(ClockSource s);  ///< `shared`, `collectives`, `realtime`, `unknown`
+
+/// A node's monotonic clock against the first node's. Already taken into account in all times of the Run.
+struct NodeClock {
+  ClockSource source = ClockSource::Shared;
+  NodeId against;        ///< node that the collectives compare it with; the first one where all are connected
+  Nanoseconds offset{};  ///< what it shows more than the first node's, at the Run's origin
+  double drift_ppm = 0;  ///< how much faster it runs, mean over the Run; microseconds per second
+  Duration residual{};   ///< Collectives: 95 % of the Run's stretches lie within this of the fit
+  Duration half_width{};  ///< Collectives: half of what causality leaves open: a bound on a constant error
+  std::int64_t operations = 0;  ///< compared
+};
+
 /// One machine. Ranks of one node share a clock.
 struct Node {
   NodeId id;
@@ -39,6 +59,7 @@ struct Node {
   std::string boot_id;
   std::uint64_t time_namespace =
       0;  ///< processes of one machine share a clock only within one; 0 = not known
+  NodeClock clock{};
 };
 
 /// Group of ranks that communicate together (PyTorch: process group).
