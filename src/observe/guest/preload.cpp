@@ -30,7 +30,7 @@ constexpr struct {
   const char* symbol;
 } kHooks[] = {
 #define COX_HOOK(family, symbol) {family, #symbol},
-#include "observe/guest/hooks.def"
+#include "hooks.inc"
 #undef COX_HOOK
 };
 
@@ -180,6 +180,10 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   return trace::guest::open(options, with_environment(identity));
 }
 
+std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * trace::guest::picoseconds_per_tick() * 1e-3);
+}
+
 constexpr WriterApi kWriter = {
     .open = open_writer,
     .close = trace::guest::close,
@@ -190,6 +194,7 @@ constexpr WriterApi kWriter = {
     .retract = trace::guest::retract,
     .end_if_long = trace::guest::end_if_long,
     .ticks = trace::guest::ticks,
+    .nanoseconds = nanoseconds,
     .count_calls = trace::guest::count_calls,
     .instant = trace::guest::instant,
     .define_communicator = trace::guest::define_communicator,
@@ -214,12 +219,32 @@ const TypedTable* load_typed(const char* file) {
   return table != nullptr && table->abi == kTypedAbi ? table : nullptr;
 }
 
+bool begins(const char* text, const char* with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+// Which object fits the MPI library of this process. The library says itself what it is (a function that
+// needs no MPI_Init and has the same form in every ABI); what is not known is not touched.
+const char* mpi_object() {
+  const auto version = reinterpret_cast<int (*)(char*, int*)>(find_real("PMPI_Get_library_version"));
+  if (version == nullptr) return nullptr;
+  char text[16384] = {};  // more than any library's MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0;
+  if (version(text, &length) != 0) return nullptr;
+  if (begins(text, "Open MPI v4.") || begins(text, "Open MPI v5.") || begins(text, "Open MPI v3."))
+    return find_data("ompi_mpi_comm_world") != nullptr ? "libcox-mpi-openmpi.so" : nullptr;
+  // Those that keep MPICH's ABI (www.mpich.org/abi, since 2016).
+  for (const char* name : {"MPICH Version:", "Intel(R) MPI Library", "MVAPICH", "CRAY MPICH"})
+    if (begins(text, name)) return "libcox-mpi-mpich.so";
+  return nullptr;
+}
+
 // The typed object for what this process has loaded; null where there is none for it.
 const TypedTable* typed_for(Family family) {
   if (!wanted()) return nullptr;
-  if (family == Mpi)
-    return find_data("ompi_mpi_comm_world") != nullptr ? load_typed("libcox-mpi-openmpi.so") : nullptr;
-  return load_typed("libcox-gloo.so");
+  if (family != Mpi) return load_typed("libcox-gloo.so");
+  const char* object = mpi_object();
+  return object != nullptr ? load_typed(object) : nullptr;
 }
 
 struct FamilyState {
