@@ -383,6 +383,8 @@ void fill_header(RawHeader& h, const WriterOptions& o, const Identity& id,
   h.world_size = id.world_size;
   h.local_rank = id.local_rank;
   h.attempt = id.attempt;
+  h.local_size = id.local_size < 0 ? 0 : id.local_size;
+  h.node_number = id.node < 0 ? 0 : id.node + 1;
   h.overhead_ticks = measure_overhead();
   gethostname(h.host, sizeof h.host - 1);
   read_line("/proc/sys/kernel/random/boot_id", h.boot_id, sizeof h.boot_id);

@@ -163,6 +163,7 @@ struct RunInfo {
   std::string tool;     ///< who wrote it: "cox 0.1.0"
   std::string started;  ///< UTC, ISO 8601
   std::string job;
+  std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
   Provenance provenance = Provenance::Observed;
 };
