@@ -90,6 +90,20 @@ Json json_of(const CommAccount& c) {
   return j;
 }
 
+Json json_of(const trace::Node& node) {
+  const trace::NodeClock& c = node.clock;
+  Json j;
+  j["host"] = node.host;
+  j["source"] = trace::name_of(c.source);
+  j["against_node"] = c.against.value();
+  j["offset_s"] = finite(static_cast<double>(c.offset.count()) * 1e-9);
+  j["drift_ppm"] = finite(c.drift_ppm);
+  j["residual_s"] = seconds(c.residual);
+  j["half_width_s"] = seconds(c.half_width);
+  j["operations"] = c.operations;
+  return j;
+}
+
 template <class T>
 Json list_of(const std::vector<T>& items) {
   Json list = Json::array();
@@ -106,7 +120,9 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                     {"residual_s", seconds(d.coverage.clock_residual)},
                     {"comparable", d.coverage.clocks_comparable},
                     {"wait_method", d.wait_method},
-                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)}};
+                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)},
+                    {"origin_realtime_ns", run.origin_realtime_ns},
+                    {"hosts", list_of(run.nodes)}};
   j["steps"] = Json{{"source", name_of(d.step_source)},
                     {"count", d.steps},
                     {"synchronisations_per_step", d.calls_per_step}};

@@ -23,6 +23,9 @@
 #endif
 
 #include "trace/guest_sampler.hpp"
+#if defined(COX_TEST_GUEST)
+#include "trace/guest_test_clock.hpp"
+#endif
 
 namespace cox::trace::guest {
 namespace {
@@ -75,13 +78,22 @@ std::atomic_ref<T> shared(T& field) {
 std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};
   clock_gettime(id, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  const std::int64_t ns = std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+#if defined(COX_TEST_GUEST)
+  if (id == CLOCK_MONOTONIC) return test_clock::monotonic(ns);
+#endif
+  return ns;
 }
 
 inline std::uint64_t now() noexcept {
 #if defined(__x86_64__)
-  if (g.use_tsc.load(std::memory_order_relaxed)) [[likely]]
+  if (g.use_tsc.load(std::memory_order_relaxed)) [[likely]] {
+#if defined(COX_TEST_GUEST)
+    return test_clock::counter(__rdtsc());
+#else
     return __rdtsc();
+#endif
+  }
 #endif
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }

@@ -64,8 +64,12 @@ struct Coverage {
   Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
   std::int64_t unfinished_calls = 0;  ///< entered and never left
   std::int64_t clock_domains = 0;
-  Duration clock_residual{};       ///< worst over the domains; across nodes: spread of ends after alignment
-  bool clocks_comparable = false;  ///< one node, so entry times can be compared directly
+  Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
+  std::int64_t hosts_by_collectives =
+      0;                               ///< whose clocks the job's own operations compare with the first one's
+  std::int64_t hosts_by_realtime = 0;  ///< whose clocks are put beside it by realtime, or not at all
+  Duration host_residual{};            ///< worst residual of the former
+  bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
   double wait_validity_ratio =
       0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
 };
