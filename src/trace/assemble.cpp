@@ -192,12 +192,13 @@ std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const 
 /// What a node's clock shows more than the first node's at the Run's origin, and how it drifts.
 void describe_clock(const Placement& placed, std::size_t i, Int128 origin, NodeClock& out) {
   const HostClock& clock = placed.clocks[i];
+  if (out.source == ClockSource::Shared) return;
   out.against = NodeId{static_cast<std::int32_t>(clock.root)};
   out.operations = static_cast<std::int64_t>(clock.samples);
   out.residual = clock.residual;
   out.half_width = clock.half_width;
   const double slope = clock.correction.slope();
-  out.drift_ppm = -slope / (1 + slope) * 1e6;
+  if (slope != 0) out.drift_ppm = -slope / (1 + slope) * 1e6;
   if (!placed.start_ps[i]) return;
   const Int128 at = std::clamp<Int128>(origin - *placed.start_ps[i], -kLatestPs, kLatestPs);
   Duration local{static_cast<std::int64_t>(at)};

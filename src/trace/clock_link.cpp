@@ -181,15 +181,23 @@ Line fit_line(const std::vector<Stretch>& stretches, bool with_slope) {
   return line;
 }
 
-/// Moves a line into the window between the bounds; to its middle where the bounds contradict each other.
-/// A few stretches may be wrong (an operation that did not hold everybody), so not the very extremes count.
-double shift_into_window(const std::vector<Stretch>& stretches, const Line& rest) {
-  const double up = quantile_over(stretches, 0.03, [&](const Stretch& s) { return s.upper - rest.at(s.t); });
-  const double down =
-      quantile_over(stretches, 0.03, [&](const Stretch& s) { return rest.at(s.t) - s.lower; });
-  if (up + down < 0) return (up - down) / 2;
-  if (up < 0) return up;
-  if (down < 0) return -down;
+/// Room between a line and the bounds, above and below; negative where the line breaks them. A few stretches
+/// may be wrong (an operation that did not hold everybody), so not the very extremes count.
+struct Room {
+  double up = 0;
+  double down = 0;
+};
+
+Room room_around(const std::vector<Stretch>& stretches, const Line& rest) {
+  return {.up = quantile_over(stretches, 0.03, [&](const Stretch& s) { return s.upper - rest.at(s.t); }),
+          .down = quantile_over(stretches, 0.03, [&](const Stretch& s) { return rest.at(s.t) - s.lower; })};
+}
+
+/// What moves a line into the window between the bounds; to its middle where they contradict each other.
+double shift_into(const Room& room) {
+  if (room.up + room.down < 0) return (room.up - room.down) / 2;
+  if (room.up < 0) return room.up;
+  if (room.down < 0) return -room.down;
   return 0;
 }
 
@@ -263,12 +271,12 @@ std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
     if (round == 2 || std::abs(slope + rest.slope) > kSteepest) break;
     slope += rest.slope;
   }
-  rest.value += shift_into_window(stretches, rest);
+  const Room room = room_around(stretches, rest);
+  rest.value += shift_into(room);
 
   LinkFit fit;
   fit.samples = points.size();
-  const double gap = quantile_over(stretches, 0.5, [](const Stretch& s) { return s.upper - s.lower; });
-  fit.half_width = duration_from_seconds(std::max(gap, 0.0) / 2);
+  fit.half_width = duration_from_seconds(std::max(room.up + room.down, 0.0) / 2);
   const auto offset_at = [&](double t, double beyond_slope) {
     return base + duration_from_seconds(beyond_slope + slope * t);
   };

@@ -25,9 +25,9 @@ struct Lines {
   void (*put)(const char*, std::size_t) = nullptr;
   std::size_t used = 0;
   std::size_t total = 0;
-  char text[kLocalityPiece];
+  char text[kLocalityPiece] = {};
 };
-Lines lines;
+constinit Lines lines;
 
 void flush() noexcept {
   if (lines.used > 0) lines.put(lines.text, lines.used);

@@ -24,7 +24,7 @@
 
 #include "trace/guest_sampler.hpp"
 #if defined(COX_TEST_GUEST)
-#include "trace/guest_test_clock.hpp"
+#include "support/guest_test_clock.hpp"
 #endif
 
 namespace cox::trace::guest {
