@@ -104,6 +104,21 @@ Json json_of(const trace::Node& node) {
   return j;
 }
 
+Json json_of(const NodeLocality& n) {
+  Json j;
+  j["host"] = n.host;
+  j["source"] = n.source;
+  j["packages"] = n.packages;
+  j["numa_nodes"] = n.numa_nodes;
+  j["cores"] = n.cores;
+  j["cpus"] = n.cpus;
+  j["ranks"] = n.ranks;
+  j["bound"] = n.bound;
+  j["sharing_cores"] = n.sharing_cores;
+  j["across_numa_nodes"] = n.across_numa_nodes;
+  return j;
+}
+
 template <class T>
 Json list_of(const std::vector<T>& items) {
   Json list = Json::array();
@@ -136,6 +151,7 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["findings"] = list_of(d.findings);
   j["ranks"] = list_of(d.ranks);
   j["communicators"] = list_of(d.communicators);
+  j["locality"] = list_of(d.locality);
   j["cannot_tell"] = d.cannot_tell;
   j["verdict"] = d.verdict;
   return j;

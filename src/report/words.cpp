@@ -152,6 +152,21 @@ std::string coverage_line(const diagnose::Coverage& c) {
   return text;
 }
 
+std::string locality_words(const diagnose::NodeLocality& n) {
+  const auto count = [](int value, const char* one, const char* many) {
+    return fmt::format("{} {}", value, value == 1 ? one : many);
+  };
+  std::string text;
+  if (n.source == "hwloc")
+    text = fmt::format("{}, {}, {}, {}; ", count(n.packages, "package", "packages"),
+                       count(n.numa_nodes, "NUMA node", "NUMA nodes"), count(n.cores, "core", "cores"),
+                       count(n.cpus, "CPU", "CPUs"));
+  text += fmt::format("{}, {} bound", count(n.ranks, "rank", "ranks"), n.bound);
+  if (n.sharing_cores > 0) text += fmt::format(", {} share cores with another bound one", n.sharing_cores);
+  if (n.across_numa_nodes > 0) text += fmt::format(", {} across NUMA nodes", n.across_numa_nodes);
+  return text;
+}
+
 std::string host_clock_words(const diagnose::Coverage& c) {
   std::string text;
   if (c.hosts_by_collectives > 0)

@@ -109,6 +109,20 @@ struct CommAccount {
 enum class StepSource : std::uint8_t { Marks, Period, EachSync, None };
 [[nodiscard]] const char* name_of(StepSource s);
 
+/// Where the ranks of one node may run, as they recorded it at their start.
+struct NodeLocality {
+  std::string host;
+  std::string source = "affinity";  ///< `hwloc` where the machine's topology is known, else `affinity`
+  int packages = 0;                 ///< of the machine; 0 = not known, as below
+  int numa_nodes = 0;
+  int cores = 0;
+  int cpus = 0;               ///< online
+  int ranks = 0;              ///< of which is known where they may run
+  int bound = 0;              ///< of those: may not use all CPUs
+  int sharing_cores = 0;      ///< bound ranks that may use a core of another bound rank
+  int across_numa_nodes = 0;  ///< bound ranks that may use more than one NUMA node
+};
+
 struct Diagnosis {
   Coverage coverage;
   StepSource step_source = StepSource::None;
@@ -124,6 +138,7 @@ struct Diagnosis {
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
   std::string wait_method;               ///< "clock" or "duration"
+  std::vector<NodeLocality> locality;    ///< per node; empty where nothing was recorded
 
   /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
   std::vector<Duration> step_times;                 ///< per step
