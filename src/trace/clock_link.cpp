@@ -8,6 +8,8 @@
 
 #include "cox/base/stats.hpp"
 
+#include "trace/bounded_line.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -17,7 +19,8 @@ constexpr std::size_t kMaxStretches = 64;
 constexpr std::size_t kPerStretch = 12;
 constexpr std::size_t kStretchesForDrift = 6;
 constexpr double kSecondsForDrift = 1;
-constexpr double kSteepest = 1e-3;  // a clock that drifts more is broken; kernels slew by at most 500 ppm
+constexpr double kSteepest = 1e-3;    // a clock that drifts more is broken; kernels slew by at most 500 ppm
+constexpr double kMostSlack = 10e-3;  // beyond which bounds that contradict each other are not used
 constexpr std::size_t kStretchesToBend = 32;
 constexpr double kSecondsToBend = 300;
 
@@ -29,20 +32,10 @@ struct Point {
   double exits = 0;
 };
 
-struct Line {
-  double value = 0;  // at t = 0
-  double slope = 0;
-  [[nodiscard]] double at(double t) const { return value + slope * t; }
-};
-
-/// What a stretch of time says once a slope is taken away.
-struct Stretch {
-  double t = 0;
-  double upper = 0;  // tightest bounds
-  double lower = 0;
-  double exits = 0;   // where exits agree best
-  double spread = 0;  // of the exits, between quartiles
-  double estimate = 0;
+/// What a stretch of time says once a slope is taken away. `doubt` is the spread of the exits until an
+/// estimate is chosen.
+struct Stretch : Bounded {
+  double exits = 0;  // where exits agree best
 };
 
 /// Middle of the shortest interval that holds half of the sample: where it is densest, whatever its tails.
@@ -75,12 +68,9 @@ Late who_is_late(const std::vector<Point>& points) {
 }
 
 Stretch look_at(const Point* first, std::size_t n, double slope, Late late) {
-  Stretch s{.t = 0,
-            .upper = std::numeric_limits<double>::infinity(),
-            .lower = -std::numeric_limits<double>::infinity(),
-            .exits = 0,
-            .spread = 0,
-            .estimate = 0};
+  Stretch s;
+  s.upper = std::numeric_limits<double>::infinity();
+  s.lower = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < n; ++i) {
     const double drift = slope * first[i].t;
     s.t += first[i].t / static_cast<double>(n);
@@ -103,7 +93,7 @@ Stretch look_at(const Point* first, std::size_t n, double slope, Late late) {
   }
   std::vector<double> exits;
   for (std::size_t i = 0; i < keep; ++i) exits.push_back(ranked[i].second);
-  s.spread = quantile(exits, 0.75) - quantile(exits, 0.25);
+  s.doubt = quantile(exits, 0.75) - quantile(exits, 0.25);
   s.exits = densest(exits);
   return s;
 }
@@ -119,86 +109,30 @@ std::vector<Stretch> stretches_of(const std::vector<Point>& points, double slope
   return out;
 }
 
-template <class Get>
-double quantile_over(const std::vector<Stretch>& stretches, double q, Get get) {
-  std::vector<double> values;
-  for (const Stretch& s : stretches) values.push_back(get(s));
-  return quantile_in_place(values, q);
-}
-
-/// Chooses what each stretch's estimate is: the middle of a narrow window, else where the exits agree.
-void estimate(std::vector<Stretch>& stretches, bool bounds_mean_something) {
-  const double gap = quantile_over(stretches, 0.5, [](const Stretch& s) { return s.upper - s.lower; });
-  const double spread = quantile_over(stretches, 0.5, [](const Stretch& s) { return s.spread; });
-  const bool by_window = bounds_mean_something && gap >= 0 && gap <= 2 * spread;
+/// Chooses what each stretch's estimate is: the middle of the window where it is narrow, else where the exits
+/// agree.
+std::vector<Bounded> estimates_of(std::vector<Stretch>& stretches, bool bounds_mean_something) {
+  std::vector<Bounded> out;
   for (Stretch& s : stretches) {
-    s.estimate = by_window ? (s.upper + s.lower) / 2 : s.exits;
-    if (bounds_mean_something && !by_window && s.lower <= s.upper)
-      s.estimate = std::clamp(s.estimate, s.lower, s.upper);
+    const double half = (s.upper - s.lower) / 2;
+    const bool narrow = bounds_mean_something && half >= 0 && half <= s.doubt;
+    s.estimate = narrow ? (s.upper + s.lower) / 2 : s.exits;
+    if (narrow) s.doubt = half;
+    if (bounds_mean_something && half >= 0) s.estimate = std::clamp(s.estimate, s.lower, s.upper);
+    out.push_back(s);
   }
+  return out;
 }
 
-/// Median of the slopes between all pairs, then least squares over what lies near that line.
-Line fit_line(const std::vector<Stretch>& stretches, bool with_slope) {
-  std::vector<double> work;
-  Line line;
-  if (with_slope) {
-    for (std::size_t i = 0; i < stretches.size(); ++i)
-      for (std::size_t j = i + 1; j < stretches.size(); ++j)
-        if (stretches[j].t > stretches[i].t)
-          work.push_back((stretches[j].estimate - stretches[i].estimate) / (stretches[j].t - stretches[i].t));
-    if (!work.empty()) line.slope = median_in_place(work);
+/// Room between a line and the bounds, above and below.
+double half_width(const std::vector<Stretch>& stretches, const Line& rest) {
+  double up = std::numeric_limits<double>::infinity();
+  double down = up;
+  for (const Stretch& s : stretches) {
+    up = std::min(up, s.upper - rest.at(s.t));
+    down = std::min(down, rest.at(s.t) - s.lower);
   }
-  const auto rest = [&](const Stretch& s) { return s.estimate - line.slope * s.t; };
-  line.value = quantile_over(stretches, 0.5, rest);
-  if (!with_slope) return line;
-  work.clear();
-  for (const Stretch& s : stretches) work.push_back(rest(s) - line.value);
-  const double tolerance = 3 * scaled_mad(work);
-  double n = 0;
-  double mean_t = 0;
-  double mean_y = 0;
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    if (std::abs(work[i]) > tolerance) continue;
-    n += 1;
-    mean_t += stretches[i].t;
-    mean_y += work[i];
-  }
-  if (n < 3) return line;
-  mean_t /= n;
-  mean_y /= n;
-  double tt = 0;
-  double ty = 0;
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    if (std::abs(work[i]) > tolerance) continue;
-    tt += (stretches[i].t - mean_t) * (stretches[i].t - mean_t);
-    ty += (stretches[i].t - mean_t) * (work[i] - mean_y);
-  }
-  if (tt <= 0) return line;
-  const double extra = ty / tt;
-  line.value += mean_y - extra * mean_t;
-  line.slope += extra;
-  return line;
-}
-
-/// Room between a line and the bounds, above and below; negative where the line breaks them. A few stretches
-/// may be wrong (an operation that did not hold everybody), so not the very extremes count.
-struct Room {
-  double up = 0;
-  double down = 0;
-};
-
-Room room_around(const std::vector<Stretch>& stretches, const Line& rest) {
-  return {.up = quantile_over(stretches, 0.03, [&](const Stretch& s) { return s.upper - rest.at(s.t); }),
-          .down = quantile_over(stretches, 0.03, [&](const Stretch& s) { return rest.at(s.t) - s.lower; })};
-}
-
-/// What moves a line into the window between the bounds; to its middle where they contradict each other.
-double shift_into(const Room& room) {
-  if (room.up + room.down < 0) return (room.up - room.down) / 2;
-  if (room.up < 0) return room.up;
-  if (room.down < 0) return -room.down;
-  return 0;
+  return std::max(up + down, 0.0) / 2;
 }
 
 /// Offsets along a bent line: medians over neighbours, every fourth stretch a knot. Empty where a straight
@@ -260,23 +194,24 @@ std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
   // A first slope from the exits alone: within a stretch the drift itself would blur the bounds.
   std::vector<Stretch> stretches = stretches_of(points, 0, Late::Nobody);
   const bool with_slope = stretches.size() >= kStretchesForDrift && points.back().t >= kSecondsForDrift;
-  estimate(stretches, false);
-  double slope = fit_line(stretches, with_slope).slope;
+  std::vector<Bounded> known = estimates_of(stretches, false);
+  double slope = follow(known, weights_of(known), with_slope).slope;
   if (std::abs(slope) > kSteepest) slope = 0;
   Line rest;  // beyond the slope
+  std::vector<double> weights;
   for (int round = 0; round < 3; ++round) {
     stretches = stretches_of(points, slope, late);
-    estimate(stretches, true);
-    rest = fit_line(stretches, with_slope);
+    known = estimates_of(stretches, true);
+    weights = weights_of(known);
+    rest = follow(known, weights, with_slope);
+    if (with_slope) rest = keep_within(known, weights, rest, kMostSlack);
     if (round == 2 || std::abs(slope + rest.slope) > kSteepest) break;
     slope += rest.slope;
   }
-  const Room room = room_around(stretches, rest);
-  rest.value += shift_into(room);
 
   LinkFit fit;
   fit.samples = points.size();
-  fit.half_width = duration_from_seconds(std::max(room.up + room.down, 0.0) / 2);
+  fit.half_width = duration_from_seconds(half_width(stretches, rest));
   const auto offset_at = [&](double t, double beyond_slope) {
     return base + duration_from_seconds(beyond_slope + slope * t);
   };
@@ -291,12 +226,13 @@ std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
   if (bent.empty()) add_knot(0, rest.at(0));
   if (bent.empty()) add_knot(points.back().t, rest.at(points.back().t));
   fit.offset = ClockLine(std::move(knots));
-  std::vector<double> off;
-  for (const Stretch& s : stretches) {
+  std::vector<Weighted> off;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& s = stretches[i];
     const Duration line = fit.offset.at(start + duration_from_seconds(s.t));
-    off.push_back(std::abs(in_seconds(offset_at(s.t, s.estimate) - line)));
+    off.push_back({std::abs(in_seconds(offset_at(s.t, s.estimate) - line)), weights[i]});
   }
-  fit.residual = duration_from_seconds(quantile_in_place(off, 0.95));
+  fit.residual = duration_from_seconds(weighted_quantile(std::move(off), 0.95));
   return fit;
 }
 

@@ -32,6 +32,7 @@ struct Job {
   double latency_s = 30e-6;   ///< least, one way between hosts
   double queueing_s = 20e-6;  ///< mean of what comes on top, exponential
   double preempted = 0;       ///< share of the returns that come 1 to 4 ms late
+  double busy_from_s = 1e9;   ///< from then on returns come up to 20 ms late, most of them, unevenly by host
   int slow_rank = -1;
   double slow_s = 3e-3;
   double wander_s = 0;  ///< amplitude of the second host's clock around its line, one period over the job
@@ -99,6 +100,8 @@ std::vector<ProcessFile> processes_of(const Job& job) {
         }
         exit += 2e-6;
         if (uniform(random) < job.preempted) exit += 1e-3 + 3e-3 * uniform(random);
+        const double busy = 0.5 + 0.15 * (r / job.ranks_per_host);
+        if (exit > job.busy_from_s && uniform(random) < busy) exit += 20e-3 * std::pow(uniform(random), 2);
         EventColumns& e = out[static_cast<std::size_t>(r)].events;
         e.begin.push_back(shown(r, entry[i]));
         e.end.push_back(shown(r, exit));
@@ -172,6 +175,18 @@ TEST(HostClocks, ABusyMachineWithLateReturns) {
     SCOPED_TRACE(seed);
     expect_found(
         {.hosts = four_hosts(), .queueing_s = 100e-6, .preempted = 0.25, .slow_rank = 5, .seed = seed});
+  }
+}
+
+TEST(HostClocks, AMachineThatIsBusyHalfOfTheTime) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_found({.hosts = four_hosts(),
+                  .ranks_per_host = 1,
+                  .latency_s = 50e-6,
+                  .busy_from_s = seed % 2 == 0 ? 30.0 : 15.0,
+                  .slow_rank = static_cast<int>(seed % 4),
+                  .seed = seed});
   }
 }
 
