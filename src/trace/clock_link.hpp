@@ -41,7 +41,7 @@ class ClockLine {
 /// How one clock follows from another.
 struct LinkFit {
   ClockLine offset;         ///< second minus first, over the first clock's time
-  Duration residual{};      ///< 95 % of the stretches of time lie within this of the line
+  Duration residual{};      ///< 95 % of the stretches of time, by weight, lie within this of the line
   Duration half_width{};    ///< half of the window that causality leaves for the offset
   std::size_t samples = 0;  ///< used
 };
@@ -51,10 +51,10 @@ struct LinkFit {
 /// Formula: samples in up to 64 stretches of equally many; per stretch the middle of the causal window where
 /// it
 ///          is narrow (both sides come last now and then: half of it is the mean one-way delay), else the
-///          densest half of the exit differences (somebody always comes last). A line by Theil and Sen,
-///          refined by least squares without outliers, then moved into the causal window. Bent where a
-///          straight line does not hold: clocks that a time service steers.
-/// Source:  Cristian 1989 (bounds from messages); Theil 1950, Sen 1968; Doleschal et al. 2008 (event traces).
+///          densest half of the exit differences (somebody always comes last). A line by `follow`, brought
+///          within the bounds by `keep_within`. Bent where a straight line does not hold: clocks that a time
+///          service steers.
+/// Source:  Cristian 1989 (bounds from messages); Doleschal et al. 2008 (event traces); bounded_line.hpp.
 /// Errors:  nothing for fewer than 8 samples.
 /// Cost:    O(n log n) in samples, which are thinned to 32768.
 /// Held by: src/trace/host_clocks_test.cpp
