@@ -109,6 +109,13 @@ void* find_real(const char* symbol) {
   return next != nullptr && !is_own(next) ? next : search_objects(symbol);
 }
 
+// Keeps the object that holds a function from being unloaded: the slots point into it for ever.
+void pin(void* function) {
+  Dl_info where{};
+  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
+  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) dlclose(handle);
+}
+
 void* find_data(const char* symbol) {
   void* seen = dlsym(RTLD_DEFAULT, symbol);
   return seen != nullptr ? seen : search_objects(symbol);
@@ -139,6 +146,16 @@ trace::guest::Identity with_environment(trace::guest::Identity id) {
   return id;
 }
 
+void take_hooks_out() noexcept;
+
+// A percentage from the environment as a ratio.
+double share_or(const char* text, double otherwise) {
+  if (text == nullptr || *text == 0) return otherwise;
+  char* end = nullptr;
+  const double percent = strtod(text, &end);
+  return *end == 0 && percent > 0 ? percent / 100 : otherwise;
+}
+
 bool open_writer(const trace::guest::Identity& identity) noexcept {
   if (trace::guest::active()) return true;
   if (!wanted()) return false;
@@ -151,6 +168,8 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   }
   const char* clock = getenv("COX_CLOCK");
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
+  options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
+  options.when_off = take_hooks_out;
   return trace::guest::open(options, with_environment(identity));
 }
 
@@ -239,6 +258,16 @@ const TypedTable* table_of(Family family) {
   return state.table;
 }
 
+// The real function of each hook that was called.
+std::atomic<void*> real_functions[sizeof kHooks / sizeof kHooks[0]];
+
+// Every hook becomes the direct jump that it is in a process without us.
+void take_hooks_out() noexcept {
+  for (std::size_t i = 0; i < sizeof kHooks / sizeof kHooks[0]; ++i)
+    if (void* real = real_functions[i].load(std::memory_order_acquire))
+      std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
+}
+
 [[gnu::destructor]] void process_ends() {
   trace::guest::close();
 }
@@ -253,6 +282,7 @@ const WriterApi* mark_writer() {
 
 void* cox_resolve(std::size_t index) {
   using namespace cox::observe::guest;
+  namespace trace = cox::trace;
   const int saved_errno = errno;
   const auto& hook = kHooks[index];
   void* real = find_real(hook.symbol);
@@ -268,6 +298,9 @@ void* cox_resolve(std::size_t index) {
       break;
     }
   }
+  if (real != nullptr) pin(real);
+  if (real != nullptr) real_functions[index].store(real, std::memory_order_release);
+  if (trace::guest::switched_off()) target = real != nullptr ? real : target;
   std::atomic_ref<void*>(cox_slots[index]).store(target, std::memory_order_release);
   errno = saved_errno;
   return target;
