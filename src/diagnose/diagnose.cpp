@@ -9,6 +9,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/coverage.hpp"
+#include "diagnose/locality.hpp"
 #include "diagnose/matching.hpp"
 #include "diagnose/naming.hpp"
 #include "diagnose/scan.hpp"
@@ -172,6 +173,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
 
   Diagnosis d;
   d.coverage = cover(run, scans, m, clocks);
+  d.locality = understand_locality(run);
   d.wait_method = clocks.comparable ? "clock" : "duration";
   d.step_source = steps.source;
   d.steps = steps.count;
