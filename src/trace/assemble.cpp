@@ -63,7 +63,8 @@ std::vector<ProcessFile> one_per_rank(std::vector<ProcessFile> processes, std::v
 }
 
 std::string clock_key(const ProcessFile& p) {
-  return p.boot_id.empty() ? "host " + p.host : p.boot_id;
+  // A container may have a time namespace of its own: another monotonic clock under the same kernel.
+  return p.boot_id.empty() ? "host " + p.host : fmt::format("{} {}", p.boot_id, p.time_namespace);
 }
 
 /// Where each process's time zero lies on one common axis, in picoseconds.
@@ -83,7 +84,8 @@ Placement place(const std::vector<ProcessFile>& processes) {
   for (const ProcessFile& p : processes) {
     const auto [at, fresh] = ids.emplace(clock_key(p), NodeId{static_cast<std::int32_t>(out.nodes.size())});
     if (fresh) {
-      out.nodes.push_back({.id = at->second, .host = p.host, .boot_id = p.boot_id});
+      out.nodes.push_back(
+          {.id = at->second, .host = p.host, .boot_id = p.boot_id, .time_namespace = p.time_namespace});
       offsets.emplace_back();
     }
     out.node.push_back(at->second);
@@ -117,6 +119,13 @@ std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const 
     if (!placed.zero_ps[i] || processes[i].events.size() == 0) continue;
     const Int128 begin = *placed.zero_ps[i] + processes[i].events.begin.front().count();
     if (!origin || begin < *origin) origin = begin;
+  }
+  if (origin) return origin;
+  // A job that hung before its first event still has samples to place.
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (!placed.zero_ps[i] || processes[i].samples.empty()) continue;
+    const Int128 at = *placed.zero_ps[i] + processes[i].samples.front().at.count();
+    if (!origin || at < *origin) origin = at;
   }
   return origin;
 }
@@ -156,7 +165,11 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.node = node;
   t.local_rank = LocalRank{p.local_rank};
   t.pid = p.pid;
+  t.start_time = p.start_time;
   t.attempt = p.attempt;
+  t.node_number = p.node_number;
+  t.local_size = p.local_size;
+  t.launcher = std::move(p.launcher);
   t.program = std::move(p.program);
   t.library = std::move(p.library);
   t.timing = std::move(p.timing);
@@ -166,6 +179,8 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.dropped_records = p.dropped_records;
   t.recycled_records = p.recycled_records;
   t.events = std::move(p.events);
+  t.samples = std::move(p.samples);
+  t.locality = std::move(p.locality);
   return t;
 }
 
@@ -184,26 +199,42 @@ void take_world_size(const std::vector<ProcessFile>& processes, Run& run) {
   }
 }
 
-/// What is done to one rank's events once the whole Run is known. Runs beside others of its kind.
+/// What is done to one rank's times once the whole Run is known. Runs beside others of its kind.
 struct Finish {
   Duration by{};
   bool usable = true;
   std::size_t unknown_comm = 0;
 };
 
-Finish finish_events(EventColumns& events, std::optional<Int128> zero_ps, Int128 origin,
-                     const std::unordered_map<std::uint32_t, CommId>& names) {
+/// Samples on the Run's axis, negative where taken before its first event. Those too far away for it go.
+void move_samples(std::vector<Sample>& samples, Int128 by) {
+  const auto far = [by](const Sample& s) {
+    const Int128 at = by + s.at.count();
+    return at > kLatestPs || at < -kLatestPs;
+  };
+  std::erase_if(samples, far);
+  for (Sample& s : samples) s.at = Duration{static_cast<std::int64_t>(by + s.at.count())};
+}
+
+Finish finish_process(ProcessFile& process, std::optional<Int128> zero_ps, Int128 origin,
+                      const std::unordered_map<std::uint32_t, CommId>& names) {
   Finish out;
-  if (events.size() == 0) return out;
+  EventColumns& events = process.events;
+  if (events.size() == 0) {
+    if (zero_ps) return move_samples(process.samples, *zero_ps - origin), out;
+    return process.samples.clear(), out;
+  }
   // A process that cannot be placed begins at the origin: its spans are right, its begins mean nothing.
   const Int128 by = zero_ps ? *zero_ps - origin : -Int128{events.begin.front().count()};
   const Int128 last = by + latest_time(events).count();
   if (by + events.begin.front().count() < 0 || last > kLatestPs) {
     out.usable = false;
     events = {};
+    process.samples.clear();
     return out;
   }
   move_events(events, Duration{static_cast<std::int64_t>(by)});
+  move_samples(process.samples, by);
   rename_communicators(events, names, out.unknown_comm);
   return out;
 }
@@ -236,7 +267,7 @@ Run assemble(std::vector<ProcessFile> processes, int threads) {
 
   std::vector<Finish> finished(processes.size());
   parallel_for(processes.size(), threads, [&](std::size_t i) {
-    finished[i] = finish_events(processes[i].events, placed.zero_ps[i], origin.value_or(0), matched.local[i]);
+    finished[i] = finish_process(processes[i], placed.zero_ps[i], origin.value_or(0), matched.local[i]);
   });
   for (std::size_t i = 0; i < processes.size(); ++i) {
     ProcessFile& p = processes[i];
