@@ -239,6 +239,17 @@ Finish finish_process(ProcessFile& process, std::optional<Int128> zero_ps, Int12
   return out;
 }
 
+/// What each node's monotonic clock said at the origin; the inverse of how `place` put nodes side by side.
+void tell_monotonic_origins(std::optional<Int128> origin_ps,
+                            const std::vector<std::optional<std::int64_t>>& offset_ns,
+                            std::vector<Node>& nodes) {
+  for (std::size_t n = 0; origin_ps && n < nodes.size(); ++n) {
+    if (n > 0 && (!offset_ns[n] || !offset_ns[0])) continue;
+    const Int128 at = *origin_ps / 1000 + (n > 0 ? Int128{*offset_ns[0]} - *offset_ns[n] : Int128{0});
+    if (at >= 0 && at <= INT64_MAX) nodes[n].monotonic_origin_ns = static_cast<std::int64_t>(at);
+  }
+}
+
 std::int64_t realtime_of(Int128 origin_ps, std::optional<std::int64_t> offset_ns) {
   const Int128 ns = origin_ps / 1000 + offset_ns.value_or(0);
   return offset_ns && ns >= 0 && ns <= INT64_MAX ? static_cast<std::int64_t>(ns) : 0;
@@ -259,6 +270,7 @@ Run assemble(std::vector<ProcessFile> processes, int threads) {
   Placement placed = place(processes);
   run.nodes = std::move(placed.nodes);
   const std::optional<Int128> origin = earliest(processes, placed);
+  tell_monotonic_origins(origin, placed.realtime_offset_ns, run.nodes);
   run.origin_realtime_ns = origin ? realtime_of(*origin, placed.realtime_offset_ns[0]) : 0;
 
   MatchedCommunicators matched = match_communicators(processes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From a Run to findings: who sets the pace, since when, what it costs, and what the input cannot tell.
+/// From a Run to findings: who sets the pace, since when, what it costs, what hangs, and what the input
+/// cannot tell.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "cox/base/ids.hpp"
+#include "cox/base/process_table.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/stall.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
 
@@ -113,9 +116,15 @@ struct Diagnosis {
   std::vector<StepId> step_numbers;  ///< the program's own numbers where it marked its steps, else 0, 1, ...
   Duration run_time{};               ///< from the first to the last synchronisation
   Spread step_time;
-  Duration lost{};                ///< sum over steps of (latest arrival - median arrival)
-  std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
-  std::string verdict;            ///< one or two sentences
+  Duration lost{};                         ///< sum over steps of (latest arrival - median arrival)
+  std::vector<Finding> findings;           ///< most costly first; empty where nobody is named
+  Present present;                         ///< what `stalls` call now
+  std::vector<Stall> stalls;               ///< calls that never returned: causes first, those that hang first
+  std::int64_t more_stalls = 0;            ///< beyond the first 256
+  std::vector<Mismatch> mismatches;        ///< members that disagree on what they do together
+  std::int64_t mismatched_operations = 0;  ///< all of them
+  std::string trouble;  ///< what hangs or disagrees, in a few words; empty where nothing does
+  std::string verdict;  ///< one or two sentences
   std::vector<RankAccount> ranks;
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
@@ -128,9 +137,16 @@ struct Diagnosis {
   std::vector<std::vector<Duration>> begin_by_step;  ///< when each rank's step began
 };
 
+/// Whether anything is to be put right: a finding, something that hangs, or members that disagree.
+[[nodiscard]] bool has_trouble(const Diagnosis& d);
+
 struct DiagnoseOptions {
   int threads = 0;
   trace::Progress progress{};
+  /// The machine that this runs on, for a job that still runs; null: only what was recorded counts.
+  const ProcessTable* processes = nullptr;
+  /// That machine's monotonic clock before the Run was read: what was read held then or later.
+  std::optional<std::int64_t> asked_monotonic_ns{};
 };
 
 /// Diagnoses a Run. Naming nobody is an answer.
