@@ -148,12 +148,12 @@ void look_for_trouble(const trace::Run& run, const CommIndex& comms, const std::
   const LastLook look(run, comms, options.processes, options.asked_monotonic_ns);
   const OpenCalls open = find_open_calls(run, comms, scans);
   d.present = look.present();
-  Stalls stalls = find_stalls(run, open, look);
-  d.stalls = std::move(stalls.all);
-  d.more_stalls = stalls.more;
   Mismatches mismatches = find_mismatches(run, comms, scans, m);
   d.mismatches = std::move(mismatches.all);
   d.mismatched_operations = mismatches.operations;
+  Stalls stalls = find_stalls(run, open, look, d.mismatches);
+  d.stalls = std::move(stalls.all);
+  d.more_stalls = stalls.more;
 }
 
 }  // namespace

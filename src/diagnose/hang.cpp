@@ -25,8 +25,9 @@ constexpr int kTimesUsual = 3;
 
 class StallFinder {
  public:
-  StallFinder(const trace::Run& run, const OpenCalls& open, const LastLook& look)
-      : run_(run), open_(open), look_(look), present_(look.present()) {}
+  StallFinder(const trace::Run& run, const OpenCalls& open, const LastLook& look,
+              const std::vector<Mismatch>& mismatches)
+      : run_(run), open_(open), look_(look), mismatches_(mismatches), present_(look.present()) {}
 
   Stalls find() {
     std::set<std::int32_t> in_cycle;
@@ -147,6 +148,10 @@ class StallFinder {
       blame_missing(op, stall);
     } else if (nobody_known) {
       stall.kind = StallKind::NotRecorded;
+    } else if (const Mismatch* dispute = dispute_about(op);
+               dispute != nullptr && those_out(op.inside).empty()) {
+      stall.kind = StallKind::Mismatch;
+      stall.ranks = dispute->ranks;
     } else {
       const auto out = those_out(op.inside);
       stall.kind = out.empty() ? StallKind::AllEntered : StallKind::StuckInside;
@@ -155,6 +160,14 @@ class StallFinder {
       stall.hung = stall.hung || (!out.empty() && (out.size() < op.inside.size() || !op.left.empty()));
     }
     return stall;
+  }
+
+  /// What members disagree on in this very operation; null where they agree.
+  [[nodiscard]] const Mismatch* dispute_about(const OpenOperation& op) const {
+    const CommId comm = run_.communicators[static_cast<std::size_t>(op.comm)].id;
+    for (const Mismatch& m : mismatches_)
+      if (!op.point_to_point && m.comm == comm && (m.first_seq == op.seq || m.last_seq == op.seq)) return &m;
+    return nullptr;
   }
 
   void blame_missing(const OpenOperation& op, Stall& stall) {
@@ -196,6 +209,7 @@ class StallFinder {
   const trace::Run& run_;
   const OpenCalls& open_;
   const LastLook& look_;
+  const std::vector<Mismatch>& mismatches_;
   Present present_;
   std::vector<Stall> all_;
   std::map<std::int32_t, std::optional<Duration>> usual_;
@@ -252,15 +266,18 @@ const char* name_of(StallKind k) {
       return "order_mismatch";
     case StallKind::WaitCycle:
       return "wait_cycle";
+    case StallKind::Mismatch:
+      return "mismatch";
     case StallKind::NotRecorded:
       return "not_recorded";
   }
   return "not_recorded";
 }
 
-Stalls find_stalls(const trace::Run& run, const OpenCalls& open, const LastLook& look) {
+Stalls find_stalls(const trace::Run& run, const OpenCalls& open, const LastLook& look,
+                   const std::vector<Mismatch>& mismatches) {
   if (open.operations.empty()) return {};
-  return StallFinder(run, open, look).find();
+  return StallFinder(run, open, look, mismatches).find();
 }
 
 }  // namespace cox::diagnose

@@ -83,6 +83,10 @@ std::string entered_words(const Stall& stall, const Present& present) {
   text += part_words(call);
   if (stall.kind == StallKind::AllEntered)
     return text + "; the transport or the library holds it, no rank is to blame";
+  if (stall.kind == StallKind::Mismatch)
+    return text + (stall.ranks.empty()
+                       ? std::string("; members did not call it alike")
+                       : fmt::format("; {} did not call it as the others did", rank_words(stall.ranks)));
   return text + fmt::format("; {} {} not go on inside", rank_words(stall.ranks),
                             plural(stall.ranks.size(), "does", "do"));
 }
@@ -174,6 +178,7 @@ std::string stall_words(const Stall& stall, const Present& present) {
       break;
     case StallKind::StuckInside:
     case StallKind::AllEntered:
+    case StallKind::Mismatch:
       text = entered_words(stall, present);
       break;
     case StallKind::PeerWait: {
@@ -285,6 +290,9 @@ std::string trouble_headline(const Diagnosis& d) {
       return "Ranks call collectives in different orders and wait for each other";
     case StallKind::WaitCycle:
       return "Ranks wait for each other";
+    case StallKind::Mismatch:
+      return who.empty() ? "Ranks called a collective differently"
+                         : who + " called a collective unlike the others";
     case StallKind::NotRecorded:
       return "A call hangs; who is missing is not recorded";
   }

@@ -70,7 +70,7 @@ struct StalledCall {
 };
 
 /// Text forms: `missing_rank`, `stuck_inside`, `all_entered`, `peer_wait`, `order_mismatch`, `wait_cycle`,
-/// `not_recorded`.
+/// `mismatch`, `not_recorded`.
 enum class StallKind : std::uint8_t {
   MissingRank,    ///< `ranks` have not entered
   StuckInside,    ///< all entered; `ranks` are stopped, gone or silent inside
@@ -78,6 +78,7 @@ enum class StallKind : std::uint8_t {
   PeerWait,       ///< inside a point-to-point call with `ranks`
   OrderMismatch,  ///< ranks called collectives of several communicators in different orders
   WaitCycle,      ///< ranks wait for each other, partly in point-to-point calls
+  Mismatch,       ///< all entered, but not the same operation: `ranks` differ from the majority
   NotRecorded,    ///< who is missing is not in the record
 };
 [[nodiscard]] const char* name_of(StallKind k);
