@@ -51,7 +51,7 @@ struct Communicator {
   int size = 0;             ///< members as declared by the library
   std::vector<Rank> ranks;  ///< members, sorted; those seen where the list was not recorded
   /// Member at each place of the communicator's own order, as the members say; -1 where none says.
-  std::vector<Rank> by_rank;
+  std::vector<Rank> by_rank{};
 };
 
 /// Events of one rank as columns of equal length, ordered by `begin`. Times count from the Run's origin.
