@@ -193,6 +193,17 @@ TEST(Hang, AnotherProcessUnderTheSameNumberIsNotTheRank) {
   EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Running);
 }
 
+TEST(Hang, WhoIsNotSeenAndYetRecordsIsNotGone) {
+  trace::Run run = running_job();
+  enter_all_but(run, 1, kSteps);
+  ListedProcesses machine;
+  put_on_machine(run, machine, 3s);
+  machine.processes.erase(101);
+  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Gone);
+  sample(run, 1, job_end(run) + 2900ms, 'R');  // it runs, in a PID namespace that is not ours
+  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Unknown);
+}
+
 TEST(Hang, OnAnotherMachineNothingIsClaimed) {
   trace::Run run = running_job();
   enter_all_but(run, 1, kSteps);

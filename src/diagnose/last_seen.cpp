@@ -127,6 +127,10 @@ ProcessState LastLook::state(std::size_t r, StateSource& source) const {
   if (n < live_nodes_.size() && live_nodes_[n] && is_here(track)) {
     source = StateSource::Machine;
     const auto found = facts(r);
+    // Not seen and yet recording: it is in another PID namespace.
+    const bool records =
+        !track.samples.empty() && minus_clamped(present_.at, track.samples.back().at) < kSilence;
+    if (!found && records) return source = StateSource::None, ProcessState::Unknown;
     if (!found || is_gone(found->state)) return ProcessState::Gone;
     if (found->state == 'T' || found->state == 't') return ProcessState::Stopped;
     return found->state == 'R' ? ProcessState::Running : ProcessState::Sleeping;

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
       continue;
     }
     const int swapped = now && me && !strcmp(fault, "swapped");
-    const int root = now && me && !strcmp(fault, "wrong_root") ? (victim + 1) % ranks : victim == 0 ? 1 : 0;
+    const int root = now && me && !strcmp(fault, "wrong_root") ? victim : victim == 0 ? 1 : 0;
     const int count = now && me && !strcmp(fault, "wrong_count") ? 32 : 64;
     if (swapped) MPI_Bcast(values, 8, MPI_DOUBLE, root, MPI_COMM_WORLD);
     MPI_Allreduce(values, sums, 4096, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -223,7 +223,7 @@ def rounds_of(name, run):
                 told += 1
                 print(f"{name}: rank {victim}: told{f' ({detail})' if detail else ''}", flush=True)
             except AssertionError as e:
-                print(f"{name}: rank {victim}: NOT told: {e}", flush=True)
+                print(f"{name}: rank {victim}: NOT told: {str(e)[:2000]}", flush=True)
     print(f"{name}: {told} of {rounds}", flush=True)
     return told == rounds
 

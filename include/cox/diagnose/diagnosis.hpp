@@ -25,7 +25,9 @@ enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingSt
 [[nodiscard]] const char* name_of(FindingKind k);
 
 /// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
-/// `forward`, `backward` or `optimizer_or_data`. A cause says where the extra time was spent, not why.
+/// `forward`, `backward` or `optimizer_or_data`: where the extra time was spent. Where samples explain at
+/// least as much: `cpu_quota`, `cpu_contention`, `asleep_or_io`, `slow_cpu_clock`, `slow_code_or_cpu`: why
+/// (docs/concepts/causes.md).
 
 /// One measured fact behind a finding: a sentence with its numbers, and the numbers.
 struct Evidence {
