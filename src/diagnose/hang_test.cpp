@@ -195,12 +195,13 @@ TEST(Hang, AnotherProcessUnderTheSameNumberIsNotTheRank) {
 
 TEST(Hang, WhoIsNotSeenAndYetRecordsIsNotGone) {
   trace::Run run = running_job();
+  const Duration end = job_end(run);
   enter_all_but(run, 1, kSteps);
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   machine.processes.erase(101);
   EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Gone);
-  sample(run, 1, job_end(run) + 2900ms, 'R');  // it runs, in a PID namespace that is not ours
+  sample(run, 1, end + 2900ms, 'R');  // it runs, in a PID namespace that is not ours
   EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Unknown);
 }
 
