@@ -13,7 +13,7 @@
 namespace cox::diagnose {
 
 struct PhaseExcess {
-  std::string cause;    ///< forward, backward or optimizer_or_data
+  std::string cause;    ///< as `Finding::cause`, never unknown
   double share = 0;     ///< of all extra work, the part in this phase
   Duration per_step{};  ///< extra time in it, mean over the steps of the finding
 };

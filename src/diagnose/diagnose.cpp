@@ -211,6 +211,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   d.step_source = steps.source;
   d.steps = steps.count;
   d.calls_per_step = steps.calls_per_step;
+  d.collectives_per_step = steps.collectives_per_step;
   for (const std::int64_t number : steps.numbers) d.step_numbers.emplace_back(number);
   d.run_time = run_time_of(m, clocks.comparable);
   d.step_times = times_of(steps);

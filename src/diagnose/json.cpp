@@ -111,7 +111,8 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                     {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)}};
   j["steps"] = Json{{"source", name_of(d.step_source)},
                     {"count", d.steps},
-                    {"synchronisations_per_step", d.calls_per_step}};
+                    {"synchronisations_per_step", d.calls_per_step},
+                    {"collectives_per_step", d.collectives_per_step}};
   j["run_time_s"] = seconds(d.run_time);
   j["step_time"] = Json{{"median_s", seconds(d.step_time.median)},
                         {"p05_s", seconds(d.step_time.p05)},

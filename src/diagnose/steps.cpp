@@ -2,6 +2,7 @@
 #include "diagnose/steps.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -231,6 +232,36 @@ std::optional<Steps> from_each_call(const trace::Run& run, const CommIndex& comm
   return steps;
 }
 
+/// Counts what one rank does in each step, and takes the usual.
+void count_per_step(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
+                    const Matching& m, std::size_t r, Steps& steps) {
+  std::vector<double> calls(static_cast<std::size_t>(steps.count), 0);
+  std::vector<double> collectives = calls;
+  SyncCursor cursor(run, comms, scans[r], m.groups, r);
+  const trace::EventColumns& e = run.ranks[r].events;
+  std::int64_t hint = -1;
+  const auto count = [&](std::vector<double>& column, Duration exit) {
+    const std::int64_t step = steps.step_of(r, exit, hint);
+    if (step < 0) return;
+    hint = step;
+    ++column[static_cast<std::size_t>(step)];
+  };
+  SyncPoint p;
+  while (cursor.next(p, [&](const Call& call) { count(collectives, e.end[call.event]); }))
+    count(calls, p.exit);
+  if (steps.count == 0) return;
+  if (steps.calls_per_step == 0) steps.calls_per_step = std::llround(median_in_place(calls));
+  steps.collectives_per_step = std::llround(median_in_place(collectives));
+}
+
+std::optional<Steps> any_steps(const trace::Run& run, const CommIndex& comms,
+                               const std::vector<RankScan>& scans, const Matching& m, std::size_t reference) {
+  if (auto steps = from_marks(run, comms, scans, m)) return steps;
+  const Sequence s = sequence_of(run, comms, scans, m, reference);
+  if (auto steps = from_period(run, comms, scans, m, reference, s)) return steps;
+  return from_each_call(run, comms, scans, m, reference, s);
+}
+
 }  // namespace
 
 std::int64_t Steps::step_of(std::size_t r, Duration exit, std::int64_t hint) const {
@@ -247,11 +278,11 @@ std::int64_t Steps::step_of(std::size_t r, Duration exit, std::int64_t hint) con
 
 Steps find_steps(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
                  const Matching& m) {
-  if (auto steps = from_marks(run, comms, scans, m)) return *std::move(steps);
   const std::size_t reference = reference_rank(m);
-  const Sequence s = sequence_of(run, comms, scans, m, reference);
-  if (auto steps = from_period(run, comms, scans, m, reference, s)) return *std::move(steps);
-  if (auto steps = from_each_call(run, comms, scans, m, reference, s)) return *std::move(steps);
+  if (auto steps = any_steps(run, comms, scans, m, reference)) {
+    count_per_step(run, comms, scans, m, reference, *steps);
+    return *std::move(steps);
+  }
   Steps none;
   none.bounds.resize(run.ranks.size());
   none.found.assign(run.ranks.size(), 0);

@@ -17,8 +17,9 @@ namespace cox::diagnose {
 struct Steps {
   StepSource source = StepSource::None;
   std::int64_t count = 0;
-  std::int64_t calls_per_step = 0;    ///< of the reference rank; 0 where marks tell the steps
-  std::vector<std::int64_t> numbers;  ///< the program's own number of each step
+  std::int64_t calls_per_step = 0;  ///< times the reference rank's program stands still; median over steps
+  std::int64_t collectives_per_step = 0;  ///< that the same rank executes, in the background included; median
+  std::vector<std::int64_t> numbers;      ///< the program's own number of each step
   std::vector<std::vector<Duration>>
       bounds;                       ///< per rank, count + 1 times; step s is (bounds[s], bounds[s + 1]]
   std::vector<std::int64_t> found;  ///< per rank, steps found on it, also those not found on others

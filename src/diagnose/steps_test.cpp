@@ -84,6 +84,24 @@ TEST(Steps, PeriodIsFoundWithoutMarks) {
   EXPECT_EQ(d.step_time.median, Duration{3 * 500us} + Duration{10ms} / 3 * 3);
 }
 
+TEST(Steps, WhatAStepDoesIsCountedWhereMarksTellIt) {
+  testing::Job job;
+  job.ranks = 4;
+  job.steps = 30;
+  job.calls_per_step = 2;
+  job.marks = true;
+  const Diagnosis blocking = must(testing::make_job(job));
+  EXPECT_EQ(blocking.calls_per_step, 2);
+  EXPECT_EQ(blocking.collectives_per_step, 2);
+
+  job.calls_per_step = 1;
+  job.ddp = true;  // two buckets per step, one wait
+  const Diagnosis background = must(testing::make_job(job));
+  EXPECT_EQ(background.step_source, StepSource::Marks);
+  EXPECT_EQ(background.calls_per_step, 1);
+  EXPECT_EQ(background.collectives_per_step, 2);
+}
+
 TEST(Steps, MarksThatOneRankLacksAreLeftOut) {
   testing::Job job;
   job.ranks = 4;

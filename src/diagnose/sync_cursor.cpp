@@ -79,9 +79,9 @@ void SyncCursor::locate_wait(std::size_t i, SyncPoint& point) {
   }
 }
 
-/// What a `Work::wait` waited for: among the background collectives of its communicator that began before the
-/// wait ended, the last one that ended before the wait did. `Other` where there is none: such a wait orders
-/// nobody.
+/// What a `Work::wait` waited for: the collective that it names, else among the background collectives that
+/// began before the wait ended the last one that ended before the wait did. `Other` where there is none: such
+/// a wait orders nobody.
 model::Collective SyncCursor::awaited(std::size_t i, std::int32_t comm) const {
   const trace::EventColumns& e = *events_;
   model::Collective kind = model::Collective::Other;
@@ -91,7 +91,7 @@ model::Collective SyncCursor::awaited(std::size_t i, std::int32_t comm) const {
   for (std::size_t k = from; k < to; ++k) {
     if (e.begin[k] > e.end[i]) break;
     if (e.kind[k] != trace::EventKind::Collective || e.end[k] > e.end[i] || e.end[k] < latest) continue;
-    if (comm >= 0 && comms_->find(e.comm[k]) != comm) continue;
+    if (comm >= 0 && (comms_->find(e.comm[k]) != comm || e.seq[k] != e.seq[i])) continue;
     kind = e.collective(k);
     latest = e.end[k];
   }

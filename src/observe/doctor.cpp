@@ -353,6 +353,9 @@ std::span<const EnvVariable> environment_variables() {
                   "bytes per process, then the oldest events make room (--max-size)"},
       EnvVariable{"COX_DISABLE", "0", "1 = every hook is a direct call and nothing is recorded"},
       EnvVariable{"COX_CLOCK", "tsc", "tsc or monotonic; tsc holds only where its rate never changes"},
+      EnvVariable{"COX_MAX_OVERHEAD", "5",
+                  "percent of one CPU that recording may take in a process; beyond it for 3 s it switches "
+                  "itself off"},
       EnvVariable{"COX_JOB", "", "the job's name in the Run, where no batch system gives one"},
   };
   return kAll;

@@ -105,6 +105,10 @@ std::string step_lines(const Diagnosis& d) {
       "", fmt::format("step time {} median, {} to {} (5th to 95th percentile), cv {}, n = {}; steps are {}",
                       to_string(d.step_time.median), to_string(d.step_time.p05), to_string(d.step_time.p95),
                       percent(d.step_time.cv), grouped(d.step_time.count), step_source_words(d.step_source)));
+  if (d.collectives_per_step > 0)
+    out += wrapped("", fmt::format("per step (median): {} collective{}, the program waits {} time{}",
+                                   grouped(d.collectives_per_step), d.collectives_per_step == 1 ? "" : "s",
+                                   grouped(d.calls_per_step), d.calls_per_step == 1 ? "" : "s"));
   if (d.run_time > Duration::zero()) {
     out += wrapped("", fmt::format("lost to late arrivals {} of {} ({})", to_string(d.lost),
                                    to_string(d.run_time), percent(ratio(d.lost, d.run_time))));

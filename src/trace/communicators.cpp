@@ -49,9 +49,17 @@ Communicator describe(const Group& group, const std::vector<ProcessFile>& proces
   return c;
 }
 
-/// Largest first, so that the world comes first; then by what was recorded, never by chance.
-bool comes_before(const Communicator& a, const Communicator& b) {
-  return std::tie(b.size, a.ranks, a.name, a.identity) < std::tie(a.size, b.ranks, b.name, b.identity);
+/// Largest first, so that the world comes first; then in the order in which they were made, never by chance.
+struct Described {
+  Communicator communicator;
+  const Group* group = nullptr;
+  std::uint32_t first_number = 0;  ///< smallest local number that a member gave it
+};
+bool comes_before(const Described& x, const Described& y) {
+  const Communicator& a = x.communicator;
+  const Communicator& b = y.communicator;
+  return std::tie(b.size, a.ranks, x.first_number, a.name, a.identity) <
+         std::tie(a.size, b.ranks, y.first_number, b.name, b.identity);
 }
 
 class Matcher {
@@ -60,16 +68,17 @@ class Matcher {
 
   MatchedCommunicators run() {
     collect();
-    std::vector<std::pair<Communicator, const Group*>> described;
+    std::vector<Described> described;
     described.reserve(groups_.size());
     for (const Group& group : groups_) {
-      described.emplace_back(describe(group, processes_), &group);
-      check(described.back().first, group);
+      std::uint32_t first = UINT32_MAX;
+      for (const Declaration& d : group) first = std::min(first, d.local->local_number);
+      described.push_back({describe(group, processes_), &group, first});
+      check(described.back().communicator, group);
     }
-    std::stable_sort(described.begin(), described.end(),
-                     [](const auto& a, const auto& b) { return comes_before(a.first, b.first); });
+    std::stable_sort(described.begin(), described.end(), comes_before);
     out_.local.resize(processes_.size());
-    for (auto& [communicator, group] : described) {
+    for (auto& [communicator, group, first] : described) {
       communicator.id = CommId{static_cast<std::int32_t>(out_.all.size())};
       for (const Declaration& d : *group) out_.local[d.process][d.local->local_number] = communicator.id;
       out_.all.push_back(std::move(communicator));

@@ -137,32 +137,37 @@ class Exporter {
     const char* open = running ? R"(,"still_running":true)" : "";
     switch (e.kind[i]) {
       case EventKind::Collective: {
-        const Communicator* c = run_.find(e.comm[i]);
-        const std::string comm = c == nullptr ? "null" : quoted(c->name);
         return fmt::format(
             R"("cat":"collective","name":"{}","args":{{"bytes":{},"communicator":{},"sequence":{},"non_blocking":{}{}}})",
-            model::name_of(e.collective(i)), e.bytes[i].count(), comm, e.seq[i],
+            model::name_of(e.collective(i)), e.bytes[i].count(), communicator(e.comm[i]), e.seq[i],
             (e.flags[i] & kNonBlocking) != 0, open);
       }
       case EventKind::Wait:
-        return fmt::format(R"("cat":"wait","name":"{}","args":{{"operation":{}{}}})", wait_name(e.op[i]),
-                           e.op[i], open);
+        return fmt::format(
+            R"("cat":"wait","name":"{}","args":{{"operation":{},"communicator":{},"sequence":{}{}}})",
+            wait_name(e.op[i]), e.op[i], communicator(e.comm[i]), e.seq[i], open);
       case EventKind::PointToPoint:
         return fmt::format(R"("cat":"messages","name":"{}","args":{{"bytes":{},"messages":{},"peer":{}{}}})",
                            e.op[i] == static_cast<std::uint8_t>(PeerKind::Send) ? "sends" : "receives",
                            e.bytes[i].count(), e.seq[i],
                            e.aux[i] == kAnyPeer ? -1 : static_cast<std::int64_t>(e.aux[i]), open);
       case EventKind::Submit:
-        return fmt::format(R"("cat":"submit","name":"submit {}","args":{{"bytes":{},"sequence":{}{}}})",
-                           model::name_of(e.collective(i)), e.bytes[i].count(), e.seq[i], open);
+        return fmt::format(
+            R"("cat":"submit","name":"submit {}","args":{{"communicator":{},"sequence":{}{}}})",
+            model::name_of(e.collective(i)), communicator(e.comm[i]), e.seq[i], open);
       case EventKind::Phase:
-        return fmt::format(R"("cat":"phase","name":"{}","args":{{"phase":{}{}}})", phase_name(e.op[i]),
-                           e.op[i], open);
+        return fmt::format(R"("cat":"phase","name":"{}","args":{{"phase":{}{}{}}})", phase_name(e.op[i]),
+                           e.op[i], (e.flags[i] & kNoSync) != 0 ? R"(,"no_sync":true)" : "", open);
       case EventKind::Step:
       case EventKind::None:
         break;
     }
     return R"("cat":"other","name":"event")";
+  }
+
+  std::string communicator(CommId id) const {
+    const Communicator* c = run_.find(id);
+    return c == nullptr ? "null" : quoted(c->name);
   }
 
   const Run& run_;

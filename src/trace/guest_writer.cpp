@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include <cpuid.h>
 #include <x86intrin.h>
 #endif
+
+#include "trace/guest_budget.hpp"
 
 namespace cox::trace::guest {
 namespace {
@@ -46,6 +49,7 @@ enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3 };
 struct Global {
   std::atomic<Phase> phase{Phase::Off};
   std::atomic<bool> use_tsc{false};
+  std::atomic<bool> off{false};
   RawHeader* header = nullptr;
   std::byte* base = nullptr;  // of the mapping; chunk i lies at kHeaderBytes + i * chunk_bytes
   std::uint64_t mapped_bytes = 0;
@@ -59,6 +63,8 @@ struct Global {
   pthread_key_t thread_end{};
   std::uint64_t pair_every = kFirstPairPeriods;
   double ps_per_tick = 0;
+  double max_overhead = OverheadBudget::kDefaultLimit;
+  void (*when_off)() noexcept = nullptr;
 };
 constinit Global g;
 
@@ -131,9 +137,12 @@ void set_text(char (&field)[N], const char* text) noexcept {
 
 void switch_off(std::uint32_t reason) noexcept {
   g.phase.store(Phase::Dead, std::memory_order_release);
-  if (g.header == nullptr) return;
-  g.header->disable_reason = reason;
-  shared(g.header->state).store(WriterState::Disabled, std::memory_order_release);
+  g.off.store(true, std::memory_order_release);
+  if (g.header != nullptr) {
+    g.header->disable_reason = reason;
+    shared(g.header->state).store(WriterState::Disabled, std::memory_order_release);
+  }
+  if (g.when_off != nullptr) g.when_off();
 }
 
 ChunkHeader* chunk_at(std::uint64_t index) noexcept {
@@ -265,9 +274,29 @@ void after_fork_in_child() {
   g.header = nullptr;
 }
 
+// Says why, with the numbers, and stops: a hook that is too dear for its host is worse than none.
+void stop_as_too_slow(const OverheadBudget& budget) noexcept {
+  static char text[160];
+  snprintf(text, sizeof text,
+           "recording switched itself off: %.0f calls a second would have cost %.1f %% of a CPU, more than "
+           "the %.1f %% "
+           "allowed (COX_MAX_OVERHEAD)",
+           budget.calls_per_second(), 100 * budget.share(), 100 * g.max_overhead);
+  note(text);
+  switch_off(kDisabledTooSlow);
+}
+
+// Calls so far: records in chunks handed out, and calls that left none.
+std::uint64_t calls_so_far(std::uint64_t tickets) noexcept {
+  return tickets * records_per_chunk() + g.uncounted_calls.load(std::memory_order_relaxed);
+}
+
 // Keeps chunks reserved ahead of use and the clock readings coming, so that no event ever waits for either.
 void* keeper(void*) {
   std::uint64_t used = 0;
+  OverheadBudget budget(g.max_overhead);
+  // A call is an entry and an exit: about twice the two clock reads that were measured.
+  const double ns_per_call = 2e-3 * static_cast<double>(g.header->overhead_ticks) * g.ps_per_tick;
   for (std::uint64_t period = 1;; ++period) {
     const timespec pause{.tv_sec = 0, .tv_nsec = kKeeperPeriodNs};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
@@ -278,6 +307,9 @@ void* keeper(void*) {
     used = tickets;
     const std::uint64_t ahead = 2 * pace > kReserveAhead ? 2 * pace : kReserveAhead;
     if (g.header->disable_reason == 0) reserve(tickets + ahead);
+    if (budget.exceeded(calls_so_far(tickets), ns_per_call,
+                        static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC))))
+      stop_as_too_slow(budget);
   }
 }
 
@@ -379,6 +411,17 @@ int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
 bool map_file(const WriterOptions& o, const Identity& id) noexcept {
   std::uint64_t limit = (o.max_bytes - kHeaderBytes) / o.chunk_bytes;
   if (o.max_bytes < kHeaderBytes || limit < kMinimumChunks) limit = kMinimumChunks;
+  // Growing a file beyond the user's limit is a signal that ends the process, not an error.
+  rlimit most{};
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY) {
+    const std::uint64_t allowed =
+        most.rlim_cur < kHeaderBytes ? 0 : (most.rlim_cur - kHeaderBytes) / o.chunk_bytes;
+    if (allowed < kMinimumChunks) {
+      errno = EFBIG;
+      return false;
+    }
+    if (limit > allowed) limit = allowed;
+  }
   if (limit > 0x7fffffff) limit = 0x7fffffff;
   if (const int rc = posix_fallocate(g.fd, 0, kHeaderBytes); rc != 0) {
     errno = rc;
@@ -459,6 +502,8 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
   const int saved_errno = errno;
   g.pid = getpid();
   g.use_tsc.store(!options.force_monotonic && tsc_is_invariant());
+  g.max_overhead = options.max_overhead;
+  g.when_off = options.when_off;
   if (pthread_key_create(&g.thread_end, thread_ended) != 0 || !start_file(options, identity)) {
     switch_off(static_cast<std::uint32_t>(errno));
     errno = saved_errno;
@@ -473,6 +518,10 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
 
 bool active() noexcept {
   return g.phase.load(std::memory_order_acquire) == Phase::On;
+}
+
+bool switched_off() noexcept {
+  return g.off.load(std::memory_order_acquire);
 }
 
 void close() noexcept {

@@ -30,6 +30,7 @@ need_torch() {
   /usr/bin/python3 -c 'import torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null ||
     skip "/usr/bin/python3 has no PyTorch with Gloo (package python3-torch)"
 }
+free_port() { /usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 equal() { [ "$1" = "$2" ] || fail "$3: got '$1', expected '$2'"; }
 
 # status COMMAND...: runs it and prints its exit status; its output goes to $work/out and $work/err.

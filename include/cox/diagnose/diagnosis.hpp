@@ -25,9 +25,10 @@ enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingSt
 [[nodiscard]] const char* name_of(FindingKind k);
 
 /// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
-/// `forward`, `backward` or `optimizer_or_data`: where the extra time was spent. Where samples explain at
-/// least as much: `cpu_quota`, `cpu_contention`, `asleep_or_io`, `slow_cpu_clock`, `slow_code_or_cpu`: why
-/// (docs/concepts/causes.md).
+/// `forward`, `backward`, `optimizer`, `data`, `evaluation`, or for time in none of them `outside_phases`
+/// (`optimizer_or_data` where these two are not recorded as phases): where the extra time was spent. Where
+/// samples explain at least as much: `cpu_quota`, `cpu_contention`, `asleep_or_io`, `slow_cpu_clock`,
+/// `slow_code_or_cpu`: why (docs/concepts/causes.md).
 
 /// One measured fact behind a finding: a sentence with its numbers, and the numbers.
 struct Evidence {
@@ -114,7 +115,8 @@ struct Diagnosis {
   Coverage coverage;
   StepSource step_source = StepSource::None;
   std::int64_t steps = 0;
-  std::int64_t calls_per_step = 0;   ///< synchronisations per step where the period told the steps, else 0
+  std::int64_t calls_per_step = 0;        ///< times per step that a rank's program stands still; median
+  std::int64_t collectives_per_step = 0;  ///< that a rank executes, in the background included; median
   std::vector<StepId> step_numbers;  ///< the program's own numbers where it marked its steps, else 0, 1, ...
   Duration run_time{};               ///< from the first to the last synchronisation
   Spread step_time;

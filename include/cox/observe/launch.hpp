@@ -15,9 +15,10 @@ namespace cox::observe {
 
 /// Environment of the guest. Set by `launch` for the child only; a value that the user set is never replaced.
 inline constexpr const char* kEnvDir = "COX_DIR";  ///< absolute folder for the files; unset = guest inert
-inline constexpr const char* kEnvMaxSize = "COX_MAX_SIZE";  ///< bytes per process
-inline constexpr const char* kEnvDisable = "COX_DISABLE";   ///< 1 = every hook is a direct call
-inline constexpr const char* kEnvClock = "COX_CLOCK";       ///< tsc, monotonic; default: tsc where invariant
+inline constexpr const char* kEnvMaxSize = "COX_MAX_SIZE";          ///< bytes per process
+inline constexpr const char* kEnvMaxOverhead = "COX_MAX_OVERHEAD";  ///< percent of one CPU
+inline constexpr const char* kEnvDisable = "COX_DISABLE";           ///< 1 = every hook is a direct call
+inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; default: tsc where invariant
 
 struct LaunchOptions {
   std::vector<std::string> command{};

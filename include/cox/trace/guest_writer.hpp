@@ -35,6 +35,10 @@ struct WriterOptions {
   std::uint64_t max_bytes = 256'000'000;  ///< of the file; at least 32 chunks
   std::uint32_t chunk_bytes = kDefaultChunkBytes;
   bool force_monotonic = false;  ///< never use the timestamp counter
+  /// Largest share of one CPU that recording may take, as a ratio; beyond it for two seconds it stops.
+  double max_overhead = 0.05;
+  /// Called once when recording switches itself off, on any thread: the place to take the hooks out.
+  void (*when_off)() noexcept = nullptr;
 };
 
 /// Begins recording in this process; later calls do nothing. False where it is off (and stays off).
@@ -43,6 +47,9 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept;
 
 /// Whether `open` succeeded and nothing switched recording off since.
 [[nodiscard]] bool active() noexcept;
+
+/// Whether recording was tried and stopped for good (not: ended in order).
+[[nodiscard]] bool switched_off() noexcept;
 
 /// Takes a last clock reading and marks the file as closed in order. Later events are not recorded.
 void close() noexcept;

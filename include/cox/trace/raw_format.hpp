@@ -102,6 +102,9 @@ enum class WriterState : std::uint32_t {
   Disabled = 3,  ///< recording switched itself off; `disable_reason` says why
 };
 
+/// `disable_reason` of a writer that took more time than it may.
+inline constexpr std::uint32_t kDisabledTooSlow = 0x10000;
+
 inline constexpr std::uint32_t kMaxClockPairs = 64;
 
 /// First 4096 bytes of the file. Text fields are UTF-8, zero-padded, cut at their size. -1 = not known.
@@ -123,7 +126,7 @@ struct RawHeader {
   std::int32_t local_rank;
   std::int32_t attempt;          ///< restart count where the launcher tells it
   WriterState state;             ///< updated live
-  std::uint32_t disable_reason;  ///< an errno, or 0
+  std::uint32_t disable_reason;  ///< an errno, kDisabledTooSlow, or 0
   std::uint64_t tickets;  ///< chunks handed out so far; beyond chunk_limit the oldest unpinned one is reused
   std::uint64_t chunks_reserved;  ///< chunks the file holds on disk
   std::uint64_t dropped_records;  ///< records for which there was no room

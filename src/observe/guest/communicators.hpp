@@ -66,7 +66,7 @@ class CommTable {
   static constexpr std::uintptr_t kErased =
       1;  // no library uses these two as a handle of a live communicator
   static std::size_t hash(std::uintptr_t handle) noexcept {
-    return static_cast<std::size_t>((handle >> 4) * 0x9e3779b97f4a7c15 >> 32);
+    return static_cast<std::size_t>(handle * 0x9e3779b97f4a7c15 >> 40);
   }
   Comm slots_[kSlots];
   std::atomic<bool> lock_{false};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run with -DOBJECT=<guest> -DMAP=<map file> [-DHOOKS=hooks.def] -P: the guest exports exactly what its map names,
+# Run with -DOBJECT=<guest> -DMAP=<map file> -P: the guest exports exactly what its map names,
 # the map of the preload object names exactly the hooks and the C API, and the guest needs libc alone.
 cmake_minimum_required(VERSION 3.25)
 
@@ -22,19 +22,6 @@ list(SORT exported)
 list(SORT wanted)
 if(NOT exported STREQUAL wanted)
   message(FATAL_ERROR "${OBJECT} exports\n  ${exported}\nthe map names\n  ${wanted}")
-endif()
-
-if(HOOKS)
-  file(STRINGS ${HOOKS} hook_lines REGEX "^COX_HOOK")
-  set(hooks cox_observe_get_v1)
-  foreach(line ${hook_lines})
-    string(REGEX REPLACE "COX_HOOK\\([A-Za-z0-9]+, ([A-Za-z0-9_]+)\\)" "\\1" name "${line}")
-    list(APPEND hooks ${name})
-  endforeach()
-  list(SORT hooks)
-  if(NOT hooks STREQUAL wanted)
-    message(FATAL_ERROR "hooks.def lists\n  ${hooks}\nthe map names\n  ${wanted}")
-  endif()
 endif()
 
 execute_process(COMMAND readelf -d ${OBJECT} OUTPUT_VARIABLE dynamic)

@@ -1,48 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of Gloo's collectives and of the places in PyTorch's DDP where a step begins and where it waits.
-// Links to neither library. No local object has a destructor here: an exception of Gloo passes through and
-// leaves the record open, as a call that did not return.
+// Wrappers of Gloo's collectives, and the table of everything that this object wraps. Links to neither Gloo
+// nor PyTorch. No local object has a destructor here: an exception of Gloo passes through and leaves the
+// record open, as a call that did not return.
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 
-#include "cox/model/collective.hpp"
-
-#include "observe/guest/communicators.hpp"
+#include "observe/guest/c10d_groups.hpp"
 #include "observe/guest/gloo_abi.hpp"
-#include "observe/guest/typed.hpp"
+#include "observe/guest/gloo_state.hpp"
 
-namespace {
-
-using namespace cox::observe::guest;
-using cox::model::Collective;
-using cox::trace::EventKind;
-using cox::trace::PhaseKind;
-using cox::trace::RawRecord;
-using cox::trace::WaitKind;
-using namespace cox::trace;  // RecordFlag values
-namespace abi = cox::observe::guest::gloo_abi;
+namespace cox::observe::guest::gloo {
 
 const Host* host = nullptr;
 const WriterApi* writer = nullptr;
 CommTable contexts;
 Occurrences occurrences;
-std::uint32_t main_thread = 0;  // of a rank; a forked child records nothing
-bool under_torch = false;       // collectives then run on pool threads and carry an operation number
-std::uint64_t steps = 0;        // DDP forward passes of this process
-RawRecord* forward = nullptr;   // open phase of the program's thread
-RawRecord* backward = nullptr;
+std::uint32_t main_thread = 0;
+bool under_torch = false;
+std::int32_t world_size = 0;
 
-// A context is a communicator. Only those as large as the world have members that can be told from here.
+}  // namespace cox::observe::guest::gloo
+
+namespace {
+
+using namespace cox::observe::guest;
+using namespace cox::observe::guest::gloo;
+using cox::model::Collective;
+using cox::trace::EventKind;
+using cox::trace::RawRecord;
+using namespace cox::trace;  // RecordFlag values
+namespace abi = cox::observe::guest::gloo_abi;
+
+// Names that are asked for more than once.
+constexpr char kAllreduce[] = "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE";
+constexpr char kContextConstructor[] = "_ZN4gloo10rendezvous7ContextC1Eiii";
+constexpr char kGroupConstructor[] =
+    "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_"
+    "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE";
+constexpr char kPrefixStoreConstructor[] =
+    "_ZN4c10d11PrefixStoreC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN3c1013intrusive_ptrINS_"
+    "5StoreENS9_6detail34intrusive_target_default_null_typeISB_EEEE";
+constexpr char kNextTag[] = "_ZN4c10d16ProcessGroupGloo7nextTagEv";
+constexpr char kSubmitAllreduce[] =
+    "_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE";
+constexpr char kPrepareForForward[] = "_ZN4c10d7Reducer19prepare_for_forwardEv";
+constexpr char kAutogradHook[] = "_ZN4c10d7Reducer13autograd_hookEm";
+constexpr char kFinalizeBackward[] = "_ZN4c10d7Reducer17finalize_backwardEv";
+
+// A context that no process group made is a communicator of its own. Only those as large as the world have
+// members that can be told from here.
 void describe(const abi::Context& context, Comm& slot) {
   slot.size = context.size;
   slot.rank = context.rank;
   writer->open(
       {.rank = context.rank, .world_size = context.size, .library = under_torch ? "c10d+gloo" : "gloo"});
   writer->set_rank(context.rank, context.size);
-  static std::int32_t world = context.size;  // the first one made is the job's
-  if (context.size != world) {
-    writer->note("a process group smaller than the world is recorded without its members");
+  if (world_size == 0) world_size = context.size;  // the first one made is the job's
+  if (context.size != world_size) {
+    writer->note("a Gloo context smaller than the first one is recorded without its members");
     slot.number = writer->define_communicator(0, context.size, context.rank, nullptr, 0, "");
     return;
   }
@@ -66,17 +84,42 @@ inline Comm* lookup(const abi::Context* context) {
   return found;
 }
 
+// The record made last on this thread. PyTorch runs some operations as several collectives under one number
+// (a sparse all-reduce is three all-gathers): they are one record, from the first entry to the last return.
+struct Latest {
+  RawRecord* record = nullptr;
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t comm = 0;
+  std::uint32_t tag = 0;
+};
+thread_local Latest latest;
+
+inline RawRecord* enter_tagged(std::uint32_t comm, Collective op, std::uint64_t bytes, std::uint32_t tag,
+                               std::uint16_t flags, int root) {
+  // PyTorch numbers its operations; two pool threads may run them out of order.
+  flags |= kTagged;
+  if (writer->thread_id() != main_thread) flags |= kOffThread;
+  std::uint64_t began = 0;
+  if (latest.record != nullptr && latest.tag == tag && latest.comm == comm && comm != 0) {
+    writer->retract(latest.record);
+    bytes += latest.bytes;
+    began = latest.begin;
+  }
+  RawRecord* const record = writer->begin(EventKind::Collective, static_cast<std::uint8_t>(op), flags, comm,
+                                          tag, bytes, static_cast<std::uint32_t>(root));
+  if (began != 0) record->begin = began;
+  latest = {record, record->begin, bytes, comm, tag};
+  return record;
+}
+
 inline RawRecord* enter(Comm* comm, Collective op, std::uint64_t bytes, std::uint32_t tag,
                         std::uint16_t flags = 0, int root = 0) {
-  std::uint32_t seq = tag;
-  if (under_torch) {
-    flags |= kTagged;  // PyTorch numbers its operations; two pool threads may run them out of order
-    if (writer->thread_id() != main_thread) flags |= kOffThread;
-  } else {
-    seq = comm == nullptr ? 0 : comm->seq++;
-  }
-  return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(op), flags,
-                       comm == nullptr ? 0 : comm->number, seq, bytes, static_cast<std::uint32_t>(root));
+  const std::uint32_t number = comm == nullptr ? 0 : comm->number;
+  if (under_torch) return enter_tagged(number, op, bytes, tag, flags, root);
+  const std::uint32_t seq = comm == nullptr ? 0 : comm->seq++;
+  return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(op), flags, number, seq, bytes,
+                       static_cast<std::uint32_t>(root));
 }
 
 inline std::uint64_t members_of(const Comm* comm) {
@@ -154,57 +197,10 @@ void wrap_alltoallv(const abi::AlltoallvOptions& o) {
            real_alltoallv(o));
 }
 
-// PyTorch (c10d). Its types are never looked into: pointers pass through as they came.
-void (*real_process_group)(void* self, void* store, int rank, int size, void* options) = nullptr;
-void (*real_prepare_for_forward)(void* self) = nullptr;
-void (*real_prepare_for_backward)(void* self, const void* outputs) = nullptr;
-void (*real_finalize_backward)(void* self) = nullptr;
-bool (*real_wait)(void* self, std::int64_t timeout_ms) = nullptr;
-
-void wrap_process_group(void* self, void* store, int rank, int size, void* options) {
-  writer->open({.rank = rank, .world_size = size, .library = "c10d+gloo"});  // the first group is the world
-  writer->set_rank(rank, size);
-  real_process_group(self, store, rank, size, options);
-}
-
-void close_phase(RawRecord*& phase) {
-  if (phase != nullptr) writer->end(phase);
-  phase = nullptr;
-}
-
-// Called by DDP at each forward pass that will end in a gradient all-reduce: a step begins.
-void wrap_prepare_for_forward(void* self) {
-  close_phase(backward);
-  close_phase(forward);
-  writer->instant(EventKind::Step, 0, 0, steps++);
-  real_prepare_for_forward(self);
-  forward = writer->begin(EventKind::Phase, static_cast<std::uint8_t>(PhaseKind::Forward), 0, 0, 0, 0, 0);
-}
-void wrap_prepare_for_backward(void* self, const void* outputs) {
-  close_phase(forward);
-  real_prepare_for_backward(self, outputs);
-  if (backward == nullptr)
-    backward = writer->begin(EventKind::Phase, static_cast<std::uint8_t>(PhaseKind::Backward), 0, 0, 0, 0, 0);
-}
-// Here the program waits for the all-reduces that its pool threads run: the exposed communication of the
-// step.
-void wrap_finalize_backward(void* self) {
-  close_phase(backward);
-  OBSERVED(writer->begin(EventKind::Wait, static_cast<std::uint8_t>(WaitKind::GradientSync), 0, 0, 0, 0, 0),
-           real_finalize_backward(self));
-}
-bool wrap_wait(void* self, std::int64_t timeout_ms) {
-  RawRecord* const event =
-      writer->begin(EventKind::Wait, static_cast<std::uint8_t>(WaitKind::Request), 0, 0, 0, 0, 0);
-  const bool done = real_wait(self, timeout_ms);
-  writer->end(event);
-  return done;
-}
-
 #define WRAP(symbol, name) \
   { symbol, reinterpret_cast<void*>(&wrap_##name), reinterpret_cast<void**>(&real_##name) }
 const Wrapper kWrappers[] = {
-    WRAP("_ZN4gloo9allreduceERKNS_16AllreduceOptionsE", allreduce),
+    WRAP(kAllreduce, allreduce),
     WRAP("_ZN4gloo9broadcastERNS_16BroadcastOptionsE", broadcast),
     WRAP("_ZN4gloo9allgatherERNS_16AllgatherOptionsE", allgather),
     WRAP("_ZN4gloo10allgathervERNS_17AllgathervOptionsE", allgatherv),
@@ -214,18 +210,77 @@ const Wrapper kWrappers[] = {
     WRAP("_ZN4gloo7scatterERNS_14ScatterOptionsE", scatter),
     WRAP("_ZN4gloo8alltoallERNS_15AlltoallOptionsE", alltoall),
     WRAP("_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE", alltoallv),
-    WRAP("_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_"
-         "default_null_"
-         "typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE",
-         process_group),
-    WRAP("_ZN4c10d7Reducer19prepare_for_forwardEv", prepare_for_forward),
+    WRAP(kContextConstructor, context),
+    WRAP(kGroupConstructor, process_group),
+    WRAP(kPrefixStoreConstructor, prefix_store),
+    WRAP(kNextTag, next_tag),
+    WRAP("_ZN4c10d16ProcessGroupGloo16monitoredBarrierERKNS_14BarrierOptionsEb", monitored_barrier),
+    WRAP("_ZN4c10d16ProcessGroupGloo7runLoopEi", run_loop),
+    WRAP("_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS_16BroadcastOptionsE",
+         submit_broadcast),
+    WRAP(kSubmitAllreduce, submit_allreduce),
+    WRAP("_ZN4c10d16ProcessGroupGloo19allreduce_coalescedERSt6vectorIN2at6TensorESaIS3_EERKNS_"
+         "25AllreduceCoalescedOptionsE",
+         submit_allreduce_coalesced),
+    WRAP("_ZN4c10d16ProcessGroupGloo6reduceERSt6vectorIN2at6TensorESaIS3_EERKNS_13ReduceOptionsE",
+         submit_reduce),
+    WRAP("_ZN4c10d16ProcessGroupGloo9allgatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_"
+         "16AllgatherOptionsE",
+         submit_allgather),
+    WRAP("_ZN4c10d16ProcessGroupGloo19allgather_coalescedERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_"
+         "RKNS_16AllgatherOptionsE",
+         submit_allgather_coalesced),
+    WRAP("_ZN4c10d16ProcessGroupGloo6gatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_"
+         "13GatherOptionsE",
+         submit_gather),
+    WRAP("_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_IS5_SaIS5_EERKNS_"
+         "14ScatterOptionsE",
+         submit_scatter),
+    WRAP("_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_"
+         "15AllToAllOptionsE",
+         submit_alltoall),
+    WRAP("_ZN4c10d16ProcessGroupGloo7barrierERKNS_14BarrierOptionsE", submit_barrier),
+    WRAP(kPrepareForForward, prepare_for_forward),
     WRAP("_ZN4c10d7Reducer20prepare_for_backwardERKSt6vectorIN2at6TensorESaIS3_EE", prepare_for_backward),
-    WRAP("_ZN4c10d7Reducer17finalize_backwardEv", finalize_backward),
+    WRAP(kAutogradHook, autograd_hook),
+    WRAP(kFinalizeBackward, finalize_backward),
     WRAP("_ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE", wait),
 };
 const TypedTable kTable = {kTypedAbi, sizeof kWrappers / sizeof kWrappers[0], kWrappers};
 
+// What is lost where a PyTorch lacks a symbol.
+constexpr struct {
+  const char* symbol;
+  const char* loss;
+} kExpected[] = {
+    {kAllreduce, "this PyTorch has Gloo linked in privately: collectives are not seen as they execute"},
+    {kContextConstructor, "this PyTorch does not show which process group a Gloo context belongs to"},
+    {kPrefixStoreConstructor,
+     "this PyTorch does not show the store prefix of a process group: groups smaller than the world are "
+     "recorded without their members"},
+    {kNextTag, "this PyTorch does not show the number of an operation: submissions are not recorded"},
+    {kSubmitAllreduce, "this PyTorch does not show where collectives are submitted: that is not recorded"},
+    {kPrepareForForward, "this PyTorch does not show DDP's forward passes: steps are not marked"},
+    {kAutogradHook,
+     "this PyTorch does not show when gradients are ready: backward passes without synchronisation are not "
+     "recorded"},
+    {kFinalizeBackward, "this PyTorch does not show where DDP waits for gradients: that is not recorded"},
+};
+
 }  // namespace
+
+void cox::observe::guest::gloo::inspect_torch(const void* anchor) noexcept {
+  static bool done = false;  // process groups are made by one thread at a time
+  Dl_info info{};
+  if (done || dladdr(anchor, &info) == 0) return;
+  done = true;
+  void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return;
+  for (const auto& expected : kExpected)
+    if (dlsym(library, expected.symbol) == nullptr) writer->note(expected.loss);
+  start_ranges(library, info.dli_fname);
+  dlclose(library);
+}
 
 extern "C" __attribute__((visibility("default"))) const TypedTable* cox_typed_attach(const Host* from);
 
@@ -234,6 +289,6 @@ const TypedTable* cox_typed_attach(const Host* from) {
   host = from;
   writer = from->writer;
   main_thread = static_cast<std::uint32_t>(getpid());
-  under_torch = host->find_real("_ZN4c10d7Reducer19prepare_for_forwardEv") != nullptr;
+  under_torch = host->find_real(kGroupConstructor) != nullptr;
   return &kTable;
 }

@@ -30,7 +30,7 @@ constexpr struct {
   const char* symbol;
 } kHooks[] = {
 #define COX_HOOK(family, symbol) {family, #symbol},
-#include "observe/guest/hooks.def"
+#include "hooks.inc"
 #undef COX_HOOK
 };
 
@@ -109,6 +109,13 @@ void* find_real(const char* symbol) {
   return next != nullptr && !is_own(next) ? next : search_objects(symbol);
 }
 
+// Keeps the object that holds a function from being unloaded: the slots point into it for ever.
+void pin(void* function) {
+  Dl_info where{};
+  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
+  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) dlclose(handle);
+}
+
 void* find_data(const char* symbol) {
   void* seen = dlsym(RTLD_DEFAULT, symbol);
   return seen != nullptr ? seen : search_objects(symbol);
@@ -165,6 +172,16 @@ trace::guest::Identity with_environment(trace::guest::Identity id) {
   return id;
 }
 
+void take_hooks_out() noexcept;
+
+// A percentage from the environment as a ratio.
+double share_or(const char* text, double otherwise) {
+  if (text == nullptr || *text == 0) return otherwise;
+  char* end = nullptr;
+  const double percent = strtod(text, &end);
+  return *end == 0 && percent > 0 ? percent / 100 : otherwise;
+}
+
 bool open_writer(const trace::guest::Identity& identity) noexcept {
   if (trace::guest::active()) return true;
   if (!wanted()) return false;
@@ -177,7 +194,13 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   }
   const char* clock = getenv("COX_CLOCK");
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
+  options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
+  options.when_off = take_hooks_out;
   return trace::guest::open(options, with_environment(identity));
+}
+
+std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * trace::guest::picoseconds_per_tick() * 1e-3);
 }
 
 constexpr WriterApi kWriter = {
@@ -190,6 +213,7 @@ constexpr WriterApi kWriter = {
     .retract = trace::guest::retract,
     .end_if_long = trace::guest::end_if_long,
     .ticks = trace::guest::ticks,
+    .nanoseconds = nanoseconds,
     .count_calls = trace::guest::count_calls,
     .instant = trace::guest::instant,
     .define_communicator = trace::guest::define_communicator,
@@ -214,12 +238,32 @@ const TypedTable* load_typed(const char* file) {
   return table != nullptr && table->abi == kTypedAbi ? table : nullptr;
 }
 
+bool begins(const char* text, const char* with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+// Which object fits the MPI library of this process. The library says itself what it is (a function that
+// needs no MPI_Init and has the same form in every ABI); what is not known is not touched.
+const char* mpi_object() {
+  const auto version = reinterpret_cast<int (*)(char*, int*)>(find_real("PMPI_Get_library_version"));
+  if (version == nullptr) return nullptr;
+  char text[16384] = {};  // more than any library's MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0;
+  if (version(text, &length) != 0) return nullptr;
+  if (begins(text, "Open MPI v4.") || begins(text, "Open MPI v5.") || begins(text, "Open MPI v3."))
+    return find_data("ompi_mpi_comm_world") != nullptr ? "libcox-mpi-openmpi.so" : nullptr;
+  // Those that keep MPICH's ABI (www.mpich.org/abi, since 2016).
+  for (const char* name : {"MPICH Version:", "Intel(R) MPI Library", "MVAPICH", "CRAY MPICH"})
+    if (begins(text, name)) return "libcox-mpi-mpich.so";
+  return nullptr;
+}
+
 // The typed object for what this process has loaded; null where there is none for it.
 const TypedTable* typed_for(Family family) {
   if (!wanted()) return nullptr;
-  if (family == Mpi)
-    return find_data("ompi_mpi_comm_world") != nullptr ? load_typed("libcox-mpi-openmpi.so") : nullptr;
-  return load_typed("libcox-gloo.so");
+  if (family != Mpi) return load_typed("libcox-gloo.so");
+  const char* object = mpi_object();
+  return object != nullptr ? load_typed(object) : nullptr;
 }
 
 struct FamilyState {
@@ -240,6 +284,16 @@ const TypedTable* table_of(Family family) {
   return state.table;
 }
 
+// The real function of each hook that was called.
+std::atomic<void*> real_functions[sizeof kHooks / sizeof kHooks[0]];
+
+// Every hook becomes the direct jump that it is in a process without us.
+void take_hooks_out() noexcept {
+  for (std::size_t i = 0; i < sizeof kHooks / sizeof kHooks[0]; ++i)
+    if (void* real = real_functions[i].load(std::memory_order_acquire))
+      std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
+}
+
 [[gnu::destructor]] void process_ends() {
   trace::guest::close();
 }
@@ -254,6 +308,7 @@ const WriterApi* mark_writer() {
 
 void* cox_resolve(std::size_t index) {
   using namespace cox::observe::guest;
+  namespace trace = cox::trace;
   const int saved_errno = errno;
   const auto& hook = kHooks[index];
   void* real = find_real(hook.symbol);
@@ -269,6 +324,9 @@ void* cox_resolve(std::size_t index) {
       break;
     }
   }
+  if (real != nullptr) pin(real);
+  if (real != nullptr) real_functions[index].store(real, std::memory_order_release);
+  if (trace::guest::switched_off()) target = real != nullptr ? real : target;
   std::atomic_ref<void*>(cox_slots[index]).store(target, std::memory_order_release);
   errno = saved_errno;
   return target;

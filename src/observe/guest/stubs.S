@@ -35,7 +35,7 @@ cox_slots:
   .text
   .set cox_index, 0
 #define COX_HOOK(family, name) cox_stub name
-#include "hooks.def"
+#include "hooks.inc"
 
 // On the stack: hook number, return address of the caller. Saves every register that may carry an argument,
 // asks cox_resolve(number) for the target, restores and jumps there.

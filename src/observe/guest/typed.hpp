@@ -27,6 +27,8 @@ struct WriterApi {
   bool (*end_if_long)(trace::RawRecord* record, std::uint64_t shortest_ns) noexcept;
   /// Current reading of the recording clock.
   std::uint64_t (*ticks)() noexcept;
+  /// A span of that clock as time.
+  std::uint64_t (*nanoseconds)(std::uint64_t ticks) noexcept;
   /// Calls that were counted without a record of their own: part of what recording costs.
   void (*count_calls)(std::uint64_t calls) noexcept;
   void (*instant)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;

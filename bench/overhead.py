@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What observing costs whole processes and jobs, in pairs of runs with and without, their order alternating:
+  startup   a process that is no rank: `/bin/true` with the preload object and without, medians over batches
+  mpi       16 ranks under Open MPI: timed sleep of 10 ms and an all-reduce per step
+  ddp       4 ranks of PyTorch's DistributedDataParallel over Gloo (examples/torch_ddp.py)
+For jobs: wall and CPU time per run, mean of the paired relative differences with its 95 % interval (Student's t), and
+the share by counting: hooked calls of a rank x cost of one / time of its steps.
+
+usage: overhead.py BUILD SOURCE startup|mpi|ddp [PAIRS [NS-PER-CALL]]     (20 pairs; 40 ns)
+"""
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+build, source, what = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2]), sys.argv[3]
+pairs = int(sys.argv[4]) if len(sys.argv) > 4 else 20
+ns_per_call = float(sys.argv[5]) if len(sys.argv) > 5 else 40.0
+cox = os.path.join(build, "cox")
+preload = os.path.join(build, "libcox-preload.so")
+clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
+clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+# 97.5 % quantile of Student's t by degrees of freedom (tables; normal beyond).
+T975 = {4: 2.776, 9: 2.262, 14: 2.145, 19: 2.093, 24: 2.064, 29: 2.045, 39: 2.023, 49: 2.010}
+
+
+def quantile(n):
+    return T975[max((k for k in T975 if k <= n), default=4)] if n < 60 else 1.96
+
+
+def interval(values):
+    mean = statistics.fmean(values)
+    half = quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def startup():
+    runs = 200
+
+    def batch(environment):
+        began = time.perf_counter()
+        for _ in range(runs):
+            os.waitpid(os.posix_spawn("/bin/true", ["true"], environment), 0)
+        return (time.perf_counter() - began) / runs * 1e3
+
+    with tempfile.TemporaryDirectory() as folder:
+        ours = clean | {"LD_PRELOAD": preload, "COX_DIR": folder}
+        plain, observed = [], []
+        for i in range(pairs):
+            for kind in ((0, 1) if i % 2 == 0 else (1, 0)):
+                (observed if kind else plain).append(batch(ours if kind else clean))
+        assert os.listdir(folder) == [], "a process that is no rank left a file"
+    mean, low, high = interval([b - a for a, b in zip(plain, observed)])
+    print(f"startup: {statistics.median(plain):.3f} ms plain, {statistics.median(observed):.3f} ms with the object, "
+          f"added {mean:.3f} ms (95 % {low:.3f} to {high:.3f}), {pairs} pairs of {runs} processes")
+
+
+def timed(command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=300)
+    wall = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def by_count(folder):
+    """Largest share of a rank's observed time that its hooked calls took at the measured cost."""
+    trace = subprocess.run([cox, "export", folder, "--to", "perfetto", "-o", folder + ".json", "--force"], env=clean,
+                           capture_output=True, text=True)
+    assert trace.returncode == 0, trace.stderr
+    events = json.load(open(folder + ".json"))["traceEvents"]
+    calls, first, last = {}, {}, {}
+    for e in events:
+        if "ts" not in e or e.get("ph") not in ("X", "B", "i"):
+            continue
+        rank = e["pid"]
+        calls[rank] = calls.get(rank, 0) + 1
+        first[rank] = min(first.get(rank, e["ts"]), e["ts"])
+        last[rank] = max(last.get(rank, e["ts"]), e["ts"])
+    return max(calls[r] * ns_per_call * 1e-3 / (last[r] - first[r]) for r in calls), max(calls.values())
+
+
+def job():
+    if what == "mpi":
+        command = ["mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", "16",
+                   os.path.join(build, "tests", "e2e", "guest_trials.openmpi"), "skew", "400", "-1", "0"]
+    else:
+        command = ["/usr/bin/python3", os.path.join(source, "examples", "torch_ddp.py"), "--ranks", "4",
+                   "--steps", "200"]
+    wall, cpu = [], []
+    with tempfile.TemporaryDirectory() as work:
+        for i in range(pairs):
+            folder = os.path.join(work, f"run-{i}")
+            # The job alone against the whole of `cox observe`, its own start and end included.
+            observed = [cox, "observe", "-q", "-o", folder, "--", *command]
+            took = {}
+            for kind in ((0, 1) if i % 2 == 0 else (1, 0)):
+                took[kind] = timed(observed if kind else command)
+            wall.append(took[1][0] / took[0][0] - 1)
+            cpu.append(took[1][1] / took[0][1] - 1)
+        folder = os.path.join(work, "counted")
+        timed([cox, "observe", "-q", "-o", folder, "--", *command])
+        share, calls = by_count(folder)
+    for name, values in (("wall", wall), ("CPU", cpu)):
+        mean, low, high = interval(values)
+        print(f"{what}: {name} time {100 * mean:+.2f} % (95 % {100 * low:+.2f} to {100 * high:+.2f}; median "
+              f"{100 * statistics.median(values):+.2f}), {pairs} pairs")
+    print(f"{what}: by count {100 * share:.4f} % of a rank's time ({calls} records at {ns_per_call:.0f} ns)")
+
+
+startup() if what == "startup" else job()

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs do to a guest: one trial per name, each prints what it should print without us, too.
+//   forks     children of fork, with and without exec, that use the hooked library's names or end at once
+//   threads   collectives of several threads at once, each on a communicator of its own (MPI_THREAD_MULTIPLE)
+//   hammer S  empty barriers for S seconds
+//   steps N   N small all-reduces, a tenth of a millisecond apart
+//   skew N R MS  N steps of 10 ms of timed sleep and an 8-byte all-reduce; rank R sleeps MS longer (-1:
+//   nobody) reload    opens the MPI library by name, uses it, closes it and opens it again
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int forks(void) {
+  int rank = 0, ended = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 4; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const pid_t child = fork();
+    if (child == 0) {
+      int here = -1;
+      MPI_Comm_size(MPI_COMM_WORLD, &here);  // its own copy of the library, not the job
+      if (i == 0) _exit(7);
+      if (i == 1) exit(7);
+      if (i == 2) execl("/bin/sh", "sh", "-c", "exit 7", (char*)0);
+      char* text = malloc(1000);
+      memset(text, 1, 1000);
+      free(text);
+      _exit(7);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ended += WIFEXITED(status) && WEXITSTATUS(status) == 7;
+  }
+  FILE* pipe = popen("echo from a pipe", "r");
+  char line[64] = "";
+  if (pipe != NULL && fgets(line, sizeof line, pipe) == NULL) line[0] = 0;
+  if (pipe != NULL) pclose(pipe);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("%d children ended as they should, %s", ended, line);
+  return 0;
+}
+
+enum { kThreads = 4, kRounds = 200 };
+struct Job {
+  MPI_Comm comm;
+  int sum;
+};
+static void* reduce(void* argument) {
+  struct Job* job = argument;
+  for (int i = 0; i < kRounds; ++i) {
+    int one = 1, sum = 0;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, job->comm);
+    job->sum += sum;
+  }
+  return NULL;
+}
+static int threads(void) {
+  struct Job jobs[kThreads];
+  pthread_t thread[kThreads];
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < kThreads; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &jobs[i].comm);
+    jobs[i].sum = 0;
+  }
+  for (int i = 0; i < kThreads; ++i) pthread_create(&thread[i], NULL, reduce, &jobs[i]);
+  for (int i = 0; i < kThreads; ++i) pthread_join(thread[i], NULL);
+  for (int i = 0; i < kThreads && rank == 0; ++i)
+    printf("communicator thread-%d: %d ranks, %d collectives, %zu bytes, sum %d\n", i, size, kRounds,
+           kRounds * sizeof(int), jobs[i].sum);
+  return 0;
+}
+
+static int hammer(double seconds) {
+  int rank = 0;
+  const double end = now() + seconds;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int go = 1; go;) {
+    for (int i = 0; i < 10000; ++i) MPI_Barrier(MPI_COMM_SELF);
+    go = now() < end;
+  }
+  if (rank == 0) printf("hammered\n");
+  return 0;
+}
+
+static int steps(int count) {
+  int rank = 0, total = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < count; ++i) {
+    int sum = 0;
+    const struct timespec pause = {0, 100000};
+    nanosleep(&pause, NULL);
+    MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    total = (total + sum) % 1000003;
+  }
+  if (rank == 0) printf("total %d\n", total);
+  return 0;
+}
+
+static int skew(int count, int slow, double extra_ms) {
+  int rank = 0;
+  double sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < count; ++i) {
+    const double mine = 1, ms = 10 + (rank == slow ? extra_ms : 0);
+    const struct timespec pause = {0, (long)(ms * 1e6)};
+    nanosleep(&pause, NULL);
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+  if (rank == 0) printf("%d steps\n", count);
+  return 0;
+}
+
+/// Not linked against anything it calls here: the library comes and goes by name.
+static int reload(void) {
+#if defined(OPEN_MPI)
+  const char* name = "libmpi.so.40";
+#else
+  const char* name = "libmpich.so.12";
+#endif
+  for (int i = 0; i < 2; ++i) {
+    void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    if (library == NULL) return 1;
+    int (*barrier)(MPI_Comm) = (int (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "MPI_Barrier");
+    for (int k = 0; k < 3; ++k) barrier(MPI_COMM_WORLD);
+    dlclose(library);
+  }
+  printf("closed and opened\n");
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  const char* trial = argc > 1 ? argv[1] : "";
+  const char* value = argc > 2 ? argv[2] : "0";
+  int provided = 0, rc = 2;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (strcmp(trial, "forks") == 0) rc = forks();
+  if (strcmp(trial, "threads") == 0) rc = provided == MPI_THREAD_MULTIPLE ? threads() : 77;
+  if (strcmp(trial, "hammer") == 0) rc = hammer(atof(value));
+  if (strcmp(trial, "steps") == 0) rc = steps(atoi(value));
+  if (strcmp(trial, "skew") == 0 && argc > 4) rc = skew(atoi(value), atoi(argv[3]), atof(argv[4]));
+  if (strcmp(trial, "reload") == 0) rc = reload();
+  MPI_Finalize();
+  return rc;
+}

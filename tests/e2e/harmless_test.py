@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of a guest, one by one: whatever happens to its file, its process or its threads, the job prints what it
+prints without us and ends as it ends without us.
+
+usage: harmless_test.py BUILD SOURCE LIBRARY [CASE...]
+"""
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+build, library = os.path.realpath(sys.argv[1]), sys.argv[3]
+cox = os.path.join(build, "cox")
+preload = os.path.join(build, "libcox-preload.so")
+trials = os.path.join(build, "tests", "e2e", f"guest_trials.{library}")
+launcher = shutil.which(f"mpirun.{library}")
+if not launcher or not os.access(trials, os.X_OK):
+    print(f"SKIP: no mpirun.{library}, or guest_trials.{library} was not built")
+    sys.exit(77)
+clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
+clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+yielding = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"] if library == "openmpi" else []
+RANKS = 2
+
+
+def job(*arguments):
+    return ["timeout", "90", launcher, *yielding, "-n", str(RANKS), trials, *map(str, arguments)]
+
+
+def run(command, environment=None, **more):
+    return subprocess.run(command, env=clean | (environment or {}), capture_output=True, text=True, timeout=120, **more)
+
+
+def plain(*arguments):
+    done = run(job(*arguments))
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout
+
+
+def beside(folder, *arguments, environment=None, **more):
+    """The job with our object in every rank and its files in `folder`, started without the tool."""
+    done = run(job(*arguments), {"LD_PRELOAD": preload, "COX_DIR": folder} | (environment or {}), **more)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout
+
+
+def observed(folder, *arguments, options=(), environment=None, **more):
+    done = run([cox, "observe", "-o", folder, *options, "--", *job(*arguments)], environment, **more)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done
+
+
+def diagnosis(folder):
+    done = run([cox, "diagnose", folder, "--json"])
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return json.loads(done.stdout)
+
+
+def raw_files(folder):
+    return sorted(f for f in os.listdir(folder) if f.endswith((".coxraw", ".cox")))
+
+
+def case_disabled(work):
+    assert beside(work, "steps", 50, environment={"COX_DISABLE": "1"}) == plain("steps", 50)
+    assert raw_files(work) == [], os.listdir(work)
+
+
+def case_unwritable_folder(work):
+    for folder in ("/proc/self/nothing", os.path.join(work, "not", "made"), "relative"):
+        assert beside(folder, "steps", 50) == plain("steps", 50), folder
+
+
+def case_full_disk(work):
+    disk = os.path.join(work, "disk")
+    os.mkdir(disk)
+    if run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk]).returncode != 0:
+        return "not tried: no right to mount"
+    try:
+        # Too small for any file of ours: nothing may be left behind.
+        assert beside(disk, "steps", 50) == plain("steps", 50)
+        assert raw_files(disk) == [], os.listdir(disk)
+        run(["mount", "-o", "remount,size=5m", disk])
+        # Room to begin with, none to go on: what does not fit is dropped and counted.
+        assert beside(disk, "hammer", 1, environment={"COX_MAX_OVERHEAD": "1000"}) == "hammered\n"
+        lost = diagnosis(disk)["result"]["coverage_detail"]["dropped_records"]
+        assert lost > 0, "nothing was dropped: the disk was not full"
+    finally:
+        run(["umount", disk])
+    return f"{lost} events dropped and counted"
+
+
+def case_file_size_limit(work):
+    # Growing a file past this limit is a signal that ends the process. (Not an MPI job: its launcher makes files, too.)
+    program = os.path.join(build, "many_marks")
+    for kib in (100, 3000):
+        folder = os.path.join(work, str(kib))
+        os.mkdir(folder)
+        limit = kib * 1024
+        done = run([program, "2", "200000"],
+                   {"LD_PRELOAD": preload, "COX_DIR": folder, "COX_MAX_OVERHEAD": "1000"},
+                   preexec_fn=lambda most=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        assert done.returncode == 0, (kib, done.returncode, done.stderr)
+        assert all(os.path.getsize(os.path.join(folder, f)) <= limit for f in os.listdir(folder))
+        assert bool(raw_files(folder)) == (kib > 2100), os.listdir(folder)
+
+
+def case_forks(work):
+    folder = os.path.join(work, "run")
+    assert observed(folder, "forks").stdout == plain("forks")
+    result = diagnosis(folder)["result"]
+    assert result["coverage"] == 1.0 and len(result["ranks"]) == RANKS, result["coverage_detail"]
+    assert len(raw_files(folder)) == RANKS, "a child made a file of its own"
+
+
+def case_threads(work):
+    folder = os.path.join(work, "run")
+    done = run([cox, "observe", "-o", folder, "--", *job("threads")])
+    if done.returncode == 77:
+        return "not tried: the library has no MPI_THREAD_MULTIPLE"
+    assert done.returncode == 0 and done.stdout == plain("threads"), (done.returncode, done.stderr)
+    result = diagnosis(folder)["result"]
+    assert result["coverage"] == 1.0, result["coverage_detail"]
+    counts = sorted((c["collectives"], c["bytes"]) for c in result["communicators"] if c["collectives"])
+    assert counts == [(200, 800)] * 4, counts
+    return None
+
+
+def case_reload(work):
+    assert observed(os.path.join(work, "run"), "reload").stdout == plain("reload")
+
+
+def case_ring_overflow(work):
+    folder = os.path.join(work, "run")
+    done = observed(folder, "hammer", 1, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "1000"})
+    assert done.stdout == "hammered\n"
+    detail = diagnosis(folder)["result"]["coverage_detail"]
+    assert detail["recycled_records"] > 100000, detail
+    return f"{detail['recycled_records']} old events made room"
+
+
+def case_too_slow(work):
+    folder = os.path.join(work, "run")
+    done = observed(folder, "hammer", 6, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "0.01"})
+    assert done.stdout == "hammered\n"
+    assert f"{RANKS} processes switched recording off" in done.stderr, done.stderr
+    told = run([cox, "diagnose", folder])
+    words = re.sub(r"\s+", " ", told.stdout)
+    assert "recording switched itself off" in words and "COX_MAX_OVERHEAD" in words, told.stdout
+
+
+def case_stopped_and_continued(work):
+    folder = os.path.join(work, "run")
+    expected = plain("steps", 5000)
+    process = subprocess.Popen([cox, "observe", "-o", folder, "--", *job("steps", 5000)], env=clean,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    victim = None
+    for _ in range(500):
+        files = raw_files(folder) if os.path.isdir(folder) else []
+        if len(files) == RANKS:
+            victim = int(re.search(r"-(\d+)-[0-9a-f]+\.coxraw$", files[0])[1])
+            break
+        time.sleep(0.02)
+    assert victim, "no file of a rank came up"
+    os.kill(victim, signal.SIGSTOP)
+    time.sleep(0.7)
+    os.kill(victim, signal.SIGCONT)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0 and out == expected, (process.returncode, out, err)
+    assert diagnosis(folder)["result"]["coverage"] == 1.0
+
+
+def case_cancelled_threads(work):
+    folder = os.path.join(work, "run")
+    program = os.path.join(build, "cancelled")
+    done = run([cox, "observe", "-o", folder, "--max-size", "10MB", "--", "timeout", "60", program],
+               {"COX_MAX_OVERHEAD": "1000"})
+    assert done.returncode == 0 and done.stdout == "200 lives\n", (done.returncode, done.stdout, done.stderr)
+    assert diagnosis(folder)["result"]["ranks"][0]["rank"] == 0
+
+
+def case_rank_killed(work):
+    """The launcher says what it says without us, and what was recorded is there."""
+    codes = []
+    for folder in (None, os.path.join(work, "run")):
+        command = job("steps", 20000) if folder is None else [cox, "observe", "-o", folder, "--", *job("steps", 20000)]
+        process = subprocess.Popen(command, env=clean, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        victim = None
+        for _ in range(300):
+            time.sleep(0.02)
+            listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+            table = {int(a): (int(b), c) for a, b, c in (line.split(None, 2) for line in listed.splitlines())}
+
+            def ours(pid):
+                while pid in table and pid != process.pid:
+                    pid = table[pid][0]
+                return pid == process.pid
+            ranks = [p for p, (_, args) in table.items() if args.startswith(trials) and ours(p)]
+            if len(ranks) == RANKS:
+                victim = max(ranks)
+                break
+        assert victim, "no rank came up"
+        time.sleep(0.5)
+        os.kill(victim, signal.SIGKILL)
+        codes.append(process.wait(timeout=60))
+    assert codes[0] == codes[1] and codes[0] != 0, codes
+    seen = [r["collectives"] for r in diagnosis(os.path.join(work, "run"))["result"]["ranks"]]
+    assert len(seen) == RANKS and min(seen) > 100, seen
+
+
+cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
+for name in sys.argv[4:] or cases:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
+        said = cases[name](scratch)
+    print(f"{name}: {said or 'as without us'} ({time.monotonic() - began:.1f} s)", flush=True)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# MPI programs of the tests, one per library and binding: NAME.openmpi and NAME.mpich, as their launchers are named.
+# Compiled by the libraries' own wrappers, as a user would; -w because MPICH's headers do not compile clean.
+set(mpi_programs)
+foreach(library openmpi mpich)
+  find_program(COX_MPICC_${library} mpicc.${library})
+  find_program(COX_MPIF90_${library} mpif90.${library})
+  foreach(source mpi_calls.c mpi_fortran_mpifh.f90 mpi_fortran_f08.f90 order_sum.c guest_trials.c)
+    string(REGEX REPLACE "\\..*" "" name ${source})
+    set(compiler ${COX_MPICC_${library}} -w)
+    if(source MATCHES "f90$")
+      set(compiler ${COX_MPIF90_${library}} -w -fallow-argument-mismatch)  # mpif.h has no interfaces
+    endif()
+    if(compiler MATCHES "NOTFOUND")
+      message(STATUS "${name}.${library} is not built: mpicc.${library} or mpif90.${library} is not here")
+      continue()
+    endif()
+    set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}.${library})
+    add_custom_command(OUTPUT ${program}
+                       COMMAND ${compiler} -O2 -o ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+                       WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+                       DEPENDS ${source} VERBATIM)
+    list(APPEND mpi_programs ${program})
+  endforeach()
+endforeach()
+add_custom_target(mpi_programs ALL DEPENDS ${mpi_programs})

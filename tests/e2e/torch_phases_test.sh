@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Phases of an unmodified DDP script with gradient accumulation, evaluation and forked data-loader workers: as many
+# of each kind as the program counted, and the result to the last digit as without us.
+. "$(dirname "$0")/shell.sh"
+need_torch
+unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
+export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo
+job=(timeout 60 /usr/bin/python3 "$source_dir/tests/e2e/torch_phases.py")
+equal "$(status "${job[@]}" "$(free_port)")" 0 "exit status without cox"
+sort "$work/out" >"$work/plain"
+equal "$(status "$cox" observe -o "$work/run" -- "${job[@]}" "$(free_port)")" 0 "exit status under cox"
+sort "$work/out" >"$work/printed"
+diff "$work/plain" "$work/printed" || fail "the output differs"
+equal "$(status "$cox" diagnose "$work/run" --json)" 0 "exit status of diagnose"
+cp "$work/out" "$work/diagnosis.json"
+equal "$(status "$cox" export "$work/run" -o "$work/trace.json")" 0 "exit status of export"
+/usr/bin/python3 - "$work/diagnosis.json" "$work/trace.json" "$work/printed" <<'PY'
+import collections, json, re, sys
+d, trace = (json.load(open(p)) for p in sys.argv[1:3])
+r = d["result"]
+printed = {int(m[1]): {k: int(v) for k, v in re.findall(r"([a-z_ ]+) = (\d+)", m[2].split(", loss")[0])}
+           for m in re.finditer(r"rank (\d+): (.*)", open(sys.argv[3]).read())}
+assert sorted(printed) == [0, 1], printed
+assert r["coverage"] == 1.0 and not d["warnings"], (r["coverage_detail"], d["warnings"])
+assert {x["rank"]: x["steps"] for x in r["ranks"]} == {k: v["steps"] for k, v in printed.items()}, r["ranks"]
+for rank, said in printed.items():
+    said = {k.strip(): v for k, v in said.items()}
+    events = [e for e in trace["traceEvents"] if e["pid"] == rank]
+    n = collections.Counter(e["name"] for e in events if e.get("cat") == "phase" and e.get("dur", 0) > 0)
+    n["no_sync"] = sum(e.get("args", {}).get("no_sync", False) for e in events)
+    for kind in ("forward", "backward", "no_sync", "evaluation", "optimizer", "data"):
+        assert n[kind] == said[kind], (rank, kind, n, said)
+    assert sum(e["name"] == "wait: gradient sync" for e in events) == said["steps"]
+    synced = sum(e["args"]["bytes"] for e in events if e.get("cat") == "collective" and e["name"] == "AllReduce")
+    assert synced == said["steps"] * said["gradient bytes"], (synced, said)
+    print(f"rank {rank}: as it counted:", dict(n))
+PY
