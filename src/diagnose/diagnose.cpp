@@ -12,6 +12,7 @@
 #include "diagnose/hang.hpp"
 #include "diagnose/hang_words.hpp"
 #include "diagnose/last_seen.hpp"
+#include "diagnose/locality.hpp"
 #include "diagnose/matching.hpp"
 #include "diagnose/mismatch.hpp"
 #include "diagnose/naming.hpp"
@@ -207,6 +208,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
 
   Diagnosis d;
   d.coverage = cover(run, scans, m, clocks);
+  d.locality = understand_locality(run);
   d.wait_method = clocks.comparable ? "clock" : "duration";
   d.step_source = steps.source;
   d.steps = steps.count;

@@ -174,6 +174,17 @@ std::string ranking(const Diagnosis& d, const Ink& ink) {
   return out;
 }
 
+/// A line per node, the first few of them.
+std::string locality_lines(const Diagnosis& d) {
+  constexpr std::size_t kLines = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(d.locality.size(), kLines); ++i)
+    out += wrapped("", terminal_text(d.locality[i].host) + ": " + locality_words(d.locality[i]));
+  if (d.locality.size() > kLines)
+    out += wrapped("", fmt::format("and {} more hosts (--json lists all)", d.locality.size() - kLines));
+  return out;
+}
+
 }  // namespace
 
 std::string render_text(const trace::Run& run, const Diagnosis& d, Color color) {
@@ -184,7 +195,7 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, Color color) 
       fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.provenance));
   std::string out = (trouble ? ink.bad(title) : ink.good(title)) + "\n";
   if (!d.verdict.empty()) out += wrapped("", terminal_text(lead(d)));
-  out += '\n' + wrapped("", coverage_line(d.coverage)) + wrapped("", clock_line(d));
+  out += '\n' + wrapped("", coverage_line(d.coverage)) + wrapped("", clock_line(d)) + locality_lines(d);
   out += '\n' + step_lines(d);
   if (named) {
     out += '\n' + ink.bold("findings, most costly first") + '\n';

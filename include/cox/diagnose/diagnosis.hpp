@@ -70,8 +70,12 @@ struct Coverage {
   Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
   std::int64_t unfinished_calls = 0;  ///< entered and never left
   std::int64_t clock_domains = 0;
-  Duration clock_residual{};       ///< worst over the domains; across nodes: spread of ends after alignment
-  bool clocks_comparable = false;  ///< one node, so entry times can be compared directly
+  Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
+  std::int64_t hosts_by_collectives =
+      0;                               ///< whose clocks the job's own operations compare with the first one's
+  std::int64_t hosts_by_realtime = 0;  ///< whose clocks are put beside it by realtime, or not at all
+  Duration host_residual{};            ///< worst residual of the former
+  bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
   double wait_validity_ratio =
       0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
 };
@@ -111,6 +115,20 @@ struct CommAccount {
 enum class StepSource : std::uint8_t { Marks, Period, EachSync, None };
 [[nodiscard]] const char* name_of(StepSource s);
 
+/// Where the ranks of one node may run, as they recorded it at their start.
+struct NodeLocality {
+  std::string host;
+  std::string source = "affinity";  ///< `hwloc` where the machine's topology is known, else `affinity`
+  int packages = 0;                 ///< of the machine; 0 = not known, as below
+  int numa_nodes = 0;
+  int cores = 0;
+  int cpus = 0;               ///< online
+  int ranks = 0;              ///< of which is known where they may run
+  int bound = 0;              ///< of those: may not use all CPUs
+  int sharing_cores = 0;      ///< bound ranks that may use a core of another bound rank
+  int across_numa_nodes = 0;  ///< bound ranks that may use more than one NUMA node
+};
+
 struct Diagnosis {
   Coverage coverage;
   StepSource step_source = StepSource::None;
@@ -133,6 +151,7 @@ struct Diagnosis {
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
   std::string wait_method;               ///< "clock" or "duration"
+  std::vector<NodeLocality> locality;    ///< per node; empty where nothing was recorded
 
   /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
   std::vector<Duration> step_times;                 ///< per step

@@ -32,6 +32,26 @@ struct ClockDomain {
   Duration residual{};
 };
 
+/// How a node's clock was put beside the first node's.
+enum class ClockSource : std::uint8_t {
+  Shared = 0,       ///< it is that very clock
+  Collectives = 1,  ///< by the operations that ranks of both took part in
+  Realtime = 2,     ///< by the realtime clocks alone: as good as NTP keeps them
+  Unknown = 3,      ///< not at all
+};
+[[nodiscard]] const char* name_of(ClockSource s);  ///< `shared`, `collectives`, `realtime`, `unknown`
+
+/// A node's monotonic clock against the first node's. Already taken into account in all times of the Run.
+struct NodeClock {
+  ClockSource source = ClockSource::Shared;
+  NodeId against;        ///< node that the collectives compare it with; the first one where all are connected
+  Nanoseconds offset{};  ///< what it shows more than the first node's, at the Run's origin
+  double drift_ppm = 0;  ///< how much faster it runs, mean over the Run; microseconds per second
+  Duration residual{};   ///< Collectives: 95 % of the Run's stretches, by weight, lie within this of the fit
+  Duration half_width{};  ///< Collectives: half of what causality leaves open: a bound on a constant error
+  std::int64_t operations = 0;  ///< compared
+};
+
 /// One machine. Ranks of one node share a clock.
 struct Node {
   NodeId id;
@@ -41,6 +61,7 @@ struct Node {
       0;  ///< processes of one machine share a clock only within one; 0 = not known
   /// What its monotonic clock said at the Run's origin; nothing where its times could not be placed.
   std::optional<std::int64_t> monotonic_origin_ns{};
+  NodeClock clock{};
 };
 
 /// Group of ranks that communicate together (PyTorch: process group).
@@ -146,6 +167,7 @@ struct RunInfo {
   std::string tool;     ///< who wrote it: "cox 0.1.0"
   std::string started;  ///< UTC, ISO 8601
   std::string job;
+  std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
   Provenance provenance = Provenance::Observed;
 };

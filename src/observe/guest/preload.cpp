@@ -11,10 +11,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 
 #include "cox/trace/guest_writer.hpp"
 
+#include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
 #include "observe/guest/pacing.hpp"
 #include "observe/guest/typed.hpp"
@@ -121,54 +121,28 @@ void* find_data(const char* symbol) {
   return seen != nullptr ? seen : search_objects(symbol);
 }
 
-const char* first_set(std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const char* value = getenv(name); value != nullptr && *value != 0) return value;
-  return nullptr;
-}
-
-std::int32_t number_or(const char* text, std::int32_t otherwise) {
-  if (text == nullptr || *text == 0) return otherwise;
-  char* end = nullptr;
-  const long value = strtol(text, &end, 10);
-  return *end == 0 && value >= 0 && value < 0x7fffffff ? static_cast<std::int32_t>(value) : otherwise;
-}
-
 bool wanted() {
   const char* dir = getenv("COX_DIR");
   const char* disable = getenv("COX_DISABLE");
   return dir != nullptr && *dir != 0 && (disable == nullptr || strcmp(disable, "1") != 0);
 }
 
-// Fills in what the launcher's environment tells and the library did not (order of trust: the library,
-// torchrun, Open MPI, PMIx, PMI, Slurm).
+// Fills in what the launcher's environment tells and the library did not: the library is the authority.
 trace::guest::Identity with_environment(trace::guest::Identity id) {
-  const bool torch = getenv("RANK") != nullptr && getenv("WORLD_SIZE") != nullptr;
-  if (id.rank < 0)
-    id.rank = number_or(first_set({torch ? "RANK" : "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK",
-                                   "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}),
-                        -1);
-  if (id.world_size < 0)
-    id.world_size = number_or(first_set({torch ? "WORLD_SIZE" : "OMPI_COMM_WORLD_SIZE",
-                                         "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}),
-                              -1);
-  if (id.local_rank < 0)
-    id.local_rank = number_or(first_set({torch ? "LOCAL_RANK" : "OMPI_COMM_WORLD_LOCAL_RANK",
-                                         "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}),
-                              -1);
-  id.attempt = number_or(getenv("TORCHELASTIC_RESTART_COUNT"), 0);
-  if (id.job == nullptr)
-    id.job = first_set({"COX_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "PMIX_NAMESPACE"});
-  if (id.launcher == nullptr) {
-    if (getenv("TORCHELASTIC_RUN_ID") != nullptr)
-      id.launcher = "torchrun";
-    else if (getenv("OMPI_COMM_WORLD_RANK") != nullptr)
-      id.launcher = "openmpi";
-    else if (getenv("SLURM_PROCID") != nullptr)
-      id.launcher = "slurm";
-    else
-      id.launcher = "none";
+  static char job[64];  // copied by the writer; threads that get here together write the same
+  const Launcher* launcher = find_launcher();
+  const Place place = place_of(launcher);
+  if (id.rank < 0) id.rank = place.rank;
+  if (id.world_size < 0) id.world_size = place.world_size;
+  if (id.local_rank < 0) id.local_rank = place.local_rank;
+  if (id.local_size < 0) id.local_size = place.local_size;
+  if (id.node < 0) id.node = place.node;
+  id.attempt = place.attempt;
+  if (id.job == nullptr) {
+    write_job(launcher, job, sizeof job);
+    id.job = job;
   }
+  if (id.launcher == nullptr) id.launcher = place.launcher == nullptr ? "none" : place.launcher;
   return id;
 }
 
