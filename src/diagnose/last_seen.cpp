@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <map>
 
 #include "diagnose/span_math.hpp"
 
@@ -68,13 +69,33 @@ void LastLook::look_at_records() {
   for (const trace::RankTrack& track : run_.ranks) {
     Duration last = latest_record(track);
     if (!track.samples.empty()) {
-      last_sample_ = std::max(last_sample_, track.samples.back().at);
       last = std::max(last, track.samples.back().at);
     }
     last_at_.push_back(last);
     latest = std::max(latest, last);
   }
   present_.at = latest;
+  compare_samples();
+}
+
+/// Clocks that nothing but realtime puts beside the others' may be off by more than a silence lasts: samples
+/// of such nodes are held against their own only.
+void LastLook::compare_samples() {
+  const auto key = [this](const trace::RankTrack& track) {
+    const auto n = static_cast<std::size_t>(track.node.value());
+    if (track.node.value() < 0 || n >= run_.nodes.size()) return -1;
+    const trace::ClockSource source = run_.nodes[n].clock.source;
+    const bool apart = source == trace::ClockSource::Realtime || source == trace::ClockSource::Unknown;
+    return apart ? track.node.value() : -1;
+  };
+  std::map<int, Duration> latest;
+  for (const trace::RankTrack& track : run_.ranks) {
+    if (track.samples.empty()) continue;
+    const auto [at, fresh] = latest.try_emplace(key(track), track.samples.back().at);
+    if (!fresh) at->second = std::max(at->second, track.samples.back().at);
+  }
+  for (const trace::RankTrack& track : run_.ranks)
+    last_sample_.push_back(track.samples.empty() ? Duration::min() : latest[key(track)]);
 }
 
 bool LastLook::is_here(const trace::RankTrack& track) const {
@@ -138,7 +159,7 @@ ProcessState LastLook::state(std::size_t r, StateSource& source) const {
   if (!track.samples.empty()) {
     source = StateSource::Samples;
     const trace::Sample& last = track.samples.back();
-    if (minus_clamped(last_sample_, last.at) >= kSilence) return ProcessState::Silent;
+    if (minus_clamped(last_sample_[r], last.at) >= kSilence) return ProcessState::Silent;
     if (last.state == 'R') return ProcessState::Running;
     if (last.state == 'S' || last.state == 'D') return ProcessState::Sleeping;
     if (last.state == 'T' || last.state == 't') return ProcessState::Stopped;

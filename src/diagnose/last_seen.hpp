@@ -36,6 +36,7 @@ class LastLook {
   [[nodiscard]] std::optional<ProcessFacts> facts(std::size_t rank_index) const;
   void look_at_machine(std::int64_t asked_monotonic_ns);
   void look_at_records();
+  void compare_samples();
 
   const trace::Run& run_;
   const CommIndex& comms_;
@@ -45,7 +46,8 @@ class LastLook {
   Present present_;
   std::vector<bool> live_nodes_;   ///< by node id: a process of the job was found there
   std::vector<Duration> last_at_;  ///< latest time in a rank's record and samples; min where there is none
-  Duration last_sample_ = Duration::min();
+  std::vector<Duration>
+      last_sample_;  ///< per rank: the latest sample of all that its own can be held against
 };
 
 /// `2026-11-21T14:03:22.123Z`; empty where the Run's origin is not known.
