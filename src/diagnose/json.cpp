@@ -6,6 +6,8 @@
 #include "cox/base/version.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
+#include "diagnose/hang_json.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -150,6 +152,8 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
+  j["hang"] = hang_json(d);
+  j["mismatches"] = mismatches_json(d);
   j["ranks"] = list_of(d.ranks);
   j["communicators"] = list_of(d.communicators);
   j["locality"] = list_of(d.locality);

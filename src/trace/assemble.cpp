@@ -317,6 +317,20 @@ std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const 
   return first_event ? first_event : first_sample;
 }
 
+/// What a node's own monotonic clock shows at the Run's origin, in picoseconds; nothing where it cannot be
+/// placed.
+std::optional<Int128> clock_at_origin(const Placement& placed, std::size_t i, Int128 origin) {
+  if (!placed.start_ps[i]) return std::nullopt;
+  const Int128 at = std::clamp<Int128>(origin - *placed.start_ps[i], -kLatestPs, kLatestPs);
+  const ClockLine& correction = placed.clocks[i].correction;
+  Duration local{static_cast<std::int64_t>(at)};
+  // The correction hardly changes over its own length: twice is exact.
+  for (int round = 0; round < 2 && !correction.knots().empty(); ++round)
+    local = Duration{static_cast<std::int64_t>(
+        std::clamp<Int128>(at - correction.at(local).count(), -kLatestPs, kLatestPs))};
+  return placed.base_ps[i] + local.count();
+}
+
 /// What a node's clock shows more than the first node's at the Run's origin, and how it drifts.
 void describe_clock(const Placement& placed, std::size_t i, Int128 origin, NodeClock& out) {
   const HostClock& clock = placed.clocks[i];
@@ -327,14 +341,9 @@ void describe_clock(const Placement& placed, std::size_t i, Int128 origin, NodeC
   out.half_width = clock.half_width;
   const double slope = clock.correction.slope();
   if (slope != 0) out.drift_ppm = -slope / (1 + slope) * 1e6;
-  if (!placed.start_ps[i]) return;
-  const Int128 at = std::clamp<Int128>(origin - *placed.start_ps[i], -kLatestPs, kLatestPs);
-  Duration local{static_cast<std::int64_t>(at)};
-  // The correction hardly changes over its own length: twice is exact.
-  for (int round = 0; round < 2; ++round)
-    local = Duration{static_cast<std::int64_t>(
-        std::clamp<Int128>(at - clock.correction.at(local).count(), -kLatestPs, kLatestPs))};
-  const Int128 ns = (placed.base_ps[i] + local.count() - origin) / 1000;
+  const auto shown = clock_at_origin(placed, i, origin);
+  if (!shown) return;
+  const Int128 ns = (*shown - origin) / 1000;
   out.offset = Nanoseconds{static_cast<std::int64_t>(std::clamp<Int128>(ns, INT64_MIN, INT64_MAX))};
 }
 
@@ -496,6 +505,10 @@ Run assemble(std::vector<ProcessFile> processes, int threads) {
   run.origin_realtime_ns = origin ? realtime_of(*origin, placed.realtime_offset_ns[0]) : 0;
   for (std::size_t i = 0; i < placed.nodes.size(); ++i)
     describe_clock(placed, i, origin.value_or(0), placed.nodes[i].clock);
+  for (std::size_t i = 0; origin && i < placed.nodes.size(); ++i)
+    if (const auto shown = clock_at_origin(placed, i, *origin);
+        shown && *shown >= 0 && *shown / 1000 <= INT64_MAX)
+      placed.nodes[i].monotonic_origin_ns = static_cast<std::int64_t>(*shown / 1000);
   run.nodes = placed.nodes;
   note_unconnected(run.nodes, run.notes);
   run.communicators = std::move(matched.all);

@@ -59,6 +59,8 @@ struct Node {
   std::string boot_id;
   std::uint64_t time_namespace =
       0;  ///< processes of one machine share a clock only within one; 0 = not known
+  /// What its monotonic clock said at the Run's origin; nothing where its times could not be placed.
+  std::optional<std::int64_t> monotonic_origin_ns{};
   NodeClock clock{};
 };
 
@@ -69,6 +71,8 @@ struct Communicator {
   std::string name;
   int size = 0;             ///< members as declared by the library
   std::vector<Rank> ranks;  ///< members, sorted; those seen where the list was not recorded
+  /// Member at each place of the communicator's own order, as the members say; -1 where none says.
+  std::vector<Rank> by_rank{};
 };
 
 /// Events of one rank as columns of equal length, ordered by `begin`. Times count from the Run's origin.
