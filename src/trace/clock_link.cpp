@@ -230,7 +230,11 @@ std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     const Stretch& s = stretches[i];
     const Duration line = fit.offset.at(start + duration_from_seconds(s.t));
-    off.push_back({std::abs(in_seconds(offset_at(s.t, s.estimate) - line)), weights[i]});
+    const double by_estimate = std::abs(in_seconds(offset_at(s.t, s.estimate) - line));
+    // The truth lies between the bounds, so no error is larger than the way to the farther one.
+    const double by_bounds =
+        std::max(in_seconds(offset_at(s.t, s.upper) - line), in_seconds(line - offset_at(s.t, s.lower)));
+    off.push_back({s.lower <= s.upper ? std::min(by_estimate, by_bounds) : by_estimate, weights[i]});
   }
   fit.residual = duration_from_seconds(weighted_quantile(std::move(off), 0.95));
   return fit;
