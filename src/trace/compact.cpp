@@ -19,6 +19,7 @@
 #include "trace/meta_entries.hpp"
 #include "trace/raw_file.hpp"
 #include "trace/run_folder.hpp"
+#include "trace/sample_block.hpp"
 
 namespace cox::trace {
 namespace {
@@ -95,7 +96,7 @@ std::optional<std::string> still_in_use(const RawHeader& header, const fs::path&
 bool same(const ProcessRecords& a, const ProcessRecords& b) {
   return std::equal(reinterpret_cast<const char*>(&a.header), reinterpret_cast<const char*>(&a.header + 1),
                     reinterpret_cast<const char*>(&b.header)) &&
-         a.meta == b.meta && a.records == b.records;
+         a.meta == b.meta && a.records == b.records && same_samples(a.samples, b.samples);
 }
 
 /// Reads a compact file back and compares it with what it should hold.

@@ -19,7 +19,7 @@ inline constexpr const char* kEnvMaxSize = "COX_MAX_SIZE";          ///< bytes p
 inline constexpr const char* kEnvMaxOverhead = "COX_MAX_OVERHEAD";  ///< percent of one CPU
 inline constexpr const char* kEnvDisable = "COX_DISABLE";           ///< 1 = every hook is a direct call
 inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; default: tsc where invariant
-inline constexpr const char* kEnvJob = "COX_JOB";           ///< the job's name where no batch system has one
+inline constexpr const char* kEnvJob = "COX_JOB";      ///< the job's name where no batch system has one
 
 struct LaunchOptions {
   std::vector<std::string> command{};

@@ -41,7 +41,8 @@ struct RangeCallback {
 };
 static_assert(sizeof(RangeCallback) == 40);
 
-inline constexpr std::size_t kUserScope = 7;  ///< `at::RecordScope::USER_SCOPE`
+inline constexpr std::uint8_t kOperatorScope = 0;  ///< `at::RecordScope::FUNCTION`
+inline constexpr std::uint8_t kUserScope = 7;      ///< `at::RecordScope::USER_SCOPE`
 /// The only library whose `RangeCallback` is known to look like this.
 inline constexpr char kRecordFunctionFile[] = "libtorch_cpu.so.1.13";
 

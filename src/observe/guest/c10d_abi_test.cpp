@@ -46,7 +46,9 @@ TEST(C10dAbi, RangeCallbackIsPassedAlike) {
 TEST(C10dAbi, ContextComesBackThroughAHiddenPointer) {
   static_assert(!std::is_trivially_copyable_v<std::unique_ptr<at::ObserverContext>>);
   static_assert(sizeof(std::unique_ptr<at::ObserverContext>) == sizeof(void*));
-  EXPECT_EQ(static_cast<std::size_t>(at::RecordScope::USER_SCOPE), abi::kUserScope);
+  EXPECT_EQ(static_cast<std::uint8_t>(at::RecordScope::USER_SCOPE), abi::kUserScope);
+  EXPECT_EQ(static_cast<std::uint8_t>(at::RecordScope::FUNCTION), abi::kOperatorScope);
+  static_assert(sizeof(at::RecordScope) == sizeof abi::kUserScope);
   EXPECT_EQ(static_cast<std::size_t>(at::RecordScope::NUM_SCOPES), sizeof abi::RangeCallback::scopes);
 }
 

@@ -124,6 +124,7 @@ thread_local const Comm* under_construction = nullptr;
 
 // Between a collective method and the number that it takes.
 struct Submission {
+  bool inside = false;  // of a collective method
   bool armed = false;
   Collective op{};
   Submitted last;
@@ -160,6 +161,10 @@ void remember_work(const abi::WorkPointer* result) {
 
 Submitted last_submitted() noexcept {
   return submission.last;
+}
+
+bool is_submitting() noexcept {
+  return submission.inside;
 }
 
 void (*real_prefix_store)(void* self, const void* prefix, void* inner) = nullptr;
@@ -259,7 +264,9 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
     submission.last = {};                                      \
     submission.in_monitored_barrier = false;                   \
     submission.armed = true;                                   \
+    submission.inside = true;                                  \
     real_##name ARGUMENTS;                                     \
+    submission.inside = false;                                 \
     submission.armed = false;                                  \
     remember_work(static_cast<const abi::WorkPointer*>(work)); \
     return work;                                               \

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "observe/guest/c10d_abi.hpp"
+
 namespace cox::observe::guest::gloo {
 
 #define COX_WRAPPED(result, name, PARAMETERS) \
@@ -29,6 +31,8 @@ COX_WRAPPED(void, prepare_for_forward, (void* self))
 COX_WRAPPED(void, prepare_for_backward, (void* self, const void* outputs))
 COX_WRAPPED(void, autograd_hook, (void* self, std::size_t index))
 COX_WRAPPED(void, finalize_backward, (void* self))
+COX_WRAPPED(void, make_range, (void* self, std::uint8_t scope))
+COX_WRAPPED(std::uint64_t, add_callback, (c10d_abi::RangeCallback callback))
 
 #undef COX_WRAPPED
 

@@ -29,6 +29,8 @@ struct Submitted {
   std::uint32_t tag = 0;
 };
 [[nodiscard]] Submitted last_submitted() noexcept;
+/// Whether this thread is inside a process group's method that submits a collective.
+[[nodiscard]] bool is_submitting() noexcept;
 
 /// Says once what this PyTorch does not offer, and registers for its named ranges where it can. Called where
 /// the first process group is made. `anchor` is any function of its library.
@@ -36,6 +38,8 @@ void inspect_torch(const void* anchor) noexcept;
 /// Whether named ranges (optimizer, data, DDP forward) reach us in this process.
 [[nodiscard]] bool has_ranges() noexcept;
 
+/// Whether a library's file name says that its ranges are laid out as we know.
+[[nodiscard]] bool knows_ranges(const char* file) noexcept;
 /// Registers for named ranges where the layout of what that takes is known. `library` is dlopen's handle of
 /// the library that has PyTorch's operators, `file` its path.
 void start_ranges(void* library, const char* file) noexcept;

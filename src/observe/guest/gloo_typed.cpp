@@ -48,6 +48,7 @@ constexpr char kSubmitAllreduce[] =
     "_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE";
 constexpr char kPrepareForForward[] = "_ZN4c10d7Reducer19prepare_for_forwardEv";
 constexpr char kAutogradHook[] = "_ZN4c10d7Reducer13autograd_hookEm";
+constexpr char kAddCallback[] = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE";
 constexpr char kFinalizeBackward[] = "_ZN4c10d7Reducer17finalize_backwardEv";
 
 // A context that no process group made is a communicator of its own. Only those as large as the world have
@@ -245,8 +246,12 @@ const Wrapper kWrappers[] = {
     WRAP(kAutogradHook, autograd_hook),
     WRAP(kFinalizeBackward, finalize_backward),
     WRAP("_ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE", wait),
+    // Only where the ranges are laid out as we know: the last rows, see cox_typed_attach.
+    WRAP("_ZN2at14RecordFunctionC1ENS_11RecordScopeE", make_range),
+    WRAP(kAddCallback, add_callback),
 };
-const TypedTable kTable = {kTypedAbi, sizeof kWrappers / sizeof kWrappers[0], kWrappers};
+constexpr std::uint32_t kRangeRows = 2;
+TypedTable table = {kTypedAbi, sizeof kWrappers / sizeof kWrappers[0], kWrappers};
 
 // What is lost where a PyTorch lacks a symbol.
 constexpr struct {
@@ -290,5 +295,8 @@ const TypedTable* cox_typed_attach(const Host* from) {
   writer = from->writer;
   main_thread = static_cast<std::uint32_t>(getpid());
   under_torch = host->find_real(kGroupConstructor) != nullptr;
-  return &kTable;
+  Dl_info info{};
+  const void* add = host->find_real(kAddCallback);
+  if (add == nullptr || dladdr(add, &info) == 0 || !knows_ranges(info.dli_fname)) table.count -= kRangeRows;
+  return &table;
 }
