@@ -7,7 +7,7 @@ need mpirun.openmpi python3
 [ -x "$build/examples/mpi_train.openmpi" ] || skip "mpi_train was not built (package libopenmpi-dev)"
 lab_available || skip "$lab_reason"
 lab_up 2
-job=("$build/examples/mpi_train.openmpi" --steps 4)
+job=("$build/examples/mpi_train.openmpi" --steps 40)
 mpirun=("${lab_openmpi[@]}" -np 4 --map-by ppr:2:node)
 
 # check FOLDER NAME: four ranks on two hosts, as the launcher placed them, and everything they did.

@@ -14,7 +14,7 @@ lab_slurm_up || fail "Slurm did not start"
 cd "$work"
 settings=(OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self,vader OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_mpi_yield_when_idle=1)
 srun=(srun -N2 --ntasks-per-node=2 -n4 --mpi=pmix)
-job=("$program" --steps 4)
+job=("$program" --steps 40)
 in_slurm() { lab_slurm env -C "$work" "${settings[@]}" timeout 60 "$@"; }
 
 # check FOLDER JOB LAUNCHER: four ranks on two hosts, everything they did
