@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -57,6 +58,26 @@ Error cannot_write(const std::filesystem::path& path, int cause) {
   const std::string what = fmt::format("cannot be written: {}", std::strerror(cause));
   errno = cause;
   return io_error("base-006", path, what, "check the folder, its rights and free space");
+}
+
+Error exists_already(const std::filesystem::path& path) {
+  return Error{.code = Errc::InvalidInput,
+               .id = "base-005",
+               .message = "exists already",
+               .hint = "choose another name, or add --force to replace it",
+               .where = Where{.file = path.string()}};
+}
+
+/// Gives a finished file its name. Where nothing may be replaced, of several writers exactly one succeeds and
+/// the others see EEXIST: a link is made only where there is nothing. File systems without links get the
+/// kernel's other way.
+bool put_in_place(const char* temporary, const char* path, IfExists if_exists) {
+  if (if_exists == IfExists::Replace) return ::rename(temporary, path) == 0;
+  if (::link(temporary, path) == 0) {
+    ::unlink(temporary);
+    return true;
+  }
+  return errno != EEXIST && ::renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0;
 }
 
 bool write_all(int fd, std::string_view content) {
@@ -144,18 +165,14 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content,
                              IfExists if_exists) {
   std::error_code ec;
-  if (if_exists == IfExists::Fail && std::filesystem::exists(path, ec))
-    return fail(Error{.code = Errc::InvalidInput,
-                      .id = "base-005",
-                      .message = "exists already",
-                      .hint = "choose another name, or add --force to replace it",
-                      .where = Where{.file = path.string()}});
+  if (if_exists == IfExists::Fail && std::filesystem::exists(path, ec)) return fail(exists_already(path));
   if (std::filesystem::exists(path, ec) && !std::filesystem::is_regular_file(path, ec))
     return fail(not_a_file(path));  // a rename would replace a device (/dev/null) by a file
   COX_TRY(const std::string temporary, write_beside(path, content));
-  if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  if (put_in_place(temporary.c_str(), path.c_str(), if_exists)) return {};
   const int cause = errno;
   ::unlink(temporary.c_str());
+  if (cause == EEXIST) return fail(exists_already(path));
   return fail(cannot_write(path, cause));
 }
 

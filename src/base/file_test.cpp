@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace cox {
 namespace {
@@ -62,6 +66,26 @@ TEST_F(File, IsNotOverwrittenUnlessTold) {
   ASSERT_TRUE(write_file_atomically(at("x"), "new", IfExists::Replace));
   EXPECT_EQ(read_file(at("x"), 10).value(), "new");
   EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(File, OfSeveralWritersExactlyOneMakesIt) {
+  for (int round = 0; round < 20; ++round) {
+    const fs::path path = at(("r" + std::to_string(round)).c_str());
+    std::atomic<int> made{0};
+    std::atomic<int> refused{0};
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 8; ++i)
+      writers.emplace_back([&, i] {
+        const Status done = write_file_atomically(path, std::to_string(i), IfExists::Fail);
+        if (done) ++made;
+        if (!done && done.error().id == "base-005") ++refused;
+      });
+    for (std::thread& writer : writers) writer.join();
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(refused, 7);
+    EXPECT_EQ(read_file(path, 10).value().size(), 1U);
+  }
+  EXPECT_EQ(entries(), 20U) << "a temporary file was left";
 }
 
 TEST_F(File, AMappedFileOutlivesItsReplacement) {

@@ -54,6 +54,7 @@ struct ArgSpec {
   bool required = true;
   Complete complete = Complete::None;
   std::vector<std::string_view> choices{};
+  bool repeats = false;  ///< stands for one or more words; only the last argument of a verb
 };
 
 struct ExampleSpec {

@@ -99,6 +99,7 @@ std::string complete_verb(const CommandSpec& spec, const std::vector<std::string
     }
   }
   if (spec.takes_command) offers.add("--", "the job");
+  if (!spec.args.empty() && spec.args.back().repeats) position = std::min(position, spec.args.size() - 1);
   if (position < spec.args.size())
     offers.add_values(spec.args[position].complete, spec.args[position].choices);
   return offers.take();

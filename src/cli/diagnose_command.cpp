@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/diagnose_command.hpp"
 
+#include "cox/base/process_table.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/report/terminal.hpp"
 
@@ -14,10 +15,13 @@ namespace {
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
+  const std::int64_t asked = this_machine().monotonic_ns();
   COX_TRY(const trace::Run run, read_run(call, console));
   const auto progress = make_progress(call, console, "diagnosing");
-  Result<diagnose::Diagnosis> made =
-      diagnose::diagnose(run, {.threads = call.common.threads, .progress = callback(*progress)});
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(run, {.threads = call.common.threads,
+                                                              .progress = callback(*progress),
+                                                              .processes = &this_machine(),
+                                                              .asked_monotonic_ns = asked});
   progress->finish();
   COX_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   if (call.common.json) {
@@ -27,7 +31,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     output.stream() << report::render_text(run, diagnosis, color ? report::Color::On : report::Color::Off);
   }
   COX_CHECK(output.commit());
-  return call.has("check") && !diagnosis.findings.empty() ? ExitCode::BadAnswer : ExitCode::Ok;
+  return call.has("check") && diagnose::has_trouble(diagnosis) ? ExitCode::BadAnswer : ExitCode::Ok;
 }
 
 }  // namespace
@@ -42,7 +46,8 @@ const Command& diagnose_command() {
            .examples = {{"cox diagnose run", "verdict, coverage, ranking of ranks"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
            .args = {{.name = "PATH", .help = "Run folder, or one of its files", .complete = Complete::File}},
-           .flags = {{.name = "check", .help = "exit with 1 where somebody is named"},
+           .flags = {{.name = "check",
+                      .help = "exit with 1 where somebody is named, a call hangs or members disagree"},
                      {.name = "output",
                       .letter = 'o',
                       .value = "FILE",

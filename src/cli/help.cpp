@@ -49,7 +49,8 @@ std::string usage_of(const CommandSpec& spec) {
   std::string text = fmt::format("cox {}", spec.name);
   if (spec.takes_command) return text + " [OPTIONS] -- COMMAND [ARGUMENTS]";
   for (const ArgSpec& arg : spec.args)
-    text += arg.required ? fmt::format(" {}", arg.name) : fmt::format(" [{}]", arg.name);
+    text += fmt::format(" {}{}{}{}", arg.required ? "" : "[", arg.name, arg.repeats ? "..." : "",
+                        arg.required ? "" : "]");
   return text + " [OPTIONS]";
 }
 

@@ -20,7 +20,7 @@ struct ExitCodeText {
 };
 constexpr ExitCodeText kExitCodes[] = {
     {0, "done"},
-    {1, "done, and the answer is bad: somebody is named under --check"},
+    {1, "done, and the answer is bad: somebody is named, a call hangs or members disagree, under --check"},
     {2, "the command line is wrong"},
     {3, "the input is missing, damaged or not ours"},
     {4, "the environment: permission, I/O, something missing"},

@@ -28,8 +28,35 @@ std::string shown(const std::filesystem::path& dir) {
   return relative.string();
 }
 
+/// Many processes that run at the same time and each think that they are alone.
+std::string singletons(std::int64_t count) {
+  return fmt::format(
+      "cox: warning: {} processes that ran at the same time each say that they are rank 0 of 1: the launcher "
+      "and the "
+      "MPI library of the program do not match (mpirun of one MPI, library of another)\n",
+      count);
+}
+
+/// What `cox` says where a launcher started it once per rank: only rank 0 talks, and it knows only what lies
+/// there so far.
+std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded& heads, bool anything,
+                           const std::string& dir) {
+  if (!anything)
+    return fmt::format(
+        "cox: warning: rank {} recorded nothing in {}: no process used a library that cox observes, or it is "
+        "static "
+        "or setuid\ncox: next: cox doctor\n",
+        outcome.rank, dir);
+  std::string text;
+  if (heads.alone > 0 && outcome.world_size > 1) text = singletons(outcome.world_size);
+  text += fmt::format("cox: rank {} has ended; all ranks of this launch record into {}\n", outcome.rank, dir);
+  return text +
+         fmt::format("cox: next: cox diagnose {} (hosts with folders of their own: cox collect)\n", dir);
+}
+
 /// The two lines that end every observed job.
-std::string summary(const Recorded& heads, const trace::CompactReport& compacted, const std::string& dir) {
+std::string summary(const Recorded& heads, const trace::CompactReport& compacted, const std::string& dir,
+                    const std::string& hint) {
   if (heads.ranks.empty())
     return fmt::format(
         "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
@@ -46,6 +73,8 @@ std::string summary(const Recorded& heads, const trace::CompactReport& compacted
   if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
   if (heads.disabled > 0) line += fmt::format(", {} processes switched recording off", heads.disabled);
   if (compacted.kept_raw > 0) line += fmt::format(", {} processes still run", compacted.kept_raw);
+  if (heads.singletons > 1) line = singletons(heads.alone) + line;
+  if (seen < heads.world_size && !hint.empty()) line += fmt::format("\ncox: hint: {}", hint);
   return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
 }
 
@@ -68,6 +97,20 @@ Status write_summary(const std::string& file, const observe::LaunchOutcome& outc
   return output.commit();
 }
 
+/// The end of a `cox` that is one of several of one launch: puts away what this host's processes left and, on
+/// rank 0, says so. Whatever goes wrong here is not the job's concern.
+void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, Console& console) {
+  const Recorded heads = read_heads(outcome.dir);
+  const Result<trace::CompactReport> compacted =
+      trace::compact_run(outcome.dir, 1, trace::CompactScope::ThisHost);
+  if (outcome.rank != 0 || call.common.quiet) return;
+  if (compacted && call.common.verbose) warn_about(compacted->notes, call, console);
+  console.err << shared_summary(outcome, heads, compacted.has_value(), shown(outcome.dir));
+  if (!compacted && compacted.error().id != "trace-002")
+    console.err << fmt::format("cox: warning: {} [{}]\n", compacted.error().to_string(),
+                               compacted.error().id);
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   observe::LaunchOptions options{
       .command = call.job, .out = call.value("output"), .force = call.has("force")};
@@ -83,6 +126,10 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
 
   // From here on the job is over and its status stands: trouble of ours is told, never returned.
   const FinishFirst unbroken;
+  if (outcome.rank >= 0) {
+    end_shared(outcome, call, console);
+    return static_cast<ExitCode>(outcome.exit_status);
+  }
   const Recorded heads = read_heads(outcome.dir);
   const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
   const auto status = static_cast<ExitCode>(outcome.exit_status);
@@ -93,7 +140,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   }
   const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
   if (call.common.verbose) warn_about(report.notes, call, console);
-  if (!call.common.quiet) console.err << summary(heads, report, shown(outcome.dir));
+  if (!call.common.quiet) console.err << summary(heads, report, shown(outcome.dir), outcome.hint);
   if (const std::string file = call.value("json"); !file.empty())
     if (const Status written = write_summary(file, outcome, heads, report, console); !written)
       console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
@@ -109,6 +156,7 @@ const Command& observe_command() {
            .summary = "run a job and record what each of its ranks does",
            .about = "Runs a job as it is and records the collectives, waits and steps of each rank.",
            .examples = {{"cox observe -o run -- mpirun -np 8 ./train", "Open MPI"},
+                        {"mpirun -np 8 cox observe -o run -- ./train", "the same, safest over several hosts"},
                         {"cox observe -- python3 train.py", "PyTorch over Gloo, into cox-<pid>-<time>"}},
            .flags = {{.name = "output",
                       .letter = 'o',
@@ -128,7 +176,10 @@ const Command& observe_command() {
            .takes_command = true,
            .notes =
                "The job's output, its signals and its exit status are its own. Nothing in its environment is "
-               "replaced, only added. At the end two lines on standard error say what was recorded and what "
+               "replaced, only added. Behind the launcher, started once per rank, all ranks of one launch "
+               "share the folder "
+               "and only rank 0 speaks. At the end two lines on standard error say what was recorded and "
+               "what "
                "to type next. Where cox itself fails, it exits with 125; 126 where the command cannot be "
                "executed; 127 where it is not found."},
       .run = run};

@@ -77,7 +77,8 @@ std::optional<Error> check_arguments(const CommandSpec& spec, const std::vector<
   if (spec.takes_command && job.empty())
     return usage_error("cli-004", "no command given",
                        fmt::format("for example: {}", spec.examples.front().command));
-  if (args.size() > spec.args.size())
+  const bool repeats = !spec.args.empty() && spec.args.back().repeats;
+  if (args.size() > spec.args.size() && !repeats)
     return usage_error("cli-004", fmt::format("unexpected argument '{}'", args[spec.args.size()]),
                        help_hint(spec));
   for (std::size_t i = args.size(); i < spec.args.size(); ++i)
@@ -173,9 +174,11 @@ Result<Invocation> parse(const Command& command, const std::vector<std::string>&
     }
   }
   if (auto error = check_arguments(spec, invocation.args, invocation.job)) return fail(*error);
-  for (std::size_t i = 0; i < invocation.args.size(); ++i)
-    if (auto error = check_choice(std::string(spec.args[i].name), invocation.args[i], spec.args[i].choices))
+  for (std::size_t i = 0; i < invocation.args.size(); ++i) {
+    const ArgSpec& arg = spec.args[std::min(i, spec.args.size() - 1)];
+    if (auto error = check_choice(std::string(arg.name), invocation.args[i], arg.choices))
       return fail(*error);
+  }
   COX_CHECK(read_common(invocation));
   return invocation;
 }

@@ -20,6 +20,8 @@ struct Recorded {
   std::uint64_t recycled_records = 0;
   Duration overhead_per_event{};  ///< the worst process's own measurement
   std::int64_t disabled = 0;      ///< processes whose recording switched itself off
+  std::int64_t alone = 0;         ///< processes that say that they are rank 0 of 1
+  std::int64_t singletons = 0;    ///< most of those that ran at the same time
 };
 
 /// Heads that are cut or not ours count as nothing; `compact_run` reports them. Held by:

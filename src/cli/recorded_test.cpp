@@ -89,5 +89,23 @@ TEST_F(RecordedTest, ADamagedClockRateGivesNoOverhead) {
   }
 }
 
+TEST_F(RecordedTest, ProcessesThatAreEachAloneAtOneTimeAreCounted) {
+  const auto alone = [&](const char* name, std::int64_t from_s, std::int64_t to_s) {
+    trace::RawHeader h = head(0);
+    h.world_size = 1;
+    h.pair_count = 2;
+    h.pairs[0].realtime_ns = from_s * 1'000'000'000;
+    h.pairs[1].realtime_ns = to_s * 1'000'000'000;
+    write(name, h);
+  };
+  alone("a.coxraw", 10, 20);
+  alone("b.coxraw", 21, 30);
+  EXPECT_EQ(read_heads(dir_).alone, 2);
+  EXPECT_EQ(read_heads(dir_).singletons, 1) << "one after the other";
+  alone("c.coxraw", 15, 25);
+  EXPECT_EQ(read_heads(dir_).alone, 3);
+  EXPECT_EQ(read_heads(dir_).singletons, 2);
+}
+
 }  // namespace
 }  // namespace cox::cli

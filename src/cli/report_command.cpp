@@ -5,6 +5,7 @@
 
 #include <ostream>
 
+#include "cox/base/process_table.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/report/report.hpp"
@@ -28,10 +29,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                       .message = "--json and the page cannot both go to standard output",
                       .hint = "write the page to a file with -o",
                       .where = {}});
+  const std::int64_t asked = this_machine().monotonic_ns();
   COX_TRY(const trace::Run run, read_run(call, console));
   const auto progress = make_progress(call, console, "diagnosing");
-  Result<diagnose::Diagnosis> made =
-      diagnose::diagnose(run, {.threads = call.common.threads, .progress = callback(*progress)});
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(run, {.threads = call.common.threads,
+                                                              .progress = callback(*progress),
+                                                              .processes = &this_machine(),
+                                                              .asked_monotonic_ns = asked});
   progress->finish();
   COX_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   const report::ReportOptions options{.anonymize = call.has("anonymize") ? report::Anonymize::Yes

@@ -19,10 +19,12 @@ constexpr std::size_t kSampledOps = 256;
 /// A clock that strays further than this from its own line is not compared with others.
 constexpr Duration kWorstResidual = std::chrono::microseconds{50};
 
-/// What a rank's clock is: the kernel that keeps it, else the node.
+/// What a rank's clock is: the kernel and time namespace that keep it, else the node.
 std::string domain_of(const trace::Run& run, const trace::RankTrack& track) {
   for (const trace::Node& node : run.nodes)
-    if (node.id == track.node && !node.boot_id.empty()) return "boot " + node.boot_id;
+    if (node.id == track.node && !node.boot_id.empty()) {
+      return "boot " + node.boot_id + " " + std::to_string(node.time_namespace);
+    }
   return "node " + std::to_string(track.node.value());
 }
 

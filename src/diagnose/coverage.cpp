@@ -58,6 +58,14 @@ Coverage cover(const trace::Run& run, const std::vector<RankScan>& scans, const 
   c.ranks_expected = ranks_expected(run);
   c.missing_ranks = missing_of(run, c.ranks_expected);
   c.clock_domains = clocks.domains;
+  for (const trace::Node& node : run.nodes) {
+    if (node.clock.source == trace::ClockSource::Shared) continue;
+    // Hosts that only know each other hang on the realtime clock of one of them.
+    const bool connected =
+        node.clock.source == trace::ClockSource::Collectives && node.clock.against == run.nodes[0].id;
+    ++(connected ? c.hosts_by_collectives : c.hosts_by_realtime);
+    if (connected) c.host_residual = std::max(c.host_residual, node.clock.residual);
+  }
   c.clock_residual = clocks.residual;
   c.clocks_comparable = clocks.comparable;
   c.wait_validity_ratio = clocks.validity;

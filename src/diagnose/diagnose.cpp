@@ -9,8 +9,14 @@
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/coverage.hpp"
+#include "diagnose/hang.hpp"
+#include "diagnose/hang_words.hpp"
+#include "diagnose/last_seen.hpp"
+#include "diagnose/locality.hpp"
 #include "diagnose/matching.hpp"
+#include "diagnose/mismatch.hpp"
 #include "diagnose/naming.hpp"
+#include "diagnose/open_calls.hpp"
 #include "diagnose/scan.hpp"
 #include "diagnose/skew.hpp"
 #include "diagnose/span_math.hpp"
@@ -94,6 +100,18 @@ std::vector<RankAccount> accounts_of(const trace::Run& run, const std::vector<Ra
   return accounts;
 }
 
+/// A job without collectives can still hang in a point-to-point call.
+bool waits_for_peer(const trace::Run& run) {
+  return std::any_of(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrack& track) {
+    const trace::EventColumns& e = track.events;
+    for (std::size_t i = 0; i < e.size(); ++i)
+      if (e.kind[i] == trace::EventKind::Wait && e.end[i] == trace::kStillRunning &&
+          static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Peer)
+        return true;
+    return false;
+  });
+}
+
 Result<std::vector<RankScan>> scan_all(const trace::Run& run, const CommIndex& comms, int threads) {
   if (run.ranks.empty())
     return fail({.code = Errc::InvalidInput,
@@ -105,7 +123,7 @@ Result<std::vector<RankScan>> scan_all(const trace::Run& run, const CommIndex& c
   parallel_for(scans.size(), threads, [&](std::size_t r) { scans[r] = scan_rank(run.ranks[r], comms); });
   const bool any = std::any_of(scans.begin(), scans.end(),
                                [](const RankScan& s) { return s.collectives > 0 || !s.waits.empty(); });
-  if (!any)
+  if (!any && !waits_for_peer(run))
     return fail({.code = Errc::InvalidInput,
                  .id = "diagnose-002",
                  .message = fmt::format(
@@ -126,7 +144,25 @@ void name_and_explain(const trace::Run& run, const CommIndex& comms, const std::
     d.findings.push_back(put_into_words(x, comms, scans, n, named.size(), d.lost, d.run_time));
 }
 
+void look_for_trouble(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
+                      const Matching& m, const DiagnoseOptions& options, Diagnosis& d) {
+  const LastLook look(run, comms, options.processes, options.asked_monotonic_ns);
+  const OpenCalls open = find_open_calls(run, comms, scans);
+  d.present = look.present();
+  Mismatches mismatches = find_mismatches(run, comms, scans, m);
+  d.mismatches = std::move(mismatches.all);
+  d.mismatched_operations = mismatches.operations;
+  Stalls stalls = find_stalls(run, open, look, d.mismatches);
+  d.stalls = std::move(stalls.all);
+  d.more_stalls = stalls.more;
+}
+
 }  // namespace
+
+bool has_trouble(const Diagnosis& d) {
+  return !d.findings.empty() || !d.mismatches.empty() ||
+         std::any_of(d.stalls.begin(), d.stalls.end(), [](const Stall& s) { return s.hung; });
+}
 
 const char* name_of(FindingKind k) {
   switch (k) {
@@ -172,6 +208,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
 
   Diagnosis d;
   d.coverage = cover(run, scans, m, clocks);
+  d.locality = understand_locality(run);
   d.wait_method = clocks.comparable ? "clock" : "duration";
   d.step_source = steps.source;
   d.steps = steps.count;
@@ -187,11 +224,14 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   d.ranks = accounts_of(run, scans, m, skew, steps);
   tell(4);
   name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
+  look_for_trouble(run, comms, scans, m, options, d);
   d.cannot_tell = name_gaps(run, d, steps, skew);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
-  d.verdict = verdict_of(d);
+  d.trouble = trouble_headline(d);
+  const std::string trouble = trouble_words(d);
+  d.verdict = trouble.empty() ? verdict_of(d) : trouble + " Pace: " + verdict_of(d);
 
   if (steps.count > 0) {
     d.work_by_step = std::move(skew.work);

@@ -6,6 +6,8 @@
 #include "cox/base/version.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
+#include "diagnose/hang_json.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -90,6 +92,35 @@ Json json_of(const CommAccount& c) {
   return j;
 }
 
+Json json_of(const trace::Node& node) {
+  const trace::NodeClock& c = node.clock;
+  Json j;
+  j["host"] = node.host;
+  j["source"] = trace::name_of(c.source);
+  j["against_node"] = c.against.value();
+  j["offset_s"] = finite(static_cast<double>(c.offset.count()) * 1e-9);
+  j["drift_ppm"] = finite(c.drift_ppm);
+  j["residual_s"] = seconds(c.residual);
+  j["half_width_s"] = seconds(c.half_width);
+  j["operations"] = c.operations;
+  return j;
+}
+
+Json json_of(const NodeLocality& n) {
+  Json j;
+  j["host"] = n.host;
+  j["source"] = n.source;
+  j["packages"] = n.packages;
+  j["numa_nodes"] = n.numa_nodes;
+  j["cores"] = n.cores;
+  j["cpus"] = n.cpus;
+  j["ranks"] = n.ranks;
+  j["bound"] = n.bound;
+  j["sharing_cores"] = n.sharing_cores;
+  j["across_numa_nodes"] = n.across_numa_nodes;
+  return j;
+}
+
 template <class T>
 Json list_of(const std::vector<T>& items) {
   Json list = Json::array();
@@ -106,7 +137,9 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                     {"residual_s", seconds(d.coverage.clock_residual)},
                     {"comparable", d.coverage.clocks_comparable},
                     {"wait_method", d.wait_method},
-                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)}};
+                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)},
+                    {"origin_realtime_ns", run.origin_realtime_ns},
+                    {"hosts", list_of(run.nodes)}};
   j["steps"] = Json{{"source", name_of(d.step_source)},
                     {"count", d.steps},
                     {"synchronisations_per_step", d.calls_per_step},
@@ -119,8 +152,11 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
+  j["hang"] = hang_json(d);
+  j["mismatches"] = mismatches_json(d);
   j["ranks"] = list_of(d.ranks);
   j["communicators"] = list_of(d.communicators);
+  j["locality"] = list_of(d.locality);
   j["cannot_tell"] = d.cannot_tell;
   j["verdict"] = d.verdict;
   return j;

@@ -11,6 +11,7 @@
 
 #include "diagnose/cause.hpp"
 #include "diagnose/span_math.hpp"
+#include "diagnose/why.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -61,6 +62,26 @@ void add_phase(const Evidenced& x, const CommIndex& comms, const std::vector<Ran
       {fmt::format("{} of the extra work is in {}: {} per step more than the median of the others",
                    percent(excess->share), excess->cause, to_string(excess->per_step)),
        "excess_in_" + excess->cause + "_ratio", excess->share});
+}
+
+/// Why comes before where: a cause that samples explain replaces the phase, whose evidence stays.
+void add_why(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans, const Named& n,
+             Finding& f) {
+  const auto why = find_why(x, comms, scans, n);
+  if (!why) return;
+  if (why->cause != "unknown") f.cause = why->cause;
+  const auto add = [&](const char* key, double share, const char* what) {
+    if (share > 0)
+      f.evidence.push_back(
+          {fmt::format("at least {} of the extra work it {}", percent(share), what), key, share});
+  };
+  add("excess_throttled_ratio", why->throttled, "was denied a CPU by a quota");
+  add("excess_ready_ratio", why->ready, "was ready to run and had no CPU");
+  add("excess_asleep_ratio", why->asleep, "was neither running nor ready");
+  add("excess_computing_ratio", why->computing, "was on a CPU");
+  if (why->clock)
+    f.evidence.push_back({fmt::format("its CPU ran at {} of the others' frequency", percent(*why->clock)),
+                          "frequency_ratio", *why->clock});
 }
 
 void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::string>& gaps) {
@@ -131,6 +152,7 @@ Finding put_into_words(const Evidenced& x, const CommIndex& comms, const std::ve
     add("turn_steps", static_cast<double>(n.period_steps),
         fmt::format("one rank's turn lasts {} step(s)", n.period_steps));
   add_phase(x, comms, scans, n, f);
+  add_why(x, comms, scans, n, f);
   return f;
 }
 
@@ -169,7 +191,8 @@ std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, co
     gaps.push_back(
         fmt::format("where steps begin on {} ranks outside of the widest group: taken from another rank",
                     steps.guessed_ranks));
-  gaps.emplace_back("slow code or slow host: there are no CPU-time samples to tell them apart");
+  if (std::any_of(run.ranks.begin(), run.ranks.end(), [](const auto& t) { return t.samples.empty(); }))
+    gaps.emplace_back("slow code or slow host: there are no CPU-time samples to tell them apart");
   gaps.emplace_back("slow network or much to send: transfer times are not held against a reference");
   return gaps;
 }

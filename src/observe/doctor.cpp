@@ -356,7 +356,7 @@ std::span<const EnvVariable> environment_variables() {
       EnvVariable{"COX_MAX_OVERHEAD", "5",
                   "percent of one CPU that recording may take in a process; beyond it for 3 s it switches "
                   "itself off"},
-      EnvVariable{"COX_JOB", "", "the job's name in the Run, where no batch system gives one"},
+      EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},
   };
   return kAll;
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,10 +15,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <optional>
+#include <utility>
 
 #include "cox/base/version.hpp"
 #include "cox/trace/run_info.hpp"
+
+#include "observe/launch_environment.hpp"
+#include "observe/launch_folder.hpp"
 
 namespace cox::observe {
 namespace {
@@ -82,48 +86,36 @@ Result<fs::path> find_preload(const fs::path& wanted) {
                     "run cox from its build or install folder, or reinstall it"));
 }
 
-/// Whether a folder looks like a Run that we made and so may be replaced.
-bool is_own_run(const fs::path& dir) {
-  std::error_code ec;
-  if (fs::exists(dir / "run.json", ec)) return true;
-  return std::ranges::any_of(fs::directory_iterator(dir, ec), [](const fs::directory_entry& e) {
-    return e.path().extension() == ".coxraw" || e.path().extension() == ".cox";
-  });
+/// Variables for the child: ours are added, what the user set stays.
+std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOptions& options,
+                                                                 const fs::path& preload, const fs::path& dir,
+                                                                 bool one_of_many) {
+  const Environment now = current_environment();
+  const auto before = now.find("LD_PRELOAD");
+  std::vector<std::pair<std::string, std::string>> out;
+  out.emplace_back("LD_PRELOAD", preload_chain(before == now.end() ? std::string_view{} : before->second,
+                                               preload.string()));
+  out.emplace_back(kEnvDir, dir.string());  // typed as -o, or chosen for this run
+  if (auto asan = sanitizer_options(options.command, now)) out.emplace_back("ASAN_OPTIONS", *std::move(asan));
+  if (options.max_size) out.emplace_back(kEnvMaxSize, std::to_string(options.max_size->count()));
+  if (one_of_many) return out;
+  if (guest::batch_job() == nullptr && now.find(kEnvJob) == now.end())
+    out.emplace_back(kEnvJob, fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ")));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : out) names.push_back(name);
+  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvJob})
+    if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
+      names.emplace_back(name);
+  if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))
+    out.emplace_back("OMPI_MCA_mca_base_env_list", *std::move(list));
+  return out;
 }
 
-Status prepare_dir(const fs::path& dir, bool force) {
-  std::error_code ec;
-  if (fs::exists(dir, ec)) {
-    const bool empty = fs::is_directory(dir, ec) && fs::is_empty(dir, ec);
-    if (!empty && !force)
-      return fail(error(Errc::InvalidInput, "observe-001", fmt::format("{} exists already", dir.string()),
-                        "choose another folder with -o, or add --force to replace that Run"));
-    if (!empty && (!fs::is_directory(dir, ec) || !is_own_run(dir)))
-      return fail(error(Errc::InvalidInput, "observe-001",
-                        fmt::format("{} exists and is no Run: not replaced", dir.string()),
-                        "choose another folder with -o"));
-    if (!empty) fs::remove_all(dir, ec);
-  }
-  fs::create_directories(dir, ec);
-  if (ec)
-    return fail(error(Errc::Io, "observe-005",
-                      fmt::format("{} cannot be made: {}", dir.string(), ec.message()),
-                      "choose another folder with -o"));
-  return {};
-}
-
-/// The child's variables: ours are added, what the user set stays.
-void set_environment(const fs::path& preload, const fs::path& dir, const std::optional<Bytes>& max_size) {
-  const char* before = environment("LD_PRELOAD");
-  const std::string chain =
-      before == nullptr ? preload.string() : fmt::format("{}:{}", before, preload.string());
-  setenv("LD_PRELOAD", chain.c_str(), 1);  // theirs stays first
-  setenv(kEnvDir, dir.c_str(), 1);         // typed as -o, or chosen for this run
-  if (max_size) setenv(kEnvMaxSize, std::to_string(max_size->count()).c_str(), 1);
-}
-
-/// Restores what we changed for ourselves; runs between fork and exec.
-[[noreturn]] void exec_child(const std::vector<std::string>& command, const sigset_t& mask, int report) {
+/// Restores what we changed for ourselves; runs between fork and exec. A launcher that kills its rank kills
+/// `cox`; the program is the rank, so it must not stay behind.
+[[noreturn]] void exec_child(const std::vector<std::string>& command, const sigset_t& mask, int report,
+                             pid_t dies_with) {
+  if (dies_with > 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != dies_with)) _exit(127);
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -153,7 +145,9 @@ int wait_forwarding(pid_t child, const sigset_t& watched) {
   }
 }
 
-Result<int> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir) {
+Result<int> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir,
+                      bool one_of_many) {
+  const auto variables = added_variables(options, preload, dir, one_of_many);
   sigset_t watched;
   sigset_t before;
   sigemptyset(&watched);
@@ -166,10 +160,11 @@ Result<int> run_child(const LaunchOptions& options, const fs::path& preload, con
   if (pipe2(report.data(), O_CLOEXEC) != 0)
     return fail(
         error(Errc::Io, "observe-005", fmt::format("no pipe: {}", std::strerror(errno)), "check limits"));
+  const pid_t self = getpid();
   const pid_t child = fork();
   if (child == 0) {
-    set_environment(preload, dir, options.max_size);
-    exec_child(options.command, before, report[1]);
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    exec_child(options.command, before, report[1], one_of_many ? self : 0);
   }
   close(report[1]);
   if (child < 0) {
@@ -195,6 +190,36 @@ Result<int> run_child(const LaunchOptions& options, const fs::path& preload, con
                     "check that it is an executable program"));
 }
 
+/// The folder as asked for; where a launcher started us, all of its ranks have to arrive at one name.
+Result<fs::path> choose_dir(const LaunchOptions& options, const guest::Launcher* launcher) {
+  if (launcher == nullptr) return fs::absolute(options.out.empty() ? default_run_dir() : options.out);
+  if (options.force)
+    return fail(error(Errc::Usage, "observe-006",
+                      fmt::format("--force cannot be used where {} starts cox once per rank", launcher->name),
+                      "choose another folder with -o, or remove that Run before the job"));
+  if (!options.out.empty()) return fs::absolute(options.out);
+  std::string key = launch_key(*launcher);
+  const std::size_t space = key.find(' ');
+  if (space == std::string::npos)
+    return fail(error(Errc::Usage, "observe-006",
+                      fmt::format("{} started cox once per rank and gives the job no name", launcher->name),
+                      "name a folder for all ranks with -o"));
+  std::ranges::replace(key, ' ', '-');
+  std::ranges::replace(key, '/', '_');
+  return fs::absolute("cox-" + key);
+}
+
+trace::RunInfo describe(const LaunchOptions& options, const fs::path& dir) {
+  trace::RunInfo info;
+  info.name = dir.filename().string();
+  for (const std::string& word : options.command)
+    info.command += (info.command.empty() ? "" : " ") + quoted(word);
+  info.tool = "cox " COX_VERSION;
+  info.started = utc("%Y-%m-%dT%H:%M:%SZ");
+  info.job = job_name();
+  return info;
+}
+
 }  // namespace
 
 fs::path default_run_dir() {
@@ -204,28 +229,28 @@ fs::path default_run_dir() {
 
 Result<LaunchOutcome> launch(const LaunchOptions& options) {
   COX_TRY(const fs::path preload, find_preload(options.guest_dir));
-  const fs::path dir = fs::absolute(options.out.empty() ? default_run_dir() : options.out);
+  const guest::Launcher* launcher = guest::find_launcher();
+  const guest::Place place = guest::place_of(launcher);
+  const bool one_of_many = is_one_of_many(place);
+  COX_TRY(const fs::path dir, choose_dir(options, one_of_many ? launcher : nullptr));
   const bool made = [&] {
     std::error_code ec;
     return !fs::exists(dir, ec);
   }();
-  COX_CHECK(prepare_dir(dir, options.force));
-
-  trace::RunInfo info;
-  info.name = dir.filename().string();
-  for (const std::string& word : options.command)
-    info.command += (info.command.empty() ? "" : " ") + quoted(word);
-  info.tool = "cox " COX_VERSION;
-  info.started = utc("%Y-%m-%dT%H:%M:%SZ");
-  info.job = job_name();
-  COX_CHECK(trace::write_run_info(dir, info));
+  trace::RunInfo info = describe(options, dir);
+  if (one_of_many) {
+    info.launch = launch_key(*launcher);
+    COX_CHECK(join_folder(dir, info, *launcher));
+  } else {
+    COX_CHECK(make_folder(dir, info, options.force));
+  }
 
   const auto start = std::chrono::steady_clock::now();
-  Result<int> status = run_child(options, preload, dir);
+  Result<int> status = run_child(options, preload, dir, one_of_many);
   const auto wall = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - start);
   if (!status) {
     std::error_code ec;
-    if (made) fs::remove_all(dir, ec);  // nothing ran: leave nothing behind
+    if (made && !one_of_many) fs::remove_all(dir, ec);  // nothing ran: leave nothing behind
     return fail(status.error());
   }
   LaunchOutcome outcome;
@@ -233,6 +258,12 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   outcome.wall = wall;
   outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
   outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + outcome.signal;
+  if (one_of_many) {
+    outcome.rank = place.rank;
+    outcome.world_size = place.world_size;
+    return outcome;
+  }
+  outcome.hint = forwarding_hint(options.command, current_environment());
   info.exit_status = outcome.exit_status;
   // The job has ended and its status is what counts: where this cannot be written the first run.json stays.
   static_cast<void>(trace::write_run_info(dir, info));

@@ -358,6 +358,7 @@ std::string coverage_section(const Page& page) {
                                        c.clocks_comparable ? "entry times can be compared directly"
                                                            : "entry times cannot be compared directly",
                                        time(c.clock_residual))) +
+      (host_clock_words(c).empty() ? std::string{} : definition("hosts' clocks", host_clock_words(c))) +
       (c.clocks_comparable ? std::string{}
                            : definition("spread of ends over spread of begins",
                                         fmt::format("{:.2f}; under 0.1, short durations mean late arrivals",

@@ -116,6 +116,33 @@ std::string step_lines(const Diagnosis& d) {
   return out;
 }
 
+/// What never returned: first what hangs and why, then what may be nothing.
+std::string stall_lines(const Diagnosis& d, const Ink& ink) {
+  if (d.stalls.empty()) return {};
+  const std::string until =
+      d.present.live ? "by this machine's clock" : "the job is not running here: up to the last record";
+  std::string out = '\n' + ink.bold(fmt::format("calls that have not returned ({})", until)) + '\n';
+  for (std::size_t i = 0; i < std::min(d.stalls.size(), kRows); ++i) {
+    out += wrapped(d.stalls[i].hung ? "! " : "- ", terminal_text(d.stalls[i].text));
+    for (const diagnose::LastSeen& seen : d.stalls[i].last_seen)
+      out += wrapped("    ", terminal_text(seen.text));
+  }
+  const auto more =
+      d.more_stalls + static_cast<std::int64_t>(d.stalls.size() - std::min(d.stalls.size(), kRows));
+  if (more > 0) out += ink.faint(fmt::format("  and {} more", grouped(more))) + '\n';
+  return out;
+}
+
+std::string mismatch_lines(const Diagnosis& d, const Ink& ink) {
+  if (d.mismatches.empty()) return {};
+  std::string out = '\n' + ink.bold("collectives on which members disagree") + '\n';
+  for (std::size_t i = 0; i < std::min(d.mismatches.size(), kRows); ++i)
+    out += wrapped("! ", terminal_text(d.mismatches[i].text));
+  if (d.mismatches.size() > kRows)
+    out += ink.faint(fmt::format("  and {} more", d.mismatches.size() - kRows)) + '\n';
+  return out;
+}
+
 bool is_named(const Diagnosis& d, Rank rank) {
   return std::any_of(d.findings.begin(), d.findings.end(), [&](const diagnose::Finding& f) {
     if (f.kind == diagnose::FindingKind::RotatingStraggler) return false;  // all of them would mark nobody
@@ -147,21 +174,34 @@ std::string ranking(const Diagnosis& d, const Ink& ink) {
   return out;
 }
 
+/// A line per node, the first few of them.
+std::string locality_lines(const Diagnosis& d) {
+  constexpr std::size_t kLines = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(d.locality.size(), kLines); ++i)
+    out += wrapped("", terminal_text(d.locality[i].host) + ": " + locality_words(d.locality[i]));
+  if (d.locality.size() > kLines)
+    out += wrapped("", fmt::format("and {} more hosts (--json lists all)", d.locality.size() - kLines));
+  return out;
+}
+
 }  // namespace
 
 std::string render_text(const trace::Run& run, const Diagnosis& d, Color color) {
   const Ink ink(color);
   const bool named = !d.findings.empty();
+  const bool trouble = diagnose::has_trouble(d);
   const std::string title =
-      fmt::format("{} {} ({})", named ? "!" : "=", headline(d), provenance_word(run.provenance));
-  std::string out = (named ? ink.bad(title) : ink.good(title)) + "\n";
+      fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.provenance));
+  std::string out = (trouble ? ink.bad(title) : ink.good(title)) + "\n";
   if (!d.verdict.empty()) out += wrapped("", terminal_text(lead(d)));
-  out += '\n' + wrapped("", coverage_line(d.coverage)) + wrapped("", clock_line(d));
+  out += '\n' + wrapped("", coverage_line(d.coverage)) + wrapped("", clock_line(d)) + locality_lines(d);
   out += '\n' + step_lines(d);
   if (named) {
     out += '\n' + ink.bold("findings, most costly first") + '\n';
     for (std::size_t i = 0; i < d.findings.size(); ++i) out += finding_lines(d.findings[i], i + 1);
   }
+  out += stall_lines(d, ink) + mismatch_lines(d, ink);
   if (!d.ranks.empty()) {
     out += '\n' +
            ink.bold(fmt::format("who sets the pace: {} ranks",

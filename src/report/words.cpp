@@ -24,6 +24,7 @@ std::string_view provenance_word(trace::Provenance p) {
 }
 
 std::string headline(const diagnose::Diagnosis& d) {
+  if (!d.trouble.empty()) return d.trouble;
   if (d.findings.empty()) return "Nobody sets the pace";
   const diagnose::Finding& f = d.findings.front();
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
@@ -152,11 +153,40 @@ std::string coverage_line(const diagnose::Coverage& c) {
   return text;
 }
 
+std::string locality_words(const diagnose::NodeLocality& n) {
+  const auto count = [](int value, const char* one, const char* many) {
+    return fmt::format("{} {}", value, value == 1 ? one : many);
+  };
+  std::string text;
+  if (n.source == "hwloc")
+    text = fmt::format("{}, {}, {}, {}; ", count(n.packages, "package", "packages"),
+                       count(n.numa_nodes, "NUMA node", "NUMA nodes"), count(n.cores, "core", "cores"),
+                       count(n.cpus, "CPU", "CPUs"));
+  text += fmt::format("{}, {} bound", count(n.ranks, "rank", "ranks"), n.bound);
+  if (n.sharing_cores > 0) text += fmt::format(", {} share cores with another bound one", n.sharing_cores);
+  if (n.across_numa_nodes > 0) text += fmt::format(", {} across NUMA nodes", n.across_numa_nodes);
+  return text;
+}
+
+std::string host_clock_words(const diagnose::Coverage& c) {
+  std::string text;
+  if (c.hosts_by_collectives > 0)
+    text = fmt::format(
+        "{} put beside the first one's by their collectives, residual {}",
+        c.hosts_by_collectives == 1 ? "1 host's clock" : grouped(c.hosts_by_collectives) + " hosts' clocks",
+        to_string(c.host_residual));
+  if (c.hosts_by_realtime > 0)
+    text += fmt::format("{}{} by realtime alone", text.empty() ? "" : ", ",
+                        c.hosts_by_realtime == 1 ? "1 host's" : grouped(c.hosts_by_realtime) + " hosts'");
+  return text;
+}
+
 std::string clock_line(const diagnose::Diagnosis& d) {
   const diagnose::Coverage& c = d.coverage;
   std::string text = fmt::format("clocks: {} {}, residual {}; waits told from {}", grouped(c.clock_domains),
                                  c.clock_domains == 1 ? "domain" : "domains", to_string(c.clock_residual),
                                  d.wait_method == "duration" ? "durations of the same call" : "entry times");
+  if (const std::string hosts = host_clock_words(d.coverage); !hosts.empty()) text += "; " + hosts;
   if (!c.clocks_comparable && c.wait_validity_ratio > 0) {
     text += fmt::format(" (ends spread {} as wide as begins; under 0.1 is good)",
                         fmt::format("{:.2f}", c.wait_validity_ratio));

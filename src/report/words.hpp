@@ -49,5 +49,9 @@ namespace cox::report {
 
 /// The second line: what the clocks are worth.
 [[nodiscard]] std::string clock_line(const diagnose::Diagnosis& d);
+/// Where the ranks of a node may run, without its name: `2 packages, ...`.
+[[nodiscard]] std::string locality_words(const diagnose::NodeLocality& n);
+/// How several hosts' clocks were put side by side; empty where there is one.
+[[nodiscard]] std::string host_clock_words(const diagnose::Coverage& c);
 
 }  // namespace cox::report

@@ -12,6 +12,7 @@
 #include "cox/base/parallel.hpp"
 
 #include "trace/communicators.hpp"
+#include "trace/host_clocks.hpp"
 
 namespace cox::trace {
 namespace {
@@ -25,6 +26,15 @@ std::int64_t start_ns(const ProcessFile& p) {
   return static_cast<std::int64_t>(std::clamp<Int128>(start, INT64_MIN, INT64_MAX));
 }
 
+/// End of the last event, Unix time; the start where there is none.
+std::int64_t last_seen_ns(const ProcessFile& p) {
+  Duration last{};
+  for (std::size_t i = 0; i < p.events.size(); ++i)
+    last = std::max(last, p.events.end[i] == kStillRunning ? p.events.begin[i] : p.events.end[i]);
+  return static_cast<std::int64_t>(
+      std::clamp<Int128>(Int128{start_ns(p)} + last.count() / 1000, INT64_MIN, INT64_MAX));
+}
+
 /// Whether `a` is the one to keep of two processes that claim the same rank.
 bool supersedes(const ProcessFile& a, const ProcessFile& b) {
   if (a.attempt != b.attempt) return a.attempt > b.attempt;
@@ -32,93 +42,326 @@ bool supersedes(const ProcessFile& a, const ProcessFile& b) {
   return a.file > b.file;
 }
 
-/// Keeps one process per rank, sorted by rank; the others become Notes.
-std::vector<ProcessFile> one_per_rank(std::vector<ProcessFile> processes, std::vector<Note>& notes) {
-  std::map<int, std::size_t> best;
-  std::vector<std::pair<std::size_t, std::string>> unused;
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    const ProcessFile& p = processes[i];
-    if (p.rank < 0) {
-      unused.emplace_back(i, fmt::format("process {} never became a rank: its {} events are not used", p.pid,
-                                         p.events.size()));
-    } else if (p.rank >= kMaxRank) {
-      unused.emplace_back(i, fmt::format("process {} claims rank {}, expected less than {}: it is not used",
-                                         p.pid, p.rank, kMaxRank));
-    } else {
-      const auto [at, fresh] = best.emplace(p.rank, i);
-      if (fresh) continue;
-      std::size_t loser = i;
-      if (supersedes(p, processes[at->second])) loser = std::exchange(at->second, i);
-      unused.emplace_back(
-          loser, fmt::format("an earlier attempt of rank {} (process {}): its {} events are not used", p.rank,
-                             processes[loser].pid, processes[loser].events.size()));
+/// Decides which processes are the Run: one launch, one process per rank. The others become Notes.
+class Selection {
+ public:
+  Selection(std::vector<ProcessFile>& processes, std::vector<Note>& notes)
+      : processes_(processes), notes_(notes) {}
+
+  /// Indices of the kept processes, by rank.
+  [[nodiscard]] std::vector<std::size_t> take() {
+    leave_out_unusable();
+    tell_singletons();
+    leave_out_other_jobs();
+    leave_out_superseded();
+    leave_out_remains();
+    std::sort(unused_.begin(), unused_.end());
+    for (auto& [i, text] : unused_) notes_.push_back({.file = processes_[i].file, .text = std::move(text)});
+    std::vector<std::size_t> kept;
+    kept.reserve(best_.size());
+    for (const auto& [rank, i] : best_) kept.push_back(i);
+    return kept;
+  }
+
+ private:
+  void leave_out(std::size_t i, std::string text) { unused_.emplace_back(i, std::move(text)); }
+
+  void leave_out_unusable() {
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      const ProcessFile& p = processes_[i];
+      if (p.rank < 0)
+        leave_out(i, fmt::format("process {} never became a rank: its {} events are not used", p.pid,
+                                 p.events.size()));
+      else if (p.rank >= kMaxRank)
+        leave_out(i, fmt::format("process {} claims rank {}, expected less than {}: it is not used", p.pid,
+                                 p.rank, kMaxRank));
+      else
+        candidates_.push_back(i);
     }
   }
-  std::sort(unused.begin(), unused.end());
-  for (auto& [i, text] : unused) notes.push_back({.file = processes[i].file, .text = std::move(text)});
+
+  /// Several processes that ran at one time and each call themselves rank 0 of 1 were meant to be one job.
+  void tell_singletons() {
+    std::vector<std::pair<std::int64_t, int>> changes;  // time, one more or one less; ends sort behind starts
+    for (const std::size_t i : candidates_) {
+      const ProcessFile& p = processes_[i];
+      if (p.rank != 0 || p.world_size != 1) continue;
+      ++singletons_;
+      changes.emplace_back(start_ns(p), -1);
+      changes.emplace_back(last_seen_ns(p), 1);
+    }
+    std::sort(changes.begin(), changes.end());
+    int alive = 0;
+    int most = 0;
+    for (const auto& [time, change] : changes) most = std::max(most, alive -= change);
+    if (most < 2) singletons_ = 0;
+    if (singletons_ > 0)
+      notes_.push_back(
+          {.file = {},
+           .text = fmt::format("{} processes that ran at the same time each say that they are rank 0 of 1: "
+                               "the launcher and the MPI library of the program do not match",
+                               singletons_)});
+  }
+
+  /// Of several jobs the last one counts; one that began while it ran (a job that MPI_Comm_spawn made) is not
+  /// the next one. A process without an id belongs to whichever job there is.
+  void leave_out_other_jobs() {
+    struct Job {
+      std::int64_t begin = INT64_MAX;
+      std::int64_t end = INT64_MIN;
+      std::string id;
+    };
+    std::map<std::string, Job> by_id;
+    for (const std::size_t i : candidates_) {
+      const ProcessFile& p = processes_[i];
+      if (p.job.empty()) continue;
+      Job& job = by_id[p.job];
+      job.begin = std::min(job.begin, start_ns(p));
+      job.end = std::max(job.end, last_seen_ns(p));
+      job.id = p.job;
+    }
+    if (by_id.size() < 2) return;
+    std::vector<Job> jobs;
+    jobs.reserve(by_id.size());
+    for (auto& [id, job] : by_id) jobs.push_back(std::move(job));
+    std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.begin < b.begin; });
+    Job used = jobs.front();
+    for (const Job& next : jobs)
+      if (next.begin > used.end) used = next;
+    notes_.push_back(
+        {.file = {},
+         .text = fmt::format("the folder holds {} jobs; only the last one, {}, is used: give each job a "
+                             "folder of its own",
+                             jobs.size(), used.id)});
+    std::erase_if(candidates_, [&](std::size_t i) {
+      const ProcessFile& p = processes_[i];
+      if (p.job.empty() || p.job == used.id) return false;
+      leave_out(i, fmt::format("rank {} (process {}) is of job {}: its {} events are not used", p.rank, p.pid,
+                               p.job, p.events.size()));
+      return true;
+    });
+  }
+
+  void leave_out_superseded() {
+    for (const std::size_t i : candidates_) {
+      const auto [at, fresh] = best_.emplace(processes_[i].rank, i);
+      if (fresh) continue;
+      std::size_t loser = i;
+      if (supersedes(processes_[i], processes_[at->second])) loser = std::exchange(at->second, i);
+      restarted_.push_back(processes_[at->second].rank);
+      leave_out_earlier(loser);
+    }
+  }
+
+  /// A rank that only an earlier attempt had (the job came back smaller): it was over before the restart
+  /// began.
+  void leave_out_remains() {
+    if (restarted_.empty()) return;
+    std::int64_t restart = INT64_MAX;
+    for (const int rank : restarted_) restart = std::min(restart, start_ns(processes_[best_.at(rank)]));
+    std::erase_if(best_, [&](const auto& entry) {
+      const ProcessFile& p = processes_[entry.second];
+      if (start_ns(p) >= restart || last_seen_ns(p) >= restart) return false;
+      leave_out_earlier(entry.second);
+      return true;
+    });
+  }
+
+  void leave_out_earlier(std::size_t i) {
+    const ProcessFile& p = processes_[i];
+    const bool at_once = singletons_ > 0 && p.world_size == 1;
+    const std::string what =
+        at_once ? "one more rank 0 of 1" : fmt::format("an earlier attempt of rank {}", p.rank);
+    leave_out(i, fmt::format("{} (process {}): its {} events are not used", what, p.pid, p.events.size()));
+  }
+
+  std::vector<ProcessFile>& processes_;
+  std::vector<Note>& notes_;
+  std::vector<std::size_t> candidates_;
+  std::map<int, std::size_t> best_;
+  std::vector<int> restarted_;
+  int singletons_ = 0;  ///< processes that call themselves rank 0 of 1, where some ran at one time
+  std::vector<std::pair<std::size_t, std::string>> unused_;
+};
+
+/// Keeps one launch and one process per rank of it, sorted by rank.
+std::vector<ProcessFile> one_per_rank(std::vector<ProcessFile> processes, std::vector<Note>& notes) {
   std::vector<ProcessFile> kept;
-  kept.reserve(best.size());
-  for (const auto& [rank, i] : best) kept.push_back(std::move(processes[i]));
+  for (const std::size_t i : Selection(processes, notes).take()) kept.push_back(std::move(processes[i]));
   return kept;
 }
 
 std::string clock_key(const ProcessFile& p) {
-  return p.boot_id.empty() ? "host " + p.host : p.boot_id;
+  // A container may have a time namespace of its own: another monotonic clock under the same kernel.
+  return p.boot_id.empty() ? "host " + p.host : fmt::format("{} {}", p.boot_id, p.time_namespace);
 }
 
-/// Where each process's time zero lies on one common axis, in picoseconds.
+/// Where the processes' times lie. Every node has an axis of its own, which begins at `base_ps` of its
+/// monotonic clock; the nodes' axes lie on the Run's.
 struct Placement {
   std::vector<Node> nodes;
-  std::vector<NodeId> node;                                     // per process
-  std::vector<std::optional<Int128>> zero_ps;                   // per process; nothing = not known yet
   std::vector<std::optional<std::int64_t>> realtime_offset_ns;  // per node
+  std::vector<Int128> base_ps;                                  // per node
+  std::vector<HostClock> clocks;                                // per node: its axis against its root's
+  std::vector<std::optional<Int128>>
+      start_ps;  // per node: where its root's axis begins on the first node's clock
+  std::vector<ClockedProcess> processes;
 };
 
-/// Processes of one machine share its monotonic clock; machines are put side by side by their realtime
-/// clocks.
-Placement place(const std::vector<ProcessFile>& processes) {
+std::int64_t median_of(std::vector<std::int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// Processes of one machine share its monotonic clock.
+Placement place_on_nodes(const std::vector<ProcessFile>& processes) {
   Placement out;
   std::map<std::string, NodeId> ids;
   std::vector<std::vector<std::int64_t>> offsets;
-  for (const ProcessFile& p : processes) {
-    const auto [at, fresh] = ids.emplace(clock_key(p), NodeId{static_cast<std::int32_t>(out.nodes.size())});
-    if (fresh) {
-      out.nodes.push_back({.id = at->second, .host = p.host, .boot_id = p.boot_id});
-      offsets.emplace_back();
-    }
-    out.node.push_back(at->second);
-    if (p.realtime_offset_ns)
-      offsets[static_cast<std::size_t>(at->second.value())].push_back(*p.realtime_offset_ns);
-  }
-  for (auto& of_node : offsets) {
-    std::sort(of_node.begin(), of_node.end());
-    out.realtime_offset_ns.push_back(of_node.empty() ? std::nullopt
-                                                     : std::optional(of_node[of_node.size() / 2]));
-  }
+  std::vector<std::optional<Int128>> zero(processes.size());
+  std::vector<std::optional<Int128>> base;
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const ProcessFile& p = processes[i];
-    const auto offset = out.realtime_offset_ns[static_cast<std::size_t>(out.node[i].value())];
-    const auto first = out.realtime_offset_ns[0];
-    std::optional<Int128> zero = Int128{p.reference_ns} * 1000 + p.reference_fraction.count();
-    if (out.node[i] != NodeId{0}) {
-      if (offset && first)
-        *zero += (Int128{*offset} - *first) * 1000;
-      else
-        zero.reset();
+    const auto [at, fresh] = ids.emplace(clock_key(p), NodeId{static_cast<std::int32_t>(out.nodes.size())});
+    if (fresh) {
+      out.nodes.push_back(
+          {.id = at->second, .host = p.host, .boot_id = p.boot_id, .time_namespace = p.time_namespace});
+      offsets.emplace_back();
+      base.emplace_back();
     }
-    out.zero_ps.push_back(p.aligned ? zero : std::nullopt);
+    const auto node = static_cast<std::size_t>(at->second.value());
+    out.processes.push_back({.node = node, .zero = std::nullopt});
+    if (p.realtime_offset_ns) offsets[node].push_back(*p.realtime_offset_ns);
+    if (!p.aligned) continue;
+    zero[i] = Int128{p.reference_ns} * 1000 + p.reference_fraction.count();
+    if (!base[node] || *zero[i] < *base[node]) base[node] = zero[i];
+  }
+  for (const auto& of_node : offsets)
+    out.realtime_offset_ns.push_back(of_node.empty() ? std::nullopt : std::optional(median_of(of_node)));
+  for (const auto& b : base) out.base_ps.push_back(b.value_or(0));
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (!zero[i]) continue;
+    const Int128 from_base = *zero[i] - out.base_ps[out.processes[i].node];
+    if (from_base <= kLatestPs) out.processes[i].zero = Duration{static_cast<std::int64_t>(from_base)};
   }
   return out;
 }
 
-std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const Placement& placed) {
-  std::optional<Int128> origin;
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    if (!placed.zero_ps[i] || processes[i].events.size() == 0) continue;
-    const Int128 begin = *placed.zero_ps[i] + processes[i].events.begin.front().count();
-    if (!origin || begin < *origin) origin = begin;
+/// Puts nodes side by side: by what their ranks did together, where they did nothing together by their
+/// realtime clocks.
+void place_nodes(const std::vector<ProcessFile>& processes, const MatchedCommunicators& communicators,
+                 int threads, Placement& placed) {
+  const std::size_t n = placed.nodes.size();
+  // A simulation has one clock, however many machines it speaks of.
+  const bool simulated = std::any_of(processes.begin(), processes.end(),
+                                     [](const ProcessFile& p) { return p.launcher == "simulated"; });
+  placed.clocks =
+      estimate_host_clocks(processes, placed.processes, communicators, simulated ? 0 : n, threads);
+  for (std::size_t i = placed.clocks.size(); i < n; ++i) placed.clocks.emplace_back().root = i;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t root = placed.clocks[i].root;
+    const auto own = placed.realtime_offset_ns[root];
+    const auto first = placed.realtime_offset_ns[0];
+    std::optional<Int128> start;
+    if (root == 0)
+      start = placed.base_ps[0];
+    else if (own && first)
+      start = placed.base_ps[root] + (Int128{*own} - *first) * 1000;
+    placed.start_ps.push_back(start);
+    ClockSource& source = placed.nodes[i].clock.source;
+    if (root != i)
+      source = ClockSource::Collectives;
+    else if (i > 0 && !simulated)
+      source = start ? ClockSource::Realtime : ClockSource::Unknown;
   }
-  return origin;
+}
+
+/// From a process's own times to the Run's axis.
+class Mover {
+ public:
+  Mover(const Placement& placed, std::size_t process, Int128 origin)
+      : correction_(placed.clocks[placed.processes[process].node].correction) {
+    const ClockedProcess& p = placed.processes[process];
+    const auto& start = placed.start_ps[p.node];
+    if (!p.zero || !start) return;
+    zero_ = *p.zero;
+    shift_ = *start - origin;
+    known_ = true;
+  }
+  [[nodiscard]] bool known() const { return known_; }
+  [[nodiscard]] Int128 operator()(Duration t) const {
+    const Int128 on_node = Int128{zero_.count()} + t.count();
+    if (correction_.knots().empty()) return on_node + shift_;
+    const Int128 bounded = std::clamp<Int128>(on_node, -kLatestPs, kLatestPs);
+    return on_node + shift_ + correction_.at(Duration{static_cast<std::int64_t>(bounded)}).count();
+  }
+
+ private:
+  const ClockLine& correction_;
+  Duration zero_{};
+  Int128 shift_ = 0;
+  bool known_ = false;
+};
+
+std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const Placement& placed) {
+  std::optional<Int128> first_event;
+  std::optional<Int128> first_sample;  // of a job that hung before its first event
+  const auto take = [](std::optional<Int128>& best, Int128 t) { best = best ? std::min(*best, t) : t; };
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const Mover move(placed, i, 0);
+    if (!move.known()) continue;
+    const ProcessFile& p = processes[i];
+    if (p.events.size() > 0) take(first_event, move(p.events.begin.front()));
+    if (!p.samples.empty()) take(first_sample, move(p.samples.front().at));
+  }
+  return first_event ? first_event : first_sample;
+}
+
+/// What a node's own monotonic clock shows at the Run's origin, in picoseconds; nothing where it cannot be
+/// placed.
+std::optional<Int128> clock_at_origin(const Placement& placed, std::size_t i, Int128 origin) {
+  if (!placed.start_ps[i]) return std::nullopt;
+  const Int128 at = std::clamp<Int128>(origin - *placed.start_ps[i], -kLatestPs, kLatestPs);
+  const ClockLine& correction = placed.clocks[i].correction;
+  Duration local{static_cast<std::int64_t>(at)};
+  // The correction hardly changes over its own length: twice is exact.
+  for (int round = 0; round < 2 && !correction.knots().empty(); ++round)
+    local = Duration{static_cast<std::int64_t>(
+        std::clamp<Int128>(at - correction.at(local).count(), -kLatestPs, kLatestPs))};
+  return placed.base_ps[i] + local.count();
+}
+
+/// What a node's clock shows more than the first node's at the Run's origin, and how it drifts.
+void describe_clock(const Placement& placed, std::size_t i, Int128 origin, NodeClock& out) {
+  const HostClock& clock = placed.clocks[i];
+  if (out.source == ClockSource::Shared) return;
+  out.against = NodeId{static_cast<std::int32_t>(clock.root)};
+  out.operations = static_cast<std::int64_t>(clock.samples);
+  out.residual = clock.residual;
+  out.half_width = clock.half_width;
+  const double slope = clock.correction.slope();
+  if (slope != 0) out.drift_ppm = -slope / (1 + slope) * 1e6;
+  const auto shown = clock_at_origin(placed, i, origin);
+  if (!shown) return;
+  const Int128 ns = (*shown - origin) / 1000;
+  out.offset = Nanoseconds{static_cast<std::int64_t>(std::clamp<Int128>(ns, INT64_MIN, INT64_MAX))};
+}
+
+void note_unconnected(const std::vector<Node>& nodes, std::vector<Note>& notes) {
+  constexpr std::size_t kMostNamed = 8;
+  std::string names;
+  std::size_t count = 0;
+  for (const Node& node : nodes) {
+    if (node.clock.source != ClockSource::Realtime) continue;
+    if (++count <= kMostNamed) names += (names.empty() ? "" : ", ") + node.host;
+  }
+  if (count == 0) return;
+  if (count > kMostNamed) names += fmt::format(" and {} more", count - kMostNamed);
+  notes.push_back(
+      {.file = {},
+       .text = fmt::format("clocks of {} are put beside {}'s by realtime alone: too few operations "
+                           "hold ranks of both",
+                           names, nodes.front().host)});
 }
 
 Duration latest_time(const EventColumns& e) {
@@ -128,10 +371,22 @@ Duration latest_time(const EventColumns& e) {
   return latest;
 }
 
-void move_events(EventColumns& e, Duration by) {
-  for (Duration& t : e.begin) t += by;
+template <class Move>
+void move_events(EventColumns& e, const Move& move) {
+  for (Duration& t : e.begin) t = Duration{static_cast<std::int64_t>(move(t))};
   for (Duration& t : e.end)
-    if (t != kStillRunning) t += by;
+    if (t != kStillRunning) t = Duration{static_cast<std::int64_t>(move(t))};
+}
+
+/// Samples on the Run's axis, negative where taken before its first event. Those too far away for it go.
+template <class Move>
+void move_samples(std::vector<Sample>& samples, const Move& move) {
+  const auto far = [&](const Sample& s) {
+    const Int128 at = move(s.at);
+    return at > kLatestPs || at < -kLatestPs;
+  };
+  std::erase_if(samples, far);
+  for (Sample& s : samples) s.at = Duration{static_cast<std::int64_t>(move(s.at))};
 }
 
 void rename_communicators(EventColumns& e, const std::unordered_map<std::uint32_t, CommId>& names,
@@ -156,7 +411,11 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.node = node;
   t.local_rank = LocalRank{p.local_rank};
   t.pid = p.pid;
+  t.start_time = p.start_time;
   t.attempt = p.attempt;
+  t.node_number = p.node_number;
+  t.local_size = p.local_size;
+  t.launcher = std::move(p.launcher);
   t.program = std::move(p.program);
   t.library = std::move(p.library);
   t.timing = std::move(p.timing);
@@ -166,6 +425,8 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.dropped_records = p.dropped_records;
   t.recycled_records = p.recycled_records;
   t.events = std::move(p.events);
+  t.samples = std::move(p.samples);
+  t.locality = std::move(p.locality);
   return t;
 }
 
@@ -184,27 +445,39 @@ void take_world_size(const std::vector<ProcessFile>& processes, Run& run) {
   }
 }
 
-/// What is done to one rank's events once the whole Run is known. Runs beside others of its kind.
+/// What is done to one rank's times once the whole Run is known. Runs beside others of its kind.
 struct Finish {
-  Duration by{};
   bool usable = true;
   std::size_t unknown_comm = 0;
 };
 
-Finish finish_events(EventColumns& events, std::optional<Int128> zero_ps, Int128 origin,
-                     const std::unordered_map<std::uint32_t, CommId>& names) {
-  Finish out;
-  if (events.size() == 0) return out;
-  // A process that cannot be placed begins at the origin: its spans are right, its begins mean nothing.
-  const Int128 by = zero_ps ? *zero_ps - origin : -Int128{events.begin.front().count()};
-  const Int128 last = by + latest_time(events).count();
-  if (by + events.begin.front().count() < 0 || last > kLatestPs) {
+template <class Move>
+void finish_placed(ProcessFile& process, const Move& move, Finish& out) {
+  EventColumns& events = process.events;
+  if (events.size() > 0 && (move(events.begin.front()) < 0 || move(latest_time(events)) > kLatestPs)) {
     out.usable = false;
     events = {};
-    return out;
+    process.samples.clear();
+    return;
   }
-  move_events(events, Duration{static_cast<std::int64_t>(by)});
-  rename_communicators(events, names, out.unknown_comm);
+  move_events(events, move);
+  move_samples(process.samples, move);
+}
+
+Finish finish_process(ProcessFile& process, const Mover& move,
+                      const std::unordered_map<std::uint32_t, CommId>& names) {
+  Finish out;
+  if (move.known()) {
+    finish_placed(process, move, out);
+  } else if (process.events.size() > 0) {
+    // A process that cannot be placed begins at the origin: its spans are right, its begins mean nothing.
+    const Int128 by = -Int128{process.events.begin.front().count()};
+    finish_placed(
+        process, [by](Duration t) { return by + t.count(); }, out);
+  } else {
+    process.samples.clear();
+  }
+  if (out.usable) rename_communicators(process.events, names, out.unknown_comm);
   return out;
 }
 
@@ -225,18 +498,25 @@ Run assemble(std::vector<ProcessFile> processes, int threads) {
   for (const ProcessFile& p : processes)
     if (run.info.job.empty()) run.info.job = p.job;
 
-  Placement placed = place(processes);
-  run.nodes = std::move(placed.nodes);
+  MatchedCommunicators matched = match_communicators(processes);
+  Placement placed = place_on_nodes(processes);
+  place_nodes(processes, matched, threads, placed);
   const std::optional<Int128> origin = earliest(processes, placed);
   run.origin_realtime_ns = origin ? realtime_of(*origin, placed.realtime_offset_ns[0]) : 0;
-
-  MatchedCommunicators matched = match_communicators(processes);
+  for (std::size_t i = 0; i < placed.nodes.size(); ++i)
+    describe_clock(placed, i, origin.value_or(0), placed.nodes[i].clock);
+  for (std::size_t i = 0; origin && i < placed.nodes.size(); ++i)
+    if (const auto shown = clock_at_origin(placed, i, *origin);
+        shown && *shown >= 0 && *shown / 1000 <= INT64_MAX)
+      placed.nodes[i].monotonic_origin_ns = static_cast<std::int64_t>(*shown / 1000);
+  run.nodes = placed.nodes;
+  note_unconnected(run.nodes, run.notes);
   run.communicators = std::move(matched.all);
   for (Note& note : matched.notes) run.notes.push_back(std::move(note));
 
   std::vector<Finish> finished(processes.size());
   parallel_for(processes.size(), threads, [&](std::size_t i) {
-    finished[i] = finish_events(processes[i].events, placed.zero_ps[i], origin.value_or(0), matched.local[i]);
+    finished[i] = finish_process(processes[i], Mover(placed, i, origin.value_or(0)), matched.local[i]);
   });
   for (std::size_t i = 0; i < processes.size(); ++i) {
     ProcessFile& p = processes[i];
@@ -250,11 +530,11 @@ Run assemble(std::vector<ProcessFile> processes, int threads) {
       run.notes.push_back({.file = p.file,
                            .text = fmt::format("rank {}: {} events name a communicator that is not described",
                                                p.rank, finished[i].unknown_comm)});
-    if (!placed.zero_ps[i] && p.events.size() > 0)
+    if (!Mover(placed, i, 0).known() && p.events.size() > 0)
       run.notes.push_back(
           {.file = p.file,
            .text = fmt::format("rank {}: its times cannot be compared with other ranks'", p.rank)});
-    run.ranks.push_back(track_of(p, placed.node[i]));
+    run.ranks.push_back(track_of(p, run.nodes[placed.processes[i].node].id));
   }
   return run;
 }

@@ -41,6 +41,11 @@ Communicator describe(const Group& group, const std::vector<ProcessFile>& proces
   members.erase(std::unique(members.begin(), members.end()), members.end());
   c.ranks.reserve(members.size());
   for (const std::int32_t r : members) c.ranks.emplace_back(r);
+  c.by_rank.assign(members.size(), Rank{-1});
+  for (const Declaration& d : group) {
+    const auto place = static_cast<std::size_t>(std::max(d.local->my_rank, 0));
+    if (d.local->my_rank >= 0 && place < c.by_rank.size()) c.by_rank[place] = Rank{processes[d.process].rank};
+  }
   return c;
 }
 

@@ -19,6 +19,7 @@
 #include "trace/meta_entries.hpp"
 #include "trace/raw_file.hpp"
 #include "trace/run_folder.hpp"
+#include "trace/sample_block.hpp"
 
 namespace cox::trace {
 namespace {
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 /// What became of one raw file.
 struct Outcome {
   bool compacted = false;
+  bool elsewhere = false;  ///< another process compacts or has compacted it
   std::int64_t events = 0;
   Bytes compact_bytes{};
   std::vector<std::string> notes;
@@ -48,6 +50,15 @@ std::string own_boot_id() {
   return id.substr(0, id.find('\n'));
 }
 
+/// The host's name as guests put it before the names of their files.
+std::string own_host() {
+  char name[64] = {};
+  ::gethostname(name, sizeof name - 1);
+  std::string host(name);
+  std::replace(host.begin(), host.end(), '/', '_');
+  return host;
+}
+
 /// Whether somebody has the file open, in any container of this machine: a lease is granted on idle files
 /// only.
 bool is_open_somewhere(const fs::path& path) {
@@ -59,15 +70,19 @@ bool is_open_somewhere(const fs::path& path) {
   return refused;
 }
 
-/// Why a raw file must stay as it is; nothing where its process is certainly gone.
+/// Why a raw file must stay as it is; nothing where its process is certainly gone (or has closed it, in a
+/// folder that is ours alone).
 std::optional<std::string> still_in_use(const RawHeader& header, const fs::path& path,
-                                        const std::string& boot_id) {
-  if (header.state != WriterState::Open) return std::nullopt;
+                                        const std::string& boot_id, CompactScope scope) {
+  if (header.state != WriterState::Open && scope == CompactScope::All) return std::nullopt;
   const std::string writer_boot = clean_text({header.boot_id, sizeof header.boot_id});
   if (writer_boot == boot_id && !boot_id.empty()) {
     const bool alive = header.pid > 0 && (::kill(header.pid, 0) == 0 || errno == EPERM);
     if (alive) return fmt::format("process {} still runs; left as it is", header.pid);
-    if (is_open_somewhere(path)) return "a process has it open; left as it is";
+    // In a shared folder the one who has it open may be another that compacts; a closed file needs no second
+    // witness.
+    if (header.state == WriterState::Open && is_open_somewhere(path))
+      return "a process has it open; left as it is";
     return std::nullopt;
   }
   // Another machine, or this one before it was started anew: an hour without a write tells.
@@ -81,7 +96,7 @@ std::optional<std::string> still_in_use(const RawHeader& header, const fs::path&
 bool same(const ProcessRecords& a, const ProcessRecords& b) {
   return std::equal(reinterpret_cast<const char*>(&a.header), reinterpret_cast<const char*>(&a.header + 1),
                     reinterpret_cast<const char*>(&b.header)) &&
-         a.meta == b.meta && a.records == b.records;
+         a.meta == b.meta && a.records == b.records && same_samples(a.samples, b.samples);
 }
 
 /// Reads a compact file back and compares it with what it should hold.
@@ -98,12 +113,19 @@ Outcome keep(std::string why) {
   return out;
 }
 
-Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id) {
+Outcome elsewhere() {
+  Outcome out;
+  out.elsewhere = true;
+  return out;
+}
+
+Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id, CompactScope scope) {
   const auto bytes = read_file(paths.raw, kMaxFileBytes);
+  if (!bytes && bytes.error().code == Errc::NotFound) return elsewhere();
   if (!bytes) return keep(bytes.error().message);
   auto parsed = parse_raw_file(*bytes);
   if (!parsed) return keep(parsed.error().message);
-  if (auto why = still_in_use(parsed->header, paths.raw, boot_id)) return keep(*std::move(why));
+  if (auto why = still_in_use(parsed->header, paths.raw, boot_id, scope)) return keep(*std::move(why));
   if (!parsed->losses.empty()) {
     // What this version cannot read, a person or a later version may.
     Outcome out;
@@ -119,6 +141,7 @@ Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id) {
   Outcome out;
   if (paths.compact.empty()) {
     if (auto status = write_file_atomically(target, encode_compact(*parsed), IfExists::Fail); !status) {
+      if (status.error().id == "base-005") return elsewhere();  // somebody made it since we looked
       out.error = std::move(status).error();
       return out;
     }
@@ -140,16 +163,21 @@ Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id) {
 
 }  // namespace
 
-Result<CompactReport> compact_run(const fs::path& dir, int threads) {
+Result<CompactReport> compact_run(const fs::path& dir, int threads, CompactScope scope) {
   COX_TRY(std::vector<ProcessPaths> paths, list_run(dir));
-  std::erase_if(paths, [](const ProcessPaths& p) { return p.raw.empty(); });
+  const std::string prefix = scope == CompactScope::ThisHost ? own_host() + '-' : std::string{};
+  std::erase_if(paths, [&](const ProcessPaths& p) {
+    return p.raw.empty() || !p.raw.filename().string().starts_with(prefix);
+  });
   const std::string boot_id = own_boot_id();
   std::vector<Outcome> outcomes(paths.size());
-  parallel_for(paths.size(), threads, [&](std::size_t i) { outcomes[i] = compact_file(paths[i], boot_id); });
+  parallel_for(paths.size(), threads,
+               [&](std::size_t i) { outcomes[i] = compact_file(paths[i], boot_id, scope); });
   CompactReport report;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     Outcome& o = outcomes[i];
     if (o.error) return fail(*std::move(o.error));
+    if (o.elsewhere) continue;
     ++(o.compacted ? report.files : report.kept_raw);
     report.events += o.events;
     report.raw_bytes += Bytes{o.events * static_cast<std::int64_t>(sizeof(RawRecord))};

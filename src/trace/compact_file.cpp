@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "cox/base/assert.hpp"
 
 #include "trace/block_codec.hpp"
 #include "trace/meta_entries.hpp"
 #include "trace/raw_file.hpp"
+#include "trace/sample_block.hpp"
 
 namespace cox::trace {
 namespace {
@@ -42,6 +44,8 @@ std::uint64_t raw_limit(BlockKind kind) {
       return std::uint64_t{8} << 20;
     case BlockKind::End:
       return std::uint64_t{1} << 20;
+    case BlockKind::Samples:
+      return kSamplesPerBlock * sizeof(RawSample);
   }
   return 0;
 }
@@ -123,6 +127,11 @@ std::string encode_compact(const ProcessRecords& process) {
     deflater.append_block(out, BlockKind::Events, encode_block(process.records, first, count),
                           static_cast<std::uint32_t>(count));
     ++blocks;
+  }
+  for (std::size_t first = 0; first < process.samples.size(); first += kSamplesPerBlock) {
+    const std::size_t count = std::min(kSamplesPerBlock, process.samples.size() - first);
+    deflater.append_block(out, BlockKind::Samples, encode_samples(process.samples, first, count),
+                          static_cast<std::uint32_t>(count));
   }
   deflater.append_block(out, BlockKind::End, end_content(process, blocks));
   return out;
@@ -229,12 +238,30 @@ bool CompactReader::next(RecordColumns& into) {
       } else {
         losses_.add(fmt::format("block {} with {} records is damaged", number, head.records));
       }
+    } else if (head.kind == BlockKind::Samples) {
+      read_samples(head, number, good);
     } else if (head.kind == BlockKind::Header || head.kind == BlockKind::Meta) {
       losses_.add(fmt::format("block {} is out of place", number));
     }  // kinds that a later version added are skipped
   }
   into.resize(0);
   return false;
+}
+
+void CompactReader::read_samples(const BlockHeader& head, std::size_t number, bool good) {
+  const std::size_t before = samples_.size();
+  if (!good || !decode_samples(content_, samples_) || samples_.size() - before != head.records) {
+    samples_.resize(before);
+    return losses_.add(fmt::format("block {} with {} samples is damaged", number, head.records));
+  }
+  if (samples_.size() <= kMaxSamplesPerFile) return;
+  losses_.add(fmt::format("samples beyond the first {} are not read", kMaxSamplesPerFile));
+  samples_.resize(kMaxSamplesPerFile);
+}
+
+std::vector<RawSample> CompactReader::take_samples() {
+  sort_samples(samples_);
+  return std::exchange(samples_, {});
 }
 
 void CompactReader::read_end() {
@@ -264,6 +291,7 @@ Result<ProcessRecords> decode_compact(std::string_view bytes) {
   out.meta = reader.meta();
   RecordColumns block;
   while (reader.next(block)) out.records.append(block);
+  out.samples = reader.take_samples();
   out.losses = reader.take_losses();
   return out;
 }

@@ -19,7 +19,7 @@ namespace cox::trace {
 inline constexpr char kCompactMagic[8] = {'C', 'O', 'X', 'R', 'U', 'N', '1', '\n'};
 inline constexpr std::uint32_t kBlockMagic = 0x42584f43;  // "COXB"
 
-enum class BlockKind : std::uint32_t { Header = 1, Meta = 2, Events = 3, End = 4 };
+enum class BlockKind : std::uint32_t { Header = 1, Meta = 2, Events = 3, End = 4, Samples = 5 };
 
 /// Head of each block, 32 bytes; `stored_bytes` of one zstd frame follow.
 struct BlockHeader {
@@ -27,7 +27,7 @@ struct BlockHeader {
   BlockKind kind;
   std::uint64_t stored_bytes;
   std::uint64_t raw_bytes;  ///< of the content of the frame
-  std::uint32_t records;    ///< Events: how many; else 0
+  std::uint32_t records;    ///< Events, Samples: how many; else 0
   std::uint32_t check;      ///< FNV-1a (32 bit) of the 28 bytes before
 };
 static_assert(sizeof(BlockHeader) == 32);
@@ -51,6 +51,8 @@ class CompactReader {
   [[nodiscard]] std::size_t expected_records() const;
   /// The next block of records; false when there is none.
   [[nodiscard]] bool next(RecordColumns& into);
+  /// Samples by ticks, complete once `next` returned false.
+  [[nodiscard]] std::vector<RawSample> take_samples();
   /// What was lost, complete once `next` returned false.
   [[nodiscard]] std::vector<std::string> take_losses() { return losses_.take(); }
 
@@ -63,6 +65,7 @@ class CompactReader {
   explicit CompactReader(std::string_view bytes);
   [[nodiscard]] bool peek(BlockHeader& head);
   [[nodiscard]] bool inflate(const BlockHeader& head);
+  void read_samples(const BlockHeader& head, std::size_t number, bool good);
   void read_end();
 
   std::string_view bytes_;
@@ -71,6 +74,7 @@ class CompactReader {
   bool ended_ = false;
   RawHeader header_{};
   std::string meta_;
+  std::vector<RawSample> samples_;
   std::string content_;  ///< of the block just inflated
   Totals read_;
   Losses losses_;

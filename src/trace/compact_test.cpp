@@ -2,12 +2,15 @@
 #include "cox/trace/compact.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "cox/trace/read.hpp"
 #include "cox/trace/run_info.hpp"
@@ -33,11 +36,11 @@ std::string_view bytes_of(const RawHeader& header) {
   return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
-/// A file of the running machine whose process is this very one: it lives.
-void mark_as_ours(std::string& file, WriterState state) {
+/// A file of the running machine; its process is this very one, which lives, unless another is named.
+void mark_as_ours(std::string& file, WriterState state, pid_t pid = ::getpid()) {
   RawHeader header;
   std::memcpy(&header, file.data(), sizeof header);
-  header.pid = ::getpid();
+  header.pid = pid;
   header.state = state;
   std::string boot_id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
@@ -165,6 +168,76 @@ TEST(CompactRun, LeavesLivingProcessesAlone) {
   EXPECT_EQ(test::file_content(dir.path() / "a.coxraw"), living);
   EXPECT_FALSE(fs::exists(dir.path() / "a.cox"));
   EXPECT_FALSE(fs::exists(dir.path() / "b.coxraw"));
+}
+
+/// A process number that was in use a moment ago and is not any more.
+pid_t gone_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+/// A file name as a guest on this host gives it.
+std::string name_here(const std::string& rest) {
+  char host[64] = {};
+  ::gethostname(host, sizeof host - 1);
+  return std::string(host) + "-" + rest;
+}
+
+TEST(CompactRun, InASharedFolderOnlyWhatIsOursAndOver) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 3, .steps = 5});
+  std::string living = test::raw_file(run, run.ranks[0]);
+  mark_as_ours(living, WriterState::Closed);
+  std::string gone = test::raw_file(run, run.ranks[1]);
+  mark_as_ours(gone, WriterState::Closed, gone_process());
+  test::put_file(dir.path() / name_here("1-a.coxraw"), living);
+  test::put_file(dir.path() / name_here("2-b.coxraw"), gone);
+  test::put_file(dir.path() / "another-3-c.coxraw", gone);
+  const auto report = compact_run(dir.path(), 1, CompactScope::ThisHost);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->files, 1);
+  EXPECT_EQ(report->kept_raw, 1);
+  EXPECT_TRUE(fs::exists(dir.path() / name_here("1-a.coxraw"))) << "closed, but its process lives";
+  EXPECT_TRUE(fs::exists(dir.path() / name_here("2-b.cox")));
+  EXPECT_TRUE(fs::exists(dir.path() / "another-3-c.coxraw"));
+}
+
+TEST(CompactRun, SeveralAtOnceCompactEachFileOnce) {
+  const ScratchDir dir;
+  constexpr int kRanks = 12;
+  const trace::Run run = test::make_run({.ranks = kRanks, .steps = 40});
+  const pid_t pid = gone_process();
+  for (int r = 0; r < kRanks; ++r) {
+    std::string file = test::raw_file(run, run.ranks[static_cast<std::size_t>(r)]);
+    mark_as_ours(file, WriterState::Closed, pid);
+    test::put_file(dir.path() / name_here(std::to_string(r) + ".coxraw"), file);
+  }
+  std::atomic<std::int64_t> compacted{0};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> tools;
+  for (int i = 0; i < 4; ++i)
+    tools.emplace_back([&] {
+      const auto report = compact_run(dir.path(), 1, CompactScope::ThisHost);
+      // Whoever comes after the last file was compacted finds only compact ones; that is no error.
+      if (report)
+        compacted += report->files;
+      else
+        ++failed;
+    });
+  for (std::thread& tool : tools) tool.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_GE(compacted, kRanks);
+  std::size_t compact = 0;
+  for (const auto& entry : fs::directory_iterator(dir.path())) {
+    EXPECT_EQ(entry.path().extension(), ".cox") << entry.path();
+    ++compact;
+  }
+  EXPECT_EQ(compact, static_cast<std::size_t>(kRanks));
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->event_count(), run.event_count());
 }
 
 TEST(CompactRun, FilesOfAnotherMachineWaitAnHour) {

@@ -24,13 +24,19 @@
 #endif
 
 #include "trace/guest_budget.hpp"
+#include "trace/guest_sampler.hpp"
+#if defined(COX_TEST_GUEST)
+#include "support/guest_test_clock.hpp"
+#endif
 
 namespace cox::trace::guest {
 namespace {
 
 constexpr std::uint64_t kReserveAhead = 16;  // chunks kept ready beyond those in use
 constexpr std::uint32_t kMinimumChunks = 32;
-constexpr long kKeeperPeriodNs = 100'000'000;   // the keeper thread wakes 10 times a second
+constexpr int kOwnDescriptor = 200;                // the file's, or the next free one
+constexpr long kKeeperPeriodNs = 100'000'000;      // the keeper thread wakes 10 times a second
+constexpr std::uint64_t kWholeSamplePeriods = 10;  // of these samples one also reads what is dear
 constexpr std::uint64_t kFirstPairPeriods = 1;  // periods between clock pairs; doubles as pairs are thinned
 
 struct ThreadCursor {
@@ -58,6 +64,7 @@ struct Global {
   std::atomic<bool> growing{false};
   std::atomic<bool> meta_lock{false};
   ChunkHeader* meta_chunk = nullptr;
+  ChunkHeader* sample_chunk = nullptr;  // of the keeper alone
   std::atomic<std::uint32_t> communicators{0};
   std::atomic<std::uint64_t> uncounted_calls{0};  // that left no record of their own
   pthread_key_t thread_end{};
@@ -76,13 +83,22 @@ std::atomic_ref<T> shared(T& field) {
 std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};
   clock_gettime(id, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  const std::int64_t ns = std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+#if defined(COX_TEST_GUEST)
+  if (id == CLOCK_MONOTONIC) return test_clock::monotonic(ns);
+#endif
+  return ns;
 }
 
 inline std::uint64_t now() noexcept {
 #if defined(__x86_64__)
-  if (g.use_tsc.load(std::memory_order_relaxed)) [[likely]]
+  if (g.use_tsc.load(std::memory_order_relaxed)) [[likely]] {
+#if defined(COX_TEST_GUEST)
+    return test_clock::counter(__rdtsc());
+#else
     return __rdtsc();
+#endif
+  }
 #endif
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
@@ -206,6 +222,7 @@ std::uint64_t chunk_index(std::uint64_t ticket) noexcept {
 }
 
 bool has_open_record(ChunkHeader& chunk) noexcept {
+  if (chunk.kind != ChunkKind::Events) return false;
   auto* records = reinterpret_cast<RawRecord*>(&chunk + 1);
   for (std::uint64_t i = 0; i < chunk.committed; ++i)
     if (shared(records[i].end).load(std::memory_order_relaxed) == 0) return true;
@@ -234,7 +251,8 @@ ChunkHeader* claim_chunk(ChunkKind kind, std::uint32_t tid) noexcept {
         continue;
       }
       shared(h.recycled_chunks).fetch_add(1, std::memory_order_relaxed);
-      shared(h.recycled_records).fetch_add(chunk->committed, std::memory_order_relaxed);
+      if (chunk->kind == ChunkKind::Events)
+        shared(h.recycled_records).fetch_add(chunk->committed, std::memory_order_relaxed);
     }
     start_chunk(chunk, kind, ticket, tid);
     return chunk;
@@ -274,6 +292,28 @@ void after_fork_in_child() {
   g.header = nullptr;
 }
 
+// One sample into the keeper's own chunk; the oldest go under --max-size as events do.
+void add_sample(bool whole) noexcept {
+  RawHeader& h = *g.header;
+  const std::uint64_t room = (h.chunk_bytes - sizeof(ChunkHeader)) / sizeof(RawSample);
+  if (room == 0) return;
+  if (g.sample_chunk != nullptr && g.sample_chunk->committed == room) {
+    shared(g.sample_chunk->sealed).store(1, std::memory_order_release);
+    g.sample_chunk = nullptr;
+  }
+  if (g.sample_chunk == nullptr) g.sample_chunk = claim_chunk(ChunkKind::Samples, 0);
+  if (g.sample_chunk == nullptr) return;
+  RawSample sample;
+  take_sample(sample, whole);
+  sample.ticks = now();
+  ChunkHeader& chunk = *g.sample_chunk;
+  memcpy(reinterpret_cast<std::byte*>(&chunk + 1) + chunk.committed * sizeof sample, &sample, sizeof sample);
+  shared(chunk.committed).store(chunk.committed + 1, std::memory_order_release);
+  shared(h.sample_tickets).fetch_add(1, std::memory_order_relaxed);
+}
+
+void add_locality(const char* lines, std::size_t bytes) noexcept;
+
 // Says why, with the numbers, and stops: a hook that is too dear for its host is worse than none.
 void stop_as_too_slow(const OverheadBudget& budget) noexcept {
   static char text[160];
@@ -297,11 +337,15 @@ void* keeper(void*) {
   OverheadBudget budget(g.max_overhead);
   // A call is an entry and an exit: about twice the two clock reads that were measured.
   const double ns_per_call = 2e-3 * static_cast<double>(g.header->overhead_ticks) * g.ps_per_tick;
+  separate_descriptors(g.fd);
+  add_sample(true);
+  read_locality(g.header->local_rank <= 0, add_locality);  // what all of a node share: once per node
   for (std::uint64_t period = 1;; ++period) {
     const timespec pause{.tv_sec = 0, .tv_nsec = kKeeperPeriodNs};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     if (g.phase.load(std::memory_order_acquire) != Phase::On) return nullptr;
     if (period % g.pair_every == 0) add_clock_pair();
+    add_sample(period % kWholeSamplePeriods == 0);
     const std::uint64_t tickets = shared(g.header->tickets).load(std::memory_order_relaxed);
     const std::uint64_t pace = tickets - used;
     used = tickets;
@@ -382,6 +426,8 @@ void fill_header(RawHeader& h, const WriterOptions& o, const Identity& id,
   h.world_size = id.world_size;
   h.local_rank = id.local_rank;
   h.attempt = id.attempt;
+  h.local_size = id.local_size < 0 ? 0 : id.local_size;
+  h.node_number = id.node < 0 ? 0 : id.node + 1;
   h.overhead_ticks = measure_overhead();
   gethostname(h.host, sizeof h.host - 1);
   read_line("/proc/sys/kernel/random/boot_id", h.boot_id, sizeof h.boot_id);
@@ -391,6 +437,8 @@ void fill_header(RawHeader& h, const WriterOptions& o, const Identity& id,
   set_text(h.timing, "collective=cpu wait=cpu step=cpu phase=cpu");
   const ssize_t n = readlink("/proc/self/exe", h.program, sizeof h.program - 1);
   if (n < 0) h.program[0] = 0;
+  h.start_time = own_start_time();
+  h.time_namespace = own_time_namespace();
   h.state = WriterState::Open;
 }
 
@@ -404,7 +452,12 @@ int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
   const int n = snprintf(path, sizeof path, "%s/%s-%d-%llx.coxraw", dir, host, static_cast<int>(getpid()),
                          static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
   if (n < 0 || static_cast<std::size_t>(n) >= sizeof path) return -1;
-  return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return fd;
+  // Out of the way: a job that closed its input expects the lowest number for what it opens next.
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, kOwnDescriptor);
+  if (high >= 0) ::close(fd);
+  return high >= 0 ? high : fd;
 }
 
 // Mapping and header of a fresh file. The magic is written last: a file without it was never finished.
@@ -490,6 +543,15 @@ class MetaLock {
   MetaLock(const MetaLock&) = delete;
   MetaLock& operator=(const MetaLock&) = delete;
 };
+
+void add_locality(const char* lines, std::size_t bytes) noexcept {
+  const MetaLock lock;
+  if (!active()) return;
+  if (std::byte* at = meta_entry(MetaKind::Locality, bytes)) {
+    memcpy(at, lines, bytes);
+    commit_meta(bytes);
+  }
+}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -127,6 +128,61 @@ TEST_F(GuestWriter, NothingIsRecordedBeforeOpenOrAfterClose) {
   const auto records = records_of(only_file());
   ASSERT_GE(records.size(), 1U);
   EXPECT_EQ(records.front().bytes, 2U);
+}
+
+/// Bytes committed or samples taken in all chunks of a kind.
+std::uint64_t committed_in(const std::string& file, ChunkKind kind) {
+  std::uint64_t sum = 0;
+  const RawHeader h = header_of(file);
+  for (std::size_t at = kHeaderBytes; at + h.chunk_bytes <= file.size(); at += h.chunk_bytes) {
+    ChunkHeader chunk{};
+    std::memcpy(&chunk, file.data() + at, sizeof chunk);
+    if (chunk.magic == kChunkMagic && chunk.kind == kind) sum += chunk.committed;
+  }
+  return sum;
+}
+
+TEST_F(GuestWriter, TheKeeperTakesSamplesAndSaysWhereTheProcessMayRun) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              if (!guest::open({.dir = dir.c_str()}, {.rank = 0, .local_rank = 1})) return 1;
+              // Until the keeper came to it, ten seconds at most.
+              for (const auto start = std::chrono::steady_clock::now();;) {
+                const std::string file = only_file();
+                if (committed_in(file, ChunkKind::Samples) > 1 && committed_in(file, ChunkKind::Meta) > 0)
+                  return 0;
+                if (std::chrono::steady_clock::now() - start > std::chrono::seconds{10}) return 2;
+                std::this_thread::yield();
+              }
+            }),
+            0);
+  const std::string file = only_file();
+  const RawHeader h = header_of(file);
+  EXPECT_GE(h.sample_tickets, 1U);
+  EXPECT_GT(h.start_time, 0U);
+  EXPECT_GT(h.time_namespace, 0U);
+  EXPECT_NE(file.find("affinity\t"), std::string::npos);
+  EXPECT_NE(file.find("/proc/self/status/Cpus_allowed_list\t"), std::string::npos);
+  EXPECT_EQ(file.find("/sys/devices/system/cpu/online\t"), std::string::npos);  // local rank 0 says that
+}
+
+TEST_F(GuestWriter, SamplesNeverCountAsLostEvents) {
+  const std::string dir = dir_.string();
+  // Chunks of a few records in a file of the smallest size: those of the keeper are used again, too.
+  ASSERT_EQ(in_child([&] {
+              if (!guest::open({.dir = dir.c_str(), .max_bytes = 1, .chunk_bytes = 4096},
+                               {.rank = 0, .local_rank = 1}))
+                return 1;
+              while (committed_in(only_file(), ChunkKind::Samples) == 0) std::this_thread::yield();
+              for (std::uint64_t i = 0; i < 10'000; ++i) record(i);
+              guest::close();
+              return 0;
+            }),
+            0);
+  const std::string file = only_file();
+  const RawHeader h = header_of(file);
+  EXPECT_EQ(records_of(file).size() + h.recycled_records, 10'000U);
+  EXPECT_EQ(h.dropped_records, 0U);
 }
 
 TEST_F(GuestWriter, AKilledWriterLeavesEveryCompletedEventAndTheOpenOne) {

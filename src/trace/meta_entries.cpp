@@ -15,6 +15,8 @@ namespace cox::trace {
 namespace {
 
 constexpr std::size_t kMaxText = 400;  // of one note or name
+constexpr std::size_t kMaxFacts = 16384;
+constexpr std::size_t kMaxFact = 4096;  // of a fact's value
 
 /// Head of the entry at the front, if the whole entry with its padding is there.
 std::optional<MetaHead> front(std::string_view meta) {
@@ -70,6 +72,18 @@ std::optional<LocalCommunicator> communicator_of(std::string_view body) {
   return c;
 }
 
+/// Lines `path<TAB>value`; others are not facts.
+void add_facts(std::string_view body, std::vector<LocalityFact>& to) {
+  while (!body.empty() && to.size() < kMaxFacts) {
+    const std::string_view line = body.substr(0, body.find('\n'));
+    body.remove_prefix(std::min(line.size() + 1, body.size()));
+    const std::size_t tab = line.find('\t');
+    if (tab == 0 || tab > kMaxText) continue;
+    to.push_back(
+        {.path = clean_text(line.substr(0, tab)), .value = clean_text(line.substr(tab + 1, kMaxFact))});
+  }
+}
+
 }  // namespace
 
 std::string clean_text(std::string_view text) {
@@ -111,6 +125,8 @@ MetaContent parse_meta(std::string_view meta) {
         losses.add("the description of a communicator is damaged");
     } else if (head->kind == MetaKind::Note && out.guest_notes.size() < 100) {
       out.guest_notes.push_back(clean_text(body.substr(0, kMaxText)));
+    } else if (head->kind == MetaKind::Locality) {
+      add_facts(body, out.locality);
     }  // kinds that a later version added are none of our business
   }
   if (at < meta.size()) losses.add(fmt::format("{} bytes of meta data are damaged", meta.size() - at));

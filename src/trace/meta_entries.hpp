@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cox/trace/run.hpp"
+
 namespace cox::trace {
 
 /// A communicator as one process declared it.
@@ -23,6 +25,7 @@ struct LocalCommunicator {
 struct MetaContent {
   std::vector<LocalCommunicator> communicators;  ///< by local number, each number once
   std::vector<std::string> guest_notes;
+  std::vector<LocalityFact> locality;
   std::vector<std::string> losses;
 };
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "trace/sample_block.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -52,6 +54,10 @@ ProcessBuilder::ProcessBuilder(std::string file, const RawHeader& header, std::s
   ProcessFile& p = process_;
   p.file = std::move(file);
   p.pid = header.pid;
+  p.start_time = header.start_time;
+  p.time_namespace = header.time_namespace;
+  p.node_number = header.node_number > 0 ? header.node_number - 1 : -1;
+  p.local_size = std::max(header.local_size, 0);
   p.rank = header.rank;
   p.world_size = header.world_size;
   p.local_rank = header.local_rank;
@@ -70,6 +76,7 @@ ProcessBuilder::ProcessBuilder(std::string file, const RawHeader& header, std::s
   p.recycled_records = header.recycled_records;
   MetaContent content = parse_meta(meta);
   p.communicators = std::move(content.communicators);
+  p.locality = std::move(content.locality);
   for (std::string& loss : content.losses) losses_.add(std::move(loss));
   for (std::string& note : content.guest_notes) p.notes.push_back("the guest says: " + note);
   p.events.reserve(std::min(expected, kMostReserved));
@@ -133,6 +140,22 @@ void ProcessBuilder::add(const RecordColumns& records) {
     ++to;
   }
   resize(e, to);
+}
+
+void ProcessBuilder::add_samples(const std::vector<RawSample>& samples) {
+  if (samples.empty()) return;
+  if (!scale_) scale_ = TickScale::from(header_, samples.front().ticks);
+  std::size_t lost = 0;
+  process_.samples.reserve(samples.size());
+  for (const RawSample& raw : samples) {
+    if (const std::optional<Duration> at = scale_->at(raw.ticks))
+      process_.samples.push_back(sample_of(raw, *at));
+    else
+      ++lost;
+  }
+  if (lost > 0)
+    losses_.add(
+        fmt::format("{} samples lie more than 10 s before or 100 days after the process's start", lost));
 }
 
 void ProcessBuilder::add_losses(std::vector<std::string> losses) {

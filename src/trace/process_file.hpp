@@ -21,6 +21,10 @@ namespace cox::trace {
 struct ProcessFile {
   std::string file;  ///< name within the folder
   int pid = 0;
+  std::uint64_t start_time = 0;
+  std::uint64_t time_namespace = 0;
+  int node_number = -1;
+  int local_size = 0;
   int rank = -1;
   int world_size = -1;
   int local_rank = -1;
@@ -37,7 +41,9 @@ struct ProcessFile {
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;
   std::vector<LocalCommunicator> communicators;
-  EventColumns events;  ///< times from the reference; `comm` holds local numbers
+  EventColumns events;          ///< times from the reference; `comm` holds local numbers
+  std::vector<Sample> samples;  ///< times from the reference
+  std::vector<LocalityFact> locality;
   std::vector<std::string> notes;
 };
 
@@ -47,6 +53,8 @@ class ProcessBuilder {
   /// `meta` is used during the call only. `expected` records are room to reserve, a claim that may be wrong.
   ProcessBuilder(std::string file, const RawHeader& header, std::string_view meta, std::size_t expected);
   void add(const RecordColumns& records);
+  /// Samples by ticks; once, after the records.
+  void add_samples(const std::vector<RawSample>& samples);
   void add_losses(std::vector<std::string> losses);
   [[nodiscard]] ProcessFile finish() &&;
 

@@ -8,6 +8,7 @@
 
 #include "trace/losses.hpp"
 #include "trace/meta_entries.hpp"
+#include "trace/sample_block.hpp"
 
 namespace cox::trace {
 namespace {
@@ -47,7 +48,7 @@ struct Chunk {
   std::uint32_t thread = 0;
 };
 
-/// The chunks of a file, sorted into those with events and those with meta data.
+/// The chunks of a file, sorted by what they hold.
 class ChunkTable {
  public:
   ChunkTable(std::string_view bytes, const RawHeader& header, Losses& losses)
@@ -60,10 +61,12 @@ class ChunkTable {
     };
     std::sort(events.begin(), events.end(), by_ticket);
     std::sort(meta.begin(), meta.end(), by_ticket);
+    std::sort(samples.begin(), samples.end(), by_ticket);
   }
 
   std::vector<Chunk> events;
   std::vector<Chunk> meta;
+  std::vector<Chunk> samples;
 
  private:
   void add(std::size_t index, std::size_t at) {
@@ -83,25 +86,40 @@ class ChunkTable {
                               index, at, head.magic, kChunkMagic));
       return;
     }
-    const bool is_events = head.kind == ChunkKind::Events;
-    if (!is_events && head.kind != ChunkKind::Meta) {
+    std::vector<Chunk>* list = list_of(head.kind);
+    if (list == nullptr) {
       losses_.add(
           fmt::format("chunk {} is of unknown kind {}", index, static_cast<std::uint32_t>(head.kind)));
       return;
     }
-    const std::size_t unit = is_events ? sizeof(RawRecord) : 1;
     const Chunk chunk{.ticket = head.ticket,
                       .index = index,
                       .at = at + sizeof(ChunkHeader),
-                      .count = usable(index, head.committed, unit, there - sizeof(ChunkHeader)),
+                      .count = usable(index, head, there - sizeof(ChunkHeader)),
                       .thread = head.thread};
-    (is_events ? events : meta).push_back(chunk);
+    list->push_back(chunk);
   }
 
-  /// How many units of `unit` bytes may be used of the `committed` ones, `there` bytes of content being in
+  std::vector<Chunk>* list_of(ChunkKind kind) {
+    switch (kind) {
+      case ChunkKind::Events:
+        return &events;
+      case ChunkKind::Meta:
+        return &meta;
+      case ChunkKind::Samples:
+        return &samples;
+    }
+    return nullptr;
+  }
+
+  /// How many records, samples or bytes may be used of the committed ones, `there` bytes of content being in
   /// the file.
-  std::size_t usable(std::size_t index, std::uint64_t committed, std::size_t unit, std::size_t there) {
-    const char* what = unit == 1 ? "bytes" : "records";
+  std::size_t usable(std::size_t index, const ChunkHeader& head, std::size_t there) {
+    const bool is_meta = head.kind == ChunkKind::Meta;
+    const bool is_samples = head.kind == ChunkKind::Samples;
+    const std::size_t unit = is_meta ? 1 : is_samples ? sizeof(RawSample) : sizeof(RawRecord);
+    const char* what = is_meta ? "bytes" : is_samples ? "samples" : "records";
+    std::uint64_t committed = head.committed;
     const std::size_t room = (header_.chunk_bytes - sizeof(ChunkHeader)) / unit;
     if (committed > room) {
       losses_.add(fmt::format("chunk {} claims {} {}, it has room for {}", index, committed, what, room));
@@ -171,6 +189,22 @@ RecordColumns gather(std::string_view bytes, const std::vector<Chunk>& chunks, L
   return columns;
 }
 
+std::vector<RawSample> gather_samples(std::string_view bytes, const std::vector<Chunk>& chunks,
+                                      Losses& losses) {
+  std::vector<RawSample> out;
+  std::size_t beyond = 0;
+  for (const Chunk& c : chunks) {
+    const std::size_t take = std::min(c.count, kMaxSamplesPerFile - out.size());
+    beyond += c.count - take;
+    for (std::size_t i = 0; i < take; ++i)
+      out.push_back(load<RawSample>(bytes, c.at + i * sizeof(RawSample)));
+  }
+  if (beyond > 0)
+    losses.add(fmt::format("{} samples beyond the first {} are not read", beyond, kMaxSamplesPerFile));
+  sort_samples(out);
+  return out;
+}
+
 }  // namespace
 
 Status check_raw_header(const RawHeader& h) {
@@ -214,6 +248,7 @@ Result<ProcessRecords> parse_raw_file(std::string_view bytes) {
                              content.size() - whole, content.size(), c.index));
   }
   out.records = gather(bytes, chunks.events, losses);
+  out.samples = gather_samples(bytes, chunks.samples, losses);
   out.losses = losses.take();
   return out;
 }

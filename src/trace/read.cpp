@@ -38,6 +38,7 @@ Result<ReadFile> read_raw(const fs::path& path) {
   COX_TRY(ProcessRecords parsed, parse_raw_file(bytes));
   ProcessBuilder builder(path.filename().string(), parsed.header, parsed.meta, parsed.records.size());
   builder.add(parsed.records);
+  builder.add_samples(parsed.samples);
   ReadFile out;
   out.whole = parsed.losses.empty();
   builder.add_losses(std::move(parsed.losses));
@@ -51,6 +52,7 @@ Result<ReadFile> read_compact(const fs::path& path) {
   ProcessBuilder builder(path.filename().string(), reader.header(), reader.meta(), reader.expected_records());
   RecordColumns block;
   while (reader.next(block)) builder.add(block);
+  builder.add_samples(reader.take_samples());
   ReadFile out;
   std::vector<std::string> losses = reader.take_losses();
   out.whole = losses.empty();

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 
@@ -147,6 +149,120 @@ TEST(OpenRun, OnlyTheLastAttemptOfARankCounts) {
   ASSERT_EQ(back->notes.size(), 2U);
   EXPECT_EQ(back->notes[0].file, "b.coxraw");
   EXPECT_TRUE(has_note(*back, "an earlier attempt of rank 0"));
+}
+
+template <std::size_t N>
+void set_field(char (&field)[N], const char* text) {
+  std::memset(field, 0, N);
+  std::strncpy(field, text, N - 1);
+}
+
+/// Writes ranks 0 to `ranks` - 1 of a job that begins `after` the synthetic job's begin.
+void put_job(
+    const fs::path& dir, const trace::Run& run, int ranks, const char* job, std::chrono::seconds after,
+    const std::function<void(RawHeader&)>& change = [](RawHeader&) {}) {
+  for (int r = 0; r < ranks; ++r) {
+    const auto rank = static_cast<std::size_t>(r);
+    const std::string file = raw_with(run, rank, [&](RawHeader& h) {
+      set_field(h.job, job);
+      for (std::uint64_t i = 0; i < h.pair_count; ++i)
+        h.pairs[i].realtime_ns += std::chrono::nanoseconds{after}.count();
+      change(h);
+    });
+    test::put_file(
+        dir / (std::string(job) + "-" + std::to_string(after.count()) + "-" + std::to_string(r) + ".coxraw"),
+        file);
+  }
+}
+
+std::size_t notes_with(const trace::Run& run, const std::string& part) {
+  return static_cast<std::size_t>(std::count_if(run.notes.begin(), run.notes.end(), [&](const Note& note) {
+    return note.text.find(part) != std::string::npos;
+  }));
+}
+
+TEST(OpenRun, ARestartWithoutAnAttemptNumberIsToldByItsTime) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 3, .steps = 4});
+  put_job(dir.path(), run, 3, "7", std::chrono::seconds{0});
+  put_job(dir.path(), run, 3, "7", std::chrono::seconds{100}, [](RawHeader& h) { h.pid += 500; });
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  ASSERT_EQ(back->ranks.size(), 3U);
+  for (const RankTrack& t : back->ranks) EXPECT_GE(t.pid, 1500);
+  EXPECT_EQ(notes_with(*back, "an earlier attempt of rank"), 3U);
+}
+
+TEST(OpenRun, AJobThatCameBackSmallerDoesNotKeepItsLostRanks) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 4, .steps = 4});
+  put_job(dir.path(), run, 4, "7", std::chrono::seconds{0});
+  put_job(dir.path(), run, 3, "7", std::chrono::seconds{100}, [](RawHeader& h) { h.world_size = 3; });
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->ranks.size(), 3U);
+  EXPECT_EQ(back->world_size, 3);
+  EXPECT_TRUE(has_note(*back, "an earlier attempt of rank 3"));
+}
+
+TEST(OpenRun, TwoJobsInOneFolderAreSaidAndNotMixed) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 4, .steps = 4});
+  put_job(dir.path(), run, 4, "7", std::chrono::seconds{0});
+  put_job(dir.path(), run, 2, "8", std::chrono::seconds{100});
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->ranks.size(), 2U);
+  EXPECT_EQ(back->info.job, "8");
+  EXPECT_EQ(notes_with(*back, "the folder holds 2 jobs; only the last one, 8, is used"), 1U);
+  EXPECT_EQ(notes_with(*back, "is of job 7: its 8 events are not used"), 4U);
+}
+
+TEST(OpenRun, AJobThatBeganWhileAnotherRanIsNotTheNextOne) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 2, .steps = 400});  // 4 s
+  put_job(dir.path(), run, 2, "7", std::chrono::seconds{0});
+  put_job(dir.path(), run, 1, "8", std::chrono::seconds{1});
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->info.job, "7");
+  EXPECT_EQ(back->ranks.size(), 2U);
+}
+
+TEST(OpenRun, AProcessWithoutAJobIdBelongsToTheOneThatIsThere) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 2, .steps = 4});
+  test::put_file(dir.path() / "a.coxraw", raw_with(run, 0, [](RawHeader& h) { set_field(h.job, ""); }));
+  test::put_file(dir.path() / "b.coxraw", test::raw_file(run, run.ranks[1]));
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->ranks.size(), 2U);
+  EXPECT_TRUE(back->notes.empty());
+}
+
+TEST(OpenRun, ManyThatEachCallThemselvesTheOnlyRankAreSaid) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 4, .steps = 4});
+  const auto alone = [](RawHeader& h) {
+    h.rank = 0;
+    h.world_size = 1;
+  };
+  put_job(dir.path(), run, 4, "7", std::chrono::seconds{0}, alone);
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->ranks.size(), 1U);
+  EXPECT_TRUE(has_note(*back, "4 processes that ran at the same time each say that they are rank 0 of 1"));
+  EXPECT_EQ(notes_with(*back, "one more rank 0 of 1"), 3U);
+}
+
+TEST(OpenRun, SingleProcessesOneAfterAnotherAreNoMismatch) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 1, .steps = 4});
+  for (const int start : {0, 10, 20}) put_job(dir.path(), run, 1, "7", std::chrono::seconds{start});
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(has_note(*back, "rank 0 of 1"));
+  EXPECT_EQ(notes_with(*back, "an earlier attempt of rank 0"), 2U);
 }
 
 TEST(OpenRun, ProcessesWithoutRankAreNotUsed) {

@@ -14,6 +14,8 @@ namespace cox::trace {
 
 /// Most records that are read from one file: a bound on memory where a file promises more than it can hold.
 inline constexpr std::size_t kMaxRecordsPerFile = std::size_t{1} << 28;
+/// Most samples: a day at ten a second, and then some.
+inline constexpr std::size_t kMaxSamplesPerFile = std::size_t{1} << 20;
 
 struct RecordColumns {
   std::vector<std::uint64_t> begin;
@@ -40,6 +42,7 @@ struct ProcessRecords {
   RawHeader header{};
   std::string meta;                 ///< Meta entries, one after the other
   RecordColumns records;            ///< by begin; equal begins in the order of their chunks' tickets
+  std::vector<RawSample> samples;   ///< by ticks
   std::vector<std::string> losses;  ///< what should have been there and could not be read
 };
 

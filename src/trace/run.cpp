@@ -17,6 +17,20 @@ const char* name_of(Provenance p) {
   return "observed";
 }
 
+const char* name_of(ClockSource s) {
+  switch (s) {
+    case ClockSource::Shared:
+      return "shared";
+    case ClockSource::Collectives:
+      return "collectives";
+    case ClockSource::Realtime:
+      return "realtime";
+    case ClockSource::Unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
 void EventColumns::reserve(std::size_t n) {
   begin.reserve(n);
   end.reserve(n);

@@ -79,6 +79,7 @@ Result<RunInfo> parse_run_info(std::string_view text) {
   take(json, "tool", info.tool);
   take(json, "started", info.started);
   take(json, "job", info.job);
+  take(json, "launch", info.launch);
   std::string provenance;
   take(json, "provenance", provenance);
   info.provenance = provenance_from(provenance);
@@ -97,6 +98,7 @@ std::string format_run_info(const RunInfo& info) {
   json["tool"] = info.tool;
   json["started"] = info.started;
   json["job"] = info.job;
+  if (!info.launch.empty()) json["launch"] = info.launch;
   json["provenance"] = name_of(info.provenance);
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
   // A command line may hold bytes that are not UTF-8; they must not make the file unwritable.
@@ -105,6 +107,10 @@ std::string format_run_info(const RunInfo& info) {
 
 Status write_run_info(const std::filesystem::path& dir, const RunInfo& info) {
   return write_file_atomically(dir / "run.json", format_run_info(info), IfExists::Replace);
+}
+
+Status create_run_info(const std::filesystem::path& dir, const RunInfo& info) {
+  return write_file_atomically(dir / "run.json", format_run_info(info), IfExists::Fail);
 }
 
 Result<std::optional<RunInfo>> read_run_info(const std::filesystem::path& dir) {

@@ -48,6 +48,22 @@ TEST(RunInfo, UnknownExitStatusIsNull) {
   EXPECT_EQ(parse_run_info(format_run_info(info))->exit_status, -1);
 }
 
+TEST(RunInfo, TheLaunchIsKeptWhereThereIsOne) {
+  RunInfo info = sample();
+  EXPECT_EQ(format_run_info(info).find("launch"), std::string::npos);
+  info.launch = "slurm 77.0";
+  EXPECT_EQ(parse_run_info(format_run_info(info))->launch, "slurm 77.0");
+}
+
+TEST(RunInfo, OneOfManyWritersMakesIt) {
+  const test::ScratchDir dir;
+  ASSERT_TRUE(create_run_info(dir.path(), sample()));
+  const Status second = create_run_info(dir.path(), {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().id, "base-005");
+  EXPECT_EQ((*read_run_info(dir.path()))->command, sample().command);
+}
+
 TEST(RunInfo, AbsenceIsNoError) {
   const test::ScratchDir dir;
   const auto none = read_run_info(dir.path());

@@ -14,6 +14,7 @@
 #include "cox/trace/run_info.hpp"
 
 #include "trace/compact_file.hpp"
+#include "trace/sample_block.hpp"
 
 namespace cox::trace {
 namespace {
@@ -51,6 +52,10 @@ RawHeader header_of(const Run& run, const RankTrack& track) {
   h.ticks_per_second = kTicksPerSecond;
   h.pid = track.pid;
   h.ppid = -1;
+  h.start_time = track.start_time;
+  h.node_number = track.node_number + 1;
+  h.local_size = track.local_size;
+  h.sample_tickets = track.samples.size();
   h.rank = track.rank.value();
   h.world_size = run.world_size;
   h.local_rank = track.local_rank.value();
@@ -65,6 +70,7 @@ RawHeader header_of(const Run& run, const RankTrack& track) {
       std::find_if(run.nodes.begin(), run.nodes.end(), [&](const Node& n) { return n.id == track.node; });
   if (node != run.nodes.end()) {
     put_text(h.host, node->host);
+    h.time_namespace = node->time_namespace;
     put_text(h.boot_id, node->boot_id.empty() ? fmt::format("node-{}", node->id.value()) : node->boot_id);
   }
   put_text(h.job, run.info.job);
@@ -93,6 +99,19 @@ std::string meta_of(const Run& run, const RankTrack& track) {
     out += body;
     out.resize((out.size() + 7) / 8 * 8, '\0');
   }
+  std::string facts;
+  for (const LocalityFact& fact : track.locality) facts += fact.path + '\t' + fact.value + '\n';
+  if (facts.empty()) return out;
+  append_pod(out, MetaHead{.kind = MetaKind::Locality, .size = static_cast<std::uint32_t>(facts.size())});
+  out += facts;
+  out.resize((out.size() + 7) / 8 * 8, '\0');
+  return out;
+}
+
+std::vector<RawSample> samples_of(const RankTrack& track) {
+  std::vector<RawSample> out;
+  out.reserve(track.samples.size());
+  for (const Sample& s : track.samples) out.push_back(raw_sample_of(s, ticks_of(s.at)));
   return out;
 }
 
@@ -142,6 +161,7 @@ Status write_run(const Run& run, const fs::path& dir, int threads) {
     const ProcessRecords process{.header = header_of(run, track),
                                  .meta = meta_of(run, track),
                                  .records = records_of(track.events),
+                                 .samples = samples_of(track),
                                  .losses = {}};
     const fs::path file = dir / fmt::format("rank-{:06}.cox", track.rank.value());
     if (auto status = write_file_atomically(file, encode_compact(process), IfExists::Fail); !status)

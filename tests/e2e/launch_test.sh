@@ -37,12 +37,14 @@ observe /bin/bash -c '/bin/true; /usr/bin/env >/dev/null; (true); python3 -c "im
 equal "$code" 0 "bash"
 equal "$(files_of_guests "$run")" 0 "files of processes that are no ranks"
 
-# the environment: only LD_PRELOAD and COX_ are added, the user's values stay
+# the environment: only LD_PRELOAD and COX_ are added (for what launchers need see orders_test.sh), the user's values stay
 env -u _ | grep -v '^_=' | sort >env-before
 observe /usr/bin/env
 equal "$code" 0 "env"
-grep -v -E '^(LD_PRELOAD|COX_DIR|_)=' out | sort >env-after
-diff env-before env-after || fail "the child's environment differs beyond LD_PRELOAD and COX_DIR"
+grep -v -E '^(LD_PRELOAD|COX_DIR|COX_JOB|_)=' out | sort >env-after
+diff env-before env-after || fail "the child's environment differs beyond LD_PRELOAD, COX_DIR and COX_JOB"
+equal "$(COX_JOB=mine status "$cox" observe -o "$work/run-job" -- /usr/bin/env)" 0 "env"
+equal "$(grep '^COX_JOB=' out)" COX_JOB=mine "the user's COX_JOB"
 libc_object=$(ldd /bin/bash | awk '/libc\.so/ {print $3}')
 equal "$(LD_PRELOAD=$libc_object COX_MAX_SIZE=12345678 status "$cox" observe -o "$work/run-env" -- /usr/bin/env)" 0 "env"
 grep -q "^LD_PRELOAD=.*$libc_object" out || fail "the user's LD_PRELOAD is gone: $(grep LD_PRELOAD out)"

@@ -38,6 +38,10 @@ std::string difference(const RankTrack& a, const RankTrack& b) {
   if (a.state != b.state) return "state";
   if (a.overhead_per_event != b.overhead_per_event) return "overhead";
   if (a.dropped_records != b.dropped_records || a.recycled_records != b.recycled_records) return "losses";
+  if (a.start_time != b.start_time || a.node_number != b.node_number || a.local_size != b.local_size)
+    return "what tells processes apart";
+  if (a.samples != b.samples) return "samples";
+  if (a.locality != b.locality) return "locality";
   return difference(a.events, b.events);
 }
 
@@ -50,7 +54,7 @@ std::string difference(const trace::Run& a, const trace::Run& b) {
   if (a.nodes.size() != b.nodes.size()) return "number of nodes";
   for (std::size_t i = 0; i < a.nodes.size(); ++i)
     if (a.nodes[i].id != b.nodes[i].id || a.nodes[i].host != b.nodes[i].host ||
-        a.nodes[i].boot_id != b.nodes[i].boot_id)
+        a.nodes[i].boot_id != b.nodes[i].boot_id || a.nodes[i].time_namespace != b.nodes[i].time_namespace)
       return "node " + std::to_string(i);
   if (a.communicators.size() != b.communicators.size()) return "number of communicators";
   for (std::size_t i = 0; i < a.communicators.size(); ++i) {

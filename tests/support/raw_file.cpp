@@ -9,6 +9,7 @@
 #include <map>
 
 #include "support/make_run.hpp"
+#include "trace/sample_block.hpp"
 
 namespace cox::test {
 namespace {
@@ -55,6 +56,10 @@ RawHeader header_of(const Run& run, const RankTrack& track, const RawShape& shap
   h.ticks_per_second = shape.ticks_per_second;
   h.pid = track.pid;
   h.ppid = 1;
+  h.start_time = track.start_time;
+  h.node_number = track.node_number + 1;
+  h.local_size = track.local_size;
+  h.sample_tickets = track.samples.size();
   h.rank = track.rank.value();
   h.world_size = run.world_size;
   h.local_rank = track.local_rank.value();
@@ -71,6 +76,7 @@ RawHeader header_of(const Run& run, const RankTrack& track, const RawShape& shap
   }
   const Node& node = run.nodes.at(static_cast<std::size_t>(track.node.value()));
   put_text(h.host, node.host);
+  h.time_namespace = node.time_namespace;
   put_text(h.boot_id, node.boot_id);
   put_text(h.job, "synthetic-1");
   put_text(h.launcher, "none");
@@ -97,6 +103,12 @@ std::string meta_of(const Run& run, const RankTrack& track) {
     out += body;
     out.resize((out.size() + 7) / 8 * 8, '\0');
   }
+  std::string facts;
+  for (const LocalityFact& fact : track.locality) facts += fact.path + '\t' + fact.value + '\n';
+  if (facts.empty()) return out;
+  append(out, MetaHead{.kind = MetaKind::Locality, .size = static_cast<std::uint32_t>(facts.size())});
+  out += facts;
+  out.resize((out.size() + 7) / 8 * 8, '\0');
   return out;
 }
 
@@ -169,6 +181,22 @@ std::string raw_file(const Run& run, const RankTrack& track, const RawShape& sha
                     .reserved = {}},
                    body);
     }
+  }
+  for (std::size_t first = 0; first < track.samples.size(); first += room / sizeof(RawSample)) {
+    const std::size_t last = std::min(first + room / sizeof(RawSample), track.samples.size());
+    std::string body;
+    for (std::size_t i = first; i < last; ++i)
+      append(body, raw_sample_of(track.samples[i], ticks.at(track.samples[i].at)));
+    append_chunk(chunks, chunk_bytes,
+                 {.magic = 0,
+                  .kind = ChunkKind::Samples,
+                  .ticket = header.tickets++,
+                  .thread = 0,
+                  .sealed = last < track.samples.size() ? 1U : 0U,
+                  .committed = last - first,
+                  .first_ticks = ticks.at(track.samples[first].at),
+                  .reserved = {}},
+                 body);
   }
   header.chunks_reserved = header.tickets;
   std::string file;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From a Run to findings: who sets the pace, since when, what it costs, and what the input cannot tell.
+/// From a Run to findings: who sets the pace, since when, what it costs, what hangs, and what the input
+/// cannot tell.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "cox/base/ids.hpp"
+#include "cox/base/process_table.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/stall.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
 
@@ -23,7 +26,9 @@ enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingSt
 
 /// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
 /// `forward`, `backward`, `optimizer`, `data`, `evaluation`, or for time in none of them `outside_phases`
-/// (`optimizer_or_data` where these two are not recorded as phases). A cause says where the extra time was spent, not why.
+/// (`optimizer_or_data` where these two are not recorded as phases): where the extra time was spent. Where
+/// samples explain at least as much: `cpu_quota`, `cpu_contention`, `asleep_or_io`, `slow_cpu_clock`,
+/// `slow_code_or_cpu`: why (docs/concepts/causes.md).
 
 /// One measured fact behind a finding: a sentence with its numbers, and the numbers.
 struct Evidence {
@@ -65,8 +70,12 @@ struct Coverage {
   Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
   std::int64_t unfinished_calls = 0;  ///< entered and never left
   std::int64_t clock_domains = 0;
-  Duration clock_residual{};       ///< worst over the domains; across nodes: spread of ends after alignment
-  bool clocks_comparable = false;  ///< one node, so entry times can be compared directly
+  Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
+  std::int64_t hosts_by_collectives =
+      0;                               ///< whose clocks the job's own operations compare with the first one's
+  std::int64_t hosts_by_realtime = 0;  ///< whose clocks are put beside it by realtime, or not at all
+  Duration host_residual{};            ///< worst residual of the former
+  bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
   double wait_validity_ratio =
       0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
 };
@@ -106,6 +115,20 @@ struct CommAccount {
 enum class StepSource : std::uint8_t { Marks, Period, EachSync, None };
 [[nodiscard]] const char* name_of(StepSource s);
 
+/// Where the ranks of one node may run, as they recorded it at their start.
+struct NodeLocality {
+  std::string host;
+  std::string source = "affinity";  ///< `hwloc` where the machine's topology is known, else `affinity`
+  int packages = 0;                 ///< of the machine; 0 = not known, as below
+  int numa_nodes = 0;
+  int cores = 0;
+  int cpus = 0;               ///< online
+  int ranks = 0;              ///< of which is known where they may run
+  int bound = 0;              ///< of those: may not use all CPUs
+  int sharing_cores = 0;      ///< bound ranks that may use a core of another bound rank
+  int across_numa_nodes = 0;  ///< bound ranks that may use more than one NUMA node
+};
+
 struct Diagnosis {
   Coverage coverage;
   StepSource step_source = StepSource::None;
@@ -115,13 +138,20 @@ struct Diagnosis {
   std::vector<StepId> step_numbers;  ///< the program's own numbers where it marked its steps, else 0, 1, ...
   Duration run_time{};               ///< from the first to the last synchronisation
   Spread step_time;
-  Duration lost{};                ///< sum over steps of (latest arrival - median arrival)
-  std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
-  std::string verdict;            ///< one or two sentences
+  Duration lost{};                         ///< sum over steps of (latest arrival - median arrival)
+  std::vector<Finding> findings;           ///< most costly first; empty where nobody is named
+  Present present;                         ///< what `stalls` call now
+  std::vector<Stall> stalls;               ///< calls that never returned: causes first, those that hang first
+  std::int64_t more_stalls = 0;            ///< beyond the first 256
+  std::vector<Mismatch> mismatches;        ///< members that disagree on what they do together
+  std::int64_t mismatched_operations = 0;  ///< all of them
+  std::string trouble;  ///< what hangs or disagrees, in a few words; empty where nothing does
+  std::string verdict;  ///< one or two sentences
   std::vector<RankAccount> ranks;
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
   std::string wait_method;               ///< "clock" or "duration"
+  std::vector<NodeLocality> locality;    ///< per node; empty where nothing was recorded
 
   /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
   std::vector<Duration> step_times;                 ///< per step
@@ -130,9 +160,16 @@ struct Diagnosis {
   std::vector<std::vector<Duration>> begin_by_step;  ///< when each rank's step began
 };
 
+/// Whether anything is to be put right: a finding, something that hangs, or members that disagree.
+[[nodiscard]] bool has_trouble(const Diagnosis& d);
+
 struct DiagnoseOptions {
   int threads = 0;
   trace::Progress progress{};
+  /// The machine that this runs on, for a job that still runs; null: only what was recorded counts.
+  const ProcessTable* processes = nullptr;
+  /// That machine's monotonic clock before the Run was read: what was read held then or later.
+  std::optional<std::int64_t> asked_monotonic_ns{};
 };
 
 /// Diagnoses a Run. Naming nobody is an answer.

@@ -19,6 +19,7 @@ inline constexpr const char* kEnvMaxSize = "COX_MAX_SIZE";          ///< bytes p
 inline constexpr const char* kEnvMaxOverhead = "COX_MAX_OVERHEAD";  ///< percent of one CPU
 inline constexpr const char* kEnvDisable = "COX_DISABLE";           ///< 1 = every hook is a direct call
 inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; default: tsc where invariant
+inline constexpr const char* kEnvJob = "COX_JOB";      ///< the job's name where no batch system has one
 
 struct LaunchOptions {
   std::vector<std::string> command{};
@@ -31,21 +32,30 @@ struct LaunchOptions {
 struct LaunchOutcome {
   int exit_status = 0;  ///< the command's own; 128 + n where a signal ended it
   int signal = 0;       ///< the signal that ended it, or 0
+  int rank = -1;        ///< of `cox` itself where a launcher started it once per rank, else -1
+  int world_size = -1;  ///< how many times it did; -1 = not told
   std::filesystem::path dir;
   Duration wall{};
+  std::string hint;  ///< what to do where ranks are missing; empty where nothing is known
 };
 
 /// `cox-<job or pid>-<UTC time>` in the current folder.
 [[nodiscard]] std::filesystem::path default_run_dir();
 
 /// Runs the command with the preload object in its environment, forwards signals (TERM, INT, HUP, QUIT, USR1,
-/// USR2) to it and waits. Writes run.json before it starts and again after it ended. Changes no file of the
-/// user's.
+/// USR2) to it and waits. Changes no file of the user's.
+///
+/// Both orders are understood. `cox observe -- mpirun ... prog`: one `cox`, which makes the folder, writes
+/// run.json before the job starts and again after it ended. `mpirun ... cox observe -- prog`: the launcher
+/// starts `cox` once per rank; the first one writes run.json, all others of the same launch join, and a
+/// program whose `cox` is killed by the launcher goes with it. What is added to the environment:
+/// docs/concepts/launching.md.
 ///
 /// Errors: observe-001 (folder exists; Errc::InvalidInput), observe-002 (guest objects not found),
 /// observe-003
 ///         (command not found; the caller exits 127), observe-004 (command not executable; 126), observe-005
-///         (folder cannot be made). Held by: tests/e2e.
+///         (folder cannot be made), observe-006 (no -o, or --force, where every rank starts a `cox`).
+///         Held by: tests/e2e.
 [[nodiscard]] Result<LaunchOutcome> launch(const LaunchOptions& options);
 
 }  // namespace cox::observe

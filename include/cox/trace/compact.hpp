@@ -24,10 +24,16 @@ struct CompactReport {
   std::vector<Note> notes;
 };
 
+/// Which raw files are compacted. `ThisHost`: those that processes of this machine wrote and that are gone.
+/// For several that compact one shared folder at the end of one launch: each file is compacted by exactly one
+/// of them.
+enum class CompactScope : std::uint8_t { All, ThisHost };
+
 /// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new
 /// file was read back and compared. Safe to call while the job runs: files of living processes are left
 /// alone. Errors: trace-001, trace-002, base-006. Held by: src/trace/compact_test.cpp
-[[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0);
+[[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0,
+                                                CompactScope scope = CompactScope::All);
 
 /// Writes a Run (simulated or imported) as a folder of `.cox` files plus run.json, times in picosecond ticks.
 /// Errors: base-005 (folder exists and is not empty), base-006.

@@ -24,6 +24,8 @@ struct Identity {
   std::int32_t rank = -1;
   std::int32_t world_size = -1;
   std::int32_t local_rank = -1;
+  std::int32_t local_size = -1;  ///< ranks on this node
+  std::int32_t node = -1;        ///< the launcher's number of the node
   std::int32_t attempt = 0;
   const char* job = nullptr;
   const char* launcher = nullptr;

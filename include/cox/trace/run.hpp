@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/base/ids.hpp"
@@ -30,11 +32,36 @@ struct ClockDomain {
   Duration residual{};
 };
 
+/// How a node's clock was put beside the first node's.
+enum class ClockSource : std::uint8_t {
+  Shared = 0,       ///< it is that very clock
+  Collectives = 1,  ///< by the operations that ranks of both took part in
+  Realtime = 2,     ///< by the realtime clocks alone: as good as NTP keeps them
+  Unknown = 3,      ///< not at all
+};
+[[nodiscard]] const char* name_of(ClockSource s);  ///< `shared`, `collectives`, `realtime`, `unknown`
+
+/// A node's monotonic clock against the first node's. Already taken into account in all times of the Run.
+struct NodeClock {
+  ClockSource source = ClockSource::Shared;
+  NodeId against;        ///< node that the collectives compare it with; the first one where all are connected
+  Nanoseconds offset{};  ///< what it shows more than the first node's, at the Run's origin
+  double drift_ppm = 0;  ///< how much faster it runs, mean over the Run; microseconds per second
+  Duration residual{};   ///< Collectives: 95 % of the Run's stretches, by weight, lie within this of the fit
+  Duration half_width{};  ///< Collectives: half of what causality leaves open: a bound on a constant error
+  std::int64_t operations = 0;  ///< compared
+};
+
 /// One machine. Ranks of one node share a clock.
 struct Node {
   NodeId id;
   std::string host;
   std::string boot_id;
+  std::uint64_t time_namespace =
+      0;  ///< processes of one machine share a clock only within one; 0 = not known
+  /// What its monotonic clock said at the Run's origin; nothing where its times could not be placed.
+  std::optional<std::int64_t> monotonic_origin_ns{};
+  NodeClock clock{};
 };
 
 /// Group of ranks that communicate together (PyTorch: process group).
@@ -44,6 +71,8 @@ struct Communicator {
   std::string name;
   int size = 0;             ///< members as declared by the library
   std::vector<Rank> ranks;  ///< members, sorted; those seen where the list was not recorded
+  /// Member at each place of the communicator's own order, as the members say; -1 where none says.
+  std::vector<Rank> by_rank{};
 };
 
 /// Events of one rank as columns of equal length, ordered by `begin`. Times count from the Run's origin.
@@ -69,13 +98,49 @@ struct EventColumns {
 inline constexpr Duration kStillRunning = Duration::max();
 inline constexpr CommId kNoComm{-1};
 
+/// State of one process at one moment, taken by its guest about ten times a second. Counters count from the
+/// start of the process, of the machine or the control group where said; nothing = not readable there.
+struct Sample {
+  Duration at{};                               ///< from the Run's origin, as the events'
+  std::optional<Duration> cpu{};               ///< CPU time of the process
+  std::optional<Duration> main_cpu{};          ///< CPU time of its main thread
+  std::optional<Duration> main_wait{};         ///< time the main thread was ready to run and had no CPU
+  std::optional<Duration> throttled{};         ///< control group: time it was denied CPU by a quota
+  std::optional<Duration> pressure{};          ///< machine: time some task waited for a CPU (PSI)
+  std::optional<std::int64_t> voluntary{};     ///< context switches of the main thread
+  std::optional<std::int64_t> involuntary{};   ///< context switches of the main thread
+  std::optional<std::int64_t> minor_faults{};  ///< of the process
+  std::optional<std::int64_t> major_faults{};
+  std::optional<std::int64_t> frequency_khz{};      ///< of the CPU that the main thread ran on
+  std::optional<std::int64_t> thermal_throttles{};  ///< of that CPU, since boot
+  std::optional<int> threads{};
+  std::optional<int> cpu_number{};  ///< that the main thread last ran on
+  char state = 0;                   ///< of the main thread as in /proc (R S D T t Z ...); 0 = not readable
+
+  bool operator==(const Sample&) const = default;
+};
+
+/// One fact of the machine as a process saw it at its start: a file of sysfs or procfs and its content.
+struct LocalityFact {
+  std::string path;
+  std::string value;
+
+  bool operator==(const LocalityFact&) const = default;
+};
+
 /// One process of the job that has a rank.
 struct RankTrack {
   Rank rank;
   NodeId node;
   LocalRank local_rank;
   int pid = 0;
+  /// When the process started, in clock ticks after boot (/proc/PID/stat field 22); 0 = not known. Tells it
+  /// from a later process with the same number.
+  std::uint64_t start_time = 0;
   int attempt = 0;
+  int node_number = -1;  ///< the launcher's number of its node; -1 = not told
+  int local_size = 0;    ///< ranks on its node as the launcher says; 0 = not told
+  std::string launcher;
   std::string program;
   std::string library;
   std::string timing;
@@ -85,6 +150,8 @@ struct RankTrack {
   std::uint64_t dropped_records = 0;   ///< no room in the file
   std::uint64_t recycled_records = 0;  ///< overwritten under --max-size
   EventColumns events;
+  std::vector<Sample> samples;         ///< by `at`
+  std::vector<LocalityFact> locality;  ///< as recorded; empty where the guest recorded none
 };
 
 /// Something in the input that was not used, and why. Printed, and counted in the coverage.
@@ -100,6 +167,7 @@ struct RunInfo {
   std::string tool;     ///< who wrote it: "cox 0.1.0"
   std::string started;  ///< UTC, ISO 8601
   std::string job;
+  std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
   Provenance provenance = Provenance::Observed;
 };

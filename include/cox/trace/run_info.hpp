@@ -14,6 +14,10 @@ namespace cox::trace {
 /// Writes `<dir>/run.json`, replacing an earlier one of the same Run. Errors: base-006.
 [[nodiscard]] Status write_run_info(const std::filesystem::path& dir, const RunInfo& info);
 
+/// Writes `<dir>/run.json` where there is none; of several that try at once exactly one does. Errors:
+/// base-005 (there is one), base-006.
+[[nodiscard]] Status create_run_info(const std::filesystem::path& dir, const RunInfo& info);
+
 /// Reads `<dir>/run.json`; nothing where there is none. Errors: trace-004 (not ours, damaged, over 1 MB).
 [[nodiscard]] Result<std::optional<RunInfo>> read_run_info(const std::filesystem::path& dir);
 

@@ -11,10 +11,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 
 #include "cox/trace/guest_writer.hpp"
 
+#include "observe/guest/bypass.hpp"
+#include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
 #include "observe/guest/pacing.hpp"
 #include "observe/guest/typed.hpp"
@@ -121,54 +122,28 @@ void* find_data(const char* symbol) {
   return seen != nullptr ? seen : search_objects(symbol);
 }
 
-const char* first_set(std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const char* value = getenv(name); value != nullptr && *value != 0) return value;
-  return nullptr;
-}
-
-std::int32_t number_or(const char* text, std::int32_t otherwise) {
-  if (text == nullptr || *text == 0) return otherwise;
-  char* end = nullptr;
-  const long value = strtol(text, &end, 10);
-  return *end == 0 && value >= 0 && value < 0x7fffffff ? static_cast<std::int32_t>(value) : otherwise;
-}
-
 bool wanted() {
   const char* dir = getenv("COX_DIR");
   const char* disable = getenv("COX_DISABLE");
   return dir != nullptr && *dir != 0 && (disable == nullptr || strcmp(disable, "1") != 0);
 }
 
-// Fills in what the launcher's environment tells and the library did not (order of trust: the library,
-// torchrun, Open MPI, PMIx, PMI, Slurm).
+// Fills in what the launcher's environment tells and the library did not: the library is the authority.
 trace::guest::Identity with_environment(trace::guest::Identity id) {
-  const bool torch = getenv("RANK") != nullptr && getenv("WORLD_SIZE") != nullptr;
-  if (id.rank < 0)
-    id.rank = number_or(first_set({torch ? "RANK" : "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK",
-                                   "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}),
-                        -1);
-  if (id.world_size < 0)
-    id.world_size = number_or(first_set({torch ? "WORLD_SIZE" : "OMPI_COMM_WORLD_SIZE",
-                                         "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}),
-                              -1);
-  if (id.local_rank < 0)
-    id.local_rank = number_or(first_set({torch ? "LOCAL_RANK" : "OMPI_COMM_WORLD_LOCAL_RANK",
-                                         "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}),
-                              -1);
-  id.attempt = number_or(getenv("TORCHELASTIC_RESTART_COUNT"), 0);
-  if (id.job == nullptr)
-    id.job = first_set({"COX_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "PMIX_NAMESPACE"});
-  if (id.launcher == nullptr) {
-    if (getenv("TORCHELASTIC_RUN_ID") != nullptr)
-      id.launcher = "torchrun";
-    else if (getenv("OMPI_COMM_WORLD_RANK") != nullptr)
-      id.launcher = "openmpi";
-    else if (getenv("SLURM_PROCID") != nullptr)
-      id.launcher = "slurm";
-    else
-      id.launcher = "none";
+  static char job[64];  // copied by the writer; threads that get here together write the same
+  const Launcher* launcher = find_launcher();
+  const Place place = place_of(launcher);
+  if (id.rank < 0) id.rank = place.rank;
+  if (id.world_size < 0) id.world_size = place.world_size;
+  if (id.local_rank < 0) id.local_rank = place.local_rank;
+  if (id.local_size < 0) id.local_size = place.local_size;
+  if (id.node < 0) id.node = place.node;
+  id.attempt = place.attempt;
+  if (id.job == nullptr) {
+    write_job(launcher, job, sizeof job);
+    id.job = job;
   }
+  if (id.launcher == nullptr) id.launcher = place.launcher == nullptr ? "none" : place.launcher;
   return id;
 }
 
@@ -180,6 +155,15 @@ double share_or(const char* text, double otherwise) {
   char* end = nullptr;
   const double percent = strtod(text, &end);
   return *end == 0 && percent > 0 ? percent / 100 : otherwise;
+}
+
+// Says in the file which MPI functions another tool takes before us.
+void note_bypassed() {
+  const char* symbols[sizeof kHooks / sizeof *kHooks];
+  std::size_t count = 0;
+  for (const auto& hook : kHooks)
+    if (hook.family == Mpi) symbols[count++] = hook.symbol;
+  if (const char* text = describe_bypassed(symbols, count)) trace::guest::note(text);
 }
 
 bool open_writer(const trace::guest::Identity& identity) noexcept {
@@ -196,7 +180,9 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
   options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
   options.when_off = take_hooks_out;
-  return trace::guest::open(options, with_environment(identity));
+  if (!trace::guest::open(options, with_environment(identity))) return false;
+  note_bypassed();
+  return true;
 }
 
 std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
@@ -295,7 +281,12 @@ void take_hooks_out() noexcept {
       std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
 }
 
+// PMPI_Init was called and MPI_Init is not ours: a tool that takes every call leaves no other trace of this
+// rank.
+std::atomic<bool> init_passed_us_by{false};
+
 [[gnu::destructor]] void process_ends() {
+  if (init_passed_us_by.load() && !trace::guest::active()) open_writer({});
   trace::guest::close();
 }
 
@@ -316,6 +307,8 @@ void* cox_resolve(std::size_t index) {
   void* target = real;
   if (real == nullptr) {
     target = reinterpret_cast<void*>(&missing_function);
+  } else if (strncmp(hook.symbol, "PMPI_", 5) == 0) {
+    if (wanted() && is_bypassed(hook.symbol + 1)) init_passed_us_by.store(true);
   } else if (const TypedTable* table = table_of(hook.family)) {
     for (std::uint32_t i = 0; i < table->count; ++i) {
       const Wrapper& wrapper = table->wrappers[i];

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the keeper thread reads about its process, as CPU time of that thread:
+//   Sample/short     nine times a second
+//   Sample/whole     once a second: frequency, throttling, control group and pressure too
+//   Locality/own     once, at start: what the process may use
+//   Locality/machine once, at start, on the first rank of a node: topology and devices too
+#include <benchmark/benchmark.h>
+
+#include "trace/guest_sampler.hpp"
+
+namespace {
+
+namespace guest = cox::trace::guest;
+
+void sample(benchmark::State& state, bool whole) {
+  cox::trace::RawSample out{};
+  for (auto _ : state) guest::take_sample(out, whole);
+  benchmark::DoNotOptimize(out);
+}
+
+void locality(benchmark::State& state, bool machine) {
+  for (auto _ : state) guest::read_locality(machine, [](const char*, std::size_t) {});
+}
+
+BENCHMARK_CAPTURE(sample, short, false)->Name("Sample/short")->Repetitions(15);
+BENCHMARK_CAPTURE(sample, whole, true)->Name("Sample/whole")->Repetitions(15);
+BENCHMARK_CAPTURE(locality, own, false)->Name("Locality/own")->Repetitions(15);
+BENCHMARK_CAPTURE(locality, machine, true)->Name("Locality/machine")->Repetitions(15);
+
+}  // namespace
+
+BENCHMARK_MAIN();

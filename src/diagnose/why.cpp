@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/why.hpp"
+
+#include <algorithm>
+
+#include "cox/base/stats.hpp"
+
+#include "diagnose/cause.hpp"
+#include "diagnose/span_math.hpp"
+#include "diagnose/sync_cursor.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using trace::Sample;
+
+/// Fewer samples than this, or samples over less than half of the steps, say nothing about them.
+constexpr std::size_t kLeastSamples = 5;
+constexpr double kLeastCovered = 0.5;
+/// A clock is called slow where it is at least a twentieth slower.
+constexpr double kSlowClock = 0.95;
+
+/// Where one rank's time went between two samples, as parts of that time.
+struct Parts {
+  double work = 0;       // outside synchronisations
+  double inside = 0;     // inside them
+  double computing = 0;  // on a CPU
+  double ready = 0;
+  double asleep = 0;
+  double throttled = 0;
+  std::optional<double> frequency;  // kHz, mean
+};
+
+double part(Duration d, Duration whole) {
+  return std::clamp(ratio(d, whole), 0.0, 1.0);
+}
+
+std::optional<Duration> grown(const std::optional<Duration>& from, const std::optional<Duration>& to) {
+  if (!from || !to || *to < *from) return std::nullopt;
+  return minus_clamped(*to, *from);
+}
+
+Duration inside_syncs(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
+                      Duration from, Duration to) {
+  SyncCursor cursor(x.run, comms, scan, x.m.groups, r);
+  cursor.start_at(from);
+  SyncPoint p;
+  Duration inside{};
+  while (cursor.next(p) && p.entry < to)
+    add_to(inside, positive_part(minus_clamped(std::min(p.exit, to), p.entry)));
+  return inside;
+}
+
+std::optional<Parts> parts_of(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
+                              Duration from, Duration to) {
+  const auto& samples = x.run.ranks[r].samples;
+  const auto before = [](const Sample& s, Duration t) { return s.at < t; };
+  const auto first = std::lower_bound(samples.begin(), samples.end(), from, before);
+  const auto end = std::lower_bound(first, samples.end(), to, before);
+  if (end - first < static_cast<std::ptrdiff_t>(kLeastSamples)) return std::nullopt;
+  const Sample& a = *first;
+  const Sample& b = *(end - 1);
+  const Duration span = minus_clamped(b.at, a.at);
+  if (span <= Duration::zero() || ratio(span, minus_clamped(to, from)) < kLeastCovered) return std::nullopt;
+  const auto main_cpu = grown(a.main_cpu, b.main_cpu);
+  const auto main_wait = grown(a.main_wait, b.main_wait);
+  if (!main_cpu || !main_wait) return std::nullopt;
+  Parts parts;
+  parts.inside = part(inside_syncs(x, comms, scan, r, a.at, b.at), span);
+  parts.work = 1 - parts.inside;
+  // Another thread may compute while the main one waits for it: that is no sleep.
+  parts.computing =
+      std::max(part(*main_cpu, span), part(grown(a.cpu, b.cpu).value_or(Duration::zero()), span));
+  parts.ready = part(*main_wait, span);
+  parts.asleep = std::max(0.0, 1 - parts.computing - parts.ready);
+  parts.throttled = part(grown(a.throttled, b.throttled).value_or(Duration::zero()), span);
+  double sum = 0;
+  double count = 0;
+  for (auto s = first; s != end; ++s)
+    if (s->frequency_khz && *s->frequency_khz > 0) sum += static_cast<double>(*s->frequency_khz), count += 1;
+  if (count > 0) parts.frequency = sum / count;
+  return parts;
+}
+
+template <class F>
+double median_over(const std::vector<Parts>& others, const F& value) {
+  std::vector<double> values;
+  values.reserve(others.size());
+  for (const Parts& o : others) values.push_back(value(o));
+  return median_in_place(values);
+}
+
+/// What the late rank surely spends in its own work, less the most that the others may: whatever it does
+/// inside synchronisations is taken away from it, and nothing from them.
+double excess(const Parts& late, const std::vector<Parts>& others, double Parts::*what) {
+  const double usual = median_over(others, [what](const Parts& o) { return std::min(o.*what, o.work); });
+  return std::max(0.0, late.*what - late.inside - usual);
+}
+
+void name_cause(const Parts& late, const std::vector<Parts>& others, double extra, Why& why) {
+  std::vector<Parts> clocked;
+  std::copy_if(others.begin(), others.end(), std::back_inserter(clocked),
+               [](const Parts& o) { return o.frequency; });
+  if (late.frequency && !clocked.empty()) {
+    const double usual = median_over(clocked, [](const Parts& o) { return *o.frequency; });
+    if (usual > 0) why.clock = *late.frequency / usual;
+  }
+  why.cause = "unknown";
+  if (why.throttled >= kExplains) {
+    why.cause = "cpu_quota";
+  } else if (why.ready >= kExplains) {
+    why.cause = "cpu_contention";
+  } else if (why.asleep >= kExplains) {
+    why.cause = "asleep_or_io";
+  } else if (why.computing >= kExplains) {
+    // At the others' frequency its CPU time would be shorter by this part.
+    const bool by_clock =
+        why.clock && *why.clock <= kSlowClock && late.computing * (1 - *why.clock) >= kExplains * extra;
+    why.cause = by_clock ? "slow_cpu_clock" : "slow_code_or_cpu";
+  }
+}
+
+}  // namespace
+
+std::optional<Why> find_why(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
+                            const Named& named) {
+  if (named.suspect.ranks.size() != 1 || x.ranks() < 2) return std::nullopt;
+  const auto late_rank = static_cast<std::size_t>(named.suspect.ranks.front());
+  const auto first = static_cast<std::size_t>(named.suspect.first_step);
+  const auto end = static_cast<std::size_t>(named.suspect.last_step) + 1;
+  const auto look = [&](std::size_t r) {
+    return parts_of(x, comms, scans[r], r, x.steps.bounds[r][first], x.steps.bounds[r][end]);
+  };
+  const auto late = look(late_rank);
+  if (!late) return std::nullopt;
+  std::vector<Parts> others;
+  for (std::size_t r = 0; r < x.ranks(); ++r)
+    if (r != late_rank)
+      if (const auto parts = look(r)) others.push_back(*parts);
+  if (others.empty() || 3 * others.size() < 2 * (x.ranks() - 1)) return std::nullopt;
+  const double extra = late->work - median_over(others, [](const Parts& o) { return o.work; });
+  if (extra <= 0) return std::nullopt;
+  const auto share = [&](double Parts::*what) { return std::min(1.0, excess(*late, others, what) / extra); };
+  Why why;
+  why.throttled = share(&Parts::throttled);
+  why.ready = share(&Parts::ready);
+  why.asleep = share(&Parts::asleep);
+  why.computing = share(&Parts::computing);
+  name_cause(*late, others, extra, why);
+  return why;
+}
+
+}  // namespace cox::diagnose

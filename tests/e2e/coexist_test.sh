@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# coexist_test.sh BUILD SOURCE LIBRARY: an MPI job under other tools and under us: its output, theirs and its exit status
+# are as without us, and we record everything, or say what we could not.
+. "$(dirname "$0")/shell.sh"
+library=$1
+here=$source_dir/tests/e2e
+need mpirun."$library" mpicc."$library" /usr/bin/python3
+program=$build/examples/mpi_train.$library
+[ -x "$program" ] || skip "${program##*/} was not built"
+cd "$work"
+for tool in one two; do
+  mpicc."$library" -w -O1 -shared -fPIC -DTOOL="\"tool $tool\"" -o "tool_$tool.so" "$here/pmpi_tool.c"
+done
+mpicc."$library" -w -O1 -shared -fPIC -o io_tool.so "$here/io_tool.c" -ldl
+mpicc."$library" -w -O1 -DTOOL='"tool inside"' -o order_sum_inside "$here/order_sum.c" "$here/pmpi_tool.c"
+mpirun=(timeout 60 mpirun."$library" -n 2)
+[ "$library" = mpich ] || mpirun+=(--oversubscribe --mca mpi_yield_when_idle 1)
+job=("${mpirun[@]}" "$program" --steps 10)
+n=0
+
+# observed NAME PRELOAD JOB...: plain and observed, with PRELOAD as the user would set it; sets run
+observed() {
+  local name=$1 preload=$2
+  shift 2
+  run=$work/run-$((n += 1))
+  equal "$(LD_PRELOAD=$preload status "$@")" 0 "exit status without us ($name)"
+  cp out plain
+  equal "$(LD_PRELOAD=$preload status "$cox" observe -q -o "$run" -- "$@")" 0 "exit status under us ($name)"
+  # Times differ from run to run; everything else does not.
+  diff <(grep -v ' ms' plain) <(grep -v ' ms' out) || fail "the output differs ($name)"
+}
+# complete NAME: everything that the program counted was recorded, and nothing was missed
+complete() {
+  cp out printed
+  equal "$(status "$cox" diagnose "$run" --json)" 0 "exit status of diagnose ($1)"
+  cp out diagnosis.json
+  /usr/bin/python3 "$here/mpi_counts.py" diagnosis.json printed 2 >counted || fail "counts ($1): $(cat counted)"
+  equal "$(json diagnosis.json 'd["warnings"]')" "[]" "warnings ($1)"
+}
+
+observed "no other tool" "" "${job[@]}"
+complete "no other tool"
+observed "two PMPI tools" "$work/tool_one.so:$work/tool_two.so" "${job[@]}"
+grep -q '^tool one: [1-9]' out || fail "the other tool saw nothing: $(cat out)"
+complete "two PMPI tools"
+observed "an I/O tool" "$work/io_tool.so" "${job[@]}"
+grep -q 'io_tool: counted' err || fail "the I/O tool did not report: $(cat err)"
+complete "an I/O tool"
+faketime=/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1
+if [ -e "$faketime" ]; then
+  export FAKETIME=+3d
+  observed "faketime" "$faketime" "${job[@]}"
+  unset FAKETIME
+  complete "faketime"
+else
+  echo "faketime is not here: its case is left out"
+fi
+
+# a program under the address sanitizer, which ends programs that have a preload it does not know
+if mpicc."$library" -w -fsanitize=address -o sum_asan "$here/order_sum.c" 2>/dev/null; then
+  export ASAN_OPTIONS=detect_leaks=0
+  observed "the address sanitizer" "" "${mpirun[@]}" ./sum_asan
+  grep -q '"ranks_seen": 2' <("$cox" diagnose "$run" --json) || fail "not recorded under the address sanitizer"
+  unset ASAN_OPTIONS
+fi
+
+# a tool that was put before us: it keeps its calls from us, and that is said
+cat >before.sh <<SH
+LD_PRELOAD=$work/tool_one.so:\$LD_PRELOAD exec ${job[*]}
+SH
+observed "a PMPI tool before us" "" sh before.sh
+equal "$(status "$cox" diagnose "$run")" 0 "exit status of diagnose (a tool before us)"
+grep -q 'the guest says: calls of MPI_.* other MPI functions reach .*tool_one.so before us' err ||
+  fail "not said who stands before us: $(cat err)"
+
+# a tool linked into the program: no call of MPI_Allreduce ever leaves the program
+observed "a PMPI tool in the program" "" "${mpirun[@]}" ./order_sum_inside
+"$cox" diagnose "$run" >out 2>err || true
+grep -q 'the guest says: calls of MPI_.*order_sum_inside before us' err ||
+  fail "not said that the program's own tool keeps calls from us: $(cat err)"
