@@ -631,6 +631,11 @@ void end(RawRecord* r) noexcept {
   r->end = now();
 }
 
+bool is_stored(const RawRecord* r) noexcept {
+  const auto* at = reinterpret_cast<const std::byte*>(r);
+  return g.header != nullptr && at >= g.base && at < g.base + g.mapped_bytes;
+}
+
 void retract(RawRecord* r) noexcept {
   ThreadCursor& c = t_cursor;
   if (c.next == nullptr || c.chunk == nullptr || r != c.next - 1) {

@@ -250,6 +250,17 @@ TEST_F(GuestWriter, MaxSizeKeepsTheFirstChunksAndTheNewestAndCountsTheRest) {
   for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(records[i].bytes, i) << "the first chunks are pinned";
 }
 
+TEST_F(GuestWriter, OnlyRecordsInTheFileMayBeKept) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              const auto begin = [] { return guest::begin(EventKind::Wait, 1, 0, 0, 0, 0, 0); };
+              if (guest::is_stored(begin())) return 1;  // nothing is open yet
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              return guest::is_stored(begin()) ? 0 : 2;
+            }),
+            0);
+}
+
 TEST_F(GuestWriter, AnOpenRecordIsNeverOverwritten) {
   const std::string dir = dir_.string();
   ASSERT_EQ(in_child([&] {

@@ -66,6 +66,9 @@ RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint
                  std::uint64_t bytes, std::uint32_t aux) noexcept;
 /// Completes it, on any thread.
 void end(RawRecord* record) noexcept;
+/// Whether a record is part of the file. One that is not (recording is off, no room) lies in the thread that
+/// began it and goes with it: it must not be kept beyond a call.
+[[nodiscard]] bool is_stored(const RawRecord* record) noexcept;
 /// Takes back the record that `begin` gave last on this thread (no other `begin` since on it).
 void retract(RawRecord* record) noexcept;
 /// Completes a record, or takes it back where it lasted less than `shortest_ns` and is still this thread's

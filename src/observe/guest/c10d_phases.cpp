@@ -46,8 +46,15 @@ std::size_t first_parameter = 0;          // of this backward pass without synch
 std::atomic<std::uint64_t> last_hook{0};  // when a gradient last became ready in it
 RawRecord* gap = nullptr;                 // optimizer and data together, where no range tells them apart
 
+// Records are kept from call to call here. One that is not part of the file would go with its thread: this
+// one stands in for it.
+RawRecord unrecorded{};
+RawRecord* kept(RawRecord* record) {
+  return writer->is_stored(record) ? record : &unrecorded;
+}
+
 RawRecord* begin_phase(PhaseKind kind, std::uint16_t flags = 0) {
-  return writer->begin(EventKind::Phase, static_cast<std::uint8_t>(kind), flags, 0, 0, 0, 0);
+  return kept(writer->begin(EventKind::Phase, static_cast<std::uint8_t>(kind), flags, 0, 0, 0, 0));
 }
 void end_phase(RawRecord*& phase) {
   if (phase != nullptr) writer->end(phase);
@@ -72,7 +79,7 @@ void end_backward() {
 void begin_step(Pass& pass) {
   if (in_step) return;
   in_step = true;
-  pass.step = writer->begin(EventKind::Step, 0, 0, 0, 0, steps++, 0);
+  pass.step = kept(writer->begin(EventKind::Step, 0, 0, 0, 0, steps++, 0));
   pass.step->begin = pass.begin;
 }
 

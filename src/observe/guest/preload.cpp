@@ -196,6 +196,7 @@ constexpr WriterApi kWriter = {
     .set_library = trace::guest::set_library,
     .begin = trace::guest::begin,
     .end = end_and_observe,
+    .is_stored = trace::guest::is_stored,
     .retract = trace::guest::retract,
     .end_if_long = trace::guest::end_if_long,
     .ticks = trace::guest::ticks,

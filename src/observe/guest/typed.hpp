@@ -10,7 +10,7 @@
 
 namespace cox::observe::guest {
 
-inline constexpr std::uint32_t kTypedAbi = 2;
+inline constexpr std::uint32_t kTypedAbi = 3;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
@@ -21,6 +21,8 @@ struct WriterApi {
   trace::RawRecord* (*begin)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
                              std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept;
   void (*end)(trace::RawRecord* record) noexcept;
+  /// Whether it may be kept beyond the call that began it.
+  bool (*is_stored)(const trace::RawRecord* record) noexcept;
   /// Takes back the record that `begin` gave last on this thread: the call turned out not to be worth one.
   void (*retract)(trace::RawRecord* record) noexcept;
   /// Completes it, or takes it back where it took less than `shortest_ns`. Returns whether it stays.
