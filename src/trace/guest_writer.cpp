@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,6 +61,8 @@ struct Global {
   std::byte* base = nullptr;  // of the mapping; chunk i lies at kHeaderBytes + i * chunk_bytes
   std::uint64_t mapped_bytes = 0;
   int fd = -1;
+  dev_t file_device = 0;
+  ino_t file_inode = 0;
   pid_t pid = 0;
   std::atomic<bool> growing{false};
   std::atomic<bool> meta_lock{false};
@@ -171,6 +174,14 @@ std::uint32_t records_per_chunk() noexcept {
 
 // Extends the file so that `chunks` chunks lie on disk. posix_fallocate first: a write to a mapped hole on a
 // full disk would raise SIGBUS in somebody's job.
+// Whether our descriptor still is ours: a job that closes every number it finds may have opened a file of its
+// own under this one. (The keeper thread has a descriptor table of its own.)
+bool still_our_file() noexcept {
+  struct stat now_there {};
+  return fstat(g.fd, &now_there) == 0 && now_there.st_dev == g.file_device &&
+         now_there.st_ino == g.file_inode;
+}
+
 bool reserve(std::uint64_t chunks) noexcept {
   RawHeader& h = *g.header;
   if (chunks > h.chunk_limit) chunks = h.chunk_limit;
@@ -181,7 +192,7 @@ bool reserve(std::uint64_t chunks) noexcept {
     const auto from = static_cast<off_t>(kHeaderBytes + have * h.chunk_bytes);
     const auto bytes = static_cast<off_t>((chunks - have) * h.chunk_bytes);
     int rc = 0;
-    do rc = posix_fallocate(g.fd, from, bytes);
+    do rc = still_our_file() ? posix_fallocate(g.fd, from, bytes) : EBADF;
     while (rc == EINTR);
     good = rc == 0;
 #if defined(MADV_POPULATE_WRITE)
@@ -500,6 +511,11 @@ bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   if (o.dir == nullptr) return false;
   g.fd = create_file(o.dir, path);
   if (g.fd < 0) return false;
+  struct stat made {};
+  if (fstat(g.fd, &made) == 0) {
+    g.file_device = made.st_dev;
+    g.file_inode = made.st_ino;
+  }
   if (map_file(o, id)) return true;
   const int reason = errno;
   unlink(path);

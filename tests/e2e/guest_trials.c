@@ -4,8 +4,9 @@
 //   threads   collectives of several threads at once, each on a communicator of its own (MPI_THREAD_MULTIPLE)
 //   hammer S  empty barriers for S seconds
 //   steps N   N small all-reduces, a tenth of a millisecond apart
-//   skew N R MS  N steps of 10 ms of timed sleep and an 8-byte all-reduce; rank R sleeps MS longer (-1:
-//   nobody) reload    opens the MPI library by name, uses it, closes it and opens it again
+//   skew      N R MS: N steps of 10 ms of timed sleep and an 8-byte all-reduce; rank R sleeps MS longer
+//   closes    closes every descriptor that it may, opens files of its own and makes many events
+//   reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -125,6 +126,27 @@ static int skew(int count, int slow, double extra_ms) {
   return 0;
 }
 
+/// What daemons do: descriptors that this program did not open are closed, then it opens its own.
+static int closes(void) {
+  int rank = 0, files = 0, whole = 1;
+  char name[64];
+  FILE* mine[300];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int fd = 150; fd < 1024; ++fd) close(fd);  // below lie those of the MPI library
+  snprintf(name, sizeof name, "own-%d.txt", rank);
+  for (; files < 300; ++files)
+    if ((mine[files] = fopen(name, "w+")) == NULL) break;
+  for (int i = 0; i < 3000000; ++i) MPI_Barrier(MPI_COMM_SELF);
+  for (int i = 0; i < files; ++i) {
+    fseek(mine[i], 0, SEEK_END);
+    if (ftell(mine[i]) != 0) whole = 0;
+    fclose(mine[i]);
+  }
+  remove(name);
+  if (rank == 0) printf("%d files, %s\n", files, whole ? "untouched" : "grown by somebody");
+  return whole ? 0 : 1;
+}
+
 /// Not linked against anything it calls here: the library comes and goes by name.
 static int reload(void) {
 #if defined(OPEN_MPI)
@@ -153,6 +175,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "hammer") == 0) rc = hammer(atof(value));
   if (strcmp(trial, "steps") == 0) rc = steps(atoi(value));
   if (strcmp(trial, "skew") == 0 && argc > 4) rc = skew(atoi(value), atoi(argv[3]), atof(argv[4]));
+  if (strcmp(trial, "closes") == 0) rc = closes();
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();
   return rc;

@@ -136,6 +136,11 @@ def case_reload(work):
     assert observed(os.path.join(work, "run"), "reload").stdout == plain("reload")
 
 
+def case_closed_descriptors(work):
+    out = beside(work, "closes", environment={"COX_MAX_OVERHEAD": "1000"}, cwd=work)
+    assert out == "300 files, untouched\n", out
+
+
 def case_ring_overflow(work):
     folder = os.path.join(work, "run")
     done = observed(folder, "hammer", 1, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "1000"})
