@@ -56,6 +56,25 @@ TEST(Diagnose, SlowRankIsNamedWhicheverItIs) {
   }
 }
 
+// Rank 0 waits for a message of rank 1 before every all-reduce: both come late, only one of them worked.
+TEST(Diagnose, WaitingForAPeerIsNoWork) {
+  Job job = noisy(1, [](int r, int) { return r < 2 ? Duration{4ms} : Duration{}; });
+  trace::Run run = make_job(job);
+  trace::EventColumns& e = run.ranks[0].events;
+  trace::EventColumns with_waits;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    const std::size_t calls = with_waits.size();
+    if (calls > 0)
+      testing::add_event(with_waits, trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer),
+                         e.begin[i] - 4ms, e.begin[i] - 1us, 0, CommId{0}, 0);
+    testing::add_call(with_waits, e.collective(i), e.begin[i], e.end[i], e.bytes[i].count(), e.seq[i]);
+  }
+  run.ranks[0].events = with_waits;
+  const Diagnosis d = must(run);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_EQ(d.findings[0].rank, Rank{1}) << d.verdict;
+}
+
 TEST(Diagnose, TwoSlowRanksComeMostCostlyFirst) {
   const Diagnosis d = must(make_job(noisy(2, [](int r, int) {
     if (r == 5) return Duration{4ms};

@@ -78,6 +78,12 @@ struct RankScan {
   return kind == trace::WaitKind::GradientSync || kind == trace::WaitKind::Request;
 }
 
+/// Whether the record is a call in which the program stood still for one peer.
+[[nodiscard]] inline bool is_peer_wait(const trace::EventColumns& e, std::size_t i) {
+  return e.kind[i] == trace::EventKind::Wait &&
+         static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Peer;
+}
+
 /// Cost: one pass over the rank's events. Threads: ranks are independent.
 [[nodiscard]] RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms);
 

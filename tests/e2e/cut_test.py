@@ -77,8 +77,8 @@ with tempfile.TemporaryDirectory(prefix="cox-e2e.") as work:
             assert document["result"]["coverage"] < 1 or document["warnings"], (where, document)
         if raw and at >= HEADER:
             whole_chunks = (at - HEADER) // CHUNK
-            # one chunk holds names, not events; every other whole chunk is kept
-            kept = max(0, whole_chunks - 1) * ((CHUNK - CHUNK_HEADER) // RECORD)
+            # one chunk holds names, one samples of the process; every other whole chunk is kept
+            kept = max(0, whole_chunks - 2) * ((CHUNK - CHUNK_HEADER) // RECORD)
             assert left >= min(kept, STEPS), (where, found, kept)
         some += bool(hurt) and left > 0
         shutil.rmtree(copy)
