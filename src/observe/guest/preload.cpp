@@ -17,7 +17,6 @@
 #include "observe/guest/bypass.hpp"
 #include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
-#include "observe/guest/pacing.hpp"
 #include "observe/guest/typed.hpp"
 
 namespace cox::observe::guest {
@@ -195,7 +194,7 @@ constexpr WriterApi kWriter = {
     .set_rank = trace::guest::set_rank,
     .set_library = trace::guest::set_library,
     .begin = trace::guest::begin,
-    .end = end_and_observe,
+    .end = trace::guest::end,
     .is_stored = trace::guest::is_stored,
     .retract = trace::guest::retract,
     .end_if_long = trace::guest::end_if_long,
