@@ -94,7 +94,7 @@ def job():
                    os.path.join(build, "tests", "e2e", "guest_trials.openmpi"), "skew", "400", "-1", "0"]
     else:
         command = ["/usr/bin/python3", os.path.join(source, "examples", "torch_ddp.py"), "--ranks", "4",
-                   "--steps", "200"]
+                   "--steps", "100"]
     wall, cpu = [], []
     with tempfile.TemporaryDirectory() as work:
         for i in range(pairs):

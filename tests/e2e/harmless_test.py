@@ -133,7 +133,8 @@ def case_threads(work):
 
 
 def case_reload(work):
-    assert observed(os.path.join(work, "run"), "reload").stdout == plain("reload")
+    ours, without = observed(os.path.join(work, "run"), "reload").stdout, plain("reload")
+    assert ours == without, (ours, without)
 
 
 def case_closed_descriptors(work):

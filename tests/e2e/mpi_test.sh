@@ -19,3 +19,7 @@ equal "$code" 0 "exit status under cox"
 diff "$work/plain" "$work/out" || fail "the output differs"
 equal "$(status "$cox" diagnose "$work/r1" --json)" 0 "exit status of diagnose"
 /usr/bin/python3 "$source_dir/tests/e2e/mpi_counts.py" "$work/out" "$work/plain" 4
+if [[ $program == */mpi_calls.* ]]; then
+  equal "$(status "$cox" export "$work/r1" --to perfetto -o "$work/trace.json")" 0 "exit status of export"
+  /usr/bin/python3 "$source_dir/tests/e2e/mpi_peers.py" "$work/trace.json" 4
+fi
