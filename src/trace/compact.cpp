@@ -119,6 +119,15 @@ Outcome elsewhere() {
   return out;
 }
 
+Outcome counted(const ProcessRecords& records, const fs::path& target) {
+  std::error_code ec;
+  Outcome out;
+  out.compacted = true;
+  out.events = static_cast<std::int64_t>(records.records.size());
+  out.compact_bytes = Bytes{static_cast<std::int64_t>(fs::file_size(target, ec))};
+  return out;
+}
+
 Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id, CompactScope scope) {
   const auto bytes = read_file(paths.raw, kMaxFileBytes);
   if (!bytes && bytes.error().code == Errc::NotFound) return elsewhere();
@@ -146,18 +155,20 @@ Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id, Comp
       return out;
     }
     const auto again = read_file(paths.raw, kMaxFileBytes);
-    if (!again || *again != *bytes || !holds(target, *parsed)) {
+    const bool whole = holds(target, *parsed);
+    // Another that compacts this folder saw both files, found the compact one whole and removed the raw one:
+    // ours is the only copy now.
+    if (!again && again.error().code == Errc::NotFound && whole) return counted(*parsed, target);
+    if (!again || *again != *bytes || !whole) {
       std::error_code ec;
       fs::remove(target, ec);
       return keep("changed while it was compacted; left as it is");
     }
   }
+  out = counted(*parsed, target);
   std::error_code ec;
   fs::remove(paths.raw, ec);
   if (ec) out.notes.push_back("cannot be removed after compaction: " + ec.message());
-  out.compacted = true;
-  out.events = static_cast<std::int64_t>(parsed->records.size());
-  out.compact_bytes = Bytes{static_cast<std::int64_t>(fs::file_size(target, ec))};
   return out;
 }
 
