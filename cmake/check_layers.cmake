@@ -7,20 +7,21 @@ if(NOT ROOT)
 endif()
 
 # One line per room. A room may always see itself and cox/abi, which sees nothing.
-set(rooms base model trace pace observe diagnose report cli)
+set(rooms base model trace replay pace observe diagnose report cli)
 set(base_may)
 set(model_may base)
 set(trace_may base model)
+set(replay_may base model trace)
 set(pace_may base)
 set(observe_may base model trace pace)
-set(diagnose_may base model trace)
-set(report_may base model trace diagnose)
-set(cli_may base model trace pace observe diagnose report)
+set(diagnose_may base model trace replay)
+set(report_may base model trace replay diagnose)
+set(cli_may base model trace replay pace observe diagnose report)
 set(abi_may)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
 set(guest_globs src/observe/guest/* src/trace/guest*)
-set(guest_never fmt nlohmann CLI simdjson zstd tl spdlog hwloc toml++ google)
+set(guest_never fmt nlohmann CLI simdjson zstd isa-l snappy protozero tl spdlog hwloc toml++ google)
 # Words that name no responsibility.
 set(banned_words utils util common helpers helper misc)
 set(source_types "\\.(cpp|hpp|h|c|cc|inc|S)$")

@@ -15,4 +15,8 @@ void compact(std::string_view bytes);
 /// run.json.
 void run_info(std::string_view bytes);
 
+/// Any imported file: `reader` is the name of the corpus folder, e.g. "kineto". Reads the bytes with that
+/// reader whatever they look like, and checks that what comes out keeps the promises of a part.
+void import(std::string_view reader, std::string_view bytes);
+
 }  // namespace cox::fuzz

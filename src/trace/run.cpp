@@ -31,6 +31,42 @@ const char* name_of(ClockSource s) {
   return "unknown";
 }
 
+const char* name_of(ActivityKind k) {
+  switch (k) {
+    case ActivityKind::Kernel:
+      return "kernel";
+    case ActivityKind::Copy:
+      return "copy";
+    case ActivityKind::Launch:
+      return "launch";
+    case ActivityKind::HostOp:
+      return "host_op";
+    case ActivityKind::HostSync:
+      return "host_sync";
+    case ActivityKind::Gc:
+      return "gc";
+    case ActivityKind::DataLoad:
+      return "data_load";
+    case ActivityKind::Allocation:
+      return "allocation";
+  }
+  return "kernel";
+}
+
+const char* name_of(TimesKind k) {
+  switch (k) {
+    case TimesKind::Clocked:
+      return "clocked";
+    case TimesKind::Durations:
+      return "durations";
+    case TimesKind::Steps:
+      return "steps";
+    case TimesKind::None:
+      return "none";
+  }
+  return "none";
+}
+
 void EventColumns::reserve(std::size_t n) {
   begin.reserve(n);
   end.reserve(n);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "fuzz/entries.hpp"
 #include "support/make_run.hpp"
@@ -29,6 +31,19 @@ TEST(ReplayCorpus, Compact) {
 }
 TEST(ReplayCorpus, RunInfo) {
   EXPECT_GE(replay("run_info", run_info), 3);
+}
+
+/// Corpora of imported formats are named after their readers.
+TEST(ReplayCorpus, Imports) {
+  const std::set<std::string> ours{"raw", "compact", "run_info"};
+  for (const auto& folder : std::filesystem::directory_iterator(COX_FUZZ_CORPUS)) {
+    const std::string name = folder.path().filename().string();
+    if (ours.contains(name)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      SCOPED_TRACE(file.path().string());
+      import(name, test::file_content(file.path()));
+    }
+  }
 }
 
 }  // namespace

@@ -120,6 +120,59 @@ struct Sample {
   bool operator==(const Sample&) const = default;
 };
 
+/// What a span of a rank's activity is. Only where the input tells more than synchronisations.
+enum class ActivityKind : std::uint8_t {
+  Kernel = 0,      ///< on the device, not communication
+  Copy = 1,        ///< memcpy or memset on the device
+  Launch = 2,      ///< call of the device's runtime on the host
+  HostOp = 3,      ///< framework operator on the host
+  HostSync = 4,    ///< the host stands still until the device is done
+  Gc = 5,          ///< the language's garbage collector
+  DataLoad = 6,    ///< the program waits for its next input
+  Allocation = 7,  ///< of memory, device or host
+};
+[[nodiscard]] const char* name_of(ActivityKind k);  ///< `kernel`, `copy`, `launch`, `host_op`, ...
+inline constexpr std::uint32_t kNoActivity = 0xffffffff;
+
+/// Activities of one rank as columns of equal length, ordered by `begin`.
+struct ActivityColumns {
+  std::vector<Duration> begin;
+  std::vector<Duration> end;
+  std::vector<ActivityKind> kind;
+  std::vector<std::uint32_t> lane;      ///< device: stream; host: small number of the thread
+  std::vector<std::uint32_t> name;      ///< index into `Run::names`
+  std::vector<std::uint32_t> launched;  ///< index of the Launch that started it; kNoActivity = not known
+
+  [[nodiscard]] std::size_t size() const { return begin.size(); }
+};
+
+/// The host's call that put a collective on the device's queue.
+struct CollectiveLaunch {
+  std::uint32_t event = 0;  ///< index into the rank's events
+  Duration begin{};
+  Duration end{};
+};
+
+/// Stretches of useful computation, where the input says so itself; ordered, not overlapping.
+struct UsefulColumns {
+  std::vector<Duration> begin;
+  std::vector<Duration> end;
+  std::vector<std::int64_t> instructions;  ///< completed in it; empty where not counted
+  std::vector<std::int64_t> cycles;        ///< the same
+
+  [[nodiscard]] std::size_t size() const { return begin.size(); }
+};
+
+/// Place of a rank in the parallel layout; -1 = not known or no such dimension.
+struct Role {
+  int data = -1;
+  int tensor = -1;
+  int pipeline = -1;  ///< stage
+  int expert = -1;
+
+  auto operator<=>(const Role&) const = default;
+};
+
 /// One fact of the machine as a process saw it at its start: a file of sysfs or procfs and its content.
 struct LocalityFact {
   std::string path;
@@ -152,7 +205,77 @@ struct RankTrack {
   EventColumns events;
   std::vector<Sample> samples;         ///< by `at`
   std::vector<LocalityFact> locality;  ///< as recorded; empty where the guest recorded none
+  // Only from imported inputs that tell them:
+  ActivityColumns activities;
+  std::vector<CollectiveLaunch> launches;  ///< by `event`
+  UsefulColumns useful;
+  Role role;
 };
+
+/// Point-to-point messages of the whole job, each once; times on the ranks' own time lines.
+struct MessageColumns {
+  std::vector<Rank> from;
+  std::vector<Rank> to;
+  std::vector<Duration> send_begin;  ///< the sender entered its call
+  std::vector<Duration> send_end;    ///< and left it, or its completion
+  std::vector<Duration> receive_begin;
+  std::vector<Duration> receive_end;
+  std::vector<Bytes> bytes;
+  std::vector<std::int64_t> tag;
+
+  [[nodiscard]] std::size_t size() const { return from.size(); }
+};
+
+/// What an operation does, for inputs that are tables or graphs of operations.
+enum class OperationKind : std::uint8_t {
+  Compute = 0,
+  Collective = 1,
+  Send = 2,
+  Receive = 3,
+  Memory = 4,
+  Other = 5
+};
+inline constexpr Duration kNoDuration = Duration::min();
+
+/// Operations with what they wait for. Filled by table readers (no edges: the program's order says it) and by
+/// graph readers (edges; durations may be absent).
+struct OperationColumns {
+  std::vector<std::uint32_t> rank;  ///< index into `Run::ranks`
+  std::vector<OperationKind> kind;
+  std::vector<std::uint32_t> name;  ///< index into `Run::names`: type (table) or name (graph)
+  std::vector<Duration> begin;      ///< kNoDuration = not known
+  std::vector<Duration> duration;   ///< kNoDuration = not known
+  std::vector<Bytes> bytes;
+  std::vector<std::int32_t> step;  ///< -1 = none, as below
+  std::vector<std::int32_t> micro_batch;
+  std::vector<std::int32_t> chunk;     ///< model chunk (interleaved pipelines)
+  std::vector<std::int32_t> sequence;  ///< position in the program's order of this kind of operation
+  std::vector<CommId> comm;
+  /// Predecessors of operation i: `before[first_before[i] .. first_before[i + 1])`; both empty in a table.
+  std::vector<std::uint32_t> first_before;
+  std::vector<std::uint32_t> before;
+
+  [[nodiscard]] std::size_t size() const { return rank.size(); }
+};
+
+/// A file that was looked at, and what became of it.
+struct SourceFile {
+  std::string file;
+  std::string format;  ///< as in docs/reference/inputs.md: `kineto`, `nccl-inspector`, ...; empty: unknown
+  bool used = false;
+  std::string why;           ///< where it was not used, or only in part
+  std::int64_t records = 0;  ///< in it, of those that the format is about
+  std::int64_t used_records = 0;
+};
+
+/// How far the times in a Run can be believed.
+enum class TimesKind : std::uint8_t {
+  Clocked = 0,    ///< begins and ends were read from clocks
+  Durations = 1,  ///< only durations were: calls are placed so that members leave together
+  Steps = 2,      ///< only the length of steps: one synchronisation per step is implied
+  None = 3,       ///< nothing was timed
+};
+[[nodiscard]] const char* name_of(TimesKind k);  ///< `clocked`, `durations`, `steps`, `none`
 
 /// Something in the input that was not used, and why. Printed, and counted in the coverage.
 struct Note {
@@ -181,6 +304,11 @@ struct Run {
   std::vector<Communicator> communicators;
   std::vector<RankTrack> ranks;  ///< sorted by rank
   std::vector<Note> notes;
+  TimesKind times = TimesKind::Clocked;
+  std::vector<std::string> names;  ///< of activities and operations
+  MessageColumns messages;
+  OperationColumns operations;
+  std::vector<SourceFile> sources;  ///< imported: every file looked at
 
   [[nodiscard]] std::size_t event_count() const;
   [[nodiscard]] const Communicator* find(CommId id) const;

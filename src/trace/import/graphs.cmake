@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sources and tests of one family of readers; included by CMakeLists.txt.
+list(APPEND import_sources chakra.cpp pytorch_et.cpp goal.cpp)
+list(APPEND import_tests)

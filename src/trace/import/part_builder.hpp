@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Puts together the part of a Run that one file tells: interned names and communicators, events in any
+/// order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cox/trace/run.hpp"
+
+namespace cox::trace {
+
+/// One finished call, for `PartBuilder::add_event`.
+struct NewEvent {
+  EventKind kind = EventKind::Collective;
+  std::uint8_t op = 0;  ///< model::Collective, WaitKind, PhaseKind
+  std::uint16_t flags = 0;
+  Duration begin{};
+  Duration end{};
+  Bytes bytes{};
+  CommId comm = kNoComm;
+  std::uint32_t seq = 0;
+  std::uint32_t aux = 0;
+  std::uint32_t thread = 0;
+};
+
+class PartBuilder {
+ public:
+  /// `file` is named in notes and sources.
+  PartBuilder(std::string file, std::string format);
+
+  /// Adds a rank on a host (empty: unknown, a host of this file's own); returns its index for the calls
+  /// below.
+  std::size_t add_rank(Rank rank, const std::string& host = {});
+  [[nodiscard]] RankTrack& rank(std::size_t index) { return run_.ranks[index]; }
+  [[nodiscard]] Run& run() { return run_; }
+
+  /// Communicator with these members (any order; empty: not known) and declared size; equal ones are one.
+  CommId communicator(std::string_view name, std::vector<Rank> members, int size);
+  /// Index of a name in `Run::names`.
+  std::uint32_t name(std::string_view text);
+  /// Index of the event among the rank's events until `finish`, which sorts by begin.
+  std::size_t add_event(std::size_t rank, const NewEvent& event);
+  void note(std::string text);
+
+  /// Counts for the one SourceFile.
+  void count(std::int64_t records, std::int64_t used);
+  /// Sorts events (stable, by begin), keeps `launches` pointing at their events, sorts ranks, and gives
+  /// communicators an identity that is equal in all files: a hash of the sorted members, or of the name where
+  /// they are not known; an ordinal tells apart groups of equal members.
+  [[nodiscard]] Run finish() &&;
+
+ private:
+  Run run_;
+  SourceFile source_;
+  std::map<std::string, std::uint32_t, std::less<>> names_;
+  std::map<std::pair<std::string, std::vector<Rank>>, CommId> comms_;
+};
+
+}  // namespace cox::trace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/import/reader.hpp"
+
+namespace cox::trace {
+
+std::span<const Reader* const> all_readers() {
+  // What has a magic number first, JSON by its keys next, plain text last.
+  static constexpr std::array<const Reader*, 15> kReaders{&kOperationParquetReader,
+                                                          &kOtf2Reader,
+                                                          &kDumpiReader,
+                                                          &kFlightRecorderPickleReader,
+                                                          &kParaverReader,
+                                                          &kKinetoReader,
+                                                          &kPytorchEtReader,
+                                                          &kChakraJsonReader,
+                                                          &kFlightRecorderJsonReader,
+                                                          &kNcclInspectorReader,
+                                                          &kNcclProfilerReader,
+                                                          &kChakraProtobufReader,
+                                                          &kGoalReader,
+                                                          &kOperationCsvReader,
+                                                          &kStepTableReader};
+  return kReaders;
+}
+
+}  // namespace cox::trace
