@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/diagnose_command.hpp"
 
+#include <fmt/format.h>
+
+#include <ostream>
+#include <utility>
+#include <vector>
+
 #include "cox/base/process_table.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/report/terminal.hpp"
@@ -12,26 +18,59 @@
 namespace cox::cli {
 namespace {
 
+struct Asked {
+  const Invocation& call;
+  Console& console;
+  std::int64_t at_monotonic_ns = 0;
+};
+
+Result<diagnose::Diagnosis> diagnose_one(const trace::Run& run, const Asked& asked) {
+  const auto progress = make_progress(asked.call, asked.console, "diagnosing");
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(run, {.threads = asked.call.common.threads,
+                                                              .progress = callback(*progress),
+                                                              .processes = &this_machine(),
+                                                              .asked_monotonic_ns = asked.at_monotonic_ns});
+  progress->finish();
+  return made;
+}
+
+/// Writes one run's diagnosis. `alone`: it is the only one, so its name goes without saying.
+void print(const trace::Run& run, const diagnose::Diagnosis& d, const Asked& asked, bool alone,
+           Output& output) {
+  const Invocation& call = asked.call;
+  std::ostream& out = output.stream();
+  if (call.common.json) {
+    out << diagnose::to_json(d, run, call.args.front());
+    return;
+  }
+  if (!alone) out << fmt::format("== {}\n", run.info.name);
+  const bool color =
+      use_color(call.common.color, asked.console.out_is_terminal && !output.is_file(), asked.console);
+  out << report::render_text(run, d, color ? report::Color::On : report::Color::Off);
+  if (!alone) out << '\n';
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
-  const std::int64_t asked = this_machine().monotonic_ns();
-  COX_TRY(const trace::Run run, read_run(call, console));
-  const auto progress = make_progress(call, console, "diagnosing");
-  Result<diagnose::Diagnosis> made = diagnose::diagnose(run, {.threads = call.common.threads,
-                                                              .progress = callback(*progress),
-                                                              .processes = &this_machine(),
-                                                              .asked_monotonic_ns = asked});
-  progress->finish();
-  COX_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
-  if (call.common.json) {
-    output.stream() << diagnose::to_json(diagnosis, run, call.args.front());
-  } else {
-    const bool color = use_color(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    output.stream() << report::render_text(run, diagnosis, color ? report::Color::On : report::Color::Off);
+  const Asked asked{call, console, this_machine().monotonic_ns()};
+  COX_TRY(const std::vector<trace::Run> runs, read_runs(call.args.front(), call, console));
+  bool trouble = false;
+  std::size_t told = 0;
+  for (const trace::Run& each : runs) {
+    Result<diagnose::Diagnosis> made = diagnose_one(each, asked);
+    if (!made && runs.size() == 1) return fail(std::move(made).error());
+    if (!made) {
+      console.err << fmt::format("cox: warning: {}: {}\n", each.info.name, made.error().message);
+      continue;
+    }
+    ++told;
+    print(each, *made, asked, runs.size() == 1, output);
+    trouble = trouble || diagnose::has_trouble(*made);
   }
+  if (told == 0) return fail(diagnose::diagnose(runs.front()).error());
   COX_CHECK(output.commit());
-  return call.has("check") && diagnose::has_trouble(diagnosis) ? ExitCode::BadAnswer : ExitCode::Ok;
+  return call.has("check") && trouble ? ExitCode::BadAnswer : ExitCode::Ok;
 }
 
 }  // namespace
@@ -40,14 +79,17 @@ const Command& diagnose_command() {
   static const Command command{
       .spec =
           {.name = "diagnose",
-           .summary = "say who sets the pace of a Run, why, and what it costs",
+           .summary = "say who sets the pace of a Run or trace, why, and what it costs",
            .about =
-               "Says which ranks set the pace of a Run, what that costs, and what the input cannot tell.",
+               "Says which ranks set the pace of a Run or trace, what that costs, and what the input cannot "
+               "tell.",
            .examples = {{"cox diagnose run", "verdict, coverage, ranking of ranks"},
+                        {"cox diagnose traces/", "whatever lies there: profiler traces, rings, MPI traces"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
-           .args = {{.name = "PATH", .help = "Run folder, or one of its files", .complete = Complete::File}},
+           .args = {path_arg()},
            .flags = {{.name = "check",
                       .help = "exit with 1 where somebody is named, a call hangs or members disagree"},
+                     run_flag(),
                      {.name = "output",
                       .letter = 'o',
                       .value = "FILE",
@@ -57,7 +99,9 @@ const Command& diagnose_command() {
            .shared = {.json = true, .threads = true},
            .notes =
                "Naming nobody is an answer: no finding means that the differences between ranks are noise. "
-               "What could not be read is listed on standard error and counted in the coverage."},
+               "What could not be read is listed on standard error and counted in the coverage. A folder may "
+               "hold "
+               "several runs: each is told in turn, with --json as one document after another."},
       .run = run};
   return command;
 }

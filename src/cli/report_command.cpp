@@ -58,25 +58,27 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
 
 const Command& report_command() {
   static const Command command{
-      .spec =
-          {.name = "report",
-           .summary = "write one self-contained HTML page about a Run",
-           .about = "Writes one HTML page about a Run: verdict, step times, timeline, waits. Opens offline.",
-           .examples = {{"cox report run", "writes report.html"},
-                        {"cox report run -o page.html --anonymize", "fit to be shown to others"}},
-           .args = {{.name = "PATH", .help = "Run folder, or one of its files", .complete = Complete::File}},
-           .flags = {{.name = "output",
-                      .letter = 'o',
-                      .value = "FILE",
-                      .help = "the page; - for standard output",
-                      .fallback = kDefaultOutput,
-                      .complete = Complete::File},
-                     {.name = "force", .letter = 'f', .help = "replace FILE where it exists"},
-                     {.name = "anonymize", .help = "replace names of hosts, paths and command lines"}},
-           .shared = {.json = true, .threads = true},
-           .notes = "A page is at most 15 MB: beyond that, neighbouring steps are merged and the page says "
-                    "so. With "
-                    "--json a summary of what was written goes to standard output."},
+      .spec = {.name = "report",
+               .summary = "write one self-contained HTML page about a Run",
+               .about =
+                   "Writes one HTML page about a Run: verdict, step times, timeline, waits. Opens offline.",
+               .examples = {{"cox report run", "writes report.html"},
+                            {"cox report run -o page.html --anonymize", "fit to be shown to others"}},
+               .args = {path_arg()},
+               .flags = {run_flag(),
+                         {.name = "output",
+                          .letter = 'o',
+                          .value = "FILE",
+                          .help = "the page; - for standard output",
+                          .fallback = kDefaultOutput,
+                          .complete = Complete::File},
+                         {.name = "force", .letter = 'f', .help = "replace FILE where it exists"},
+                         {.name = "anonymize", .help = "replace names of hosts, paths and command lines"}},
+               .shared = {.json = true, .threads = true},
+               .notes =
+                   "A page is at most 15 MB: beyond that, neighbouring steps are merged and the page says "
+                   "so. With "
+                   "--json a summary of what was written goes to standard output."},
       .run = run};
   return command;
 }

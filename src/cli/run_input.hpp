@@ -20,8 +20,20 @@ namespace cox::cli {
                                                       const std::string& label);
 [[nodiscard]] trace::Progress callback(Progress& progress);
 
-/// Opens the first argument. Errors: those of `trace::open_run`.
+/// Everything at `path`: our own Runs and what other tools left behind, one Run per job, with `--run NAME`
+/// only that one. Warns of what could not be used. Errors: those of `trace::import_path`; cli-003 (no such
+/// run).
+[[nodiscard]] Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call,
+                                                        Console& console);
+
+/// The first argument where it holds one Run, or the one that `--run` names. Errors: those of `read_runs`;
+/// cli-009 (several).
 [[nodiscard]] Result<trace::Run> read_run(const Invocation& call, Console& console);
+
+/// The flag `--run NAME` of every verb that reads.
+[[nodiscard]] FlagSpec run_flag();
+/// The argument PATH of every verb that reads.
+[[nodiscard]] ArgSpec path_arg();
 
 /// One line per note on standard error; beyond five only their number, unless --verbose.
 void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diagnose/said.hpp"
 #include "diagnose/span_math.hpp"
 #include "diagnose/sync_cursor.hpp"
 
@@ -138,6 +139,7 @@ class Gather {
  public:
   Gather(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans, Matching& m)
       : run_(run), m_(m) {
+    first_said_.resize(m.ops.size());
     lay_out_marks();
     cursors_.reserve(run.ranks.size());
     for (std::size_t r = 0; r < run.ranks.size(); ++r)
@@ -179,10 +181,23 @@ class Gather {
     seen_.assign(bits, false);
   }
 
+  /// Holds what a member says of an operation against what the first one said.
+  void compare(const trace::EventColumns& e, const Call& call, std::size_t op) {
+    const Said said = said_by(e, call.event);
+    Said& first = first_said_[op];
+    if (!first.known) {
+      first = said;
+    } else if (first != said && !m_.ops[op].disputed && difference(first, said)) {
+      m_.ops[op].disputed = true;
+      ++m_.disputed_ops;
+    }
+  }
+
   void count(const trace::EventColumns& e, const Call& call) {
-    if (e.end[call.event] == trace::kStillRunning) return;
     const auto g = static_cast<std::size_t>(call.group);
     const Group& group = m_.groups[g];
+    compare(e, call, group.first_op + static_cast<std::size_t>(call.op));
+    if (e.end[call.event] == trace::kStillRunning) return;
     if (first_mark_[g] != kNoCells) {
       const auto place =
           static_cast<std::size_t>(call.op) * group.members.size() + static_cast<std::size_t>(call.member);
@@ -226,6 +241,7 @@ class Gather {
   std::vector<SyncCursor> cursors_;
   std::vector<std::size_t> first_mark_;
   std::vector<bool> seen_;
+  std::vector<Said> first_said_;
 };
 
 }  // namespace

@@ -46,6 +46,7 @@ struct Operation {
   std::int32_t seen = 0;  ///< members that made it and finished
   model::Collective kind = model::Collective::Other;
   bool mismatch = false;  ///< members disagree on what it is
+  bool disputed = false;  ///< or on its size, root or element, finished or not
 };
 
 struct Matching {
@@ -69,6 +70,7 @@ struct Matching {
   std::vector<Totals> totals;
   std::int64_t finished_calls = 0;  ///< collectives finished and matched to an operation, each member once
   std::int64_t mismatched_ops = 0;
+  std::int64_t disputed_ops = 0;
 };
 
 /// Index of a group, or -1; groups are sorted by (waits, comm, kind).

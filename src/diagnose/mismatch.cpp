@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diagnose/hang_words.hpp"
+#include "diagnose/said.hpp"
 #include "diagnose/sync_cursor.hpp"
 
 namespace cox::diagnose {
@@ -18,37 +19,6 @@ constexpr std::size_t kMostMismatches = 256;
 constexpr std::size_t kMostSides = 8;
 /// Operations whose members are put side by side.
 constexpr std::size_t kMostOperations = 65536;
-
-/// What one member said of an operation.
-struct Said {
-  model::Collective kind = model::Collective::Other;
-  std::uint16_t flags = 0;
-  std::uint32_t aux = 0;
-  std::int64_t bytes = 0;
-  bool known = false;
-
-  [[nodiscard]] bool sized() const {
-    return (flags & trace::kVariable) == 0 && kind != model::Collective::Neighbor &&
-           kind != model::Collective::Other;
-  }
-  [[nodiscard]] std::optional<std::uint32_t> root() const {
-    return (flags & trace::kRooted) != 0 ? std::optional(aux) : std::nullopt;
-  }
-  [[nodiscard]] std::optional<std::uint32_t> element() const {
-    const bool has = (flags & trace::kElement) != 0 && (flags & trace::kRooted) == 0;
-    return has ? std::optional(aux) : std::nullopt;
-  }
-};
-
-/// What they disagree on; the first that holds is what is told.
-std::optional<MismatchKind> difference(const Said& a, const Said& b) {
-  if (a.kind != b.kind) return MismatchKind::Operation;
-  if (a.root() && b.root() && a.root() != b.root()) return MismatchKind::Root;
-  if (a.sized() && b.sized() && a.bytes != b.bytes) return MismatchKind::Count;
-  if (a.sized() && b.sized() && a.element() && b.element() && a.element() != b.element())
-    return MismatchKind::TypeSize;
-  return std::nullopt;
-}
 
 /// The part of what was said that a kind of mismatch is about.
 std::int64_t value_of(const Said& said, MismatchKind kind) {
@@ -82,21 +52,10 @@ class MismatchFinder {
  public:
   MismatchFinder(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
                  const Matching& m)
-      : run_(run),
-        comms_(comms),
-        scans_(scans),
-        m_(m),
-        first_said_(m.ops.size()),
-        disputed_(m.ops.size(), false) {}
+      : run_(run), comms_(comms), scans_(scans), m_(m) {}
 
   Mismatches find() {
-    each_call([&](std::size_t, std::size_t op, const Call&, const Said& said) {
-      Said& first = first_said_[op];
-      if (!first.known)
-        first = said;
-      else if (!disputed_[op] && difference(first, said))
-        disputed_[op] = true, ++out_.operations;
-    });
+    out_.operations = m_.disputed_ops;
     if (out_.operations == 0) return std::move(out_);
     gather();
     tell();
@@ -113,7 +72,7 @@ class MismatchFinder {
       const auto on_call = [&](const Call& call) {
         if (call.op < 0) return;
         const std::size_t i = call.event;
-        const Said said{e.collective(i), e.flags[i], e.aux[i], e.bytes[i].count(), true};
+        const Said said = said_by(e, i);
         f(r, m_.groups[static_cast<std::size_t>(call.group)].first_op + static_cast<std::size_t>(call.op),
           call, said);
       };
@@ -124,7 +83,7 @@ class MismatchFinder {
 
   void gather() {
     each_call([&](std::size_t r, std::size_t op, const Call& call, const Said& said) {
-      if (!disputed_[op]) return;
+      if (!m_.ops[op].disputed) return;
       const auto at = disputes_.find(op);
       if (at == disputes_.end() && disputes_.size() >= kMostOperations) return;
       Dispute& dispute = at == disputes_.end() ? disputes_[op] : at->second;
@@ -253,8 +212,6 @@ class MismatchFinder {
   const CommIndex& comms_;
   const std::vector<RankScan>& scans_;
   const Matching& m_;
-  std::vector<Said> first_said_;
-  std::vector<bool> disputed_;
   std::map<std::size_t, Dispute> disputes_;  // by operation
   std::map<std::tuple<CommId, MismatchKind, std::vector<std::vector<Rank>>>, std::size_t> places_;
   Mismatches out_;

@@ -305,7 +305,7 @@ class Mover {
 
 std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const Placement& placed) {
   std::optional<Int128> first_event;
-  std::optional<Int128> first_sample;  // of a job that hung before its first event
+  std::optional<Int128> first_sample;  // or activity, of a job without an event
   const auto take = [](std::optional<Int128>& best, Int128 t) { best = best ? std::min(*best, t) : t; };
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const Mover move(placed, i, 0);
@@ -313,6 +313,7 @@ std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const 
     const ProcessFile& p = processes[i];
     if (p.events.size() > 0) take(first_event, move(p.events.begin.front()));
     if (!p.samples.empty()) take(first_sample, move(p.samples.front().at));
+    if (p.activities.size() > 0) take(first_sample, move(p.activities.begin.front()));
   }
   return first_event ? first_event : first_sample;
 }
@@ -389,6 +390,20 @@ void move_samples(std::vector<Sample>& samples, const Move& move) {
   for (Sample& s : samples) s.at = Duration{static_cast<std::int64_t>(move(s.at))};
 }
 
+/// Activities, launches and useful stretches, bounded to the Run's range.
+template <class Move>
+void move_spans(ProcessFile& p, const Move& move) {
+  const auto moved = [&](Duration t) {
+    return Duration{static_cast<std::int64_t>(std::clamp<Int128>(move(t), -kLatestPs, kLatestPs))};
+  };
+  for (auto* column : {&p.activities.begin, &p.activities.end, &p.useful.begin, &p.useful.end})
+    for (Duration& t : *column) t = moved(t);
+  for (CollectiveLaunch& launch : p.launches) {
+    launch.begin = moved(launch.begin);
+    launch.end = moved(launch.end);
+  }
+}
+
 void rename_communicators(EventColumns& e, const std::unordered_map<std::uint32_t, CommId>& names,
                           std::size_t& unknown) {
   CommId last_from = kNoComm;
@@ -427,6 +442,10 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.events = std::move(p.events);
   t.samples = std::move(p.samples);
   t.locality = std::move(p.locality);
+  t.activities = std::move(p.activities);
+  t.launches = std::move(p.launches);
+  t.useful = std::move(p.useful);
+  t.role = p.role;
   return t;
 }
 
@@ -458,9 +477,13 @@ void finish_placed(ProcessFile& process, const Move& move, Finish& out) {
     out.usable = false;
     events = {};
     process.samples.clear();
+    process.activities = {};
+    process.launches.clear();
+    process.useful = {};
     return;
   }
   move_events(events, move);
+  move_spans(process, move);
   move_samples(process.samples, move);
 }
 

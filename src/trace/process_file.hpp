@@ -44,6 +44,10 @@ struct ProcessFile {
   EventColumns events;          ///< times from the reference; `comm` holds local numbers
   std::vector<Sample> samples;  ///< times from the reference
   std::vector<LocalityFact> locality;
+  ActivityColumns activities;  ///< times from the reference, as the next two
+  std::vector<CollectiveLaunch> launches;
+  UsefulColumns useful;
+  Role role;
   std::vector<std::string> notes;
 };
 

@@ -3,40 +3,194 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "cox/base/parallel.hpp"
+
+#include "trace/import/assemble_parts.hpp"
+#include "trace/import/input_folder.hpp"
 #include "trace/import/reader.hpp"
+#include "trace/run_folder.hpp"
 
 namespace cox::trace {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::size_t kMostNamed = 3;
 
-Result<std::string> head_of(const fs::path& path, std::uint64_t limit) {
-  COX_TRY(ByteSource source, ByteSource::open(path, limit));
-  std::string head(kHeadBytes, '\0');
-  COX_TRY(const std::size_t n, source.read(head));
-  head.resize(n);
-  return head;
+/// A part that was read, or why not.
+struct Reading {
+  std::optional<Run> part;
+  std::optional<Error> error;
+};
+
+Reading read_input(const Input& input, const ImportOptions& options) {
+  Reading out;
+  Result<Run> part = input.own ? open_run(input.path, {.threads = options.threads, .progress = {}})
+                               : input.reader->read(input.path, options);
+  if (part) {
+    out.part = *std::move(part);
+    if (!input.own && !out.part->sources.empty()) out.part->sources.front().file = input.name;
+    for (Note& note : out.part->notes)
+      if (!input.own) note.file = input.name;
+  } else {
+    out.error = std::move(part).error();
+    if (!out.error->where) out.error->where = Where{.file = input.path.string()};
+    if (out.error->where->file.empty()) out.error->where->file = input.path.string();
+  }
+  return out;
 }
+
+SourceFile source_of(const Input& input, const Reading& reading, const std::string& why) {
+  SourceFile s;
+  if (reading.part && !reading.part->sources.empty()) s = reading.part->sources.front();
+  s.file = input.name;
+  s.format = input.own ? "cox" : input.reader != nullptr ? input.reader->format : "";
+  s.used = false;
+  s.why = why;
+  return s;
+}
+
+/// A rank that nothing tells: with one file there is no other to confuse it with.
+void call_it_rank_zero(Run& run) {
+  for (RankTrack& t : run.ranks)
+    if (t.rank.value() < 0 && run.ranks.size() == 1) {
+      t.rank = Rank(0);
+      run.notes.push_back({.file = run.sources.empty() ? std::string() : run.sources.front().file,
+                           .text = "the file does not say which rank it is: called rank 0"});
+      for (Communicator& c : run.communicators)
+        for (Rank& r : c.ranks)
+          if (r.value() < 0) r = Rank(0);
+    }
+}
+
+tl::unexpected<Error> nothing_known(const fs::path& path, const std::vector<Input>& inputs) {
+  std::string found;
+  std::size_t named = 0;
+  for (const Input& input : inputs)
+    if (named++ < kMostNamed)
+      found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", input.name,
+                           input.looks_like.empty() ? "companion of a missing file" : input.looks_like);
+  if (inputs.size() > kMostNamed) found += fmt::format(" and {} more", inputs.size() - kMostNamed);
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "import-001",
+                    .message = fmt::format("no file of a known format; found {}",
+                                           found.empty() ? "an empty folder" : found),
+                    .hint = "`cox explain import-001` says which formats can be read",
+                    .where = Where{.file = path.string()}});
+}
+
+/// Of several files that cannot be used the first is told: a newer version of our own before anything else.
+Error nothing_usable(const std::vector<Reading>& readings) {
+  std::size_t pick = 0;
+  std::size_t errors = 0;
+  for (std::size_t i = readings.size(); i-- > 0;)
+    if (readings[i].error) {
+      ++errors;
+      if (!readings[pick].error || readings[pick].error->id != "trace-003" ||
+          readings[i].error->id == "trace-003")
+        pick = i;
+    }
+  Error error = *readings[pick].error;
+  if (errors > 1) error.message += fmt::format(" (and {} more files that cannot be used)", errors - 1);
+  return error;
+}
+
+class Importer {
+ public:
+  Importer(fs::path path, const ImportOptions& options) : path_(std::move(path)), options_(options) {}
+
+  Result<Imported> run() {
+    COX_TRY(inputs_, list_inputs(path_, options_.threads));
+    read_all();
+    const bool any_known = std::any_of(inputs_.begin(), inputs_.end(),
+                                       [](const Input& i) { return i.own || i.reader != nullptr; });
+    if (!any_known) return nothing_known(path_, inputs_);
+    parts_.resize(inputs_.size());
+    std::vector<std::string> reasons(inputs_.size());
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      reasons[i] = reason(i);
+      sources_.push_back(source_of(inputs_[i], readings_[i], reasons[i]));
+      parts_[i] = std::move(readings_[i].part);
+    }
+    Grouping grouping = group_parts(inputs_, parts_);
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (!grouping.why[i].empty()) sources_[i].why = grouping.why[i];
+    if (grouping.groups.empty()) return refuse();
+    Imported out;
+    for (std::size_t g = 0; g < grouping.groups.size(); ++g)
+      out.runs.push_back(make_run(grouping.groups[g], grouping.names[g]));
+    out.sources = std::move(sources_);
+    return out;
+  }
+
+ private:
+  void read_all() {
+    readings_.resize(inputs_.size());
+    std::mutex lock;
+    std::int64_t done = 0;
+    parallel_for(inputs_.size(), options_.threads, [&](std::size_t i) {
+      const Input& input = inputs_[i];
+      if (input.companion_of.empty() && (input.own || input.reader != nullptr))
+        readings_[i] = read_input(input, options_);
+      if (!options_.progress) return;
+      const std::scoped_lock locked(lock);
+      options_.progress(++done, static_cast<std::int64_t>(inputs_.size()));
+    });
+  }
+
+  [[nodiscard]] std::string reason(std::size_t i) const {
+    const Input& input = inputs_[i];
+    if (!input.companion_of.empty()) return "read with " + input.companion_of;
+    if (!input.own && input.reader == nullptr) return "of no known format: " + input.looks_like;
+    if (readings_[i].error) return readings_[i].error->message;
+    return {};
+  }
+
+  tl::unexpected<Error> refuse() {
+    if (std::any_of(readings_.begin(), readings_.end(), [](const Reading& r) { return r.error.has_value(); }))
+      return fail(nothing_usable(readings_));
+    std::string why = "there is nothing in it that could be diagnosed";
+    for (const SourceFile& s : sources_)
+      if (!s.why.empty() && !s.format.empty()) why = s.file + ": " + s.why;
+    return fail(
+        Error{.code = Errc::InvalidInput,
+              .id = "import-002",
+              .message = std::move(why),
+              .hint = "record it with communication and times; docs/reference/inputs.md says what is needed",
+              .where = Where{.file = path_.string()}});
+  }
+
+  Run make_run(const std::vector<std::size_t>& members, const std::string& name) {
+    std::vector<Run> parts;
+    for (const std::size_t i : members) {
+      sources_[i].used = true;
+      parts.push_back(*std::move(parts_[i]));
+    }
+    if (members.size() == 1 && inputs_[members.front()].own) return std::move(parts.front());
+    Run run = assemble_parts(std::move(parts), options_.threads);
+    call_it_rank_zero(run);
+    run.info.name = name;
+    if (run.info.tool.empty()) run.info.tool = inputs_[members.front()].reader->title;
+    return run;
+  }
+
+  fs::path path_;
+  const ImportOptions& options_;
+  std::vector<Input> inputs_;
+  std::vector<Reading> readings_;
+  std::vector<std::optional<Run>> parts_;
+  std::vector<SourceFile> sources_;
+};
 
 }  // namespace
 
 Result<Imported> import_path(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(const std::string head, head_of(path, options.limit_bytes));
-  for (const Reader* reader : all_readers()) {
-    if (!reader->recognises({.path = path, .bytes = head})) continue;
-    COX_TRY(Run run, reader->read(path, options));
-    Imported out;
-    out.sources = run.sources;
-    out.runs.push_back(std::move(run));
-    return out;
-  }
-  return fail(Error{.code = Errc::InvalidInput,
-                    .id = "import-001",
-                    .message = "no file of a known format",
-                    .hint = "see `cox explain import-001` for the formats that can be read",
-                    .where = Where{.file = path.string()}});
+  return Importer(path, options).run();
 }
 
 }  // namespace cox::trace
