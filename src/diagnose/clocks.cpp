@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -56,6 +57,19 @@ double spread(const std::vector<Duration>& times, std::size_t first, const std::
   return high - low;
 }
 
+/// Sum of the end spreads over that of the begin spreads, of the quarter with the widest begins.
+double ratio_of_wide(const std::vector<double>& begins, const std::vector<double>& ends) {
+  std::vector<std::size_t> order(begins.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return begins[a] > begins[b]; });
+  order.resize((order.size() + 3) / 4);
+  double begin = 0;
+  double end = 0;
+  for (const std::size_t i : order) begin += begins[i], end += ends[i];
+  return begin > 0 ? std::min(1.0, end / begin) : 1;
+}
+
 /// Aligns the ends of the widest group's operations by a constant per rank, and tells what is left.
 /// Source: end alignment, offset part only; an offset's error is about the end spread over sqrt(operations).
 void align_ends(const Matching& m, ClockView& view) {
@@ -80,6 +94,7 @@ void align_ends(const Matching& m, ClockView& view) {
     ends.push_back(spread(m.exit, first, offset));
     begins.push_back(spread(m.entry, first, offset));
   }
+  view.validity_of_wide = ratio_of_wide(begins, ends);
   const double end_spread = median_in_place(ends);
   const double begin_spread = median_in_place(begins);
   view.residual = std::max(view.residual, duration_from_seconds(end_spread));
@@ -96,8 +111,10 @@ ClockView look_at_clocks(const trace::Run& run, const Matching& m) {
     view.residual = std::max(view.residual, track.clock.residual);
   }
   view.domains = static_cast<std::int64_t>(domains.size());
-  view.comparable = domains.size() <= 1 && view.residual <= kWorstResidual;
-  if (!view.comparable) align_ends(m, view);
+  // Calls of which only the durations are known leave together because they were placed so.
+  const bool placed = run.times == trace::TimesKind::Durations;
+  view.comparable = domains.size() <= 1 && view.residual <= kWorstResidual && !placed;
+  if (!view.comparable && !placed) align_ends(m, view);
   return view;
 }
 

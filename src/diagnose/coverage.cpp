@@ -69,6 +69,7 @@ Coverage cover(const trace::Run& run, const std::vector<RankScan>& scans, const 
   c.clock_residual = clocks.residual;
   c.clocks_comparable = clocks.comparable;
   c.wait_validity_ratio = clocks.validity;
+  c.order_refused = !clocks.comparable && clocks.validity_of_wide > 0.5;
   c.mismatched = m.mismatched_ops;
   for (std::size_t r = 0; r < scans.size(); ++r) {
     c.dropped_records += run.ranks[r].dropped_records;

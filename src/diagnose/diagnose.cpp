@@ -123,7 +123,8 @@ Result<std::vector<RankScan>> scan_all(const trace::Run& run, const CommIndex& c
   parallel_for(scans.size(), threads, [&](std::size_t r) { scans[r] = scan_rank(run.ranks[r], comms); });
   const bool any = std::any_of(scans.begin(), scans.end(),
                                [](const RankScan& s) { return s.collectives > 0 || !s.waits.empty(); });
-  if (!any && !waits_for_peer(run))
+  // What other tools leave behind may hold no synchronisation and still say something.
+  if (!any && !waits_for_peer(run) && run.provenance != trace::Provenance::Imported)
     return fail({.code = Errc::InvalidInput,
                  .id = "diagnose-002",
                  .message = fmt::format(
@@ -139,6 +140,7 @@ void name_and_explain(const trace::Run& run, const CommIndex& comms, const std::
                       const Matching& m, const Skew& skew, const Steps& steps, int threads, Diagnosis& d) {
   Evidenced x{run, m, skew, steps, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
+  if (d.coverage.order_refused) return;
   const std::vector<Named> named = name_culprits(x, threads);
   for (const Named& n : named)
     d.findings.push_back(put_into_words(x, comms, scans, n, named.size(), d.lost, d.run_time));
@@ -209,6 +211,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   Diagnosis d;
   d.coverage = cover(run, scans, m, clocks);
   d.locality = understand_locality(run);
+  d.times = run.times;
   d.wait_method = clocks.comparable ? "clock" : "duration";
   d.step_source = steps.source;
   d.steps = steps.count;
@@ -229,6 +232,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
+  d.remedies = find_remedies(d);
   d.trouble = trouble_headline(d);
   const std::string trouble = trouble_words(d);
   d.verdict = trouble.empty() ? verdict_of(d) : trouble + " Pace: " + verdict_of(d);

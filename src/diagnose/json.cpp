@@ -47,6 +47,12 @@ Json json_of(const Finding& f) {
   j["evidence"] = Json::array();
   for (const Evidence& e : f.evidence)
     j["evidence"].push_back(Json{{"key", e.key}, {"value", finite(e.value)}, {"text", e.text}});
+  j["cause_class"] = name_of(f.cause_class);
+  j["failure_mode"] = failure_mode_of(f.cause_class);
+  j["cause_tests"] = Json::array();
+  for (const CauseTest& t : f.tests)
+    j["cause_tests"].push_back(Json{
+        {"rule", t.rule}, {"state", name_of(t.state)}, {"share_ratio", finite(t.share)}, {"text", t.text}});
   return j;
 }
 

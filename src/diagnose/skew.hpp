@@ -21,6 +21,9 @@ struct ClockView {
   /// Spread of ends over spread of begins after the ends were aligned; only where clocks differ. Above 0.5 a
   /// short duration does not mean a late arrival.
   double validity = 0;
+  /// The same over the quarter of the operations with the widest spread of begins: above 0.5 not even a rank
+  /// that is far behind can be told.
+  double validity_of_wide = 0;
 };
 
 [[nodiscard]] ClockView look_at_clocks(const trace::Run& run, const Matching& m);

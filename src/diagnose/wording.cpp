@@ -10,8 +10,8 @@
 #include "cox/base/units_text.hpp"
 
 #include "diagnose/cause.hpp"
+#include "diagnose/cause_rules.hpp"
 #include "diagnose/span_math.hpp"
-#include "diagnose/why.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -53,38 +53,80 @@ Duration wait_of_others(const Evidenced& x, const Named& n) {
   return waits.empty() ? Duration::zero() : lower_median_in_place(waits);
 }
 
-void add_phase(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans, const Named& n,
-               Finding& f) {
-  const auto excess = find_phase(x, comms, scans, n);
-  if (!excess) return;
-  if (excess->share >= kExplains) f.cause = excess->cause;
+void add_phase(const PhaseExcess& excess, Finding& f) {
   f.evidence.push_back(
       {fmt::format("{} of the extra work is in {}: {} per step more than the median of the others",
-                   percent(excess->share), excess->cause, to_string(excess->per_step)),
-       "excess_in_" + excess->cause + "_ratio", excess->share});
+                   percent(excess.share), excess.cause, to_string(excess.per_step)),
+       "excess_in_" + excess.cause + "_ratio", excess.share});
 }
 
-/// Why comes before where: a cause that samples explain replaces the phase, whose evidence stays.
-void add_why(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans, const Named& n,
-             Finding& f) {
-  const auto why = find_why(x, comms, scans, n);
-  if (!why) return;
-  if (why->cause != "unknown") f.cause = why->cause;
+void add_share(const char* key, double share, const char* what, Finding& f) {
+  if (share > 0)
+    f.evidence.push_back(
+        {fmt::format("at least {} of the extra work it {}", percent(share), what), key, share});
+}
+
+void add_why(const Why& why, Finding& f) {
+  add_share("excess_throttled_ratio", why.throttled, "was denied a CPU by a quota", f);
+  add_share("excess_ready_ratio", why.ready, "was ready to run and had no CPU", f);
+  add_share("excess_asleep_ratio", why.asleep, "was neither running nor ready", f);
+  add_share("excess_computing_ratio", why.computing, "was on a CPU", f);
+  if (why.clock)
+    f.evidence.push_back({fmt::format("its CPU ran at {} of the others' frequency", percent(*why.clock)),
+                          "frequency_ratio", *why.clock});
+}
+
+void add_device(const DeviceWhy& why, Finding& f) {
   const auto add = [&](const char* key, double share, const char* what) {
     if (share > 0)
       f.evidence.push_back(
-          {fmt::format("at least {} of the extra work it {}", percent(share), what), key, share});
+          {fmt::format("{} of its extra time the device {}", percent(share), what), key, share});
   };
-  add("excess_throttled_ratio", why->throttled, "was denied a CPU by a quota");
-  add("excess_ready_ratio", why->ready, "was ready to run and had no CPU");
-  add("excess_asleep_ratio", why->asleep, "was neither running nor ready");
-  add("excess_computing_ratio", why->computing, "was on a CPU");
-  if (why->clock)
-    f.evidence.push_back({fmt::format("its CPU ran at {} of the others' frequency", percent(*why->clock)),
-                          "frequency_ratio", *why->clock});
+  add("excess_kernels_ratio", why.kernels, "ran kernels");
+  add("excess_copies_ratio", why.copies, "copied");
+  add("excess_idle_ratio", why.idle, "had nothing to do");
+  f.evidence.push_back(
+      {fmt::format("it ran {} as many kernels as the median of the others", percent(why.kernel_count_ratio)),
+       "kernel_count_ratio", why.kernel_count_ratio});
+}
+
+/// Asks every rule; why comes before where, and all evidence stays.
+void add_causes(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
+                const Named& n, Finding& f) {
+  const Reasons reasons{find_phase(x, comms, scans, n), find_why(x, comms, scans, n), find_device_why(x, n)};
+  if (reasons.phase) add_phase(*reasons.phase, f);
+  if (reasons.why) add_why(*reasons.why, f);
+  if (reasons.device) add_device(*reasons.device, f);
+  f.cause = cause_of(reasons);
+  f.cause_class = class_of(f.cause);
+  f.tests = test_causes(reasons);
+}
+
+/// What inputs without full times leave open. True where nothing more is to be said about clocks.
+bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
+  switch (run.times) {
+    case trace::TimesKind::Clocked:
+      return false;
+    case trace::TimesKind::Durations:
+      gaps.emplace_back(
+          "whether members leave together: only durations were recorded, and arrivals are taken from them on "
+          "that assumption");
+      return true;
+    case trace::TimesKind::Steps:
+      gaps.emplace_back(
+          "where within a step time goes: only its length per rank was recorded, and one synchronisation at "
+          "its "
+          "end is assumed");
+      return true;
+    case trace::TimesKind::None:
+      gaps.emplace_back("when anything happened: nothing was timed");
+      return true;
+  }
+  return false;
 }
 
 void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::string>& gaps) {
+  if (add_times(run, gaps)) return;
   if (d.coverage.ranks_seen < 2) return;
   if (d.wait_method == "clock") return;
   gaps.push_back(
@@ -99,7 +141,11 @@ void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::strin
         "who waited how long: ranks leave collectives as far apart as they enter them (ratio {:.2f}, "
         "trusted below 0.1)",
         d.coverage.wait_validity_ratio));
-  static_cast<void>(run);
+  if (d.coverage.order_refused)
+    gaps.emplace_back(
+        "who is late: members leave as far apart as they enter even in the operations with the widest "
+        "spread, so "
+        "a short call is no late arrival; nobody is named");
 }
 
 }  // namespace
@@ -151,8 +197,7 @@ Finding put_into_words(const Evidenced& x, const CommIndex& comms, const std::ve
   if (n.kind == FindingKind::RotatingStraggler)
     add("turn_steps", static_cast<double>(n.period_steps),
         fmt::format("one rank's turn lasts {} step(s)", n.period_steps));
-  add_phase(x, comms, scans, n, f);
-  add_why(x, comms, scans, n, f);
+  add_causes(x, comms, scans, n, f);
   return f;
 }
 

@@ -13,6 +13,7 @@
 #include "cox/base/process_table.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/remedy.hpp"
 #include "cox/diagnose/stall.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
@@ -28,7 +29,27 @@ enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingSt
 /// `forward`, `backward`, `optimizer`, `data`, `evaluation`, or for time in none of them `outside_phases`
 /// (`optimizer_or_data` where these two are not recorded as phases): where the extra time was spent. Where
 /// samples explain at least as much: `cpu_quota`, `cpu_contention`, `asleep_or_io`, `slow_cpu_clock`,
-/// `slow_code_or_cpu`: why (docs/concepts/causes.md).
+/// `slow_code_or_cpu`: why; and where a profiler recorded the device: `slow_kernels`, `uneven_work`,
+/// `copies`, `data_loading`, `gc`, `allocator`, `late_launch` (docs/concepts/causes.md).
+
+/// Kind of thing that a cause is. Text forms are `unknown`, `host`, `compute`, `locality`, `fabric`,
+/// `global_event`.
+enum class CauseClass : std::uint8_t { Unknown, Host, Compute, Locality, Fabric, GlobalEvent };
+[[nodiscard]] const char* name_of(CauseClass c);
+/// The failure mode of "When Scaling Fails" (section 3.3) that a class belongs to:
+/// `synchronization_amplification`, `fabric_contention`, `locality`, `runtime_and_control_plane`. A slow rank
+/// of unknown cause amplifies.
+[[nodiscard]] const char* failure_mode_of(CauseClass c);
+
+/// What one rule said of a finding. Text forms are `fired`, `not_fired`, `no_data`.
+enum class CauseTestState : std::uint8_t { Fired, NotFired, NoData };
+[[nodiscard]] const char* name_of(CauseTestState s);
+struct CauseTest {
+  std::string rule;
+  CauseTestState state = CauseTestState::NoData;
+  double share = 0;  ///< of the extra time, what the rule explains
+  std::string text;  ///< the numbers, or what is needed
+};
 
 /// One measured fact behind a finding: a sentence with its numbers, and the numbers.
 struct Evidence {
@@ -45,7 +66,9 @@ struct Finding {
   std::optional<CommId> group;      ///< communicator, where a group is meant
   std::optional<std::string> link;  ///< where a link is meant
   std::string cause = "unknown";    ///< unknown until evidence explains most of the wait
-  double share_ratio = 0;           ///< of all lost time, the part charged to this
+  CauseClass cause_class = CauseClass::Unknown;
+  std::vector<CauseTest> tests;  ///< every rule that was asked, docs/concepts/causes.md
+  double share_ratio = 0;        ///< of all lost time, the part charged to this
   /// Of the run's time, the part that would be saved without it (estimated). Where several are named at once,
   /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up.
   double gain_ratio = 0;
@@ -78,6 +101,8 @@ struct Coverage {
   bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
   double wait_validity_ratio =
       0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
+  bool order_refused =
+      false;  ///< members leave as far apart as they enter even where that is far: nobody is named
 };
 
 struct Spread {
@@ -129,6 +154,13 @@ struct NodeLocality {
   int across_numa_nodes = 0;  ///< bound ranks that may use more than one NUMA node
 };
 
+/// What one analysis has to say, in sentences; the numbers are in its own structure and in the JSON.
+struct Section {
+  std::string key;  ///< as in the JSON: `what_if`, `efficiency`, ...
+  std::string title;
+  std::vector<std::string> lines;
+};
+
 struct Diagnosis {
   Coverage coverage;
   StepSource step_source = StepSource::None;
@@ -152,6 +184,9 @@ struct Diagnosis {
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
   std::string wait_method;               ///< "clock" or "duration"
   std::vector<NodeLocality> locality;    ///< per node; empty where nothing was recorded
+  std::vector<Section> sections;         ///< what further analyses say, in the order in which to read them
+  std::vector<Remedy> remedies;          ///< what to do, most gain first
+  trace::TimesKind times = trace::TimesKind::Clocked;
 
   /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
   std::vector<Duration> step_times;                 ///< per step

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A run before a change against the same job after it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+#include "cox/diagnose/diagnosis.hpp"
+
+namespace cox::diagnose {
+
+/// A ratio and the interval that holds it in 95 of 100 resamplings.
+struct RatioInterval {
+  double value = 1;
+  double low = 1;
+  double high = 1;
+};
+
+enum class Change : unsigned char { Faster, Slower, Unclear };
+[[nodiscard]] const char* name_of(Change c);  ///< `faster`, `slower`, `unclear`
+
+struct Comparison {
+  Duration before{};  ///< median step time
+  Duration after{};
+  RatioInterval step_ratio;  ///< after over before, medians
+  double lost_before = 0;    ///< part of the run lost to late arrivals
+  double lost_after = 0;
+  Change change = Change::Unclear;
+  std::vector<Finding> gone;       ///< named before, not after
+  std::vector<Finding> remaining;  ///< named in both, as after
+  std::vector<Finding> fresh;      ///< named only after
+  std::vector<std::string> lines;  ///< all of it in words
+};
+
+/// Compares two diagnoses of one job.
+///
+/// Formula: ratio of the medians of step times; interval by a moving block bootstrap (blocks of about the
+/// cube
+///          root of the number of steps, 1,000 resamplings, fixed seed), so that neighbouring steps that
+///          resemble each other do not pass for many. The change is unclear where the interval holds 1, or
+///          either run has fewer than 10 steps.
+/// Source:  Kuensch 1989 (moving blocks). Cost: 1,000 x steps. Held by: src/diagnose/comparison_test.cpp
+[[nodiscard]] Comparison compare(const Diagnosis& before, const Diagnosis& after);
+
+}  // namespace cox::diagnose

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/remedy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/wording.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// What a cause asks for. The gain is that of the finding: the rank on time, by removal of its self-delay.
+struct Lever {
+  const char* cause;
+  const char* lever;
+  const char* text;
+};
+constexpr std::array kLevers{
+    Lever{"cpu_quota", "raise_quota", "raise the CPU quota of the control group that {} runs in"},
+    Lever{"cpu_contention", "pin_ranks",
+          "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting processes block "
+          "instead "
+          "of spinning"},
+    Lever{"asleep_or_io", "unblock",
+          "find what {} sleeps for (storage, network, a lock): it was neither running nor ready"},
+    Lever{"slow_cpu_clock", "fix_clock", "look at the power and thermal limits of the host of {}"},
+    Lever{"slow_code_or_cpu", "balance_work",
+          "compare what {} computes with the others; if it is the same, replace its host"},
+    Lever{"slow_kernels", "replace_ranks",
+          "look at the clock, power and errors of the device of {}, or replace it: as many kernels as the "
+          "others, "
+          "each slower"},
+    Lever{"uneven_work", "balance_work",
+          "give {} as much work as the others (batch and sequence lengths): it runs more kernels"},
+    Lever{"copies", "place_memory",
+          "look at the path between the memory of {} and its device: NUMA node, pinned memory, PCIe"},
+    Lever{"data_loading", "data_loading",
+          "let {} fetch its input earlier: more loader workers, prefetch, a local copy"},
+    Lever{"data", "data_loading",
+          "let {} fetch its input earlier: more loader workers, prefetch, a local copy"},
+    Lever{"gc", "garbage_collection",
+          "collect garbage on all ranks at once, at a step of your choice, not when {} happens to"},
+    Lever{"allocator", "allocator",
+          "keep {} from allocating within steps: warm up, fix shapes, raise the cache's limit"},
+    Lever{"late_launch", "host_speed",
+          "look at what the host of {} does before it launches: its device waits for it"}};
+
+std::string subject_of(const Finding& f) {
+  if (f.ranks.size() == 1) return fmt::format("rank {}", f.ranks.front().value());
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(f.ranks.size(), 8); ++i)
+    list += (i > 0 ? ", " : "") + std::to_string(f.ranks[i].value());
+  return "ranks " + list + (f.ranks.size() > 8 ? ", ..." : "");
+}
+
+std::string verify(double gain) {
+  return fmt::format("cox diagnose AFTER --against BEFORE: the median step should fall by about {}, and {}",
+                     percent(gain), "the interval should not hold 1");
+}
+
+Remedy for_finding(const Finding& f) {
+  const auto at =
+      std::find_if(kLevers.begin(), kLevers.end(), [&](const Lever& l) { return f.cause == l.cause; });
+  Remedy r;
+  r.lever = at == kLevers.end() ? "replace_ranks" : at->lever;
+  r.text = at == kLevers.end()
+               ? fmt::format(
+                     "find out what {} does in the extra time, or run it on another host to see whether "
+                     "the delay moves with the rank or stays with the host",
+                     subject_of(f))
+               : fmt::format(fmt::runtime(at->text), subject_of(f));
+  r.ranks = f.ranks;
+  r.gain_ratio = f.gain_ratio;
+  r.basis = "its own extra work removed from the recorded operations";
+  r.verify = verify(f.gain_ratio);
+  return r;
+}
+
+/// Jitter that nobody in particular causes: what pacing, fewer synchronisations or another algorithm would
+/// do.
+void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
+  constexpr double kWorthwhile = 0.02;
+  if (d.run_time <= Duration::zero() || ratio(d.lost, d.run_time) < kWorthwhile) return;
+  const std::string needs = "not estimated: needs a simulation of this job";
+  const std::string lost = percent(ratio(d.lost, d.run_time));
+  out.push_back(
+      {.lever = "synchronise_less",
+       .text = fmt::format("synchronise less often or in fewer, larger operations: {} of the run is lost "
+                           "to late arrivals",
+                           lost),
+       .ranks = {},
+       .gain_ratio = std::nullopt,
+       .basis = needs,
+       .verify = verify(0.0)});
+  out.back().verify = "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
+  out.push_back({.lever = "pacing",
+                 .text = "pace early ranks where they share something with late ones (cores, a link)",
+                 .ranks = {},
+                 .gain_ratio = std::nullopt,
+                 .basis = needs,
+                 .verify = out.back().verify});
+}
+
+}  // namespace
+
+std::vector<Remedy> find_remedies(const Diagnosis& d) {
+  std::vector<Remedy> out;
+  for (const Finding& f : d.findings) out.push_back(for_finding(f));
+  add_unestimated(d, out);
+  std::stable_sort(out.begin(), out.end(), [](const Remedy& a, const Remedy& b) {
+    return a.gain_ratio.value_or(-1) > b.gain_ratio.value_or(-1);
+  });
+  return out;
+}
+
+}  // namespace cox::diagnose

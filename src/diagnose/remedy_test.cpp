@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/remedy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+Diagnosis with(const std::string& cause, double gain) {
+  Diagnosis d;
+  d.run_time = Duration(1s);
+  d.lost = Duration(200ms);
+  Finding f;
+  f.ranks = {Rank(3)};
+  f.cause = cause;
+  f.gain_ratio = gain;
+  d.findings.push_back(f);
+  return d;
+}
+
+TEST(Remedies, ACauseAsksForItsLever) {
+  const auto remedies = find_remedies(with("gc", 0.1));
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_EQ(remedies.front().lever, "garbage_collection");
+  EXPECT_EQ(remedies.front().gain_ratio, 0.1);
+  EXPECT_NE(remedies.front().verify.find("--against"), std::string::npos);
+}
+
+TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
+  Diagnosis d = with("gc", 0.05);
+  d.findings.push_back(with("cpu_quota", 0.15).findings.front());
+  const auto remedies = find_remedies(d);
+  ASSERT_GE(remedies.size(), 4U);
+  EXPECT_EQ(remedies[0].lever, "raise_quota");
+  EXPECT_EQ(remedies[1].lever, "garbage_collection");
+  for (std::size_t i = 2; i < remedies.size(); ++i) {
+    EXPECT_FALSE(remedies[i].gain_ratio.has_value());
+    EXPECT_NE(remedies[i].basis.find("not estimated"), std::string::npos);
+  }
+}
+
+TEST(Remedies, NothingToDoWhereNothingIsLost) {
+  Diagnosis d;
+  d.run_time = Duration(1s);
+  EXPECT_TRUE(find_remedies(d).empty());
+}
+
+}  // namespace
+}  // namespace cox::diagnose
