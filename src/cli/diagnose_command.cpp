@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <ostream>
 #include <utility>
 #include <vector>
 
 #include "cox/base/process_table.hpp"
+#include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/report/terminal.hpp"
 
@@ -34,20 +36,37 @@ Result<diagnose::Diagnosis> diagnose_one(const trace::Run& run, const Asked& ask
   return made;
 }
 
+/// The run that `--against` names, diagnosed; nothing where it was not asked for.
+Result<std::optional<diagnose::Diagnosis>> diagnose_before(const Asked& asked) {
+  const std::string path = asked.call.value("against");
+  if (path.empty()) return std::nullopt;
+  COX_TRY(const trace::Run before, read_only_run(path, asked.call, asked.console));
+  COX_TRY(diagnose::Diagnosis d, diagnose_one(before, asked));
+  return std::optional(std::move(d));
+}
+
 /// Writes one run's diagnosis. `alone`: it is the only one, so its name goes without saying.
-void print(const trace::Run& run, const diagnose::Diagnosis& d, const Asked& asked, bool alone,
-           Output& output) {
+void print(const trace::Run& run, const diagnose::Diagnosis& d,
+           const std::optional<diagnose::Diagnosis>& before, const Asked& asked, bool alone, Output& output) {
   const Invocation& call = asked.call;
   std::ostream& out = output.stream();
-  if (call.common.json) {
-    out << diagnose::to_json(d, run, call.args.front());
-    return;
+  std::optional<diagnose::Comparison> comparison;
+  if (before) comparison = diagnose::compare(*before, d);
+  const diagnose::Comparison* against = comparison ? &*comparison : nullptr;
+  const std::string& input = call.args.front();
+  if (call.has("summary")) {
+    out << diagnose::to_summary(d, run, input);
+  } else if (call.common.json) {
+    out << diagnose::to_json(d, run, input, against);
+  } else if (call.has("markdown")) {
+    out << report::render_markdown(run, d, against);
+  } else {
+    if (!alone) out << fmt::format("== {}\n", run.info.name);
+    const bool color =
+        use_color(call.common.color, asked.console.out_is_terminal && !output.is_file(), asked.console);
+    out << report::render_text(run, d, color ? report::Color::On : report::Color::Off, against);
+    if (!alone) out << '\n';
   }
-  if (!alone) out << fmt::format("== {}\n", run.info.name);
-  const bool color =
-      use_color(call.common.color, asked.console.out_is_terminal && !output.is_file(), asked.console);
-  out << report::render_text(run, d, color ? report::Color::On : report::Color::Off);
-  if (!alone) out << '\n';
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
@@ -55,6 +74,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
   const Asked asked{call, console, this_machine().monotonic_ns()};
   COX_TRY(const std::vector<trace::Run> runs, read_runs(call.args.front(), call, console));
+  COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
   bool trouble = false;
   std::size_t told = 0;
   for (const trace::Run& each : runs) {
@@ -65,7 +85,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
       continue;
     }
     ++told;
-    print(each, *made, asked, runs.size() == 1, output);
+    print(each, *made, before, asked, runs.size() == 1, output);
     trouble = trouble || diagnose::has_trouble(*made);
   }
   if (told == 0) return fail(diagnose::diagnose(runs.front()).error());
@@ -90,6 +110,12 @@ const Command& diagnose_command() {
            .flags = {{.name = "check",
                       .help = "exit with 1 where somebody is named, a call hangs or members disagree"},
                      run_flag(),
+                     {.name = "against",
+                      .value = "PATH",
+                      .help = "compare with this run of the same job, before a change",
+                      .complete = Complete::File},
+                     {.name = "markdown", .help = "a page of Markdown, for a ticket"},
+                     {.name = "summary", .help = "about a kilobyte of JSON on one line, for a log"},
                      {.name = "output",
                       .letter = 'o',
                       .value = "FILE",

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <ostream>
 
 #include "cox/base/process_table.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/report/report.hpp"
 
@@ -38,8 +40,15 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                                                               .asked_monotonic_ns = asked});
   progress->finish();
   COX_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
-  const report::ReportOptions options{.anonymize = call.has("anonymize") ? report::Anonymize::Yes
-                                                                         : report::Anonymize::No};
+  std::optional<diagnose::Comparison> comparison;
+  if (const std::string path = call.value("against"); !path.empty()) {
+    COX_TRY(const trace::Run before, read_only_run(path, call, console));
+    COX_TRY(const diagnose::Diagnosis d, diagnose::diagnose(before, {.threads = call.common.threads}));
+    comparison = diagnose::compare(d, diagnosis);
+  }
+  const report::ReportOptions options{
+      .anonymize = call.has("anonymize") ? report::Anonymize::Yes : report::Anonymize::No,
+      .against = comparison ? &*comparison : nullptr};
   COX_TRY(const std::string page, report::render_html(run, diagnosis, options));
   output.stream() << page;
   COX_CHECK(output.commit());
@@ -66,6 +75,10 @@ const Command& report_command() {
                             {"cox report run -o page.html --anonymize", "fit to be shown to others"}},
                .args = {path_arg()},
                .flags = {run_flag(),
+                         {.name = "against",
+                          .value = "PATH",
+                          .help = "compare with this run of the same job, before a change",
+                          .complete = Complete::File},
                          {.name = "output",
                           .letter = 'o',
                           .value = "FILE",

@@ -16,23 +16,9 @@ constexpr std::size_t kNotesShown = 5;
 constexpr std::size_t kSourcesShown = 3;
 constexpr std::size_t kRunsNamed = 6;
 
-}  // namespace
-
-std::unique_ptr<Progress> make_progress(const Invocation& call, Console& console, const std::string& label) {
-  const bool dumb = console.env("TERM").value_or("") == "dumb";
-  const ProgressStyle style = call.common.quiet                  ? ProgressStyle::Off
-                              : console.err_is_terminal && !dumb ? ProgressStyle::Bar
-                                                                 : ProgressStyle::Lines;
-  return std::make_unique<Progress>(console.err, style, label);
-}
-
-trace::Progress callback(Progress& progress) {
-  return [&progress](std::int64_t done, std::int64_t total) { progress.update(done, total); };
-}
-
 /// One line for the files that were not used, the names of the first few; all of them with --verbose.
-static void warn_about_sources(const std::vector<trace::SourceFile>& sources, const Invocation& call,
-                               Console& console) {
+void warn_about_sources(const std::vector<trace::SourceFile>& sources, const Invocation& call,
+                        Console& console) {
   if (call.common.quiet) return;
   std::vector<const trace::SourceFile*> unused;
   for (const trace::SourceFile& s : sources)
@@ -47,13 +33,48 @@ static void warn_about_sources(const std::vector<trace::SourceFile>& sources, co
   }
 }
 
-static std::string names_of(const std::vector<trace::Run>& runs) {
+std::string names_of(const std::vector<trace::Run>& runs) {
   std::string names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (i == kRunsNamed) return names + fmt::format(" and {} more", runs.size() - i);
     names += (i > 0 ? ", " : "") + runs[i].info.name;
   }
   return names;
+}
+
+Result<std::vector<trace::Run>> read_all_runs(const std::string& path, const Invocation& call,
+                                              Console& console) {
+  const auto progress = make_progress(call, console, "reading");
+  Result<trace::Imported> found =
+      trace::import_path(path, {.threads = call.common.threads, .progress = callback(*progress)});
+  progress->finish();
+  if (!found) return fail(std::move(found).error());
+  warn_about_sources(found->sources, call, console);
+  return std::move(found->runs);
+}
+
+Result<trace::Run> only(std::vector<trace::Run> runs, const std::string& path) {
+  if (runs.size() > 1)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "cli-009",
+                      .message = fmt::format("{} runs in it, expected one: {}", runs.size(), names_of(runs)),
+                      .hint = "name one with --run NAME, or one of its files",
+                      .where = Where{.file = path}});
+  return std::move(runs.front());
+}
+
+}  // namespace
+
+std::unique_ptr<Progress> make_progress(const Invocation& call, Console& console, const std::string& label) {
+  const bool dumb = console.env("TERM").value_or("") == "dumb";
+  const ProgressStyle style = call.common.quiet                  ? ProgressStyle::Off
+                              : console.err_is_terminal && !dumb ? ProgressStyle::Bar
+                                                                 : ProgressStyle::Lines;
+  return std::make_unique<Progress>(console.err, style, label);
+}
+
+trace::Progress callback(Progress& progress) {
+  return [&progress](std::int64_t done, std::int64_t total) { progress.update(done, total); };
 }
 
 FlagSpec run_flag() {
@@ -65,13 +86,7 @@ ArgSpec path_arg() {
 }
 
 Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call, Console& console) {
-  const auto progress = make_progress(call, console, "reading");
-  Result<trace::Imported> found =
-      trace::import_path(path, {.threads = call.common.threads, .progress = callback(*progress)});
-  progress->finish();
-  if (!found) return fail(std::move(found).error());
-  warn_about_sources(found->sources, call, console);
-  std::vector<trace::Run> runs = std::move(found->runs);
+  COX_TRY(std::vector<trace::Run> runs, read_all_runs(path, call, console));
   if (const std::string wanted = call.value("run"); !wanted.empty()) {
     const auto at =
         std::find_if(runs.begin(), runs.end(), [&](const trace::Run& r) { return r.info.name == wanted; });
@@ -90,15 +105,13 @@ Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocat
 }
 
 Result<trace::Run> read_run(const Invocation& call, Console& console) {
-  const std::string& path = call.args.front();
-  COX_TRY(std::vector<trace::Run> runs, read_runs(path, call, console));
-  if (runs.size() > 1)
-    return fail(Error{.code = Errc::Usage,
-                      .id = "cli-009",
-                      .message = fmt::format("{} runs in it, expected one: {}", runs.size(), names_of(runs)),
-                      .hint = "name one with --run NAME",
-                      .where = Where{.file = path}});
-  return std::move(runs.front());
+  COX_TRY(std::vector<trace::Run> runs, read_runs(call.args.front(), call, console));
+  return only(std::move(runs), call.args.front());
+}
+
+Result<trace::Run> read_only_run(const std::string& path, const Invocation& call, Console& console) {
+  COX_TRY(std::vector<trace::Run> runs, read_all_runs(path, call, console));
+  return only(std::move(runs), path);
 }
 
 void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console) {

@@ -30,6 +30,10 @@ namespace cox::cli {
 /// cli-009 (several).
 [[nodiscard]] Result<trace::Run> read_run(const Invocation& call, Console& console);
 
+/// The same of any path, without `--run`.
+[[nodiscard]] Result<trace::Run> read_only_run(const std::string& path, const Invocation& call,
+                                               Console& console);
+
 /// The flag `--run NAME` of every verb that reads.
 [[nodiscard]] FlagSpec run_flag();
 /// The argument PATH of every verb that reads.

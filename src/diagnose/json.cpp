@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "cox/base/version.hpp"
+#include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/hang_json.hpp"
@@ -127,6 +129,48 @@ Json json_of(const NodeLocality& n) {
   return j;
 }
 
+Json json_of(const Remedy& r) {
+  Json j;
+  j["lever"] = r.lever;
+  j["text"] = r.text;
+  j["ranks"] = numbers_of(r.ranks);
+  j["gain_ratio"] = or_null(r.gain_ratio, finite);
+  j["basis"] = r.basis;
+  j["verify"] = r.verify;
+  return j;
+}
+
+Json json_of(const trace::SourceFile& s) {
+  Json j;
+  j["file"] = s.file;
+  j["format"] = s.format;
+  j["records"] = s.records;
+  j["used_records"] = s.used_records;
+  return j;
+}
+
+Json json_of(const Comparison& c) {
+  const auto whom = [](const std::vector<Finding>& findings) {
+    Json list = Json::array();
+    for (const Finding& f : findings)
+      list.push_back(Json{{"kind", name_of(f.kind)}, {"ranks", numbers_of(f.ranks)}});
+    return list;
+  };
+  Json j;
+  j["change"] = name_of(c.change);
+  j["before_median_s"] = seconds(c.before);
+  j["after_median_s"] = seconds(c.after);
+  j["step_ratio"] = finite(c.step_ratio.value);
+  j["step_ratio_low"] = finite(c.step_ratio.low);
+  j["step_ratio_high"] = finite(c.step_ratio.high);
+  j["lost_before_ratio"] = finite(c.lost_before);
+  j["lost_after_ratio"] = finite(c.lost_after);
+  j["gone"] = whom(c.gone);
+  j["remaining"] = whom(c.remaining);
+  j["new"] = whom(c.fresh);
+  return j;
+}
+
 template <class T>
 Json list_of(const std::vector<T>& items) {
   Json list = Json::array();
@@ -165,22 +209,63 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["locality"] = list_of(d.locality);
   j["cannot_tell"] = d.cannot_tell;
   j["verdict"] = d.verdict;
+  j["times"] = trace::name_of(d.times);
+  j["run"] = run.info.name;
+  j["sources"] = list_of(run.sources);
+  j["remedies"] = list_of(d.remedies);
   return j;
 }
 
 }  // namespace
 
-std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input) {
+std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input,
+                    const Comparison* against) {
   Json j;
   j["schema"] = "cox.diagnose/1";
   j["tool"] = "cox " COX_VERSION;
   j["inputs"] = Json::array({input});
   j["result"] = result_of(d, run);
+  if (against != nullptr) j["result"]["against"] = json_of(*against);
   j["warnings"] = Json::array();
   for (const trace::Note& note : run.notes)
     j["warnings"].push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
   // Names come from files: bytes that are not UTF-8 are replaced, never thrown about.
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input) {
+  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kRanks = 8;
+  Json j;
+  j["schema"] = "cox.summary/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["input"] = input;
+  j["run"] = run.info.name;
+  j["provenance"] = trace::name_of(run.provenance);
+  j["verdict"] = d.verdict;
+  j["coverage"] = finite(d.coverage.ratio);
+  j["ranks_seen"] = d.coverage.ranks_seen;
+  j["ranks_expected"] = d.coverage.ranks_expected;
+  j["steps"] = d.steps;
+  j["step_median_s"] = seconds(d.step_time.median);
+  j["step_p95_s"] = seconds(d.step_time.p95);
+  j["step_cv_ratio"] = finite(d.step_time.cv);
+  j["lost_ratio"] = d.run_time > Duration::zero() ? finite(ratio(d.lost, d.run_time)) : 0;
+  j["findings"] = Json::array();
+  for (std::size_t i = 0; i < std::min(d.findings.size(), kMost); ++i) {
+    const Finding& f = d.findings[i];
+    std::vector<Rank> ranks(f.ranks.begin(),
+                            f.ranks.begin() + static_cast<std::ptrdiff_t>(std::min(f.ranks.size(), kRanks)));
+    j["findings"].push_back(Json{{"kind", name_of(f.kind)},
+                                 {"ranks", numbers_of(ranks)},
+                                 {"rank_count", f.ranks.size()},
+                                 {"cause", f.cause},
+                                 {"cause_class", name_of(f.cause_class)},
+                                 {"gain_ratio", finite(f.gain_ratio)}});
+  }
+  j["findings_count"] = d.findings.size();
+  j["remedy"] = d.remedies.empty() ? Json(nullptr) : Json(d.remedies.front().text);
+  return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace cox::diagnose

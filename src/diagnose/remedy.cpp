@@ -85,9 +85,13 @@ Remedy for_finding(const Finding& f) {
 /// do.
 void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
   constexpr double kWorthwhile = 0.02;
-  if (d.run_time <= Duration::zero() || ratio(d.lost, d.run_time) < kWorthwhile) return;
-  const std::string needs = "not estimated: needs a simulation of this job";
-  const std::string lost = percent(ratio(d.lost, d.run_time));
+  if (d.run_time <= Duration::zero()) return;
+  double named = 0;
+  for (const Finding& f : d.findings) named += f.share_ratio;
+  const double left = ratio(d.lost, d.run_time) * std::max(0.0, 1 - named);
+  if (left < kWorthwhile) return;
+  const std::string needs = "needs a simulation of this job";
+  const std::string lost = percent(left);
   out.push_back(
       {.lever = "synchronise_less",
        .text = fmt::format("synchronise less often or in fewer, larger operations: {} of the run is lost "

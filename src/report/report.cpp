@@ -12,6 +12,7 @@
 
 #include "cox/base/version.hpp"
 
+#include "report/analyses.hpp"
 #include "report/assets.hpp"
 #include "report/columns.hpp"
 #include "report/markup.hpp"
@@ -149,9 +150,12 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis
   const Page page{run, diagnosis, names};
 
   const std::string before =
-      top_bar(page) + "<main>\n" + verdict_section(page) + findings_section(page) + step_time_section(page);
-  const std::string after = ranks_section(page) + coverage_section(page) + groups_section(page) +
-                            limits_section(page) + provenance_section(page) + "</main>\n" + foot();
+      top_bar(page) + "<main>\n" + verdict_section(page) +
+      (options.against != nullptr ? comparison_section(page, *options.against) : std::string()) +
+      findings_section(page) + remedies_section(page) + step_time_section(page);
+  const std::string after = ranks_section(page) + analyses_sections(page) + coverage_section(page) +
+                            groups_section(page) + limits_section(page) + provenance_section(page) +
+                            "</main>\n" + foot();
   const std::string top = head(headline(diagnosis) + " \u00B7 Coxswain");
   // What the data may take: the limit without the fixed part, its description (about 64 bytes a rank), and
   // base64's third.

@@ -174,6 +174,26 @@ std::string ranking(const Diagnosis& d, const Ink& ink) {
   return out;
 }
 
+std::string remedy_lines(const Diagnosis& d, const Ink& ink) {
+  if (d.remedies.empty()) return {};
+  std::string out = '\n' + ink.bold("what to do, most gain first") + '\n';
+  for (const diagnose::Remedy& r : d.remedies)
+    out +=
+        wrapped("- ", terminal_text(fmt::format(
+                          "{}: {}", r.gain_ratio ? percent(*r.gain_ratio) : "gain not estimated", r.text)));
+  out += wrapped("  ", ink.faint("verify: " + terminal_text(d.remedies.front().verify)));
+  return out;
+}
+
+std::string section_lines(const Diagnosis& d, const Ink& ink) {
+  std::string out;
+  for (const diagnose::Section& s : d.sections) {
+    out += '\n' + ink.bold(terminal_text(s.title)) + '\n';
+    for (const std::string& line : s.lines) out += wrapped("- ", terminal_text(line));
+  }
+  return out;
+}
+
 /// A line per node, the first few of them.
 std::string locality_lines(const Diagnosis& d) {
   constexpr std::size_t kLines = 4;
@@ -187,7 +207,8 @@ std::string locality_lines(const Diagnosis& d) {
 
 }  // namespace
 
-std::string render_text(const trace::Run& run, const Diagnosis& d, Color color) {
+std::string render_text(const trace::Run& run, const Diagnosis& d, Color color,
+                        const diagnose::Comparison* against) {
   const Ink ink(color);
   const bool named = !d.findings.empty();
   const bool trouble = diagnose::has_trouble(d);
@@ -195,19 +216,24 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, Color color) 
       fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.provenance));
   std::string out = (trouble ? ink.bad(title) : ink.good(title)) + "\n";
   if (!d.verdict.empty()) out += wrapped("", terminal_text(lead(d)));
+  if (against != nullptr) {
+    out += '\n' + ink.bold("before and after") + '\n';
+    for (const std::string& line : against->lines) out += wrapped("- ", terminal_text(line));
+  }
   out += '\n' + wrapped("", coverage_line(d.coverage)) + wrapped("", clock_line(d)) + locality_lines(d);
   out += '\n' + step_lines(d);
   if (named) {
     out += '\n' + ink.bold("findings, most costly first") + '\n';
     for (std::size_t i = 0; i < d.findings.size(); ++i) out += finding_lines(d.findings[i], i + 1);
   }
-  out += stall_lines(d, ink) + mismatch_lines(d, ink);
+  out += remedy_lines(d, ink) + stall_lines(d, ink) + mismatch_lines(d, ink);
   if (!d.ranks.empty()) {
     out += '\n' +
            ink.bold(fmt::format("who sets the pace: {} ranks",
                                 grouped(static_cast<std::int64_t>(d.ranks.size())))) +
            '\n' + ranking(d, ink);
   }
+  out += section_lines(d, ink);
   if (!d.cannot_tell.empty()) {
     out += '\n' + ink.bold("what this input cannot tell") + '\n';
     for (const std::string& sentence : d.cannot_tell) out += wrapped("- ", terminal_text(sentence));

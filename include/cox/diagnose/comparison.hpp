@@ -37,11 +37,9 @@ struct Comparison {
 
 /// Compares two diagnoses of one job.
 ///
-/// Formula: ratio of the medians of step times; interval by a moving block bootstrap (blocks of about the
-/// cube
-///          root of the number of steps, 1,000 resamplings, fixed seed), so that neighbouring steps that
-///          resemble each other do not pass for many. The change is unclear where the interval holds 1, or
-///          either run has fewer than 10 steps.
+/// Formula: ratio of the medians of step times; interval by a moving block bootstrap (the cube root of the
+///          number of steps, 1,000 resamplings, fixed seed), so that neighbours that resemble each other do
+///          not pass for many. Unclear where the interval holds 1, below 0.5 %, and under 10 steps.
 /// Source:  Kuensch 1989 (moving blocks). Cost: 1,000 x steps. Held by: src/diagnose/comparison_test.cpp
 [[nodiscard]] Comparison compare(const Diagnosis& before, const Diagnosis& after);
 

@@ -159,6 +159,9 @@ struct Section {
   std::string key;  ///< as in the JSON: `what_if`, `efficiency`, ...
   std::string title;
   std::vector<std::string> lines;
+  std::vector<std::vector<std::string>> table{};  ///< first row: heads; empty where there is none
+  /// For tables that are pictures: 0 to 1 per cell of `table` without its heads and first column; else empty.
+  std::vector<std::vector<double>> shades{};
 };
 
 struct Diagnosis {
@@ -195,6 +198,8 @@ struct Diagnosis {
   std::vector<std::vector<Duration>> begin_by_step;  ///< when each rank's step began
 };
 
+struct Comparison;
+
 /// Whether anything is to be put right: a finding, something that hangs, or members that disagree.
 [[nodiscard]] bool has_trouble(const Diagnosis& d);
 
@@ -216,6 +221,12 @@ struct DiagnoseOptions {
 /// The whole document that `cox diagnose --json` prints, schema cox.diagnose/1
 /// (docs/reference/diagnosis-json.md): `schema, tool, inputs, result, warnings`, in this order, base units, a
 /// new line at the end.
-[[nodiscard]] std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input);
+/// `against`: the same job before a change, or null.
+[[nodiscard]] std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input,
+                                  const Comparison* against = nullptr);
+
+/// About a kilobyte on one line, for a job's log or a table of many runs: schema cox.summary/1, the verdict,
+/// its figures, at most four findings and the first remedy.
+[[nodiscard]] std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input);
 
 }  // namespace cox::diagnose

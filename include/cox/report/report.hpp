@@ -7,6 +7,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/trace/run.hpp"
 
@@ -18,6 +19,7 @@ enum class Anonymize : bool { No, Yes };
 struct ReportOptions {
   Anonymize anonymize = Anonymize::No;
   Bytes size_limit{15'000'000};  ///< beyond it neighbouring steps are merged, and the page says so
+  const diagnose::Comparison* against = nullptr;  ///< the same job before a change
 };
 
 /// The whole page: opens offline, no request leaves it, light and dark.

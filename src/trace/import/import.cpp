@@ -122,8 +122,11 @@ class Importer {
       if (!grouping.why[i].empty()) sources_[i].why = grouping.why[i];
     if (grouping.groups.empty()) return refuse();
     Imported out;
-    for (std::size_t g = 0; g < grouping.groups.size(); ++g)
+    for (std::size_t g = 0; g < grouping.groups.size(); ++g) {
       out.runs.push_back(make_run(grouping.groups[g], grouping.names[g]));
+      // Beside others a run goes by where it lies.
+      if (grouping.groups.size() > 1) out.runs.back().info.name = grouping.names[g];
+    }
     out.sources = std::move(sources_);
     return out;
   }

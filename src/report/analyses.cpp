@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/analyses.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "cox/base/units_text.hpp"
+
+#include "report/markup.hpp"
+#include "report/words.hpp"
+
+namespace cox::report {
+namespace {
+
+std::string section(std::string_view id, std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<section id=\"{}\" aria-labelledby=\"{}-title\">\n<h2 id=\"{}-title\">{}</h2>\n{}\n</section>\n", id,
+      id, id, html(title), body);
+}
+
+std::string list(const Page& page, const std::vector<std::string>& lines) {
+  if (lines.empty()) return {};
+  std::string items;
+  for (const std::string& line : lines) items += fmt::format("<li>{}</li>\n", html(page.names.text(line)));
+  return "<ul class=\"limits\">" + items + "</ul>\n";
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_of("0123456789") <= 1;
+}
+
+/// One cell; a shaded one is a picture whose value is also text.
+std::string cell(const Page& page, const diagnose::Section& s, std::size_t row, std::size_t column) {
+  const std::string text = html(page.names.text(s.table[row][column]));
+  const char* kind = is_number(s.table[row][column]) ? " class=\"n\"" : "";
+  if (row == 0) return fmt::format("<th scope=\"col\"{}>{}</th>", kind, text);
+  if (column == 0) return fmt::format("<th scope=\"row\"{}>{}</th>", kind, text);
+  if (row - 1 < s.shades.size() && column - 1 < s.shades[row - 1].size())
+    return fmt::format("<td class=\"n shade\" style=\"--shade:{:.3f}\">{}</td>",
+                       std::clamp(s.shades[row - 1][column - 1], 0.0, 1.0), text);
+  return fmt::format("<td{}>{}</td>", kind, text);
+}
+
+std::string table(const Page& page, const diagnose::Section& s) {
+  if (s.table.size() < 2) return {};
+  std::string rows;
+  for (std::size_t r = 0; r < s.table.size(); ++r) {
+    std::string cells;
+    for (std::size_t c = 0; c < s.table[r].size(); ++c) cells += cell(page, s, r, c);
+    rows += (r == 0 ? "<thead><tr>" : "<tr>") + cells + (r == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n");
+  }
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n" + rows +
+         "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string comparison_section(const Page& page, const diagnose::Comparison& comparison) {
+  diagnose::Section s{"against", "Before and after", comparison.lines, {}, {}};
+  s.table = {{"", "before", "after"},
+             {"median step", to_string(comparison.before), to_string(comparison.after)},
+             {"lost to late arrivals", percent(comparison.lost_before), percent(comparison.lost_after)}};
+  return section(s.key, s.title, list(page, s.lines) + table(page, s));
+}
+
+std::string remedies_section(const Page& page) {
+  if (page.diagnosis.remedies.empty()) return {};
+  diagnose::Section s{
+      "remedies", "What to do", {}, {{"gain", "what", "how it is known", "how to see it"}}, {}};
+  for (const diagnose::Remedy& r : page.diagnosis.remedies)
+    s.table.push_back({r.gain_ratio ? percent(*r.gain_ratio) : "not estimated", r.text, r.basis, r.verify});
+  return section(s.key, s.title, table(page, s));
+}
+
+std::string analyses_sections(const Page& page) {
+  std::string out;
+  for (const diagnose::Section& s : page.diagnosis.sections)
+    out += section(s.key, s.title, list(page, s.lines) + table(page, s));
+  return out;
+}
+
+}  // namespace cox::report
