@@ -74,11 +74,14 @@ auto key(const OperationRow& r) {
                   r.stage, r.tensor);
 }
 
-/// Types in the order of their names, so that the order of the rows leaves no trace.
+/// Types in use, in the order of their names, so that the order of the rows leaves no trace.
 void sort_types(OperationRows& table) {
+  std::vector<bool> is_used(table.types.size());
+  for (const OperationRow& r : table.rows) is_used[r.type] = true;
   std::map<std::string, std::uint32_t> names;
-  std::vector<std::map<std::string, std::uint32_t>::iterator> place;
-  for (const std::string& type : table.types) place.push_back(names.try_emplace(clean_text(type), 0).first);
+  std::vector<std::map<std::string, std::uint32_t>::iterator> place(table.types.size(), names.end());
+  for (std::size_t t = 0; t < table.types.size(); ++t)
+    if (is_used[t]) place[t] = names.try_emplace(clean_text(table.types[t]), 0).first;
   std::uint32_t next = 0;
   std::vector<std::string> sorted;
   for (auto& [name, index] : names) index = next++, sorted.push_back(name);
