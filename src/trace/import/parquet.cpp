@@ -8,10 +8,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <unordered_map>
+#include <map>
 
+#include "trace/import/parquet_metadata.hpp"
 #include "trace/import/parquet_page.hpp"
-#include "trace/import/parquet_thrift.hpp"
 #include "trace/meta_entries.hpp"
 
 namespace cox::trace::parquet {
@@ -21,191 +21,16 @@ constexpr std::size_t kTailBytes = 8;
 /// A table whose rows say anything at all has fewer; a run-length bomb has more.
 constexpr std::size_t kRowsPerByte = 16;
 
-tl::unexpected<Error> refuse(std::string message, std::string hint = {}) {
-  return fail(Error{.code = Errc::InvalidInput,
-                    .id = "import-005",
-                    .message = std::move(message),
-                    .hint = std::move(hint),
-                    .where = {}});
-}
-
 std::uint32_t little_u32(std::string_view bytes) {
   std::uint32_t v = 0;
   for (int i = 3; i >= 0; --i) v = (v << 8) | static_cast<std::uint8_t>(bytes[static_cast<std::size_t>(i)]);
   return v;
 }
 
-struct SchemaElement {
-  std::string_view name;
-  std::int64_t type = -1;
-  std::int64_t repetition = 0;
-  std::int64_t children = 0;
-  std::int64_t converted = -1;
-};
-
-struct Metadata {
-  std::vector<SchemaElement> schema;
-  std::vector<std::vector<File::Chunk>> groups;
-  std::int64_t rows = -1;
-  bool is_encrypted = false;
-};
-
-SchemaElement read_schema_element(ThriftReader& in) {
-  SchemaElement e;
-  for_each_field(in, [&](ThriftReader::Field f) {
-    switch (f.id) {
-      case 1:
-        e.type = in.integer(f.type);
-        break;
-      case 3:
-        e.repetition = in.integer(f.type);
-        break;
-      case 4:
-        f.type == ThriftType::Binary ? void(e.name = in.binary()) : in.skip(f.type);
-        break;
-      case 5:
-        e.children = in.integer(f.type);
-        break;
-      case 6:
-        e.converted = in.integer(f.type);
-        break;
-      default:
-        in.skip(f.type);
-    }
-  });
-  return e;
-}
-
-void read_column_metadata(ThriftReader& in, File::Chunk& chunk) {
-  std::int64_t data = -1;
-  std::int64_t dictionary = -1;
-  for_each_field(in, [&](ThriftReader::Field f) {
-    switch (f.id) {
-      case 1:
-        chunk.type = in.integer(f.type);
-        break;
-      case 4:
-        chunk.codec = in.integer(f.type);
-        break;
-      case 5:
-        chunk.values = in.integer(f.type);
-        break;
-      case 7:
-        chunk.size = in.integer(f.type);
-        break;
-      case 9:
-        data = in.integer(f.type);
-        break;
-      case 11:
-        dictionary = in.integer(f.type);
-        break;
-      default:
-        in.skip(f.type);
-    }
-  });
-  // Some writers leave 0 for "no dictionary"; offset 0 holds the magic number.
-  chunk.begin = dictionary > 0 ? std::min(dictionary, data) : data;
-}
-
-File::Chunk read_chunk(ThriftReader& in) {
-  File::Chunk chunk;
-  for_each_field(in, [&](ThriftReader::Field f) {
-    if (f.id == 3 && f.type == ThriftType::Struct) {
-      read_column_metadata(in, chunk);
-      return;
-    }
-    chunk.is_elsewhere |= f.id == 1;
-    chunk.is_encrypted |= f.id == 8 || f.id == 9;
-    in.skip(f.type);
-  });
-  return chunk;
-}
-
-/// Calls `use` for each structure of a list; other lists are passed over.
-template <class Use>
-void for_each_struct(ThriftReader& in, ThriftReader::Field field, Use&& use) {
-  if (field.type != ThriftType::List) return in.skip(field.type);
-  const ThriftReader::List list = in.list();
-  for (std::uint32_t i = 0; i < list.size && in.ok(); ++i)
-    list.type == ThriftType::Struct ? use() : in.skip(list.type);
-}
-
-Result<Metadata> read_metadata(std::string_view bytes) {
-  ThriftReader in(bytes);
-  Metadata m;
-  for_each_field(in, [&](ThriftReader::Field f) {
-    switch (f.id) {
-      case 2:
-        for_each_struct(in, f, [&] { m.schema.push_back(read_schema_element(in)); });
-        break;
-      case 3:
-        m.rows = in.integer(f.type);
-        break;
-      case 4:
-        for_each_struct(in, f, [&] {
-          std::vector<File::Chunk>& group = m.groups.emplace_back();
-          for_each_field(in, [&](ThriftReader::Field g) {
-            if (g.id == 1)
-              for_each_struct(in, g, [&] { group.push_back(read_chunk(in)); });
-            else
-              in.skip(g.type);
-          });
-        });
-        break;
-      case 8:
-        m.is_encrypted = true, in.skip(f.type);
-        break;
-      default:
-        in.skip(f.type);
-    }
-  });
-  if (!in.ok() || m.rows < 0 || m.schema.empty())
-    return refuse("the footer of the Parquet file is damaged", "copy the file again");
-  return m;
-}
-
-std::string_view why_refused(const SchemaElement& e) {
-  constexpr std::int64_t kRepeated = 2;
-  constexpr std::int64_t kDecimal = 5;
-  if (e.repetition == kRepeated) return "repeated";
-  if (e.type < 0 || e.type > 7) return "untyped";
-  if (e.type == static_cast<std::int64_t>(PhysicalType::Int96)) return "INT96";
-  if (e.type == static_cast<std::int64_t>(PhysicalType::FixedLenByteArray)) return "FIXED_LEN_BYTE_ARRAY";
-  return e.converted == kDecimal ? "DECIMAL" : "";
-}
-
 /// A column's name as messages show it: clean, and never long.
 std::string shown(std::string_view name) {
   constexpr std::size_t kMost = 80;
   return clean_text(name.substr(0, kMost));
-}
-
-/// The leaves in file order: a nested column is one entry per leaf, under the name of its top.
-Result<std::vector<Column>> read_columns(std::span<const SchemaElement> schema) {
-  std::vector<Column> columns;
-  std::size_t at = 1;  // the first element is the root
-  while (at < schema.size()) {
-    const SchemaElement& top = schema[at++];
-    if (top.children <= 0) {
-      columns.push_back({.name = top.name,
-                         .type = static_cast<PhysicalType>(std::clamp<std::int64_t>(top.type, 0, 7)),
-                         .is_optional = top.repetition == 1,
-                         .refused = why_refused(top)});
-      continue;
-    }
-    // Elements are in depth-first order: count those still to come.
-    for (std::uint64_t pending = static_cast<std::uint64_t>(top.children); pending > 0; --pending) {
-      if (pending > schema.size() || at >= schema.size())
-        return refuse("the schema of the Parquet file is damaged");
-      const SchemaElement& e = schema[at++];
-      if (e.children > 0) {
-        pending += static_cast<std::uint64_t>(e.children);
-        continue;
-      }
-      columns.push_back({.name = top.name, .refused = "nested"});
-    }
-  }
-  return columns;
 }
 
 // --- values ----------------------------------------------------------------------------------------------
@@ -267,8 +92,7 @@ struct NumberSink {
   using value_type = Value;
   std::vector<Out>& out;
 
-  static bool plain(PhysicalType type, std::string_view bytes, std::size_t count,
-                    std::vector<Value>& values) {
+  bool plain(PhysicalType type, std::string_view bytes, std::size_t count, std::vector<Value>& values) {
     PlainValues in(type, bytes);
     if constexpr (std::is_same_v<Value, double>)
       return in.reals(count, values);
@@ -279,22 +103,27 @@ struct NumberSink {
   void put_nothing() { out.push_back(Out{}); }
 };
 
+/// Texts become numbers where they stand written out, so that a long one that many rows refer to costs once.
 struct TextSink {
-  using value_type = std::string_view;
+  using value_type = std::uint32_t;
   Texts& out;
-  std::unordered_map<std::string, std::uint32_t> known{};
+  std::map<std::string, std::uint32_t, std::less<>> known{};
 
-  static bool plain(PhysicalType type, std::string_view bytes, std::size_t count,
-                    std::vector<std::string_view>& values) {
-    return PlainValues(type, bytes).texts(count, values);
+  bool plain(PhysicalType type, std::string_view bytes, std::size_t count,
+             std::vector<std::uint32_t>& values) {
+    std::vector<std::string_view> texts;
+    if (!PlainValues(type, bytes).texts(count, texts)) return false;
+    for (const std::string_view text : texts) values.push_back(intern(text));
+    return true;
   }
   std::uint32_t intern(std::string_view text) {
-    const auto [at, is_new] =
-        known.try_emplace(std::string(text), static_cast<std::uint32_t>(out.distinct.size()));
-    if (is_new) out.distinct.emplace_back(text);
-    return at->second;
+    if (const auto at = known.find(text); at != known.end()) return at->second;
+    const auto next = static_cast<std::uint32_t>(out.distinct.size());
+    known.emplace(std::string(text), next);
+    out.distinct.emplace_back(text);
+    return next;
   }
-  void put(std::string_view v) { out.values.push_back(intern(v)); }
+  void put(std::uint32_t v) { out.values.push_back(v); }
   void put_nothing() { out.values.push_back(0); }
 };
 
@@ -364,12 +193,12 @@ class ColumnReader {
   Result<void> read_dictionary(const File::Chunk& chunk, const PageHeader& header, std::string_view packed) {
     if (header.encoding != kPlain && header.encoding != kPlainDictionary)
       return unknown_encoding(header.encoding);
-    COX_TRY(dictionary_page_,
+    COX_TRY(const std::string page,
             unpack(chunk.codec, packed, static_cast<std::size_t>(header.unpacked_bytes), name_));
     dictionary_.clear();
     has_dictionary_ = true;
     if (header.values < 0 ||
-        !Sink::plain(column_.type, dictionary_page_, static_cast<std::size_t>(header.values), dictionary_))
+        !sink_.plain(column_.type, page, static_cast<std::size_t>(header.values), dictionary_))
       return cut();
     return {};
   }
@@ -416,7 +245,7 @@ class ColumnReader {
     if (by_index) {
       COX_CHECK(read_indices(bytes, filled));
     } else if (header.encoding == kPlain) {
-      if (!Sink::plain(column_.type, bytes, filled, plain_)) return cut();
+      if (!sink_.plain(column_.type, bytes, filled, plain_)) return cut();
     } else if (header.encoding == kRle && column_.type == PhysicalType::Boolean) {
       if (bytes.size() < 4 || !decode_hybrid(bytes.substr(4), 1, filled, indices_)) return cut();
       if constexpr (std::is_same_v<typename Sink::value_type, std::int64_t>)
@@ -479,7 +308,6 @@ class ColumnReader {
   std::uint64_t left_bytes_;
   Sink& sink_;
   std::vector<std::uint8_t>& present_;
-  std::string dictionary_page_;
   std::vector<typename Sink::value_type> dictionary_;
   bool has_dictionary_ = false;
   std::vector<typename Sink::value_type> plain_;
@@ -522,7 +350,7 @@ Result<File> File::open(std::string_view bytes, std::uint64_t limit_bytes) {
     return refuse("the Parquet file has no footer: it is cut", "copy the file again");
   const std::size_t size = little_u32(tail);
   if (size > bytes.size() - 4 - kTailBytes) return refuse("the footer of the Parquet file is damaged");
-  COX_TRY(const Metadata m, read_metadata(bytes.substr(bytes.size() - kTailBytes - size, size)));
+  COX_TRY(Metadata m, read_metadata(bytes.substr(bytes.size() - kTailBytes - size, size)));
   if (m.is_encrypted) return refuse("encrypted Parquet file");
 
   File file;
@@ -536,7 +364,7 @@ Result<File> File::open(std::string_view bytes, std::uint64_t limit_bytes) {
                       .hint = "write the file again with the rows that it really has",
                       .where = {}});
   file.rows_ = static_cast<std::size_t>(m.rows);
-  COX_TRY(file.columns_, read_columns(m.schema));
+  file.columns_ = std::move(m.columns);
   file.chunks_.resize(file.columns_.size());
   for (const std::vector<Chunk>& group : m.groups) {
     if (group.size() != file.columns_.size())

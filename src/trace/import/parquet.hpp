@@ -50,7 +50,7 @@ struct Reals {
 struct Texts {
   std::vector<std::uint32_t> values;  ///< index into `distinct`
   std::vector<std::uint8_t> present;
-  std::vector<std::string> distinct;  ///< in the order in which they appear
+  std::vector<std::string> distinct;  ///< in the order in which they are written; some may be in no row
 };
 
 /// A file in memory. Keeps views into the bytes, which must outlive it.
