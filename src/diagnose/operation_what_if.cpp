@@ -146,22 +146,27 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   std::map<int, int> data;
   for (const trace::RankTrack& t : sim.run().ranks) ++stages[t.role.pipeline], ++data[t.role.data];
   const auto role = [&](std::size_t i) -> const trace::Role& { return sim.run().ranks[m.rank[i]].role; };
-  // More of them than this are single workers rather than groups, and would each cost two replays.
-  constexpr std::size_t kMostGroups = 1024;
-  if (stages.size() <= kMostGroups)
+  if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {
     for (const auto& [stage, count] : stages)
       w.stages.push_back(effect_of(sim, fmt::format("stage {}", stage), stage,
                                    [&, s = stage](std::size_t i) { return role(i).pipeline == s; }));
-  if (data.size() <= kMostGroups)
+  } else {
+    w.notes.push_back(fmt::format("{} stages are too many to try each within the budget", stages.size()));
+  }
+  if (sim.affords(2 * static_cast<std::int64_t>(data.size()))) {
     for (const auto& [rank, count] : data)
       w.data_ranks.push_back(effect_of(sim, fmt::format("data rank {}", rank), rank,
                                        [&, d = rank](std::size_t i) { return role(i).data == d; }));
+  } else {
+    w.notes.push_back(fmt::format("{} data ranks are too many to try each within the budget", data.size()));
+  }
 }
 
+/// Infinite where it is not known, so that a smaller known one counts.
 double slowdown_of(const std::vector<PartEffect>& parts, int index) {
   for (const PartEffect& p : parts)
     if (p.index == index) return p.slowdown;
-  return 1;
+  return std::numeric_limits<double>::infinity();
 }
 
 void add_workers(Simulator& sim, OperationWhatIf& w) {
@@ -171,6 +176,7 @@ void add_workers(Simulator& sim, OperationWhatIf& w) {
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     WorkerEffect e{.rank = ranks[r].rank, .role = ranks[r].role, .removed = kNotKnown, .added = kNotKnown};
     e.slowdown = std::min(slowdown_of(w.data_ranks, e.role.data), slowdown_of(w.stages, e.role.pipeline));
+    if (!std::isfinite(e.slowdown)) e.slowdown = 1;
     if (affords_all) {
       const auto is_mine = [&](std::size_t i) { return m.rank[i] == r; };
       e.removed = sim.removed(sim.time_removed(is_mine));

@@ -271,6 +271,12 @@ tl::unexpected<Error> refuse(std::string message) {
                     .where = {}});
 }
 
+/// Stops at the range of times, which other readers than ours may come near.
+Duration end_of(const trace::OperationColumns& o, std::size_t i) {
+  const Duration d = std::max(Duration::zero(), o.duration[i]);
+  return o.begin[i] > Duration::max() - d ? Duration::max() : o.begin[i] + d;
+}
+
 std::vector<Item> sorted_items(const trace::Run& run, const std::vector<Place>& places,
                                OperationModel& model) {
   const trace::OperationColumns& o = run.operations;
@@ -288,7 +294,7 @@ std::vector<Item> sorted_items(const trace::Run& run, const std::vector<Place>& 
                             .type = o.name[i],
                             .chunk = std::max(0, o.chunk[i]),
                             .begin = o.begin[i],
-                            .end = o.begin[i] + o.duration[i]}});
+                            .end = end_of(o, i)}});
   }
   if (items.size() < o.size())
     model.notes.push_back(fmt::format("{} operations without a time are left out", o.size() - items.size()));

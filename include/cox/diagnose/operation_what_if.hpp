@@ -62,7 +62,8 @@ struct PartEffect {
 struct WorkerEffect {
   Rank rank;
   trace::Role role;
-  /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage.
+  /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage;
+  /// 1 where the budget reached neither.
   double slowdown = 1;
   double removed = 0;  ///< as above; NaN where the budget did not reach
   double added = 0;
