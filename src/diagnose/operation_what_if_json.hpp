@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A what-if on operations as part of the JSON result (docs/concepts/what-if-operations.md lists the keys).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cox/diagnose/operation_what_if.hpp"
+
+namespace cox::diagnose {
+
+/// Replaces `out` by an object. Shares that are not known are null.
+void write_json(const OperationWhatIf& w, nlohmann::ordered_json& out);
+
+}  // namespace cox::diagnose
