@@ -99,8 +99,11 @@ std::optional<UsefulTime> find_useful_time(const Run& run, const std::vector<Ran
   if (run.ranks.empty() || run.times == trace::TimesKind::None) return std::nullopt;
   UsefulTime u;
   u.source = source_of(run);
-  const bool any_call = std::any_of(scans.begin(), scans.end(),
-                                    [](const RankScan& s) { return s.collectives > 0 || !s.waits.empty(); });
+  const bool any_call = std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankTrack& t) {
+    return std::any_of(t.events.kind.begin(), t.events.kind.end(), [](trace::EventKind k) {
+      return k == trace::EventKind::Collective || k == trace::EventKind::Wait;
+    });
+  });
   // Where only calls are known, a rank's time before its first one is not: the account begins with the last
   // rank's first call. Elsewhere a late start is part of what is measured.
   const bool only_calls = u.source == UsefulSource::OutsideMpi || u.source == UsefulSource::OwnWork;
