@@ -106,6 +106,8 @@ class Rehearsal {
         sent_(run.messages.size(), kNoNode),
         posted_(run.messages.size(), kNoNode),
         start_(graph_.add()) {
+    graph_.reserve(meetings.size() + 2 * run.messages.size() + 2 * run.ranks.size(),
+                   meetings.arrivals() + 3 * run.messages.size() + run.ranks.size());
     lanes_.reserve(run.ranks.size());
     for (std::size_t r = 0; r < run.ranks.size(); ++r)
       lanes_.push_back({.cursor = CallCursor(run.ranks[r].events, scans[r], useful.from),
@@ -136,6 +138,13 @@ class Rehearsal {
   }
 
  private:
+  /// A call read ahead. Ranks take turns call by call, and a few at a time keep their columns in cache.
+  struct Planned {
+    ProgramCall call{};
+    Attendance at{};
+    bool blocks = true;  ///< on messages
+  };
+  static constexpr std::size_t kReadAhead = 16;
   struct Lane {
     CallCursor cursor;
     Meetings::WaitCounts counts;
@@ -149,7 +158,11 @@ class Rehearsal {
     std::uint32_t next_waiting = kNone;
     std::uint32_t awaited_message = kNone;
     bool inside = false;
+    bool blocks = true;
     bool holds_node = false;  ///< the call has a node of its own
+    std::uint8_t planned = 0;
+    std::uint8_t taken = 0;
+    std::array<Planned, kReadAhead> plan{};
     std::vector<Node> until{};
   };
   /// A meeting under way.
@@ -169,12 +182,34 @@ class Rehearsal {
     Lane& lane = lanes_[r];
     while (true) {
       if (!lane.inside) {
-        if (lane.call.open || !lane.cursor.next(lane.call)) return finish(r);
+        if (lane.call.open || !take(r)) return finish(r);
         enter(r);
       }
       if (!leave(r)) return;
       lane.inside = false;
     }
+  }
+
+  /// Makes the rank's next call the current one; false at the end.
+  bool take(std::uint32_t r) {
+    Lane& lane = lanes_[r];
+    if (lane.taken == lane.planned) {
+      const EventColumns& e = run_.ranks[r].events;
+      lane.taken = lane.planned = 0;
+      while (lane.planned < kReadAhead) {
+        Planned& next = lane.plan[lane.planned];
+        if (!lane.cursor.next(next.call)) break;
+        next.at = meetings_.attend(e, next.call.event, lane.counts);
+        next.blocks = (e.flags[next.call.event] & trace::kNonBlocking) == 0;
+        ++lane.planned;
+      }
+      if (lane.planned == 0) return false;
+    }
+    const Planned& next = lane.plan[lane.taken++];
+    lane.call = next.call;
+    lane.at = next.at;
+    lane.blocks = next.blocks;
+    return true;
   }
 
   Node follow(Lane& lane) {
@@ -185,11 +220,9 @@ class Rehearsal {
 
   void enter(std::uint32_t r) {
     Lane& lane = lanes_[r];
-    const EventColumns& e = run_.ranks[r].events;
     lane.inside = true;
     add_to(lane.since, lane.call.gap);
     add_to(lane.outside, lane.call.gap);
-    lane.at = meetings_.attend(e, lane.call.event, lane.counts);
     const auto& touches = touches_.of_rank[r];
     lane.touch = lane.touch_end;
     while (lane.touch < touches.size() && touches[lane.touch].event < lane.call.event) ++lane.touch;
@@ -269,7 +302,7 @@ class Rehearsal {
       }
       lane.at.stays = false;
     }
-    if ((run_.ranks[r].events.flags[lane.call.event] & trace::kNonBlocking) == 0)
+    if (lane.blocks)
       for (; lane.touch < lane.touch_end; ++lane.touch) {
         const Node needed = needed_by(touches_.of_rank[r][lane.touch], lane);
         if (needed == kNoNode) return false;

@@ -82,7 +82,9 @@ std::optional<Meetings> Meetings::find(const trace::Run& run, const CommIndex& c
       while (cursor.next(call)) {
         if (is_program_wait(e, call.event) != waits) continue;
         const Attendance a = m.attend(e, call.event, counts);
-        if (a.arrives) ++m.expected_[a.meeting];
+        if (!a.arrives) continue;
+        ++m.expected_[a.meeting];
+        ++m.arrivals_;
       }
     }
   }

@@ -38,6 +38,7 @@ class Meetings {
   [[nodiscard]] std::size_t size() const { return expected_.size(); }
   /// How many calls arrive at a meeting.
   [[nodiscard]] std::uint32_t expected(Meeting m) const { return expected_[m]; }
+  [[nodiscard]] std::size_t arrivals() const { return arrivals_; }  ///< at all of them
   /// Place of a waiting rank in the order of its waits, kept by the caller while it walks a rank's calls.
   using WaitCounts = std::vector<std::int64_t>;
   [[nodiscard]] WaitCounts wait_counts(std::size_t rank) const;
@@ -63,6 +64,7 @@ class Meetings {
   std::vector<Range> by_wait_;
   std::size_t first_start_ = 0;  ///< one meeting per communicator for the start of its processes
   std::vector<std::uint32_t> expected_;
+  std::size_t arrivals_ = 0;
 };
 
 }  // namespace cox::diagnose
