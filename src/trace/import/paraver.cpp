@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Most of a `.pcf` or `.row` that is read: names of functions make the longest ones a few MB.
-constexpr std::uint64_t kCompanionBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kCompanionBytes = std::uint64_t{16} << 20;
 
 bool recognises(const Head& head) {
   return is_paraver_header(head.bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/paraver_header.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -11,6 +12,8 @@ namespace cox::trace {
 namespace {
 
 constexpr std::string_view kMagic = "#Paraver (";
+/// Most tasks of a trace: a rank costs about a kilobyte, and four bytes of the header are enough to name one.
+constexpr std::size_t kMostTasks = std::size_t{1} << 18;
 
 tl::unexpected<Error> not_a_header(std::string message) {
   return fail(Error{.code = Errc::InvalidInput,
@@ -98,12 +101,16 @@ Result<ParaverHeader> parse_paraver_header(std::string_view line) {
     return not_a_header("no nodes and applications in the header, expected `duration_ns:1(4):1:...`");
   // A node is worth a host only where a task is on it, so their number is bounded by the line's length.
   header.nodes = std::min<std::int64_t>(header.nodes, std::numeric_limits<std::int32_t>::max());
+  std::size_t tasks = 0;
   while (in.skip(":")) {
     std::vector<std::int32_t> node_of_task;
     if (!read_application(in, header.nodes, node_of_task))
       return not_a_header("application " + std::to_string(header.node_of_task.size() + 1) +
                           " of the header is incomplete, expected `tasks(threads:node,...),communicators`");
     header.node_of_task.push_back(std::move(node_of_task));
+    tasks += header.node_of_task.back().size();
+    if (tasks > kMostTasks)
+      return not_a_header("more than " + std::to_string(kMostTasks) + " tasks, expected at most that");
   }
   if (!in.at_end() || header.node_of_task.empty() ||
       std::cmp_not_equal(header.node_of_task.size(), applications))

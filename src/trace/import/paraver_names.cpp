@@ -15,6 +15,9 @@ namespace {
 
 using model::Collective;
 
+/// Values from here on are no calls of MPI, which has some four hundred.
+constexpr std::int64_t kMostCalls = 4096;
+
 struct KnownCall {
   std::int16_t number;  ///< in Extrae's events; source: the values that it writes into the `.pcf`
   std::string_view name;
@@ -171,7 +174,7 @@ void ParaverNames::read_pcf(std::string_view text) {
       const std::string_view name = take_word(line);
       if (name == "PAPI_TOT_INS") instructions = type;
       if (name == "PAPI_TOT_CYC") cycles = type;
-    } else if (in == In::Values && of_mpi) {  // value, name
+    } else if (in == In::Values && of_mpi && number > 0 && number < kMostCalls) {  // value, name
       calls_.insert_or_assign(number, mpi_call_by_name(take_word(line)));
     }
   }

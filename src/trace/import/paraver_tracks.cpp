@@ -12,12 +12,15 @@ namespace {
 
 constexpr std::int64_t kRunning = 1;  ///< the one state of useful computation
 constexpr std::int32_t kNobody = -1;
+/// Most communicators of a trace: each costs some hundred bytes, and a line of ten is enough to name one.
+constexpr std::size_t kMostCommunicators = std::size_t{1} << 18;
 
 constexpr std::array<std::string_view, kParaverLossCount> kLossTexts = {
     "not the numbers that their kind wants",
     "of no known kind",
     "of tasks that the header does not list",
     "of threads other than their task's first",
+    "of communicators beyond the first 262144",
     "Running states that begin before the one before them ended",
     "calls without an end: another one begins inside",
     "ends of calls that did not begin",
@@ -203,6 +206,7 @@ void ParaverTracks::describe_call(std::size_t rank, const Place& place, std::int
   const bool collective = call.call.role == MpiRole::Collective || call.call.role == MpiRole::CollectiveStart;
   if (!collective || comm <= 0) return;
   call.comm = comm_index(place.application, comm);
+  if (call.comm < 0) return;
   Comm& c = comms_[static_cast<std::size_t>(call.comm)];
   std::uint32_t& next = next_seq_[pair_key(rank, static_cast<std::uint32_t>(call.comm))];
   call.seq = next++;
@@ -226,12 +230,21 @@ std::int32_t ParaverTracks::world_of(std::size_t rank) const {
   return worlds_[static_cast<std::size_t>(after - first_rank_.begin()) - 1];
 }
 
+/// The oldest collective under way, or the newest where all are waited for; there must be one.
+ParaverTracks::Request ParaverTracks::take_request(Task& task, bool all) {
+  const Request request = all ? task.requests.back() : task.requests[task.first_request++];
+  if (!all && task.first_request < task.requests.size()) return request;
+  task.requests.clear();
+  task.first_request = 0;
+  return request;
+}
+
 void ParaverTracks::write_call(std::size_t rank, const OpenCall& call, Duration end) {
   NewEvent event{.kind = EventKind::Wait, .begin = call.begin, .end = end};
-  auto& requests = tasks_[rank].requests;
+  Task& task = tasks_[rank];
   switch (call.call.role) {
     case MpiRole::CollectiveStart:
-      if (call.comm >= 0) requests.push_back({call.comm, call.seq});
+      if (call.comm >= 0) task.requests.push_back({call.comm, call.seq});
       event.flags |= kNonBlocking;
       [[fallthrough]];
     case MpiRole::Collective:
@@ -244,13 +257,11 @@ void ParaverTracks::write_call(std::size_t rank, const OpenCall& call, Duration 
       break;
     case MpiRole::Completion:
     case MpiRole::CompletionOfAll:
-      if (!requests.empty()) {
-        const bool all = call.call.role == MpiRole::CompletionOfAll;
-        const Request request = all ? requests.back() : requests.front();
+      if (task.first_request < task.requests.size()) {
+        const Request request = take_request(task, call.call.role == MpiRole::CompletionOfAll);
         event.op = static_cast<std::uint8_t>(WaitKind::Request);
         event.comm = CommId(request.comm);
         event.seq = request.seq;
-        all ? requests.clear() : requests.pop_front();
         break;
       }
       event.op = static_cast<std::uint8_t>(WaitKind::Peer);
@@ -337,6 +348,7 @@ void ParaverTracks::add_communicator(std::string_view line) {
   }
   if (in.damaged() || std::cmp_not_equal(members.size(), size)) return lose(ParaverLoss::Damaged);
   const std::int32_t index = comm_index(place.application, number);
+  if (index < 0) return lose(ParaverLoss::TooManyComms);
   Comm& c = comms_[static_cast<std::size_t>(index)];
   if (c.listed) return lose(ParaverLoss::Damaged);
   const auto application = static_cast<std::size_t>(place.application - 1);
@@ -350,6 +362,10 @@ std::int32_t ParaverTracks::comm_index(std::int64_t application, std::int64_t nu
   // Numbers are the recorder's own and small; what does not fit 32 bits shares the place of what does.
   const std::uint64_t key =
       pair_key(static_cast<std::uint64_t>(application), static_cast<std::uint32_t>(number));
+  if (comms_.size() >= kMostCommunicators) {
+    const auto at = comm_places_.find(key);
+    return at == comm_places_.end() ? -1 : at->second;
+  }
   const auto [at, fresh] = comm_places_.try_emplace(key, static_cast<std::int32_t>(comms_.size()));
   if (fresh) {
     Comm c;

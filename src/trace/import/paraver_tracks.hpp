@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,13 +24,14 @@ enum class ParaverLoss : std::uint8_t {
   UnknownKind,     ///< neither state, event, communication nor communicator
   UnknownTask,     ///< of a task that the header does not list
   OtherThread,     ///< of a thread that is not its task's first
+  TooManyComms,    ///< a communicator beyond those that are kept
   StateOrder,      ///< Running before the end of the one before
   CallInCall,      ///< a call begins inside another one, which then has no end
   EndWithoutCall,  ///< a call ends that did not begin
   CallTime,        ///< a call ends before it begins
   MessageTime,     ///< a message is received before its receive began
 };
-inline constexpr std::size_t kParaverLossCount = 9;
+inline constexpr std::size_t kParaverLossCount = 10;
 
 class ParaverTracks {
  public:
@@ -64,7 +64,8 @@ class ParaverTracks {
   };
   struct Task {
     OpenCall call;
-    std::deque<Request> requests;  ///< collectives begun and not waited for
+    std::vector<Request> requests;  ///< collectives begun
+    std::size_t first_request = 0;  ///< of those not waited for
   };
   struct Comm {
     std::string name;
@@ -82,8 +83,10 @@ class ParaverTracks {
   void add_events(ColonNumbers in);
   void add_message(ColonNumbers in);
   void add_communicator(std::string_view line);
+  [[nodiscard]] Request take_request(Task& task, bool all);
   /// Index of the task's rank, or -1 where there is none to count it for.
   [[nodiscard]] std::int64_t rank_at(const Place& place);
+  /// Place of a communicator in `comms_`; -1 where there are too many.
   [[nodiscard]] std::int32_t comm_index(std::int64_t application, std::int64_t number);
   void begin_call(Task& task, std::int64_t type, std::int64_t value, Duration at);
   void describe_call(std::size_t rank, const Place& place, std::int64_t comm, OpenCall& call);
