@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Efficiencies as parts of a JSON result (docs/concepts/efficiencies.md lists the keys).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cox/diagnose/efficiency.hpp"
+
+namespace cox::diagnose {
+
+/// Sets the keys of one Run's efficiencies in `json`.
+void write_json(const Efficiencies& e, nlohmann::ordered_json& json);
+/// Sets the keys of a comparison of sizes in `json`.
+void write_json(const ScalingEfficiencies& s, nlohmann::ordered_json& json);
+
+}  // namespace cox::diagnose

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Useful time of each rank, and the calls in which its program does not compute.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "cox/diagnose/efficiency.hpp"
+#include "cox/trace/run.hpp"
+
+#include "diagnose/scan.hpp"
+#include "diagnose/span_math.hpp"
+
+namespace cox::diagnose {
+
+/// One call of the program's own thread into communication.
+struct ProgramCall {
+  std::size_t event = 0;
+  Duration gap{};     ///< outside communication, since the call before
+  bool open = false;  ///< it never returned
+};
+
+/// Walks the calls of one rank. Nested and overlapping calls are cut, so that gaps and calls fill the time.
+class CallCursor {
+ public:
+  CallCursor(const trace::EventColumns& events, const RankScan& scan, Duration from)
+      : events_(&events), scan_(&scan), exit_(from) {}
+
+  /// The next call; false at the end and after a call that never returned.
+  bool next(ProgramCall& call) {
+    const trace::EventColumns& e = *events_;
+    while (at_ < e.size()) {
+      const std::size_t i = at_++;
+      if (!is_program_call(i)) continue;
+      const Duration entry = std::max(e.begin[i], exit_);
+      call.event = i;
+      call.gap = minus_clamped(entry, exit_);
+      call.open = e.end[i] == trace::kStillRunning;
+      exit_ = call.open ? entry : std::max(e.end[i], entry);
+      if (call.open) at_ = e.size();
+      return true;
+    }
+    return false;
+  }
+  /// End of the last call handed out.
+  [[nodiscard]] Duration exit() const { return exit_; }
+
+ private:
+  [[nodiscard]] bool is_program_call(std::size_t i) const {
+    const trace::EventColumns& e = *events_;
+    if (e.kind[i] == trace::EventKind::Wait) return true;
+    if (e.kind[i] != trace::EventKind::Collective) return false;
+    return !scan_->program_waits ||
+           ((e.flags[i] & trace::kOffThread) == 0 && e.thread[i] == scan_->program_thread);
+  }
+
+  const trace::EventColumns* events_;
+  const RankScan* scan_;
+  std::size_t at_ = 0;
+  Duration exit_;
+};
+
+struct UsefulTime {
+  UsefulSource source = UsefulSource::OwnWork;
+  Duration from{};   ///< begin of the time that is looked at
+  Duration until{};  ///< end of the last rank
+  /// Per rank: where its own account begins and ends, and the useful time in between.
+  std::vector<Duration> first;
+  std::vector<Duration> last;
+  std::vector<Duration> useful;
+  std::optional<UsefulCounters> counters;
+};
+
+/// Nothing where nothing was timed.
+[[nodiscard]] std::optional<UsefulTime> find_useful_time(const trace::Run& run,
+                                                         const std::vector<RankScan>& scans);
+
+}  // namespace cox::diagnose
