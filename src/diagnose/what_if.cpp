@@ -64,7 +64,7 @@ class Search {
     out_.measured = recording_.measured;
     out_.simulated = times_.makespan;
     out_.operations = static_cast<std::int64_t>(recording_.tracks.meetings().size());
-    out_.cells = static_cast<std::int64_t>(recording_.own.size());
+    out_.cells = static_cast<std::int64_t>(recording_.count);
     out_.blocks = static_cast<std::int64_t>(recording_.tracks.blocks());
     if (recording_.tangled) {
       out_.why = "ranks reach the same synchronisations in different orders";

@@ -22,15 +22,14 @@ PathTimes critical_path(const Recording& recording, const replay::MeetingTimes& 
     const replay::Tracks::Meeting& m = tracks.meetings()[meeting];
     add_to(out.transfer[static_cast<std::size_t>(recording.group[meeting])], m.transfer);
     rank = tracks.members(m.group)[times.last[meeting]];
-    const std::size_t cell = m.first_cell + times.last[meeting];
-    const Duration own = recording.own[cell] == kUnknown ? Duration::zero() : recording.own[cell];
-    add_to(out.work[rank], own);
-    add_to(out.held[rank], minus_clamped(tracks.work()[cell], own));
     const auto& cells = recording.cells[rank];
     next = static_cast<std::size_t>(
         std::lower_bound(cells.begin(), cells.end(), meeting,
                          [](CellPlace at, std::uint32_t wanted) { return at.meeting < wanted; }) -
         cells.begin());
+    const Duration own = recording.own[rank][next];
+    add_to(out.work[rank], own == kUnknown ? Duration::zero() : own);
+    add_to(out.held[rank], recording.held[rank][next]);
   }
   add_to(out.carried_in, tracks.starts()[rank]);
   return out;

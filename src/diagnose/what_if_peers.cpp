@@ -123,15 +123,15 @@ class Peers::Builder {
   }
 
   [[nodiscard]] Duration own_of(const Stretch& s, std::size_t k) const {
-    return recording_.own[recording_.cell(recording_.cells[s.rank][s.first + k])];
+    return recording_.own[s.rank][s.first + k];
   }
 
   void take(const Stretch& s, std::size_t k, std::uint32_t number, Duration median) {
-    const std::size_t cell = recording_.cell(recording_.cells[s.rank][s.first + k]);
-    const Duration own = recording_.own[cell];
+    const Duration own = own_of(s, k);
     if (own == kUnknown) return;
+    const std::size_t cell = recording_.cell(recording_.cells[s.rank][s.first + k]);
     peers_.class_of_[s.rank][s.first + k] = number;
-    peers_.ideal_[cell] = plus_clamped(minus_clamped(peers_.ideal_[cell], own), median);
+    peers_.ideal_[cell] = plus_clamped(recording_.held[s.rank][s.first + k], median);
     add_to(peers_.self_delay_[s.rank], positive_part(minus_clamped(own, median)));
     ++peers_.compared_;
   }
@@ -157,10 +157,11 @@ Duration Peers::delay(std::size_t cell) const {
 }
 
 std::vector<Duration> Peers::recorded(std::size_t rank) const {
-  std::vector<Duration> work;
-  work.reserve(recording_->cells[rank].size());
-  for (const CellPlace at : recording_->cells[rank])
-    work.push_back(recording_->tracks.work()[recording_->cell(at)]);
+  const std::vector<Duration>& own = recording_->own[rank];
+  const std::vector<Duration>& held = recording_->held[rank];
+  std::vector<Duration> work(own.size());
+  for (std::size_t k = 0; k < work.size(); ++k)
+    work[k] = own[k] == kUnknown ? held[k] : plus_clamped(own[k], held[k]);
   return work;
 }
 
@@ -181,7 +182,6 @@ std::vector<std::vector<Duration>> Peers::fixed(std::span<const std::size_t> ran
   for (const std::size_t r : ranks) out.push_back(recorded(r));
   std::vector<std::size_t> at(ranks.size(), 0);
   std::vector<std::size_t> in_class;
-  std::vector<Duration> own;
   std::vector<Duration> sorted;
   for (;;) {
     // The next class that any of them is in; classes ascend along each rank.
@@ -197,16 +197,14 @@ std::vector<std::vector<Duration>> Peers::fixed(std::span<const std::size_t> ran
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (at[i] >= class_of_[ranks[i]].size() || class_of_[ranks[i]][at[i]] != next) continue;
       in_class.push_back(i);
-      sorted.push_back(recording_->own[recording_->cell(recording_->cells[ranks[i]][at[i]])]);
+      sorted.push_back(recording_->own[ranks[i]][at[i]]);
     }
     const bool has_peer = in_class.size() < classes_[next].members;
-    own = sorted;
     std::sort(sorted.begin(), sorted.end());
     const Duration median = has_peer ? median_without(classes_[next], sorted) : Duration::zero();
-    for (std::size_t k = 0; k < in_class.size(); ++k) {
-      const std::size_t i = in_class[k];
-      Duration& work = out[i][at[i]++];
-      if (has_peer) work = plus_clamped(minus_clamped(work, own[k]), median);
+    for (const std::size_t i : in_class) {
+      const std::size_t k = at[i]++;
+      if (has_peer) out[i][k] = plus_clamped(recording_->held[ranks[i]][k], median);
     }
   }
 }

@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kBatch = 32;
 /// Replaced stretches of work that are in memory at once: 64 MiB.
 constexpr std::size_t kBatchCells = std::size_t{8} << 20;
+/// What it costs to work out one replaced stretch and to keep it apart, beside a simulated operation.
+constexpr std::int64_t kReplacing = 24;
 
 }  // namespace
 
@@ -31,7 +33,7 @@ Questions::Questions(const Recording& recording, const Peers& peers, const WhatI
 }
 
 std::int64_t Questions::cost(std::size_t ranks) const {
-  return pass_cost_ + cells_per_rank_ * static_cast<std::int64_t>(ranks) * 8;
+  return pass_cost_ + cells_per_rank_ * static_cast<std::int64_t>(ranks) * kReplacing;
 }
 
 std::int64_t Questions::affordable(std::size_t ranks) const {

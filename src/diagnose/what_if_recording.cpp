@@ -102,9 +102,12 @@ class Recorder {
     for (const Expected& e : expected_) cells += e.to_come, meetings += e.to_come > 0 ? 1 : 0;
     cells = std::min(cells, most_cells_);
     out_.tracks.reserve(meetings, cells);
-    out_.own.reserve(cells);
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      out_.cells[r].reserve(std::min(cells, static_cast<std::size_t>(m_.totals[r].points)));
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const auto most = std::min(cells, static_cast<std::size_t>(m_.totals[r].points));
+      out_.cells[r].reserve(most);
+      out_.own[r].reserve(most);
+      out_.held[r].reserve(most);
+    }
     whole_.assign(m_.groups.size(), std::nullopt);
   }
 
@@ -173,7 +176,7 @@ class Recorder {
       all_new = all_new && !s.met;
     }
     expected_[number(what.group, what.op)].over = true;
-    if (out_.own.size() + come_.size() > most_cells_) {
+    if (out_.count + come_.size() > most_cells_) {
       full_ = out_.cut = true;
       return;
     }
@@ -215,16 +218,16 @@ class Recorder {
     const auto meeting = static_cast<std::uint32_t>(out_.tracks.meetings().size());
     for (std::size_t k = 0; k < come_.size(); ++k) {
       RankState& s = ranks_[come_[k]];
-      out_.cells[come_[k]].push_back({meeting, static_cast<std::uint32_t>(k)});
-      if (s.met) {
-        out_.own.push_back(s.own);
-        work_.push_back(plus_clamped(s.own, s.held));
-      } else {
-        s.begun = s.point.entry;
-        out_.own.push_back(kUnknown);
-        work_.push_back(Duration::zero());
-      }
+      const replay::Track r = come_[k];
+      if (!s.met) s.begun = s.point.entry;
+      const Duration own = s.met ? s.own : Duration::zero();
+      const Duration held = s.met ? s.held : Duration::zero();
+      out_.cells[r].push_back({meeting, static_cast<std::uint32_t>(k)});
+      out_.own[r].push_back(s.met ? own : kUnknown);
+      out_.held[r].push_back(held);
+      work_.push_back(plus_clamped(own, held));
     }
+    out_.count += come_.size();
     if (static_cast<std::int64_t>(come_.size()) < group.declared) ++out_.incomplete;
     const SyncPoint& first = ranks_[come_.front()].point;
     std::int64_t& hint = hints_[static_cast<std::size_t>(what.group)];

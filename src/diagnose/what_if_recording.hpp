@@ -26,11 +26,13 @@ struct CellPlace {
 
 /// What replay needs beyond the tracks themselves. A cell is a member's part in a meeting.
 struct Recording {
-  explicit Recording(std::size_t ranks) : tracks(ranks), cells(ranks) {}
+  explicit Recording(std::size_t ranks) : tracks(ranks), cells(ranks), own(ranks), held(ranks) {}
 
-  replay::Tracks tracks;      ///< work of a cell: own work, and what is kept in any scenario (held)
-  std::vector<Duration> own;  ///< per cell: own work alone; kUnknown where carried in
+  replay::Tracks tracks;                      ///< work of a cell: own + held
   std::vector<std::vector<CellPlace>> cells;  ///< per rank, in order
+  std::vector<std::vector<Duration>> own;     ///< [rank][its k-th cell]: own work; kUnknown where carried in
+  std::vector<std::vector<Duration>> held;    ///< the same: time that stays as it was in any scenario
+  std::size_t count = 0;                      ///< of cells
   std::vector<std::int32_t> group;            ///< per meeting: index into `Matching::groups`
   std::vector<std::uint32_t> alike;           ///< per meeting: number of its (group, kind, size)
   std::vector<std::int32_t> step;             ///< per meeting; -1 = outside of all
@@ -50,7 +52,7 @@ struct Recording {
 /// Follows all ranks at once, each to its next synchronisation that holds all its members; a meeting takes
 /// place when all that are known to come have come. Which cells of `m` are known must still be seen in
 /// `m.entry` (true before and after `measure_skew`); nothing else of the cells is read. Cost: linear in
-/// events; memory 32 bytes per cell.
+/// events; memory 32 bytes per cell, own and held rank by rank so that one rank is read in one piece.
 [[nodiscard]] Recording record(const trace::Run& run, const CommIndex& comms,
                                const std::vector<RankScan>& scans, const Matching& m, const Steps& steps,
                                bool clocks_comparable, std::int64_t most_cells);

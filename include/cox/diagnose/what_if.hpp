@@ -103,10 +103,10 @@ struct WhatIf {
 
 struct WhatIfOptions {
   int threads = 0;
-  /// Most stretches of own work that are replayed; of a longer Run the beginning. 36 bytes each.
+  /// Most stretches of own work that are replayed; of a longer Run the beginning. 44 bytes each.
   std::int64_t most_cells = 24'000'000;
   /// Most simulated operations, counted as scenarios times what one costs: bounds the time.
-  std::int64_t most_work = 1'500'000'000;
+  std::int64_t most_work = 500'000'000;
 };
 
 /// Replays a Run and asks what if.
