@@ -18,6 +18,10 @@ namespace {
 
 /// Times that a deadlock may be resolved by tearing a meeting apart before the input is given up.
 constexpr std::int64_t kMostTorn = 256;
+/// Points of one rank that are read at once, so that its columns are read in one piece; fewer where many
+/// ranks would make that large.
+constexpr std::size_t kMostAhead = 64;
+constexpr std::size_t kAheadOfAll = std::size_t{1} << 17;
 /// Time lines are told by at most so many blocks: steps, or several steps together, or stretches of
 /// operations.
 constexpr std::int64_t kMostBlocks = 512;
@@ -38,6 +42,7 @@ class Recorder {
     for (std::size_t r = 0; r < run.ranks.size(); ++r)
       cursors_.emplace_back(run, comms, scans[r], m.groups, r);
     out_.has_steps = steps.count > 0;
+    ahead_ = std::clamp<std::size_t>(kAheadOfAll / std::max<std::size_t>(1, ranks_.size()), 1, kMostAhead);
     count_expected();
     reserve();
   }
@@ -57,11 +62,24 @@ class Recorder {
   }
 
  private:
+  /// What is used of a synchronisation point.
+  struct Stop {
+    Duration entry{};
+    Duration exit{};
+    Duration gap{};
+    Bytes bytes{};
+    std::int64_t op = -1;
+    std::int32_t group = -1;
+    std::int32_t member = -1;
+    model::Collective kind = model::Collective::Other;
+    bool holds_all = false;
+  };
   struct RankState {
+    std::vector<Stop> ahead;  ///< read and not yet come to
+    std::size_t next = 0;
     bool at_meeting = false;
     bool met = false;  ///< was at a meeting before: what it did since is known
-    SyncPoint point{};
-    Bytes bytes{};
+    Stop point{};
     Duration own{};   ///< since the last meeting
     Duration held{};  ///< the same
     Duration previous_exit{};
@@ -112,7 +130,7 @@ class Recorder {
   }
 
   /// Whether all known members of the point's operation wait there for each other.
-  [[nodiscard]] bool is_meeting(const SyncPoint& p) const {
+  [[nodiscard]] bool is_meeting(const Stop& p) const {
     if (!p.holds_all || p.group < 0 || p.op < 0) return false;
     const Group& group = m_.groups[static_cast<std::size_t>(p.group)];
     if (group.first_cell == kNoCells) return false;
@@ -121,11 +139,28 @@ class Recorder {
     return m_.entry[group.cell(p.op, static_cast<std::size_t>(p.member))] != kUnknown;
   }
 
+  /// Takes a rank to its next synchronisation of any kind; false at its end.
+  bool next_stop(std::size_t r) {
+    RankState& s = ranks_[r];
+    if (s.next == s.ahead.size()) {
+      s.ahead.clear();
+      s.next = 0;
+      SyncPoint p;
+      const trace::EventColumns& e = run_.ranks[r].events;
+      while (s.ahead.size() < ahead_ && cursors_[r].next(p))
+        s.ahead.push_back(
+            {p.entry, p.exit, p.gap, e.bytes[p.event], p.op, p.group, p.member, p.kind, p.holds_all});
+      if (s.ahead.empty()) return false;
+    }
+    s.point = s.ahead[s.next++];
+    return true;
+  }
+
   /// Takes a rank to its next meeting. What it passes on the way is time of its own that nobody else decides.
   void advance(std::size_t r) {
     RankState& s = ranks_[r];
     s.at_meeting = false;
-    while (cursors_[r].next(s.point)) {
+    while (next_stop(r)) {
       if (s.started) {
         const Duration between = minus_clamped(s.point.entry, s.previous_exit);
         add_to(s.own, s.point.gap);
@@ -135,7 +170,6 @@ class Recorder {
       s.previous_exit = s.point.exit;
       if (is_meeting(s.point)) {
         s.at_meeting = true;
-        s.bytes = run_.ranks[r].events.bytes[s.point.event];
         Expected& e = expected_[number(s.point.group, s.point.op)];
         if (++e.come == e.to_come) ready_.push_back({s.point.group, s.point.op});
         return;
@@ -194,7 +228,7 @@ class Recorder {
     Duration first_exit = Duration::max();
     Duration shortest = Duration::max();
     for (const replay::Track r : come_) {
-      const SyncPoint& p = ranks_[r].point;
+      const Stop& p = ranks_[r].point;
       last_entry = std::max(last_entry, p.entry);
       first_exit = std::min(first_exit, p.exit);
       shortest = std::min(shortest, minus_clamped(p.exit, p.entry));
@@ -229,7 +263,7 @@ class Recorder {
     }
     out_.count += come_.size();
     if (static_cast<std::int64_t>(come_.size()) < group.declared) ++out_.incomplete;
-    const SyncPoint& first = ranks_[come_.front()].point;
+    const Stop& first = ranks_[come_.front()].point;
     std::int64_t& hint = hints_[static_cast<std::size_t>(what.group)];
     const std::int64_t step = steps_.count > 0 ? steps_.step_of(come_.front(), first.exit, hint) : -1;
     if (step >= 0) hint = step;
@@ -237,7 +271,7 @@ class Recorder {
     out_.tracks.meet(group_of(what.group, group), work_, exit.transfer, static_cast<std::uint32_t>(block_));
     out_.group.push_back(what.group);
     out_.step.push_back(static_cast<std::int32_t>(step));
-    out_.alike.push_back(alike_of(what.group, first.kind, ranks_[come_.front()].bytes));
+    out_.alike.push_back(alike_of(what.group, first.kind, first.bytes));
     return exit;
   }
 
@@ -307,6 +341,7 @@ class Recorder {
   std::map<std::tuple<std::int32_t, model::Collective, std::int64_t>, std::uint32_t> alikes_;
   std::vector<replay::Track> come_;
   std::vector<Duration> work_;
+  std::size_t ahead_ = 1;
   std::int64_t block_ = 0;
   bool full_ = false;
 };
