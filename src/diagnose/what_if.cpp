@@ -165,11 +165,12 @@ class Search {
     // Two questions per rank, for which two fifths of the work may be spent.
     const auto most = std::min<std::size_t>(
         kMostRanksAlone, std::max<std::size_t>(8, static_cast<std::size_t>(ask.affordable(1)) / 5));
-    if (suspects.size() > most) suspects.resize(most);
-    if (suspects.size() < out_.ranks.size())
-      out_.screened.push_back(fmt::format(
-          "{} of {} ranks asked one by one: {} have no self-delay, {} less than those asked", suspects.size(),
-          out_.ranks.size(), out_.ranks.size() - suspected, suspected - suspects.size()));
+    if (suspected > most) {
+      suspects.resize(most);
+      out_.screened.push_back(
+          fmt::format("asked one by one: {} of {} ranks; {} have no self-delay, {} less than these",
+                      suspects.size(), out_.ranks.size(), out_.ranks.size() - suspected, suspected - most));
+    }
     std::vector<RankSet> alone;
     for (const std::size_t r : suspects) alone.push_back({r});
     const std::vector<Answer> fixed = ask.fixed(alone);
@@ -320,9 +321,10 @@ class Search {
       ++operations[g];
       add_to(transfer[g], recording_.tracks.meetings()[c].transfer);
     }
-    std::vector<double> score;
-    for (const Duration d : transfer) score.push_back(in_seconds(d));
-    groups_ = ordered(score);
+    for (std::size_t g = 0; g < transfer.size(); ++g)
+      if (operations[g] > 0) groups_.push_back(g);
+    std::stable_sort(groups_.begin(), groups_.end(),
+                     [&](std::size_t a, std::size_t b) { return transfer[a] > transfer[b]; });
     const std::vector<Duration> usual = usual_transfers();
     for (const std::size_t g : groups_) {
       CommWhatIf comm;

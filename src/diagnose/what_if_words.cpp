@@ -18,6 +18,8 @@ constexpr std::size_t kWidth = 120;
 constexpr std::size_t kListed = 5;
 /// What would gain less is not worth a line.
 constexpr double kWorthSaying = 0.0005;
+/// The largest set that is printed: with more, half of a small job is fixed and the answer is its jitter.
+constexpr std::size_t kLargestSet = 4;
 
 std::string shortened(std::string line) {
   if (line.size() > kWidth) line = line.substr(0, kWidth - 3) + "...";
@@ -51,7 +53,7 @@ std::string label(const CommWhatIf& c) {
 void add_ranks(const WhatIf& w, std::vector<std::string>& lines) {
   std::vector<const RankWhatIf*> order;
   for (const RankWhatIf& r : w.ranks)
-    if (r.evaluated && std::max(r.fixed.speedup_ratio - 1, r.loss_ratio) > kWorthSaying) order.push_back(&r);
+    if (r.evaluated && r.fixed.speedup_ratio - 1 > kWorthSaying) order.push_back(&r);
   std::sort(order.begin(), order.end(), [](const RankWhatIf* a, const RankWhatIf* b) {
     return a->fixed.speedup_ratio != b->fixed.speedup_ratio ? a->fixed.speedup_ratio > b->fixed.speedup_ratio
                                                             : a->rank < b->rank;
@@ -65,7 +67,7 @@ void add_ranks(const WhatIf& w, std::vector<std::string>& lines) {
 
 void add_sets(const WhatIf& w, std::vector<std::string>& lines) {
   for (const SetWhatIf& s : w.sets)
-    if (s.ranks.size() > 1)
+    if (s.ranks.size() > 1 && s.ranks.size() <= kLargestSet)
       lines.push_back(fmt::format("  ranks {} fixed together: {}{}", numbers(s.ranks), speedup(s.fixed),
                                   s.beyond_noise ? "" : ", the last one within the noise"));
   const auto best = [&](const std::vector<SetWhatIf>& sets, std::string_view what) {
