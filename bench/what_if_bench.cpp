@@ -7,6 +7,7 @@
 //   WhatIf/world/R/C    the whole what-if of a Run of R ranks and C collectives, matching included;
 //   `beside_MB` is
 //                       what the process grew by beside the Run
+//   WhatIf/grid/R/C     the same where groups of 8 meet three times, then across
 //   build/release/what_if_bench --benchmark_filter='WhatIf/world/1024/10000'
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
@@ -141,8 +142,52 @@ trace::Run world_run(int ranks, int collectives) {
   return run;
 }
 
-void what_if_world(benchmark::State& state) {
-  const trace::Run run = world_run(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+/// Ranks in groups of 8 that meet three times per step, then with those of the same place in the other
+/// groups.
+trace::Run grid_run(int ranks, int collectives) {
+  constexpr int kSide = 8;
+  trace::Run run = diagnose::testing::empty_run(ranks);
+  const auto add_comm = [&](int id, std::vector<Rank> members) {
+    const auto size = static_cast<int>(members.size());
+    run.communicators.push_back({CommId{id}, 0, "group " + std::to_string(id), size, std::move(members)});
+  };
+  const int rows = ranks / kSide;
+  for (int g = 0; g < rows; ++g) {
+    std::vector<Rank> members;
+    for (int k = 0; k < kSide; ++k) members.emplace_back(g * kSide + k);
+    add_comm(1 + g, std::move(members));
+  }
+  for (int k = 0; k < kSide; ++k) {
+    std::vector<Rank> members;
+    for (int g = 0; g < rows; ++g) members.emplace_back(g * kSide + k);
+    add_comm(1 + rows + k, std::move(members));
+  }
+  std::vector<Duration> at(static_cast<std::size_t>(ranks));
+  for (int c = 0; c < collectives; ++c) {
+    const bool across = c % 4 == 3;
+    for (int id = across ? 1 + rows : 1; id < (across ? 1 + rows + kSide : 1 + rows); ++id) {
+      Duration latest{};
+      const auto& members = run.communicators[static_cast<std::size_t>(id)].ranks;
+      std::vector<Duration> entry;
+      for (const Rank r : members) {
+        const auto i = static_cast<std::size_t>(r.value());
+        entry.push_back(at[i] + some_work(i, static_cast<std::uint64_t>(c)) + (i == 7 ? 1ms : 0ms));
+        latest = std::max(latest, entry.back());
+      }
+      for (std::size_t k = 0; k < members.size(); ++k) {
+        const auto i = static_cast<std::size_t>(members[k].value());
+        at[i] = latest + 200us;
+        diagnose::testing::add_call(run.ranks[i].events, model::Collective::AllReduce, entry[k], at[i],
+                                    across ? 4'000'000 : 1'000'000,
+                                    static_cast<std::uint32_t>(across ? c / 4 : c - c / 4), id);
+      }
+    }
+  }
+  return run;
+}
+
+void what_if_run(benchmark::State& state, trace::Run (*make)(int, int)) {
+  const trace::Run run = make(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   const double before = peak_mb();
   diagnose::WhatIf w;
   for (auto _ : state) w = diagnose::what_if(run, {.threads = 1});
@@ -164,7 +209,12 @@ BENCHMARK_CAPTURE(tracks, grid, true)
     ->Args({1024, 1})
     ->Args({1024, 32})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(what_if_world)
+BENCHMARK_CAPTURE(what_if_run, grid, grid_run)
+    ->Name("WhatIf/grid")
+    ->Args({1024, 1000})
+    ->Args({1024, 10'000})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(what_if_run, world, world_run)
     ->Name("WhatIf/world")
     ->Args({64, 10'000})
     ->Args({1024, 1000})

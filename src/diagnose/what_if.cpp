@@ -22,6 +22,8 @@ namespace {
 
 constexpr double kDoubtful = 0.02;
 constexpr double kRefused = 0.10;
+/// A part of the time that is nothing but rounding.
+constexpr double kLeastGain = 1e-6;
 /// Up to so many ranks, sets of up to kMostFixed are searched among all of them.
 constexpr std::size_t kFewRanks = 64;
 constexpr std::size_t kMostInManyRanks = 3;
@@ -233,7 +235,7 @@ class Search {
   [[nodiscard]] static bool gains(const Questions& ask, const Answer& from, const Answer& to) {
     if (to.time >= from.time) return false;
     if (!ask.bootstrap().possible()) return true;
-    return ask.bootstrap().difference(from.sums, to.sums, ask.recorded().sums).low > 0;
+    return ask.bootstrap().difference(from.sums, to.sums, ask.recorded().sums).low > kLeastGain;
   }
 
   [[nodiscard]] SetWhatIf about(const Questions& ask, const RankSet& set, const Answer& answer) const {
