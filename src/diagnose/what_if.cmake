@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Included by CMakeLists.txt.
-list(APPEND diagnose_sources)
-list(APPEND diagnose_headers)
-list(APPEND diagnose_tests)
+list(APPEND diagnose_sources what_if.cpp what_if_interval.cpp what_if_json.cpp what_if_path.cpp what_if_peers.cpp
+     what_if_questions.cpp what_if_recording.cpp what_if_words.cpp)
+list(APPEND diagnose_headers what_if.hpp)
+list(APPEND diagnose_tests what_if_test.cpp)
