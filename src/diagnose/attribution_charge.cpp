@@ -11,7 +11,9 @@ namespace {
 
 /// Ranks late together: their distance is at most this part of the longest wait.
 constexpr std::int64_t kTogether = 100;
-constexpr std::size_t kMostTogether = 16;
+/// So many of them are told apart at least; more in small groups, where it costs little.
+constexpr std::size_t kFewTogether = 4;
+constexpr std::size_t kMostComparisons = 4096;
 /// Points that may be walked over per point of the Run before the rest is given up.
 constexpr std::uint64_t kWalksPerPoint = 64;
 constexpr std::size_t kMostPairs = std::size_t{1} << 20;
@@ -144,27 +146,28 @@ class Backwards {
     amounts_.assign(group.members.size(), {});
     for (std::size_t k = 0; k < amounts_.size(); ++k)
       amounts_[k] = amount_at(static_cast<std::size_t>(group.members[k]), t_.point_of[group.cell(number, k)]);
-    for (const std::size_t q : causes_) blame(group, number, cls, q);
+    for (std::size_t which = 0; which < causes_.size(); ++which) blame(group, number, cls, which);
   }
 
   /// Members that everybody else waited for: the last one, and those that came with it.
   void find_causes(Duration longest) {
     causes_.clear();
-    firmly_last_ = 0;
     for (std::size_t k = 0; k < gaps_.size(); ++k)
       if (gaps_[k] <= longest / kTogether) causes_.push_back(k);
     std::stable_sort(causes_.begin(), causes_.end(),
                      [&](std::size_t a, std::size_t b) { return gaps_[a] < gaps_[b]; });
-    if (causes_.size() > kMostTogether) causes_.resize(kMostTogether);
+    const std::size_t most = std::max(kFewTogether, kMostComparisons / gaps_.size());
+    if (causes_.size() > most) causes_.resize(most);
+    firmly_last_ = 0;
     while (firmly_last_ < causes_.size() && gaps_[causes_[firmly_last_]] == Duration::zero()) ++firmly_last_;
+    late_itself_.assign(gaps_.size(), false);
+    for (const std::size_t k : causes_) late_itself_[k] = true;
   }
 
-  /// What member k waited because of the cause that is `which`-th of those it can blame.
-  [[nodiscard]] Amount share_of(std::size_t k, std::size_t cause) const {
-    const bool late_itself = std::find(causes_.begin(), causes_.end(), k) != causes_.end();
-    const std::size_t many = late_itself ? firmly_last_ : causes_.size();
-    const auto which =
-        static_cast<std::size_t>(std::find(causes_.begin(), causes_.end(), cause) - causes_.begin());
+  /// What member k waited because of the `which`-th cause: causes share alike, and wait only for the very
+  /// last.
+  [[nodiscard]] Amount share_of(std::size_t k, std::size_t which) const {
+    const std::size_t many = late_itself_[k] ? firmly_last_ : causes_.size();
     if (which >= many) return {};
     const auto part = [&](Duration d) {
       const auto n = static_cast<std::int64_t>(many);
@@ -173,8 +176,9 @@ class Backwards {
     return {part(amounts_[k].own), part(amounts_[k].passed)};
   }
 
-  /// Charges what all members waited for member q.
-  void blame(const Group& group, std::int64_t number, std::size_t cls, std::size_t q) {
+  /// Charges what all members waited for one of the causes.
+  void blame(const Group& group, std::int64_t number, std::size_t cls, std::size_t which) {
+    const std::size_t q = causes_[which];
     const std::int32_t rank = group.members[q];
     const RankPoints& late = t_.ranks[static_cast<std::size_t>(rank)];
     const std::size_t end = t_.point_of[group.cell(number, q)];
@@ -183,7 +187,7 @@ class Backwards {
     const bool alone = causes_.size() == 1;
     for (std::size_t k = 0; k < group.members.size(); ++k) {
       if (k == q) continue;
-      const Amount amount = alone ? amounts_[k] : share_of(k, q);
+      const Amount amount = alone ? amounts_[k] : share_of(k, which);
       if (amount.none()) continue;
       if (starts_[k] == kNoPoint) {
         carry_in(amount);
@@ -194,7 +198,7 @@ class Backwards {
       const RankPoints& early = t_.ranks[p];
       const Stretch mine =
           stretch(p, point_in(starts_[k], places_[k]), point, early.entry[point], early.work[point]);
-      charge(culprit, start_points_[k], mine, amount, gaps_[k]);
+      charge(culprit, start_points_[k], mine, amount, minus_clamped(gaps_[k], gaps_[q]));
     }
   }
 
@@ -421,6 +425,7 @@ class Backwards {
   std::vector<Duration> gaps_;
   std::vector<Amount> amounts_;
   std::vector<std::size_t> causes_;
+  std::vector<bool> late_itself_;
   std::size_t firmly_last_ = 0;  ///< causes that nobody was later than
   std::vector<Duration> excess_;
   std::vector<std::uint32_t> starts_;  ///< operation that the stretch begins with; kNoPoint = carried in
