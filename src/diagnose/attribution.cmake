@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Included by CMakeLists.txt.
 list(APPEND diagnose_sources attribution.cpp attribution_activities.cpp attribution_charge.cpp attribution_json.cpp
+                             attribution_messages.cpp
                              attribution_roles.cpp attribution_timeline.cpp attribution_validity.cpp
                              fabric.cpp fabric_json.cpp fabric_locate.cpp fabric_measure.cpp
                              time_structure.cpp time_structure_json.cpp time_structure_levels.cpp

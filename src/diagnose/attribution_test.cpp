@@ -202,6 +202,23 @@ TEST(Attribution, WaitsForAPeerAreChargedAndPassedOn) {
   EXPECT_EQ(a.unknown, 0ms);
 }
 
+TEST(Attribution, MessagesTellWaitFromTransfer) {
+  trace::Run run = testing::empty_run(2);
+  run.communicators[0].by_rank = run.communicators[0].ranks;
+  for (auto& track : run.ranks) testing::add_call(track.events, model::Collective::Barrier, 9ms, 10ms, 0, 0);
+  // Rank 0 sends from 30 to 35 ms; rank 1 stood in the receive since 11 ms. 19 ms of it are wait.
+  add_peer_wait(run, 1, 0, 11ms, 35ms);
+  add_peer_wait(run, 0, 1, 30ms, 35ms);
+  trace::MessageColumns& m = run.messages;
+  m.from = {Rank{0}}, m.to = {Rank{1}};
+  m.send_begin = {30ms}, m.send_end = {35ms}, m.receive_begin = {11ms}, m.receive_end = {35ms};
+  m.bytes = {Bytes{1}}, m.tag = {0};
+  const Attribution a = attribute(run);
+  EXPECT_EQ(a.waited, 19ms);
+  EXPECT_EQ(a.ranks[0].short_term, 19ms);
+  EXPECT_EQ(a.ranks[0].waited, 0ms);
+}
+
 TEST(Attribution, AnUnnamedPeerIsUnknown) {
   trace::Run run = testing::empty_run(2);
   for (auto& track : run.ranks) testing::add_call(track.events, model::Collective::Barrier, 9ms, 10ms, 0, 0);

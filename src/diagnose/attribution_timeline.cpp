@@ -6,6 +6,7 @@
 #include <queue>
 #include <utility>
 
+#include "diagnose/attribution_messages.hpp"
 #include "diagnose/open_calls.hpp"
 #include "diagnose/span_math.hpp"
 #include "diagnose/sync_cursor.hpp"
@@ -30,7 +31,8 @@ bool all_there(const Matching& m, const Group& group, std::int64_t op) {
 
 class Layout {
  public:
-  explicit Layout(const TimelineInput& in) : in_(in), m_(in.m), reference_(in.roles) {
+  explicit Layout(const TimelineInput& in)
+      : in_(in), m_(in.m), reference_(in.roles), messages_(in.run, in.comparable) {
     out_.ranks.resize(in.run.ranks.size());
     out_.group_of_op.assign(m_.ops.size(), -1);
     out_.point_of.assign(m_.entry.size(), kNoPoint);
@@ -121,8 +123,9 @@ class Layout {
       std::int32_t peer = named ? rank_at(in_.run, comm, e.aux[at]) : -1;
       if (peer == static_cast<std::int32_t>(r)) peer = -1;
       const auto number = static_cast<std::uint32_t>(out_.peers.size());
-      out_.peers.push_back(
-          {static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(p.size()), peer, end, 0});
+      const Duration waited = peer < 0 ? end : messages_.waited_until(r, peer, e.begin[at], e.end[at]);
+      out_.peers.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(p.size()), peer,
+                            std::clamp(waited, begin, end), 0});
       add_point(p, begin, end, kPeerBit | number);
       if (in_.activities.size() > 1) since_.push_back(last_hold_);
     }
@@ -318,6 +321,7 @@ class Layout {
   const TimelineInput& in_;
   const Matching& m_;
   RoleReference reference_;
+  MessageEnds messages_;
   WaitTimeline out_;
   std::vector<std::pair<Duration, Duration>> gaps_;
   std::vector<std::uint32_t> since_;
