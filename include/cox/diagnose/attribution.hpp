@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Who made whom wait, across nested groups: every wait charged to the rank whose own work caused it.
+///
+/// Use when: waits are known and the question is what they are owed to. Who is *named* is another question
+/// (docs/concepts/naming.md): a charge is an account, not a verdict. docs/concepts/delay-cost.md has the
+/// rules.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cox/base/ids.hpp"
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::diagnose {
+
+/// One rank's account of delay costs. All spans are sums over the Run, of the ranks that waited.
+struct RankCharge {
+  Rank rank;
+  Duration waited{};         ///< it stood still for others
+  Duration short_term{};     ///< its own excess work made others wait at the very next synchronisation
+  Duration long_term{};      ///< and made those late who waited for it, who then made others wait
+  Duration communication{};  ///< others waited because it was held up in transfers or rooted operations
+  Duration self_delay{};     ///< sum over synchronisations of (own work - median of its role), positive part
+  std::vector<Duration> by_activity;  ///< short_term + long_term, by `Attribution::activities`
+};
+
+/// What one rank cost another.
+struct PairCharge {
+  Rank culprit;
+  Rank waiting;
+  Duration direct{};  ///< of the waits of `waiting`, the part that `culprit`'s own work caused
+  Duration passed{};  ///< waits of third ranks that came about by way of `waiting`
+};
+
+/// Delays of one kind of activity, and what became of them.
+struct ActivityCost {
+  std::string name;          ///< `forward`, `kernel`, `data_load`, ..., `work` where nothing tells them apart
+  Duration self_delay{};     ///< injected: sum over ranks of the positive part of (own - median of the role)
+  Duration charged{};        ///< waits that it caused
+  double amplification = 0;  ///< charged over injected; 0 where nothing was injected
+};
+
+/// The whole account. `waited` = `charged` + `communication` + `carried_in` + `unknown`, to the picosecond.
+struct Attribution {
+  std::string refused;        ///< why nothing is charged; empty where it is
+  std::string method;         ///< `clock` or `duration`, as `Diagnosis::wait_method`
+  double validity_ratio = 0;  ///< method `duration`: see ClockView; above 0.5 the answer is refused
+  Duration waited{};          ///< by all ranks. Sums stop at the range of Duration (106 days)
+  Duration charged{};         ///< to the own work of ranks
+  Duration communication{};   ///< to transfers and rooted operations that held a rank up
+  Duration carried_in{};      ///< to what lies before the first synchronisation that two ranks share
+  Duration unknown{};         ///< to nothing in the input
+  bool balanced = false;      ///< the sum above was checked, in integers without limit
+  Duration self_delay{};      ///< sum over ranks
+  double amplification = 0;   ///< waited over self_delay; 0 where there is none
+  std::vector<std::string> activities;    ///< of `RankCharge::by_activity`
+  std::vector<RankCharge> ranks;          ///< as the Run's
+  std::vector<PairCharge> pairs;          ///< costliest first
+  bool pairs_complete = false;            ///< all pairs with a charge are in `pairs`
+  std::vector<ActivityCost> by_activity;  ///< costliest first
+  std::int64_t synchronisations = 0;      ///< operations that waits were taken from
+  std::vector<std::string> notes;         ///< what could not be used, and why
+};
+
+/// Charges every wait of a Run.
+///
+/// For itself; inside `diagnose` the same is done on what is matched already. Source: Böhme et al. 2010
+/// (delay costs in Scalasca), generalised to waits of any group and to measured durations alone. Errors:
+/// diagnose-001 (no rank in it); a Run without synchronisation has no waits. Threads: one; the answer does
+/// not depend on it. Cost: linear in (calls x groups per rank). Held by: src/diagnose/attribution_test.cpp,
+/// tests/property/attribution_laws.cpp
+[[nodiscard]] Result<Attribution> attribute_waits(const trace::Run& run);
+
+/// The account in a few plain lines, most important first; never empty.
+[[nodiscard]] std::vector<std::string> describe(const Attribution& a);
+
+}  // namespace cox::diagnose

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Who made whom wait, as part of the JSON result.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cox/diagnose/attribution.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::diagnose {
+
+void write_json(const Attribution& a, const trace::Run& run, nlohmann::ordered_json& j);
+
+}  // namespace cox::diagnose

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Time structure as part of the JSON result.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cox/diagnose/time_structure.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::diagnose {
+
+void write_json(const TimeStructure& t, const trace::Run& run, nlohmann::ordered_json& j);
+
+}  // namespace cox::diagnose
