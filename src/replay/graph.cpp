@@ -33,12 +33,4 @@ void Graph::reserve(std::size_t nodes, std::size_t edges) {
   before_.reserve(edges);
 }
 
-std::span<const Node> Graph::before(Node node) const {
-  return std::span(before_).subspan(first_[node], first_[node + 1] - first_[node]);
-}
-
-Duration Graph::lag(Node node, std::size_t which) const {
-  return lags_.empty() ? Duration::zero() : lags_[first_[node] + which];
-}
-
 }  // namespace cox::replay

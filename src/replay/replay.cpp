@@ -1,34 +1,150 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
 #include "cox/base/assert.hpp"
 #include "cox/replay/graph.hpp"
 
+#include "replay/clamped.hpp"
+
 namespace cox::replay {
+namespace {
+
+using detail::Ticks;
+
+/// Latest finish among several predecessors. Four running maxima, so that a join of many does not wait for
+/// one comparison after the other.
+Ticks latest_of(const Node* before, std::size_t count, const Duration* finish, Ticks begin) {
+  std::array<Ticks, 4> latest{begin, begin, begin, begin};
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane)
+      latest[lane] = std::max(latest[lane], finish[before[k + lane]].count());
+  for (; k < count; ++k) latest[0] = std::max(latest[0], finish[before[k]].count());
+  return std::max(std::max(latest[0], latest[1]), std::max(latest[2], latest[3]));
+}
+
+struct Latest {
+  Ticks at = 0;
+  Node node = kNoNode;
+};
+
+/// The evaluation itself. What a graph does not have costs nothing.
+template <bool kLags, bool kReleases>
+Latest evaluate(const Graph& graph, std::span<const Duration> durations, std::span<const Duration> release,
+                Duration* finish) {
+  const std::uint64_t* first = graph.first_before().data();
+  const Node* before = graph.all_before().data();
+  const Duration* lags = graph.all_lags().data();
+  const std::size_t size = graph.size();
+  Latest out;
+  std::uint64_t from = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint64_t to = first[i + 1];
+    Ticks begin = 0;
+    if constexpr (kReleases) begin = std::max(begin, release[i].count());
+    if constexpr (kLags) {
+      for (std::uint64_t e = from; e < to; ++e)
+        begin = std::max(begin, detail::plus(finish[before[e]].count(), lags[e].count()));
+    } else if (to - from == 1) {
+      begin = std::max(begin, finish[before[from]].count());
+    } else {
+      begin = latest_of(before + from, to - from, finish, begin);
+    }
+    from = to;
+    const Ticks end = detail::plus_positive(begin, std::max(Ticks{0}, durations[i].count()));
+    finish[i] = Duration{end};
+    if (end > out.at || i == 0) out = {end, static_cast<Node>(i)};
+  }
+  return out;
+}
+
+Latest evaluate_any(const Graph& graph, std::span<const Duration> durations,
+                    std::span<const Duration> release, Duration* finish) {
+  COX_ASSERT(durations.size() == graph.size(), "one duration per operation");
+  COX_ASSERT(release.empty() || release.size() == graph.size(), "one release time per operation, or none");
+  if (graph.has_lags())
+    return release.empty() ? evaluate<true, false>(graph, durations, release, finish)
+                           : evaluate<true, true>(graph, durations, release, finish);
+  return release.empty() ? evaluate<false, false>(graph, durations, release, finish)
+                         : evaluate<false, true>(graph, durations, release, finish);
+}
+
+Ticks length_of(std::span<const Duration> durations, Node i) {
+  return std::max(Ticks{0}, durations[i].count());
+}
+
+}  // namespace
 
 Timeline replay(const Graph& graph, std::span<const Duration> durations) {
   return replay(graph, durations, {});
 }
 
 Timeline replay(const Graph& graph, std::span<const Duration> durations, std::span<const Duration> release) {
-  COX_ASSERT(durations.size() == graph.size(), "one duration per operation");
   Timeline out;
   out.finish.resize(graph.size());
-  for (Node i = 0; i < graph.size(); ++i) {
-    Duration begin = release.empty() ? Duration::zero() : std::max(Duration::zero(), release[i]);
-    const auto before = graph.before(i);
-    for (std::size_t k = 0; k < before.size(); ++k)
-      begin = std::max(begin, out.finish[before[k]] + graph.lag(i, k));
-    out.finish[i] = begin + std::max(Duration::zero(), durations[i]);
-    if (out.last == kNoNode || out.finish[i] > out.makespan) out.makespan = out.finish[i], out.last = i;
-  }
+  const Latest latest = evaluate_any(graph, durations, release, out.finish.data());
+  out.makespan = Duration{latest.at};
+  out.last = latest.node;
   return out;
 }
 
 Duration makespan(const Graph& graph, std::span<const Duration> durations, std::vector<Duration>& finish) {
-  Timeline t = replay(graph, durations);
-  finish.swap(t.finish);
-  return t.makespan;
+  finish.resize(graph.size());
+  return Duration{evaluate_any(graph, durations, {}, finish.data()).at};
+}
+
+std::vector<Node> critical_path(const Graph& graph, std::span<const Duration> durations,
+                                const Timeline& timeline) {
+  COX_ASSERT(durations.size() == graph.size() && timeline.finish.size() == graph.size(),
+             "durations and a timeline of this graph");
+  std::vector<Node> path;
+  for (Node at = timeline.last; at != kNoNode;) {
+    path.push_back(at);
+    const auto before = graph.before(at);
+    Node latest = kNoNode;
+    Ticks latest_at = 0;
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      const Ticks t = detail::plus(timeline.finish[before[k]].count(), graph.lag(at, k).count());
+      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest))
+        latest = before[k], latest_at = t;
+    }
+    // A finish at the end of the range tells no begin; then whoever came last goes on.
+    const Ticks finish = timeline.finish[at].count();
+    const Ticks begin = finish == detail::kLongest ? latest_at : finish - length_of(durations, at);
+    at = latest != kNoNode && latest_at >= begin ? latest : kNoNode;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::vector<Duration> slack(const Graph& graph, std::span<const Duration> durations,
+                            const Timeline& timeline) {
+  COX_ASSERT(durations.size() == graph.size() && timeline.finish.size() == graph.size(),
+             "durations and a timeline of this graph");
+  std::vector<Duration> latest(graph.size(), timeline.makespan);
+  for (std::size_t i = graph.size(); i-- > 0;) {
+    const auto node = static_cast<Node>(i);
+    const Ticks begin = detail::minus(latest[i].count(), length_of(durations, node));
+    const auto before = graph.before(node);
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      const Ticks bound = detail::minus(begin, graph.lag(node, k).count());
+      if (bound < latest[before[k]].count()) latest[before[k]] = Duration{bound};
+    }
+    latest[i] = Duration{std::max(Ticks{0}, detail::minus(latest[i].count(), timeline.finish[i].count()))};
+  }
+  return latest;
+}
+
+std::vector<double> sensitivities(std::span<const Node> path, std::span<const std::uint32_t> classes,
+                                  std::size_t count, std::span<const double> weights) {
+  COX_ASSERT(weights.empty() || weights.size() == classes.size(), "one weight per operation, or none");
+  std::vector<double> sums(count, 0);
+  for (const Node node : path) {
+    COX_ASSERT(node < classes.size() && classes[node] < count, "a class below `count` per operation");
+    sums[classes[node]] += weights.empty() ? 1 : weights[node];
+  }
+  return sums;
 }
 
 }  // namespace cox::replay

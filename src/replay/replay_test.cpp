@@ -1,19 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
+
 #include "cox/replay/graph.hpp"
 
 namespace cox::replay {
 namespace {
 
-TEST(Replay, WaitsForTheLatestPredecessor) {
+std::vector<Duration> ticks(std::initializer_list<std::int64_t> list) {
+  std::vector<Duration> out;
+  for (const auto t : list) out.emplace_back(t);
+  return out;
+}
+
+/// Two chains that join, one of which goes on alone: finish 3, 5, 7, 11, 8 by hand.
+Graph fork_and_join() {
   Graph g;
   const Node a = g.add();
   const Node b = g.add();
-  const Node both[] = {a, b};
-  g.add(both);
-  const Duration d[] = {Duration(3), Duration(5), Duration(2)};
-  EXPECT_EQ(replay(g, d).makespan, Duration(7));
+  const std::array both{a, b};
+  const Node c = g.add(both);
+  g.add(c);
+  g.add(b);
+  return g;
+}
+
+TEST(Replay, WaitsForTheLatestPredecessor) {
+  const Graph g = fork_and_join();
+  const auto d = ticks({3, 5, 2, 4, 3});
+  const Timeline t = replay(g, d);
+  EXPECT_EQ(t.finish, ticks({3, 5, 7, 11, 8}));
+  EXPECT_EQ(t.makespan, Duration(11));
+  EXPECT_EQ(t.last, 3U);
+  std::vector<Duration> room;
+  EXPECT_EQ(makespan(g, d, room), Duration(11));
+  EXPECT_EQ(room, t.finish);
+}
+
+TEST(Replay, EmptyGraphTakesNoTime) {
+  const Graph g;
+  const Timeline t = replay(g, {});
+  EXPECT_EQ(t.makespan, Duration::zero());
+  EXPECT_EQ(t.last, kNoNode);
+  EXPECT_TRUE(critical_path(g, {}, t).empty());
+  EXPECT_TRUE(slack(g, {}, t).empty());
+}
+
+TEST(Replay, LagsCountBetweenTwoOperationsOnly) {
+  Graph g;
+  const Node a = g.add();
+  const Node b = g.add();
+  const std::array both{a, b};
+  const std::array lags{Duration(10), Duration(-4)};
+  const Node c = g.add(both, lags);
+  g.add(c);
+  const auto d = ticks({3, 20, 2, 1});
+  const Timeline t = replay(g, d);
+  EXPECT_EQ(t.finish, ticks({3, 20, 18, 19}));
+  EXPECT_EQ(t.last, b);  // c may begin before b has finished: a lag may be negative
+}
+
+TEST(Replay, NobodyBeginsBeforeItsRelease) {
+  Graph g;
+  const Node a = g.add();
+  g.add(a);
+  const auto d = ticks({3, 2});
+  EXPECT_EQ(replay(g, d, ticks({5, 0})).finish, ticks({8, 10}));
+  EXPECT_EQ(replay(g, d, ticks({-5, 100})).finish, ticks({3, 102}));
+}
+
+TEST(Replay, CriticalPathStartsWhereSomethingBeganOfItself) {
+  const Graph g = fork_and_join();
+  const auto d = ticks({3, 5, 2, 4, 3});
+  EXPECT_EQ(critical_path(g, d, replay(g, d)), (std::vector<Node>{1, 2, 3}));
+  EXPECT_EQ(critical_path(g, d, replay(g, d, ticks({0, 0, 50, 0, 0}))), (std::vector<Node>{2, 3}));
+}
+
+TEST(Replay, AmongEqualsTheLowestNodeIsOnThePath) {
+  const Graph g = fork_and_join();
+  const auto d = ticks({5, 5, 2, 4, 3});
+  EXPECT_EQ(critical_path(g, d, replay(g, d)), (std::vector<Node>{0, 2, 3}));
+}
+
+TEST(Replay, SlackIsWhatAnOperationMayLastLonger) {
+  const Graph g = fork_and_join();
+  const auto d = ticks({3, 5, 2, 4, 3});
+  EXPECT_EQ(slack(g, d, replay(g, d)), ticks({2, 0, 0, 0, 3}));
+}
+
+TEST(Replay, SensitivitiesCountThePath) {
+  const std::vector<Node> path{1, 2, 3};
+  const std::vector<std::uint32_t> classes{0, 1, 0, 1, 2};
+  EXPECT_EQ(sensitivities(path, classes, 3), (std::vector<double>{1, 2, 0}));
+  const std::vector<double> bytes{7, 10, 20, 30, 40};
+  EXPECT_EQ(sensitivities(path, classes, 3, bytes), (std::vector<double>{20, 40, 0}));
+}
+
+TEST(Replay, TimesStopAtTheRange) {
+  const Graph g = fork_and_join();
+  const auto longest = Duration::max();
+  const std::vector<Duration> d{longest, Duration::min(), longest, longest, Duration(-1)};
+  const Timeline t = replay(g, d);
+  EXPECT_EQ(t.finish, (std::vector<Duration>{longest, Duration(0), longest, longest, Duration(0)}));
+  EXPECT_EQ(critical_path(g, d, t), (std::vector<Node>{0}));
+  for (const Duration s : slack(g, d, t)) EXPECT_GE(s, Duration::zero());
+
+  Graph lagged;
+  const std::array before{lagged.add()};
+  const std::array far{longest};
+  const std::array back{Duration::min()};
+  const Node late = lagged.add(before, far);
+  lagged.add(before, back);
+  const auto e = ticks({1, 1, 1});
+  const Timeline u = replay(lagged, e);
+  EXPECT_EQ(u.finish[late], longest);
+  EXPECT_EQ(u.finish[2], Duration(1));
+  for (const Duration s : slack(lagged, e, u)) EXPECT_GE(s, Duration::zero());
+}
+
+/// The longest way to a node, by walking all ways.
+Duration longest_way(const Graph& g, const std::vector<Duration>& d, Node to) {
+  Duration latest{};
+  for (std::size_t k = 0; k < g.before(to).size(); ++k)
+    latest = std::max(latest, longest_way(g, d, g.before(to)[k]) + g.lag(to, k));
+  return latest + d[to];
+}
+
+TEST(Replay, AgreesWithAllWaysWalked) {
+  std::minstd_rand random(1);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  for (int trial = 0; trial < 300; ++trial) {
+    Graph g;
+    std::vector<Duration> d;
+    const bool with_lags = below(2) == 0;
+    for (Node i = 0; i < 12; ++i) {
+      std::vector<Node> before;
+      for (Node p = 0; p < i; ++p)
+        if (below(3) == 0) before.push_back(p);
+      std::vector<Duration> lags;
+      for (std::size_t k = 0; k < before.size(); ++k) lags.emplace_back(below(5));
+      with_lags ? g.add(before, lags) : g.add(before);
+      d.emplace_back(below(9));
+    }
+    const Timeline t = replay(g, d);
+    Duration latest{};
+    for (Node i = 0; i < g.size(); ++i) {
+      ASSERT_EQ(t.finish[i], longest_way(g, d, i)) << "graph " << trial << " node " << i;
+      latest = std::max(latest, t.finish[i]);
+    }
+    ASSERT_EQ(t.makespan, latest);
+  }
 }
 
 }  // namespace

@@ -37,9 +37,19 @@ class Graph {
 
   [[nodiscard]] std::size_t size() const { return first_.size() - 1; }
   [[nodiscard]] std::size_t edges() const { return before_.size(); }
-  [[nodiscard]] std::span<const Node> before(Node node) const;
-  [[nodiscard]] Duration lag(Node node, std::size_t which) const;
+  [[nodiscard]] std::span<const Node> before(Node node) const {
+    return std::span(before_).subspan(first_[node], first_[node + 1] - first_[node]);
+  }
+  [[nodiscard]] Duration lag(Node node, std::size_t which) const {
+    return lags_.empty() ? Duration::zero() : lags_[first_[node] + which];
+  }
   [[nodiscard]] bool has_lags() const { return !lags_.empty(); }
+
+  /// The columns themselves, for loops that must be fast: predecessors of node i are
+  /// `all_before()[first_before()[i] .. first_before()[i + 1])`; `all_lags()` is parallel, or empty.
+  [[nodiscard]] std::span<const std::uint64_t> first_before() const { return first_; }
+  [[nodiscard]] std::span<const Node> all_before() const { return before_; }
+  [[nodiscard]] std::span<const Duration> all_lags() const { return lags_; }
 
  private:
   std::vector<std::uint64_t> first_{0};
@@ -73,10 +83,14 @@ struct Timeline {
                                 std::vector<Duration>& finish);
 
 /// The operations that decide the makespan, first to last; among equal predecessors the lowest node counts.
+/// Durations and lags along it, and the release of its first operation, add up to the makespan (where nothing
+/// stopped at the range of `Duration`). Cost: O(edges into the path).
 [[nodiscard]] std::vector<Node> critical_path(const Graph& graph, std::span<const Duration> durations,
                                               const Timeline& timeline);
 
 /// How much longer each operation could last without moving the makespan (0 on the critical path).
+/// Formula: latest(i) = min(makespan, min over successors j of latest(j) - duration(j) - lag(i, j));
+///          slack(i) = latest(i) - finish(i). Source: Kelley, Walker 1959 (critical path method).
 /// Cost: O(nodes + edges).
 [[nodiscard]] std::vector<Duration> slack(const Graph& graph, std::span<const Duration> durations,
                                           const Timeline& timeline);
@@ -85,7 +99,7 @@ struct Timeline {
 /// `classes[i]` is the class of operation i, below `count`. Result[c] = d makespan / d x, where every
 /// duration of class c is longer by x times its weight; weights empty = 1 each (so the result counts
 /// operations on the path); weights = bytes gives the answer to a change of time per byte, weights = messages
-/// to a change of latency.
+/// to a change of latency. Where several paths are equally long, this is the answer along the given one.
 [[nodiscard]] std::vector<double> sensitivities(std::span<const Node> path,
                                                 std::span<const std::uint32_t> classes, std::size_t count,
                                                 std::span<const double> weights = {});
