@@ -132,9 +132,8 @@ GraphBuilder::Edges GraphBuilder::resolve(const std::vector<std::uint32_t>& orde
   const auto take = [&](std::uint32_t place, std::uint32_t node, const std::vector<std::uint64_t>& ids,
                         const std::vector<std::size_t>& end) {
     for (std::size_t e = node == 0 ? 0 : end[node - 1]; e < end[node]; ++e) {
-      const auto at = std::lower_bound(
-          order.begin(), order.end(), ids[e],
-          [&](std::uint32_t n, std::uint64_t id) { return nodes_[n].id < id; });
+      const auto at = std::lower_bound(order.begin(), order.end(), ids[e],
+                                       [&](std::uint32_t n, std::uint64_t id) { return nodes_[n].id < id; });
       if (at == order.end() || nodes_[*at].id != ids[e]) {
         ++lost.unknown;
       } else if (const auto b = static_cast<std::uint32_t>(at - order.begin()); b == place) {
@@ -244,7 +243,8 @@ void GraphBuilder::write_events(const std::vector<std::uint32_t>& order) {
 
 void GraphBuilder::finish(const GraphRules& rules) {
   const std::vector<std::uint32_t> order = order_by_id();
-  const auto implied = std::count_if(nodes_.begin(), nodes_.end(), [](const GraphNode& n) { return n.implied; });
+  const auto implied =
+      std::count_if(nodes_.begin(), nodes_.end(), [](const GraphNode& n) { return n.implied; });
   part_.count(static_cast<std::int64_t>(nodes_.size()) - implied,
               static_cast<std::int64_t>(order.size()) - implied);
   write_operations(order, choose_edges(order), rules);

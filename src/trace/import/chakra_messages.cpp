@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <exception>
-#include <protozero/pbf_reader.hpp>
 #include <utility>
+
+#include <protozero/pbf_reader.hpp>
 
 namespace cox::trace {
 namespace {
@@ -63,7 +64,9 @@ Attribute parse_attribute(pbf_reader field) {
   while (field.next()) {
     const std::uint32_t tag = field.tag();
     switch (field.wire_type()) {
-      case pbf_wire_type::varint: a.number = number_of(tag, field.get_uint64()); break;
+      case pbf_wire_type::varint:
+        a.number = number_of(tag, field.get_uint64());
+        break;
       case pbf_wire_type::fixed32:
         if (tag == 5) {
           field.skip();  // a float: nothing that is used here is one
@@ -89,7 +92,8 @@ Attribute parse_attribute(pbf_reader field) {
           field.skip();
         }
         break;
-      default: field.skip();
+      default:
+        field.skip();
     }
   }
   return a;
@@ -138,15 +142,32 @@ ChakraNode read_node(pbf_reader field) {
   ChakraNode node;
   while (field.next()) {
     switch (field.tag()) {
-      case 1: node.id = field.get_uint64(); break;
-      case 2: node.name = text_of(field); break;
-      case 3: node.type = field.get_uint64(); break;
-      case 4: take_ids(field, node.control); break;
-      case 5: take_ids(field, node.data); break;
-      case 6: node.start_us = field.get_uint64(); break;
-      case 7: node.duration_us = field.get_uint64(); break;
-      case 10: apply(parse_attribute(field.get_message()), node); break;
-      default: field.skip();
+      case 1:
+        node.id = field.get_uint64();
+        break;
+      case 2:
+        node.name = text_of(field);
+        break;
+      case 3:
+        node.type = field.get_uint64();
+        break;
+      case 4:
+        take_ids(field, node.control);
+        break;
+      case 5:
+        take_ids(field, node.data);
+        break;
+      case 6:
+        node.start_us = field.get_uint64();
+        break;
+      case 7:
+        node.duration_us = field.get_uint64();
+        break;
+      case 10:
+        apply(parse_attribute(field.get_message()), node);
+        break;
+      default:
+        field.skip();
     }
   }
   return node;
@@ -162,7 +183,9 @@ bool looks_like_node(pbf_reader field) {
     const bool number = type == pbf_wire_type::varint;
     const bool bytes = type == pbf_wire_type::length_delimited;
     switch (field.tag()) {
-      case 3: typed = true; [[fallthrough]];
+      case 3:
+        typed = true;
+        [[fallthrough]];
       case 1:
       case 6:
       case 7:
@@ -172,7 +195,9 @@ bool looks_like_node(pbf_reader field) {
       case 5:
         if (!number && !bytes) return false;
         break;
-      case 2: named = true; [[fallthrough]];
+      case 2:
+        named = true;
+        [[fallthrough]];
       case 8:
       case 9:
       case 10:
@@ -266,7 +291,8 @@ Result<std::optional<std::string_view>> ChakraMessages::next() {
   position_ += length->bytes;
   COX_TRY(const bool there, fill(length->value));
   if (!there)
-    return stop(fmt::format("the file ends inside a message of {} bytes at byte {}", length->value, position_));
+    return stop(
+        fmt::format("the file ends inside a message of {} bytes at byte {}", length->value, position_));
   const auto message = std::string_view(buffer_).substr(used_, length->value);
   used_ += length->value;
   position_ += length->value;

@@ -18,13 +18,19 @@ constexpr std::int64_t kMostRanks = std::numeric_limits<std::int32_t>::max();
 
 OperationKind kind_of(std::uint64_t type) {
   switch (static_cast<ChakraType>(type)) {
-    case ChakraType::Compute: return OperationKind::Compute;
-    case ChakraType::Collective: return OperationKind::Collective;
-    case ChakraType::Send: return OperationKind::Send;
-    case ChakraType::Receive: return OperationKind::Receive;
+    case ChakraType::Compute:
+      return OperationKind::Compute;
+    case ChakraType::Collective:
+      return OperationKind::Collective;
+    case ChakraType::Send:
+      return OperationKind::Send;
+    case ChakraType::Receive:
+      return OperationKind::Receive;
     case ChakraType::MemoryLoad:
-    case ChakraType::MemoryStore: return OperationKind::Memory;
-    default: return OperationKind::Other;
+    case ChakraType::MemoryStore:
+      return OperationKind::Memory;
+    default:
+      return OperationKind::Other;
   }
 }
 
@@ -32,8 +38,8 @@ model::Collective collective_of(std::int64_t comm_type) {
   using model::Collective;
   // By value of CollectiveCommType; REDUCE_SCATTER_BLOCK (8) differs only in how counts are given.
   static constexpr std::array<Collective, 10> kByValue{
-      Collective::AllReduce, Collective::Reduce,    Collective::AllGather, Collective::Gather,
-      Collective::Scatter,   Collective::Broadcast, Collective::AllToAll,  Collective::ReduceScatter,
+      Collective::AllReduce,     Collective::Reduce,    Collective::AllGather, Collective::Gather,
+      Collective::Scatter,       Collective::Broadcast, Collective::AllToAll,  Collective::ReduceScatter,
       Collective::ReduceScatter, Collective::Barrier};
   if (comm_type < 0 || comm_type >= static_cast<std::int64_t>(kByValue.size())) return Collective::Other;
   return kByValue[static_cast<std::size_t>(comm_type)];
@@ -95,9 +101,9 @@ void ChakraGraph::add(const ChakraNode& node) {
   if (node.type == 0 || node.type > static_cast<std::uint64_t>(ChakraType::Checkpoint)) ++unknown_types_;
   GraphNode g{.id = node.id, .kind = kind, .name = part_.name(clean_text(node.name))};
   if (node.start_us && *node.start_us > 0)
-    g.begin = Nanoseconds(
-        static_cast<std::int64_t>(std::min<std::uint64_t>(*node.start_us, Nanoseconds::max().count() / 1000 - 1)) *
-        1000);
+    g.begin = Nanoseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
+                              *node.start_us, Nanoseconds::max().count() / 1000 - 1)) *
+                          1000);
   if (node.duration_us) g.duration = duration_from_micros(*node.duration_us);
   const std::int64_t bytes = node.comm_size ? *node.comm_size : node.tensor_size.value_or(0);
   g.bytes = Bytes(std::max<std::int64_t>(bytes, 0));
@@ -109,16 +115,19 @@ void ChakraGraph::add(const ChakraNode& node) {
 void ChakraGraph::skip(std::int64_t count) {
   if (count == 0) return;
   part_.count(count, 0);
-  part_.note(fmt::format("{} {} no node of the schema: not used", count, count == 1 ? "record is" : "records are"));
+  part_.note(
+      fmt::format("{} {} no node of the schema: not used", count, count == 1 ? "record is" : "records are"));
 }
 
 Run ChakraGraph::finish() && {
   if (!rank_ && named_)
-    part_.note(fmt::format("rank {} is taken from the file's name: the file itself holds none", named_->value()));
+    part_.note(
+        fmt::format("rank {} is taken from the file's name: the file itself holds none", named_->value()));
   part_.rank(0).rank = rank_ ? *rank_ : named_.value_or(Rank(-1));
   if (without_group_ > 0)
-    part_.note(fmt::format("{} collectives along some dimensions of the job: who takes part is not in the file",
-                           without_group_));
+    part_.note(
+        fmt::format("{} collectives along some dimensions of the job: who takes part is not in the file",
+                    without_group_));
   if (unknown_types_ > 0) part_.note(fmt::format("{} nodes of a type that is not known", unknown_types_));
   graph_.finish({.absent_is_zero = true});
   return std::move(part_).finish();

@@ -156,12 +156,21 @@ void Schedule::add_wait(const GoalStatement& s) {
 
 void Schedule::add(const GoalStatement& s) {
   switch (s.what) {
-    case GoalStatement::What::RankCount: declared_ = s.amount; break;
-    case GoalStatement::What::Rank: begin_rank(s.amount); break;
-    case GoalStatement::What::End: end_rank(); break;
+    case GoalStatement::What::RankCount:
+      declared_ = s.amount;
+      break;
+    case GoalStatement::What::Rank:
+      begin_rank(s.amount);
+      break;
+    case GoalStatement::What::End:
+      end_rank();
+      break;
     case GoalStatement::What::Requires:
-    case GoalStatement::What::StartRequires: add_wait(s); break;
-    default: add_operation(s);
+    case GoalStatement::What::StartRequires:
+      add_wait(s);
+      break;
+    default:
+      add_operation(s);
   }
 }
 
@@ -177,8 +186,8 @@ void Schedule::match_messages() {
     unmatched += static_cast<std::int64_t>(channel.sent.size() + channel.received.size() - 2 * n);
   }
   if (from_any_ > 0)
-    part_.note(fmt::format("{} receives from any rank or of any tag: whom they wait for is not in the schedule",
-                           from_any_));
+    part_.note(fmt::format(
+        "{} receives from any rank or of any tag: whom they wait for is not in the schedule", from_any_));
   // A send that is left over may be what such a receive takes.
   if (unmatched > from_any_)
     part_.note(fmt::format("{} sends and receives without a counterpart", unmatched));
@@ -228,8 +237,8 @@ Run Schedule::finish() && {
     if (count > 0) part_.note(fmt::format("{} {}", count, what));
   };
   if (skipped_ > 0)
-    part_.note(fmt::format("{} statements that are none of the format, the first in line {}: not used", skipped_,
-                           first_skipped_));
+    part_.note(fmt::format("{} statements that are none of the format, the first in line {}: not used",
+                           skipped_, first_skipped_));
   part_.count(skipped_ + outside_ + too_many_, 0);
   note(unknown_labels_, "dependencies on labels that their rank does not have");
   note(outside_, "statements outside of a rank's block: not used");
@@ -249,8 +258,8 @@ bool recognise(const Head& head) {
   const auto first = lines.next();
   if (!first || !*first) return false;
   const auto statement = parse_goal_statement(**first);
-  return statement && (statement->what == GoalStatement::What::RankCount ||
-                       statement->what == GoalStatement::What::Rank);
+  return statement &&
+         (statement->what == GoalStatement::What::RankCount || statement->what == GoalStatement::What::Rank);
 }
 
 Result<Run> read(const std::filesystem::path& path, const ImportOptions& options) {

@@ -25,8 +25,8 @@ inline constexpr std::int64_t kAnyTag = -1;
 struct GoalStatement {
   enum class What { RankCount, Rank, End, Calc, Send, Receive, Requires, StartRequires };
   What what = What::End;
-  std::string_view label;  ///< of the operation; of Requires: who waits
-  std::string_view other;  ///< of Requires: for whom
+  std::string_view label;    ///< of the operation; of Requires: who waits
+  std::string_view other;    ///< of Requires: for whom
   std::uint64_t amount = 0;  ///< ranks; rank; nanoseconds of a Calc; bytes of a message
   std::int64_t peer = 0;
   std::int64_t tag = 0;

@@ -3,4 +3,4 @@
 list(APPEND import_sources chakra.cpp chakra_graph.cpp chakra_json_stream.cpp chakra_messages.cpp chakra_nodes.cpp
      pytorch_et.cpp pytorch_et_node.cpp goal.cpp
      goal_text.cpp)
-list(APPEND import_tests chakra_test.cpp)
+list(APPEND import_tests chakra_graph_test.cpp chakra_test.cpp goal_test.cpp pytorch_et_test.cpp)

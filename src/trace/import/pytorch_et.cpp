@@ -134,7 +134,8 @@ void ExecutionTrace::add(const ExecutionNode& node) {
   if (node.is_operator) g.kind = OperationKind::Compute;
   const auto usable = [](const std::optional<double>& us) { return us && *us >= 0 && *us < 9e15; };
   if (usable(node.begin_us)) g.begin = Nanoseconds(static_cast<std::int64_t>(*node.begin_us * 1000));
-  if (usable(node.duration_us)) g.duration = duration_from_nanos(static_cast<std::uint64_t>(*node.duration_us * 1000));
+  if (usable(node.duration_us))
+    g.duration = duration_from_nanos(static_cast<std::uint64_t>(*node.duration_us * 1000));
   if (node.call) {
     calls_.push_back({.node = g, .parent = node.parent, .call = *node.call});
     return;
@@ -154,9 +155,8 @@ void ExecutionTrace::place_calls() {
       c.node.op = kind->op;
       c.node.comm = communicator_of(c.call);
       const Communicator* comm =
-          c.node.comm == kNoComm
-              ? nullptr
-              : &part_.run().communicators[static_cast<std::size_t>(c.node.comm.value())];
+          c.node.comm == kNoComm ? nullptr
+                                 : &part_.run().communicators[static_cast<std::size_t>(c.node.comm.value())];
       if (kind->names_own_rank && c.call.rank && comm != nullptr) {
         const std::int64_t own = *c.call.rank;
         if (own >= 0 && own < static_cast<std::int64_t>(comm->ranks.size()))
@@ -189,7 +189,8 @@ Run ExecutionTrace::finish() && {
 bool recognise(const Head& head) {
   const auto first = head.bytes.find_first_not_of(" \t\r\n");
   const auto has = [&](const char* key) { return head.bytes.find(key) != std::string_view::npos; };
-  return first != std::string_view::npos && head.bytes[first] == '{' && has("\"schema\"") && has("\"nodes\"") &&
+  return first != std::string_view::npos && head.bytes[first] == '{' && has("\"schema\"") &&
+         has("\"nodes\"") &&
          (has("[pytorch|profiler|execution_") || has("\"op_schema\"") || has("chakra.") || has("\"rf_id\""));
 }
 
@@ -240,9 +241,7 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 
 }  // namespace
 
-const Reader kPytorchEtReader{.format = "pytorch-et",
-                              .title = "PyTorch execution trace",
-                              .recognises = recognise,
-                              .read = read};
+const Reader kPytorchEtReader{
+    .format = "pytorch-et", .title = "PyTorch execution trace", .recognises = recognise, .read = read};
 
 }  // namespace cox::trace

@@ -155,8 +155,8 @@ std::optional<ExecutionNode> parse_execution_node(const object& json) {
       take_values(*values, *node.call);
       if (node.call->name.starts_with("all_to_all")) take_splits(*values, *node.call);
     }
-    node.bytes = Bytes(std::max(sum_of_tensors(values_of(json, "inputs")),
-                                sum_of_tensors(values_of(json, "outputs"))));
+    node.bytes = Bytes(
+        std::max(sum_of_tensors(values_of(json, "inputs")), sum_of_tensors(values_of(json, "outputs"))));
   }
   take_attributes(json, node);
   return node;

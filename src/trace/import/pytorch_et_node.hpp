@@ -21,8 +21,8 @@ namespace cox::trace {
 
 /// What a `record_param_comms` node says of one call.
 struct CommunicationCall {
-  std::string name;               ///< `allreduce`, `all_to_allv`, `wait`, ...
-  std::string group;              ///< pg_name, or the number that stands for it in older schemas
+  std::string name;                    ///< `allreduce`, `all_to_allv`, `wait`, ...
+  std::string group;                   ///< pg_name, or the number that stands for it in older schemas
   std::optional<std::int64_t> rank{};  ///< own rank in the group, or root or peer: depends on the call
   std::optional<std::int64_t> group_size{};
   std::optional<std::int64_t> first_rank{};  ///< members are first + i * stride
@@ -42,8 +42,8 @@ struct ExecutionNode {
   std::uint64_t id = 0;
   std::string_view name;
   std::optional<std::uint64_t> parent{};
-  bool is_operator = false;  ///< it has a schema
-  Bytes bytes{};             ///< larger of what goes in and what comes out, of a communication call
+  bool is_operator = false;          ///< it has a schema
+  Bytes bytes{};                     ///< larger of what goes in and what comes out, of a communication call
   std::optional<double> begin_us{};  // NOLINT: as written by the trace linker, made a time by the reader
   std::optional<double> duration_us{};
   std::optional<CommunicationCall> call{};
