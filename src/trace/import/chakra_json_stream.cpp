@@ -9,7 +9,7 @@
 namespace cox::trace {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 /// Longest value that is believed: a node with the shapes of all its tensors has some kilobytes.
 constexpr std::size_t kMostValueBytes = std::size_t{64} << 20;
 

@@ -15,7 +15,7 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 bool is(const pbf_reader& field, std::uint32_t tag, pbf_wire_type type) {
   return field.tag() == tag && field.wire_type() == type;

@@ -10,7 +10,7 @@
 namespace cox::trace {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 /// Longest statement that is kept; what is longer is none.
 constexpr std::size_t kMostStatementBytes = 4096;
 

@@ -130,12 +130,11 @@ CommId ExecutionTrace::communicator_of(const CommunicationCall& call) {
 }
 
 void ExecutionTrace::add(const ExecutionNode& node) {
-  GraphNode g{.id = node.id, .name = part_.name(clean_text(node.name)), .bytes = node.bytes};
+  GraphNode g{.id = node.id, .name = part_.name(clean_text(node.name))};
   if (node.is_operator) g.kind = OperationKind::Compute;
-  const auto usable = [](const std::optional<double>& us) { return us && *us >= 0 && *us < 9e15; };
-  if (usable(node.begin_us)) g.begin = Nanoseconds(static_cast<std::int64_t>(*node.begin_us * 1000));
-  if (usable(node.duration_us))
-    g.duration = duration_from_nanos(static_cast<std::uint64_t>(*node.duration_us * 1000));
+  g.begin = node.begin;
+  g.duration = node.duration;
+  g.bytes = node.bytes;
   if (node.call) {
     calls_.push_back({.node = g, .parent = node.parent, .call = *node.call});
     return;

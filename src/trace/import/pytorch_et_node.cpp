@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace cox::trace {
@@ -22,6 +23,13 @@ std::optional<T> at(const object& json, const char* key) {
   T value{};
   if (json[key].get(value) == simdjson::SUCCESS) return value;
   return std::nullopt;
+}
+
+/// A number of microseconds, which may have a fraction.
+std::optional<std::int64_t> nanoseconds_at(const object& json, const char* key) {
+  const auto us = at<double>(json, key);
+  if (!us || !(*us >= 0 && *us < 9e15)) return std::nullopt;
+  return std::llround(*us * 1000);
 }
 
 /// `inputs` or `outputs`: an array before schema 1.0.2, then an object with the array in `values`.
@@ -145,10 +153,10 @@ std::optional<ExecutionNode> parse_execution_node(const object& json) {
   node.parent = at<std::uint64_t>(json, "ctrl_deps");
   if (!node.parent) node.parent = at<std::uint64_t>(json, "parent");
   node.is_operator = !at<std::string_view>(json, "op_schema").value_or(std::string_view()).empty();
-  // Written by the tool that links a trace with the profiler's.
-  node.begin_us = at<double>(json, "ts");
-  node.duration_us = at<double>(json, "inclusive_dur");
-  if (!node.duration_us) node.duration_us = at<double>(json, "dur");
+  if (const auto begin = nanoseconds_at(json, "ts")) node.begin = Nanoseconds(*begin);
+  auto duration = nanoseconds_at(json, "inclusive_dur");
+  if (!duration) duration = nanoseconds_at(json, "dur");
+  if (duration) node.duration = duration_from_nanos(static_cast<std::uint64_t>(*duration));
   if (node.name == kCommunicationCall) {
     node.call.emplace();
     if (const auto values = values_of(json, "inputs")) {

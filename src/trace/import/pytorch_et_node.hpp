@@ -17,6 +17,8 @@
 #include "cox/model/collective.hpp"
 #include "cox/trace/run.hpp"
 
+#include "trace/import/chakra_graph.hpp"
+
 namespace cox::trace {
 
 /// What a `record_param_comms` node says of one call.
@@ -42,10 +44,11 @@ struct ExecutionNode {
   std::uint64_t id = 0;
   std::string_view name;
   std::optional<std::uint64_t> parent{};
-  bool is_operator = false;          ///< it has a schema
-  Bytes bytes{};                     ///< larger of what goes in and what comes out, of a communication call
-  std::optional<double> begin_us{};  // NOLINT: as written by the trace linker, made a time by the reader
-  std::optional<double> duration_us{};
+  bool is_operator = false;  ///< it has a schema
+  Bytes bytes{};             ///< larger of what goes in and what comes out, of a communication call
+  // Only where a tool has linked the trace with a profile:
+  Nanoseconds begin = kNoBegin;
+  Duration duration = kNoDuration;
   std::optional<CommunicationCall> call{};
 };
 
