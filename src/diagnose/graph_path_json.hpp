@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The critical path of an operation graph as a part of the JSON result (docs/reference/inputs/graphs.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "diagnose/graph_path.hpp"
+
+namespace cox::diagnose {
+
+/// Fills `out` with an object; ranks that are not on the path are left out of `ranks_on_path`.
+void write_json(const GraphPath& path, nlohmann::ordered_json& out);
+
+}  // namespace cox::diagnose
