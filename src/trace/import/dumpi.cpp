@@ -113,13 +113,13 @@ class Job {
   CommId communicator(std::size_t file, CommId own);
   void describe_tracks();
   void note_losses(const std::vector<std::string>& names);
-  void note_unused();
 
   PartBuilder part_;
   std::vector<RankFile> files_;
   std::vector<std::int32_t> ranks_;
   Communicators comms_;
   std::map<std::size_t, CommId> added_;
+  bool listed_ = true;  ///< members of all communicators in use are known
 };
 
 void shift(MpiRank& calls, Duration by) {
@@ -173,6 +173,7 @@ void Job::scale_sizes(std::size_t file) {
         op != Collective::AllToAll)
       continue;
     const std::size_t listed = comms_.at(comms_.index(file, e.comm)).members.size();
+    listed_ = listed_ && !members.empty();
     const std::int32_t asked = files_[file].sizes[static_cast<std::size_t>(e.comm.value())];
     e.bytes = whole_array(e.bytes, listed > 0 ? static_cast<int>(listed) : asked);
   }
@@ -184,7 +185,10 @@ CommId Job::communicator(std::size_t file, CommId own) {
   const JobComm& comm = comms_.at(index);
   std::vector<Rank> members;
   for (const std::int32_t m : comm.members) members.emplace_back(m);
-  const CommId id = part_.communicator(comm.name, members, static_cast<int>(members.size()));
+  listed_ = listed_ && !members.empty();
+  const std::int32_t asked = files_[file].sizes[static_cast<std::size_t>(own.value())];
+  const CommId id =
+      part_.communicator(comm.name, members, members.empty() ? asked : static_cast<int>(members.size()));
   if (comm.ordered)
     part_.run().communicators[static_cast<std::size_t>(id.value())].by_rank = std::move(members);
   added_.emplace(index, id);
@@ -229,16 +233,6 @@ void Job::note_losses(const std::vector<std::string>& names) {
   say(differ, "files hold other numbers of calls than their footers say");
 }
 
-void Job::note_unused() {
-  std::vector<std::int64_t> sum(kEndOfStream, 0);
-  std::int64_t unresolved = 0;
-  for (std::size_t i = 0; i < files_.size(); ++i)
-    for (std::size_t own = 0; own < files_[i].sizes.size(); ++own)
-      unresolved += comms_.at(comms_.index(i, CommId(static_cast<std::int32_t>(own)))).members.empty();
-  if (unresolved > 0)
-    part_.note("members of some communicators are not known: read all ranks of the job together (.meta)");
-}
-
 Run Job::finish(const std::vector<std::string>& names) && {
   place_in_time();
   std::vector<MpiRank> calls;
@@ -251,9 +245,10 @@ Run Job::finish(const std::vector<std::string>& names) && {
     timed += static_cast<std::int64_t>(files_[i].calls.inside.size());
   }
   note_losses(names);
-  note_unused();
   for (RankFile& f : files_) calls.push_back(std::move(f.calls));
   add_ranks(part_, std::move(calls), [&](std::size_t file, CommId own) { return communicator(file, own); });
+  if (!listed_)
+    part_.note("members of some communicators are not known: read all ranks of the job together (.meta)");
   describe_tracks();
   Run& run = part_.run();
   if (timed == 0) run.times = TimesKind::None;

@@ -297,13 +297,15 @@ std::uint64_t LocalDefinitions::corrected(std::uint64_t time) const {
   if (after == offsets.end()) --after;
   const ClockOffset& right = *after;
   const ClockOffset& left = *(after - 1);
-  double shift = static_cast<double>(left.offset);
-  if (const std::int64_t span = apart(right.time, left.time); span > 0)
-    shift += (static_cast<double>(right.offset) - static_cast<double>(left.offset)) /
-             static_cast<double>(span) * static_cast<double>(apart(time, left.time));
+  const std::int64_t span = apart(right.time, left.time);
+  if (span <= 0) return time + static_cast<std::uint64_t>(left.offset);
+  const double slope =
+      (static_cast<double>(right.offset) - static_cast<double>(left.offset)) / static_cast<double>(span);
+  const double grown = slope * static_cast<double>(apart(time, left.time));
   constexpr double kMost = 9e18;
-  if (!(std::abs(shift) < kMost)) return time;
-  return time + static_cast<std::uint64_t>(static_cast<std::int64_t>(std::llrint(shift)));
+  if (!(std::abs(grown) < kMost)) return time;
+  // Rounded as OTF2 does, to the tick: the whole offset apart from what has grown since.
+  return time + static_cast<std::uint64_t>(left.offset) + static_cast<std::uint64_t>(std::llrint(grown));
 }
 
 LocalDefinitions parse_local_definitions(std::string_view bytes, std::uint64_t chunk_bytes) {
