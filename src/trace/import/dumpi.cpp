@@ -173,7 +173,6 @@ void Job::scale_sizes(std::size_t file) {
         op != Collective::AllToAll)
       continue;
     const std::size_t listed = comms_.at(comms_.index(file, e.comm)).members.size();
-    listed_ = listed_ && !members.empty();
     const std::int32_t asked = files_[file].sizes[static_cast<std::size_t>(e.comm.value())];
     e.bytes = whole_array(e.bytes, listed > 0 ? static_cast<int>(listed) : asked);
   }
