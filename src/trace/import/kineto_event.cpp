@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/import/kineto_event.hpp"
+
+#include <simdjson.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace cox::trace::kineto {
+namespace {
+
+namespace od = simdjson::ondemand;
+
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/// Without the white space behind it that belongs to a raw token.
+std::string_view trimmed(std::string_view token) {
+  while (!token.empty() && is_space(token.back())) token.remove_suffix(1);
+  return token;
+}
+
+/// Inside of a string token; empty where it is none.
+std::string_view unquoted(std::string_view token) {
+  token = trimmed(token);
+  if (token.size() < 2 || token.front() != '"' || token.back() != '"') return {};
+  return token.substr(1, token.size() - 2);
+}
+
+/// Compares the key at `at` (behind its opening quote) with a literal.
+template <std::size_t N>
+bool is(const char* at, const char (&key)[N]) {
+  return std::memcmp(at, key, N - 1) == 0 && at[N - 1] == '"';
+}
+
+/// Threads and processes are numbers, or texts such as "stream 7", "24572", "PyTorch Profiler".
+std::uint64_t parse_identity(std::string_view token) {
+  if (const auto n = parse_integer(token)) return static_cast<std::uint64_t>(*n);
+  const std::string_view text = unquoted(token);
+  if (text.starts_with("stream "))
+    if (const auto n = parse_integer(text.substr(7))) return static_cast<std::uint64_t>(*n);
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return hash | (std::uint64_t{1} << 63);
+}
+
+/// Which arguments are worth reading.
+enum class Wanted : std::uint8_t { Nothing, Correlation, Everything };
+
+Wanted wanted(const TraceEvent& e, bool named) {
+  if (!named || e.category == Category::Unknown) return Wanted::Everything;
+  switch (e.category) {
+    case Category::Kernel:
+      return e.meaning.kind == NameKind::Collective ? Wanted::Everything : Wanted::Correlation;
+    case Category::Copy:
+    case Category::Runtime:
+      return Wanted::Correlation;
+    case Category::HostOp:
+    case Category::Annotation:
+      return e.meaning.kind == NameKind::CommsRecord || e.meaning.kind == NameKind::Collective ||
+                     e.meaning.kind == NameKind::CollectiveCall
+                 ? Wanted::Everything
+                 : Wanted::Nothing;
+    case Category::DeviceSync:
+      return Wanted::Everything;
+    default:
+      return Wanted::Nothing;
+  }
+}
+
+void set(std::int64_t& to, std::string_view token) {
+  to = parse_integer(token).value_or(-1);
+}
+
+/// Arguments that every kind of event may have; true where `key` was one.
+bool read_link(TraceEvent& e, const char* key, std::string_view token) {
+  if (is(key, "correlation")) return e.correlation = parse_integer(token).value_or(0), true;
+  if (is(key, "External id") || is(key, "external id"))
+    return e.external = parse_integer(token).value_or(0), true;
+  if (is(key, "stream")) return set(e.stream, token), true;
+  if (is(key, "cuda_sync_kind")) return e.sync_kind = unquoted(token), true;
+  return false;
+}
+
+/// Source: PyTorch's ParamCommsUtils and Kineto's collective metadata, 2022 to 2025.
+bool read_comms(CommsArguments& c, const char* key, std::string_view token) {
+  if (is(key, "Collective name")) return c.collective = unquoted(token), true;
+  if (is(key, "Process Group Name")) return c.group_name = unquoted(token), true;
+  if (is(key, "Process Group Description")) return c.group_description = unquoted(token), true;
+  if (is(key, "Process Group Ranks")) return c.group_ranks = unquoted(token), true;
+  if (is(key, "dtype")) return c.element_type = unquoted(token), true;
+  if (is(key, "In split size")) return c.in_split = unquoted(token), true;
+  if (is(key, "In msg nelems")) return set(c.in_elements, token), true;
+  if (is(key, "Out msg nelems")) return set(c.out_elements, token), true;
+  if (is(key, "Group size")) return set(c.group_size, token), true;
+  if (is(key, "Seq") || is(key, "seq")) return set(c.sequence, token), true;
+  if (is(key, "Global rank start")) return set(c.first_rank, token), true;
+  if (is(key, "Global rank stride")) return set(c.rank_stride, token), true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view token) {
+  token = trimmed(token);
+  if (token.size() >= 2 && token.front() == '"') token = unquoted(token);
+  std::int64_t n = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), n);
+  if (error != std::errc() || token.empty()) return std::nullopt;
+  // 12.0 is written by programs that went through floating point.
+  std::string_view rest(end, static_cast<std::size_t>(token.data() + token.size() - end));
+  if (rest.starts_with('.')) {
+    rest.remove_prefix(1);
+    while (rest.starts_with('0')) rest.remove_prefix(1);
+  }
+  if (!rest.empty()) return std::nullopt;
+  return n;
+}
+
+std::optional<Nanoseconds> parse_microseconds(std::string_view token) {
+  token = trimmed(token);
+  if (token.size() >= 2 && token.front() == '"') token = unquoted(token);
+  const bool negative = token.starts_with('-');
+  std::size_t at = negative ? 1 : 0;
+  std::int64_t micros = 0;
+  const std::size_t first = at;
+  // 16 digits of microseconds are 317 years; a double would be exact to a quarter of a microsecond only.
+  while (at < token.size() && at - first < 16 && token[at] >= '0' && token[at] <= '9')
+    micros = micros * 10 + (token[at++] - '0');
+  if (at == first) return std::nullopt;
+  std::int64_t nanos = 0;
+  if (at < token.size() && token[at] == '.') {
+    ++at;
+    const std::size_t point = at;
+    constexpr std::array<std::int64_t, 3> kUnits = {100, 10, 1};
+    for (; at < token.size() && token[at] >= '0' && token[at] <= '9'; ++at) {
+      const std::size_t place = at - point;
+      if (place < kUnits.size()) nanos += kUnits[place] * (token[at] - '0');
+      if (place == kUnits.size() && token[at] >= '5') ++nanos;  // what stands behind does not count
+    }
+  }
+  if (at < token.size()) {  // an exponent, or too many digits
+    double value = 0;
+    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+    if (error != std::errc() || end != token.data() + token.size() || !(std::abs(value) < 9.2e15))
+      return std::nullopt;
+    return Nanoseconds(std::llround(value * 1e3));
+  }
+  if (micros > 9'200'000'000'000'000) return std::nullopt;
+  const std::int64_t total = micros * 1000 + nanos;
+  return Nanoseconds(negative ? -total : total);
+}
+
+std::uint32_t NameBook::index(Category category, std::string_view raw) {
+  Page& page = pages_[static_cast<std::size_t>(category)];
+  const std::uint32_t i = page.texts.index(raw);
+  if (i == page.meanings.size()) page.meanings.push_back(meaning_of(category, raw));
+  return i;
+}
+
+struct EventParser::Impl {
+  EventSink& sink;
+  NameBook& names;
+  od::parser parser;
+  TraceEvent event;
+  std::string_view name;      // raw, of the event at hand
+  std::string_view category;  // raw, of the event at hand
+  bool named = false;
+
+  enum class Read : std::uint8_t { Taken, Skipped, Failed };
+
+  Impl(EventSink& s, NameBook& n) : sink(s), names(n) {}
+
+  /// Once category and name are known, whatever their order.
+  void resolve_name() {
+    if (named || name.data() == nullptr || category.data() == nullptr) return;
+    named = true;
+    const Category c = event.category;
+    // Nothing is ever stored of frames but collections of garbage, and there are millions of them.
+    if (c == Category::PythonFrame && !name.starts_with("Python GC")) {
+      event.meaning = {};
+      return;
+    }
+    if (c == Category::Uninteresting || c == Category::Unknown) return;
+    event.name = names.index(c, name);
+    event.meaning = names.meaning(c, event.name);
+  }
+
+  [[nodiscard]] bool boring() const {
+    if (event.phase != 0 && event.phase != 'X' && event.phase != 'B') return event.phase != 'E';
+    if (event.phase != 'X') return false;  // B and E are pairs, whatever they are
+    if (category.data() == nullptr) return false;
+    if (event.category == Category::Uninteresting || event.category == Category::Unknown) return true;
+    return named && event.category == Category::PythonFrame && event.meaning.kind != NameKind::Gc;
+  }
+
+  bool read_arguments(od::value& value) {
+    const Wanted want = wanted(event, named);
+    if (want == Wanted::Nothing) return true;
+    od::object arguments;
+    if (value.get_object().get(arguments) != simdjson::SUCCESS) return true;  // null, or a text: no arguments
+    for (auto entry : arguments) {
+      od::field field;
+      if (std::move(entry).get(field) != simdjson::SUCCESS) return false;
+      const char* key = field.key().raw();
+      od::value v = field.value();
+      if (want == Wanted::Correlation) {
+        if (*key != 'c' || !is(key, "correlation")) continue;
+        event.correlation = parse_integer(v.raw_json_token()).value_or(0);
+        return true;
+      }
+      const std::string_view token = v.raw_json_token();
+      if (read_link(event, key, token)) continue;
+      if (read_comms(event.comms, key, token)) {
+        event.has_comms = true;
+        continue;
+      }
+      const bool dims = is(key, "Input Dims");
+      if (!dims && !is(key, "Input type")) continue;
+      od::array list;
+      std::string_view raw;
+      if (v.get_array().get(list) != simdjson::SUCCESS) continue;
+      if (list.raw_json().get(raw) != simdjson::SUCCESS) return false;
+      (dims ? event.comms.input_dims : event.comms.input_type) = raw;
+      event.has_comms = true;
+    }
+    return true;
+  }
+
+  bool read_field(const char* key, od::value& value) {
+    switch (*key) {
+      case 'p':
+        if (is(key, "ph")) {
+          const std::string_view text = unquoted(value.raw_json_token());
+          event.phase = text.size() == 1 ? text.front() : '?';
+        } else if (is(key, "pid")) {
+          event.pid = static_cast<std::int64_t>(parse_identity(value.raw_json_token()));
+        }
+        return true;
+      case 'c':
+        if (is(key, "cat")) {
+          category = unquoted(value.raw_json_token());
+          if (category.data() == nullptr) category = "";
+          event.category = category_of(category);
+          resolve_name();
+        }
+        return true;
+      case 'n':
+        if (is(key, "name")) {
+          name = unquoted(value.raw_json_token());
+          if (name.data() == nullptr) name = "";
+          resolve_name();
+        }
+        return true;
+      case 't':
+        if (is(key, "tid")) event.tid = parse_identity(value.raw_json_token());
+        if (is(key, "ts")) event.begin = parse_microseconds(value.raw_json_token());
+        return true;
+      case 'd':
+        if (is(key, "dur")) event.duration = parse_microseconds(value.raw_json_token());
+        return true;
+      case 'a':
+        return !is(key, "args") || read_arguments(value);
+      default:
+        return true;
+    }
+  }
+
+  void reset() {
+    event.phase = 0;
+    event.category = Category::Unknown;
+    event.meaning = {};
+    event.name = 0;
+    event.pid = 0;
+    event.tid = 0;
+    event.begin.reset();
+    event.duration.reset();
+    event.correlation = event.external = 0;
+    event.stream = -1;
+    event.sync_kind = {};
+    if (event.has_comms) event.comms = {};
+    event.has_comms = named = false;
+    name = category = {};
+  }
+
+  Read read(od::object& object) {
+    reset();
+    for (auto entry : object) {
+      od::field field;
+      if (std::move(entry).get(field) != simdjson::SUCCESS) return Read::Failed;
+      const char* key = field.key().raw();
+      od::value value = field.value();
+      if (!read_field(key, value)) return Read::Failed;
+      if (boring()) return Read::Skipped;
+    }
+    if (category.data() == nullptr) category = "";
+    if (name.data() == nullptr) name = "";
+    resolve_name();
+    return Read::Taken;
+  }
+};
+
+EventParser::EventParser(EventSink& sink, NameBook& names) : impl_(std::make_unique<Impl>(sink, names)) {}
+EventParser::~EventParser() = default;
+
+EventParser::Outcome EventParser::parse(char* text, std::size_t size) {
+  Impl& impl = *impl_;
+  const char before = text[-1];
+  const char behind = text[size];
+  text[-1] = '[';
+  text[size] = ']';
+  Outcome out{.failed = true};
+  EventCounts skipped;  // of the event before, which may yet turn out not to end in this batch
+  od::document document;
+  od::array array;
+  const auto offset = [&](const char* at) { return static_cast<std::size_t>(at - text); };
+  const auto settle = [&] {
+    counts_.events += skipped.events;
+    counts_.complete += skipped.complete;
+    counts_.unknown += skipped.unknown;
+    skipped = {};
+  };
+  if (impl.parser.iterate(text - 1, size + 2, size + 2 + simdjson::SIMDJSON_PADDING).get(document) ==
+          simdjson::SUCCESS &&
+      document.get_array().get(array) == simdjson::SUCCESS) {
+    out.failed = false;
+    for (auto element : array) {
+      od::value value;
+      od::object object;
+      out.failed = std::move(element).get(value) != simdjson::SUCCESS;
+      if (out.failed) break;
+      settle();
+      out.used = offset(value.raw_json_token().data());
+      out.failed = value.get_object().get(object) != simdjson::SUCCESS;
+      if (out.failed) break;
+      const Impl::Read read = impl.read(object);
+      out.failed = read == Impl::Read::Failed;
+      if (out.failed) break;
+      ++skipped.events;
+      if (impl.event.phase == 'X') ++skipped.complete;
+      if (impl.event.phase == 'X' && impl.event.category == Category::Unknown) ++skipped.unknown;
+      if (read == Impl::Read::Skipped) continue;
+      settle();
+      impl.sink.take(impl.event);
+      const char* next = nullptr;
+      out.failed = document.current_location().get(next) != simdjson::SUCCESS;
+      if (out.failed) break;
+      out.used = offset(next);
+    }
+    const char* next = nullptr;
+    if (!out.failed) {
+      settle();
+      out.array_ended = document.current_location().get(next) == simdjson::SUCCESS;
+      out.used = out.array_ended ? offset(next) : size;
+    }
+  }
+  text[-1] = before;
+  text[size] = behind;
+  return out;
+}
+
+}  // namespace cox::trace::kineto
