@@ -18,6 +18,10 @@ bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// Without the white space behind it that belongs to a raw token.
 std::string_view trimmed(std::string_view token) {
   while (!token.empty() && is_space(token.back())) token.remove_suffix(1);
@@ -26,8 +30,9 @@ std::string_view trimmed(std::string_view token) {
 
 /// Inside of a string token; empty where it is none.
 std::string_view unquoted(std::string_view token) {
+  if (token.empty() || token.front() != '"') return {};
   token = trimmed(token);
-  if (token.size() < 2 || token.front() != '"' || token.back() != '"') return {};
+  if (token.size() < 2 || token.back() != '"') return {};
   return token.substr(1, token.size() - 2);
 }
 
@@ -103,15 +108,13 @@ bool read_comms(CommsArguments& c, const char* key, std::string_view token) {
   return false;
 }
 
-}  // namespace
-
-std::optional<std::int64_t> parse_integer(std::string_view token) {
+/// Signs, quotes, and 12.0 as written by programs that went through floating point.
+std::optional<std::int64_t> parse_odd_integer(std::string_view token) {
   token = trimmed(token);
   if (token.size() >= 2 && token.front() == '"') token = unquoted(token);
   std::int64_t n = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), n);
   if (error != std::errc() || token.empty()) return std::nullopt;
-  // 12.0 is written by programs that went through floating point.
   std::string_view rest(end, static_cast<std::size_t>(token.data() + token.size() - end));
   if (rest.starts_with('.')) {
     rest.remove_prefix(1);
@@ -121,38 +124,46 @@ std::optional<std::int64_t> parse_integer(std::string_view token) {
   return n;
 }
 
-std::optional<Nanoseconds> parse_microseconds(std::string_view token) {
+/// Signs, quotes, exponents.
+std::optional<Nanoseconds> parse_odd_microseconds(std::string_view token) {
   token = trimmed(token);
   if (token.size() >= 2 && token.front() == '"') token = unquoted(token);
-  const bool negative = token.starts_with('-');
-  std::size_t at = negative ? 1 : 0;
-  std::int64_t micros = 0;
-  const std::size_t first = at;
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error != std::errc() || end != token.data() + token.size() || token.empty() ||
+      !(std::abs(value) < 9.2e15))
+    return std::nullopt;
+  return Nanoseconds(std::llround(value * 1e3));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view token) {
+  // Nearly all are short and plain.
+  std::size_t at = 0;
+  std::int64_t n = 0;
+  while (at < token.size() && at < 18 && is_digit(token[at])) n = n * 10 + (token[at++] - '0');
+  if (at > 0 && (at == token.size() || is_space(token[at]))) return n;
+  return parse_odd_integer(token);
+}
+
+std::optional<Nanoseconds> parse_microseconds(std::string_view token) {
   // 16 digits of microseconds are 317 years; a double would be exact to a quarter of a microsecond only.
-  while (at < token.size() && at - first < 16 && token[at] >= '0' && token[at] <= '9')
-    micros = micros * 10 + (token[at++] - '0');
-  if (at == first) return std::nullopt;
+  std::size_t at = 0;
+  std::int64_t micros = 0;
+  while (at < token.size() && at < 16 && is_digit(token[at])) micros = micros * 10 + (token[at++] - '0');
+  if (at == 0 || micros > 9'200'000'000'000'000) return parse_odd_microseconds(token);
   std::int64_t nanos = 0;
   if (at < token.size() && token[at] == '.') {
-    ++at;
-    const std::size_t point = at;
-    constexpr std::array<std::int64_t, 3> kUnits = {100, 10, 1};
-    for (; at < token.size() && token[at] >= '0' && token[at] <= '9'; ++at) {
-      const std::size_t place = at - point;
-      if (place < kUnits.size()) nanos += kUnits[place] * (token[at] - '0');
-      if (place == kUnits.size() && token[at] >= '5') ++nanos;  // what stands behind does not count
-    }
+    std::int64_t unit = 100;
+    for (++at; unit > 0 && at < token.size() && is_digit(token[at]); ++at, unit /= 10)
+      nanos += unit * (token[at] - '0');
+    // What stands behind the first digit that is cut off does not count.
+    if (at < token.size() && is_digit(token[at])) nanos += token[at] >= '5' ? 1 : 0;
+    while (at < token.size() && is_digit(token[at])) ++at;
   }
-  if (at < token.size()) {  // an exponent, or too many digits
-    double value = 0;
-    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-    if (error != std::errc() || end != token.data() + token.size() || !(std::abs(value) < 9.2e15))
-      return std::nullopt;
-    return Nanoseconds(std::llround(value * 1e3));
-  }
-  if (micros > 9'200'000'000'000'000) return std::nullopt;
-  const std::int64_t total = micros * 1000 + nanos;
-  return Nanoseconds(negative ? -total : total);
+  if (at < token.size() && !is_space(token[at])) return parse_odd_microseconds(token);
+  return Nanoseconds(micros * 1000 + nanos);
 }
 
 std::uint32_t NameBook::index(Category category, std::string_view raw) {
