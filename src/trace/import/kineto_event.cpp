@@ -3,6 +3,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -11,8 +12,6 @@
 
 namespace cox::trace::kineto {
 namespace {
-
-namespace od = simdjson::ondemand;
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -176,13 +175,11 @@ std::uint32_t NameBook::index(Category category, std::string_view raw) {
 struct EventParser::Impl {
   EventSink& sink;
   NameBook& names;
-  od::parser parser;
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> stage1;
   TraceEvent event;
   std::string_view name;      // raw, of the event at hand
   std::string_view category;  // raw, of the event at hand
   bool named = false;
-
-  enum class Read : std::uint8_t { Taken, Skipped, Failed };
 
   Impl(EventSink& s, NameBook& n) : sink(s), names(n) {}
 
@@ -209,75 +206,105 @@ struct EventParser::Impl {
     return named && event.category == Category::PythonFrame && event.meaning.kind != NameKind::Gc;
   }
 
-  bool read_arguments(od::value& value) {
-    const Wanted want = wanted(event, named);
-    if (want == Wanted::Nothing) return true;
-    od::object arguments;
-    if (value.get_object().get(arguments) != simdjson::SUCCESS) return true;  // null, or a text: no arguments
-    for (auto entry : arguments) {
-      od::field field;
-      if (std::move(entry).get(field) != simdjson::SUCCESS) return false;
-      const char* key = field.key().raw();
-      od::value v = field.value();
-      if (want == Wanted::Correlation) {
-        if (*key != 'c' || !is(key, "correlation")) continue;
-        event.correlation = parse_integer(v.raw_json_token()).value_or(0);
-        return true;
-      }
-      const std::string_view token = v.raw_json_token();
-      if (read_link(event, key, token)) continue;
-      if (read_comms(event.comms, key, token)) {
-        event.has_comms = true;
-        continue;
-      }
-      const bool dims = is(key, "Input Dims");
-      if (!dims && !is(key, "Input type")) continue;
-      od::array list;
-      std::string_view raw;
-      if (v.get_array().get(list) != simdjson::SUCCESS) continue;
-      if (list.raw_json().get(raw) != simdjson::SUCCESS) return false;
-      (dims ? event.comms.input_dims : event.comms.input_type) = raw;
-      event.has_comms = true;
-    }
-    return true;
-  }
-
-  bool read_field(const char* key, od::value& value) {
+  /// One scalar member of the event.
+  void read_field(const char* key, std::string_view value) {
     switch (*key) {
       case 'p':
         if (is(key, "ph")) {
-          const std::string_view text = unquoted(value.raw_json_token());
-          event.phase = text.size() == 1 ? text.front() : '?';
+          const std::string_view phase = unquoted(value);
+          event.phase = phase.size() == 1 ? phase.front() : '?';
         } else if (is(key, "pid")) {
-          event.pid = static_cast<std::int64_t>(parse_identity(value.raw_json_token()));
+          event.pid = static_cast<std::int64_t>(parse_identity(value));
         }
-        return true;
+        return;
       case 'c':
         if (is(key, "cat")) {
-          category = unquoted(value.raw_json_token());
+          category = unquoted(value);
           if (category.data() == nullptr) category = "";
           event.category = category_of(category);
           resolve_name();
         }
-        return true;
+        return;
       case 'n':
         if (is(key, "name")) {
-          name = unquoted(value.raw_json_token());
+          name = unquoted(value);
           if (name.data() == nullptr) name = "";
           resolve_name();
         }
-        return true;
+        return;
       case 't':
-        if (is(key, "tid")) event.tid = parse_identity(value.raw_json_token());
-        if (is(key, "ts")) event.begin = parse_microseconds(value.raw_json_token());
-        return true;
+        if (is(key, "tid")) event.tid = parse_identity(value);
+        if (is(key, "ts")) event.begin = parse_microseconds(value);
+        return;
       case 'd':
-        if (is(key, "dur")) event.duration = parse_microseconds(value.raw_json_token());
-        return true;
-      case 'a':
-        return !is(key, "args") || read_arguments(value);
+        if (is(key, "dur")) event.duration = parse_microseconds(value);
+        return;
       default:
-        return true;
+        return;
+    }
+  }
+
+  // Tokens: `at[i]` is where the i-th bracket, comma, colon, string or number begins. Functions take the
+  // first token to look at and return the one behind what they read; kBroken where it does not end in the
+  // batch.
+  static constexpr std::size_t kBroken = static_cast<std::size_t>(-1);
+  const char* text = nullptr;
+  const std::uint32_t* at = nullptr;
+  std::size_t count = 0;
+
+  [[nodiscard]] char first(std::size_t i) const { return i < count ? text[at[i]] : '\0'; }
+  [[nodiscard]] std::string_view token(std::size_t i) const { return {text + at[i], at[i + 1] - at[i]}; }
+  static bool opens(char c) { return c == '{' || c == '['; }
+  static bool closes(char c) { return c == '}' || c == ']'; }
+
+  /// Behind the bracket that closes `depth` open ones.
+  [[nodiscard]] std::size_t skip(std::size_t i, std::int64_t depth) const {
+    for (; i < count; ++i) {
+      const char c = text[at[i]];
+      if (opens(c)) ++depth;
+      if (closes(c) && --depth == 0) return i + 1;
+    }
+    return kBroken;
+  }
+
+  /// `"key":` and the first token of a value.
+  [[nodiscard]] bool is_member(std::size_t i) const {
+    const char value = first(i + 2);
+    return first(i) == '"' && first(i + 1) == ':' && value != '\0' && value != ':' && value != ',' &&
+           !closes(value);
+  }
+
+  /// Arguments from behind their opening brace.
+  std::size_t read_arguments(std::size_t i) {
+    const Wanted want = wanted(event, named);
+    if (want == Wanted::Nothing) return skip(i, 1);
+    if (first(i) == '}') return i + 1;
+    for (;; ++i) {
+      if (!is_member(i)) return kBroken;
+      const char* key = text + at[i] + 1;
+      i += 2;
+      if (opens(first(i))) {
+        const std::size_t end = skip(i + 1, 1);
+        if (end == kBroken) return kBroken;
+        const bool dims = is(key, "Input Dims");
+        if (want == Wanted::Everything && (dims || is(key, "Input type"))) {
+          (dims ? event.comms.input_dims : event.comms.input_type) = {text + at[i], at[end - 1] + 1 - at[i]};
+          event.has_comms = true;
+        }
+        i = end;
+      } else {
+        if (want == Wanted::Correlation) {
+          if (*key == 'c' && is(key, "correlation")) {
+            event.correlation = parse_integer(token(i)).value_or(0);
+            return skip(i + 1, 1);
+          }
+        } else if (!read_link(event, key, token(i)) && read_comms(event.comms, key, token(i))) {
+          event.has_comms = true;
+        }
+        ++i;
+      }
+      if (first(i) == '}') return i + 1;
+      if (first(i) != ',') return kBroken;
     }
   }
 
@@ -298,79 +325,86 @@ struct EventParser::Impl {
     name = category = {};
   }
 
-  Read read(od::object& object) {
+  /// An event from behind its opening brace; `taken` where it says something.
+  std::size_t read(std::size_t i, bool& taken) {
     reset();
-    for (auto entry : object) {
-      od::field field;
-      if (std::move(entry).get(field) != simdjson::SUCCESS) return Read::Failed;
-      const char* key = field.key().raw();
-      od::value value = field.value();
-      if (!read_field(key, value)) return Read::Failed;
-      if (boring()) return Read::Skipped;
+    taken = true;
+    if (first(i) != '}') {
+      for (;; ++i) {
+        if (!is_member(i)) return kBroken;
+        const char* key = text + at[i] + 1;
+        i += 2;
+        if (!opens(first(i))) {
+          read_field(key, token(i));
+          ++i;
+          if (boring()) {
+            taken = false;
+            return skip(i, 1);
+          }
+        } else {
+          const bool arguments = first(i) == '{' && is(key, "args");
+          i = arguments ? read_arguments(i + 1) : skip(i + 1, 1);
+          if (i == kBroken) return kBroken;
+        }
+        if (first(i) == '}') break;
+        if (first(i) != ',') return kBroken;
+      }
     }
     if (category.data() == nullptr) category = "";
     if (name.data() == nullptr) name = "";
     resolve_name();
-    return Read::Taken;
+    return i + 1;
+  }
+
+  /// Finds the tokens of a batch; false where it is no UTF-8, or a string is not closed or holds control
+  /// characters.
+  bool find_tokens(const char* batch, std::size_t size) {
+    if (size > (std::size_t{1} << 31)) return false;
+    const bool fits = stage1 && size <= stage1->capacity();
+    if (!fits) {
+      const std::size_t capacity = std::max(size, std::size_t{1} << 16);
+      if (simdjson::get_active_implementation()->create_dom_parser_implementation(
+              capacity, simdjson::DEFAULT_MAX_DEPTH, stage1) != simdjson::SUCCESS)
+        return false;
+    }
+    if (stage1->stage1(reinterpret_cast<const std::uint8_t*>(batch), size, simdjson::stage1_mode::regular) !=
+        simdjson::SUCCESS)
+      return false;
+    text = batch;
+    at = stage1->structural_indexes.get();
+    count = stage1->n_structural_indexes;
+    return true;
   }
 };
 
 EventParser::EventParser(EventSink& sink, NameBook& names) : impl_(std::make_unique<Impl>(sink, names)) {}
 EventParser::~EventParser() = default;
 
-EventParser::Outcome EventParser::parse(char* text, std::size_t size) {
+EventParser::Outcome EventParser::parse(const char* text, std::size_t size) {
   Impl& impl = *impl_;
-  const char before = text[-1];
-  const char behind = text[size];
-  text[-1] = '[';
-  text[size] = ']';
-  Outcome out{.failed = true};
-  EventCounts skipped;  // of the event before, which may yet turn out not to end in this batch
-  od::document document;
-  od::array array;
-  const auto offset = [&](const char* at) { return static_cast<std::size_t>(at - text); };
-  const auto settle = [&] {
-    counts_.events += skipped.events;
-    counts_.complete += skipped.complete;
-    counts_.unknown += skipped.unknown;
-    skipped = {};
-  };
-  if (impl.parser.iterate(text - 1, size + 2, size + 2 + simdjson::SIMDJSON_PADDING).get(document) ==
-          simdjson::SUCCESS &&
-      document.get_array().get(array) == simdjson::SUCCESS) {
-    out.failed = false;
-    for (auto element : array) {
-      od::value value;
-      od::object object;
-      out.failed = std::move(element).get(value) != simdjson::SUCCESS;
-      if (out.failed) break;
-      settle();
-      out.used = offset(value.raw_json_token().data());
-      out.failed = value.get_object().get(object) != simdjson::SUCCESS;
-      if (out.failed) break;
-      const Impl::Read read = impl.read(object);
-      out.failed = read == Impl::Read::Failed;
-      if (out.failed) break;
-      ++skipped.events;
-      if (impl.event.phase == 'X') ++skipped.complete;
-      if (impl.event.phase == 'X' && impl.event.category == Category::Unknown) ++skipped.unknown;
-      if (read == Impl::Read::Skipped) continue;
-      settle();
-      impl.sink.take(impl.event);
-      const char* next = nullptr;
-      out.failed = document.current_location().get(next) != simdjson::SUCCESS;
-      if (out.failed) break;
-      out.used = offset(next);
-    }
-    const char* next = nullptr;
-    if (!out.failed) {
-      settle();
-      out.array_ended = document.current_location().get(next) == simdjson::SUCCESS;
-      out.used = out.array_ended ? offset(next) : size;
-    }
+  Outcome out;
+  if (!impl.find_tokens(text, size)) return {.failed = true};
+  for (std::size_t i = 0; i < impl.count;) {
+    const char c = impl.first(i);
+    out.used = impl.at[i];
+    if (c == ']') return {.used = out.used + 1, .array_ended = true};
+    out.failed = c != '{';
+    if (out.failed) return out;
+    bool taken = false;
+    const std::size_t end = impl.read(i + 1, taken);
+    out.failed = end == Impl::kBroken;
+    if (out.failed) return out;
+    ++counts_.events;
+    if (impl.event.phase == 'X') ++counts_.complete;
+    if (impl.event.phase == 'X' && impl.event.category == Category::Unknown) ++counts_.unknown;
+    if (taken) impl.sink.take(impl.event);
+    i = end;
+    out.used = impl.at[i - 1] + 1;
+    out.failed = i < impl.count && impl.first(i) != ',' && impl.first(i) != ']';
+    if (out.failed) return out;
+    if (impl.first(i) == ',') ++i;
   }
-  text[-1] = before;
-  text[size] = behind;
+  out.used = size;
   return out;
 }
 

@@ -108,9 +108,12 @@ class EventParser {
     bool array_ended = false;  ///< a closing bracket stood at `used - 1`
     bool failed = false;       ///< what stands at `used` is no event, or goes on after the batch
   };
-  /// Takes the events in `text`, separated by commas. One byte before it and `kRoomBehind` behind belong to
-  /// the buffer too; they are used and put back.
-  Outcome parse(char* text, std::size_t size);
+  /// Takes the events in `text`, separated by commas. `kRoomBehind` bytes behind must be readable.
+  ///
+  /// Only the first stage of simdjson is used, which finds the tokens: its On-Demand reader does not always
+  /// count brackets the same way when it passes over what is no JSON, and a damaged event must end at the
+  /// same byte however the file is cut into batches.
+  Outcome parse(const char* text, std::size_t size);
 
   [[nodiscard]] EventCounts& counts() { return counts_; }
 
@@ -120,7 +123,7 @@ class EventParser {
   EventCounts counts_;
 };
 
-/// Bytes behind a batch that must belong to the buffer.
+/// Bytes behind a batch that must be readable.
 inline constexpr std::size_t kRoomBehind = 128;
 
 /// A number of microseconds as written, rounded to nanoseconds; nothing where it is no number or not within

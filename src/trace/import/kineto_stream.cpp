@@ -10,7 +10,6 @@
 namespace cox::trace::kineto {
 namespace {
 
-constexpr std::size_t kFront = 64;                        // room for the bracket before a batch
 constexpr std::size_t kMaxEvent = std::size_t{64} << 20;  // a longer one is passed over
 
 bool is_space(char c) {
@@ -215,54 +214,45 @@ class Walker {
 std::size_t ValueEnd::find(std::string_view piece) {
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const char c = piece[i];
+    // As simdjson does, also outside of strings: an escaped quote neither opens nor closes one.
+    const bool escaped = std::exchange(escaped_, !escaped_ && c == '\\');
     if (in_string_) {
-      if (escaped_)
-        escaped_ = false;
-      else if (c == '\\')
-        escaped_ = true;
-      else if (c == '"') {
-        in_string_ = false;
-        if (depth_ == 0) return i + 1;
-      }
+      if (c != '"' || escaped) continue;
+      in_string_ = false;
+      if (depth_ == 0) return i + 1;
       continue;
     }
-    if (scalar_ &&
-        (c == ',' || c == ']' || c == '}' || c == ':' || c == '"' || c == '[' || c == '{' || is_space(c)))
-      return i;
-    switch (c) {
-      case '"':
-        in_string_ = true;
-        break;
-      case '{':
-      case '[':
-        ++depth_;
-        break;
-      case '}':
-      case ']':
-        if (--depth_ <= 0) return i + 1;
-        break;
-      default:
-        scalar_ = depth_ == 0;
-        break;
+    const bool quote = c == '"' && !escaped;
+    const bool stops =
+        quote || c == ',' || c == ':' || c == '{' || c == '[' || c == '}' || c == ']' || is_space(c);
+    if (scalar_ && stops) return i;
+    if (quote)
+      in_string_ = true;
+    else if (c == '{' || c == '[')
+      ++depth_;
+    else if (c == '}' || c == ']') {
+      if (--depth_ <= 0) return i + 1;
+    } else if (depth_ == 0) {
+      scalar_ = true;
     }
   }
   return kNotYet;
 }
 
 Window::Window(ByteSource& source, std::size_t size)
-    : source_(source), buffer_(kFront + std::max<std::size_t>(size, 16) + kRoomBehind), begin_(kFront) {}
+    : source_(source), buffer_(std::max<std::size_t>(size, 16) + kRoomBehind) {}
 
 Result<bool> Window::more() {
   if (ended_) return false;
-  if (begin_ > kFront && filled_ > 0) std::memmove(buffer_.data() + kFront, data(), filled_);
-  begin_ = kFront;
-  if (kFront + filled_ + kRoomBehind >= buffer_.size()) {
+  if (begin_ > 0 && filled_ > 0) std::memmove(buffer_.data(), data(), filled_);
+  begin_ = 0;
+  if (filled_ + kRoomBehind >= buffer_.size()) {
     std::vector<char> larger(buffer_.size() * 2);
-    std::memcpy(larger.data() + kFront, buffer_.data() + kFront, filled_);
+    std::memcpy(larger.data(), buffer_.data(), filled_);
     buffer_.swap(larger);
   }
-  const std::size_t room = buffer_.size() - kRoomBehind - kFront - filled_;
-  COX_TRY(const std::size_t n, source_.read({buffer_.data() + kFront + filled_, room}));
+  const std::size_t room = buffer_.size() - kRoomBehind - filled_;
+  COX_TRY(const std::size_t n, source_.read({buffer_.data() + filled_, room}));
   filled_ += n;
   ended_ = n < room;
   return n > 0;

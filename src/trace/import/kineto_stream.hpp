@@ -17,7 +17,7 @@
 namespace cox::trace::kineto {
 
 /// Finds where a JSON value ends without reading it; goes on from piece to piece. Brackets are counted, not
-/// matched by kind, as simdjson does when it skips.
+/// matched by kind, as EventParser does when it passes over.
 class ValueEnd {
  public:
   static constexpr std::size_t kNotYet = static_cast<std::size_t>(-1);
@@ -37,8 +37,7 @@ class Window {
  public:
   Window(ByteSource& source, std::size_t size);
   [[nodiscard]] std::string_view bytes() const { return {data(), filled_}; }
-  /// The same, to be changed in place; a byte before and `kRoomBehind` behind may be used.
-  [[nodiscard]] char* data() { return buffer_.data() + begin_; }
+  /// The first of them; `kRoomBehind` more than there are may be read.
   [[nodiscard]] const char* data() const { return buffer_.data() + begin_; }
   void consume(std::size_t n) { begin_ += n, filled_ -= n, consumed_ += n; }
   /// Reads on behind the bytes that are left, in a larger window where they fill it; false at the end.
@@ -49,7 +48,7 @@ class Window {
  private:
   ByteSource& source_;
   std::vector<char> buffer_;
-  std::size_t begin_;
+  std::size_t begin_ = 0;
   std::size_t filled_ = 0;
   std::uint64_t consumed_ = 0;
   bool ended_ = false;
