@@ -8,6 +8,8 @@
 #include "cox/base/stats.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
+#include "diagnose/analyses.hpp"
+#include "diagnose/attribution_pass.hpp"
 #include "diagnose/coverage.hpp"
 #include "diagnose/hang.hpp"
 #include "diagnose/hang_words.hpp"
@@ -140,7 +142,9 @@ void name_and_explain(const trace::Run& run, const CommIndex& comms, const std::
                       const Matching& m, const Skew& skew, const Steps& steps, int threads, Diagnosis& d) {
   Evidenced x{run, m, skew, steps, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
-  if (d.coverage.order_refused) return;
+  // A table of operations says more than arrival times: see analyses.cpp.
+  const bool table = run.operations.size() > 0 && run.operations.first_before.empty();
+  if (d.coverage.order_refused || table) return;
   const std::vector<Named> named = name_culprits(x, threads);
   for (const Named& n : named)
     d.findings.push_back(put_into_words(x, comms, scans, n, named.size(), d.lost, d.run_time));
@@ -176,6 +180,8 @@ const char* name_of(FindingKind k) {
       return "rotating_straggler";
     case FindingKind::SlowGroup:
       return "slow_group";
+    case FindingKind::SlowLink:
+      return "slow_link";
   }
   return "unknown";
 }
@@ -222,6 +228,8 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   d.step_times = times_of(steps);
   d.step_time = spread_of(d.step_times);
   d.communicators = account_communicators(run, scans);
+  // Before the skew, which takes the matching apart.
+  if (run.ranks.size() > 1) d.attribution = attribute_matched(run, comms, scans, m, clocks);
   Skew skew = measure_skew(run, m, steps, clocks.comparable);
   d.lost = skew.lost;
   d.ranks = accounts_of(run, scans, m, skew, steps);
@@ -229,6 +237,14 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
   look_for_trouble(run, comms, scans, m, options, d);
   d.cannot_tell = name_gaps(run, d, steps, skew);
+  if (steps.count > 0) {
+    d.work_by_step = std::move(skew.work);
+    d.wait_by_step = std::move(skew.wait);
+    for (auto& bounds : steps.bounds) bounds.pop_back();
+    d.begin_by_step = std::move(steps.bounds);
+  }
+  add_analyses(run, options, d);
+  add_findings_of_analyses(run, d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
@@ -236,13 +252,6 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   d.trouble = trouble_headline(d);
   const std::string trouble = trouble_words(d);
   d.verdict = trouble.empty() ? verdict_of(d) : trouble + " Pace: " + verdict_of(d);
-
-  if (steps.count > 0) {
-    d.work_by_step = std::move(skew.work);
-    d.wait_by_step = std::move(skew.wait);
-    for (auto& bounds : steps.bounds) bounds.pop_back();
-    d.begin_by_step = std::move(steps.bounds);
-  }
   tell(5);
   return d;
 }

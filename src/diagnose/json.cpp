@@ -8,7 +8,14 @@
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
+#include "diagnose/attribution_json.hpp"
+#include "diagnose/efficiency_json.hpp"
+#include "diagnose/fabric_json.hpp"
+#include "diagnose/graph_path_json.hpp"
 #include "diagnose/hang_json.hpp"
+#include "diagnose/operation_what_if_json.hpp"
+#include "diagnose/time_structure_json.hpp"
+#include "diagnose/what_if_json.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -178,6 +185,25 @@ Json list_of(const std::vector<T>& items) {
   return list;
 }
 
+/// Null where the input does not tell what an analysis needs.
+void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
+  const auto with_run = [&](const char* key, const auto& analysis) {
+    j[key] = nullptr;
+    if (analysis) write_json(*analysis, run, j[key]);
+  };
+  const auto plain = [&](const char* key, const auto& analysis) {
+    j[key] = nullptr;
+    if (analysis) write_json(*analysis, j[key]);
+  };
+  with_run("what_if", d.what_if);
+  plain("what_if_operations", d.what_if_operations);
+  plain("graph_path", d.graph_path);
+  with_run("attribution", d.attribution);
+  with_run("fabric", d.fabric);
+  with_run("time_structure", d.time_structure);
+  plain("efficiencies", d.efficiencies);
+}
+
 Json result_of(const Diagnosis& d, const trace::Run& run) {
   Json j;
   j["provenance"] = trace::name_of(run.provenance);
@@ -213,6 +239,7 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["run"] = run.info.name;
   j["sources"] = list_of(run.sources);
   j["remedies"] = list_of(d.remedies);
+  add_analyses_json(d, run, j);
   return j;
 }
 

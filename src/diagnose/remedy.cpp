@@ -47,10 +47,19 @@ constexpr std::array kLevers{
           "collect garbage on all ranks at once, at a step of your choice, not when {} happens to"},
     Lever{"allocator", "allocator",
           "keep {} from allocating within steps: warm up, fix shapes, raise the cache's limit"},
+    Lever{"stage_imbalance", "balance_stages",
+          "move layers away from the stage of {}: it has more to compute than the others"},
+    Lever{"slow_worker", "replace_ranks",
+          "replace {} or its host: its like in the other data ranks is not slow"},
+    Lever{"communication", "communication", "look at the transfers of {}: they take longer than their like"},
+    Lever{"fabric", "repair_fabric",
+          "look at {}: errors, speed, routing; or place ranks so that it is not shared"},
     Lever{"late_launch", "host_speed",
           "look at what the host of {} does before it launches: its device waits for it"}};
 
 std::string subject_of(const Finding& f) {
+  if (f.link) return *f.link;
+  if (f.ranks.empty()) return "all ranks";
   if (f.ranks.size() == 1) return fmt::format("rank {}", f.ranks.front().value());
   std::string list;
   for (std::size_t i = 0; i < std::min<std::size_t>(f.ranks.size(), 8); ++i)
@@ -75,8 +84,9 @@ Remedy for_finding(const Finding& f) {
                      subject_of(f))
                : fmt::format(fmt::runtime(at->text), subject_of(f));
   r.ranks = f.ranks;
-  r.gain_ratio = f.gain_ratio;
-  r.basis = "its own extra work removed from the recorded operations";
+  const bool known = f.kind != FindingKind::SlowLink || f.gain_ratio > 0;
+  if (known) r.gain_ratio = f.gain_ratio;
+  r.basis = known ? "replay of the recorded operations without it" : "needs a simulation of this job";
   r.verify = verify(f.gain_ratio);
   return r;
 }
@@ -110,11 +120,46 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
                  .verify = out.back().verify});
 }
 
+/// Long steps of everybody that come back: checkpoints, evaluations, restarts.
+void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
+  if (!d.time_structure || !d.time_structure->recurrence || d.time_structure->long_share_ratio < 0.001)
+    return;
+  if (d.time_structure->long_kind && *d.time_structure->long_kind != LongStepKind::Everybody) return;
+  out.push_back(
+      {.lever = "checkpoint_policy",
+       .text = fmt::format("look at what happens to everybody every {:.0f} steps (checkpoint, evaluation, "
+                           "restart): rarer, shorter or in the background",
+                           d.time_structure->recurrence->period_steps),
+       .ranks = {},
+       .gain_ratio = d.time_structure->long_share_ratio,
+       .basis = "time that long steps take beyond the usual: the most that can be saved",
+       .verify = "cox diagnose AFTER --against BEFORE: fewer or shorter long steps"});
+}
+
+/// The most that any network could save, where that is worth a thought and nothing above is about it.
+void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
+  constexpr double kWorthwhile = 0.05;
+  if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
+  if (d.coverage.ranks_seen < d.coverage.ranks_expected) return;
+  const double gain = 1 - 1 / std::max(1.0, d.what_if->fabric_tenfold.speedup_ratio);
+  if (gain < kWorthwhile) return;
+  out.push_back(
+      {.lever = "transfer",
+       .text = "make transfers shorter or hide them: larger buckets, overlap, another algorithm, "
+               "hierarchy or rank order, a faster network",
+       .ranks = {},
+       .gain_ratio = gain,
+       .basis = "replay with every transfer ten times faster: a bound, not a forecast of one lever",
+       .verify = "cox diagnose AFTER --against BEFORE: the median step and the transfer column should fall"});
+}
+
 }  // namespace
 
 std::vector<Remedy> find_remedies(const Diagnosis& d) {
   std::vector<Remedy> out;
   for (const Finding& f : d.findings) out.push_back(for_finding(f));
+  add_global_event(d, out);
+  add_fabric(d, out);
   add_unestimated(d, out);
   std::stable_sort(out.begin(), out.end(), [](const Remedy& a, const Remedy& b) {
     return a.gain_ratio.value_or(-1) > b.gain_ratio.value_or(-1);

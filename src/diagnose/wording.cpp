@@ -244,7 +244,16 @@ std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, co
 
 std::string verdict_of(const Diagnosis& d) {
   if (d.findings.empty()) {
-    if (d.coverage.ranks_seen < 2) return "nobody: with one rank there is nobody to wait for.";
+    if (d.coverage.ranks_seen < 2 && d.coverage.ranks_expected > d.coverage.ranks_seen)
+      return fmt::format("nobody: one rank only of {} is present, and there is nobody to hold it against.",
+                         d.coverage.ranks_expected);
+    if (d.coverage.ranks_seen < 2) return "nobody: with one rank only there is nobody to wait for.";
+    if (d.coverage.ranks_seen < d.coverage.ranks_expected && d.coverage.collectives_matched == 0)
+      return fmt::format(
+          "nobody: {} of {} ranks are present, so who came last of the whole group is unknown.",
+          d.coverage.ranks_seen, d.coverage.ranks_expected);
+    if (d.coverage.order_refused)
+      return "nobody: members leave as far apart as they enter, so who came last cannot be told.";
     if (d.steps == 0) return "nobody: too few synchronisations to compare ranks.";
     if (d.run_time > Duration::zero() && d.lost > Duration::zero())
       return fmt::format(
@@ -254,6 +263,17 @@ std::string verdict_of(const Diagnosis& d) {
     return fmt::format("nobody: no rank stands out from the scatter of {} steps.", d.steps);
   }
   const Finding& f = d.findings.front();
+  // Findings that do not rest on arrival times bring their own sentence.
+  if (f.kind == FindingKind::SlowLink || (d.what_if_operations && !f.evidence.empty())) {
+    const std::string gain =
+        f.gain_ratio > 0
+            ? fmt::format("; without that the run would be {} shorter (estimated)", percent(f.gain_ratio))
+            : std::string();
+    const std::string& said = f.evidence.front().text;
+    return f.kind == FindingKind::SlowLink
+               ? fmt::format("{} is slow: {}{}.", f.link.value_or(""), said, gain)
+               : fmt::format("{}{}.", said.substr(0, said.find_last_not_of('.') + 1), gain);
+  }
   const auto value = [&](const char* key) {
     for (const Evidence& e : f.evidence)
       if (e.key == key) return e.value;
@@ -274,6 +294,8 @@ std::string verdict_of(const Diagnosis& d) {
       break;
     case FindingKind::SlowGroup:
       who = fmt::format("ranks {}, all on one node, set the pace together", list_of(f.ranks));
+      break;
+    case FindingKind::SlowLink:
       break;
   }
   std::string text = fmt::format(

@@ -229,8 +229,9 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, Color color,
   out += remedy_lines(d, ink) + stall_lines(d, ink) + mismatch_lines(d, ink);
   if (!d.ranks.empty()) {
     out += '\n' +
-           ink.bold(fmt::format("who sets the pace: {} ranks",
-                                grouped(static_cast<std::int64_t>(d.ranks.size())))) +
+           ink.bold(fmt::format("who sets the pace: {} rank{}",
+                                grouped(static_cast<std::int64_t>(d.ranks.size())),
+                                d.ranks.size() == 1 ? "" : "s")) +
            '\n' + ranking(d, ink);
   }
   out += section_lines(d, ink);

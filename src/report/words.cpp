@@ -28,6 +28,8 @@ std::string headline(const diagnose::Diagnosis& d) {
   if (d.findings.empty()) return "Nobody sets the pace";
   const diagnose::Finding& f = d.findings.front();
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
+  if (f.kind == diagnose::FindingKind::SlowLink) return "The fabric sets the pace";
+  if (f.cause == "communication") return "Communication sets the pace";
   if (f.rank) return fmt::format("Rank {} sets the pace", f.rank->value());
   if (f.ranks.size() == 1) return fmt::format("Rank {} sets the pace", f.ranks.front().value());
   if (f.ranks.empty()) return "A group sets the pace";
@@ -60,6 +62,8 @@ std::string_view kind_words(diagnose::FindingKind k) {
       return "rotating straggler";
     case diagnose::FindingKind::SlowGroup:
       return "slow group";
+    case diagnose::FindingKind::SlowLink:
+      return "slow part of the fabric";
   }
   return "finding";
 }
@@ -68,6 +72,8 @@ std::string subject(const diagnose::Finding& f) {
   std::string text;
   if (f.rank) {
     text = fmt::format("rank {}", f.rank->value());
+  } else if (f.link) {
+    text = *f.link;
   } else if (f.kind == diagnose::FindingKind::RotatingStraggler) {
     text = f.ranks.empty() ? "ranks in turn" : "in turn: ranks " + rank_list(f.ranks);
   } else if (f.ranks.size() == 1) {

@@ -57,14 +57,15 @@ def only(*paths):
 
 
 def bytedance():
-    with open(os.path.join(data, "bytedance-st", "result-ST.json"), encoding="utf-8") as file:
-        json.load(file)
     for name in ("trace-ST.csv", "trace-ST.parquet"):
         result, _ = only(f"bytedance-st/{name}")
         what = result.get("what_if_operations") or {}
         near(f"{name}: S", what.get("slowdown_ratio"), 1.178702, 1e-4)
-        stages = {s["name"]: s for s in what.get("stages", [])}
-        near(f"{name}: M_S", (what.get("last_stage") or {}).get("removal_ratio"), 1.219356, 1e-4)
+        stages = {s["index"]: s for s in what.get("stages", [])}
+        near(f"{name}: M_S", stages.get(3, {}).get("removed_ratio"), 1.219356, 1e-4)
+        for stage, wanted in ((0, 0.998045), (1, 0.983056), (2, 0.982493), (3, 1.232256)):
+            near(f"{name}: stage {stage}", stages.get(stage, {}).get("slowdown_ratio"), wanted, 1e-4)
+        check(f"{name}: the cause is the stage", what.get("finding", {}).get("cause") == "stage_imbalance", what)
         types = {t["name"]: t["slowdown_ratio"] for t in what.get("types", [])}
         near(f"{name}: forward-compute", types.get("forward-compute"), 1.087499, 1e-4)
         near(f"{name}: backward-compute", types.get("backward-compute"), 1.074156, 1e-4)

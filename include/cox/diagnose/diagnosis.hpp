@@ -13,16 +13,29 @@
 #include "cox/base/process_table.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/attribution.hpp"
+#include "cox/diagnose/efficiency.hpp"
+#include "cox/diagnose/fabric.hpp"
+#include "cox/diagnose/graph_path.hpp"
+#include "cox/diagnose/operation_what_if.hpp"
 #include "cox/diagnose/remedy.hpp"
 #include "cox/diagnose/stall.hpp"
+#include "cox/diagnose/time_structure.hpp"
+#include "cox/diagnose/what_if.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
 
 /// What a finding is about. Text forms are `slow_rank`, `transient_straggler`, `rotating_straggler`,
-/// `slow_group`.
-enum class FindingKind : std::uint8_t { SlowRank, TransientStraggler, RotatingStraggler, SlowGroup };
+/// `slow_group`, `slow_link`.
+enum class FindingKind : std::uint8_t {
+  SlowRank,
+  TransientStraggler,
+  RotatingStraggler,
+  SlowGroup,
+  SlowLink
+};
 [[nodiscard]] const char* name_of(FindingKind k);
 
 /// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
@@ -190,6 +203,14 @@ struct Diagnosis {
   std::vector<Section> sections;         ///< what further analyses say, in the order in which to read them
   std::vector<Remedy> remedies;          ///< what to do, most gain first
   trace::TimesKind times = trace::TimesKind::Clocked;
+  // Each where the input tells what it needs:
+  std::optional<WhatIf> what_if;
+  std::optional<OperationWhatIf> what_if_operations;
+  std::optional<GraphPath> graph_path;
+  std::optional<Attribution> attribution;
+  std::optional<Fabric> fabric;
+  std::optional<TimeStructure> time_structure;
+  std::optional<Efficiencies> efficiencies;
 
   /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
   std::vector<Duration> step_times;                 ///< per step

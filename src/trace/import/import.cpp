@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -66,6 +67,21 @@ void call_it_rank_zero(Run& run) {
         for (Rank& r : c.ranks)
           if (r.value() < 0) r = Rank(0);
     }
+}
+
+/// What many files say alike is said once.
+void join_equal(std::vector<Note>& notes) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> seen;  // text to (place, how often)
+  std::vector<Note> out;
+  for (Note& note : notes) {
+    const auto [at, fresh] = seen.try_emplace(note.text, out.size(), 0);
+    ++at->second.second;
+    if (fresh) out.push_back(std::move(note));
+  }
+  for (const auto& [text, place] : seen)
+    if (place.second > 1 && !out[place.first].file.empty())
+      out[place.first].file += fmt::format(" and {} more", place.second - 1);
+  notes = std::move(out);
 }
 
 tl::unexpected<Error> nothing_known(const fs::path& path, const std::vector<Input>& inputs) {
@@ -177,6 +193,7 @@ class Importer {
     if (members.size() == 1 && inputs_[members.front()].own) return std::move(parts.front());
     Run run = assemble_parts(std::move(parts), options_.threads);
     call_it_rank_zero(run);
+    join_equal(run.notes);
     run.info.name = name;
     if (run.info.tool.empty()) run.info.tool = inputs_[members.front()].reader->title;
     return run;

@@ -72,4 +72,7 @@ struct GraphPath {
 /// Held by: src/diagnose/graph_path_test.cpp
 [[nodiscard]] std::optional<GraphPath> find_graph_path(const trace::Run& run);
 
+/// A few plain lines; never empty.
+[[nodiscard]] std::vector<std::string> describe(const GraphPath& path);
+
 }  // namespace cox::diagnose
