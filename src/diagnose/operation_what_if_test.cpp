@@ -345,6 +345,23 @@ TEST(OperationWhatIf, ASmallBudgetLeavesSearchesOutAndSaysSo) {
   EXPECT_TRUE(j["workers"][0]["removed_ratio"].is_null());
 }
 
+TEST(OperationWhatIf, RanksWithoutAPlaceWorkSideBySideAndMeetInCollectives) {
+  std::string text = "rank,step,optype,start_ts,duration\n";
+  for (int rank = 0; rank < 4; ++rank) {
+    const double work = rank == 3 ? 2 : 1;
+    text += fmt::format("{},0,forward-compute,0,{}\n{},0,grads-reduce-scatter,{},{}\n", rank, work, rank,
+                        work, 2.5 - work);
+  }
+  const auto w = what_if(text);
+  ASSERT_TRUE(w) << w.error().to_string();
+  EXPECT_NEAR(in_seconds(w->original), 2.5, 1e-9);
+  EXPECT_NEAR(in_seconds(w->ideal), 1.75, 1e-9);
+  EXPECT_TRUE(w->stages.empty());
+  EXPECT_NEAR(w->workers.at(3).slowdown, 2.5 / 1.75, 1e-9);
+  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << w->finding.text;
+  EXPECT_EQ(w->finding.ranks, std::vector<Rank>{Rank(3)});
+}
+
 TEST(OperationWhatIf, NoTableIsAnError) {
   const auto w = what_if_operations(trace::Run{});
   ASSERT_FALSE(w);
