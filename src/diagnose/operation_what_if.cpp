@@ -148,15 +148,17 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   const auto role = [&](std::size_t i) -> const trace::Role& { return sim.run().ranks[m.rank[i]].role; };
   if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {
     for (const auto& [stage, count] : stages)
-      w.stages.push_back(effect_of(sim, fmt::format("stage {}", stage), stage,
-                                   [&, s = stage](std::size_t i) { return role(i).pipeline == s; }));
+      if (stage >= 0)
+        w.stages.push_back(effect_of(sim, fmt::format("stage {}", stage), stage,
+                                     [&, s = stage](std::size_t i) { return role(i).pipeline == s; }));
   } else {
     w.notes.push_back(fmt::format("{} stages are too many to try each within the budget", stages.size()));
   }
   if (sim.affords(2 * static_cast<std::int64_t>(data.size()))) {
     for (const auto& [rank, count] : data)
-      w.data_ranks.push_back(effect_of(sim, fmt::format("data rank {}", rank), rank,
-                                       [&, d = rank](std::size_t i) { return role(i).data == d; }));
+      if (rank >= 0)
+        w.data_ranks.push_back(effect_of(sim, fmt::format("data rank {}", rank), rank,
+                                         [&, d = rank](std::size_t i) { return role(i).data == d; }));
   } else {
     w.notes.push_back(fmt::format("{} data ranks are too many to try each within the budget", data.size()));
   }
@@ -176,11 +178,14 @@ void add_workers(Simulator& sim, OperationWhatIf& w) {
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     WorkerEffect e{.rank = ranks[r].rank, .role = ranks[r].role, .removed = kNotKnown, .added = kNotKnown};
     e.slowdown = std::min(slowdown_of(w.data_ranks, e.role.data), slowdown_of(w.stages, e.role.pipeline));
-    if (!std::isfinite(e.slowdown)) e.slowdown = 1;
+    const bool has_proxy = std::isfinite(e.slowdown);
+    if (!has_proxy) e.slowdown = 1;
     if (affords_all) {
       const auto is_mine = [&](std::size_t i) { return m.rank[i] == r; };
       e.removed = sim.removed(sim.time_removed(is_mine));
-      e.added = sim.added(sim.time_added(is_mine));
+      const Duration alone = sim.time_added(is_mine);
+      e.added = sim.added(alone);
+      if (!has_proxy && sim.ideal_time() > Duration::zero()) e.slowdown = ratio(alone, sim.ideal_time());
     }
     w.workers.push_back(e);
   }

@@ -176,29 +176,27 @@ class Learner {
     // Of several gathers of one chunk the last one completes it.
     std::map<int, std::uint32_t> gathered;
     for (const std::uint32_t i : of(ParamsGather)) gathered[slice_[i].chunk] = i;
+    std::map<int, std::uint32_t> first_forward;
+    for (const std::uint32_t i : of(ForwardCompute)) {
+      const auto [at, is_new] = first_forward.try_emplace(slice_[i].chunk, i);
+      if (!is_new && start_key(i) < start_key(at->second)) at->second = i;
+    }
     for (const auto& [chunk, gather] : gathered)
-      if (const auto c = first_of_chunk(ForwardCompute, chunk); c != kNoPair) wait_for(c, gather);
-    if (!shape_.overlaps_data) return;
-    std::map<int, std::uint32_t> scattered;
-    for (const std::uint32_t i : of(GradsScatter)) scattered.try_emplace(slice_[i].chunk, i);
-    for (const auto& [chunk, scatter] : scattered)
-      if (const auto c = last_of_chunk(BackwardCompute, chunk); c != kNoPair) wait_for(scatter, c);
+      if (const auto at = first_forward.find(chunk); at != first_forward.end()) wait_for(at->second, gather);
+    if (shape_.overlaps_data) scatter_after_backward();
   }
 
-  [[nodiscard]] std::uint32_t first_of_chunk(OperationRole role, int chunk) {
-    List list;
-    for (const std::uint32_t i : of(role))
-      if (slice_[i].chunk == chunk) list.push_back(i);
-    if (list.empty()) return kNoPair;
-    return *std::min_element(list.begin(), list.end(),
-                             [&](std::uint32_t a, std::uint32_t b) { return start_key(a) < start_key(b); });
-  }
-  [[nodiscard]] std::uint32_t last_of_chunk(OperationRole role, int chunk) {
-    List list;
-    for (const std::uint32_t i : of(role))
-      if (slice_[i].chunk == chunk) list.push_back(i);
-    sort_by_start(list);
-    return list.empty() ? kNoPair : last_to_end(list);
+  /// In an overlapping schedule the first scatter of a chunk waits for its last backward compute.
+  void scatter_after_backward() {
+    std::map<int, std::uint32_t> scattered;
+    for (const std::uint32_t i : of(GradsScatter)) scattered.try_emplace(slice_[i].chunk, i);
+    std::map<int, std::uint32_t> last_backward;
+    for (const std::uint32_t i : of(BackwardCompute)) {
+      const auto [at, is_new] = last_backward.try_emplace(slice_[i].chunk, i);
+      if (!is_new && slice_[i].end > slice_[at->second].end) at->second = i;
+    }
+    for (const auto& [chunk, scatter] : scattered)
+      if (const auto at = last_backward.find(chunk); at != last_backward.end()) wait_for(scatter, at->second);
   }
 
   /// After the last compute everything follows in one line: collection of garbage, reductions, clipping,
@@ -211,11 +209,7 @@ class Learner {
     append(shape_.overlaps_data ? SeparateReduce : GradsScatter);
     append(ClipGrads);
     append(Optimizer);
-    for (const std::uint32_t i : late_) {
-      const auto at = std::find_if(line.begin(), line.end(),
-                                   [&](std::uint32_t l) { return slice_[l].begin > slice_[i].begin; });
-      line.insert(at, i);
-    }
+    line = with_late_ones(line);
     if (line.empty()) return;
     if (!main_.empty()) wait_for(line[0], last_to_end(main_));
     chain(line);
@@ -223,6 +217,18 @@ class Learner {
     const auto after =
         std::find_if(line.begin(), line.end(), [&](std::uint32_t i) { return slice_[i].role != Collection; });
     if (after != line.end()) wait_for(*after, of(GradsScatter).back());
+  }
+
+  /// Each operation of unknown type stands before the first of the line that began after it.
+  [[nodiscard]] List with_late_ones(const List& line) const {
+    List out;
+    std::size_t next = 0;
+    for (const std::uint32_t i : late_) {
+      while (next < line.size() && slice_[line[next]].begin <= slice_[i].begin) out.push_back(line[next++]);
+      out.push_back(i);
+    }
+    out.insert(out.end(), line.begin() + static_cast<std::ptrdiff_t>(next), line.end());
+    return out;
   }
 
   /// The k-th message to a neighbour is the k-th that the neighbour receives.

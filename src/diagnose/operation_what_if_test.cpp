@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -310,6 +311,55 @@ TEST(OperationWhatIf, ACircleIsLeftOut) {
   if (!w) {
     EXPECT_EQ(w.error().id, "diagnose-002");
   }
+}
+
+TEST(OperationWhatIf, AQuantileSeesWhatAMeanHides) {
+  // Three of four workers are slow: the mean calls that nearly usual.
+  const auto slow = [](int, int data, int stage) {
+    return data + stage > 0 ? SmallJob::Times{.forward = 2} : SmallJob::Times{};
+  };
+  const std::string table = SmallJob(2, 2, slow).text();
+  const auto mean = what_if(table);
+  const auto fast = what_if(table, {.reference = {OperationReference::Kind::Quantile, 0}});
+  ASSERT_TRUE(mean && fast);
+  EXPECT_NEAR(in_seconds(mean->ideal), 6.95 + 2 * 0.75, 1e-9);
+  EXPECT_NEAR(in_seconds(fast->ideal), 6.95, 1e-9);
+  EXPECT_GT(fast->slowdown, mean->slowdown);
+  ASSERT_EQ(mean->references.size(), 4U);
+  EXPECT_EQ(mean->references[0].slowdown, mean->slowdown);
+}
+
+TEST(OperationWhatIf, ASmallBudgetLeavesSearchesOutAndSaysSo) {
+  const auto slow = [](int, int data, int) {
+    return data == 2 ? SmallJob::Times{.forward = 2} : SmallJob::Times{};
+  };
+  const auto w = what_if(SmallJob(2, 3, slow).text(), {.budget = 1});
+  ASSERT_TRUE(w) << w.error().to_string();
+  EXPECT_GT(w->slowdown, 1.03);
+  EXPECT_TRUE(w->greedy.empty());
+  EXPECT_TRUE(w->exhaustive.empty());
+  EXPECT_TRUE(std::isnan(w->workers.at(0).removed));
+  EXPECT_EQ(w->notes.size(), 4U);
+  nlohmann::ordered_json j;
+  write_json(*w, j);
+  EXPECT_TRUE(j["workers"][0]["removed_ratio"].is_null());
+}
+
+TEST(OperationWhatIf, RanksWithoutAPlaceWorkSideBySideAndMeetInCollectives) {
+  std::string text = "rank,step,optype,start_ts,duration\n";
+  for (int rank = 0; rank < 4; ++rank) {
+    const double work = rank == 3 ? 2 : 1;
+    text += fmt::format("{},0,forward-compute,0,{}\n{},0,grads-reduce-scatter,{},{}\n", rank, work, rank,
+                        work, 2.5 - work);
+  }
+  const auto w = what_if(text);
+  ASSERT_TRUE(w) << w.error().to_string();
+  EXPECT_NEAR(in_seconds(w->original), 2.5, 1e-9);
+  EXPECT_NEAR(in_seconds(w->ideal), 1.75, 1e-9);
+  EXPECT_TRUE(w->stages.empty());
+  EXPECT_NEAR(w->workers.at(3).slowdown, 2.5 / 1.75, 1e-9);
+  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << w->finding.text;
+  EXPECT_EQ(w->finding.ranks, std::vector<Rank>{Rank(3)});
 }
 
 TEST(OperationWhatIf, NoTableIsAnError) {

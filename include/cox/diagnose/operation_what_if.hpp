@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/base/ids.hpp"
@@ -62,8 +63,8 @@ struct PartEffect {
 struct WorkerEffect {
   Rank rank;
   trace::Role role;
-  /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage;
-  /// 1 where the budget reached neither.
+  /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage. Where it has no
+  /// place, T(all as usual, but it as recorded) / T(all as usual); 1 where the budget reached nothing.
   double slowdown = 1;
   double removed = 0;  ///< as above; NaN where the budget did not reach
   double added = 0;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "trace/import/operation_events.hpp"
@@ -189,6 +190,38 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
   }
 }
 
+/// Tables do not say how many ranks the job has. Where all places of the layout are there and ranks are not
+/// numbered through, each row's rank stands for several (one of each tensor group was recorded), and nobody
+/// knows the number (0). Otherwise a gap is a rank that is missing.
+int count_world(PartBuilder& builder) {
+  const std::vector<RankTrack>& ranks = builder.run().ranks;
+  std::set<std::tuple<int, int, int>> places;
+  Role last;
+  for (const RankTrack& t : ranks) {
+    places.emplace(t.role.data, t.role.tensor, t.role.pipeline);
+    last.data = std::max(last.data, t.role.data);
+    last.tensor = std::max(last.tensor, t.role.tensor);
+    last.pipeline = std::max(last.pipeline, t.role.pipeline);
+  }
+  // Counted from 0, so that a missing first one shows; -1 is a dimension that the table does not have.
+  const auto count = [](int highest) { return std::max(1.0, highest + 1.0); };
+  const double all = count(last.data) * count(last.tensor) * count(last.pipeline);
+  const int highest = ranks.back().rank.value() + 1;
+  if (static_cast<double>(places.size()) < all) {
+    builder.note(
+        fmt::format("{} of {:.0f} places (data ranks x tensor ranks x stages) are in the table: collectives "
+                    "are those of the ranks that are",
+                    places.size(), all));
+    return highest;
+  }
+  if (last.data < 0 || last.pipeline < 0 || static_cast<std::size_t>(highest) == ranks.size()) return highest;
+  builder.note(
+      fmt::format("{} ranks, numbered up to {}, fill all places: each stands for several, and what those do "
+                  "among themselves is not in the table",
+                  ranks.size(), highest - 1));
+  return 0;
+}
+
 tl::unexpected<Error> refuse(std::string message, std::string hint) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "import-005",
@@ -267,7 +300,7 @@ Result<Run> make_operation_part(std::string file, std::string format, OperationR
   const OperationGroups groups(builder);
   add_operations(builder, table, places, ranks, groups);
   add_operation_events(builder, groups);
-  builder.run().world_size = static_cast<int>(ranks.rbegin()->first + 1);
+  builder.run().world_size = count_world(builder);
   builder.run().times = TimesKind::Clocked;
   builder.count(total, static_cast<std::int64_t>(table.rows.size()));
   return std::move(builder).finish();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/operation_table.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,6 +77,27 @@ TEST(OperationTable, RanksFollowFromPlacesWhereTheyAreNotGiven) {
   EXPECT_EQ(run->ranks[1].role.pipeline, 0);
   EXPECT_EQ(run->ranks[2].role.data, 0);
   EXPECT_EQ(run->ranks[2].role.pipeline, 1);
+}
+
+TEST(OperationTable, SaysHowManyRanksThereAreWhereItCan) {
+  const auto world = [](const std::vector<int>& ranks, bool with_places) {
+    std::string text = "rank,dp_rank,stage,optype,start_ts,duration\n";
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      text += fmt::format("{},{},{},gc,0,1\n", ranks[i], with_places ? static_cast<int>(i) : -1,
+                          with_places ? 0 : -1);
+    return read_text(text)->world_size;
+  };
+  EXPECT_EQ(world({0, 1, 2}, false), 3);
+  EXPECT_EQ(world({0, 2, 3}, false), 4);  // rank 1 is missing
+  EXPECT_EQ(world({0, 1, 2}, true), 3);
+  EXPECT_EQ(world({0, 4, 8}, true), 0);  // one of each tensor group
+}
+
+TEST(OperationTable, SaysWhichPlacesAreMissing) {
+  const auto run = read_text("dp_rank,stage,rank,optype,start_ts,duration\n0,0,0,gc,0,1\n1,1,3,gc,0,1\n");
+  ASSERT_TRUE(run) << run.error().to_string();
+  ASSERT_EQ(run->notes.size(), 1U);
+  EXPECT_TRUE(run->notes[0].text.starts_with("2 of 4 places")) << run->notes[0].text;
 }
 
 TEST(OperationTable, SaysWhichRowsItCouldNotUse) {
@@ -184,6 +206,23 @@ TEST(OperationTableData, CsvAndParquetGiveTheSamePart) {
   }
   expect_equal(csv->operations, rounded);
   EXPECT_EQ(csv->event_count(), parquet->event_count());
+}
+
+TEST(OperationTableData, FilesAreRecognisedByWhatIsInThem) {
+  COX_NEED_DATA(dir, "traces/bytedance-st");
+  const auto head = [&](const char* name) {
+    std::ifstream in(dir / name, std::ios::binary);
+    std::string bytes(kHeadBytes, '\0');
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+    return bytes;
+  };
+  const std::string csv = head("trace-ST.csv");
+  const std::string parquet = head("trace-ST.parquet");
+  EXPECT_TRUE(kOperationCsvReader.recognises({.path = "x", .bytes = csv}));
+  EXPECT_FALSE(kOperationCsvReader.recognises({.path = "x.csv", .bytes = parquet}));
+  EXPECT_TRUE(kOperationParquetReader.recognises({.path = "x", .bytes = parquet}));
+  EXPECT_FALSE(kOperationParquetReader.recognises({.path = "x.parquet", .bytes = csv}));
 }
 
 TEST(OperationTableData, OrderOfRowsLeavesNoTrace) {
