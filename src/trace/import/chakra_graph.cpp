@@ -114,8 +114,8 @@ void GraphBuilder::note_count(std::int64_t count, std::string_view one, std::str
 std::vector<std::uint32_t> GraphBuilder::order_by_id() {
   std::vector<std::uint32_t> order(nodes_.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].id < nodes_[b].id; });
+  const auto by_id = [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].id < nodes_[b].id; };
+  if (!std::is_sorted(order.begin(), order.end(), by_id)) std::stable_sort(order.begin(), order.end(), by_id);
   const auto end = std::unique(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return nodes_[a].id == nodes_[b].id;
   });

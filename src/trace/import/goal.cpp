@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,14 +63,30 @@ class Schedule {
   std::vector<Operation> operations_;
   std::vector<Wait> waits_;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Channel> channels_;  ///< from, to, tag
-  std::unordered_map<std::int64_t, std::uint32_t> rank_index_;
+  std::map<std::int64_t, std::uint32_t> rank_index_;
   std::int64_t rank_ = -1;  ///< whose block is open; -1 = none
-  std::unordered_map<std::string, Place> labels_;
+  /// A label of the open block, in `text_`. Labels are looked up by sorting: a hash of what a file chooses
+  /// can be made to collide.
+  struct Word {
+    std::size_t at;
+    std::size_t size;
+  };
+  struct Label {
+    Word word;
+    Place place;
+  };
   struct Pending {
-    std::string who;
-    std::string whom;
+    Word who;
+    Word whom;
     bool start;
   };
+  [[nodiscard]] Word keep(std::string_view word);
+  [[nodiscard]] std::string_view view(Word word) const {
+    return std::string_view(text_).substr(word.at, word.size);
+  }
+  [[nodiscard]] const Label* find_label(Word word) const;
+  std::string text_;
+  std::vector<Label> labels_;
   std::vector<Pending> pending_;  ///< of the open block: labels may come later
   std::uint64_t declared_ = 0;
   std::int64_t unknown_labels_ = 0;
@@ -90,19 +106,37 @@ void Schedule::begin_rank(std::uint64_t rank) {
   rank_ = rank <= INT32_MAX ? static_cast<std::int64_t>(rank) : -1;
 }
 
+Schedule::Word Schedule::keep(std::string_view word) {
+  text_ += word;
+  return {.at = text_.size() - word.size(), .size = word.size()};
+}
+
+/// The first operation of that label; `labels_` is sorted.
+const Schedule::Label* Schedule::find_label(Word word) const {
+  const auto found =
+      std::lower_bound(labels_.begin(), labels_.end(), view(word),
+                       [&](const Label& l, std::string_view wanted) { return view(l.word) < wanted; });
+  return found != labels_.end() && view(found->word) == view(word) ? &*found : nullptr;
+}
+
 void Schedule::end_rank() {
+  std::sort(labels_.begin(), labels_.end(), [&](const Label& a, const Label& b) {
+    const int order = view(a.word).compare(view(b.word));
+    return order != 0 ? order < 0 : a.place < b.place;
+  });
   for (const Pending& p : pending_) {
-    const auto who = labels_.find(p.who);
-    const auto whom = labels_.find(p.whom);
-    if (who == labels_.end() || whom == labels_.end()) {
+    const Label* who = find_label(p.who);
+    const Label* whom = find_label(p.whom);
+    if (who == nullptr || whom == nullptr) {
       ++unknown_labels_;
       continue;
     }
-    waits_.push_back({.who = who->second, .whom = whom->second, .start = p.start});
-    if (p.start) operations_[whom->second].has_start = true;
+    waits_.push_back({.who = who->place, .whom = whom->place, .start = p.start});
+    if (p.start) operations_[whom->place].has_start = true;
   }
   pending_.clear();
   labels_.clear();
+  text_.clear();
   rank_ = -1;
 }
 
@@ -141,7 +175,7 @@ void Schedule::add_operation(const GoalStatement& s) {
     }
   }
   operations_.push_back({.node = node});
-  if (!s.label.empty()) labels_.emplace(s.label, place);
+  if (!s.label.empty()) labels_.push_back({.word = keep(s.label), .place = place});
 }
 
 void Schedule::add_wait(const GoalStatement& s) {
@@ -149,9 +183,9 @@ void Schedule::add_wait(const GoalStatement& s) {
     ++outside_;
     return;
   }
-  pending_.push_back({.who = std::string(s.label),
-                      .whom = std::string(s.other),
-                      .start = s.what == GoalStatement::What::StartRequires});
+  const Word who = keep(s.label);
+  const Word whom = keep(s.other);
+  pending_.push_back({.who = who, .whom = whom, .start = s.what == GoalStatement::What::StartRequires});
 }
 
 void Schedule::add(const GoalStatement& s) {
@@ -197,7 +231,8 @@ void Schedule::match_messages() {
 /// Hands operations over with what they wait for. The beginning of an operation waits for what the operation
 /// requires, but not for a message that it receives.
 void Schedule::emit() {
-  std::stable_sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) { return a.who < b.who; });
+  const auto by_who = [](const Wait& a, const Wait& b) { return a.who < b.who; };
+  std::stable_sort(waits_.begin(), waits_.end(), by_who);
   std::vector<std::uint64_t> ids;
   std::size_t at = 0;
   for (Place i = 0; i < operations_.size(); ++i) {

@@ -126,17 +126,13 @@ std::optional<GoalStatement> parse_goal_statement(std::string_view text) {
   return s;
 }
 
-/// The next byte; false at the end.
-Result<bool> GoalLines::get(char& c) {
-  if (used_ == buffer_.size()) {
-    buffer_.resize(kPieceBytes);
-    used_ = 0;
-    COX_TRY(const std::size_t n, source_.read(std::span(buffer_)));
-    buffer_.resize(n);
-    if (n == 0) return false;
-  }
-  c = buffer_[used_++];
-  return true;
+/// More bytes, once those there are used; false at the end.
+Result<bool> GoalLines::more() {
+  buffer_.resize(kPieceBytes);
+  used_ = 0;
+  COX_TRY(const std::size_t n, source_.read(std::span(buffer_)));
+  buffer_.resize(n);
+  return n > 0;
 }
 
 Result<std::optional<std::string_view>> GoalLines::next() {
@@ -147,9 +143,11 @@ Result<std::optional<std::string_view>> GoalLines::next() {
   line_ += std::exchange(ended_, 0);
   const auto has_text = [&] { return !std::all_of(statement_.begin(), statement_.end(), is_space); };
   while (true) {
-    char c = '\0';
-    COX_TRY(const bool any, get(c));
-    if (!any) return has_text() ? std::optional<std::string_view>(statement_) : std::nullopt;
+    if (used_ == buffer_.size()) {
+      COX_TRY(const bool any, more());
+      if (!any) return has_text() ? std::optional<std::string_view>(statement_) : std::nullopt;
+    }
+    const char c = buffer_[used_++];
     const char last = std::exchange(before, c);
     if (in == In::BlockComment) {
       if (c == '\n') ++ended_;

@@ -45,7 +45,7 @@ class GoalLines {
   [[nodiscard]] bool cut() const { return source_.cut(); }
 
  private:
-  [[nodiscard]] Result<bool> get(char& c);
+  [[nodiscard]] Result<bool> more();
 
   ByteSource source_;
   std::string buffer_;
