@@ -31,20 +31,30 @@ void add_all(Extent& x, const Columns& c) {
   for (std::size_t i = 0; i < c.size(); ++i) x.add(c.begin[i], c.end[i]);
 }
 
-UsefulSource source_of(const Run& run) {
+bool is_of_mpi(const Run& run) {
+  // Readers that take all time outside MPI calls as useful.
+  constexpr std::array<std::string_view, 2> kFormats = {"otf2", "dumpi"};
+  const auto known = [&](const trace::SourceFile& f) {
+    return std::find(kFormats.begin(), kFormats.end(), f.format) != kFormats.end();
+  };
+  return std::any_of(run.sources.begin(), run.sources.end(), known);
+}
+
+void choose_source(const Run& run, UsefulTime& u, bool& stretches) {
   const auto any = [&](auto&& holds) { return std::any_of(run.ranks.begin(), run.ranks.end(), holds); };
-  if (any([](const RankTrack& t) { return t.useful.size() > 0; })) return UsefulSource::States;
-  if (any([](const RankTrack& t) {
-        const auto& kinds = t.activities.kind;
-        return std::find(kinds.begin(), kinds.end(), ActivityKind::Kernel) != kinds.end();
-      }))
-    return UsefulSource::ComputeKernels;
-  constexpr std::array<std::string_view, 2> kMpiFormats = {"otf2", "dumpi"};
-  const bool mpi = any([](const RankTrack& t) { return t.library.find("MPI") != std::string::npos; }) ||
-                   std::any_of(run.sources.begin(), run.sources.end(), [&](const trace::SourceFile& f) {
-                     return std::find(kMpiFormats.begin(), kMpiFormats.end(), f.format) != kMpiFormats.end();
-                   });
-  return mpi ? UsefulSource::OutsideMpi : UsefulSource::OwnWork;
+  stretches = any([](const RankTrack& t) { return t.useful.size() > 0; });
+  const bool mpi = is_of_mpi(run);
+  if (stretches) {
+    u.source = mpi ? UsefulSource::OutsideMpi : UsefulSource::States;
+    u.outside_is_useful = mpi;
+  } else if (any([](const RankTrack& t) {
+               const auto& kinds = t.activities.kind;
+               return std::find(kinds.begin(), kinds.end(), ActivityKind::Kernel) != kinds.end();
+             })) {
+    u.source = UsefulSource::ComputeKernels;
+  } else if (mpi || any([](const RankTrack& t) { return t.library.find("MPI") != std::string::npos; })) {
+    u.source = UsefulSource::OutsideMpi;
+  }
 }
 
 Duration time_in_states(const RankTrack& track) {
@@ -68,10 +78,10 @@ Duration time_in_kernels(const ActivityColumns& a) {
 
 Duration time_outside_calls(const EventColumns& e, const RankScan& scan, Duration from, Duration until) {
   CallCursor cursor(e, scan, from);
-  ProgramCall call{};
+  ProgramCall call;
   Duration sum{};
-  while (cursor.next(call)) add_to(sum, call.gap);
-  if (!call.open) add_to(sum, positive_part(minus_clamped(until, cursor.exit())));
+  for (; cursor.next(call); from = call.exit) add_to(sum, minus_clamped(call.entry, from));
+  if (!call.open) add_to(sum, positive_part(minus_clamped(until, from)));
   return sum;
 }
 
@@ -98,7 +108,8 @@ std::optional<UsefulCounters> count(const Run& run, const UsefulTime& u) {
 std::optional<UsefulTime> find_useful_time(const Run& run, const std::vector<RankScan>& scans) {
   if (run.ranks.empty() || run.times == trace::TimesKind::None) return std::nullopt;
   UsefulTime u;
-  u.source = source_of(run);
+  bool stretches = false;
+  choose_source(run, u, stretches);
   const bool any_call = std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankTrack& t) {
     return std::any_of(t.events.kind.begin(), t.events.kind.end(), [](trace::EventKind k) {
       return k == trace::EventKind::Collective || k == trace::EventKind::Wait;
@@ -106,7 +117,7 @@ std::optional<UsefulTime> find_useful_time(const Run& run, const std::vector<Ran
   });
   // Where only calls are known, a rank's time before its first one is not: the account begins with the last
   // rank's first call. Elsewhere a late start is part of what is measured.
-  const bool only_calls = u.source == UsefulSource::OutsideMpi || u.source == UsefulSource::OwnWork;
+  const bool only_calls = !stretches && u.source != UsefulSource::ComputeKernels;
   if (only_calls && !any_call) return std::nullopt;
   std::vector<Extent> extents(run.ranks.size());
   Extent all;
@@ -126,14 +137,14 @@ std::optional<UsefulTime> find_useful_time(const Run& run, const std::vector<Ran
     const Extent& x = extents[r];
     u.first.push_back(x.empty() || only_calls ? u.from : x.first);
     u.last.push_back(x.empty() ? u.from : std::max(x.last, u.from));
-    if (u.source == UsefulSource::States)
+    if (stretches)
       u.useful.push_back(time_in_states(track));
     else if (u.source == UsefulSource::ComputeKernels)
       u.useful.push_back(time_in_kernels(track.activities));
     else
       u.useful.push_back(time_outside_calls(track.events, scans[r], u.first[r], u.last[r]));
   }
-  if (u.source == UsefulSource::States) u.counters = count(run, u);
+  if (stretches) u.counters = count(run, u);
   return u;
 }
 

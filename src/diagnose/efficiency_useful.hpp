@@ -19,7 +19,8 @@ namespace cox::diagnose {
 /// One call of the program's own thread into communication.
 struct ProgramCall {
   std::size_t event = 0;
-  Duration gap{};     ///< outside communication, since the call before
+  Duration entry{};  ///< never before the exit of the call before
+  Duration exit{};
   bool open = false;  ///< it never returned
 };
 
@@ -35,18 +36,15 @@ class CallCursor {
     while (at_ < e.size()) {
       const std::size_t i = at_++;
       if (!is_program_call(i)) continue;
-      const Duration entry = std::max(e.begin[i], exit_);
       call.event = i;
-      call.gap = minus_clamped(entry, exit_);
+      call.entry = std::max(e.begin[i], exit_);
       call.open = e.end[i] == trace::kStillRunning;
-      exit_ = call.open ? entry : std::max(e.end[i], entry);
+      call.exit = exit_ = call.open ? call.entry : std::max(e.end[i], call.entry);
       if (call.open) at_ = e.size();
       return true;
     }
     return false;
   }
-  /// End of the last call handed out.
-  [[nodiscard]] Duration exit() const { return exit_; }
 
  private:
   [[nodiscard]] bool is_program_call(std::size_t i) const {
@@ -72,6 +70,8 @@ struct UsefulTime {
   std::vector<Duration> last;
   std::vector<Duration> useful;
   std::optional<UsefulCounters> counters;
+  /// All time outside communication is a useful stretch, and other time between calls that are events is not.
+  bool outside_is_useful = false;
 };
 
 /// Nothing where nothing was timed.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/diagnose/efficiency.hpp"
@@ -15,6 +17,12 @@ std::string percent_of(double ratio) {
 
 std::string percent_of(const std::optional<double>& ratio) {
   return ratio ? percent_of(*ratio) : "-";
+}
+
+/// `  load balance      98.7 %, lost 1.3 %: other ranks have less to compute`
+std::string factor_line(std::string_view name, double ratio, std::string_view lost) {
+  return fmt::format("{:<18} {:>7}, lost {}: {}", name, percent_of(ratio),
+                     percent_of(std::max(0.0, 1 - ratio)), lost);
 }
 
 const char* useful_words(UsefulSource s) {
@@ -35,24 +43,22 @@ const char* useful_words(UsefulSource s) {
 
 std::vector<std::string> efficiency_lines(const Efficiencies& e) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("parallel efficiency {}: so much of {} rank{}' time was useful computation",
-                              percent_of(e.parallel), e.ranks, e.ranks == 1 ? "" : "s"));
-  lines.push_back(fmt::format("  load balance    {:>8}  the rest: other ranks have less to compute",
-                              percent_of(e.load_balance)));
-  lines.push_back(fmt::format("  communication   {:>8}  the rest: even the busiest rank does not compute",
-                              percent_of(e.communication)));
+  lines.push_back(fmt::format("parallel efficiency {}: the part of {} time that was useful computation",
+                              percent_of(e.parallel),
+                              e.ranks == 1 ? "the rank's" : fmt::format("{} ranks'", e.ranks)));
+  lines.push_back(factor_line("  load balance", e.load_balance, "other ranks have less to compute"));
+  lines.push_back(
+      factor_line("  communication", e.communication, "the busiest rank does not compute either"));
   if (e.serialisation && e.transfer) {
-    lines.push_back(fmt::format("    serialisation {:>8}  the rest: waits that the fastest network leaves",
-                                percent_of(*e.serialisation)));
-    lines.push_back(fmt::format("    transfer      {:>8}  the rest: what an ideal network would save",
-                                percent_of(*e.transfer)));
+    lines.push_back(factor_line("    serialisation", *e.serialisation, "waits that no network would save"));
+    lines.push_back(factor_line("    transfer", *e.transfer, "what an ideal network would save"));
   } else if (!e.no_ideal.empty()) {
     lines.push_back(fmt::format("    serialisation and transfer are not told: {}", e.no_ideal));
   }
   if (e.counters)
-    lines.push_back(fmt::format("  {:.2f} instructions per cycle at {:.2f} GHz while computing",
+    lines.push_back(fmt::format("{:.2f} instructions per cycle at {:.2f} GHz while computing",
                                 e.counters->ipc, static_cast<double>(e.counters->frequency_hz) * 1e-9));
-  lines.push_back(fmt::format("  useful computation is {}", useful_words(e.source)));
+  lines.push_back(fmt::format("useful computation: {}", useful_words(e.source)));
   return lines;
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,6 +12,8 @@
 #include "cox/replay/graph.hpp"
 
 #include "diagnose/ideal_network_meetings.hpp"
+#include "diagnose/ideal_network_messages.hpp"
+#include "diagnose/ideal_network_plan.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -20,99 +21,30 @@ namespace {
 using replay::kNoNode;
 using replay::Node;
 using trace::EventColumns;
-using trace::MessageColumns;
 using trace::Run;
 
 constexpr std::uint32_t kNone = 0xffffffff;
-
-/// What a call does about a message.
-enum class Part : std::uint8_t { Post, Send, Receive };
-
-struct Touch {
-  std::uint32_t event = 0;
-  std::uint32_t message = 0;
-  Part part = Part::Post;
-};
-
-/// Where in a call a message touches it: sent and posted at its begin, complete at its end.
-enum class Edge : std::uint8_t { Begin, End };
-
-/// Index of the point-to-point call that time `at` lies in, or kNone.
-std::uint32_t find_call(const EventColumns& e, Duration at, Edge edge) {
-  constexpr std::size_t kLookBack = 4;  // calls of one thread do not overlap
-  const auto after = edge == Edge::Begin ? std::upper_bound(e.begin.begin(), e.begin.end(), at)
-                                         : std::lower_bound(e.begin.begin(), e.begin.end(), at);
-  const auto from = static_cast<std::size_t>(after - e.begin.begin());
-  for (std::size_t i = from; i-- > 0 && i + kLookBack >= from;)
-    if (is_peer_wait(e, i) && e.end[i] >= at) return static_cast<std::uint32_t>(i);
-  return kNone;
-}
-
-/// The messages of all ranks by the calls that they touch.
-struct Touches {
-  std::vector<std::vector<Touch>> of_rank;  ///< sorted by event
-  std::size_t unplaced = 0;                 ///< messages whose send or receive is in no call
-};
-
-std::size_t index_of(const Run& run, Rank rank) {
-  const auto at = std::lower_bound(run.ranks.begin(), run.ranks.end(), rank,
-                                   [](const trace::RankTrack& t, Rank r) { return t.rank < r; });
-  return at != run.ranks.end() && at->rank == rank ? static_cast<std::size_t>(at - run.ranks.begin())
-                                                   : run.ranks.size();
-}
-
-Touches place_messages(const Run& run) {
-  Touches t;
-  t.of_rank.resize(run.ranks.size());
-  const MessageColumns& m = run.messages;
-  for (std::size_t k = 0; k < m.size(); ++k) {
-    const std::size_t from = index_of(run, m.from[k]);
-    const std::size_t to = index_of(run, m.to[k]);
-    if (from >= run.ranks.size() || to >= run.ranks.size()) {
-      ++t.unplaced;
-      continue;
-    }
-    const EventColumns& receives = run.ranks[to].events;
-    const std::uint32_t sent = find_call(run.ranks[from].events, m.send_begin[k], Edge::Begin);
-    const std::uint32_t done = find_call(receives, m.receive_end[k], Edge::End);
-    if (sent == kNone || done == kNone) {
-      ++t.unplaced;
-      continue;
-    }
-    const std::uint32_t posted = std::min(done, find_call(receives, m.receive_begin[k], Edge::Begin));
-    const auto message = static_cast<std::uint32_t>(k);
-    t.of_rank[from].push_back({sent, message, Part::Send});
-    t.of_rank[to].push_back({posted, message, Part::Post});
-    t.of_rank[to].push_back({done, message, Part::Receive});
-  }
-  for (auto& touches : t.of_rank)
-    std::sort(touches.begin(), touches.end(), [](const Touch& a, const Touch& b) {
-      return std::tuple{a.event, a.part, a.message} < std::tuple{b.event, b.part, b.message};
-    });
-  return t;
-}
 
 /// Lays out the graph by letting every rank go on as far as it can, again and again.
 class Rehearsal {
  public:
   Rehearsal(const Run& run, const std::vector<RankScan>& scans, const UsefulTime& useful,
-            const Meetings& meetings, const Touches& touches, Bytes eager_limit)
+            const Meetings& meetings, const PlacedMessages& placed, Bytes eager_limit)
       : run_(run),
-        useful_(useful),
         meetings_(meetings),
-        touches_(touches),
+        placed_(placed),
         eager_limit_(eager_limit),
         halls_(meetings.size()),
         sent_(run.messages.size(), kNoNode),
-        posted_(run.messages.size(), kNoNode),
-        start_(graph_.add()) {
-    graph_.reserve(meetings.size() + 2 * run.messages.size() + 2 * run.ranks.size(),
-                   meetings.arrivals() + 3 * run.messages.size() + run.ranks.size());
+        posted_(run.messages.size(), kNoNode) {
+    graph_.reserve(meetings.size() + 3 * run.messages.size() + 2 * run.ranks.size(),
+                   meetings.arrivals() + 4 * run.messages.size() + run.ranks.size());
+    const Node start = graph_.add();
     lanes_.reserve(run.ranks.size());
     for (std::size_t r = 0; r < run.ranks.size(); ++r)
-      lanes_.push_back({.cursor = CallCursor(run.ranks[r].events, scans[r], useful.from),
-                        .counts = meetings.wait_counts(r),
-                        .last = start_});
+      lanes_.push_back({.plan = RankPlan(run.ranks[r], r, scans[r], useful, meetings, placed.postings[r]),
+                        .last = start,
+                        .since = minus_clamped(useful.first[r], useful.from)});
   }
 
   /// False where ranks wait for each other in a circle.
@@ -130,39 +62,23 @@ class Rehearsal {
     IdealNetwork ideal;
     const std::vector<Duration> durations(graph_.size(), Duration::zero());
     ideal.runtime = replay::replay(graph_, durations).makespan;
-    for (std::size_t r = 0; r < lanes_.size(); ++r) {
-      const Duration late = minus_clamped(useful_.first[r], useful_.from);
-      ideal.useful_maximum = std::max(ideal.useful_maximum, minus_clamped(lanes_[r].outside, late));
-    }
+    for (const Lane& lane : lanes_) ideal.useful_maximum = std::max(ideal.useful_maximum, lane.outside);
     return ideal;
   }
 
  private:
-  /// A call read ahead. Ranks take turns call by call, and a few at a time keep their columns in cache.
-  struct Planned {
-    ProgramCall call{};
-    Attendance at{};
-    bool blocks = true;  ///< on messages
-  };
-  static constexpr std::size_t kReadAhead = 16;
   struct Lane {
-    CallCursor cursor;
-    Meetings::WaitCounts counts;
-    ProgramCall call{};
-    Attendance at{};
+    RankPlan plan;
     Node last = kNoNode;  ///< what the rank did last, and the time since
     Duration since{};
+    PlannedCall call{};
     Duration outside{};         ///< all time outside communication so far
     std::size_t touch = 0;      ///< first of this call's, later first that was not waited for yet
     std::size_t touch_end = 0;  ///< behind this call's
     std::uint32_t next_waiting = kNone;
     std::uint32_t awaited_message = kNone;
     bool inside = false;
-    bool blocks = true;
     bool holds_node = false;  ///< the call has a node of its own
-    std::uint8_t planned = 0;
-    std::uint8_t taken = 0;
-    std::array<Planned, kReadAhead> plan{};
     std::vector<Node> until{};
   };
   /// A meeting under way.
@@ -182,34 +98,14 @@ class Rehearsal {
     Lane& lane = lanes_[r];
     while (true) {
       if (!lane.inside) {
-        if (lane.call.open || !take(r)) return finish(r);
+        const PlannedCall* next = lane.call.open ? nullptr : lane.plan.next();
+        if (next == nullptr) return finish(lane);
+        lane.call = *next;
         enter(r);
       }
       if (!leave(r)) return;
       lane.inside = false;
     }
-  }
-
-  /// Makes the rank's next call the current one; false at the end.
-  bool take(std::uint32_t r) {
-    Lane& lane = lanes_[r];
-    if (lane.taken == lane.planned) {
-      const EventColumns& e = run_.ranks[r].events;
-      lane.taken = lane.planned = 0;
-      while (lane.planned < kReadAhead) {
-        Planned& next = lane.plan[lane.planned];
-        if (!lane.cursor.next(next.call)) break;
-        next.at = meetings_.attend(e, next.call.event, lane.counts);
-        next.blocks = (e.flags[next.call.event] & trace::kNonBlocking) == 0;
-        ++lane.planned;
-      }
-      if (lane.planned == 0) return false;
-    }
-    const Planned& next = lane.plan[lane.taken++];
-    lane.call = next.call;
-    lane.at = next.at;
-    lane.blocks = next.blocks;
-    return true;
   }
 
   Node follow(Lane& lane) {
@@ -223,30 +119,39 @@ class Rehearsal {
     lane.inside = true;
     add_to(lane.since, lane.call.gap);
     add_to(lane.outside, lane.call.gap);
-    const auto& touches = touches_.of_rank[r];
+    if (lane.call.posting != nullptr) {
+      follow(lane);
+      begin_part(lane, lane.call.posting->message, lane.call.posting->part);
+      return;
+    }
+    const auto& touches = placed_.touches[r];
     lane.touch = lane.touch_end;
     while (lane.touch < touches.size() && touches[lane.touch].event < lane.call.event) ++lane.touch;
     lane.touch_end = lane.touch;
     while (lane.touch_end < touches.size() && touches[lane.touch_end].event == lane.call.event)
       ++lane.touch_end;
-    const bool only_meets = lane.at.arrives && lane.at.stays && !lane.call.open;
-    lane.holds_node = lane.touch < lane.touch_end || (lane.at.meeting != kNoMeeting && !only_meets);
+    const Attendance& at = lane.call.at;
+    const bool only_meets = at.arrives && at.stays && !lane.call.open;
+    lane.holds_node = lane.touch < lane.touch_end || (at.meeting != kNoMeeting && !only_meets);
     if (lane.holds_node) follow(lane);
-    if (lane.at.arrives) arrive(lane);
-    for (std::size_t i = lane.touch; i < lane.touch_end; ++i) {
-      const std::uint32_t k = touches[i].message;
-      if (touches[i].part == Part::Send) {
-        sent_[k] = lane.last;
-        wake_for(k, run_.messages.to[k]);
-      } else if (touches[i].part == Part::Post) {
-        posted_[k] = lane.last;
-        wake_for(k, run_.messages.from[k]);
-      }
-    }
+    if (at.arrives) arrive(lane);
+    for (std::size_t i = lane.touch; i < lane.touch_end; ++i)
+      begin_part(lane, touches[i].message, touches[i].part);
+  }
+
+  /// What the call that begins now does for whoever waits for it.
+  void begin_part(const Lane& lane, std::uint32_t message, Part part) {
+    if (part == Part::Receive) return;
+    const bool sends = part == Part::Send;
+    (sends ? sent_ : posted_)[message] = lane.last;
+    const std::uint32_t other = (sends ? placed_.receiver : placed_.sender)[message];
+    if (lanes_[other].awaited_message != message) return;
+    lanes_[other].awaited_message = kNone;
+    ready_.push_back(other);
   }
 
   void arrive(const Lane& lane) {
-    Hall& hall = halls_[lane.at.meeting];
+    Hall& hall = halls_[lane.call.at.meeting];
     if (hall.node != kNoNode) return;
     std::uint32_t place = free_arrival_;
     if (place == kNone) {
@@ -257,7 +162,7 @@ class Rehearsal {
     }
     arrivals_[place] = {lane.last, lane.since, hall.first_arrival};
     hall.first_arrival = place;
-    if (++hall.arrived == meetings_.expected(lane.at.meeting)) open(hall);
+    if (++hall.arrived == meetings_.expected(lane.call.at.meeting)) open(hall);
   }
 
   /// All are there: the meeting becomes an operation, and whoever waits for it can go.
@@ -277,19 +182,12 @@ class Rehearsal {
     }
   }
 
-  void wake_for(std::uint32_t message, Rank rank) {
-    const std::size_t r = index_of(run_, rank);
-    if (lanes_[r].awaited_message != message) return;
-    lanes_[r].awaited_message = kNone;
-    ready_.push_back(static_cast<std::uint32_t>(r));
-  }
-
   /// False where the call has to wait; it is asked again when it may go on.
   bool leave(std::uint32_t r) {
     Lane& lane = lanes_[r];
-    if (lane.call.open) return true;
-    if (lane.at.stays) {
-      Hall& hall = halls_[lane.at.meeting];
+    if (lane.call.open || lane.call.posting != nullptr) return true;
+    if (lane.call.at.stays) {
+      Hall& hall = halls_[lane.call.at.meeting];
       if (hall.node == kNoNode) {
         lane.next_waiting = std::exchange(hall.first_waiting, r);
         return false;
@@ -300,14 +198,13 @@ class Rehearsal {
       } else {
         lane.until.push_back(hall.node);
       }
-      lane.at.stays = false;
+      lane.call.at.stays = false;
     }
-    if (lane.blocks)
-      for (; lane.touch < lane.touch_end; ++lane.touch) {
-        const Node needed = needed_by(touches_.of_rank[r][lane.touch], lane);
-        if (needed == kNoNode) return false;
-        if (needed != lane.last) lane.until.push_back(needed);
-      }
+    for (; lane.call.blocks && lane.touch < lane.touch_end; ++lane.touch) {
+      const Node needed = needed_by(placed_.touches[r][lane.touch], lane);
+      if (needed == kNoNode) return false;
+      if (needed != lane.last) lane.until.push_back(needed);
+    }
     if (!lane.until.empty()) {
       lane.until.push_back(lane.last);
       lane.last = graph_.add(lane.until);
@@ -327,34 +224,31 @@ class Rehearsal {
     return needed;
   }
 
-  void finish(std::uint32_t r) {
-    Lane& lane = lanes_[r];
+  void finish(Lane& lane) {
     ++done_;
     if (!lane.call.open) {
-      const Duration tail = positive_part(minus_clamped(useful_.last[r], lane.cursor.exit()));
-      add_to(lane.since, tail);
-      add_to(lane.outside, tail);
+      const Duration rest = lane.plan.rest();
+      add_to(lane.since, rest);
+      add_to(lane.outside, rest);
     }
     follow(lane);
   }
 
   const Run& run_;
-  const UsefulTime& useful_;
   const Meetings& meetings_;
-  const Touches& touches_;
+  const PlacedMessages& placed_;
   Bytes eager_limit_;
   replay::Graph graph_;
   std::vector<Lane> lanes_;
   std::vector<Hall> halls_;
   std::vector<Arrival> arrivals_;
   std::uint32_t free_arrival_ = kNone;
-  std::vector<Node> sent_;
+  std::vector<Node> sent_;  ///< per message: its send began
   std::vector<Node> posted_;
   std::vector<Node> before_;
   std::vector<Duration> lags_;
   std::vector<std::uint32_t> ready_;
   std::size_t done_ = 0;
-  Node start_;
 };
 
 std::string reason_against(const Run& run, const UsefulTime& useful) {
@@ -380,18 +274,19 @@ std::optional<IdealNetwork> replay_ideal_network(const Run& run, const CommIndex
                                                  std::string& why_not) {
   why_not = reason_against(run, useful);
   if (!why_not.empty()) return std::nullopt;
-  const auto meetings = Meetings::find(run, comms, scans, useful.from);
+  const auto meetings = Meetings::find(run, comms, scans);
   if (!meetings) {
     why_not = "sequence numbers of collectives are no sequence";
     return std::nullopt;
   }
-  const Touches touches = place_messages(run);
-  if (touches.unplaced * 10 > run.messages.size()) {
-    why_not = fmt::format("{} of {} messages lie in no recorded call", touches.unplaced, run.messages.size());
+  const PlacedMessages placed = place_messages(run);
+  if (placed.unplaced * 10 > run.messages.size()) {
+    why_not =
+        fmt::format("{} of {} messages arrive in no recorded call", placed.unplaced, run.messages.size());
     return std::nullopt;
   }
   for (const Bytes limit : {kEagerLimit, Bytes{std::numeric_limits<std::int64_t>::max()}}) {
-    Rehearsal rehearsal(run, scans, useful, *meetings, touches, limit);
+    Rehearsal rehearsal(run, scans, useful, *meetings, placed, limit);
     if (rehearsal.complete()) return rehearsal.result();
   }
   why_not = "the calls of the ranks do not fit together: they wait for each other in a circle";

@@ -68,15 +68,16 @@ bool Meetings::lay_out(const std::vector<RankScan>& scans) {
 }
 
 std::optional<Meetings> Meetings::find(const trace::Run& run, const CommIndex& comms,
-                                       const std::vector<RankScan>& scans, Duration from) {
+                                       const std::vector<RankScan>& scans) {
   Meetings m(comms, scans);
+  m.messages_ = run.messages.size() > 0;
   if (!m.lay_out(scans)) return std::nullopt;
   // Waits last: whether one follows a posted collective is told by whether there is one.
   for (const bool waits : {false, true}) {
     for (std::size_t r = 0; r < run.ranks.size(); ++r) {
       if (waits && scans[r].waits.empty()) continue;
       const EventColumns& e = run.ranks[r].events;
-      CallCursor cursor(e, scans[r], from);
+      CallCursor cursor(e, scans[r], Duration::min());
       WaitCounts counts = m.wait_counts(r);
       ProgramCall call;
       while (cursor.next(call)) {
@@ -117,6 +118,7 @@ Attendance Meetings::attend(const EventColumns& e, std::size_t i, WaitCounts& co
   if (static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Request) {
     const Meeting m = by_number(e.comm[i], e.seq[i]);
     if (m != kNoMeeting && expected_[m] > 0) return {.meeting = m, .arrives = false, .stays = true};
+    if (messages_) return {};  // the wait may be for a message as well as for a collective
   }
   return by_order(e, i, counts);
 }

@@ -33,7 +33,7 @@ class Meetings {
  public:
   /// Nothing where sequence numbers are no sequence.
   [[nodiscard]] static std::optional<Meetings> find(const trace::Run& run, const CommIndex& comms,
-                                                    const std::vector<RankScan>& scans, Duration from);
+                                                    const std::vector<RankScan>& scans);
 
   [[nodiscard]] std::size_t size() const { return expected_.size(); }
   /// How many calls arrive at a meeting.
@@ -65,6 +65,7 @@ class Meetings {
   std::size_t first_start_ = 0;  ///< one meeting per communicator for the start of its processes
   std::vector<std::uint32_t> expected_;
   std::size_t arrivals_ = 0;
+  bool messages_ = false;  ///< the Run has any
 };
 
 }  // namespace cox::diagnose

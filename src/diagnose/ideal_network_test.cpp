@@ -132,6 +132,32 @@ TEST(IdealNetwork, AnExchangePostsItsReceiveBeforeItSends) {
   EXPECT_EQ(runtime_of(run), Duration{8ms});
 }
 
+TEST(IdealNetwork, APostingThatIsNoEventIsPlacedByItsTime) {
+  // Rank 0 sends at 9 ms without a recorded call; both wait in calls that name no collective.
+  trace::Run run = empty_run(2);
+  mark_start(run);
+  add_wait(events_of(run, 0), WaitKind::Request, 11ms, 14ms);
+  add_wait(events_of(run, 1), WaitKind::Request, 1ms, 12ms);
+  add_message(run, 0, 1, 9ms, Duration{500us}, 12ms, Bytes{1 << 20});
+  add_event(events_of(run, 1), EventKind::Phase, 0, 15ms, 15ms, 0, trace::kNoComm, 0);
+  EXPECT_EQ(runtime_of(run), Duration{12ms});
+}
+
+TEST(IdealNetwork, WhereTheInputTellsAllOutsideMpiOtherTimeIsInside) {
+  trace::Run run = make_job({.ranks = 2, .steps = 3, .transfer = 1ms, .marks = true});
+  run.sources.emplace_back();
+  run.sources.back().format = "otf2";
+  for (trace::RankTrack& t : run.ranks) {
+    // Of the 10 ms before each of the three calls (ends at 16, 27, 38 ms) 4 are in calls that are no events.
+    t.useful.begin = {5ms, 16ms, 27ms};
+    t.useful.end = {11ms, 22ms, 33ms};
+  }
+  const Answer a = replay_ideal(run);
+  ASSERT_TRUE(a.ideal) << a.why_not;
+  EXPECT_EQ(a.ideal->runtime, Duration{18ms});
+  EXPECT_EQ(a.ideal->useful_maximum, Duration{18ms});
+}
+
 TEST(IdealNetwork, APostedCollectiveHoldsWhereItIsWaitedFor) {
   trace::Run run = empty_run(2);
   mark_start(run);
@@ -180,8 +206,8 @@ TEST(IdealNetwork, SaysWhyItIsNotTold) {
   EXPECT_NE(replay_ideal(peers).why_not.find("not recorded"), std::string::npos);
 
   trace::Run astray = one_message(Bytes{8});
-  astray.messages.send_begin[0] = 9ms;
-  EXPECT_EQ(replay_ideal(astray).why_not, "1 of 1 messages lie in no recorded call");
+  astray.messages.receive_end[0] = 9ms;
+  EXPECT_EQ(replay_ideal(astray).why_not, "1 of 1 messages arrive in no recorded call");
 
   trace::Run circle = make_job({.ranks = 2, .steps = 2, .marks = true});
   for (const std::size_t i : {1U, 3U}) events_of(circle, 0).seq[i] = 1 - events_of(circle, 0).seq[i];

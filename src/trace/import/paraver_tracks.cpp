@@ -285,12 +285,15 @@ void ParaverTracks::write_call(std::size_t rank, const OpenCall& call, Duration 
   builder_.add_event(rank, event);
 }
 
-/// A counter's value is what was counted since the value before: it belongs to the stretch that ends now.
+/// A counter's value is what was counted since the value before: it belongs to the stretch that ends now. A
+/// second value at the same time was counted in a call that is over within one tick.
 void ParaverTracks::credit(std::size_t rank, Duration at, std::int64_t instructions, std::int64_t cycles) {
   UsefulColumns& useful = builder_.rank(rank).useful;
   const std::size_t n = useful.size();
-  for (std::size_t i = n; i-- > 0 && i + 2 >= n;) {  // the state that begins now may be there already
+  std::size_t& credited = tasks_[rank].credited;
+  for (std::size_t i = n; i-- > credited && i + 2 >= n;) {  // the state that begins now may be there already
     if (useful.end[i] != at) continue;
+    credited = i + 1;
     add_clamped(useful.instructions[i], instructions);
     add_clamped(useful.cycles[i], cycles);
     counted_ = true;

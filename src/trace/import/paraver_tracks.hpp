@@ -66,6 +66,7 @@ class ParaverTracks {
     OpenCall call;
     std::vector<Request> requests;  ///< collectives begun
     std::size_t first_request = 0;  ///< of those not waited for
+    std::size_t credited = 0;       ///< useful stretches before this one have their counters
   };
   struct Comm {
     std::string name;
