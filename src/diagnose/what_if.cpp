@@ -192,10 +192,14 @@ class Search {
     candidates_ = ordered(score);
   }
 
+  /// Half of the ranks, rounded up: those who are left say what is usual.
+  [[nodiscard]] std::size_t largest_set() const { return (out_.ranks.size() + 1) / 2; }
+
   /// Adds the rank that saves most to the set, and goes on where that is little: one rank often hides
   /// another. What follows the last gain beyond noise is dropped again.
   void greedy_sets(Questions& ask) {
-    const std::size_t most = out_.ranks.size() <= kFewRanks ? kMostFixed : kMostInManyRanks;
+    const std::size_t most =
+        std::min(largest_set(), out_.ranks.size() <= kFewRanks ? kMostFixed : kMostInManyRanks);
     const auto pool = std::min<std::size_t>(
         {candidates_.size(), kFewRanks,
          std::max<std::size_t>(8, static_cast<std::size_t>(ask.affordable(most)) * 3 / 4 / most)});
@@ -260,9 +264,8 @@ class Search {
       out_.screened.emplace_back("pairs and triples: too many operations to try them all");
       return;
     }
-    // A set of all ranks has nobody to be compared with.
-    if (n > 2) out_.best_pairs = best_of(ask, pairs);
-    if (n > 3) out_.best_triples = best_of(ask, triples);
+    if (largest_set() >= 2) out_.best_pairs = best_of(ask, pairs);
+    if (largest_set() >= 3) out_.best_triples = best_of(ask, triples);
   }
 
   [[nodiscard]] std::vector<SetWhatIf> best_of(Questions& ask, const std::vector<RankSet>& sets) const {
