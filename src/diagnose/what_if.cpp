@@ -192,10 +192,14 @@ class Search {
     candidates_ = ordered(score);
   }
 
+  /// Half of the ranks, rounded up: those who are left say what is usual.
+  [[nodiscard]] std::size_t largest_set() const { return (out_.ranks.size() + 1) / 2; }
+
   /// Adds the rank that saves most to the set, and goes on where that is little: one rank often hides
   /// another. What follows the last gain beyond noise is dropped again.
   void greedy_sets(Questions& ask) {
-    const std::size_t most = out_.ranks.size() <= kFewRanks ? kMostFixed : kMostInManyRanks;
+    const std::size_t most =
+        std::min(largest_set(), out_.ranks.size() <= kFewRanks ? kMostFixed : kMostInManyRanks);
     const auto pool = std::min<std::size_t>(
         {candidates_.size(), kFewRanks,
          std::max<std::size_t>(8, static_cast<std::size_t>(ask.affordable(most)) * 3 / 4 / most)});
@@ -260,9 +264,8 @@ class Search {
       out_.screened.emplace_back("pairs and triples: too many operations to try them all");
       return;
     }
-    // A set of all ranks has nobody to be compared with.
-    if (n > 2) out_.best_pairs = best_of(ask, pairs);
-    if (n > 3) out_.best_triples = best_of(ask, triples);
+    if (largest_set() >= 2) out_.best_pairs = best_of(ask, pairs);
+    if (largest_set() >= 3) out_.best_triples = best_of(ask, triples);
   }
 
   [[nodiscard]] std::vector<SetWhatIf> best_of(Questions& ask, const std::vector<RankSet>& sets) const {
@@ -327,7 +330,6 @@ class Search {
       if (operations[g] > 0) groups_.push_back(g);
     std::stable_sort(groups_.begin(), groups_.end(),
                      [&](std::size_t a, std::size_t b) { return transfer[a] > transfer[b]; });
-    const std::vector<Duration> usual = usual_transfers();
     for (const std::size_t g : groups_) {
       CommWhatIf comm;
       const Group& group = m_.groups[g];
@@ -338,25 +340,40 @@ class Search {
       }
       comm.operations = operations[g];
       comm.transfer = transfer[g];
-      if (out_.communicators.size() < kMostComms) question(ask, g, usual, comm);
       out_.communicators.push_back(std::move(comm));
     }
+    question_communicators(ask);
     if (groups_.size() > kMostComms)
       out_.screened.push_back(fmt::format(
           "transfer is questioned on the {} of {} communicators that have most", kMostComms, groups_.size()));
   }
 
-  void question(Questions& ask, std::size_t g, const std::vector<Duration>& usual, CommWhatIf& comm) const {
-    const auto here = [&](std::size_t c) { return static_cast<std::size_t>(recording_.group[c]) == g; };
-    const std::vector<std::vector<Duration>> columns{
-        changed([&](std::size_t c, Duration transfer) {
+  /// As many at once as fit in memory: a column per question.
+  void question_communicators(Questions& ask) {
+    const std::vector<Duration> usual = usual_transfers();
+    const std::size_t count = std::min(kMostComms, groups_.size());
+    const std::size_t at_once = std::max<std::size_t>(1, ask.columns_at_once() / 2);
+    for (std::size_t from = 0; from < count; from += at_once) {
+      const std::size_t to = std::min(count, from + at_once);
+      std::vector<std::vector<Duration>> columns;
+      for (std::size_t i = from; i < to; ++i) {
+        const auto here = [&](std::size_t c) {
+          return static_cast<std::size_t>(recording_.group[c]) == groups_[i];
+        };
+        columns.push_back(changed([&](std::size_t c, Duration transfer) {
           return here(c) ? std::min(transfer, usual[recording_.alike[c]]) : transfer;
-        }),
-        changed([&](std::size_t c, Duration transfer) { return here(c) ? Duration::zero() : transfer; })};
-    const std::vector<Answer> answers = ask.transfers(columns);
-    comm.evaluated = true;
-    comm.lower_quartile = ask.estimate(answers[0]);
-    comm.zero = ask.estimate(answers[1]);
+        }));
+        columns.push_back(
+            changed([&](std::size_t c, Duration transfer) { return here(c) ? Duration::zero() : transfer; }));
+      }
+      const std::vector<Answer> answers = ask.transfers(columns);
+      for (std::size_t i = from; i < to; ++i) {
+        CommWhatIf& comm = out_.communicators[i];
+        comm.evaluated = true;
+        comm.lower_quartile = ask.estimate(answers[2 * (i - from)]);
+        comm.zero = ask.estimate(answers[2 * (i - from) + 1]);
+      }
+    }
   }
 
   void path() {

@@ -96,6 +96,11 @@ std::vector<Answer> Questions::transfers(std::span<const std::vector<Duration>> 
   return ask(scenarios, 0);
 }
 
+std::size_t Questions::columns_at_once() const {
+  return std::clamp<std::size_t>(kBatchCells / std::max<std::size_t>(1, recording_.tracks.meetings().size()),
+                                 2, kBatch);
+}
+
 Estimate Questions::estimate(const Answer& a) const {
   Estimate e;
   e.time = a.time;

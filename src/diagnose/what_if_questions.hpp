@@ -37,6 +37,9 @@ class Questions {
   /// Other transfers, one column per meeting each.
   [[nodiscard]] std::vector<Answer> transfers(std::span<const std::vector<Duration>> columns);
 
+  /// How many of these columns fit in memory together.
+  [[nodiscard]] std::size_t columns_at_once() const;
+
   [[nodiscard]] Estimate estimate(const Answer& a) const;
   [[nodiscard]] const BlockBootstrap& bootstrap() const { return bootstrap_; }
   [[nodiscard]] std::int64_t asked() const { return asked_; }
