@@ -144,6 +144,8 @@ class Backwards {
     if (longest <= Duration::zero()) return;
     find_causes(longest);
     amounts_.assign(group.members.size(), {});
+    stretches_.resize(group.members.size());
+    stretch_starts_.assign(group.members.size(), kNoPoint);
     for (std::size_t k = 0; k < amounts_.size(); ++k)
       amounts_[k] = amount_at(static_cast<std::size_t>(group.members[k]), t_.point_of[group.cell(number, k)]);
     for (std::size_t which = 0; which < causes_.size(); ++which) blame(group, number, cls, which);
@@ -193,13 +195,20 @@ class Backwards {
         carry_in(amount);
         continue;
       }
-      const auto p = static_cast<std::size_t>(group.members[k]);
-      const std::size_t point = t_.point_of[group.cell(number, k)];
-      const RankPoints& early = t_.ranks[p];
-      const Stretch mine =
-          stretch(p, point_in(starts_[k], places_[k]), point, early.entry[point], early.work[point]);
+      const Stretch& mine = stretch_before(group, number, k);
       charge(culprit, start_points_[k], mine, amount, minus_clamped(gaps_[k], gaps_[q]));
     }
+  }
+
+  /// What member k did since the operation that its stretch begins with; the same for most causes.
+  const Stretch& stretch_before(const Group& group, std::int64_t number, std::size_t k) {
+    if (stretch_starts_[k] == starts_[k]) return stretches_[k];
+    stretch_starts_[k] = starts_[k];
+    const auto p = static_cast<std::size_t>(group.members[k]);
+    const std::size_t point = t_.point_of[group.cell(number, k)];
+    const RankPoints& early = t_.ranks[p];
+    return stretches_[k] =
+               stretch(p, point_in(starts_[k], places_[k]), point, early.entry[point], early.work[point]);
   }
 
   /// For each member the last synchronisation that it and member q had in common, of any group.
@@ -296,7 +305,11 @@ class Backwards {
   void charge(const Culprit& culprit, std::uint32_t start, const Stretch& early, Amount amount,
               Duration gap) {
     const auto q = static_cast<std::size_t>(culprit.rank);
-    const Stretch late = stretch(q, start, culprit.end, culprit.until, culprit.work_until);
+    if (late_.rank != q || late_start_ != start || late_end_ != culprit.end || late_until_ != culprit.until) {
+      late_ = stretch(q, start, culprit.end, culprit.until, culprit.work_until);
+      late_start_ = start, late_end_ = culprit.end, late_until_ = culprit.until;
+    }
+    const Stretch& late = late_;
     const Excess excess = excess_of(late, early);
     const Duration sum = excess.sum();
     if (sum <= Duration::zero()) return give_up(amount);
@@ -431,6 +444,13 @@ class Backwards {
   std::vector<std::uint32_t> starts_;  ///< operation that the stretch begins with; kNoPoint = carried in
   std::vector<std::uint32_t> start_points_;  ///< the culprit's point in it
   std::vector<std::int32_t> places_;         ///< the member's place in that operation
+  std::vector<Stretch> stretches_;
+  std::vector<std::uint32_t> stretch_starts_;
+  // Of the culprit being looked at.
+  Stretch late_;
+  std::uint32_t late_start_ = kNoPoint;
+  std::size_t late_end_ = 0;
+  Duration late_until_{};
 };
 
 }  // namespace

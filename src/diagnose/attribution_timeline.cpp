@@ -338,14 +338,6 @@ class Layout {
 
 }  // namespace
 
-Duration RankPoints::exit(std::size_t i) const {
-  return i + 1 < size() ? minus_clamped(entry[i + 1], minus_clamped(work[i + 1], work[i])) : last_exit;
-}
-
-Duration RankPoints::complete(std::size_t i) const {
-  return plus_clamped(entry[i], wait(i));
-}
-
 std::int32_t WaitTimeline::place(std::int32_t cls, std::int32_t rank) const {
   const MemberClass& c = classes[static_cast<std::size_t>(cls)];
   if (c.everybody) return rank;

@@ -16,6 +16,7 @@
 #include "diagnose/matching.hpp"
 #include "diagnose/scan.hpp"
 #include "diagnose/skew.hpp"
+#include "diagnose/span_math.hpp"
 
 namespace cox::diagnose {
 
@@ -35,10 +36,12 @@ struct RankPoints {
   std::vector<Duration> activity;
 
   [[nodiscard]] std::size_t size() const { return entry.size(); }
-  [[nodiscard]] Duration exit(std::size_t i) const;
+  [[nodiscard]] Duration exit(std::size_t i) const {
+    return i + 1 < size() ? minus_clamped(entry[i + 1], minus_clamped(work[i + 1], work[i])) : last_exit;
+  }
   [[nodiscard]] Duration wait(std::size_t i) const { return waited[i + 1] - waited[i]; }
   /// When everybody was there: the moment from which on this rank no longer waited.
-  [[nodiscard]] Duration complete(std::size_t i) const;
+  [[nodiscard]] Duration complete(std::size_t i) const { return plus_clamped(entry[i], wait(i)); }
 };
 
 /// A wait for one peer.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -18,9 +19,11 @@ constexpr std::size_t kLeastAlike = 3;
 constexpr std::size_t kToldSizes = 16;
 constexpr double kDip = 1.5;
 constexpr double kLeastSlow = 1.25;
-constexpr double kSpreads = 4;
+constexpr double kSpreads = 5;
 constexpr double kLeastDips = 0.05;
 constexpr double kDipsBeyondOthers = 3;
+/// Of as many dips by chance, over all groups, where the group dips as often as those alike.
+constexpr double kDipChance = 1e-3;
 
 /// One operation as its members saw it.
 struct OpTransfer {
@@ -150,6 +153,14 @@ Measured describe_group(const trace::Run& run, const Group& group, std::vector<S
   return g;
 }
 
+/// Half a dip more than the usual is granted: that those alike had none does not mean that they never do.
+bool more_than_luck(double dip_ratio, double usual_dips, double compared, std::size_t groups) {
+  const auto trials = static_cast<std::int64_t>(compared);
+  const auto dips = std::llround(dip_ratio * compared);
+  const double chance = binomial_upper_tail(dips, trials, std::min(1.0, (usual_dips + 0.5) / compared));
+  return chance * static_cast<double>(groups) <= kDipChance;
+}
+
 /// Holds each group against those alike: weighted by the time that each size takes.
 void compare(std::vector<Measured>& groups) {
   std::map<Shape, std::vector<double>> references;
@@ -176,8 +187,9 @@ void compare(std::vector<Measured>& groups) {
     }
     if (usual <= 0) continue;
     g.told.slow_ratio = own / usual;
-    g.told.slow_sometimes = g.told.dip_ratio >= kLeastDips && g.told.dip_depth >= kDip &&
-                            g.told.dip_ratio > kDipsBeyondOthers * usual_dips / compared;
+    g.told.slow_sometimes = g.told.dip_ratio >= kLeastDips &&
+                            g.told.dip_ratio > kDipsBeyondOthers * usual_dips / compared &&
+                            more_than_luck(g.told.dip_ratio, usual_dips, compared, groups.size());
   }
 }
 
@@ -186,9 +198,10 @@ void mark_slow(std::vector<Measured>& groups) {
   for (const bool crossing : {false, true}) {
     std::vector<double> ratios;
     for (const Measured& g : groups)
-      if ((g.told.hosts > 1) == crossing && g.told.slow_ratio > 0) ratios.push_back(g.told.slow_ratio);
+      if ((g.told.hosts > 1) == crossing && g.told.slow_ratio > 0)
+        ratios.push_back(std::log(g.told.slow_ratio));
     if (ratios.size() < kLeastAlike) continue;
-    const double bar = std::max(kLeastSlow, 1 + kSpreads * scaled_mad(ratios));
+    const double bar = std::max(kLeastSlow, std::exp(kSpreads * scaled_mad(ratios)));
     for (Measured& g : groups)
       if ((g.told.hosts > 1) == crossing) g.told.slow_always = g.told.slow_ratio >= bar;
   }

@@ -36,6 +36,7 @@ struct Cluster {
   };
   std::function<Duration(int rank, int op)> late = [](int, int) { return Duration::zero(); };
   int ops = 40;
+  std::uint64_t seed = 0;
   double jitter = 0.03;
 };
 
@@ -55,7 +56,8 @@ trace::Run play(const Cluster& c) {
   }
   for (int op = 0; op < c.ops; ++op)
     for (std::size_t g = 0; g < c.groups.size(); ++g) {
-      const Duration transfer = testing::lognormal_work(g, 0, op, c.transfer(c.groups[g], op), c.jitter);
+      const Duration transfer =
+          testing::lognormal_work(g + 1000 * c.seed, 0, op, c.transfer(c.groups[g], op), c.jitter);
       Duration latest{};
       for (const int r : c.groups[g]) latest = std::max(latest, at + c.late(r, op));
       for (const int r : c.groups[g])
@@ -98,9 +100,11 @@ Fabric understand(const Cluster& c) {
 }
 
 TEST(Fabric, AllEqualNamesNothing) {
-  for (const double jitter : {0.0, 0.03, 0.3}) {
+  for (const double jitter : {0.0, 0.03, 0.1, 0.13, 0.15, 0.18, 0.22, 0.3, 0.8}) {
     Cluster c{.groups = all_pairs()};
     c.jitter = jitter;
+    c.seed = static_cast<std::uint64_t>(1000 * jitter);
+    c.ops = jitter < 0.15 ? 20 : 60;
     const Fabric f = understand(c);
     EXPECT_EQ(f.verdict, FabricVerdict::Healthy) << jitter << " " << describe(f).front();
     EXPECT_EQ(f.crossing, 112);

@@ -15,7 +15,7 @@ struct LevelRules {
   double least_shift = 0.10;
   std::size_t least_steps = 10;
   double least_posterior = 0.8;
-  double prior = 0.1;  ///< that there is a change between two neighbouring levels
+  double prior = 0.01;  ///< that there is a change between two neighbouring levels
 };
 
 /// Two levels meet before index `at`.

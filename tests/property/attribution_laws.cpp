@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws of delay costs: what is charged is what was waited; costs follow ranks; units cancel.
+// Laws of delay costs, time structure and fabric: what is charged is what was waited; names follow ranks and
+// ports; units cancel; noise has no structure.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,6 +9,8 @@
 #include <numeric>
 
 #include "cox/diagnose/attribution.hpp"
+#include "cox/diagnose/fabric.hpp"
+#include "cox/diagnose/time_structure.hpp"
 
 #include "diagnose/attribution_synthetic.hpp"
 
@@ -163,6 +166,66 @@ RC_GTEST_PROP(AttributionLaws, WhoNeverWaitsChargesNobody, ()) {
   job.work = [=](int, int s) { return testing::lognormal_work(seed, 0, s, 5ms, 0.5); };
   const auto a = attribute_waits(testing::make_job(job));
   RC_ASSERT(a->waited == 0ms && a->charged == 0ms && a->unknown == 0ms && a->pairs.empty());
+}
+
+std::vector<StepId> numbered(std::size_t n) {
+  std::vector<StepId> steps;
+  for (std::size_t s = 0; s < n; ++s) steps.emplace_back(static_cast<std::int64_t>(s));
+  return steps;
+}
+
+RC_GTEST_PROP(TimeStructureLaws, JitterAloneHasNone, ()) {
+  const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1'000'000);
+  const int percent = *rc::gen::inRange(0, 80);
+  std::vector<Duration> times;
+  for (int s = *rc::gen::inRange(0, 600); s > 0; --s)
+    times.push_back(testing::lognormal_work(seed, 0, s, 20ms, percent / 100.0));
+  RC_ASSERT(!understand_times(times, numbered(times.size())).evident());
+}
+
+RC_GTEST_PROP(TimeStructureLaws, SlowMotionScalesTimesAndKeepsTheRest, ()) {
+  const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1'000'000);
+  const int onset = *rc::gen::inRange(20, 80);
+  const int factor = *rc::gen::inRange(2, 1000);
+  std::vector<Duration> times;
+  for (int s = 0; s < 100; ++s)
+    times.push_back(testing::lognormal_work(seed, 0, s, s < onset ? 10ms : 14ms, 0.03));
+  const TimeStructure a = understand_times(times, numbered(times.size()));
+  for (Duration& t : times) t *= factor;
+  const TimeStructure b = understand_times(times, numbered(times.size()));
+  RC_ASSERT(a.changes.size() == 1U && b.changes.size() == 1U);
+  RC_ASSERT(a.changes[0].first_step == StepId{onset} && b.changes[0].first_step == StepId{onset});
+  RC_ASSERT(b.median == a.median * factor);
+}
+
+/// Four hosts with two ports each, a group for each port and pair of hosts; one port is slow, or none.
+RC_GTEST_PROP(FabricLaws, TheSlowPortIsNamedWhereverItIs, ()) {
+  const int slow = *rc::gen::inRange(-1, 8);
+  NestedJob job;
+  job.ranks = 8;
+  job.nodes = 4;
+  job.programs.resize(8);
+  for (int a = 0; a < 4; ++a)
+    for (int b = a + 1; b < 4; ++b)
+      for (int port = 0; port < 2; ++port) job.groups.push_back({2 * a + port, 2 * b + port});
+  for (int step = 0; step < 10; ++step)
+    for (std::size_t g = 0; g < job.groups.size(); ++g)
+      for (const int r : job.groups[g])
+        job.programs[static_cast<std::size_t>(r)].push_back({static_cast<int>(g), 100us});
+  job.transfer_of = [&](int group) {
+    const auto& members = job.groups[static_cast<std::size_t>(group)];
+    return std::find(members.begin(), members.end(), slow) != members.end() ? 300us : 100us;
+  };
+  job.clock_offset = [](int node) { return node * Duration{1s}; };
+  const auto f = understand_fabric(testing::play(job));
+  if (slow < 0) {
+    RC_ASSERT(f->verdict == FabricVerdict::Healthy);
+    return;
+  }
+  RC_ASSERT(f->verdict == FabricVerdict::Located);
+  RC_ASSERT(f->components.size() == 1U && f->components[0].kind == ComponentKind::Nic);
+  RC_ASSERT(f->components[0].hosts == std::vector<NodeId>{NodeId{slow / 2}});
+  RC_ASSERT(f->components[0].local == std::vector<LocalRank>{LocalRank{slow % 2}});
 }
 
 }  // namespace

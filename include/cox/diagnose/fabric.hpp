@@ -95,13 +95,13 @@ struct Fabric {
 
 /// Compares groups that should be equally fast, and looks for what the slow ones have in common.
 ///
-/// Always slow: at least 1.25 times the median of those alike, and 4 robust spreads. Sometimes: in at least 5
-/// % of the operations, three times as often as those alike. A component explains a slow group that uses it;
-/// one that more than a tenth of fast groups use too explains none. Smallest set by greedy cover, all sets of
-/// that size or less checked up to three. Lateness of a rank's own work is not in a transfer and names
-/// nothing here. Source: transfer as the shortest duration, see docs/concepts/wait-and-transfer.md; busbw:
-/// nccl-tests. Errors: diagnose-001 (no rank). Cost: linear in calls, O(n log n) in operations. Held by:
-/// src/diagnose/fabric_test.cpp
+/// Always slow: at least 1.25 times the median of those alike, and 5 robust spreads of the logarithms.
+/// Sometimes: in at least 5 % of the operations, three times as often as those alike. A component explains a
+/// slow group that uses it; one that more than a tenth of fast groups use too explains none. Smallest set by
+/// greedy cover, all sets of that size or less checked up to three. Lateness of a rank's own work is not in a
+/// transfer and names nothing here. Source: transfer as the shortest duration, see
+/// docs/concepts/wait-and-transfer.md; busbw: nccl-tests. Errors: diagnose-001 (no rank). Cost: linear in
+/// calls, O(n log n) in operations. Held by: src/diagnose/fabric_test.cpp
 [[nodiscard]] Result<Fabric> understand_fabric(const trace::Run& run);
 
 /// A few plain lines; never empty.
