@@ -26,11 +26,6 @@ tl::unexpected<Error> bad(const fs::path& path, std::string message, std::string
                     .where = Where{.file = path.string()}});
 }
 
-Result<std::string> bytes_of(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
-  return source.read_all();
-}
-
 /// The `.meta` file: lines `key=value`.
 struct Meta {
   std::string prefix;
@@ -291,7 +286,7 @@ Result<Run> read_meta(const fs::path& path, const Meta& meta, const ImportOption
   std::vector<RankFile> read(paths.size());
   std::vector<std::string> problems(paths.size());
   parallel_for(paths.size(), options.threads, [&](std::size_t i) {
-    const auto bytes = bytes_of(paths[i], options);
+    const auto bytes = whole_file(paths[i], options.limit_bytes);
     if (!bytes)
       problems[i] = bytes.error().message;
     else if (!has_magic(*bytes))
@@ -332,7 +327,7 @@ bool recognise(const Head& head) {
 }
 
 Result<Run> read(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(const std::string bytes, bytes_of(path, options));
+  COX_TRY(const std::string bytes, whole_file(path, options.limit_bytes));
   if (has_magic(bytes)) return read_bin(path, bytes);
   if (const std::optional<Meta> meta = parse_meta(bytes)) return read_meta(path, *meta, options);
   return bad(path, "neither the magic of a DUMPI file nor the keys of its .meta, expected one of them",
@@ -342,7 +337,7 @@ Result<Run> read(const fs::path& path, const ImportOptions& options) {
 std::vector<fs::path> companions(const fs::path& path) {
   std::vector<fs::path> out;
   if (path.extension() == ".bin") return out;
-  const auto bytes = bytes_of(path, {.limit_bytes = 64 << 10});
+  const auto bytes = whole_file(path, 64 << 10);
   if (!bytes) return out;
   if (const std::optional<Meta> meta = parse_meta(*bytes))
     for (const auto& [rank, file] : files_beside(path, *meta)) out.push_back(file);

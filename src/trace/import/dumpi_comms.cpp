@@ -44,7 +44,7 @@ std::string name_of(const CommMade& m, const std::string& parent, std::size_t nt
 
 Communicators::Communicators(const std::vector<RankFile>& files, const std::vector<std::int32_t>& ranks,
                              int world_size)
-    : files_(files), ranks_(ranks) {
+    : files_(files) {
   number_.resize(files.size());
   made_from_.resize(files.size());
   comms_.push_back({.name = "MPI_COMM_WORLD", .members = {}, .ordered = true});

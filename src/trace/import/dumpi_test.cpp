@@ -193,6 +193,21 @@ TEST(Dumpi, SecondsOfSixteenBitsGoOn) {
   EXPECT_EQ(file.calls.events[4].begin, std::chrono::seconds(65'536 + 40'000 - 65'536));
 }
 
+TEST(Dumpi, RequestsWithNobodyAndPersistentOnes) {
+  Writer w;
+  w.call(Call::Isend, 1).i(5).h(kInt).i(-2).i(1).h(kWorldComm).i(7).call(Call::Wait, 2).i(7).i(0);
+  w.call(Call::SendInit, 3).i(5).h(kInt).i(1).i(1).h(kWorldComm).i(8);
+  for (std::uint32_t n = 0; n < 2; ++n) w.call(Call::Start, 10 + n).i(8).call(Call::Wait, 20 + n).i(8).i(0);
+  w.call(Call::Wait, 30).i(8).i(0);  // not started again
+  const dumpi::RankFile file = dumpi::read_rank(w.whole("h"));
+  EXPECT_EQ(file.ending, dumpi::Ending::Whole);
+  ASSERT_EQ(file.calls.sends.size(), 2U);
+  EXPECT_EQ(file.calls.sends[1].begin, 11ms);
+  EXPECT_EQ(file.calls.sends[1].end, 22ms);
+  EXPECT_EQ(file.calls.sends[1].bytes, 20_B);
+  EXPECT_EQ(file.orphans, 1);
+}
+
 TEST(Dumpi, OneFileAloneTellsWhatItCan) {
   const Scratch scratch;
   spill(scratch.path() / "any.bin", split_rank(3));
