@@ -26,6 +26,9 @@ tl::unexpected<Error> bad(const fs::path& path, std::string message, std::string
                     .where = Where{.file = path.string()}});
 }
 
+/// What a file claims beyond this is no number of ranks.
+constexpr std::int32_t kMostRanks = 1 << 24;
+
 /// The `.meta` file: lines `key=value`.
 struct Meta {
   std::string prefix;
@@ -49,6 +52,7 @@ std::optional<Meta> parse_meta(std::string_view text) {
   if (ranks == values.end() || prefix == values.end()) return std::nullopt;
   const std::string_view digits = ranks->second;
   if (std::from_chars(digits.data(), digits.data() + digits.size(), meta.ranks).ec != std::errc()) return {};
+  if (meta.ranks < 1 || meta.ranks > kMostRanks) return std::nullopt;
   meta.prefix = fs::path(prefix->second).filename().string();
   meta.version =
       clean_text(fmt::format("{}.{}.{}", values["version"], values["subversion"], values["subsubversion"])
@@ -190,11 +194,9 @@ CommId Job::communicator(std::size_t file, CommId own) {
 }
 
 void Job::describe_tracks() {
-  for (RankTrack& track : part_.run().ranks) {
-    const auto at = std::find(ranks_.begin(), ranks_.end(), track.rank.value());
-    if (at == ranks_.end()) continue;
-    track.program = files_[static_cast<std::size_t>(at - ranks_.begin())].program;
-  }
+  // Until `finish` the part's ranks stand in the order of the files.
+  std::vector<RankTrack>& tracks = part_.run().ranks;
+  for (std::size_t i = 0; i < tracks.size(); ++i) tracks[i].program = files_[i].program;
 }
 
 void Job::note_losses(const std::vector<std::string>& names) {
@@ -266,9 +268,10 @@ Result<Run> read_bin(const fs::path& path, std::string_view bytes) {
   const RankFile& file = files.front();
   if (file.too_old) return too_old(path);
   const std::optional<std::int32_t> named = number_in_name(path);
-  const std::int32_t rank = file.own_rank >= 0 ? file.own_rank : named.value_or(0);
-  const std::int32_t world = file.world_size > rank ? file.world_size : 0;
-  const bool guessed = file.own_rank < 0 && !named;
+  const bool asked = file.own_rank >= 0 && file.own_rank < kMostRanks;
+  const std::int32_t rank = asked ? file.own_rank : std::min(named.value_or(0), kMostRanks);
+  const std::int32_t world = file.world_size > rank && file.world_size <= kMostRanks ? file.world_size : 0;
+  const bool guessed = !asked && !named;
   Job job(path, std::move(files), {rank}, world);
   if (guessed) job.note("neither MPI_Comm_rank nor the file's name tell the rank: taken as 0");
   return std::move(job).finish({path.filename().string()});
