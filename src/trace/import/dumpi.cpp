@@ -182,6 +182,7 @@ CommId Job::communicator(std::size_t file, CommId own) {
   if (const auto known = added_.find(index); known != added_.end()) return known->second;
   const JobComm& comm = comms_.at(index);
   std::vector<Rank> members;
+  members.reserve(comm.members.size());
   for (const std::int32_t m : comm.members) members.emplace_back(m);
   listed_ = listed_ && !members.empty();
   const std::int32_t asked = files_[file].sizes[static_cast<std::size_t>(own.value())];
@@ -232,6 +233,7 @@ void Job::note_losses(const std::vector<std::string>& names) {
 Run Job::finish(const std::vector<std::string>& names) && {
   place_in_time();
   std::vector<MpiRank> calls;
+  calls.reserve(files_.size());
   std::int64_t timed = 0;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     place_peers(i);

@@ -388,6 +388,7 @@ Result<Run> Archive::read(const Anchor& anchor) {
   std::vector<MpiRank> ranks = take_ranks();
   note_losses();
   std::vector<Rank> numbers;
+  numbers.reserve(ranks.size());
   for (const MpiRank& r : ranks) numbers.push_back(r.rank);
   add_ranks(part_, std::move(ranks), [&](std::size_t rank, CommId own) {
     return communicator(with, static_cast<std::uint32_t>(own.value()), numbers[rank]);
