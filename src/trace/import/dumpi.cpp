@@ -26,10 +26,8 @@ tl::unexpected<Error> bad(const fs::path& path, std::string message, std::string
                     .where = Where{.file = path.string()}});
 }
 
-Result<std::string> bytes_of(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
-  return source.read_all();
-}
+/// What a file claims beyond this is no number of ranks.
+constexpr std::int32_t kMostRanks = 1 << 24;
 
 /// The `.meta` file: lines `key=value`.
 struct Meta {
@@ -54,6 +52,7 @@ std::optional<Meta> parse_meta(std::string_view text) {
   if (ranks == values.end() || prefix == values.end()) return std::nullopt;
   const std::string_view digits = ranks->second;
   if (std::from_chars(digits.data(), digits.data() + digits.size(), meta.ranks).ec != std::errc()) return {};
+  if (meta.ranks < 1 || meta.ranks > kMostRanks) return std::nullopt;
   meta.prefix = fs::path(prefix->second).filename().string();
   meta.version =
       clean_text(fmt::format("{}.{}.{}", values["version"], values["subversion"], values["subsubversion"])
@@ -183,6 +182,7 @@ CommId Job::communicator(std::size_t file, CommId own) {
   if (const auto known = added_.find(index); known != added_.end()) return known->second;
   const JobComm& comm = comms_.at(index);
   std::vector<Rank> members;
+  members.reserve(comm.members.size());
   for (const std::int32_t m : comm.members) members.emplace_back(m);
   listed_ = listed_ && !members.empty();
   const std::int32_t asked = files_[file].sizes[static_cast<std::size_t>(own.value())];
@@ -195,11 +195,9 @@ CommId Job::communicator(std::size_t file, CommId own) {
 }
 
 void Job::describe_tracks() {
-  for (RankTrack& track : part_.run().ranks) {
-    const auto at = std::find(ranks_.begin(), ranks_.end(), track.rank.value());
-    if (at == ranks_.end()) continue;
-    track.program = files_[static_cast<std::size_t>(at - ranks_.begin())].program;
-  }
+  // Until `finish` the part's ranks stand in the order of the files.
+  std::vector<RankTrack>& tracks = part_.run().ranks;
+  for (std::size_t i = 0; i < tracks.size(); ++i) tracks[i].program = files_[i].program;
 }
 
 void Job::note_losses(const std::vector<std::string>& names) {
@@ -235,6 +233,7 @@ void Job::note_losses(const std::vector<std::string>& names) {
 Run Job::finish(const std::vector<std::string>& names) && {
   place_in_time();
   std::vector<MpiRank> calls;
+  calls.reserve(files_.size());
   std::int64_t timed = 0;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     place_peers(i);
@@ -271,9 +270,10 @@ Result<Run> read_bin(const fs::path& path, std::string_view bytes) {
   const RankFile& file = files.front();
   if (file.too_old) return too_old(path);
   const std::optional<std::int32_t> named = number_in_name(path);
-  const std::int32_t rank = file.own_rank >= 0 ? file.own_rank : named.value_or(0);
-  const std::int32_t world = file.world_size > rank ? file.world_size : 0;
-  const bool guessed = file.own_rank < 0 && !named;
+  const bool asked = file.own_rank >= 0 && file.own_rank < kMostRanks;
+  const std::int32_t rank = asked ? file.own_rank : std::min(named.value_or(0), kMostRanks);
+  const std::int32_t world = file.world_size > rank && file.world_size <= kMostRanks ? file.world_size : 0;
+  const bool guessed = !asked && !named;
   Job job(path, std::move(files), {rank}, world);
   if (guessed) job.note("neither MPI_Comm_rank nor the file's name tell the rank: taken as 0");
   return std::move(job).finish({path.filename().string()});
@@ -291,7 +291,7 @@ Result<Run> read_meta(const fs::path& path, const Meta& meta, const ImportOption
   std::vector<RankFile> read(paths.size());
   std::vector<std::string> problems(paths.size());
   parallel_for(paths.size(), options.threads, [&](std::size_t i) {
-    const auto bytes = bytes_of(paths[i], options);
+    const auto bytes = whole_file(paths[i], options.limit_bytes);
     if (!bytes)
       problems[i] = bytes.error().message;
     else if (!has_magic(*bytes))
@@ -332,7 +332,7 @@ bool recognise(const Head& head) {
 }
 
 Result<Run> read(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(const std::string bytes, bytes_of(path, options));
+  COX_TRY(const std::string bytes, whole_file(path, options.limit_bytes));
   if (has_magic(bytes)) return read_bin(path, bytes);
   if (const std::optional<Meta> meta = parse_meta(bytes)) return read_meta(path, *meta, options);
   return bad(path, "neither the magic of a DUMPI file nor the keys of its .meta, expected one of them",
@@ -342,7 +342,7 @@ Result<Run> read(const fs::path& path, const ImportOptions& options) {
 std::vector<fs::path> companions(const fs::path& path) {
   std::vector<fs::path> out;
   if (path.extension() == ".bin") return out;
-  const auto bytes = bytes_of(path, {.limit_bytes = 64 << 10});
+  const auto bytes = whole_file(path, 64 << 10);
   if (!bytes) return out;
   if (const std::optional<Meta> meta = parse_meta(*bytes))
     for (const auto& [rank, file] : files_beside(path, *meta)) out.push_back(file);

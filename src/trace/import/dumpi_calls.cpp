@@ -53,7 +53,8 @@ class CallReader {
     std::size_t index = 0;
     bool persistent = false;
     bool active = true;
-    MessageEnd like;  ///< persistent: what each start posts
+    bool nobody = false;  ///< with MPI_PROC_NULL
+    MessageEnd like;      ///< persistent: what each start posts
   };
   struct Group {
     std::int32_t base = -1;  ///< communicator whose places the members are; -1 = not known
@@ -250,11 +251,8 @@ void CallReader::post(const Record& r, bool is_send, bool persistent) {
   MessageEnd m = message(r, i[0], r.halves[0], i[1], i[2], r.halves[1]);
   m.end = kStillRunning;
   Posted posted{.is_send = is_send, .persistent = persistent, .active = !persistent, .like = m};
-  if (m.peer < kAnySource) {  // MPI_PROC_NULL
-    requests_.erase(i[3]);
-    return;
-  }
-  if (!persistent) {
+  posted.nobody = m.peer < (is_send ? 0 : kAnySource);
+  if (!persistent && !posted.nobody) {
     auto& ends = is_send ? out_.calls.sends : out_.calls.receives;
     posted.index = ends.size();
     ends.push_back(m);
@@ -268,9 +266,10 @@ void CallReader::start(std::int32_t request, const Record& r) {
     ++out_.orphans;
     return;
   }
+  at->second.active = true;
+  if (at->second.nobody) return;
   auto& ends = at->second.is_send ? out_.calls.sends : out_.calls.receives;
   at->second.index = ends.size();
-  at->second.active = true;
   ends.push_back(at->second.like);
   ends.back().begin = r.begin;
 }
@@ -287,6 +286,7 @@ const MessageEnd* CallReader::complete(std::int32_t request, const Status* statu
     at->second.active = false;
   else
     requests_.erase(at);
+  if (posted.nobody) return nullptr;
   MessageEnd& m = posted.is_send ? out_.calls.sends[posted.index] : out_.calls.receives[posted.index];
   if (!posted.is_send) settle(m, status);
   m.end = r.end;

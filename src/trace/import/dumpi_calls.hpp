@@ -105,7 +105,6 @@ class Communicators {
   [[nodiscard]] const CommMade* making(const Holder& holder, std::size_t nth) const;
 
   const std::vector<RankFile>& files_;
-  const std::vector<std::int32_t>& ranks_;
   /// One record of one file can repeat a whole world; the sum of what is listed so is bounded.
   std::size_t members_left_ = std::size_t{16} << 20;
   std::vector<JobComm> comms_;

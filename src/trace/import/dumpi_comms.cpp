@@ -44,7 +44,7 @@ std::string name_of(const CommMade& m, const std::string& parent, std::size_t nt
 
 Communicators::Communicators(const std::vector<RankFile>& files, const std::vector<std::int32_t>& ranks,
                              int world_size)
-    : files_(files), ranks_(ranks) {
+    : files_(files) {
   number_.resize(files.size());
   made_from_.resize(files.size());
   comms_.push_back({.name = "MPI_COMM_WORLD", .members = {}, .ordered = true});
@@ -100,7 +100,9 @@ bool Communicators::resolve_one(std::size_t parent, std::size_t nth) {
   }
   if (first->making == Making::Unknown || in.empty()) return true;
   const bool split = first->making == Making::Split;
-  const bool by_group = first->making == Making::Create && first->group != nullptr;
+  // A group of more places than the parent has is none of it, and not worth the time.
+  const bool by_group =
+      first->making == Making::Create && first->group != nullptr && first->group->size() <= holders.size();
   if (split)
     std::sort(in.begin(), in.end(), [](const Member& a, const Member& b) {
       return std::tie(a.color, a.key, a.place) < std::tie(b.color, b.key, b.place);
@@ -144,15 +146,17 @@ void Communicators::add_resolved(std::string name, const std::vector<Holder>& fr
 /// Members that one rank alone can tell: everybody in the parent, or a list of places in it.
 std::vector<std::int32_t> Communicators::told_by_one(const CommMade& m, const JobComm& parent) {
   if (!parent.ordered || parent.members.empty()) return {};
+  const bool copy = m.making == Making::Dup;
+  if (!copy && (m.making != Making::Create || m.group == nullptr)) return {};
+  const std::size_t size = copy ? parent.members.size() : m.group->size();
+  if (size > members_left_ || size > parent.members.size()) return {};
+  members_left_ -= size;
+  if (copy) return parent.members;
   std::vector<std::int32_t> members;
-  if (m.making == Making::Dup) members = parent.members;
-  if (m.making == Making::Create && m.group != nullptr)
-    for (const std::int32_t place : *m.group) {
-      if (place < 0 || static_cast<std::size_t>(place) >= parent.members.size()) return {};
-      members.push_back(parent.members[static_cast<std::size_t>(place)]);
-    }
-  if (members.size() > members_left_) return {};
-  members_left_ -= members.size();
+  for (const std::int32_t place : *m.group) {
+    if (place < 0 || static_cast<std::size_t>(place) >= parent.members.size()) return {};
+    members.push_back(parent.members[static_cast<std::size_t>(place)]);
+  }
   return members;
 }
 

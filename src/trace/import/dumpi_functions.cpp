@@ -7,7 +7,7 @@ namespace cox::trace::dumpi {
 namespace {
 
 // clang-format off: one function a line
-constexpr std::array kFunctions{
+constexpr std::array<Function, kEndOfStream> kFunctions{{
     Function{"Send", "ihiih"},
     Function{"Recv", "ihiihS"},
     Function{"Get_count", "Shi"},
@@ -301,9 +301,9 @@ constexpr std::array kFunctions{
     Function{"ALL_FUNCTIONS", "?"},
     Function{"Function_enter", "q"},
     Function{"Function_exit", "q"},
-};
+}};
 // clang-format on
-static_assert(kFunctions.size() == kEndOfStream);
+static_assert(kFunctions.back().arguments != nullptr, "one for each number");
 
 }  // namespace
 

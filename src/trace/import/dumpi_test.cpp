@@ -193,6 +193,21 @@ TEST(Dumpi, SecondsOfSixteenBitsGoOn) {
   EXPECT_EQ(file.calls.events[4].begin, std::chrono::seconds(65'536 + 40'000 - 65'536));
 }
 
+TEST(Dumpi, RequestsWithNobodyAndPersistentOnes) {
+  Writer w;
+  w.call(Call::Isend, 1).i(5).h(kInt).i(-2).i(1).h(kWorldComm).i(7).call(Call::Wait, 2).i(7).i(0);
+  w.call(Call::SendInit, 3).i(5).h(kInt).i(1).i(1).h(kWorldComm).i(8);
+  for (std::uint32_t n = 0; n < 2; ++n) w.call(Call::Start, 10 + n).i(8).call(Call::Wait, 20 + n).i(8).i(0);
+  w.call(Call::Wait, 30).i(8).i(0);  // not started again
+  const dumpi::RankFile file = dumpi::read_rank(w.whole("h"));
+  EXPECT_EQ(file.ending, dumpi::Ending::Whole);
+  ASSERT_EQ(file.calls.sends.size(), 2U);
+  EXPECT_EQ(file.calls.sends[1].begin, 11ms);
+  EXPECT_EQ(file.calls.sends[1].end, 22ms);
+  EXPECT_EQ(file.calls.sends[1].bytes, 20_B);
+  EXPECT_EQ(file.orphans, 1);
+}
+
 TEST(Dumpi, OneFileAloneTellsWhatItCan) {
   const Scratch scratch;
   spill(scratch.path() / "any.bin", split_rank(3));
@@ -205,6 +220,27 @@ TEST(Dumpi, OneFileAloneTellsWhatItCan) {
   ASSERT_TRUE(nameless.has_value());
   ASSERT_EQ(nameless->notes.size(), 1U);
   EXPECT_NE(nameless->notes[0].text.find("taken as 0"), std::string::npos);
+}
+
+TEST(Dumpi, OneFileTellsCopiesAndListedGroups) {
+  Writer w;
+  w.call(Call::CommRank, 1).h(kWorldComm).i(1).call(Call::CommSize, 2).h(kWorldComm).i(4);
+  w.call(Call::CommDup, 3).h(kWorldComm).h(4).call(Call::Barrier, 4).h(4);
+  w.call(Call::CommGroup, 5).h(4).h(3).call(Call::GroupIncl, 6).h(3).i(2).array({3, 1}).h(5);
+  w.call(Call::CommCreate, 7).h(4).h(5).h(6).call(Call::Barrier, 8).h(6);
+  w.call(Call::GroupIncl, 9).h(3).i(2).array({3, 9}).h(7);  // there is no place 9
+  w.call(Call::CommCreate, 10).h(4).h(7).h(8).call(Call::Barrier, 11).h(8);
+  const Scratch scratch;
+  spill(scratch.path() / "one.bin", w.whole("h"));
+  const auto run = kDumpiReader.read(scratch.path() / "one.bin", {.threads = 1});
+  ASSERT_TRUE(run.has_value());
+  const EventColumns& e = run->ranks[0].events;
+  ASSERT_EQ(e.size(), 3U);
+  EXPECT_EQ(run->find(e.comm[0])->ranks.size(), 4U);
+  EXPECT_EQ(run->find(e.comm[1])->by_rank, (std::vector<Rank>{Rank(3), Rank(1)}));
+  EXPECT_TRUE(run->find(e.comm[2])->ranks.empty());
+  ASSERT_EQ(run->notes.size(), 1U);
+  EXPECT_NE(run->notes[0].text.find("members of some communicators"), std::string::npos);
 }
 
 TEST(Dumpi, UnknownLayoutsAndDamageStopWithTheirPlace) {

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "trace/import/byte_source.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -239,6 +241,18 @@ void add_ranks(PartBuilder& part, std::vector<MpiRank> ranks, const CommOf& comm
     rank.events = {};
   }
   pair_messages(part, ranks);
+}
+
+Result<std::string> whole_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
+  COX_TRY(ByteSource source, ByteSource::open(path, limit_bytes));
+  std::string bytes;
+  for (std::size_t piece = std::size_t{32} << 10;; piece = std::min(2 * piece, std::size_t{16} << 20)) {
+    const std::size_t had = bytes.size();
+    bytes.resize(had + piece);
+    COX_TRY(const std::size_t n, source.read({bytes.data() + had, piece}));
+    bytes.resize(had + n);
+    if (n < piece) return bytes;
+  }
 }
 
 MpiFunction mpi_function(std::string_view name) {

@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "cox/base/result.hpp"
 
 #include "trace/import/part_builder.hpp"
 
@@ -65,6 +68,10 @@ using CommOf = std::function<CommId(std::size_t rank_index, CommId own)>;
 /// non-overtaking order, MPI 4.0 section 3.5), both in the order of posting. Cost: O(n log n).
 /// Held by: src/trace/import/mpi_part_test.cpp
 void add_ranks(PartBuilder& part, std::vector<MpiRank> ranks, const CommOf& comm_of);
+
+/// All unpacked bytes of one of the many and often small files of a trace; memory in proportion to them.
+/// Errors: as `ByteSource`.
+[[nodiscard]] Result<std::string> whole_file(const std::filesystem::path& path, std::uint64_t limit_bytes);
 
 /// What an MPI function does to the time of its caller.
 enum class MpiCall : std::uint8_t {

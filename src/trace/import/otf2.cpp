@@ -33,11 +33,6 @@ fs::path folder_of(const fs::path& anchor) {
   return fs::path(anchor).replace_extension();
 }
 
-Result<std::string> bytes_of(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
-  return source.read_all();
-}
-
 /// Members of all communicators together; each is kept three times, 12 bytes.
 constexpr std::size_t kMostMembers = std::size_t{16} << 20;
 
@@ -189,7 +184,7 @@ class Archive {
 void Archive::read_locals() {
   loaded_.resize(chosen_.size());
   parallel_for(chosen_.size(), options_.threads, [&](std::size_t i) {
-    if (auto bytes = bytes_of(file_of(chosen_[i].id, ".def"), options_))
+    if (auto bytes = whole_file(file_of(chosen_[i].id, ".def"), options_.limit_bytes))
       loaded_[i].local = parse_local_definitions(*bytes, anchor_.definition_chunk_bytes);
   });
 }
@@ -234,7 +229,7 @@ void Archive::read_locations(const Context& context) {
   parallel_for(chosen_.size(), options_.threads, [&](std::size_t i) {
     Loaded& l = loaded_[i];
     const fs::path path = file_of(chosen_[i].id, ".evt");
-    if (auto bytes = bytes_of(path, options_))
+    if (auto bytes = whole_file(path, options_.limit_bytes))
       l.result = read_events(*bytes, anchor_.event_chunk_bytes, l.local, context, Rank(chosen_[i].rank),
                              chosen_[i].thread);
     else
@@ -368,7 +363,7 @@ void Archive::place_clocks() {
 Result<Run> Archive::read(const Anchor& anchor) {
   anchor_ = anchor;
   const fs::path path = beside(anchor_path_, ".def");
-  auto bytes = bytes_of(path, options_);
+  auto bytes = whole_file(path, options_.limit_bytes);
   if (!bytes)
     return bad(anchor_path_,
                fmt::format("its definitions, {}, cannot be read: {}", clean_text(path.filename().string()),
@@ -393,6 +388,7 @@ Result<Run> Archive::read(const Anchor& anchor) {
   std::vector<MpiRank> ranks = take_ranks();
   note_losses();
   std::vector<Rank> numbers;
+  numbers.reserve(ranks.size());
   for (const MpiRank& r : ranks) numbers.push_back(r.rank);
   add_ranks(part_, std::move(ranks), [&](std::size_t rank, CommId own) {
     return communicator(with, static_cast<std::uint32_t>(own.value()), numbers[rank]);
@@ -439,7 +435,7 @@ bool recognise(const Head& head) {
 }
 
 Result<Run> read(const fs::path& path, const ImportOptions& options) {
-  COX_TRY(const std::string bytes, bytes_of(path, options));
+  COX_TRY(const std::string bytes, whole_file(path, options.limit_bytes));
   if (!is_anchor(bytes)) return lone_part(path, bytes);
   const std::optional<Anchor> anchor = parse_anchor(bytes);
   if (!anchor)
