@@ -312,8 +312,8 @@ class InspectorReader {
     CommId& id =
         c.by_function[op.message ? model::kCollectiveCount : static_cast<std::size_t>(op.function.op)];
     if (id == kNoComm)
-      id = part_.communicator(nccl_title(c.id, op.message ? "messages" : model::name_of(op.function.op)), {},
-                              c.size);
+      id = part_.communicator(
+          nccl_title(c.id, c.name, op.message ? "messages" : model::name_of(op.function.op)), {}, c.size);
     return id;
   }
 

@@ -162,7 +162,7 @@ class ProfilerMapper {
     const auto [at, is_new] = communicators_.try_emplace({number, op}, kNoComm);
     if (is_new) {
       const ProfilerCommunicator& c = trace_.communicators[number];
-      at->second = part_.communicator(nccl_title(c.id, model::name_of(op)), {}, c.size);
+      at->second = part_.communicator(nccl_title(c.id, c.name, model::name_of(op)), {}, c.size);
     }
     return at->second;
   }

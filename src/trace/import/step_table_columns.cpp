@@ -129,6 +129,7 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
   split_fields(header, found.separator, fields);
   int best = 0;
   StepUnit wide_unit = StepUnit::None;
+  bool all_named = true;
   std::size_t time_index = kNoColumn;  // a `time` that may turn out to number the steps
   for (std::size_t i = 0; i < fields.size(); ++i) {
     std::string name = lower(fields[i]);
@@ -145,6 +146,7 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
       if (const auto rank = wide_rank(name)) {
         found.wide.push_back({.column = i, .rank = *rank});
         wide_unit = unit;
+        all_named = all_named && (name.front() < '0' || name.front() > '9');
       } else if (const int fit = fit_of(name); fit > best) {
         best = fit;
         found.value = i;
@@ -153,7 +155,8 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
       }
     }
   }
-  if (found.rank == kNoColumn && found.wide.size() >= 2) {
+  // Names that are numbers only say little: the table of anything has such columns.
+  if (found.rank == kNoColumn && found.wide.size() >= 2 && (all_named || found.step != kNoColumn)) {
     found.value = kNoColumn;
     found.value_name.clear();
     found.unit = wide_unit;

@@ -118,8 +118,9 @@ TEST_F(StepTable, TheFirstOfSeveralRunsIsRead) {
 TEST_F(StepTable, OtherTablesAreNotTaken) {
   for (const char* table : {"dp_rank,stage,rank,step,optype,start_ts,duration\n0,0,0,1,a,0,1\n",
                             "nodes,gpus,bytes,time_us,busbw\n1,4,8,7.84,0\n", "world_size,seconds\n96,61\n",
-                            "step,loss\n1,2.5\n", "rank,start_time\n0,5\n", "rank,time_s\n0,hello\n",
-                            "rank,time_s", "", "a\n", "{\"rank\":1,\"time\":2}\n"})
+                            ",1,2,4\nload balance,1,0.9,0.8\n", "size,1,2\n3,4,5\n", "step,loss\n1,2.5\n",
+                            "rank,start_time\n0,5\n", "rank,time_s\n0,hello\n", "rank,time_s", "", "a\n",
+                            "{\"rank\":1,\"time\":2}\n"})
     EXPECT_FALSE(recognises(table)) << table;
 }
 
