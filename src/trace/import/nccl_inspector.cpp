@@ -204,6 +204,7 @@ class InspectorReader {
     for (const auto& [key, n] : ranks_in)
       if (n > 1) several[key.first] = true;
     std::vector<int> sizes;
+    sizes.reserve(communicators_.size());
     for (const InspectorCommunicator& c : communicators_) sizes.push_back(c.size);
     const int largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
     std::vector<NcclMember> members;

@@ -39,6 +39,8 @@ class ProfilerMapper {
   void add_ranks() {
     std::vector<NcclMember> members;
     std::vector<int> sizes;
+    members.reserve(trace_.members.size());
+    sizes.reserve(trace_.communicators.size());
     for (const ProfilerMember& m : trace_.members)
       members.push_back({.process = m.gpu, .communicator = m.communicator, .rank = m.rank});
     for (const ProfilerCommunicator& c : trace_.communicators) sizes.push_back(c.size);
