@@ -204,6 +204,7 @@ class InspectorReader {
     for (const auto& [key, n] : ranks_in)
       if (n > 1) several[key.first] = true;
     std::vector<int> sizes;
+    sizes.reserve(communicators_.size());
     for (const InspectorCommunicator& c : communicators_) sizes.push_back(c.size);
     const int largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
     std::vector<NcclMember> members;
@@ -312,8 +313,8 @@ class InspectorReader {
     CommId& id =
         c.by_function[op.message ? model::kCollectiveCount : static_cast<std::size_t>(op.function.op)];
     if (id == kNoComm)
-      id = part_.communicator(nccl_title(c.id, op.message ? "messages" : model::name_of(op.function.op)), {},
-                              c.size);
+      id = part_.communicator(
+          nccl_title(c.id, c.name, op.message ? "messages" : model::name_of(op.function.op)), {}, c.size);
     return id;
   }
 

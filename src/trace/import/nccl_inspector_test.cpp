@@ -153,6 +153,12 @@ TEST_F(NcclInspector, MessagesArePointToPoint) {
   EXPECT_EQ(e.aux[0], 3U);
 }
 
+TEST_F(NcclInspector, ACommunicatorKeepsItsName) {
+  const std::string named = R"("header":{"id":"0x1","comm_name":"DP","rank":0,"n_ranks":2,"nnodes":1})";
+  const trace::Run run = read(line({named, metadata("a", 5), perf("AlltoAll", 1, 5)}));
+  EXPECT_EQ(run.communicators.front().name, "0x1 DP AllToAll");
+}
+
 TEST_F(NcclInspector, BadLinesAreCountedAndTheRestIsUsed) {
   const std::string good = line({header("0x1", 0, 2), metadata("a", 5), perf("AllReduce", 1, 5)});
   const trace::Run run =

@@ -26,8 +26,8 @@ std::int64_t nccl_message_bytes(model::Collective op, std::int64_t bytes, int ra
   return whole;
 }
 
-std::string nccl_title(std::string_view id, std::string_view function) {
-  return fmt::format("{} {}", id, function);
+std::string nccl_title(std::string_view id, std::string_view name, std::string_view function) {
+  return fmt::format("{}{}{} {}", id, name.empty() ? "" : " ", name, function);
 }
 
 }  // namespace cox::trace

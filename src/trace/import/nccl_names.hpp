@@ -23,7 +23,8 @@ struct NcclFunction {
 /// Source: NCCL Inspector's bandwidth formula (`coll_algobw_gbs`), nccl-tests doc/PERFORMANCE.md.
 [[nodiscard]] std::int64_t nccl_message_bytes(model::Collective op, std::int64_t bytes, int ranks);
 
-/// Name of the communicator that stands for one function of an NCCL communicator.
-[[nodiscard]] std::string nccl_title(std::string_view id, std::string_view function);
+/// Name of the communicator that stands for one function of an NCCL communicator: its identity, its own name
+/// where it has one, and the function.
+[[nodiscard]] std::string nccl_title(std::string_view id, std::string_view name, std::string_view function);
 
 }  // namespace cox::trace

@@ -39,6 +39,8 @@ class ProfilerMapper {
   void add_ranks() {
     std::vector<NcclMember> members;
     std::vector<int> sizes;
+    members.reserve(trace_.members.size());
+    sizes.reserve(trace_.communicators.size());
     for (const ProfilerMember& m : trace_.members)
       members.push_back({.process = m.gpu, .communicator = m.communicator, .rank = m.rank});
     for (const ProfilerCommunicator& c : trace_.communicators) sizes.push_back(c.size);
@@ -162,7 +164,7 @@ class ProfilerMapper {
     const auto [at, is_new] = communicators_.try_emplace({number, op}, kNoComm);
     if (is_new) {
       const ProfilerCommunicator& c = trace_.communicators[number];
-      at->second = part_.communicator(nccl_title(c.id, model::name_of(op)), {}, c.size);
+      at->second = part_.communicator(nccl_title(c.id, c.name, model::name_of(op)), {}, c.size);
     }
     return at->second;
   }
