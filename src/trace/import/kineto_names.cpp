@@ -257,10 +257,11 @@ std::uint32_t TextTable::index(std::string_view raw) {
       slots_[at] = next + 1;
       break;
     }
-    if (entries_[slot - 1].hash == hash && text(slot - 1) == raw) return slot - 1;
+    const Entry& e = entries_[slot - 1];
+    if (e.hash == hash && e.size == raw.size() && text(slot - 1) == raw.substr(0, kMaxText)) return slot - 1;
   }
   entries_.push_back({.hash = hash, .offset = bytes_.size(), .size = static_cast<std::uint32_t>(raw.size())});
-  bytes_.append(raw);
+  bytes_.append(raw.substr(0, kMaxText));
   return next;
 }
 
