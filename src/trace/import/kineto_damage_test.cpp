@@ -95,6 +95,15 @@ TEST(Kineto, ADamagedEventCostsOnlyItself) {
   }
 }
 
+TEST(Kineto, OfAKeyThatComesTwiceTheFirstCounts) {
+  const Reading r = read_text(object(
+      R"({"ph":"X","cat":"Runtime","name":"a","cat":"kernel","name":"b","pid":1,"tid":1,"ts":1,"dur":1},)"
+      R"({"ph":"X","name":"c","cat":"python_function","cat":"cpu_op","pid":1,"tid":1,"ts":1,"dur":1})"));
+  ASSERT_EQ(r.run.ranks.at(0).activities.size(), 1U);
+  EXPECT_EQ(r.run.ranks[0].activities.kind[0], ActivityKind::Launch);
+  EXPECT_EQ(r.run.names.at(0), "a");
+}
+
 TEST(Kineto, MutatedBytesNeverBreakThePromises) {
   const std::string text = small_trace();
   std::uint32_t x = 7;

@@ -34,6 +34,7 @@ enum class Category : std::uint8_t {
 enum class NameKind : std::uint8_t {
   Plain,
   Collective,      ///< kernel that communicates; host operator of a CPU back end
+  Copy,            ///< kernel of a device that moves data by kernels
   CollectiveCall,  ///< `nccl:all_reduce`: annotation around the call, not its execution
   CommsRecord,     ///< `record_param_comms`
   HostSync,

@@ -159,6 +159,7 @@ void Collector::close(const Span& span) {
 }
 
 void Collector::take_kernel(const Span& span) {
+  if (span.meaning.kind == NameKind::Copy) return add_row(ActivityKind::Copy, span);
   ++tally_.kernels;
   tally_.kernel_time += Nanoseconds(std::min(span.end - span.begin, kFarNs));
   if (span.meaning.kind != NameKind::Collective) return add_row(ActivityKind::Kernel, span);

@@ -69,7 +69,7 @@ struct Walk {
   bool damaged = false;          ///< stopped before the end of the file
 };
 
-inline constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 
 /// Walks through a trace: events go to `events`, members of the outer object named in `wanted` are kept.
 /// The result does not depend on the size of the window.

@@ -346,6 +346,9 @@ TEST(Kineto, KernelNamesOfAllGenerations) {
   EXPECT_EQ(kind("mscclKernel_Sum_half_Simple(x)"), "Other");
   EXPECT_EQ(kind("void at::native::reduce_kernel<512>(ncclKernel)"), "kernel");
   EXPECT_EQ(kind("all_reduce_like_gemm"), "kernel");
+  EXPECT_EQ(kind("collective_subgraph_execution"), "Other");
+  EXPECT_EQ(kind("hccl_all_reduce"), "AllReduce");
+  EXPECT_EQ(kineto::meaning_of(kineto::Category::Kernel, "dma_copy").kind, kineto::NameKind::Copy);
 }
 
 TEST(Kineto, OwnSequenceNumbersAreUsedWhereAllHaveThem) {
