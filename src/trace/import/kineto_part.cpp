@@ -127,6 +127,7 @@ void Collector::take(const TraceEvent& e) {
       span.category = Category::Uninteresting;
   }
   if (e.phase == 'B') {
+    ++begun_;
     open_[{e.pid, e.tid}].emplace_back(span, known);
     return;
   }

@@ -134,7 +134,9 @@ class Collector final : public EventSink {
   Tally tally_;
   std::int64_t no_duration_ = 0;
   std::int64_t no_begin_ = 0;
+  std::int64_t begun_ = 0;  // phase B
   std::int64_t unpaired_ = 0;
+  std::int64_t not_numbered_ = 0;  // groups of which only some collectives are
   std::int64_t far_ = 0;
   std::int64_t assumed_ = 0;
   std::int64_t by_stream_ = 0;

@@ -362,6 +362,7 @@ TEST(Kineto, OwnSequenceNumbersAreUsedWhereAllHaveThem) {
         object(nccl_kernel(10, group + R"(,"Seq":41)") + "," + nccl_kernel(20, group + std::string(second))));
     EXPECT_EQ(some.run.ranks.at(0).events.seq, (std::vector<std::uint32_t>{0, 1}));
     EXPECT_EQ(some.run.ranks.at(0).events.flags[0] & kTagged, 0);
+    EXPECT_TRUE(has_note(some.run, "1 process group with sequence numbers missing or repeated"));
   }
 }
 
