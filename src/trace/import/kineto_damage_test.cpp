@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "support/test_data.hpp"
@@ -121,6 +123,16 @@ TEST(Kineto, MutatedBytesNeverBreakThePromises) {
     const RankTrack& t = got->run.ranks.at(0);
     for (std::size_t i = 0; i < t.events.size(); ++i) ASSERT_GE(t.events.end[i], t.events.begin[i]);
   }
+}
+
+TEST(Kineto, MoreBytesThanAllowedIsAnErrorThatNamesTheFile) {
+  const auto path = std::filesystem::temp_directory_path() / "cox_kineto_too_long.json";
+  std::ofstream(path) << small_trace();
+  const auto run = kKinetoReader.read(path, {.threads = 1, .progress = {}, .limit_bytes = 100});
+  std::filesystem::remove(path);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().id, "import-004");
+  EXPECT_EQ(run.error().where->file, path.string());
 }
 
 TEST(Kineto, DeepNestsAndLongValuesAreOnlyBytes) {
