@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cut, damaged and hostile profiler traces, and the law that the window does not matter.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -126,7 +127,8 @@ TEST(Kineto, MutatedBytesNeverBreakThePromises) {
 }
 
 TEST(Kineto, MoreBytesThanAllowedIsAnErrorThatNamesTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / "cox_kineto_too_long.json";
+  const auto path =
+      std::filesystem::temp_directory_path() / ("cox_kineto_too_long." + std::to_string(getpid()) + ".json");
   std::ofstream(path) << small_trace();
   const auto run = kKinetoReader.read(path, {.threads = 1, .progress = {}, .limit_bytes = 100});
   std::filesystem::remove(path);

@@ -16,8 +16,6 @@ namespace {
 
 using model::Collective;
 
-/// Half of the span that a Duration can hold, with room to add.
-constexpr std::int64_t kFarNs = std::int64_t{50} * 24 * 3600 * 1'000'000'000;
 /// Longest name that is kept: names of templates have no end.
 constexpr std::size_t kMaxName = 4096;
 /// A launch that seems to begin after its kernel by less is still it: two clocks were compared.

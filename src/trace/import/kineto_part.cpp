@@ -10,11 +10,6 @@
 namespace cox::trace::kineto {
 namespace {
 
-using model::Collective;
-
-/// Half of the span that a Duration can hold, with room to add.
-constexpr std::int64_t kFarNs = std::int64_t{50} * 24 * 3600 * 1'000'000'000;
-
 std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;

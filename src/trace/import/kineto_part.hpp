@@ -19,6 +19,9 @@
 
 namespace cox::trace::kineto {
 
+/// How far an event may lie from the middle of the others, in ns: 50 days to either side fit into a Duration.
+inline constexpr std::int64_t kFarNs = std::int64_t{50} * 24 * 3600 * 1'000'000'000;
+
 /// What stands beside the events in the file.
 struct Header {
   Distributed distributed;

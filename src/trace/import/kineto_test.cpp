@@ -2,6 +2,7 @@
 #include "trace/import/kineto.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -238,7 +239,8 @@ TEST(Kineto, ListOfEventsMayStandAnywhereOrAlone) {
 }
 
 TEST(Kineto, HeaderLongerThanTheHeadIsSearchedInTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / "cox_kineto_long_header.json";
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("cox_kineto_long_header." + std::to_string(getpid()) + ".json");
   std::ofstream(path) << R"({"metadata":")" << std::string(200'000, 'x') << R"(","traceEvents":[)" << kKernel
                       << "]}";
   std::string head(kHeadBytes, '\0');
