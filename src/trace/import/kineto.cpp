@@ -102,8 +102,11 @@ namespace {
 
 Result<Run> read(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
-  COX_TRY(kineto::Reading reading, kineto::read_trace(source, path.string(), kineto::kWindowBytes));
-  return std::move(reading.run);
+  auto reading = kineto::read_trace(source, path.string(), kineto::kWindowBytes);
+  if (reading) return std::move(reading->run);
+  Error error = std::move(reading).error();
+  if (!error.where) error.where = Where{.file = path.string()};  // a source does not know its name
+  return fail(std::move(error));
 }
 
 }  // namespace

@@ -218,7 +218,8 @@ struct EventParser::Impl {
         }
         return;
       case 'c':
-        if (is(key, "cat")) {
+        // Where a key comes twice, the first counts: the name was looked up under its category.
+        if (category.data() == nullptr && is(key, "cat")) {
           category = unquoted(value);
           if (category.data() == nullptr) category = "";
           event.category = category_of(category);
@@ -226,7 +227,7 @@ struct EventParser::Impl {
         }
         return;
       case 'n':
-        if (is(key, "name")) {
+        if (name.data() == nullptr && is(key, "name")) {
           name = unquoted(value);
           if (name.data() == nullptr) name = "";
           resolve_name();

@@ -16,8 +16,6 @@ namespace {
 
 using model::Collective;
 
-/// Half of the span that a Duration can hold, with room to add.
-constexpr std::int64_t kFarNs = std::int64_t{50} * 24 * 3600 * 1'000'000'000;
 /// Longest name that is kept: names of templates have no end.
 constexpr std::size_t kMaxName = 4096;
 /// A launch that seems to begin after its kernel by less is still it: two clocks were compared.
@@ -268,6 +266,7 @@ void Collector::number_collectives() {
       if (numbered(placed_[i])) numbers.insert(placed_[i].comms.sequence);
     }
     const bool tagged = collectives > 0 && static_cast<std::int64_t>(numbers.size()) == collectives;
+    if (!tagged && !numbers.empty()) ++not_numbered_;
     std::uint32_t next = 0;
     for (const std::size_t i : members) {
       Placed& p = placed_[i];
@@ -353,6 +352,9 @@ void Collector::write_notes(PartBuilder& b, const Header& header, const EventCou
   if (groups_.without_members() > 0)
     b.note(counted(groups_.without_members(), "process group", "process groups") +
            " without a whole list of members");
+  if (not_numbered_ > 0)
+    b.note(counted(not_numbered_, "process group", "process groups") +
+           " with sequence numbers missing or repeated: operations are counted by position");
   if (d.group_count >= 0 && d.group_count != static_cast<std::int64_t>(d.groups.size()))
     b.note(
         fmt::format("distributedInfo counts {} process groups and lists {}", d.group_count, d.groups.size()));
@@ -406,7 +408,7 @@ Tally Collector::finish(PartBuilder& builder, const Header& header, const EventC
     run.origin_realtime_ns = realtime;
   write_notes(builder, header, counts);
   tally_.used -= std::min(tally_.used, far_);
-  builder.count(counts.complete, tally_.used);
+  builder.count(counts.complete + begun_, tally_.used);
   return tally_;
 }
 

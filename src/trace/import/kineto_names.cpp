@@ -33,8 +33,8 @@ bool holds(std::string_view text, std::string_view part) {
 /// builds.
 bool communicates(std::string_view kernel) {
   return kernel.starts_with("nccl") || kernel.starts_with("rccl") || kernel.starts_with("mscclKernel") ||
-         kernel.starts_with("mtia_ccl") || kernel.starts_with("oneccl_") || kernel.starts_with("hccl") ||
-         holds(kernel.substr(0, kernel.find('(')), "ncclDevKernel") ||
+         kernel.starts_with("collective_subgraph_execution") || kernel.starts_with("oneccl_") ||
+         kernel.starts_with("hccl") || holds(kernel.substr(0, kernel.find('(')), "ncclDevKernel") ||
          holds(kernel.substr(0, kernel.find('(')), "ncclKernel");
 }
 
@@ -135,8 +135,9 @@ std::uint64_t hash_of(std::string_view s) {
 
 }  // namespace
 
+/// Source: Kineto's ActivityType.h, and traces of 2021.
 Category category_of(std::string_view t) {
-  static constexpr std::array<std::pair<std::string_view, Category>, 40> kKnown{{
+  static constexpr std::array<std::pair<std::string_view, Category>, 47> kKnown{{
       {"cpu_op", Category::HostOp},
       {"Operator", Category::HostOp},
       {"hpu_op", Category::HostOp},
@@ -177,6 +178,13 @@ Category category_of(std::string_view t) {
       {"cuda_profiler_range", Category::Uninteresting},
       {"collective_comm", Category::Kernel},
       {"glow_runtime", Category::Uninteresting},
+      {"xpu_driver", Category::Runtime},
+      {"xpu_sync", Category::DeviceSync},
+      {"xpu_scope_profiler", Category::Uninteresting},
+      {"cuda_event", Category::Uninteresting},
+      {"mtia_counters", Category::Uninteresting},
+      {"hardware_counters", Category::Uninteresting},
+      {"external_correlation", Category::Uninteresting},
   }};
   for (const auto& [name, category] : kKnown)
     if (t == name) return category;
@@ -210,6 +218,7 @@ std::optional<Collective> collective_in(std::string_view text) {
 NameMeaning meaning_of(Category category, std::string_view name) {
   switch (category) {
     case Category::Kernel:
+      if (name.starts_with("dma")) return {.kind = NameKind::Copy};  // MTIA
       if (!communicates(name)) return {};
       return {.kind = NameKind::Collective, .collective = collective_in(name).value_or(Collective::Other)};
     case Category::Runtime:
@@ -257,10 +266,11 @@ std::uint32_t TextTable::index(std::string_view raw) {
       slots_[at] = next + 1;
       break;
     }
-    if (entries_[slot - 1].hash == hash && text(slot - 1) == raw) return slot - 1;
+    const Entry& e = entries_[slot - 1];
+    if (e.hash == hash && e.size == raw.size() && text(slot - 1) == raw.substr(0, kMaxText)) return slot - 1;
   }
   entries_.push_back({.hash = hash, .offset = bytes_.size(), .size = static_cast<std::uint32_t>(raw.size())});
-  bytes_.append(raw);
+  bytes_.append(raw.substr(0, kMaxText));
   return next;
 }
 

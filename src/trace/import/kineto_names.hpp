@@ -3,8 +3,9 @@
 /// What the words of a profiler trace mean: categories, kernel names, calls of the runtime, element types.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ enum class Category : std::uint8_t {
 enum class NameKind : std::uint8_t {
   Plain,
   Collective,      ///< kernel that communicates; host operator of a CPU back end
+  Copy,            ///< kernel of a device that moves data by kernels
   CollectiveCall,  ///< `nccl:all_reduce`: annotation around the call, not its execution
   CommsRecord,     ///< `record_param_comms`
   HostSync,
@@ -56,13 +58,16 @@ struct NameMeaning {
 /// Size of one element of a PyTorch type, `Float` or `c10::BFloat16`; zero where unknown.
 [[nodiscard]] Bytes element_size(std::string_view type);
 
-/// Strings of a file, each once, by their raw JSON bytes. Finding one costs a hash of its bytes.
+/// Strings of a file, each once, by their raw JSON bytes. Finding one costs a hash of its bytes. Of longer
+/// ones the first `kMaxText` bytes are kept; the rest tells them apart by length and hash only.
 class TextTable {
  public:
+  static constexpr std::size_t kMaxText = 4096;
   /// Index of the text, in order of first sight.
   [[nodiscard]] std::uint32_t index(std::string_view raw);
   [[nodiscard]] std::string_view text(std::uint32_t index) const {
-    return std::string_view(bytes_).substr(entries_[index].offset, entries_[index].size);
+    return std::string_view(bytes_).substr(entries_[index].offset,
+                                           std::min<std::size_t>(entries_[index].size, kMaxText));
   }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 

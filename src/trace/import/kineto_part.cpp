@@ -10,11 +10,6 @@
 namespace cox::trace::kineto {
 namespace {
 
-using model::Collective;
-
-/// Half of the span that a Duration can hold, with room to add.
-constexpr std::int64_t kFarNs = std::int64_t{50} * 24 * 3600 * 1'000'000'000;
-
 std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
@@ -127,6 +122,7 @@ void Collector::take(const TraceEvent& e) {
       span.category = Category::Uninteresting;
   }
   if (e.phase == 'B') {
+    ++begun_;
     open_[{e.pid, e.tid}].emplace_back(span, known);
     return;
   }
@@ -159,6 +155,7 @@ void Collector::close(const Span& span) {
 }
 
 void Collector::take_kernel(const Span& span) {
+  if (span.meaning.kind == NameKind::Copy) return add_row(ActivityKind::Copy, span);
   ++tally_.kernels;
   tally_.kernel_time += Nanoseconds(std::min(span.end - span.begin, kFarNs));
   if (span.meaning.kind != NameKind::Collective) return add_row(ActivityKind::Kernel, span);

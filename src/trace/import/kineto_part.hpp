@@ -19,6 +19,9 @@
 
 namespace cox::trace::kineto {
 
+/// How far an event may lie from the middle of the others, in ns: 50 days to either side fit into a Duration.
+inline constexpr std::int64_t kFarNs = std::int64_t{50} * 24 * 3600 * 1'000'000'000;
+
 /// What stands beside the events in the file.
 struct Header {
   Distributed distributed;
@@ -134,7 +137,9 @@ class Collector final : public EventSink {
   Tally tally_;
   std::int64_t no_duration_ = 0;
   std::int64_t no_begin_ = 0;
+  std::int64_t begun_ = 0;  // phase B
   std::int64_t unpaired_ = 0;
+  std::int64_t not_numbered_ = 0;  // groups of which only some collectives are
   std::int64_t far_ = 0;
   std::int64_t assumed_ = 0;
   std::int64_t by_stream_ = 0;

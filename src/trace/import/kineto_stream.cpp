@@ -10,7 +10,8 @@
 namespace cox::trace::kineto {
 namespace {
 
-constexpr std::size_t kMaxEvent = std::size_t{64} << 20;  // a longer one is passed over
+constexpr std::size_t kMaxEvent = std::size_t{16} << 20;   // a longer one is passed over
+constexpr std::size_t kMaxMember = std::size_t{16} << 20;  // a longer one of the outer object is not kept
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -100,6 +101,7 @@ class Walker {
     std::string key;
     COX_TRY(const bool got_key, take_value(&key));
     if (!got_key) return false;
+    if (key.size() > kMaxMember) return false;
     key = key.substr(1, key.size() - 2);
     COX_TRY(first, next());
     if (first != ':') return false;
@@ -110,7 +112,8 @@ class Walker {
     if (std::find(wanted_.begin(), wanted_.end(), key) == wanted_.end()) return take_value(nullptr);
     std::string value;
     COX_TRY(const bool got, take_value(&value));
-    if (got) walk_.members.push_back({.key = std::move(key), .value = std::move(value)});
+    if (got && value.size() <= kMaxMember)
+      walk_.members.push_back({.key = std::move(key), .value = std::move(value)});
     return got;
   }
 
@@ -121,7 +124,7 @@ class Walker {
       const std::string_view bytes = window_.bytes();
       const std::size_t n = end.find(bytes);
       const std::size_t used = std::min(n, bytes.size());
-      if (to != nullptr) to->append(bytes.substr(0, used));
+      if (to != nullptr && to->size() <= kMaxMember) to->append(bytes.substr(0, used));
       window_.consume(used);
       if (n != ValueEnd::kNotYet) return true;
       COX_TRY(const bool some, more());

@@ -69,13 +69,14 @@ struct Walk {
   bool damaged = false;          ///< stopped before the end of the file
 };
 
-inline constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 
 /// Walks through a trace: events go to `events`, members of the outer object named in `wanted` are kept.
 /// The result does not depend on the size of the window.
 ///
-/// Errors: of the source. Cost: one pass; memory of the window, or of the longest event up to 64 MiB.
-/// Held by: src/trace/import/kineto_test.cpp
+/// Errors: of the source. Cost: one pass; memory of the window, or six times that of the
+/// longest event up to 16 MiB.
+/// Held by: src/trace/import/kineto_damage_test.cpp
 [[nodiscard]] Result<Walk> walk_trace(ByteSource& source, std::size_t window_bytes,
                                       const std::vector<std::string_view>& wanted, EventParser& events);
 

@@ -2,6 +2,7 @@
 #include "trace/import/kineto.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,74 +17,21 @@
 
 #include "support/test_data.hpp"
 #include "trace/import/kineto_names.hpp"
-#include "trace/import/kineto_stream.hpp"
+#include "trace/import/kineto_traces.hpp"
 #include "trace/import/reader.hpp"
 
 namespace cox::trace {
 namespace {
 
+using kineto::has_note;
+using kineto::kKernel;
+using kineto::nccl_kernel;
+using kineto::object;
+using kineto::read_file;
+using kineto::read_text;
 using kineto::Reading;
+using kineto::recognised;
 using model::Collective;
-
-Result<Reading> try_read(std::string_view text, std::size_t window = kineto::kWindowBytes) {
-  ByteSource source = ByteSource::over(text, std::uint64_t{1} << 32);
-  return kineto::read_trace(source, "trace.json", window);
-}
-
-Reading read_text(std::string_view text, std::size_t window = kineto::kWindowBytes) {
-  auto reading = try_read(text, window);
-  EXPECT_TRUE(reading) << (reading ? "" : reading.error().to_string());
-  return reading ? *std::move(reading) : Reading{};
-}
-
-Result<Reading> read_file(const std::filesystem::path& path, std::size_t window = kineto::kWindowBytes) {
-  COX_TRY(ByteSource source, ByteSource::open(path, std::uint64_t{1} << 32));
-  return kineto::read_trace(source, path.string(), window);
-}
-
-std::string object(std::string_view events, std::string_view before = "", std::string_view after = "") {
-  return std::string("{") + std::string(before) + "\"traceEvents\":[" + std::string(events) + "]" +
-         std::string(after) + "}";
-}
-
-bool recognised(std::string_view text) {
-  return kKinetoReader.recognises({.path = "none", .bytes = text.substr(0, kHeadBytes)});
-}
-
-bool has_note(const trace::Run& run, std::string_view part) {
-  for (const Note& n : run.notes)
-    if (n.text.find(part) != std::string::npos) return true;
-  return false;
-}
-
-/// Everything in a part that can differ, as text.
-std::string print(const trace::Run& run) {
-  std::string out = std::to_string(run.origin_realtime_ns) + " " + std::to_string(run.world_size) + "\n";
-  for (const Communicator& c : run.communicators) {
-    out += c.name + " " + std::to_string(c.size) + " " + std::to_string(c.identity) + ":";
-    for (const Rank r : c.ranks) out += " " + std::to_string(r.value());
-    out += "\n";
-  }
-  for (const RankTrack& t : run.ranks) {
-    out += "rank " + std::to_string(t.rank.value()) + "\n";
-    const EventColumns& e = t.events;
-    for (std::size_t i = 0; i < e.size(); ++i)
-      for (const std::int64_t v :
-           {e.begin[i].count(), e.end[i].count(), e.bytes[i].count(), std::int64_t{e.comm[i].value()},
-            std::int64_t{e.seq[i]}, static_cast<std::int64_t>(e.kind[i]), std::int64_t{e.op[i]},
-            std::int64_t{e.flags[i]}, std::int64_t{e.aux[i]}, std::int64_t{e.thread[i]}})
-        out += std::to_string(v) + (i + 1 < e.size() ? " " : "\n");
-    for (const CollectiveLaunch& l : t.launches)
-      out += "launch " + std::to_string(l.event) + " " + std::to_string(l.begin.count()) + "\n";
-    const ActivityColumns& a = t.activities;
-    for (std::size_t i = 0; i < a.size(); ++i)
-      out += std::to_string(a.begin[i].count()) + " " + std::to_string(a.end[i].count()) + " " +
-             name_of(a.kind[i]) + " " + std::to_string(a.lane[i]) + " " + run.names[a.name[i]] + " " +
-             std::to_string(a.launched[i]) + "\n";
-  }
-  for (const Note& n : run.notes) out += n.text + "\n";
-  return out;
-}
 
 // --- real files ------------------------------------------------------------------------------------------
 
@@ -273,9 +221,6 @@ TEST(Kineto, SynchronisationsAreHostTimeOnce) {
 
 // --- traps, each in a few lines ---------------------------------------------------------------------------
 
-constexpr const char* kKernel =
-    R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":10,"dur":5,"args":{"correlation":1}})";
-
 TEST(Kineto, ListOfEventsMayStandAnywhereOrAlone) {
   const std::string bare = std::string("[") + kKernel + "]";
   const std::string first = object(kKernel, "", R"(,"distributedInfo":{"rank":3,"world_size":4})");
@@ -294,7 +239,8 @@ TEST(Kineto, ListOfEventsMayStandAnywhereOrAlone) {
 }
 
 TEST(Kineto, HeaderLongerThanTheHeadIsSearchedInTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / "cox_kineto_long_header.json";
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("cox_kineto_long_header." + std::to_string(getpid()) + ".json");
   std::ofstream(path) << R"({"metadata":")" << std::string(200'000, 'x') << R"(","traceEvents":[)" << kKernel
                       << "]}";
   std::string head(kHeadBytes, '\0');
@@ -402,12 +348,9 @@ TEST(Kineto, KernelNamesOfAllGenerations) {
   EXPECT_EQ(kind("mscclKernel_Sum_half_Simple(x)"), "Other");
   EXPECT_EQ(kind("void at::native::reduce_kernel<512>(ncclKernel)"), "kernel");
   EXPECT_EQ(kind("all_reduce_like_gemm"), "kernel");
-}
-
-std::string nccl_kernel(int ts, const std::string& arguments, int stream = 20) {
-  return R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32_RING_LL","pid":0,"tid":)" +
-         std::to_string(stream) + R"(,"ts":)" + std::to_string(ts) + R"(,"dur":5,"args":{)" + arguments +
-         "}}";
+  EXPECT_EQ(kind("collective_subgraph_execution"), "Other");
+  EXPECT_EQ(kind("hccl_all_reduce"), "AllReduce");
+  EXPECT_EQ(kineto::meaning_of(kineto::Category::Kernel, "dma_copy").kind, kineto::NameKind::Copy);
 }
 
 TEST(Kineto, OwnSequenceNumbersAreUsedWhereAllHaveThem) {
@@ -421,6 +364,7 @@ TEST(Kineto, OwnSequenceNumbersAreUsedWhereAllHaveThem) {
         object(nccl_kernel(10, group + R"(,"Seq":41)") + "," + nccl_kernel(20, group + std::string(second))));
     EXPECT_EQ(some.run.ranks.at(0).events.seq, (std::vector<std::uint32_t>{0, 1}));
     EXPECT_EQ(some.run.ranks.at(0).events.flags[0] & kTagged, 0);
+    EXPECT_TRUE(has_note(some.run, "1 process group with sequence numbers missing or repeated"));
   }
 }
 
@@ -557,113 +501,6 @@ TEST(Kineto, NamesAreMadeSafeToPrint) {
   const Reading r = read_text(object(
       R"({"ph":"X","cat":"cpu_op","name":"a\u001b[31m\"b\\\u00e9\ud83d\ude00","pid":1,"tid":1,"ts":1,"dur":1})"));
   EXPECT_EQ(r.run.names.at(0), "a?[31m\"b\\\xc3\xa9\xf0\x9f\x98\x80");
-}
-
-// --- damage ----------------------------------------------------------------------------------------------
-
-std::string small_trace() {
-  return object(
-      R"({"ph":"M","name":"process_name","pid":5,"tid":0,"args":{"name":"python {},{ ]"}},)"
-      "\n"
-      R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#3","pid":5,"tid":5,"ts":0.5,"dur":100},)"
-      "\n  "
-      R"({"ph":"X","cat":"cpu_op","name":"x},{\"ph\":\"X\"","pid":5,"tid":5,"ts":1,"dur":2,"args":{"list":[{"a":1},{"b":[{}, {}]}],"s":"],[}"}},)"
-      R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":5,"tid":5,"ts":5,"dur":2,"args":{"correlation":90}} , )"
-      R"({"ph":"s","id":90,"pid":5,"tid":5,"ts":5,"cat":"ac2g","name":"ac2g"},{"ph":"f","id":90,"pid":0,"tid":20,"ts":9,"cat":"ac2g","name":"ac2g"},)" +
-          nccl_kernel(
-              9,
-              R"("correlation":90,"Process Group Name":"1","Process Group Ranks":"[0, 1]","Group size":2)") +
-          "," + kKernel,
-      R"("schemaVersion":1,"deviceProperties":[{"id":0},{"id":1}],"distributedInfo":{"backend":"nccl","rank":1,"world_size":2},)",
-      R"(,"traceName":"a},{b","baseTimeNanoseconds":1711964646000000000)");
-}
-
-TEST(Kineto, AnyWindowGivesTheSamePart) {
-  std::string many;
-  for (int i = 0; i < 40; ++i)
-    many += (i > 0 ? "," : "") + nccl_kernel(i * 10, R"("correlation":)" + std::to_string(i));
-  for (const std::string& text : {small_trace(), object(many)}) {
-    const std::string whole = print(read_text(text).run);
-    EXPECT_NE(whole.find("rank"), std::string::npos);
-    for (std::size_t window = 1; window < 700; window += 1 + window / 40)
-      ASSERT_EQ(print(read_text(text, window).run), whole) << window;
-  }
-}
-
-TEST(Kineto, AnyWindowGivesTheSamePartOfRealFiles) {
-  COX_NEED_DATA(folder, "traces/kineto-single");
-  for (const char* file : {"hta/cpu_only_rank-34.json.gz", "kineto/gpu_metrics_input.json",
-                           "hta/inference_rank_1.json.gz", "tracelens/torch_compile_triton.json.gz"}) {
-    const std::string whole = print(read_file(folder / file)->run);
-    for (const std::size_t window : {100, 777, 4096, 50'000})
-      EXPECT_EQ(print(read_file(folder / file, window)->run), whole) << file << " " << window;
-  }
-}
-
-TEST(Kineto, CutAtEveryByteGivesWhatStandsBefore) {
-  const std::string text = small_trace();
-  const Reading whole = read_text(text);
-  std::size_t errors = 0;
-  std::int64_t before = 0;
-  for (std::size_t n = 0; n < text.size(); ++n) {
-    const auto got = try_read(std::string_view(text).substr(0, n));
-    if (!got) {
-      EXPECT_EQ(got.error().id, "import-005");
-      ++errors;
-      continue;
-    }
-    EXPECT_GE(got->counts.events, before) << n;  // more bytes, never fewer events
-    before = got->counts.events;
-    EXPECT_TRUE(has_note(got->run, "cut") || has_note(got->run, "not valid JSON")) << n;
-    EXPECT_LE(got->run.ranks.at(0).activities.size(), whole.run.ranks.at(0).activities.size());
-    EXPECT_EQ(print(try_read(std::string_view(text).substr(0, n), 50)->run), print(got->run)) << n;
-  }
-  EXPECT_EQ(before, 8);
-  EXPECT_LT(errors, text.find("ProfilerStep"));
-}
-
-TEST(Kineto, ADamagedEventCostsOnlyItself) {
-  const std::string good(kKernel);
-  for (const std::string& bad :
-       {std::string(R"({"ph":"X" "cat":"kernel"})"), std::string("{\"ph\":\"X\",\"name\":\"a\x01\xff\"}"),
-        std::string("17"), std::string("nan"), std::string(R"(["ph"])"), std::string("null"),
-        std::string(R"("text")")}) {
-    const std::string text = object(good + "," + bad + "," + good);
-    const Reading r = read_text(text);
-    EXPECT_EQ(r.tally.kernels, 2) << bad;
-    EXPECT_EQ(print(read_text(text, 33).run), print(r.run)) << bad;
-  }
-}
-
-TEST(Kineto, MutatedBytesNeverBreakThePromises) {
-  const std::string text = small_trace();
-  std::uint32_t x = 7;
-  for (int round = 0; round < 3000; ++round) {
-    std::string bad = text;
-    for (int k = 0; k < 3; ++k) {
-      x = x * 1664525 + 1013904223;
-      bad[(x >> 8) % bad.size()] = "{}[],:\"\\0 9\xffnx"[(x >> 4) % 15];
-    }
-    const auto got = try_read(bad);
-    const auto again = try_read(bad, 64);
-    ASSERT_EQ(got.has_value(), again.has_value()) << bad;
-    if (!got) continue;
-    ASSERT_EQ(print(got->run), print(again->run)) << bad;
-    const RankTrack& t = got->run.ranks.at(0);
-    for (std::size_t i = 0; i < t.events.size(); ++i) ASSERT_GE(t.events.end[i], t.events.begin[i]);
-  }
-}
-
-TEST(Kineto, DeepNestsAndLongValuesAreOnlyBytes) {
-  const std::string nest = std::string(200'000, '[') + std::string(200'000, ']');
-  const Reading deep = read_text(
-      object(std::string(kKernel) + R"(,{"ph":"X","cat":"cpu_op","name":"a","args":)" + nest + "}," + kKernel,
-             R"("x":)" + nest + ","));
-  EXPECT_EQ(deep.tally.kernels, 2);
-  const Reading wide = read_text(object(R"({"ph":"X","cat":"cpu_op","name":")" + std::string(3'000'000, 'n') +
-                                        R"(","pid":1,"tid":1,"ts":1,"dur":1},)" + kKernel));
-  EXPECT_EQ(wide.tally.kernels, 1);
-  EXPECT_LE(wide.run.names.at(0).size(), 4096U);
 }
 
 }  // namespace
