@@ -212,11 +212,10 @@ Finding finding_of(const trace::Run& run, const Fabric& fabric, const Diagnosis&
 
 }  // namespace
 
-void add_analyses(const trace::Run& run, const DiagnoseOptions& options, Diagnosis& d) {
+void add_analyses(const trace::Run& run, Diagnosis& d) {
   look_at_operations(run, d);
   const bool recorded_graph = run.operations.size() > 0;
-  if (run.ranks.size() > 1 && !recorded_graph && !d.coverage.order_refused) {
-    d.what_if = what_if(run, {.threads = options.threads});
+  if (d.what_if) {
     if (d.what_if->fidelity == Fidelity::Refused) d.cannot_tell.push_back("what if: " + d.what_if->why);
     say_what_if(d);
   }

@@ -23,6 +23,7 @@
 #include "diagnose/skew.hpp"
 #include "diagnose/span_math.hpp"
 #include "diagnose/steps.hpp"
+#include "diagnose/what_if_input.hpp"
 #include "diagnose/wording.hpp"
 
 namespace cox::diagnose {
@@ -233,6 +234,8 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   Skew skew = measure_skew(run, m, steps, clocks.comparable);
   d.lost = skew.lost;
   d.ranks = accounts_of(run, scans, m, skew, steps);
+  if (run.ranks.size() > 1 && run.operations.size() == 0 && !d.coverage.order_refused)
+    d.what_if = what_if(run, comms, scans, m, steps, clocks.comparable, {.threads = options.threads});
   tell(4);
   name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
   look_for_trouble(run, comms, scans, m, options, d);
@@ -243,7 +246,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
     for (auto& bounds : steps.bounds) bounds.pop_back();
     d.begin_by_step = std::move(steps.bounds);
   }
-  add_analyses(run, options, d);
+  add_analyses(run, d);
   add_findings_of_analyses(run, d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))

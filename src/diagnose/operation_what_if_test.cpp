@@ -81,23 +81,6 @@ TEST_P(Published, StIsMetFromOneFileAlone) {
 INSTANTIATE_TEST_SUITE_P(OperationWhatIf, Published,
                          ::testing::Values(&trace::kOperationCsvReader, &trace::kOperationParquetReader));
 
-/// The artifact's other two tables (one slow worker; uneven sequence lengths), for those who have them.
-TEST(OperationWhatIfMore, OtherTablesOfTheArtifactAreMet) {
-  COX_NEED_DATA(dir, "traces/bytedance-more");
-  const std::map<std::string, OperationCause> causes{{"AR", OperationCause::SlowWorker},
-                                                     {"SE", OperationCause::StageImbalance}};
-  for (const auto& [trial, cause] : causes) {
-    SCOPED_TRACE(trial);
-    const auto run =
-        trace::kOperationParquetReader.read(dir / ("trace-" + trial + ".parquet"), {.threads = 1});
-    ASSERT_TRUE(run) << run.error().to_string();
-    const auto w = what_if_operations(*run);
-    ASSERT_TRUE(w) << w.error().to_string();
-    expect_published(*w, dir, trial);
-    EXPECT_EQ(w->finding.cause, cause) << w->finding.text;
-  }
-}
-
 /// A table of a pipeline of two stages on two data ranks: per step one forward and one backward compute each,
 /// messages between, a gradient collective per stage, and an optimizer. Everything starts when it can, so
 /// that simulating it again gives the table itself.
