@@ -17,7 +17,7 @@
 namespace cox::diagnose {
 namespace {
 
-using namespace std::chrono_literals;
+using namespace literals;
 using testing::Job;
 using testing::Meeting;
 using testing::NestedJob;
@@ -272,6 +272,30 @@ TEST(Attribution, ContradictoryOrdersAreLeftOut) {
   }
   const Attribution a = attribute(run);
   EXPECT_EQ(a.notes.size(), 1U);
+}
+
+TEST(Attribution, TimesAtTheEndsOfTheRangeBalance) {
+  trace::Run run = testing::empty_run(3);
+  run.communicators[0].by_rank = run.communicators[0].ranks;
+  const Duration first = Duration::min() + 2_ps;
+  const Duration last = trace::kStillRunning - 1_ps;
+  for (int r = 0; r < 3; ++r) {
+    auto& e = run.ranks[static_cast<std::size_t>(r)].events;
+    testing::add_call(e, model::Collective::AllReduce, r == 0 ? Duration::zero() : first, last, 8, 0);
+    testing::add_call(e, model::Collective::AllReduce, last, last, 8, 1);
+    testing::add_call(e, model::Collective::AllReduce, last, r == 1 ? first : last, 8, 2);
+  }
+  add_peer_wait(run, 1, 0, last - 1_ps, last);
+  attribute(run);
+  // A hundred ranks that wait a hundred days each: the sum leaves the range, the balance does not.
+  run = testing::empty_run(100);
+  for (int r = 0; r < 100; ++r)
+    for (std::uint32_t op = 0; op < 2; ++op)
+      testing::add_call(run.ranks[static_cast<std::size_t>(r)].events, model::Collective::Barrier,
+                        r == 0 ? op * 1000h + 990h : op * 1000h, op * 1000h + 999h, 0, op);
+  const Attribution a = attribute(run);
+  EXPECT_EQ(a.waited, Duration::max());
+  EXPECT_EQ(a.ranks[0].short_term, Duration::max());
 }
 
 TEST(Attribution, NobodyWaitsNobodyIsCharged) {
