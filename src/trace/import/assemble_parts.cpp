@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -20,13 +21,38 @@ std::string file_of(const Run& part) {
   return part.sources.empty() ? std::string() : part.sources.front().file;
 }
 
+/// Communicators that a rank's events are on.
+std::set<CommId> used_by(const RankTrack& track) {
+  std::set<CommId> used;
+  CommId last = kNoComm;
+  for (const CommId c : track.events.comm)
+    if (c != last) used.insert(last = c);
+  return used;
+}
+
+/// Where no file lists the members of a communicator, they are those that used it.
+void fill_members(Run& run) {
+  std::map<CommId, std::vector<Rank>> users;
+  for (const RankTrack& track : run.ranks)
+    for (const CommId c : used_by(track)) users[c].push_back(track.rank);
+  for (Communicator& c : run.communicators) {
+    if (!c.ranks.empty()) continue;
+    c.ranks = users[c.id];
+    std::sort(c.ranks.begin(), c.ranks.end());
+    c.ranks.erase(std::unique(c.ranks.begin(), c.ranks.end()), c.ranks.end());
+    c.size = std::max(c.size, static_cast<int>(c.ranks.size()));
+  }
+}
+
 /// Communicators as one rank of the part declares them: local numbers are the part's ids plus one.
-std::vector<LocalCommunicator> local_communicators(const Run& part, Rank rank) {
+std::vector<LocalCommunicator> local_communicators(const Run& part, const RankTrack& track) {
+  const std::set<CommId> used = used_by(track);
+  const Rank rank = track.rank;
   std::vector<LocalCommunicator> out;
   for (const Communicator& c : part.communicators) {
     const auto at = std::lower_bound(c.ranks.begin(), c.ranks.end(), rank);
     const bool member = at != c.ranks.end() && *at == rank;
-    if (!c.ranks.empty() && !member) continue;
+    if (!member && !(c.ranks.empty() && used.contains(c.id))) continue;
     LocalCommunicator local;
     local.identity = c.identity;
     local.local_number = static_cast<std::uint32_t>(c.id.value()) + 1;
@@ -106,7 +132,7 @@ class Joiner {
     if (p.aligned) p.realtime_offset_ns = 0;
     p.dropped_records = track.dropped_records;
     p.recycled_records = track.recycled_records;
-    p.communicators = local_communicators(part, track.rank);
+    p.communicators = local_communicators(part, track);
     p.events = std::move(track.events);
     for (CommId& c : p.events.comm)
       if (c != kNoComm) c = CommId(c.value() + 1);
@@ -154,6 +180,7 @@ Run assemble_parts(std::vector<Run> parts, int threads) {
   if (parts.size() == 1) {
     run = std::move(parts.front());
     begin_at_zero(run);
+    fill_members(run);
   } else {
     align_sequences(parts);
     Joiner joiner;

@@ -280,13 +280,15 @@ Result<std::size_t> ByteSource::read(std::span<char> out) {
 }
 
 Result<std::string> ByteSource::read_all() {
+  // Grows with what is there, so that thousands of small files cost what they hold.
+  constexpr std::size_t kFirstPiece = std::size_t{16} << 10;
   std::string all;
-  for (;;) {
+  for (std::size_t piece = kFirstPiece;; piece = std::min(2 * piece, kPieceBytes)) {
     const std::size_t had = all.size();
-    all.resize(had + kPieceBytes);
-    COX_TRY(const std::size_t n, read({all.data() + had, kPieceBytes}));
+    all.resize(had + piece);
+    COX_TRY(const std::size_t n, read({all.data() + had, piece}));
     all.resize(had + n);
-    if (n < kPieceBytes) return all;
+    if (n < piece) return all;
   }
 }
 
