@@ -130,8 +130,15 @@ class Layout {
       const bool named = comm >= 0 && e.aux[at] != trace::kAnyPeer;
       std::int32_t peer = named ? peer_at(in_.run, comm, e.aux[at]) : -1;
       if (peer == static_cast<std::int32_t>(r)) peer = -1;
+      Duration waited = end;
+      if (peer >= 0) {
+        waited = messages_.waited_until(r, peer, e.begin[at], e.end[at]);
+      } else if (const auto last = messages_.last_to_come(r, e.begin[at], e.end[at]);
+                 last.peer != static_cast<std::int32_t>(r)) {
+        peer = last.peer;
+        waited = last.until;
+      }
       const auto number = static_cast<std::uint32_t>(out_.peers.size());
-      const Duration waited = peer < 0 ? end : messages_.waited_until(r, peer, e.begin[at], e.end[at]);
       out_.peers.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(p.size()), peer,
                             std::clamp(waited, begin, end), 0});
       add_point(p, begin, end, kPeerBit | number);
