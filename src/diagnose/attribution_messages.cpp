@@ -40,4 +40,18 @@ Duration MessageEnds::waited_until(std::size_t rank, std::int32_t peer, Duration
   return until;
 }
 
+MessageEnds::Last MessageEnds::last_to_come(std::size_t rank, Duration begin, Duration end) const {
+  Last last{-1, end};
+  if (halves_.empty()) return last;
+  const auto& halves = halves_[rank];
+  auto at = std::lower_bound(halves.begin(), halves.end(), end,
+                             [](const Half& h, Duration e) { return h.end < e; });
+  for (; at != halves.end() && at->end == end; ++at) {
+    if (at->sent && at->other_begin > end) continue;
+    const Duration until = std::clamp(at->other_begin, begin, end);
+    if (last.peer < 0 || until > last.until) last = {at->peer, until};
+  }
+  return last;
+}
+
 }  // namespace cox::diagnose

@@ -24,6 +24,15 @@ class MessageEnds {
   [[nodiscard]] Duration waited_until(std::size_t rank, std::int32_t peer, Duration begin,
                                       Duration end) const;
 
+  /// Who came last of all whose messages ended with a call that names no peer, and when.
+  struct Last {
+    std::int32_t peer = -1;  ///< -1: no message ended with the call
+    Duration until{};
+  };
+  /// A completion of several messages waits for the last of them. Cost: as above, and the messages of the
+  /// call.
+  [[nodiscard]] Last last_to_come(std::size_t rank, Duration begin, Duration end) const;
+
  private:
   struct Half {
     Duration end{};

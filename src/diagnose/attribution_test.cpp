@@ -200,6 +200,8 @@ TEST(Attribution, WaitsForAPeerAreChargedAndPassedOn) {
   EXPECT_EQ(a.ranks[0].long_term, 19ms);
   EXPECT_EQ(a.ranks[1].short_term, 1ms);
   EXPECT_EQ(a.unknown, 0ms);
+  run.communicators[0].by_rank.clear();  // the same: members are then in order of rank
+  EXPECT_EQ(attribute(run).ranks[0].long_term, 19ms);
 }
 
 TEST(Attribution, MessagesTellWaitFromTransfer) {
@@ -217,6 +219,8 @@ TEST(Attribution, MessagesTellWaitFromTransfer) {
   EXPECT_EQ(a.waited, 19ms);
   EXPECT_EQ(a.ranks[0].short_term, 19ms);
   EXPECT_EQ(a.ranks[0].waited, 0ms);
+  for (auto& track : run.ranks) track.events.aux.back() = trace::kAnyPeer;  // the messages name them
+  EXPECT_EQ(attribute(run).ranks[0].short_term, 19ms);
 }
 
 TEST(Attribution, AnUnnamedPeerIsUnknown) {

@@ -29,6 +29,14 @@ bool all_there(const Matching& m, const Group& group, std::int64_t op) {
          first + static_cast<std::ptrdiff_t>(group.members.size());
 }
 
+/// Member at a place of a communicator's own order; where that was not recorded members are in order of rank.
+std::int32_t peer_at(const trace::Run& run, std::int32_t comm, std::uint32_t place) {
+  const trace::Communicator& c = run.communicators[static_cast<std::size_t>(comm)];
+  if (!c.by_rank.empty()) return rank_at(run, comm, place);
+  const bool all = static_cast<std::int64_t>(c.ranks.size()) == c.size;
+  return all && place < c.ranks.size() ? index_of(run, c.ranks[place]) : -1;
+}
+
 class Layout {
  public:
   explicit Layout(const TimelineInput& in)
@@ -120,10 +128,17 @@ class Layout {
       if (end <= begin || out_.peers.size() >= kPeerBit) continue;
       const auto comm = in_.comms.find(e.comm[at]);
       const bool named = comm >= 0 && e.aux[at] != trace::kAnyPeer;
-      std::int32_t peer = named ? rank_at(in_.run, comm, e.aux[at]) : -1;
+      std::int32_t peer = named ? peer_at(in_.run, comm, e.aux[at]) : -1;
       if (peer == static_cast<std::int32_t>(r)) peer = -1;
+      Duration waited = end;
+      if (peer >= 0) {
+        waited = messages_.waited_until(r, peer, e.begin[at], e.end[at]);
+      } else if (const auto last = messages_.last_to_come(r, e.begin[at], e.end[at]);
+                 last.peer != static_cast<std::int32_t>(r)) {
+        peer = last.peer;
+        waited = last.until;
+      }
       const auto number = static_cast<std::uint32_t>(out_.peers.size());
-      const Duration waited = peer < 0 ? end : messages_.waited_until(r, peer, e.begin[at], e.end[at]);
       out_.peers.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(p.size()), peer,
                             std::clamp(waited, begin, end), 0});
       add_point(p, begin, end, kPeerBit | number);

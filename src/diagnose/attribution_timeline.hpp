@@ -32,7 +32,7 @@ struct RankPoints {
   std::vector<std::uint32_t>
       op;  ///< index into `Matching::ops`, or kPeerBit and more; kNoPoint: nobody's wait
   Duration last_exit{};
-  /// Only where activities are told apart: time in each class before the point, point-major, one row more.
+  /// Only where activities are told apart: time in each class before the point, point-major.
   std::vector<Duration> activity;
 
   [[nodiscard]] std::size_t size() const { return entry.size(); }
