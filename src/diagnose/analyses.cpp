@@ -71,17 +71,26 @@ void say_what_if(Diagnosis& d) {
   if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
   if (d.coverage.ranks_seen < d.coverage.ranks_expected) return say_of_those_present(d);
   if (d.what_if->slowdown_ratio < kWorthwhile) return;
-  add_section(d, "what_if", "what if", describe(*d.what_if));
-  if (d.what_if->fidelity != Fidelity::Refused && !d.sections.empty())
-    d.sections.back().table = what_if_table(*d.what_if);
+  std::vector<std::string> lines = describe(*d.what_if);
+  for (std::string& l : lines) {
+    l.erase(0, l.find_first_not_of(' '));
+    if (l.starts_with("what if: ")) l.erase(0, 9);
+  }
+  // Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told.
+  if (d.findings.empty())
+    std::erase_if(lines, [](const std::string& l) { return l.starts_with("rank") || l.starts_with("best"); });
+  add_section(d, "what_if", "what if", std::move(lines));
+  if (!d.findings.empty()) d.sections.back().table = what_if_table(*d.what_if);
 }
 
 /// Who charged whom, as a matrix: rows cost, columns waited.
 void say_attribution(Diagnosis& d) {
   if (!d.attribution || d.attribution->waited <= Duration::zero()) return;
   const Attribution& a = *d.attribution;
-  add_section(d, "attribution", "who made whom wait", describe(a));
-  if (!a.pairs_complete || a.ranks.size() > kPictured || a.pairs.empty()) return;
+  std::vector<std::string> lines = describe(a);
+  if (d.findings.empty()) std::erase_if(lines, [](const std::string& l) { return l.starts_with("Rank "); });
+  add_section(d, "attribution", "who made whom wait", std::move(lines));
+  if (d.findings.empty() || !a.pairs_complete || a.ranks.size() > kPictured || a.pairs.empty()) return;
   Section& s = d.sections.back();
   s.table.push_back({"cost \\ waited"});
   for (const RankCharge& r : a.ranks) s.table.front().push_back(std::to_string(r.rank.value()));
@@ -159,7 +168,9 @@ void look_at_fabric(const trace::Run& run, Diagnosis& d) {
   auto fabric = understand_fabric(run);
   if (!fabric) return;
   d.fabric = *std::move(fabric);
-  if (d.fabric->verdict != FabricVerdict::NoData)
+  if (d.fabric->verdict == FabricVerdict::Alone)
+    d.cannot_tell.emplace_back("which part of the fabric is slow: too few groups across hosts are alike");
+  else if (d.fabric->verdict != FabricVerdict::NoData)
     add_section(d, "fabric", "between hosts", describe(*d.fabric));
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,8 +24,8 @@ CauseTest without_data(const char* rule, const char* needs) {
 }
 
 void test_samples(const Reasons& r, std::vector<CauseTest>& out) {
-  static constexpr std::array kRules{"cpu_quota", "cpu_contention", "asleep_or_io", "slow_cpu_clock",
-                                     "slow_code_or_cpu"};
+  static constexpr std::array kRules{"cpu_quota",      "cpu_contention",   "asleep_or_io",
+                                     "slow_cpu_clock", "slow_code_or_cpu", "off_cpu"};
   if (!r.why) {
     for (const char* rule : kRules) out.push_back(without_data(rule, "needs samples of the process"));
     return;
@@ -42,7 +43,12 @@ void test_samples(const Reasons& r, std::vector<CauseTest>& out) {
                                 by_clock ? w.computing : 0,
                                 fmt::format("its CPU ran at {} of the others' frequency", percent(*w.clock))}
                     : without_data("slow_cpu_clock", "needs the CPU's frequency"));
-  out.push_back(judged("slow_code_or_cpu", by_clock ? 0 : w.computing, told(w.computing, "was on a CPU")));
+  out.push_back(
+      judged("slow_code_or_cpu", by_clock ? 0 : w.computing,
+             told(w.computing, "was on a CPU, or waiting for one as long as everybody per second of it")));
+  const bool off = w.cause == "off_cpu";
+  out.push_back({"off_cpu", off ? CauseTestState::Fired : CauseTestState::NotFired, off ? w.off_cpu : 0,
+                 told(w.off_cpu, "was asleep or waiting for a CPU, together")});
 }
 
 void test_device(const Reasons& r, std::vector<CauseTest>& out) {
@@ -100,10 +106,11 @@ std::vector<CauseTest> test_causes(const Reasons& r) {
 }
 
 CauseClass class_of(const std::string& cause) {
-  static constexpr std::array<std::pair<const char*, CauseClass>, 13> kClasses{{
+  static constexpr std::array<std::pair<const char*, CauseClass>, 18> kClasses{{
       {"cpu_quota", CauseClass::Host},
       {"cpu_contention", CauseClass::Host},
       {"asleep_or_io", CauseClass::Host},
+      {"off_cpu", CauseClass::Host},
       {"slow_cpu_clock", CauseClass::Compute},
       {"slow_code_or_cpu", CauseClass::Compute},
       {"slow_kernels", CauseClass::Compute},
@@ -114,6 +121,10 @@ CauseClass class_of(const std::string& cause) {
       {"gc", CauseClass::Host},
       {"allocator", CauseClass::Host},
       {"late_launch", CauseClass::Host},
+      {"stage_imbalance", CauseClass::Compute},
+      {"slow_worker", CauseClass::Compute},
+      {"communication", CauseClass::Fabric},
+      {"fabric", CauseClass::Fabric},
   }};
   for (const auto& [name, c] : kClasses)
     if (cause == name) return c;

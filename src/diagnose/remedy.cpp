@@ -28,6 +28,9 @@ constexpr std::array kLevers{
           "of spinning"},
     Lever{"asleep_or_io", "unblock",
           "find what {} sleeps for (storage, network, a lock): it was neither running nor ready"},
+    Lever{"off_cpu", "unblock",
+          "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it "
+          "wakes"},
     Lever{"slow_cpu_clock", "fix_clock", "look at the power and thermal limits of the host of {}"},
     Lever{"slow_code_or_cpu", "balance_work",
           "compare what {} computes with the others; if it is the same, replace its host"},

@@ -96,14 +96,21 @@ TEST(Why, ALowerFrequencyIsNamedWhereItIsEnough) {
   EXPECT_EQ(only_finding(job(2'800'000)).cause, "slow_code_or_cpu") << "7 % of clock is not 40 % of time";
 }
 
-TEST(Why, TwoHalvesExplainNothing) {
+TEST(Why, TwoHalvesOffTheCpuAreThatMuch) {
   const Finding f = only_finding(
       sampled_job([](int r) { return r == kSlow ? Habits{.ready = 0.15, .asleep = 0.15} : Habits{}; }));
-  EXPECT_EQ(f.cause, "unknown");
+  EXPECT_EQ(f.cause, "off_cpu");
+  EXPECT_EQ(f.cause_class, CauseClass::Host);
   const auto has = [&](const char* key) {
     return std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) { return e.key == key; });
   };
   EXPECT_TRUE(has("excess_ready_ratio") && has("excess_asleep_ratio"));
+}
+
+TEST(Why, AFightForCpusThatHitsEverybodyIsNoCauseOfOne) {
+  // Half of everybody's own work is spent waiting for a CPU: the late rank has more to compute, not less CPU.
+  const Finding f = only_finding(sampled_job([](int) { return Habits{.ready = 0.5}; }));
+  EXPECT_EQ(f.cause, "slow_code_or_cpu");
 }
 
 TEST(Why, FewSamplesSayNothing) {

@@ -62,8 +62,7 @@ void add_phase(const PhaseExcess& excess, Finding& f) {
 
 void add_share(const char* key, double share, const char* what, Finding& f) {
   if (share > 0)
-    f.evidence.push_back(
-        {fmt::format("at least {} of the extra work it {}", percent(share), what), key, share});
+    f.evidence.push_back({fmt::format("{} of the extra work it {}", percent(share), what), key, share});
 }
 
 void add_why(const Why& why, Finding& f) {
