@@ -69,6 +69,27 @@ void print(const trace::Run& run, const diagnose::Diagnosis& d,
   }
 }
 
+/// The runs as sizes of one program, smallest first.
+Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invocation& call, Output& output) {
+  const auto problem =
+      call.value("sizes") == "grows" ? diagnose::ProblemSize::Grows : diagnose::ProblemSize::Fixed;
+  const auto compared = diagnose::compare_sizes(sizes, problem);
+  if (!compared)
+    return fail(Error{
+        .code = Errc::Usage,
+        .id = "cli-003",
+        .message = fmt::format("--sizes: {} runs with efficiencies, expected at least two", sizes.size()),
+        .hint = "name a folder that holds runs of one program on several sizes",
+        .where = Where{.file = call.args.front()}});
+  if (call.common.json) {
+    output.stream() << diagnose::to_json(*compared, call.args.front());
+    return {};
+  }
+  output.stream() << "== sizes\n";
+  for (const std::string& line : diagnose::scaling_lines(*compared)) output.stream() << line << '\n';
+  return {};
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
@@ -77,6 +98,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
   bool trouble = false;
   std::size_t told = 0;
+  std::vector<diagnose::Efficiencies> sizes;
   for (const trace::Run& each : runs) {
     Result<diagnose::Diagnosis> made = diagnose_one(each, asked);
     if (!made && runs.size() == 1) return fail(std::move(made).error());
@@ -87,8 +109,10 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     ++told;
     print(each, *made, before, asked, runs.size() == 1, output);
     trouble = trouble || diagnose::has_trouble(*made);
+    if (made->efficiencies) sizes.push_back(*made->efficiencies);
   }
   if (told == 0) return fail(diagnose::diagnose(runs.front()).error());
+  if (!call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, call, output));
   COX_CHECK(output.commit());
   return call.has("check") && trouble ? ExitCode::BadAnswer : ExitCode::Ok;
 }
@@ -114,6 +138,12 @@ const Command& diagnose_command() {
                       .value = "PATH",
                       .help = "compare with this run of the same job, before a change",
                       .complete = Complete::File},
+                     {.name = "sizes",
+                      .value = "PROBLEM",
+                      .help =
+                          "the runs are sizes of one program whose problem is fixed, or grows with the ranks",
+                      .complete = Complete::Choices,
+                      .choices = {"fixed", "grows"}},
                      {.name = "markdown", .help = "a page of Markdown, for a ticket"},
                      {.name = "summary", .help = "about a kilobyte of JSON on one line, for a log"},
                      {.name = "output",

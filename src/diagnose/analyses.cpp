@@ -12,6 +12,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "diagnose/cause_rules.hpp"
+#include "diagnose/few_operations.hpp"
 #include "diagnose/wording.hpp"
 
 namespace cox::diagnose {
@@ -230,6 +231,7 @@ void add_analyses(const trace::Run& run, Diagnosis& d) {
     if (d.what_if->fidelity == Fidelity::Refused) d.cannot_tell.push_back("what if: " + d.what_if->why);
     say_what_if(d);
   }
+  add_section(d, "operations", "operation by operation", describe_few(run, d.coverage.clocks_comparable));
   if (!recorded_graph) say_attribution(d);
   look_at_fabric(run, d);
   look_at_times(d);

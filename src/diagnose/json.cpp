@@ -260,6 +260,15 @@ std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string to_json(const ScalingEfficiencies& sizes, const std::string& input) {
+  Json j;
+  j["schema"] = "cox.sizes/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["inputs"] = Json::array({input});
+  write_json(sizes, j["result"]);
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input) {
   constexpr std::size_t kMost = 4;
   constexpr std::size_t kRanks = 8;

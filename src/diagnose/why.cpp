@@ -50,12 +50,18 @@ std::optional<Duration> grown(const std::optional<Duration>& from, const std::op
 
 Duration inside_syncs(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
                       Duration from, Duration to) {
+  // What is under way at `from` began before it; nested records make a few more.
+  constexpr std::size_t kUnderWay = 8;
+  const trace::EventColumns& e = x.run.ranks[r].events;
+  auto at =
+      static_cast<std::size_t>(std::lower_bound(e.begin.begin(), e.begin.end(), from) - e.begin.begin());
+  for (std::size_t back = 0; back < kUnderWay && at > 0; ++back) --at;
   SyncCursor cursor(x.run, comms, scan, x.m.groups, r);
-  cursor.start_at(from);
+  if (at < e.size()) cursor.start_at(std::min(from, e.begin[at]));
   SyncPoint p;
   Duration inside{};
   while (cursor.next(p) && p.entry < to)
-    add_to(inside, positive_part(minus_clamped(std::min(p.exit, to), p.entry)));
+    add_to(inside, positive_part(minus_clamped(std::min(p.exit, to), std::max(p.entry, from))));
   return inside;
 }
 

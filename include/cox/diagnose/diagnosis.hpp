@@ -246,6 +246,9 @@ struct DiagnoseOptions {
 [[nodiscard]] std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input,
                                   const Comparison* against = nullptr);
 
+/// Several sizes of one program: schema cox.sizes/1.
+[[nodiscard]] std::string to_json(const ScalingEfficiencies& sizes, const std::string& input);
+
 /// About a kilobyte on one line, for a job's log or a table of many runs: schema cox.summary/1, the verdict,
 /// its figures, at most four findings and the first remedy.
 [[nodiscard]] std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input);
