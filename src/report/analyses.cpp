@@ -20,6 +20,12 @@ std::string section(std::string_view id, std::string_view title, std::string_vie
       id, id, html(title), body);
 }
 
+/// Titles are lower case in the terminal, where they stand among words.
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string list(const Page& page, const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
   std::string items;
@@ -67,17 +73,24 @@ std::string comparison_section(const Page& page, const diagnose::Comparison& com
 
 std::string remedies_section(const Page& page) {
   if (page.diagnosis.remedies.empty()) return {};
-  diagnose::Section s{
-      "remedies", "What to do", {}, {{"gain", "what", "how it is known", "how to see it"}}, {}};
+  std::string rows;
   for (const diagnose::Remedy& r : page.diagnosis.remedies)
-    s.table.push_back({r.gain_ratio ? percent(*r.gain_ratio) : "not estimated", r.text, r.basis, r.verify});
-  return section(s.key, s.title, table(page, s));
+    rows += fmt::format(
+        "<tr><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"what\">{}</td>"
+        "<td data-label=\"how it is known\">{}</td><td data-label=\"how to see it\">{}</td></tr>\n",
+        r.gain_ratio ? percent(*r.gain_ratio) : "not estimated", html(page.names.text(r.text)),
+        html(page.names.text(r.basis)), html(page.names.text(r.verify)));
+  return section(
+      "remedies", "What to do",
+      "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th class=\"n\">gain</th><th>what</th>"
+      "<th>how it is known</th><th>how to see it</th></tr></thead>\n<tbody>\n" +
+          rows + "</tbody></table></div>\n");
 }
 
 std::string analyses_sections(const Page& page) {
   std::string out;
   for (const diagnose::Section& s : page.diagnosis.sections)
-    out += section(s.key, s.title, list(page, s.lines) + table(page, s));
+    out += section(s.key, capital(s.title), list(page, s.lines) + table(page, s));
   return out;
 }
 

@@ -34,7 +34,9 @@ std::string items(const std::vector<T>& list, const F& words) {
   return out;
 }
 
-std::string chapter(std::string_view title, const std::string& body) {
+std::string chapter(std::string title, const std::string& body) {
+  if (!title.empty() && title[0] >= 'a' && title[0] <= 'z')
+    title[0] = static_cast<char>(title[0] - 'a' + 'A');
   return body.empty() ? std::string() : fmt::format("\n## {}\n\n{}", title, body);
 }
 
