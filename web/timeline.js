@@ -167,6 +167,30 @@
       ctx.restore();
     }
 
+    // The critical path of what is in view, as a line from rank to rank.
+    function path(u) {
+      var pieces = cox.criticalPath(data, view);
+      var ratio = window.devicePixelRatio || 1;
+      stats.path = pieces.length;
+      if (!pieces.length || pieces.length > u.bbox.width / ratio / 3) return;
+      var ctx = u.ctx;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+      ctx.clip();
+      ctx.strokeStyle = cox.color('accent');
+      ctx.lineWidth = 2 * ratio;
+      ctx.beginPath();
+      pieces.forEach(function (piece, i) {
+        var y = (u.valToPos(piece.rank, 'y', true) + u.valToPos(piece.rank + 1, 'y', true)) / 2;
+        if (i === 0) ctx.moveTo(u.valToPos(piece.to, 'x', true), y);
+        else ctx.lineTo(u.valToPos(piece.to, 'x', true), y);
+        ctx.lineTo(u.valToPos(piece.from, 'x', true), y);
+      });
+      ctx.stroke();
+      ctx.restore();
+    }
+
     // Named ranks carry a bar at their left edge.
     function marks(u) {
       var ctx = u.ctx;
@@ -231,7 +255,7 @@
             return splits.map(function (t) { return 'step ' + cox.grouped(data.stepNumber[Math.max(0, firstStepFrom(t))]); });
           } })
       ],
-      hooks: { drawClear: [paint], draw: [boundaries, marks] }
+      hooks: { drawClear: [paint], draw: [boundaries, path, marks] }
     }, [[whole.min, whole.max], [null, null]], place);
 
     function describeView() {

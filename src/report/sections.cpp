@@ -167,7 +167,8 @@ std::string merge_note(const Columns& columns) {
 std::string legend_keys() {
   return "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li>"
          "<li><i class=\"wait\"></i>wait: for the last rank to arrive</li>"
-         "<li><i class=\"transfer\"></i>transfer: all arrived, data moves</li></ul>";
+         "<li><i class=\"transfer\"></i>transfer: all arrived, data moves</li>"
+         "<li><i class=\"path\"></i>critical path of what is in view, where it can be drawn</li></ul>";
 }
 
 std::string button(std::string_view action, std::string_view label, std::string_view title) {
