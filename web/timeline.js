@@ -449,6 +449,9 @@
     return {
       openStep: openStep,
       setView: setView,
+      pathRanks: function () {
+        return cox.criticalPath(data, view).map(function (p) { return meta.ranks.rank[p.rank]; });
+      },
       view: function () { return { min: view.min, max: view.max, top: top, rows: rows }; },
       whole: whole,
       stats: stats,

@@ -16,6 +16,10 @@ await withBrowser(async (browser) => {
 
   assert.match(await page.textContent('#timeline-note'), /^step \d+, the one with the most waiting/);
   const first = await view(page);
+  const path = await page.evaluate(() => window.cox.page.timeline.pathRanks());
+  const named = await page.evaluate(() => JSON.parse(document.getElementById('cox-meta').textContent).named);
+  assert.ok(path.length > 0, 'the view has a critical path');
+  assert.ok(path.filter((r) => named.includes(r)).length * 2 > path.length, `it is mostly the slow rank's: ${path}`);
 
   await page.mouse.move(middle.x, middle.y);
   await page.mouse.down();
