@@ -113,6 +113,8 @@ def sampled():
 def everything():
     done = run("diagnose", data)
     check("the whole folder is diagnosed", done.returncode == 0, done.stderr)
+    again = run("diagnose", "--threads", "1", data)
+    check("the same for any number of threads", again.stdout == done.stdout)
     check("no crash, no bug", "[cli-008]" not in done.stderr, done.stderr)
 
 

@@ -122,8 +122,8 @@ void mark_companions(std::vector<Input>& inputs) {
 }
 
 /// What two files of one content have in common.
-using Fingerprint =
-    std::tuple<std::size_t, std::vector<Rank>, std::size_t, std::size_t, std::int64_t, std::int64_t>;
+using Fingerprint = std::tuple<std::size_t, std::vector<Rank>, std::size_t, std::size_t, std::int64_t,
+                               std::int64_t, std::int64_t, int>;
 
 Fingerprint fingerprint(const Run& part) {
   std::vector<Rank> ranks;
@@ -149,7 +149,9 @@ Fingerprint fingerprint(const Run& part) {
           events,
           activities,
           part.operations.size() > 0 ? 0 : static_cast<std::int64_t>(sum),
-          std::llround(durations * 1e3)};
+          std::llround(durations * 1e3),
+          part.operations.size() > 0 ? 0 : part.origin_realtime_ns,
+          part.world_size};
 }
 
 bool is_empty(const Run& part) {
