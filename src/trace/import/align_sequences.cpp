@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
@@ -151,8 +152,54 @@ class Aligner {
     }
   }
 
+  /// First call at or after each numbered step's mark: (number, position), by number.
+  [[nodiscard]] std::vector<std::pair<std::int64_t, std::int64_t>> first_calls(const Sequence& s) const {
+    const EventColumns& e = events(s);
+    std::vector<std::pair<std::int64_t, std::int64_t>> out;
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < e.size() && out.size() < kCompared; ++i) {
+      if (e.kind[i] != EventKind::Step) continue;
+      while (k < s.events.size() && e.begin[s.events[k]] < e.begin[i]) ++k;
+      if (k < s.events.size()) out.emplace_back(e.bytes[i].count(), static_cast<std::int64_t>(k));
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  /// The shift that most steps of the same number agree on: the only witness where every step is like the
+  /// last and the clocks differ.
+  [[nodiscard]] std::optional<int> shift_by_steps(const Sequence& own, const Sequence& reference) const {
+    const auto mine = first_calls(own);
+    const auto theirs = first_calls(reference);
+    std::map<std::int64_t, std::size_t> votes;
+    std::size_t common = 0;
+    for (auto a = mine.begin(), b = theirs.begin(); a != mine.end() && b != theirs.end();) {
+      if (a->first < b->first) {
+        ++a;
+      } else if (b->first < a->first) {
+        ++b;
+      } else {
+        ++votes[b->second - a->second], ++common, ++a, ++b;
+      }
+    }
+    for (const auto& [shift, count] : votes)
+      if (common >= kFewest && 2 * count > common && std::abs(shift) <= kMostShift)
+        return static_cast<int>(shift);
+    return std::nullopt;
+  }
+
   int shift_of(const Sequence& own, const Sequence& reference, Duration within) {
     const bool clocked = own.clocked && reference.clocked;
+    if (const auto by_steps = shift_by_steps(own, reference); by_steps && *by_steps != 0) {
+      const Agreement a = agreement(own, reference, *by_steps, within);
+      if (a.pairs >= kFewest && a.both(clocked) >= kAgrees) {
+        note(own,
+             fmt::format("its calls on \"{}\" are counted from the start of the file and lie {} later than "
+                         "rank {}'s by the numbers of the steps; moved",
+                         name(own), a.shift, rank(reference)));
+        return a.shift;
+      }
+    }
     const Agreement straight = agreement(own, reference, 0, within);
     if (straight.pairs < kFewest || straight.both(clocked) >= kAgrees) return 0;
     Agreement best = straight;
