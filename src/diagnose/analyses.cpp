@@ -157,10 +157,13 @@ void look_at_operations(const trace::Run& run, Diagnosis& d) {
   }
 }
 
-void look_at_times(Diagnosis& d) {
+void look_at_times(const trace::Run& run, Diagnosis& d) {
   const bool real_steps = d.step_source == StepSource::Marks || d.step_source == StepSource::Period;
   if (!real_steps || d.step_times.size() < 10) return;
-  d.time_structure = understand_times(d.step_times, d.step_numbers, d.work_by_step);
+  // Of one rank, or of step lengths alone, nothing tells own work from communication.
+  const bool split = run.ranks.size() > 1 && run.times != trace::TimesKind::Steps;
+  d.time_structure = split ? understand_times(d.step_times, d.step_numbers, d.work_by_step)
+                           : understand_times(d.step_times, d.step_numbers);
   if (d.time_structure->evident()) add_section(d, "time_structure", "over time", describe(*d.time_structure));
 }
 
@@ -234,8 +237,9 @@ void add_analyses(const trace::Run& run, Diagnosis& d) {
   add_section(d, "operations", "operation by operation", describe_few(run, d.coverage.clocks_comparable));
   if (!recorded_graph) say_attribution(d);
   look_at_fabric(run, d);
-  look_at_times(d);
-  d.efficiencies = measure_efficiencies(run);
+  look_at_times(run, d);
+  const bool only_lengths = run.times == trace::TimesKind::Steps && run.ranks.size() < 2;
+  if (!only_lengths) d.efficiencies = measure_efficiencies(run);
   if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
 }
 

@@ -149,7 +149,7 @@ DelayFigures figures_of(const Evidenced& x, int threads) {
   std::vector<double> sample;
   for (std::size_t i = 0; i < ranks * steps; i += stride) sample.push_back(x.delay(i / steps, i % steps));
   f.step_noise = scaled_mad(sample);
-  for (const double q : {0.8, 0.95}) f.late_bars.push_back(quantile_in_place(sample, q));
+  for (const double q : {0.8, 0.95, 0.99}) f.late_bars.push_back(quantile_in_place(sample, q));
   return f;
 }
 

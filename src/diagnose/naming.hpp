@@ -55,7 +55,7 @@ struct Evidenced {
 struct DelayFigures {
   std::vector<double> typical;              ///< per rank, median over steps
   std::vector<std::vector<double>> blocks;  ///< per rank, median over each block of consecutive steps
-  std::vector<double> late_bars;            ///< delays that one in five and one in twenty single steps exceed
+  std::vector<double> late_bars;            ///< delays that one in five, in twenty and in a hundred single steps exceed
   double step_noise = 0;                    ///< scaled MAD of single delays, all ranks and steps
 };
 [[nodiscard]] DelayFigures figures_of(const Evidenced& x, int threads);

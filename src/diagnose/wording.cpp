@@ -118,7 +118,7 @@ bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
           "end is assumed");
       return true;
     case trace::TimesKind::None:
-      gaps.emplace_back("when anything happened: nothing was timed");
+      gaps.emplace_back("when anything happened: no begin was recorded");
       return true;
   }
   return false;

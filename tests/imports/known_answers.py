@@ -110,6 +110,36 @@ def sampled():
     check("sampled: not matched by position", "not matched" in said, said)
 
 
+def series():
+    result, _ = only("megatron-steps/gpt3_15b_8t_a100_iteration_time.csv")
+    found = result.get("time_structure") or {}
+    check("megatron: 13 long steps", found.get("long_count") == 13, found)
+    back = found.get("recurrence") or {}
+    check("megatron: they come back", (back.get("shortest_steps"), back.get("longest_steps")) == (3600, 3900), back)
+    check("megatron: no change point", found.get("changes") == [], found.get("changes"))
+    check("megatron: names nobody", result["findings"] == [], result["findings"])
+    check("megatron: a global event to look at",
+          any(r["lever"] == "checkpoint_policy" for r in result["remedies"]), result["remedies"])
+
+
+def counts():
+    """Records read against an independent count."""
+    result, said = only("nccl-profiler/allreduce-1node-4ranks.jsonl")
+    check("nccl: kernels", result["sources"][0]["records"] == 4, result["sources"])
+    check("nccl: every line accounted for", "138 states, 137 events, 8 lifecycle records and 4 kernels" in said, said)
+    result, _ = only("chakra-et/chakra.0.et")
+    check("chakra: 3,664 nodes", result["sources"][0]["records"] == 3664, result["sources"])
+    result, _ = only("chakra-et/pytorch-et-1.0.2-chakra.0.0.4.json")
+    check("chakra JSON of PyTorch: 263 nodes", result["sources"][0]["records"] == 263, result["sources"])
+    result, _ = only("pytorch-et/resnet_2gpu_et-1.1.0.json.gz")
+    check("PyTorch ET: 14,392 nodes", result["sources"][0]["records"] == 14392, result["sources"])
+    for meta, ranks in (("testbgp", 7), ("testtrace", 4)):
+        folder = os.path.join(data, "dumpi-sst")
+        files = [f"dumpi-sst/{f}" for f in sorted(os.listdir(folder)) if f.startswith(meta) and not f.endswith(".map")]
+        result, _ = only(*files)
+        check(f"{meta}: {ranks} ranks", result["coverage_detail"]["ranks_seen"] == ranks, result["coverage_detail"])
+
+
 def everything():
     done = run("diagnose", data)
     check("the whole folder is diagnosed", done.returncode == 0, done.stderr)
@@ -118,7 +148,7 @@ def everything():
     check("no crash, no bug", "[cli-008]" not in done.stderr, done.stderr)
 
 
-for part in (bytedance, epoch, dlrm, singles, sampled, everything):
+for part in (bytedance, epoch, dlrm, singles, sampled, series, counts, everything):
     part()
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)

@@ -207,7 +207,7 @@ class Grouper {
     std::map<std::pair<std::string, int>, std::vector<std::size_t>> jobs;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (!parts_[i]) continue;
-      if (is_empty(*parts_[i]))
+      if (!inputs_[i].own && is_empty(*parts_[i]))
         leave_out(i, "there is nothing in it that could be diagnosed");
       else if (inputs_[i].own || (is_whole(*parts_[i]) && inputs_[i].reader != &kNcclInspectorReader))
         add({i});
