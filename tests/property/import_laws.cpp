@@ -138,6 +138,22 @@ Result<Imported> import_bytes(const fs::path& path, std::string_view bytes) {
   return import_path(path, {.threads = 1, .progress = {}});
 }
 
+/// Also what lies beside a whole file of its format is put together with it, or left out and said to be.
+RC_GTEST_PROP(ImportLaws, ADamagedFileBesideItsLikeIsPutTogetherOrNamed, ()) {
+  const test::ScratchDir dir;
+  const Seed& seed = seeds()[any_below(seeds().size())];
+  std::string bytes = seed.bytes;
+  for (const char value : any_bytes())
+    if (!bytes.empty()) bytes[any_below(bytes.size())] = value;
+  std::ofstream(dir.path() / "0-whole", std::ios::binary) << seed.bytes;
+  std::ofstream(dir.path() / "1-damaged", std::ios::binary) << bytes;
+  const auto out = import_path(dir.path(), {.threads = 1, .progress = {}});
+  if (out)
+    RC_ASSERT(out->sources.size() == 2U);
+  else
+    RC_ASSERT(out.error().id.starts_with("import-00"));
+}
+
 TEST(ImportLaws, APackedSeedReadsAsTheSeed) {
   const test::ScratchDir dir;
   const fs::path path = dir.path() / "input";  // one name for both: names are part of what is read
