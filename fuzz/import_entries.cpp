@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -112,6 +113,19 @@ void check_operations(const Run& run) {
   for (const std::uint32_t b : o.before) COX_ASSERT(b < o.size(), "edges lead to operations");
 }
 
+/// Text from a file reaches the user's terminal.
+void check_texts(const Run& run) {
+  const auto is_clean = [](const std::string& text) { return clean_text(text) == text; };
+  for (const Note& note : run.notes) COX_ASSERT(is_clean(note.text), "notes can be printed");
+  for (const std::string& name : run.names) COX_ASSERT(is_clean(name), "names can be printed");
+  for (const Node& node : run.nodes) COX_ASSERT(is_clean(node.host), "hosts can be printed");
+  for (const Communicator& c : run.communicators)
+    COX_ASSERT(is_clean(c.name), "communicators can be printed");
+  for (const RankTrack& t : run.ranks)
+    for (const std::string* text : {&t.launcher, &t.program, &t.library, &t.timing})
+      COX_ASSERT(is_clean(*text), "what ran can be printed");
+}
+
 void check(const Run& run) {
   for (const RankTrack& track : run.ranks) {
     check_events(run, track);
@@ -126,7 +140,7 @@ void check(const Run& run) {
   check_communicators(run);
   check_messages(run.messages);
   check_operations(run);
-  for (const Note& note : run.notes) COX_ASSERT(clean_text(note.text) == note.text, "notes can be printed");
+  check_texts(run);
   COX_ASSERT(run.sources.size() == 1, "one source per file");
 }
 
