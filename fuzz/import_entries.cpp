@@ -3,13 +3,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cox/base/assert.hpp"
 
 #include "fuzz/entries.hpp"
+#include "trace/import/assemble_parts.hpp"
 #include "trace/import/reader.hpp"
+#include "trace/meta_entries.hpp"
 
 namespace cox::fuzz {
 namespace {
@@ -41,6 +47,9 @@ const Reader* find_reader(std::string_view name) {
 
 void check_events(const Run& run, const RankTrack& track) {
   const EventColumns& e = track.events;
+  for (const std::size_t length : {e.end.size(), e.bytes.size(), e.comm.size(), e.seq.size(), e.kind.size(),
+                                   e.op.size(), e.flags.size(), e.aux.size(), e.thread.size()})
+    COX_ASSERT(length == e.size(), "columns of events are of one length");
   for (std::size_t i = 0; i < e.size(); ++i) {
     COX_ASSERT(i == 0 || e.begin[i - 1] <= e.begin[i], "events are ordered");
     COX_ASSERT(e.end[i] >= e.begin[i], "calls return after they began");
@@ -48,26 +57,97 @@ void check_events(const Run& run, const RankTrack& track) {
   }
   for (const CollectiveLaunch& l : track.launches)
     COX_ASSERT(l.event < e.size() && l.end >= l.begin, "a launch belongs to an event");
+}
+
+void check_activities(const Run& run, const RankTrack& track) {
   const ActivityColumns& a = track.activities;
+  for (const std::size_t length :
+       {a.end.size(), a.kind.size(), a.lane.size(), a.name.size(), a.launched.size()})
+    COX_ASSERT(length == a.size(), "columns of activities are of one length");
   for (std::size_t i = 0; i < a.size(); ++i) {
     COX_ASSERT(i == 0 || a.begin[i - 1] <= a.begin[i], "activities are ordered");
     COX_ASSERT(a.end[i] >= a.begin[i] && a.name[i] < run.names.size(), "activities are named spans");
     COX_ASSERT(a.launched[i] == kNoActivity || a.launched[i] < a.size(), "a launch is an activity");
   }
-  for (std::size_t i = 0; i < track.useful.size(); ++i)
-    COX_ASSERT(track.useful.end[i] >= track.useful.begin[i] &&
-                   (i == 0 || track.useful.begin[i] >= track.useful.end[i - 1]),
+  const UsefulColumns& u = track.useful;
+  COX_ASSERT(u.end.size() == u.size(), "columns of useful stretches are of one length");
+  for (std::size_t i = 0; i < u.size(); ++i)
+    COX_ASSERT(u.end[i] >= u.begin[i] && (i == 0 || u.begin[i] >= u.end[i - 1]),
                "useful stretches are ordered and do not overlap");
 }
 
-void check(const Run& run) {
-  for (const RankTrack& track : run.ranks) check_events(run, track);
+void check_communicators(const Run& run) {
+  for (std::size_t i = 0; i < run.communicators.size(); ++i) {
+    const Communicator& c = run.communicators[i];
+    COX_ASSERT(run.find(c.id) == &c, "a communicator is found under its id");
+    COX_ASSERT(std::adjacent_find(c.ranks.begin(), c.ranks.end(), std::greater_equal<>()) == c.ranks.end(),
+               "members are sorted and each there once");
+    COX_ASSERT(c.size >= 0 && static_cast<std::size_t>(c.size) >= c.ranks.size(), "room for the members");
+  }
+}
+
+void check_messages(const MessageColumns& m) {
+  for (const std::size_t length :
+       {m.to.size(), m.send_begin.size(), m.send_end.size(), m.receive_begin.size(), m.receive_end.size(),
+        m.bytes.size(), m.tag.size()})
+    COX_ASSERT(length == m.size(), "columns of messages are of one length");
+  for (std::size_t i = 0; i < m.size(); ++i)
+    COX_ASSERT(m.send_end[i] >= m.send_begin[i] && m.receive_end[i] >= m.receive_begin[i],
+               "sends and receives return after they began");
+}
+
+void check_operations(const Run& run) {
   const OperationColumns& o = run.operations;
+  for (const std::size_t length :
+       {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(), o.bytes.size(), o.step.size(),
+        o.micro_batch.size(), o.chunk.size(), o.sequence.size(), o.comm.size()})
+    COX_ASSERT(length == o.size(), "columns of operations are of one length");
   COX_ASSERT(o.first_before.empty() || o.first_before.size() == o.size() + 1, "edges of every operation");
-  for (std::size_t i = 0; i < o.size(); ++i)
+  COX_ASSERT(std::is_sorted(o.first_before.begin(), o.first_before.end()), "edges lie one after the other");
+  COX_ASSERT(o.before.size() == (o.first_before.empty() ? 0 : o.first_before.back()), "edges are all there");
+  for (std::size_t i = 0; i < o.size(); ++i) {
     COX_ASSERT(o.rank[i] < run.ranks.size() && o.name[i] < run.names.size(), "operations of known ranks");
+    COX_ASSERT(o.duration[i] == kNoDuration || o.duration[i] >= Duration::zero(), "operations take time");
+    COX_ASSERT(o.comm[i] == kNoComm || run.find(o.comm[i]) != nullptr, "communicators are described");
+  }
   for (const std::uint32_t b : o.before) COX_ASSERT(b < o.size(), "edges lead to operations");
+}
+
+/// Text from a file reaches the user's terminal.
+void check_texts(const Run& run) {
+  const auto is_clean = [](const std::string& text) { return clean_text(text) == text; };
+  for (const Note& note : run.notes) COX_ASSERT(is_clean(note.text), "notes can be printed");
+  for (const std::string& name : run.names) COX_ASSERT(is_clean(name), "names can be printed");
+  for (const Node& node : run.nodes) COX_ASSERT(is_clean(node.host), "hosts can be printed");
+  for (const Communicator& c : run.communicators)
+    COX_ASSERT(is_clean(c.name), "communicators can be printed");
+  for (const RankTrack& t : run.ranks)
+    for (const std::string* text : {&t.launcher, &t.program, &t.library, &t.timing})
+      COX_ASSERT(is_clean(*text), "what ran can be printed");
+}
+
+void check(const Run& run) {
+  for (const RankTrack& track : run.ranks) {
+    check_events(run, track);
+    check_activities(run, track);
+    COX_ASSERT(std::any_of(run.nodes.begin(), run.nodes.end(),
+                           [&](const Node& node) { return node.id == track.node; }),
+               "nodes are described");
+  }
+  COX_ASSERT(std::is_sorted(run.ranks.begin(), run.ranks.end(),
+                            [](const RankTrack& a, const RankTrack& b) { return a.rank < b.rank; }),
+             "ranks are sorted");
+  check_communicators(run);
+  check_messages(run.messages);
+  check_operations(run);
+  check_texts(run);
   COX_ASSERT(run.sources.size() == 1, "one source per file");
+}
+
+/// Says what was wrong with the file, in words that can be printed.
+void check(const Error& error) {
+  COX_ASSERT(error.id.starts_with("import-00") || error.id.starts_with("base-00"), "errors have an entry");
+  COX_ASSERT(!error.message.empty() && clean_text(error.message) == error.message, "errors can be printed");
 }
 
 }  // namespace
@@ -81,8 +161,16 @@ void import(std::string_view reader, std::string_view bytes) {
              "room for the input");
   const std::filesystem::path path = fmt::format("/proc/self/fd/{}", fd);
   static_cast<void>(found->recognises({.path = path, .bytes = bytes.substr(0, kHeadBytes)}));
-  if (const auto run = found->read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20}))
+  auto run = found->read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});
+  if (run) {
     check(*run);
+    // What a caller of `import_run` gets: placed from zero on, and by durations where those are all there is.
+    std::vector<Run> parts;
+    parts.push_back(*std::move(run));
+    check(assemble_parts(std::move(parts), 1));
+  } else {
+    check(run.error());
+  }
   ::close(fd);
 }
 

@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "trace/import/saturating_time.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -22,6 +24,8 @@ constexpr double kAgrees = 0.8;
 constexpr double kRefuted = 0.5;
 /// Ends this close count as one moment, and so do ends closer than a quarter of the usual distance of calls.
 constexpr Duration kTogether = std::chrono::microseconds{200};
+/// Ends further apart are the same to us; sums and differences of such distances fit a Duration.
+constexpr Duration kFarthest = std::chrono::hours{25 * 24};
 /// Calls of one sequence that are compared; more say nothing new.
 constexpr std::size_t kCompared = 4096;
 
@@ -97,13 +101,17 @@ class Aligner {
         ns, -std::int64_t{86400} * 50'000'000'000, std::int64_t{86400} * 50'000'000'000)};
     const EventColumns& e = events(s);
     const Duration t = e.end[s.events[k]] == kStillRunning ? e.begin[s.events[k]] : e.end[s.events[k]];
-    return of_part + t;
+    return saturating_sum(of_part, t);
+  }
+
+  [[nodiscard]] static Duration distance(Duration from, Duration to) {
+    return std::clamp(saturating_difference(from, to), -kFarthest, kFarthest);
   }
 
   [[nodiscard]] Duration tolerance(const Sequence& s) const {
     std::vector<Duration> gaps;
     for (std::size_t k = 1; k < std::min(s.events.size(), kCompared); ++k)
-      gaps.push_back(std::max(Duration::zero(), end(s, k) - end(s, k - 1)));
+      gaps.push_back(std::max(Duration::zero(), distance(end(s, k), end(s, k - 1))));
     return gaps.empty() ? kTogether : std::max(kTogether, median_of(std::move(gaps)) / 4);
   }
 
@@ -123,7 +131,7 @@ class Aligner {
       const std::uint32_t j = other.events[static_cast<std::size_t>(at)];
       const bool variable = ((x.flags[i] | y.flags[j]) & kVariable) != 0;
       same += x.op[i] == y.op[j] && (variable || x.bytes[i] == y.bytes[j]);
-      apart.push_back(end(own, k) - end(other, static_cast<std::size_t>(at)));
+      apart.push_back(distance(end(own, k), end(other, static_cast<std::size_t>(at))));
     }
     a.pairs = apart.size();
     if (apart.empty()) return a;

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "trace/import/part_builder.hpp"
 #include "trace/import/place_by_durations.hpp"
+#include "trace/import/saturating_time.hpp"
 
 namespace cox::trace {
 namespace {
@@ -126,6 +128,57 @@ TEST(PlaceByDurations, AGapDoesNotStopTheOthers) {
   trace::Run run = std::move(b).finish();
   place_by_durations(run);
   for (const RankTrack& t : run.ranks) EXPECT_LE(t.events.end[0], t.events.begin[1]);
+}
+
+/// A hostile file: the sum of what all ranks did is more than a Duration holds.
+TEST(PlaceByDurations, LongerThanTimesCanBeStaysInOrder) {
+  PartBuilder b("f", "test");
+  const CommId world = b.communicator("world", {Rank(0)}, 1);
+  const std::size_t track = b.add_rank(Rank(0));
+  for (std::uint32_t k = 0; k < 4; ++k)
+    b.add_event(track, {.op = static_cast<std::uint8_t>(Collective::AllReduce),
+                        .begin = Duration(k),
+                        .end = Duration(k) + std::chrono::hours(24 * (40 + 10 * k)),
+                        .comm = world,
+                        .seq = k});
+  trace::Run run = std::move(b).finish();
+  place_by_durations(run);
+  const EventColumns& e = run.ranks.front().events;
+  EXPECT_TRUE(std::is_sorted(e.begin.begin(), e.begin.end()));
+  for (std::size_t k = 0; k < e.size(); ++k) EXPECT_GE(e.end[k], e.begin[k]);
+}
+
+TEST(AlignSequences, TimesMonthsApartAreOnlyFar) {
+  std::vector<trace::Run> parts;
+  for (const int r : {0, 1}) {
+    PartBuilder b("f", "test");
+    const CommId world = b.communicator("world", {Rank(0), Rank(1)}, 2);
+    const std::size_t track = b.add_rank(Rank(r));
+    for (int k = 0; k < 6; ++k) {
+      const Duration at = std::chrono::hours(24 * 20 * (r == 0 ? k - 5 : k));
+      b.add_event(track, {.op = static_cast<std::uint8_t>(Collective::AllReduce),
+                          .begin = at,
+                          .end = at + std::chrono::hours(1),
+                          .comm = world,
+                          .seq = static_cast<std::uint32_t>(k)});
+    }
+    parts.push_back(std::move(b).finish());
+    parts.back().origin_realtime_ns = r == 0 ? 1 : INT64_MAX;
+  }
+  align_sequences(parts);
+  // Equal kinds, and ends too far apart to be compared: nothing speaks against the numbers as they stand.
+  EXPECT_EQ(first_seq(parts[0]), 0U);
+  EXPECT_EQ(first_seq(parts[1]), 0U);
+  EXPECT_TRUE(parts[1].notes.empty());
+}
+
+TEST(SaturatingTime, StaysInRange) {
+  EXPECT_EQ(saturating_sum(Duration(3), Duration(-4)), Duration(-1));
+  EXPECT_EQ(saturating_sum(Duration::max(), Duration(1)), Duration::max());
+  EXPECT_EQ(saturating_sum(Duration(-1), Duration::min()), Duration::min());
+  EXPECT_EQ(saturating_difference(Duration(3), Duration(-4)), Duration(7));
+  EXPECT_EQ(saturating_difference(Duration::zero(), Duration::min()), Duration::max());
+  EXPECT_EQ(saturating_difference(Duration(-2), Duration::max()), Duration::min());
 }
 
 }  // namespace

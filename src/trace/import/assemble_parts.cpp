@@ -12,6 +12,7 @@
 #include "trace/assemble.hpp"
 #include "trace/import/align_sequences.hpp"
 #include "trace/import/place_by_durations.hpp"
+#include "trace/import/saturating_time.hpp"
 #include "trace/process_file.hpp"
 
 namespace cox::trace {
@@ -159,7 +160,7 @@ void begin_at_zero(Run& run) {
     if (t.events.size() > 0) first = std::min(first, t.events.begin.front());
   if (first == Duration::max() || first >= Duration::zero()) return;
   const auto move = [first](Duration& t) {
-    if (t != kStillRunning && t != kNoDuration) t -= first;
+    if (t != kStillRunning && t != kNoDuration) t = saturating_difference(t, first);
   };
   for (RankTrack& t : run.ranks) {
     for (auto* column : {&t.events.begin, &t.events.end, &t.activities.begin, &t.activities.end,

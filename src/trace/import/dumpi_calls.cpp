@@ -289,7 +289,8 @@ const MessageEnd* CallReader::complete(std::int32_t request, const Status* statu
   if (posted.nobody) return nullptr;
   MessageEnd& m = posted.is_send ? out_.calls.sends[posted.index] : out_.calls.receives[posted.index];
   if (!posted.is_send) settle(m, status);
-  m.end = r.end;
+  // A damaged time may lie before that of the post; so does an untimed one.
+  m.end = std::max(m.begin, r.end);
   return &m;
 }
 

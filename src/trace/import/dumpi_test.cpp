@@ -208,6 +208,15 @@ TEST(Dumpi, RequestsWithNobodyAndPersistentOnes) {
   EXPECT_EQ(file.orphans, 1);
 }
 
+TEST(Dumpi, AWaitThatIsTimedBeforeThePostEndsWithIt) {
+  Writer w;
+  w.call(Call::Isend, 50).i(5).h(kInt).i(0).i(1).h(kWorldComm).i(7).call(Call::Wait, 20).i(7).i(0);
+  const dumpi::RankFile file = dumpi::read_rank(w.whole("h"));
+  ASSERT_EQ(file.calls.sends.size(), 1U);
+  EXPECT_EQ(file.calls.sends[0].begin, 50ms);
+  EXPECT_EQ(file.calls.sends[0].end, 50ms);
+}
+
 TEST(Dumpi, OneFileAloneTellsWhatItCan) {
   const Scratch scratch;
   spill(scratch.path() / "any.bin", split_rank(3));

@@ -56,7 +56,7 @@ struct Span {
 };
 
 Duration end_of(const OperationColumns& o, std::size_t i) {
-  return Duration(o.begin[i].count() + o.duration[i].count());  // both below 90 days
+  return Duration(o.begin[i].count() + o.duration[i].count());  // both within 50 days of zero
 }
 
 /// Sorted, without overlaps.

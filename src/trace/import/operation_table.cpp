@@ -20,8 +20,9 @@ namespace {
 constexpr std::int64_t kMostNumber = INT32_MAX - 1;
 /// Ranks, stages and the like: a hundred times the largest job so far.
 constexpr std::int64_t kMostPlace = std::int64_t{1} << 24;
-/// Durations hold 106 days; a table of one job's profile is far shorter.
-constexpr double kMostSeconds = 90.0 * 86400;
+/// Durations hold 106 days, so this much to both sides of the first step; a profile of one job is far
+/// shorter.
+constexpr double kMostSeconds = 50.0 * 86400;
 constexpr std::size_t kMostTypes = 4096;
 
 struct NamedColumn {
@@ -284,14 +285,15 @@ Result<Run> make_operation_part(std::string file, std::string format, OperationR
   const StepPlaces places(table.rows);
   std::int64_t far = 0;
   std::erase_if(table.rows, [&](const OperationRow& r) {
-    const bool is_far = !(places.begin(r) + r.duration_s < kMostSeconds);
+    const double begin = places.begin(r);
+    const bool is_far = !(begin > -kMostSeconds && begin + r.duration_s < kMostSeconds);
     far += is_far ? 1 : 0;
     return is_far;
   });
   if (table.rows.empty())
-    return refuse("the times of the table are not seconds: they span more than 90 days",
+    return refuse("the times of the table are not seconds: they span more than 50 days",
                   "start_ts and duration are seconds");
-  if (far > 0) builder.note(fmt::format("{} rows more than 90 days after the first", far));
+  if (far > 0) builder.note(fmt::format("{} rows more than 50 days from the first step", far));
   if (places.is_relative())
     builder.note(
         "times count from each step's own beginning: steps are placed one after another, without the gaps "

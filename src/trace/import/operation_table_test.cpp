@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include "support/test_data.hpp"
 #include "trace/import/reader.hpp"
@@ -145,6 +146,23 @@ TEST(OperationTable, PlacesStepsThatCountFromTheirOwnBeginning) {
       "0,7,gc,5,1\n0,7,optimizer,6,1\n0,9,gc,8,1\n0,9,optimizer,9,1\n");
   ASSERT_TRUE(absolute) << absolute.error().to_string();
   EXPECT_EQ(absolute->operations.begin[2], duration_from_seconds(3));
+}
+
+TEST(OperationTable, RowsFarFromTheFirstStepAreLeftOutOnBothSides) {
+  std::string text(kHeader);
+  for (const auto& [step, start] :
+       {std::pair(3, "100"), std::pair(4, "101"), std::pair(5, "-2147483648"), std::pair(6, "5000000"),
+        std::pair(7, "50"), std::pair(8, "102"), std::pair(9, "103")})
+    text += fmt::format("0,0,0,{},forward-compute,{},0.5,0,0,0,\n", step, start);
+  const auto run = read_text(text);
+  ASSERT_TRUE(run) << run.error().to_string();
+  ASSERT_EQ(run->operations.size(), 5U);
+  // The step that began earlier than the one with the lowest number stays where it was.
+  EXPECT_EQ(*std::min_element(run->operations.begin.begin(), run->operations.begin.end()),
+            duration_from_seconds(-50));
+  EXPECT_TRUE(std::any_of(run->notes.begin(), run->notes.end(), [](const Note& n) {
+    return n.text == "2 rows more than 50 days from the first step";
+  }));
 }
 
 TEST(OperationTable, CollectivesHaveOneNumberOnAllMembersAlsoWhereARowIsMissing) {

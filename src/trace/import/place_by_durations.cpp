@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "trace/import/saturating_time.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -54,9 +56,9 @@ class Placing {
         if (static_cast<std::int32_t>(op.here.size()) == op.members) ready_.push_back(k);
         return;
       }
-      const Duration length = e.end[i] == kStillRunning ? Duration::zero() : e.end[i] - e.begin[i];
+      const Duration length = length_of(e, i);
       e.begin[i] = free_[r];
-      if (e.end[i] != kStillRunning) e.end[i] = free_[r] += length;
+      if (e.end[i] != kStillRunning) e.end[i] = free_[r] = saturating_sum(free_[r], length);
     }
   }
 
@@ -71,12 +73,12 @@ class Placing {
     op.members -= static_cast<std::int32_t>(members.size());
     waiting_.erase({members.front(), k});
     Duration exit{};
-    for (const std::size_t r : members) exit = std::max(exit, free_[r] + length(r));
+    for (const std::size_t r : members) exit = std::max(exit, saturating_sum(free_[r], length(r)));
     for (const std::size_t r : members) {
       EventColumns& e = run_.ranks[r].events;
       const std::size_t i = at_[r]++;
       const Duration d = length_of(e, i);
-      e.begin[i] = exit - d;
+      e.begin[i] = std::max(exit - d, free_[r]);  // later only where the sum above was too long to hold
       if (e.end[i] != kStillRunning) e.end[i] = exit;
       free_[r] = exit;
     }
@@ -84,7 +86,7 @@ class Placing {
   }
 
   static Duration length_of(const EventColumns& e, std::size_t i) {
-    return e.end[i] == kStillRunning ? Duration::zero() : e.end[i] - e.begin[i];
+    return e.end[i] == kStillRunning ? Duration::zero() : saturating_difference(e.end[i], e.begin[i]);
   }
   [[nodiscard]] Duration length(std::size_t r) const { return length_of(run_.ranks[r].events, at_[r]); }
 
