@@ -55,8 +55,8 @@ struct Evidenced {
 struct DelayFigures {
   std::vector<double> typical;              ///< per rank, median over steps
   std::vector<std::vector<double>> blocks;  ///< per rank, median over each block of consecutive steps
-  std::vector<double> late_bars;            ///< delays that one in five, in twenty and in a hundred single steps exceed
-  double step_noise = 0;                    ///< scaled MAD of single delays, all ranks and steps
+  std::vector<double> late_bars;  ///< delays that one in five, in twenty and in a hundred single steps exceed
+  double step_noise = 0;          ///< scaled MAD of single delays, all ranks and steps
 };
 [[nodiscard]] DelayFigures figures_of(const Evidenced& x, int threads);
 
