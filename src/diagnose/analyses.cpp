@@ -53,24 +53,31 @@ std::vector<std::vector<std::string>> what_if_table(const WhatIf& w) {
 }
 
 /// Of a group that is only half there nobody can be said to have been last; of those present, who did more.
-void say_of_those_present(Diagnosis& d) {
-  std::vector<std::string> lines{
-      "who was last of all is unknown: an absent rank may have been later. Against the median of those "
-      "present, "
-      "own work between synchronisations was longer by, in all:"};
+void say_of_those_present(const trace::Run& run, Diagnosis& d) {
+  const std::vector<PresentDelay> delays = delays_of_those_present(run);
   std::string list;
-  std::size_t told = 0;
-  for (const RankWhatIf& r : d.what_if->ranks)
-    if (told++ < kPictured)
-      list += fmt::format("{}rank {} {}", list.empty() ? "" : ", ", r.rank.value(), to_string(r.self_delay));
-  lines.push_back(list + (told > kPictured ? ", ..." : ""));
-  add_section(d, "present", "among the ranks present", std::move(lines));
+  const PresentDelay* most = nullptr;
+  for (std::size_t i = 0; i < delays.size(); ++i) {
+    if (i < kPictured)
+      list += fmt::format("{}rank {} {}", i == 0 ? "" : ", ", delays[i].rank.value(),
+                          to_string(delays[i].self_delay));
+    if (most == nullptr || delays[i].largest > most->largest) most = &delays[i];
+  }
+  if (most == nullptr || most->largest <= Duration::zero()) return;
+  add_section(
+      d, "present", "among the ranks present",
+      {"who was last of all is unknown: an absent rank may have been later. Beyond the median of those "
+       "present, own work between collectives (the first is carried in and left out) adds up to:",
+       list + (delays.size() > kPictured ? ", ..." : ""),
+       fmt::format("the largest single one: rank {}, {} before operation {}", most->rank.value(),
+                   to_string(most->largest), most->at)});
   d.cannot_tell.emplace_back("what fixing a rank would gain: an absent one may have set the pace");
 }
 
-void say_what_if(Diagnosis& d) {
+void say_what_if(const trace::Run& run, Diagnosis& d) {
+  if (run.ranks.size() > 1 && d.coverage.ranks_seen < d.coverage.ranks_expected)
+    return say_of_those_present(run, d);
   if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
-  if (d.coverage.ranks_seen < d.coverage.ranks_expected) return say_of_those_present(d);
   if (d.what_if->slowdown_ratio < kWorthwhile) return;
   std::vector<std::string> lines = describe(*d.what_if);
   for (std::string& l : lines) {
@@ -230,10 +237,9 @@ Finding finding_of(const trace::Run& run, const Fabric& fabric, const Diagnosis&
 void add_analyses(const trace::Run& run, Diagnosis& d) {
   look_at_operations(run, d);
   const bool recorded_graph = run.operations.size() > 0;
-  if (d.what_if) {
-    if (d.what_if->fidelity == Fidelity::Refused) d.cannot_tell.push_back("what if: " + d.what_if->why);
-    say_what_if(d);
-  }
+  if (d.what_if && d.what_if->fidelity == Fidelity::Refused)
+    d.cannot_tell.push_back("what if: " + d.what_if->why);
+  if (!recorded_graph) say_what_if(run, d);
   add_section(d, "operations", "operation by operation", describe_few(run, d.coverage.clocks_comparable));
   if (!recorded_graph) say_attribution(d);
   look_at_fabric(run, d);

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/model/collective.hpp"
 
@@ -109,6 +110,39 @@ std::vector<std::string> describe_few(const trace::Run& run, bool clocks_compara
   std::vector<std::string> lines;
   for (const Operation& op : collect(run)) lines.push_back(describe(op, clocks_comparable));
   return lines;
+}
+
+std::vector<PresentDelay> delays_of_those_present(const trace::Run& run) {
+  struct Work {
+    std::size_t rank;
+    double seconds;
+  };
+  std::map<std::pair<CommId, std::uint32_t>, std::vector<Work>> operations;
+  std::vector<PresentDelay> out;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    out.push_back({.rank = run.ranks[r].rank});
+    const trace::EventColumns& e = run.ranks[r].events;
+    std::optional<Duration> exit;
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      if (e.kind[i] != trace::EventKind::Collective || e.end[i] == trace::kStillRunning) continue;
+      if (exit && e.comm[i] != trace::kNoComm)
+        operations[{e.comm[i], e.seq[i]}].push_back({r, in_seconds(minus_clamped(e.begin[i], *exit))});
+      exit = std::max(exit.value_or(e.end[i]), e.end[i]);
+    }
+  }
+  std::vector<double> sample;
+  for (const auto& [key, works] : operations) {
+    if (works.size() < 2) continue;
+    sample.clear();
+    for (const Work& w : works) sample.push_back(w.seconds);
+    const double usual = median_in_place(sample);
+    for (const Work& w : works) {
+      const Duration delay = duration_from_seconds(std::max(0.0, w.seconds - usual));
+      add_to(out[w.rank].self_delay, delay);
+      if (delay > out[w.rank].largest) out[w.rank].largest = delay, out[w.rank].at = key.second;
+    }
+  }
+  return out;
 }
 
 }  // namespace cox::diagnose

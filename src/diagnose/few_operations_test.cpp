@@ -48,5 +48,23 @@ TEST(FewOperations, ManyOperationsAreNotListed) {
   EXPECT_TRUE(describe_few(testing::make_job(job), true).empty());
 }
 
+TEST(PresentDelays, OwnWorkBeyondTheMedianOfThosePresent) {
+  trace::Run run = testing::empty_run(4);
+  run.communicators.front().size = 8;
+  // Rank r comes r * 10 us late to the first call (carried in); rank 2 works 500 us longer before the second.
+  for (int r = 0; r < 4; ++r) {
+    auto& e = run.ranks[static_cast<std::size_t>(r)].events;
+    testing::add_call(e, model::Collective::AllReduce, r * Duration(10us), 1ms, 1024, 0);
+    testing::add_call(e, model::Collective::AllReduce, 2ms + (r == 2 ? Duration(500us) : Duration(r * 2us)),
+                      3ms, 1024, 1);
+  }
+  const auto delays = delays_of_those_present(run);
+  ASSERT_EQ(delays.size(), 4U);
+  EXPECT_NEAR(in_seconds(delays[2].self_delay), 496e-6, 1e-9);  // the median of 0, 2, 500, 6 us is 4
+  EXPECT_NEAR(in_seconds(delays[3].self_delay), 2e-6, 1e-9);
+  EXPECT_EQ(delays[0].self_delay, Duration::zero());
+  EXPECT_EQ(delays[2].at, 1U);
+}
+
 }  // namespace
 }  // namespace cox::diagnose

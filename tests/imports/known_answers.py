@@ -89,6 +89,11 @@ def dlrm():
     result, _ = only(*files)
     coverage = result["coverage_detail"]
     check("dlrm: 4 of 8", (coverage["ranks_seen"], coverage["ranks_expected"]) == (4, 8), coverage)
+    with tempfile.TemporaryDirectory(prefix="cox-imports.") as work:
+        for path in files:
+            shutil.copy(os.path.join(data, path), work)
+        said = " ".join(run("diagnose", "-q", work).stdout.split())
+    check("dlrm: self-delay of those present", "rank 2 674" in said and "rank 2, 508" in said, said)
     check("dlrm: names nobody", result["findings"] == [], result["findings"])
     check("dlrm: says what follows", any("4 of 8" in s for s in result["cannot_tell"]), result["cannot_tell"])
 
