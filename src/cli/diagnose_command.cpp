@@ -90,7 +90,19 @@ Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invoc
   return {};
 }
 
+/// One form of output at a time.
+Status check_forms(const Invocation& call) {
+  const int forms = int{call.common.json} + int{call.has("markdown")} + int{call.has("summary")};
+  if (forms < 2) return {};
+  return fail(Error{.code = Errc::Usage,
+                    .id = "cli-003",
+                    .message = "--json, --markdown and --summary clash, expected one of them",
+                    .hint = "run it once for each: reading is cheap",
+                    .where = {}});
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
+  COX_CHECK(check_forms(call));
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
   const Asked asked{call, console, this_machine().monotonic_ns()};

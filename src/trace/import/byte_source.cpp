@@ -20,12 +20,14 @@ namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+/// Most that is ever held whole in memory, whatever a small compressed file unpacks to.
+constexpr std::size_t kWholeBytes = std::size_t{4} << 30;
 
 tl::unexpected<Error> too_long(std::uint64_t limit) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "import-004",
                     .message = fmt::format("more than {} bytes unpacked, expected at most that", limit),
-                    .hint = "split the file, or raise the limit with --max-input",
+                    .hint = "split the file by rank or by time",
                     .where = {}});
 }
 
@@ -288,6 +290,7 @@ Result<std::string> ByteSource::read_all() {
     all.resize(had + piece);
     COX_TRY(const std::size_t n, read({all.data() + had, piece}));
     all.resize(had + n);
+    if (all.size() > kWholeBytes) return too_long(kWholeBytes);
     if (n < piece) return all;
   }
 }
