@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 /// Most that is ever held whole in memory, whatever a small compressed file unpacks to.
-constexpr std::size_t kWholeBytes = std::size_t{4} << 30;
+constexpr std::size_t kWholeBytes = std::size_t{1} << 30;
 
 tl::unexpected<Error> too_long(std::uint64_t limit) {
   return fail(Error{.code = Errc::InvalidInput,

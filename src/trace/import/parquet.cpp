@@ -355,7 +355,7 @@ Result<File> File::open(std::string_view bytes, std::uint64_t limit_bytes) {
 
   File file;
   file.bytes_ = bytes;
-  constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;  // columns are held whole
+  constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;  // columns are held whole
   file.limit_bytes_ = std::min(limit_bytes, kMostUnpacked);
   if (static_cast<std::uint64_t>(m.rows) > kRowsPerByte * bytes.size())
     return fail(Error{.code = Errc::InvalidInput,
