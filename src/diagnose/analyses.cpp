@@ -207,7 +207,7 @@ Finding finding_of(const OperationWhatIf& w) {
   return f;
 }
 
-Finding finding_of(const trace::Run& run, const Fabric& fabric, const Diagnosis& d) {
+Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
   Finding f;
   f.kind = FindingKind::SlowLink;
   std::string names;
@@ -228,7 +228,6 @@ Finding finding_of(const trace::Run& run, const Fabric& fabric, const Diagnosis&
           std::find(fabric.slow_groups.begin(), fabric.slow_groups.end(), *c.comm) !=
               fabric.slow_groups.end())
         f.gain_ratio = std::max(f.gain_ratio, 1 - 1 / std::max(1.0, c.lower_quartile.speedup_ratio));
-  static_cast<void>(run);
   return f;
 }
 
@@ -249,14 +248,13 @@ void add_analyses(const trace::Run& run, Diagnosis& d) {
   if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
 }
 
-void add_findings_of_analyses(const trace::Run& run, Diagnosis& d) {
+void add_findings_of_analyses(Diagnosis& d) {
   if (d.what_if_operations) {
     d.findings.clear();
     if (d.what_if_operations->finding.cause != OperationCause::None)
       d.findings.push_back(finding_of(*d.what_if_operations));
   }
-  if (d.fabric && d.fabric->verdict == FabricVerdict::Located)
-    d.findings.push_back(finding_of(run, *d.fabric, d));
+  if (d.fabric && d.fabric->verdict == FabricVerdict::Located) d.findings.push_back(finding_of(*d.fabric, d));
 }
 
 }  // namespace cox::diagnose

@@ -14,6 +14,6 @@ void add_analyses(const trace::Run& run, Diagnosis& d);
 
 /// Findings that only these analyses can make: a stage or worker of a recorded pipeline (which then replaces
 /// what arrival times say), a part of the fabric. Before remedies and verdict.
-void add_findings_of_analyses(const trace::Run& run, Diagnosis& d);
+void add_findings_of_analyses(Diagnosis& d);
 
 }  // namespace cox::diagnose

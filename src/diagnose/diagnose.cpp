@@ -247,7 +247,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
     d.begin_by_step = std::move(steps.bounds);
   }
   add_analyses(run, d);
-  add_findings_of_analyses(run, d);
+  add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
