@@ -7,16 +7,20 @@ if(NOT ROOT)
 endif()
 
 # One line per room. A room may always see itself and cox/abi, which sees nothing.
-set(rooms base model trace replay pace observe diagnose report cli)
+set(rooms base model trace replay pace sync simulate study bench observe diagnose report cli)
 set(base_may)
 set(model_may base)
 set(trace_may base model)
 set(replay_may base model trace)
 set(pace_may base)
+set(sync_may base model)
+set(simulate_may base model trace replay pace sync)
+set(study_may base model trace replay pace sync simulate)
+set(bench_may base model trace simulate)
 set(observe_may base model trace pace)
 set(diagnose_may base model trace replay)
-set(report_may base model trace replay diagnose)
-set(cli_may base model trace replay pace observe diagnose report)
+set(report_may base model trace replay simulate diagnose)
+set(cli_may base model trace replay pace sync simulate study bench observe diagnose report)
 set(abi_may)
 
 # What runs inside somebody's process: libc and headers without a library behind them.

@@ -29,6 +29,10 @@ using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
   return static_cast<double>(d.count()) * 1e-12;
 }
 
+/// A span of time as a real number of seconds, where whole picoseconds would add up to an error: models and
+/// simulations. A result becomes a `Duration` when it is printed or stored.
+using Seconds = std::chrono::duration<double>;
+
 /// The span nearest to `seconds`; saturates at the range of `Duration`, NaN gives zero.
 /// Held by: src/base/units_test.cpp
 [[nodiscard]] inline Duration duration_from_seconds(double seconds) {
@@ -71,6 +75,10 @@ class TimePerByte {
   constexpr TimePerByte() = default;
   [[nodiscard]] static constexpr TimePerByte seconds_per_byte(double v) { return TimePerByte{v}; }
   [[nodiscard]] constexpr double in_seconds_per_byte() const { return value_; }
+  /// Time that `b` bytes take, not rounded.
+  [[nodiscard]] constexpr Seconds over(Bytes b) const {
+    return Seconds{static_cast<double>(b.count()) * value_};
+  }
 
   constexpr auto operator<=>(const TimePerByte&) const = default;
   friend Duration operator*(Bytes b, TimePerByte t) {
@@ -111,6 +119,32 @@ class Bandwidth {
 
  private:
   explicit constexpr Bandwidth(double v) : value_(v) {}
+  double value_ = 0;
+};
+
+/// Floating-point operations, as a count that may be beyond 2^63.
+class Flops {
+ public:
+  constexpr Flops() = default;
+  explicit constexpr Flops(double count) : count_(count) {}
+  [[nodiscard]] constexpr double count() const { return count_; }
+  constexpr auto operator<=>(const Flops&) const = default;
+
+ private:
+  double count_ = 0;
+};
+
+/// Floating-point operations per second.
+class FlopRate {
+ public:
+  constexpr FlopRate() = default;
+  [[nodiscard]] static constexpr FlopRate flops_per_s(double v) { return FlopRate{v}; }
+  [[nodiscard]] constexpr double in_flops_per_s() const { return value_; }
+  constexpr auto operator<=>(const FlopRate&) const = default;
+  friend constexpr Seconds operator/(Flops n, FlopRate r) { return Seconds{n.count() / r.value_}; }
+
+ private:
+  explicit constexpr FlopRate(double v) : value_(v) {}
   double value_ = 0;
 };
 

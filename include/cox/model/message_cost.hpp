@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What one message costs, by named forms, and when it may start.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "cox/base/units.hpp"
+
+namespace cox::model {
+
+enum class CostForm : std::uint8_t {
+  AlphaBeta,  ///< alpha + n beta (Hockney 1994)
+  LogGops,    ///< L + (n - 1) G, 0 bytes cost L; o, g, O, S as in Hoefler, Schneider, Lumsdaine 2010
+  Nccl,       ///< channels, LL / LL128 / Simple, chunk pipelining, launch (see docs/concepts/message-cost.md)
+};
+[[nodiscard]] std::string_view name_of(CostForm f);
+
+/// When a message starts and what it holds up. Named in every result.
+///   Rendezvous: begin = max(sender ready, receiver ready); the receiver goes on at begin + cost.
+///   Eager:      the message leaves when the sender is ready; the receiver goes on at
+///               max(receiver ready, sender ready + cost).
+///   EagerGap:   as Eager, and ports are busy: with gap = cost - latency,
+///               s = max(sender ready, sender's port free), port free = s + gap, arrival = s + latency, and
+///               the receiver goes on at max(own send's s, max(arrival, own send's s) + gap).
+enum class Protocol : std::uint8_t { Rendezvous, Eager, EagerGap };
+[[nodiscard]] std::string_view name_of(Protocol p);
+[[nodiscard]] std::optional<Protocol> protocol_from_name(std::string_view name);
+
+/// Cost of a message on one link without anybody else on it.
+struct MessageCost {
+  CostForm form = CostForm::AlphaBeta;
+  Seconds latency{};                ///< alpha, L
+  TimePerByte per_byte{};           ///< beta, G
+  Seconds overhead{};               ///< o: of the CPU, at each end
+  Seconds gap{};                    ///< g: between messages of one port
+  TimePerByte overhead_per_byte{};  ///< O
+  Bytes eager_limit{};              ///< S: longer messages wait for the receiver (LogGOPS)
+  TimePerByte reduce{};             ///< arithmetic of a reduction, per byte received; 0 = hidden
+
+  /// Time from start to complete arrival. Formula: by `form`. Held by: src/model/message_cost_test.cpp
+  [[nodiscard]] constexpr Seconds operator()(Bytes n) const {
+    if (form == CostForm::LogGops) return n.count() == 0 ? latency : latency + per_byte.over(n - Bytes{1});
+    return latency + per_byte.over(n);
+  }
+  /// What of it keeps the port busy.
+  [[nodiscard]] constexpr Seconds occupied(Bytes n) const { return (*this)(n)-latency; }
+};
+
+}  // namespace cox::model

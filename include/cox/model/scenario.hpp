@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What could happen: cluster, fabric, job, noise, failures, policy. The input of `simulate`, `forecast`,
+/// `plan`.
+///
+/// Read from TOML by `cox/model/toml.hpp`; every default is a value here, and `cox simulate --explain` prints
+/// what each came to and where from. Reference: docs/reference/scenario.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/model/message_cost.hpp"
+#include "cox/model/schedule.hpp"
+
+namespace cox::model {
+
+/// One direction of a cable or bus.
+struct Link {
+  Seconds latency{};
+  Bandwidth bandwidth{};
+};
+
+/// Machines. Rank r is device r % devices_per_node of node r / devices_per_node.
+struct Cluster {
+  std::string preset;  ///< `dgx-h100`, ...; empty = written out
+  int nodes = 1;
+  int devices_per_node = 1;
+  std::string device_name;
+  FlopRate device_peak{};
+  Bytes device_memory{};
+  Link scale_up{};  ///< device to device inside a node (NVLink), one direction
+  int nics_per_node = 1;
+  Link nic{};   ///< NIC to its first switch, one direction
+  Link pcie{};  ///< device to NIC; zero bandwidth = no limit
+
+  [[nodiscard]] std::int64_t ranks() const { return std::int64_t{nodes} * devices_per_node; }
+};
+
+enum class FabricKind : std::uint8_t { FullBisection, FatTree, RailOptimised, Torus, Dragonfly, Graph };
+enum class Routing : std::uint8_t {
+  Static,    ///< destination modulo up-links
+  Ecmp,      ///< a hash of the flow picks the path; hashes collide
+  Adaptive,  ///< the least loaded path when the flow starts
+  Spray,     ///< packets over all paths evenly
+};
+enum class Switching : std::uint8_t { CutThrough, StoreAndForward };
+
+/// Switches and cables between the nodes.
+struct Fabric {
+  FabricKind kind = FabricKind::FullBisection;
+  Link link{};                  ///< switch to switch; host links are the cluster's `nic`
+  int tiers = 2;                ///< fat tree: 2 or 3
+  int hosts_per_leaf = 8;       ///< nodes per leaf switch (rail-optimised: per rail switch)
+  int leaves_per_pod = 8;       ///< three tiers
+  double oversubscription = 1;  ///< down-links over up-links of a leaf: 4 means 4:1
+  std::vector<int> torus{};     ///< extent of each dimension
+  int dragonfly_groups = 0;
+  int dragonfly_routers = 0;  ///< per group; each group is fully connected inside
+  int dragonfly_hosts = 0;    ///< per router
+  std::string graph_file{};   ///< lines `node-or-switch node-or-switch latency bandwidth`
+  Routing routing = Routing::Static;
+  Switching switching = Switching::CutThrough;
+  bool incast_loss = false;    ///< named model of lost goodput (docs/concepts/flow-engine.md)
+  bool pause = false;          ///< pause frames: a blocked queue blocks what is upstream
+  double background_load = 0;  ///< part of each switch link that other jobs use, 0..1
+};
+
+enum class Workload : std::uint8_t { Collective, Training, Goal, Chakra };
+enum class PipelineSchedule : std::uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubble };
+
+/// How many ways the model and its data are split; the product is the number of ranks.
+struct Layout {
+  int data = 1;
+  int tensor = 1;
+  int pipeline = 1;
+  int expert = 1;  ///< divides data
+  int context = 1;
+};
+
+/// A layer, or the mean of all.
+struct Layer {
+  Seconds forward{};  ///< of one micro-batch on one device
+  Seconds backward{};
+  Bytes gradients{};    ///< of one replica, before tensor split
+  Bytes activations{};  ///< that pass to the next layer, per micro-batch
+};
+
+struct Job {
+  Workload workload = Workload::Collective;
+  int steps = 1;
+  // Collective: one after another, `compute` before each.
+  CollectiveSpec collective{};  ///< ranks = 0 here: as many as the cluster has
+  Seconds compute{};
+  // Training:
+  Layout layout{};
+  std::vector<Layer> layers{};
+  Seconds optimizer{};
+  int micro_batches = 1;  ///< per step and replica (gradient accumulation, pipeline)
+  PipelineSchedule schedule = PipelineSchedule::OneForwardOneBackward;
+  int interleave = 1;  ///< model chunks per stage
+  int zero_stage = 0;  ///< 0 none, 1, 2, 3 = FSDP
+  Bytes bucket{25'000'000};
+  bool overlap = true;          ///< all-reduce of finished buckets beside the backward pass
+  double overlap_slowdown = 0;  ///< compute beside communication takes (1 + this) times as long
+  int moe_layers = 0;           ///< layers with expert all-to-all
+  // Goal, Chakra:
+  std::string file{};
+};
+
+enum class NoiseLaw : std::uint8_t {
+  Constant,
+  Gaussian,
+  Lognormal,
+  Exponential,
+  Pareto,
+  Weibull,
+  Bimodal,
+  Uniform,
+  Trace
+};
+enum class NoiseScope : std::uint8_t { Rank, Node, Switch, Global };
+enum class NoiseTarget : std::uint8_t { Compute, Message, Bandwidth };
+enum class NoisePattern : std::uint8_t {
+  EveryStep,   ///< a fresh draw per step (with `correlation` between steps: AR(1))
+  Persistent,  ///< one draw per rank for the whole job: slow for ever
+  Rotating,    ///< one rank after the other, `period_steps` each
+  Periodic,    ///< a daemon: every `period` of simulated time for `mean`
+  Drift,       ///< thermal: grows from 0 to the drawn value over `period_steps`
+};
+
+/// One source of disturbance. Several add up.
+/// Constant: `mean`. Gaussian: mean, cv (cut at 0). Lognormal: mean, cv. Exponential: mean. Pareto: mean or
+/// scale, `shape` (no cv where shape <= 2). Weibull: mean, shape. Bimodal: `mean` with `probability`, else 0.
+struct NoiseSource {
+  std::string name;
+  NoiseTarget target = NoiseTarget::Compute;
+  NoiseLaw law = NoiseLaw::Gaussian;
+  NoiseScope scope = NoiseScope::Rank;
+  NoisePattern pattern = NoisePattern::EveryStep;
+  bool relative = true;   ///< `mean_ratio` of the compute time or message cost; else `mean`
+  Seconds mean{};         ///< added time
+  double mean_ratio = 0;  ///< added, over the undisturbed; 0 with cv > 0: factor 1 on average
+  double cv = 0;
+  double shape = 0;
+  double probability = 1;
+  double correlation = 0;  ///< of one step with the next, 0..1
+  Seconds period{};
+  std::int64_t period_steps = 1;
+  std::vector<int> ranks{};  ///< only these; empty = all
+  std::string file{};        ///< Trace: step times or detours
+};
+
+struct Failures {
+  Seconds node_mtbf{};  ///< zero = none
+  double weibull_shape = 1;
+  Seconds restart{};
+  Seconds checkpoint{};           ///< time to write one
+  Seconds checkpoint_interval{};  ///< zero = none are written
+};
+
+enum class PolicyKind : std::uint8_t {
+  Synchronous,
+  BoundedWait,
+  BoundedDiscard,
+  Asynchronous,
+  LocalSgd,
+  Backup
+};
+
+struct PolicySpec {
+  PolicyKind kind = PolicyKind::Synchronous;
+  int staleness = 0;    ///< bounded: largest age in versions
+  int local_steps = 1;  ///< local SGD
+  int backups = 0;      ///< backup workers: the slowest this many are not waited for
+  int servers = 1;
+};
+
+enum class EngineKind : std::uint8_t { Auto, ClosedForm, MaxPlus, Flow, Event };
+[[nodiscard]] std::string_view name_of(EngineKind e);
+
+struct Scenario {
+  std::string name;
+  Cluster cluster{};
+  Fabric fabric{};
+  Job job{};
+  std::vector<NoiseSource> noise{};
+  Failures failures{};
+  PolicySpec policy{};
+  /// Between two devices of a node, and across the fabric. Latency and time per byte are those of the path
+  /// (all links of it, slowest link), unless the file says them.
+  MessageCost inside{};
+  MessageCost across{};
+  Protocol protocol = Protocol::Rendezvous;
+  EngineKind engine = EngineKind::Auto;
+  std::uint64_t seed = 1;
+  int replicas = 1;
+};
+
+}  // namespace cox::model

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The max-plus engine: a collective from the ranks' arrivals to their departures, exact where each port's
+/// order is fixed and nothing is shared. No message is materialised where a round is regular.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/model/message_cost.hpp"
+#include "cox/model/schedule.hpp"
+#include "cox/simulate/noise.hpp"
+
+namespace cox::simulate {
+
+/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank.
+struct LinkCosts {
+  model::MessageCost inside;
+  model::MessageCost across;
+  int ranks_per_node = 1;                ///< 1: every message goes across
+  std::vector<model::MessageCost> into;  ///< per receiving rank, instead of both; empty = none
+
+  [[nodiscard]] bool uniform() const { return into.empty() && ranks_per_node <= 1; }
+  [[nodiscard]] const model::MessageCost& of(int from, int to) const {
+    if (!into.empty()) return into[static_cast<std::size_t>(to)];
+    return from / ranks_per_node == to / ranks_per_node ? inside : across;
+  }
+};
+
+struct CollectiveOptions {
+  model::Protocol protocol = model::Protocol::Rendezvous;
+  /// Use identities where costs are uniform (`closure` in the result) instead of sweeping every round.
+  bool closure = true;
+  std::int64_t first_rounds = -1;  ///< only so many; -1 = all
+  const Noise* noise = nullptr;    ///< per-message noise
+  std::int64_t step = 0;           ///< for the draws
+  std::int64_t number = 0;         ///< of the collective in its step, for the draws
+  int threads = 1;
+};
+
+struct CollectiveOutcome {
+  bool closure = false;       ///< an identity was used
+  std::int64_t messages = 0;  ///< that were evaluated (closure: that it stands for)
+};
+
+/// Moves `times` (one per rank; arrivals) to departures.
+/// Formula: per round, for the protocol p: docs/concepts/max-plus.md. Exact to double rounding.
+/// Memory: O(ranks). Cost: O(messages), or O(ranks log ranks) with closure. Deterministic for any thread
+/// count and instruction set. Held by: src/simulate/max_plus_test.cpp, tests/property/simulate_laws.cpp.
+CollectiveOutcome run_collective(const model::Schedule& schedule, const LinkCosts& costs,
+                                 const CollectiveOptions& options, std::span<Seconds> times);
+
+}  // namespace cox::simulate

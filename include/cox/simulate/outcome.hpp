@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What every engine answers, and the one call that picks the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::simulate {
+
+/// A directed link and what it carried.
+struct LinkLoad {
+  std::string name;  ///< `leaf3->spine1`
+  Bytes bytes{};
+  double utilisation_ratio = 0;  ///< bytes over bandwidth x makespan
+};
+
+/// Mean with its spread over replicas (seeds).
+struct Spread {
+  Seconds mean{};
+  Seconds half_width_95{};  ///< of the mean, Student's t; zero for one replica
+  Seconds p50{};
+  Seconds p99{};
+  int replicas = 1;
+};
+
+struct Outcome {
+  model::EngineKind engine = model::EngineKind::MaxPlus;  ///< never Auto
+  model::Protocol protocol = model::Protocol::Rendezvous;
+  bool closure = false;  ///< identities for uniform costs were used
+  bool memo = false;     ///< flow engine: repeated states were not solved again
+  std::int64_t ranks = 0;
+  std::int64_t messages = 0;
+  Seconds total{};                 ///< first replica: until the last rank is done
+  std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
+  Spread over_replicas{};          ///< of `total`
+  std::vector<LinkLoad> links;     ///< flow engine, by name; bytes counted and checked
+  std::vector<std::string> notes;  ///< what was assumed or left out, one sentence each
+  std::optional<trace::Run> run;   ///< where asked for
+};
+
+struct SimulateOptions {
+  int threads = 0;
+  bool memo = true;
+  bool closure = true;
+  bool want_run = false;
+  /// Called now and then with (steps done, steps in all); from one thread.
+  std::function<void(std::int64_t, std::int64_t)> progress{};
+};
+
+/// Simulates a scenario with the engine that it names, or the cheapest that is exact for it.
+/// Errors: simulate-003 (the engine cannot do this), simulate-004 (a schedule cannot finish: the first
+/// blocked rank and what it waits for), those of the parts.
+[[nodiscard]] Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options);
+
+}  // namespace cox::simulate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "cox/model/message_cost.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/model/schedule.hpp"
+
+namespace cox::model {
+namespace {
+
+template <class E, std::size_t N>
+std::string_view name_in(const std::array<std::string_view, N>& names, E value) {
+  const auto i = static_cast<std::size_t>(value);
+  return i < N ? names[i] : std::string_view{"?"};
+}
+
+template <class E, std::size_t N>
+std::optional<E> value_in(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (names[i] == name) return static_cast<E>(i);
+  return std::nullopt;
+}
+
+constexpr std::array<std::string_view, 15> kAlgorithms = {"ring",
+                                                          "bidirectional-ring",
+                                                          "binomial-tree",
+                                                          "binary-tree",
+                                                          "double-binary-tree",
+                                                          "recursive-doubling",
+                                                          "halving-doubling",
+                                                          "hierarchical",
+                                                          "hierarchical-3",
+                                                          "in-network",
+                                                          "direct",
+                                                          "two-level",
+                                                          "dissemination",
+                                                          "parameter-server",
+                                                          "chain"};
+constexpr std::array<std::string_view, 3> kForms = {"alpha-beta", "loggops", "nccl"};
+constexpr std::array<std::string_view, 3> kProtocols = {"rendezvous", "eager", "eager-gap"};
+constexpr std::array<std::string_view, 5> kEngines = {"auto", "closed-form", "max-plus", "flow", "event"};
+
+}  // namespace
+
+std::string_view name_of(Algorithm a) {
+  return name_in(kAlgorithms, a);
+}
+std::optional<Algorithm> algorithm_from_name(std::string_view name) {
+  return value_in<Algorithm>(kAlgorithms, name);
+}
+std::string_view name_of(CostForm f) {
+  return name_in(kForms, f);
+}
+std::string_view name_of(Protocol p) {
+  return name_in(kProtocols, p);
+}
+std::optional<Protocol> protocol_from_name(std::string_view name) {
+  return value_in<Protocol>(kProtocols, name);
+}
+std::string_view name_of(EngineKind e) {
+  return name_in(kEngines, e);
+}
+
+}  // namespace cox::model
