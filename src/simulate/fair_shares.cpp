@@ -13,7 +13,9 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // Levels closer than this are one level: far above rounding, far below what a result shows.
 constexpr double kSame = 1e-14;
 
-bool same(double a, double b) { return a == b || std::abs(a - b) <= kSame * b; }
+bool same(double a, double b) {
+  return a == b || std::abs(a - b) <= kSame * b;
+}
 
 }  // namespace
 
@@ -181,8 +183,7 @@ std::span<const FlowSlot> FairShares::settle() {
     flow.touched = false;
     if (!flow.on) continue;
     double rate = kInfinite;
-    for (std::uint32_t i = 0; i < flow.count; ++i)
-      rate = std::min(rate, level_[hops_[flow.first + i].link]);
+    for (std::uint32_t i = 0; i < flow.count; ++i) rate = std::min(rate, level_[hops_[flow.first + i].link]);
     if (rate == flow.rate) continue;
     flow.rate = rate;
     changed_.push_back(slot);

@@ -123,7 +123,8 @@ void FlowEngine::settle() {
 }
 
 std::uint64_t FlowEngine::key(int lane, std::int64_t round, int place) const {
-  return (static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(lanes_) + static_cast<std::uint64_t>(lane)) *
+  return (static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(lanes_) +
+          static_cast<std::uint64_t>(lane)) *
              places_ +
          static_cast<std::uint64_t>(place);
 }
@@ -178,7 +179,8 @@ void FlowEngine::go_on(int lane, int place) {
 }
 
 FlowEngine::Slot FlowEngine::take_slot(int lane, int from) {
-  const Slot own = static_cast<Slot>(static_cast<std::size_t>(lane) * places_ + static_cast<std::size_t>(from));
+  const Slot own =
+      static_cast<Slot>(static_cast<std::size_t>(lane) * places_ + static_cast<std::size_t>(from));
   if (slots_[own].phase == FlowPhase::Free) return own;
   if (spare_.empty()) {
     slots_.emplace_back();
@@ -209,16 +211,21 @@ void FlowEngine::start(int lane, std::int64_t round, int place, const model::Tra
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) ++assigned_[hop.link];
   ++outcome_.messages;
-  const double first = fabric_.switching == model::Switching::StoreAndForward ? stage_latency(m, 0) : m.latency;
+  const double first =
+      fabric_.switching == model::Switching::StoreAndForward ? stage_latency(m, 0) : m.latency;
   heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0));
 }
 
 double FlowEngine::delay_of(const MessageState& m) const {
   if (!options_.disturb) return 0;
   const double idle = m.latency + m.bytes / m.idle_rate;
-  const FlowMessage message{.lane = m.lane, .round = m.round, .from = m.from, .to = m.to,
+  const FlowMessage message{.lane = m.lane,
+                            .round = m.round,
+                            .from = m.from,
+                            .to = m.to,
                             .bytes = Bytes{static_cast<std::int64_t>(m.bytes)},
-                            .begin = Seconds{origin_ + m.begin}, .end = {}};
+                            .begin = Seconds{origin_ + m.begin},
+                            .end = {}};
   return options_.disturb(message, Seconds{idle}).count() - idle;
 }
 
@@ -243,7 +250,8 @@ void FlowEngine::begin_transfer(Slot slot) {
   }
   std::span<const Hop> hops = m.hops;
   if (fabric_.switching == model::Switching::StoreAndForward) {
-    const auto first = std::find_if(hops.begin(), hops.end(), [&](const Hop& h) { return h.stage == m.stage; });
+    const auto first =
+        std::find_if(hops.begin(), hops.end(), [&](const Hop& h) { return h.stage == m.stage; });
     const auto last = std::find_if(first, hops.end(), [&](const Hop& h) { return h.stage != m.stage; });
     hops = {first, last};
   }
@@ -292,8 +300,12 @@ void FlowEngine::deliver(Slot slot) {
   const int to = m.to;
   const std::int64_t round = m.round;
   if (options_.on_message)
-    options_.on_message({.lane = lane, .round = round, .from = m.from, .to = to,
-                         .bytes = Bytes{static_cast<std::int64_t>(m.bytes)}, .begin = Seconds{origin_ + m.begin},
+    options_.on_message({.lane = lane,
+                         .round = round,
+                         .from = m.from,
+                         .to = to,
+                         .bytes = Bytes{static_cast<std::int64_t>(m.bytes)},
+                         .begin = Seconds{origin_ + m.begin},
                          .end = Seconds{origin_ + now_}});
   LaneCell& receiver = cell(lane, to);
   if (receiver.round < round) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cox/simulate/flow.hpp"
+
 #include "simulate/fair_shares.hpp"
 #include "simulate/flow_rounds.hpp"
 #include "simulate/time_heap.hpp"
@@ -19,8 +20,8 @@ namespace cox::simulate {
 
 /// Where a rank stands in one lane.
 struct LaneCell {
-  std::int64_t round = -1;  ///< that it is in; -1 before its arrival
-  std::int32_t pending = 0; ///< messages of the round that have not arrived
+  std::int64_t round = -1;   ///< that it is in; -1 before its arrival
+  std::int32_t pending = 0;  ///< messages of the round that have not arrived
 };
 
 enum class FlowPhase : std::uint8_t {
@@ -38,18 +39,18 @@ struct MessageState {
   int from = -1;
   int to = -1;
   int choice = -1;
-  std::uint32_t order = 0;    ///< among the sends of its sender in its round
-  std::uint32_t siblings = 1; ///< sends of its sender in its round
-  std::uint32_t stage = 0;    ///< store and forward: the link it is on
+  std::uint32_t order = 0;     ///< among the sends of its sender in its round
+  std::uint32_t siblings = 1;  ///< sends of its sender in its round
+  std::uint32_t stage = 0;     ///< store and forward: the link it is on
   double bytes = 0;
-  double left = 0;     ///< bytes, at `updated`
+  double left = 0;  ///< bytes, at `updated`
   double rate = 0;
   double updated = 0;  ///< seconds, as all times of the engine, since the first arrival
   double begin = 0;
-  double latency = 0;      ///< of the whole way
-  double idle_rate = 0;    ///< of the slowest link
-  std::vector<Hop> hops{};          ///< kept while from, to and choice stay the same
-  std::vector<Hop> all_links{};     ///< with those that have no limit, for the bytes
+  double latency = 0;            ///< of the whole way
+  double idle_rate = 0;          ///< of the slowest link
+  std::vector<Hop> hops{};       ///< kept while from, to and choice stay the same
+  std::vector<Hop> all_links{};  ///< with those that have no limit, for the bytes
 };
 
 /// What repeats: rounds relative to rank 0's, and what is left of every message.
@@ -60,8 +61,8 @@ struct FlowSnapshot {
   std::vector<FlowPhase> phases;
   std::vector<std::int64_t> rounds;  ///< per slot
   std::vector<std::uint32_t> stages;
-  std::vector<int> peers;            ///< from, to, choice per slot
-  std::vector<double> remaining;     ///< seconds at the present rate, per slot
+  std::vector<int> peers;         ///< from, to, choice per slot
+  std::vector<double> remaining;  ///< seconds at the present rate, per slot
   std::vector<double> link_bytes;
   std::int64_t messages = 0;
 };

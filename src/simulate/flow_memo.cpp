@@ -16,7 +16,9 @@ constexpr double kEqual = 1e-11;
 
 }  // namespace
 
-double FlowEngine::remaining(Slot slot) const { return heap_.holds(slot) ? heap_.time_of(slot) - now_ : 0; }
+double FlowEngine::remaining(Slot slot) const {
+  return heap_.holds(slot) ? heap_.time_of(slot) - now_ : 0;
+}
 
 void FlowEngine::look_for_period() {
   if (arrived_ < places_ || !early_.empty() || !sent_.empty() || !within_runs()) {
@@ -70,8 +72,8 @@ bool FlowEngine::repeats() {
     if (m.phase == FlowPhase::Free) continue;
     const std::size_t first = static_cast<std::size_t>(m.lane) * places_;
     const std::int64_t moved = cells_[first].round - saved_.cells[first].round;
-    if (m.round - saved_.rounds[s] != moved || m.from != saved_.peers[3 * s] || m.to != saved_.peers[3 * s + 1] ||
-        m.choice != saved_.peers[3 * s + 2] || m.stage != saved_.stages[s])
+    if (m.round - saved_.rounds[s] != moved || m.from != saved_.peers[3 * s] ||
+        m.to != saved_.peers[3 * s + 1] || m.choice != saved_.peers[3 * s + 2] || m.stage != saved_.stages[s])
       return false;
     if (std::abs(remaining(static_cast<Slot>(s)) - saved_.remaining[s]) > tolerance) return false;
   }

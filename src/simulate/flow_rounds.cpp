@@ -8,8 +8,8 @@ namespace {
 
 // Whether the same participants send each other the same bytes.
 bool alike(const model::RegularRound& a, const model::RegularRound& b) {
-  if (a.pattern != b.pattern || a.size != b.size || a.stride != b.stride || a.by != b.by || a.total != b.total ||
-      a.chunks != b.chunks || a.span != b.span)
+  if (a.pattern != b.pattern || a.size != b.size || a.stride != b.stride || a.by != b.by ||
+      a.total != b.total || a.chunks != b.chunks || a.span != b.span)
     return false;
   const bool even = a.chunks == 1 || a.total.count() % a.chunks == 0;
   return even || (a.phase == b.phase && a.sign == b.sign);

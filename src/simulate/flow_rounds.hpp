@@ -14,13 +14,17 @@ namespace cox::simulate {
 
 /// Messages of a round, by sender and by receiver. A message from a participant to itself is left out.
 struct RoundTable {
-  std::vector<model::Transfer> messages;     ///< of one sender beside each other, in the schedule's order
-  std::vector<std::uint32_t> sends_first;    ///< participants + 1
-  std::vector<std::uint32_t> receives_first; ///< participants + 1
-  std::vector<std::uint32_t> receives;       ///< numbers of messages
+  std::vector<model::Transfer> messages;      ///< of one sender beside each other, in the schedule's order
+  std::vector<std::uint32_t> sends_first;     ///< participants + 1
+  std::vector<std::uint32_t> receives_first;  ///< participants + 1
+  std::vector<std::uint32_t> receives;        ///< numbers of messages
 
-  [[nodiscard]] std::uint32_t sends_begin(int place) const { return sends_first[static_cast<std::size_t>(place)]; }
-  [[nodiscard]] std::uint32_t sends_end(int place) const { return sends_first[static_cast<std::size_t>(place) + 1]; }
+  [[nodiscard]] std::uint32_t sends_begin(int place) const {
+    return sends_first[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] std::uint32_t sends_end(int place) const {
+    return sends_first[static_cast<std::size_t>(place) + 1];
+  }
   [[nodiscard]] std::span<const std::uint32_t> receives_of(int place) const {
     const std::size_t p = static_cast<std::size_t>(place);
     return std::span(receives).subspan(receives_first[p], receives_first[p + 1] - receives_first[p]);
@@ -36,7 +40,9 @@ class LaneRounds {
   /// The table of round `k`; made when first asked for.
   [[nodiscard]] const RoundTable& table(std::int64_t k);
   /// Rounds of the same run as `k`, itself included, that are not over: run_end(k) - k.
-  [[nodiscard]] std::int64_t run_begin(std::int64_t k) const { return runs_[run_of_[static_cast<std::size_t>(k)]].begin; }
+  [[nodiscard]] std::int64_t run_begin(std::int64_t k) const {
+    return runs_[run_of_[static_cast<std::size_t>(k)]].begin;
+  }
   [[nodiscard]] std::int64_t run_end(std::int64_t k) const;
   /// A participant has left round `k`.
   void leave(std::int64_t k);

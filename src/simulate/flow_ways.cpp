@@ -12,8 +12,9 @@ constexpr int kMostLookedAt = 64;  // paths that adaptive routing compares
 
 // Finalizer of splitmix64 (Steele, Lea, Flood 2014) over what names a flow.
 std::uint64_t hash(std::uint64_t seed, int from, int to) {
-  std::uint64_t x = seed + 0x9e3779b97f4a7c15 * (1 + ((static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) |
-                                                      static_cast<std::uint32_t>(to)));
+  std::uint64_t x =
+      seed + 0x9e3779b97f4a7c15 * (1 + ((static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) |
+                                        static_cast<std::uint32_t>(to)));
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
@@ -57,7 +58,8 @@ void FlowEngine::use_path(MessageState& m, int choice, int from, int to) {
   network_.route(from, to, choice, way_);
   m.choice = choice;
   m.all_links.clear();
-  for (std::uint32_t i = 0; i < way_.size(); ++i) m.all_links.push_back({.link = way_[i], .stage = i, .part = 1});
+  for (std::uint32_t i = 0; i < way_.size(); ++i)
+    m.all_links.push_back({.link = way_[i], .stage = i, .part = 1});
   finish_way(m);
 }
 
@@ -71,8 +73,9 @@ void FlowEngine::spray(MessageState& m, int from, int to) {
     for (std::uint32_t i = 0; i < way_.size(); ++i)
       m.all_links.push_back({.link = way_[i], .stage = i, .part = 1.0 / paths});
   }
-  std::sort(m.all_links.begin(), m.all_links.end(),
-            [](const Hop& a, const Hop& b) { return a.link != b.link ? a.link < b.link : a.stage < b.stage; });
+  std::sort(m.all_links.begin(), m.all_links.end(), [](const Hop& a, const Hop& b) {
+    return a.link != b.link ? a.link < b.link : a.stage < b.stage;
+  });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < m.all_links.size();) {
     Hop hop = m.all_links[i];
@@ -83,7 +86,8 @@ void FlowEngine::spray(MessageState& m, int from, int to) {
     i = same;
   }
   m.all_links.resize(kept);
-  std::stable_sort(m.all_links.begin(), m.all_links.end(), [](const Hop& a, const Hop& b) { return a.stage < b.stage; });
+  std::stable_sort(m.all_links.begin(), m.all_links.end(),
+                   [](const Hop& a, const Hop& b) { return a.stage < b.stage; });
   finish_way(m);
 }
 

@@ -188,6 +188,10 @@ Status Network::add_graph() {
     links_.push_back(named(graph.names[cable.a] + "->" + graph.names[cable.b], link));
     links_.push_back(named(graph.names[cable.b] + "->" + graph.names[cable.a], link));
   }
+  for (const GraphCable& cable : graph.cables) {
+    graph_into_node_.push_back(cable.b < static_cast<std::uint32_t>(cluster_.nodes));
+    graph_into_node_.push_back(cable.a < static_cast<std::uint32_t>(cluster_.nodes));
+  }
   graph_ = std::make_shared<const GraphRoutes>(std::move(routes));
   return {};
 }

@@ -33,6 +33,13 @@ bool Network::leaves_pod(int leaf_a, int leaf_b) const {
   return fabric_.tiers == 3 && leaf_a / fabric_.leaves_per_pod != leaf_b / fabric_.leaves_per_pod;
 }
 
+bool Network::into_node(LinkIndex link) const {
+  if (!graph_into_node_.empty())
+    return link >= first_fabric_link_ && graph_into_node_[link - first_fabric_link_];
+  const std::int64_t ports = std::int64_t{cluster_.nodes} * cluster_.nics_per_node;
+  return has_nics_ && link >= at(first_nic_, ports) && link < first_fabric_link_;
+}
+
 int Network::paths_between(Port from, Port to) const {
   using enum model::FabricKind;
   switch (fabric_.kind) {

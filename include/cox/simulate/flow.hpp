@@ -38,8 +38,9 @@ struct IncastModel {
   double floor_ratio = 0.1;  ///< what is left at worst
 };
 
-/// Flows of other jobs between random nodes, on and off by seed: each is on for a time of mean `mean_on`, then
-/// off for one of mean `mean_off`, both exponential. Beside `Fabric::background_load`, which is constant.
+/// Flows of other jobs between random nodes, on and off by seed: each is on for a time of mean `mean_on`,
+/// then off for one of mean `mean_off`, both exponential. Beside `Fabric::background_load`, which is
+/// constant.
 struct BackgroundFlows {
   int flows = 0;
   Seconds mean_on{1e-3};
@@ -52,7 +53,8 @@ struct FlowOptions {
   std::int64_t step = 0;
   std::int64_t number = 0;
   std::uint64_t seed = 1;  ///< of the hashes of ECMP and of background flows
-  model::Protocol protocol = model::Protocol::Rendezvous;  ///< EagerGap is Eager: here the links are the ports
+  model::Protocol protocol =
+      model::Protocol::Rendezvous;  ///< EagerGap is Eager: here the links are the ports
   IncastModel incast{};
   BackgroundFlows background{};
   /// What a message costs instead of `idle`, its time on an idle network; the difference passes before its
@@ -75,9 +77,9 @@ struct FlowOutcome {
 /// both ends are ready (rendezvous) and ends when its last byte arrives; a rank goes on when all that it
 /// receives in a round has arrived. Several sends of one rank in one round go one after the other.
 /// Routing, switching, incast loss, pause and background load are those of `fabric`.
-/// Errors: none of input; asserted preconditions. Cost: O(changes x affected flows); memoised: until the state
-/// repeats. Memory: O(links + participants x alike rounds under way). Held by: src/simulate/flow_test.cpp
-/// (hand-solved cases), tests/oracle (SimGrid), docs/accuracy.md.
+/// Errors: none of input; asserted preconditions. Cost: O(changes x affected flows); memoised: until the
+/// state repeats. Memory: O(links + participants x alike rounds under way). Held by:
+/// src/simulate/flow_test.cpp (hand-solved cases), tests/oracle (SimGrid), docs/accuracy.md.
 [[nodiscard]] FlowOutcome run_flows(const model::Schedule& schedule, const Network& network,
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);

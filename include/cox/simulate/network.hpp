@@ -98,6 +98,7 @@ class Network {
   // Dragonfly.
   LinkIndex first_global_ = 0;
   std::shared_ptr<const GraphRoutes> graph_{};
+  std::vector<bool> graph_into_node_{};
 };
 
 }  // namespace cox::simulate
