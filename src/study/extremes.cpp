@@ -3,26 +3,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
+#include <vector>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/elementary.hpp"
 
 namespace cox::study {
 
 double lognormal_maximum(int n, double cv) {
   COX_ASSERT(n >= 1 && cv >= 0);
-  const double sigma = std::sqrt(std::log(1 + cv * cv));
-  constexpr double kFrom = -9;
+  const double sigma = std::sqrt(logarithm(1 + cv * cv));
+  constexpr double kFrom = -8;
   constexpr double kTo = 14;
-  constexpr int kIntervals = 4600;
+  constexpr int kIntervals = 4400;
   constexpr double kStep = (kTo - kFrom) / kIntervals;
   const double inverse_root_two_pi = 1 / std::sqrt(2 * std::numbers::pi);
+  std::vector<double> below;
+  for (int i = 0; i <= kIntervals; ++i) below.push_back(kFrom + i * kStep);
+  normal_probabilities(below);
   double sum = 0;
   for (int i = 0; i <= kIntervals; ++i) {
     const double z = kFrom + i * kStep;
-    const double below = 0.5 * std::erfc(-z / std::numbers::sqrt2);
-    const double density = inverse_root_two_pi * std::exp(-z * z / 2);
-    const double f = n * density * std::pow(below, n - 1) * std::exp(sigma * z - sigma * sigma / 2);
+    const double f = n * inverse_root_two_pi * power(below[static_cast<std::size_t>(i)], n - 1) *
+                     exponential(sigma * z - sigma * sigma / 2 - z * z / 2);
     const int weight = i == 0 || i == kIntervals ? 1 : (i % 2 == 1 ? 4 : 2);
     sum += weight * f;
   }

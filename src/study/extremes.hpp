@@ -7,7 +7,7 @@ namespace cox::study {
 
 /// E[max of n] over the mean for a lognormal law of coefficient of variation `cv`.
 /// Formula: integral of n phi(z) Phi(z)^(n-1) exp(sigma z - sigma^2 / 2) dz, sigma^2 = ln(1 + cv^2), by Simpson's
-/// rule over [-9, 14]. Error: below 1e-9 for n <= 10^5, cv <= 1. Held by: src/study/extremes_test.cpp
+/// rule over [-8, 14]. Error: below 1e-9 for n <= 10^5, cv <= 1. Held by: src/study/extremes_test.cpp
 [[nodiscard]] double lognormal_maximum(int n, double cv);
 
 /// E[max of n] over the mean for a Pareto law. `shape` > 1 (asserted): else there is no mean.
