@@ -39,10 +39,13 @@ struct Waiter {
 
 class Engine {
  public:
-  Engine(GoalImage image, const LogGopsCosts& cost)
-      : image_(std::move(image)),
-        left_(image_.take_predecessors()),
+  enum class Count : std::uint8_t { Joins, All };
+
+  /// With Count::All every operation is counted down, so that what is left says which never began.
+  Engine(const GoalImage& image, const LogGopsCosts& cost, Count count)
+      : image_(image),
         cost_(cost),
+        count_(count),
         cpus_(static_cast<std::size_t>(image_.cpus())),
         nics_(static_cast<std::size_t>(image_.nics())),
         stride_(cpus_ + 2 * nics_),
@@ -78,9 +81,11 @@ class Engine {
   void push_enabled();
   void prefetch_soon() const;
 
-  GoalImage image_;
-  std::vector<std::uint32_t> left_;  ///< predecessors that each operation still waits for
+  const GoalImage& image_;
   LogGopsCosts cost_;
+  Count count_;
+  /// Predecessors that each operation still waits for; not kept for those with one (Count::Joins).
+  std::vector<std::uint32_t> left_;
   std::size_t cpus_;
   std::size_t nics_;
   std::size_t stride_;
@@ -118,6 +123,12 @@ Status Engine::allocate() {
                                ranks, cpus_, nics_, bytes, kMostStateBytes),
         .hint = "number the `cpu` and `nic` of the operations from 0 without gaps",
         .where = Where{.file = image_.name()}});
+  if (count_ == Count::All || image_.joins()) {
+    left_.reserve(image_.operations());
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      for (std::uint32_t i = 0; i < image_.block(rank).count; ++i)
+        left_.push_back(image_.block(rank).node(i).predecessors());
+  }
   clocks_.assign(ranks * stride_, 0);
   waiting_at_.assign(ranks * classes, 0);
   return {};
@@ -258,18 +269,27 @@ void Engine::enable_after_end(std::uint32_t rank, const GoalNode& node) {
 
 void Engine::enable(std::uint32_t rank, std::uint32_t operation) {
   const GoalBlock& block = image_.block(rank);
-  if (--left_[block.first + operation] == 0)
-    enabled_.push_back(Enabled{rank, operation, block.node(operation).kind()});
+  const GoalNode node = block.node(operation);
+  const bool counted = count_ == Count::All || node.predecessors() != 1;
+  if (counted && --left_[block.first + operation] != 0) return;
+  enabled_.push_back(Enabled{rank, operation, node.kind()});
 }
 
 /// What the event at hand has made ready enters the queue: by rank, then sends, receives, calculations, else
 /// in the order of the schedule's dependencies.
 void Engine::push_enabled() {
   if (enabled_.empty()) return;
-  if (enabled_.size() > 1)
-    std::stable_sort(enabled_.begin(), enabled_.end(), [](const Enabled& a, const Enabled& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.kind < b.kind;
-    });
+  const auto before = [](const Enabled& a, const Enabled& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.kind < b.kind;
+  };
+  // Nearly always one or two; sorting them must not allocate.
+  if (!std::is_sorted(enabled_.begin(), enabled_.end(), before)) {
+    if (enabled_.size() == 2) {
+      std::swap(enabled_[0], enabled_[1]);
+    } else {
+      std::stable_sort(enabled_.begin(), enabled_.end(), before);
+    }
+  }
   for (const Enabled& x : enabled_) {
     const GoalNode node = image_.block(x.rank).node(x.operation);
     const std::int64_t at = free_at(x.kind == GoalNode::kSend ? Need::Send : Need::Calc, x.rank, node);
@@ -317,8 +337,10 @@ Result<EventOutcome> Engine::run() {
     prefetch_soon();
     handle(e);
   }
-  if (executed_ != image_.operations() || matcher_.waiting() != 0)
-    return fail(explain_blocked(image_, left_, matcher_));
+  if (executed_ != image_.operations() || matcher_.waiting() != 0) {
+    if (count_ == Count::All) return fail(explain_blocked(image_, left_, matcher_));
+    return Engine(image_, cost_, Count::All).run();
+  }
   EventOutcome outcome;
   outcome.messages = messages_;
   outcome.events = static_cast<std::int64_t>(number_);
@@ -331,10 +353,10 @@ Result<EventOutcome> Engine::run() {
 
 }  // namespace
 
-Result<EventOutcome> run_image(GoalImage image, const LogGops& cost, Seconds calc_unit) {
+Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost, Seconds calc_unit) {
   COX_TRY(const LogGopsCosts costs,
           LogGopsCosts::make(cost, calc_unit, image.longest_calc(), image.longest_message(), image.name()));
-  return Engine(std::move(image), costs).run();
+  return Engine(image, costs, Engine::Count::Joins).run();
 }
 
 }  // namespace cox::simulate

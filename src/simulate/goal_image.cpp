@@ -37,7 +37,6 @@ class GoalImageCheck {
   Result<GoalImage> run() {
     COX_CHECK(check_head());
     for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) COX_CHECK(check_place(rank));
-    image_.predecessors_.assign(image_.operations_, 0);
     for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) COX_CHECK(check_block(rank));
     return std::move(image_);
   }
@@ -86,7 +85,6 @@ class GoalImageCheck {
                         .hint = "simulate fewer ranks or steps",
                         .where = Where{.file = image_.name_}});
     image_.operations_ += block.count;
-    edges_ = (end - begin - need) / 4;  // of this block; recomputed in check_block
     return {};
   }
 
@@ -97,6 +95,7 @@ class GoalImageCheck {
     edges_ =
         (length - kBlockHead - std::uint64_t{block.roots} * 4 - std::uint64_t{block.count} * kGoalNodeBytes) /
         4;
+    named_.assign(block.count, 0);
     std::uint64_t next = 0;
     for (std::uint32_t i = 0; i < block.count; ++i) {
       const GoalNode node = block.node(i);
@@ -150,7 +149,7 @@ class GoalImageCheck {
       if (to >= block.count)
         return damaged(image_.name_, fmt::format("operation {} of rank {} is followed by operation {} of {}",
                                                  i, rank, to, block.count));
-      ++image_.predecessors_[block.first + to];
+      ++named_[to];
     }
     next += count;
     return {};
@@ -159,11 +158,12 @@ class GoalImageCheck {
   Status check_roots(const GoalBlock& block, std::uint32_t rank) {
     std::uint32_t roots = 0;
     for (std::uint32_t i = 0; i < block.count; ++i) {
-      const std::uint32_t have = image_.predecessors_[block.first + i];
+      const std::uint32_t have = named_[i];
       if (block.node(i).predecessors() != have)
         return damaged(image_.name_,
                        fmt::format("operation {} of rank {} waits for {} others, but {} name it", i, rank,
                                    block.node(i).predecessors(), have));
+      if (have > 1) image_.joins_ = true;
       if (have != 0) continue;
       if (roots == block.roots || block.root(roots) != i)
         return damaged(image_.name_,
@@ -179,6 +179,7 @@ class GoalImageCheck {
   std::span<const std::byte> bytes_;
   GoalImage image_;
   std::uint64_t claimed_ = 0;
+  std::vector<std::uint32_t> named_;  ///< how often each operation of the block at hand is a successor
   std::uint64_t edges_ = 0;
 };
 
