@@ -50,14 +50,8 @@ Result<Seconds> checked_time(Computation& out, const std::string& name, const mo
 
 Result<Bytes> most_sent(const model::CollectiveSpec& spec) {
   COX_TRY(const model::Schedule schedule, model::Schedule::make(spec));
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(schedule.participants()));
-  std::vector<model::Transfer> messages;
-  for (int lane = 0; lane < schedule.lanes(); ++lane)
-    for (std::int64_t k = 0; k < schedule.rounds(lane); ++k) {
-      schedule.transfers(k, messages, lane);
-      for (const model::Transfer& t : messages) sent[static_cast<std::size_t>(t.from)] += t.bytes.count();
-    }
-  return Bytes{*std::max_element(sent.begin(), sent.end())};
+  const std::vector<Bytes> sent = model::bytes_sent(schedule);
+  return *std::max_element(sent.begin(), sent.end());
 }
 
 void add(Computation& out, std::string name, Quantity value, std::string_view engine) {
