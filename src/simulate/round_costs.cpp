@@ -9,8 +9,8 @@ namespace {
 using model::MessageCost;
 using model::RegularRound;
 
-/// Large chunks have the numbers [0, n mod chunks); the places that send them form a cyclic interval where a place's
-/// chunk number goes up or down by one from place to place.
+/// Large chunks have the numbers [0, n mod chunks); the places that send them form a cyclic interval where a
+/// place's chunk number goes up or down by one from place to place.
 bool has_interval_of_large(const RegularRound& round) {
   return round.span == 1 && round.chunks == round.size && (round.sign == 1 || round.sign == -1);
 }
@@ -49,7 +49,8 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
   };
   if (const MessageCost* c = one_cost()) return {nullptr, value(*c)};
   // costs into a rank do not depend on who sends
-  const Geometry geometry = costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
+  const Geometry geometry =
+      costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
   if (!table.filled || table.geometry != geometry || table.bytes != bytes) {
     if (costs_.into.empty()) {
       fill(table, round, [&](int, const MessageCost& c) { return value(c); });
@@ -66,7 +67,8 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
 
 CostSource RoundCosts::latencies(const RegularRound& round) {
   if (const MessageCost* c = one_cost()) return {nullptr, c->latency.count()};
-  const Geometry geometry = costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
+  const Geometry geometry =
+      costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
   if (!latency_.filled || latency_.geometry != geometry) {
     fill(latency_, round, [](int, const MessageCost& c) { return c.latency.count(); });
     latency_.filled = true;

@@ -9,12 +9,13 @@
 
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/max_plus.hpp"
+
 #include "simulate/sweep_kernels.hpp"
 
 namespace cox::simulate {
 
-/// Costs of one round. Where a buffer does not divide, chunks have two sizes, and the larger ones go to a cyclic
-/// interval of receiving places.
+/// Costs of one round. Where a buffer does not divide, chunks have two sizes, and the larger ones go to a
+/// cyclic interval of receiving places.
 struct RoundView {
   CostSource latency;  ///< port form only
   CostSource small;    ///< whole cost; port form: occupation
