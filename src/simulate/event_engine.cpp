@@ -80,6 +80,8 @@ class Engine {
   void enable(std::uint32_t rank, std::uint32_t operation);
   void push_enabled();
   void prefetch_soon() const;
+  void prefetch_other_side(const Event& e) const;
+  void prefetch_receiver(std::uint32_t rank) const;
 
   const GoalImage& image_;
   LogGopsCosts cost_;
@@ -93,6 +95,12 @@ class Engine {
   std::vector<std::uint32_t>
       waiting_at_;  ///< per rank, need, CPU and port: 1 + index in waiters_; 0 = none yet
   std::vector<std::vector<Waiter>> waiters_;  ///< heaps by order
+  /// The rank's receive that was posted last: only a guess where the next message will look.
+  struct Posted {
+    std::uint32_t operation;
+    std::uint32_t successors;
+  };
+  std::vector<Posted> posted_;
   EventQueue queue_;
   MessageMatcher matcher_;
   struct Enabled {
@@ -131,6 +139,7 @@ Status Engine::allocate() {
   }
   clocks_.assign(ranks * stride_, 0);
   waiting_at_.assign(ranks * classes, 0);
+  posted_.assign(ranks, Posted{});
   return {};
 }
 
@@ -228,7 +237,10 @@ void Engine::receive(const Event& e, const GoalNode& node) {
   ++executed_;
   enable_after_start(e.rank, node);
   const auto message = matcher_.post(e.rank, node.peer(), node.tag(), e.operation);
-  if (!message) return;
+  if (!message) {
+    posted_[e.rank] = Posted{e.operation, node.after_end_at()};
+    return;
+  }
   if (!cost_.eager(image_.block(message->source).node(message->operation).amount()))
     release_sender(message->source, message->operation, e.time, node.cpu(), node.nic());
   enable_after_end(e.rank, node);
@@ -315,17 +327,48 @@ void Engine::start_roots() {
   }
 }
 
-/// The next events are known; what they will touch is fetched while this one is worked on.
+/// The next events are known; what they will touch is fetched while others are worked on, in four stages
+/// since each says where the next lies.
 void Engine::prefetch_soon() const {
-  if (const Event* far = queue_.soon(12)) {
-    __builtin_prefetch(&image_.block(far->rank));
-    __builtin_prefetch(clocks_.data() + std::size_t{far->rank} * stride_);
+  if (const Event* e = queue_.soon(32)) {
+    __builtin_prefetch(&image_.block(e->rank));
+    __builtin_prefetch(clocks_.data() + std::size_t{e->rank} * stride_);
   }
-  if (const Event* near = queue_.soon(6)) {
-    const GoalBlock& block = image_.block(near->rank);
-    __builtin_prefetch(block.nodes + std::size_t{near->operation} * kGoalNodeBytes);
-    __builtin_prefetch(&left_[block.first + near->operation]);
+  if (const Event* e = queue_.soon(24)) {
+    const std::byte* node = image_.block(e->rank).nodes + std::size_t{e->operation} * kGoalNodeBytes;
+    __builtin_prefetch(node);
+    __builtin_prefetch(node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
+    if (!left_.empty()) __builtin_prefetch(&left_[image_.block(e->rank).first + e->operation]);
   }
+  if (const Event* e = queue_.soon(16)) prefetch_other_side(*e);
+  if (const Event* e = queue_.soon(8); e != nullptr && (e->order & kMessage) != 0)
+    prefetch_receiver(image_.block(e->rank).node(e->operation).peer());
+}
+
+void Engine::prefetch_other_side(const Event& e) const {
+  const GoalBlock& block = image_.block(e.rank);
+  const GoalNode node = block.node(e.operation);
+  if ((e.order & kMessage) != 0) {
+    const std::uint32_t to = node.peer();
+    __builtin_prefetch(&image_.block(to));
+    __builtin_prefetch(clocks_.data() + std::size_t{to} * stride_);
+    __builtin_prefetch(&posted_[to]);
+    matcher_.prefetch(to, e.rank, node.tag());
+    return;
+  }
+  block.prefetch_successors(node.after_end_at());
+  if (node.kind() == GoalNode::kReceive) matcher_.prefetch(e.rank, node.peer(), node.tag());
+}
+
+/// The receive that a message will find is mostly the one that its rank posted last.
+void Engine::prefetch_receiver(std::uint32_t rank) const {
+  const GoalBlock& block = image_.block(rank);
+  const Posted& posted = posted_[rank];
+  const std::byte* node = block.nodes + std::size_t{posted.operation} * kGoalNodeBytes;
+  __builtin_prefetch(node);
+  __builtin_prefetch(node + 3 * kGoalNodeBytes - 1);
+  block.prefetch_successors(posted.successors);
+  if (!left_.empty()) __builtin_prefetch(left_.data() + block.first + posted.operation);
 }
 
 Result<EventOutcome> Engine::run() {

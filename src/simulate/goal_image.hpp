@@ -70,6 +70,9 @@ struct GoalBlock {
   [[nodiscard]] std::uint32_t successor(std::uint32_t at) const {
     return load_as<std::uint32_t>(nodes + std::size_t{count} * kGoalNodeBytes + std::size_t{at} * 4);
   }
+  void prefetch_successors(std::uint32_t at) const {
+    __builtin_prefetch(nodes + std::size_t{count} * kGoalNodeBytes + std::size_t{at} * 4);
+  }
   [[nodiscard]] std::uint32_t root(std::uint32_t i) const {
     return load_as<std::uint32_t>(nodes - std::size_t{roots - i} * 4);
   }
@@ -79,8 +82,8 @@ struct GoalBlock {
 class GoalImage {
  public:
   /// Reads all of it once; afterwards every index in it can be followed.
-  /// Errors: goal-005 (damaged), goal-006 (more than can be run). Memory: 24 bytes per rank; while it checks, 4 per operation of one rank.
-  /// Cost: O(operations + dependencies), bounded by the length of `bytes`.
+  /// Errors: goal-005 (damaged), goal-006 (more than can be run). Memory: 24 bytes per rank; while it checks,
+  /// 4 per operation of one rank. Cost: O(operations + dependencies), bounded by the length of `bytes`.
   [[nodiscard]] static Result<GoalImage> check(std::span<const std::byte> bytes, const std::string& name);
 
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(blocks_.size()); }
