@@ -57,32 +57,16 @@ Status apply_flags(const Invocation& call, model::Scenario& s) {
   return {};
 }
 
-std::string origin_of(model::Origin o) {
-  switch (o) {
-    case model::Origin::File:
-      return "file";
-    case model::Origin::Preset:
-      return "preset";
-    case model::Origin::Default:
-      return "default";
-    case model::Origin::Derived:
-      return "derived";
+/// The values of `--set KEY=VALUE,KEY=VALUE`.
+model::ReadOptions changes(const Invocation& call) {
+  model::ReadOptions options;
+  const std::string text = call.value("set");
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    options.set.push_back(text.substr(at, end - at));
+    at = end + 1;
   }
-  return "?";
-}
-
-void explain(const model::ReadScenario& read, std::ostream& out) {
-  std::size_t key = 0;
-  std::size_t value = 0;
-  for (const model::Explained& e : read.explained) {
-    key = std::max(key, e.key.size());
-    value = std::max(value, e.value.size());
-  }
-  for (const model::Explained& e : read.explained) {
-    const std::string line =
-        fmt::format("{:<{}}  {:<{}}  {:<7}  {}", e.key, key, e.value, value, origin_of(e.origin), e.why);
-    out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
-  }
+  return options;
 }
 
 simulate::SimulateOptions options_of(const Invocation& call, StepRate* watch) {
@@ -97,7 +81,7 @@ simulate::SimulateOptions options_of(const Invocation& call, StepRate* watch) {
 }
 
 Result<model::ReadScenario> read(const std::string& path, const Invocation& call) {
-  COX_TRY(model::ReadScenario made, model::read_scenario(path));
+  COX_TRY(model::ReadScenario made, model::read_scenario(path, changes(call)));
   COX_CHECK(apply_flags(call, made.scenario));
   return made;
 }
@@ -141,7 +125,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   const std::string& path = call.args.front();
   COX_TRY(const model::ReadScenario made, read(path, call));
   if (call.has("explain")) {
-    explain(made, output.stream());
+    output.stream() << model::explain_text(made.explained);
     COX_CHECK(output.commit());
     return ExitCode::Ok;
   }
@@ -257,6 +241,9 @@ std::vector<FlagSpec> flags() {
            .complete = Complete::File},
           {.name = "explain",
            .help = "print every value of the scenario and where it came from; simulate nothing"},
+          {.name = "set",
+           .value = "KEY=VALUE,...",
+           .help = "values instead of the file's: cluster.nodes=64,job.compute=5ms"},
           {.name = "engine",
            .value = "NAME",
            .help = "how to simulate, whatever the scenario says",

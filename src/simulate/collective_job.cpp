@@ -25,6 +25,8 @@ namespace {
 
 using model::EngineKind;
 
+constexpr std::uint32_t kOrderStream = 0x6f726465;  ///< of the draws that shuffle ranks
+
 /// What one replica leaves.
 struct Replica {
   Seconds total{};

@@ -39,10 +39,13 @@ struct Waiter {
 
 class Engine {
  public:
-  Engine(GoalImage image, const LogGopsCosts& cost)
-      : image_(std::move(image)),
-        left_(image_.take_predecessors()),
+  enum class Count : std::uint8_t { Joins, All };
+
+  /// With Count::All every operation is counted down, so that what is left says which never began.
+  Engine(const GoalImage& image, const LogGopsCosts& cost, Count count)
+      : image_(image),
         cost_(cost),
+        count_(count),
         cpus_(static_cast<std::size_t>(image_.cpus())),
         nics_(static_cast<std::size_t>(image_.nics())),
         stride_(cpus_ + 2 * nics_),
@@ -77,10 +80,14 @@ class Engine {
   void enable(std::uint32_t rank, std::uint32_t operation);
   void push_enabled();
   void prefetch_soon() const;
+  void prefetch_other_side(const Event& e) const;
+  void prefetch_receiver(std::uint32_t rank) const;
 
-  GoalImage image_;
-  std::vector<std::uint32_t> left_;  ///< predecessors that each operation still waits for
+  const GoalImage& image_;
   LogGopsCosts cost_;
+  Count count_;
+  /// Predecessors that each operation still waits for; not kept for those with one (Count::Joins).
+  std::vector<std::uint32_t> left_;
   std::size_t cpus_;
   std::size_t nics_;
   std::size_t stride_;
@@ -88,6 +95,12 @@ class Engine {
   std::vector<std::uint32_t>
       waiting_at_;  ///< per rank, need, CPU and port: 1 + index in waiters_; 0 = none yet
   std::vector<std::vector<Waiter>> waiters_;  ///< heaps by order
+  /// The rank's receive that was posted last: only a guess where the next message will look.
+  struct Posted {
+    std::uint32_t operation;
+    std::uint32_t successors;
+  };
+  std::vector<Posted> posted_;
   EventQueue queue_;
   MessageMatcher matcher_;
   struct Enabled {
@@ -118,8 +131,15 @@ Status Engine::allocate() {
                                ranks, cpus_, nics_, bytes, kMostStateBytes),
         .hint = "number the `cpu` and `nic` of the operations from 0 without gaps",
         .where = Where{.file = image_.name()}});
+  if (count_ == Count::All || image_.joins()) {
+    left_.reserve(image_.operations());
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      for (std::uint32_t i = 0; i < image_.block(rank).count; ++i)
+        left_.push_back(image_.block(rank).node(i).predecessors());
+  }
   clocks_.assign(ranks * stride_, 0);
   waiting_at_.assign(ranks * classes, 0);
+  posted_.assign(ranks, Posted{});
   return {};
 }
 
@@ -217,7 +237,10 @@ void Engine::receive(const Event& e, const GoalNode& node) {
   ++executed_;
   enable_after_start(e.rank, node);
   const auto message = matcher_.post(e.rank, node.peer(), node.tag(), e.operation);
-  if (!message) return;
+  if (!message) {
+    posted_[e.rank] = Posted{e.operation, node.after_end_at()};
+    return;
+  }
   if (!cost_.eager(image_.block(message->source).node(message->operation).amount()))
     release_sender(message->source, message->operation, e.time, node.cpu(), node.nic());
   enable_after_end(e.rank, node);
@@ -258,18 +281,27 @@ void Engine::enable_after_end(std::uint32_t rank, const GoalNode& node) {
 
 void Engine::enable(std::uint32_t rank, std::uint32_t operation) {
   const GoalBlock& block = image_.block(rank);
-  if (--left_[block.first + operation] == 0)
-    enabled_.push_back(Enabled{rank, operation, block.node(operation).kind()});
+  const GoalNode node = block.node(operation);
+  const bool counted = count_ == Count::All || node.predecessors() != 1;
+  if (counted && --left_[block.first + operation] != 0) return;
+  enabled_.push_back(Enabled{rank, operation, node.kind()});
 }
 
 /// What the event at hand has made ready enters the queue: by rank, then sends, receives, calculations, else
 /// in the order of the schedule's dependencies.
 void Engine::push_enabled() {
   if (enabled_.empty()) return;
-  if (enabled_.size() > 1)
-    std::stable_sort(enabled_.begin(), enabled_.end(), [](const Enabled& a, const Enabled& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.kind < b.kind;
-    });
+  const auto before = [](const Enabled& a, const Enabled& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.kind < b.kind;
+  };
+  // Nearly always one or two; sorting them must not allocate.
+  if (!std::is_sorted(enabled_.begin(), enabled_.end(), before)) {
+    if (enabled_.size() == 2) {
+      std::swap(enabled_[0], enabled_[1]);
+    } else {
+      std::stable_sort(enabled_.begin(), enabled_.end(), before);
+    }
+  }
   for (const Enabled& x : enabled_) {
     const GoalNode node = image_.block(x.rank).node(x.operation);
     const std::int64_t at = free_at(x.kind == GoalNode::kSend ? Need::Send : Need::Calc, x.rank, node);
@@ -295,17 +327,48 @@ void Engine::start_roots() {
   }
 }
 
-/// The next events are known; what they will touch is fetched while this one is worked on.
+/// The next events are known; what they will touch is fetched while others are worked on, in four stages
+/// since each says where the next lies.
 void Engine::prefetch_soon() const {
-  if (const Event* far = queue_.soon(12)) {
-    __builtin_prefetch(&image_.block(far->rank));
-    __builtin_prefetch(clocks_.data() + std::size_t{far->rank} * stride_);
+  if (const Event* e = queue_.soon(32)) {
+    __builtin_prefetch(&image_.block(e->rank));
+    __builtin_prefetch(clocks_.data() + std::size_t{e->rank} * stride_);
   }
-  if (const Event* near = queue_.soon(6)) {
-    const GoalBlock& block = image_.block(near->rank);
-    __builtin_prefetch(block.nodes + std::size_t{near->operation} * kGoalNodeBytes);
-    __builtin_prefetch(&left_[block.first + near->operation]);
+  if (const Event* e = queue_.soon(24)) {
+    const std::byte* node = image_.block(e->rank).nodes + std::size_t{e->operation} * kGoalNodeBytes;
+    __builtin_prefetch(node);
+    __builtin_prefetch(node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
+    if (!left_.empty()) __builtin_prefetch(&left_[image_.block(e->rank).first + e->operation]);
   }
+  if (const Event* e = queue_.soon(16)) prefetch_other_side(*e);
+  if (const Event* e = queue_.soon(8); e != nullptr && (e->order & kMessage) != 0)
+    prefetch_receiver(image_.block(e->rank).node(e->operation).peer());
+}
+
+void Engine::prefetch_other_side(const Event& e) const {
+  const GoalBlock& block = image_.block(e.rank);
+  const GoalNode node = block.node(e.operation);
+  if ((e.order & kMessage) != 0) {
+    const std::uint32_t to = node.peer();
+    __builtin_prefetch(&image_.block(to));
+    __builtin_prefetch(clocks_.data() + std::size_t{to} * stride_);
+    __builtin_prefetch(&posted_[to]);
+    matcher_.prefetch(to, e.rank, node.tag());
+    return;
+  }
+  block.prefetch_successors(node.after_end_at());
+  if (node.kind() == GoalNode::kReceive) matcher_.prefetch(e.rank, node.peer(), node.tag());
+}
+
+/// The receive that a message will find is mostly the one that its rank posted last.
+void Engine::prefetch_receiver(std::uint32_t rank) const {
+  const GoalBlock& block = image_.block(rank);
+  const Posted& posted = posted_[rank];
+  const std::byte* node = block.nodes + std::size_t{posted.operation} * kGoalNodeBytes;
+  __builtin_prefetch(node);
+  __builtin_prefetch(node + 3 * kGoalNodeBytes - 1);
+  block.prefetch_successors(posted.successors);
+  if (!left_.empty()) __builtin_prefetch(left_.data() + block.first + posted.operation);
 }
 
 Result<EventOutcome> Engine::run() {
@@ -317,8 +380,10 @@ Result<EventOutcome> Engine::run() {
     prefetch_soon();
     handle(e);
   }
-  if (executed_ != image_.operations() || matcher_.waiting() != 0)
-    return fail(explain_blocked(image_, left_, matcher_));
+  if (executed_ != image_.operations() || matcher_.waiting() != 0) {
+    if (count_ == Count::All) return fail(explain_blocked(image_, left_, matcher_));
+    return Engine(image_, cost_, Count::All).run();
+  }
   EventOutcome outcome;
   outcome.messages = messages_;
   outcome.events = static_cast<std::int64_t>(number_);
@@ -331,10 +396,10 @@ Result<EventOutcome> Engine::run() {
 
 }  // namespace
 
-Result<EventOutcome> run_image(GoalImage image, const LogGops& cost, Seconds calc_unit) {
+Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost, Seconds calc_unit) {
   COX_TRY(const LogGopsCosts costs,
           LogGopsCosts::make(cost, calc_unit, image.longest_calc(), image.longest_message(), image.name()));
-  return Engine(std::move(image), costs).run();
+  return Engine(image, costs, Engine::Count::Joins).run();
 }
 
 }  // namespace cox::simulate

@@ -14,7 +14,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kSame = 1e-14;
 
 bool same(double a, double b) {
-  return a == b || std::abs(a - b) <= kSame * b;
+  return a == b || (b < kInfinite && std::abs(a - b) <= kSame * b);
 }
 
 }  // namespace
@@ -40,26 +40,78 @@ void FairShares::touch(FlowSlot slot) {
 
 void FairShares::set_capacity(LinkIndex link, double bytes_per_s) {
   capacity_[link] = bytes_per_s;
-  mark(link);
+  const std::vector<Member>& members = links_[link].members;
+  if (members.size() == 1) {
+    // Out of the flow's bound and into it again.
+    share_hop(members.front().slot, members.front().hop);
+    own_hop(members.front().slot, members.front().hop);
+  } else if (!members.empty()) {
+    mark(link);
+  }
+}
+
+void FairShares::swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b) {
+  if (a == b) return;
+  FlowHop* hops = hops_.data() + flow.first;
+  std::swap(hops[a], hops[b]);
+  links_[hops[a].link].members[hops[a].place].hop = a;
+  links_[hops[b].link].members[hops[b].place].hop = b;
+}
+
+// A second flow has come to the link.
+void FairShares::share_hop(FlowSlot slot, std::uint32_t hop) {
+  Flow& flow = flows_[slot];
+  swap_hops(flow, hop, flow.shared++);
+  flow.own = kInfinite;
+  for (std::uint32_t i = flow.shared; i < flow.count; ++i) {
+    const FlowHop& h = hops_[flow.first + i];
+    flow.own = std::min(flow.own, capacity_[h.link] / h.part);
+  }
+}
+
+// The flow is alone on the link again: its other links see another bound.
+void FairShares::own_hop(FlowSlot slot, std::uint32_t hop) {
+  Flow& flow = flows_[slot];
+  swap_hops(flow, hop, --flow.shared);
+  const FlowHop& h = hops_[flow.first + flow.shared];
+  flow.own = std::min(flow.own, capacity_[h.link] / h.part);
+  touch(slot);
+  for (std::uint32_t i = 0; i < flow.shared; ++i) mark(hops_[flow.first + i].link);
 }
 
 void FairShares::start(FlowSlot slot, std::span<const Hop> hops) {
   if (slot >= flows_.size()) flows_.resize(slot + 1);
-  Flow& flow = flows_[slot];
-  COX_ASSERT(!flow.on, "a flow started twice");
-  if (flow.room < hops.size()) {
-    flow.first = static_cast<std::uint32_t>(hops_.size());
-    flow.room = static_cast<std::uint32_t>(hops.size());
+  COX_ASSERT(!flows_[slot].on, "a flow started twice");
+  if (flows_[slot].room < hops.size()) {
+    flows_[slot].first = static_cast<std::uint32_t>(hops_.size());
+    flows_[slot].room = static_cast<std::uint32_t>(hops.size());
     hops_.resize(hops_.size() + hops.size());
   }
+  Flow& flow = flows_[slot];
   flow.on = true;
   flow.count = static_cast<std::uint32_t>(hops.size());
+  flow.shared = 0;
   flow.rate = 0;
+  flow.own = kInfinite;
   for (std::uint32_t i = 0; i < flow.count; ++i) {
     const Hop& hop = hops[i];
-    LinkState& link = links_[hop.link];
-    hops_[flow.first + i] = {hop.link, static_cast<std::uint32_t>(link.members.size()), hop.stage, hop.part};
-    link.members.push_back({slot, i, hop.part});
+    std::vector<Member>& members = links_[hop.link].members;
+    hops_[flow.first + i] = {hop.link, static_cast<std::uint32_t>(members.size()), hop.stage, hop.part};
+    members.push_back({slot, i, hop.part});
+  }
+  for (std::uint32_t i = 0; i < flow.count; ++i) {
+    const FlowHop hop = hops_[flow.first + i];
+    const std::vector<Member>& members = links_[hop.link].members;
+    if (members.size() == 1) {
+      flow.own = std::min(flow.own, capacity_[hop.link] / hop.part);
+      continue;
+    }
+    if (members.size() == 2) {
+      const Member other = members[1 - hop.place];
+      level_[hop.link] = kInfinite;
+      share_hop(other.slot, other.hop);
+    }
+    swap_hops(flow, i, flow.shared++);
     mark(hop.link);
   }
   touch(slot);
@@ -75,7 +127,8 @@ void FairShares::stop(FlowSlot slot) {
     members[hop.place] = members.back();
     hops_[flows_[members[hop.place].slot].first + members[hop.place].hop].place = hop.place;
     members.pop_back();
-    mark(hop.link);
+    if (members.size() == 1) own_hop(members.front().slot, members.front().hop);
+    if (members.size() > 1) mark(hop.link);
   }
 }
 
@@ -86,8 +139,8 @@ double FairShares::fill(const LinkState& link, double capacity) {
   for (const Member& m : link.members) {
     const Flow& flow = flows_[m.slot];
     const FlowHop* hops = hops_.data() + flow.first;
-    double limit = kInfinite;
-    for (std::uint32_t i = 0; i < flow.count; ++i)
+    double limit = flow.own;
+    for (std::uint32_t i = 0; i < flow.shared; ++i)
       if (i != m.hop) limit = std::min(limit, level_[hops[i].link]);
     limits_[open] = limit;
     parts_[open++] = m.part;
@@ -120,25 +173,31 @@ double FairShares::held_up(const LinkState& link) const {
   for (const Member& m : link.members) {
     const Flow& flow = flows_[m.slot];
     const FlowHop* hops = hops_.data() + flow.first;
-    for (std::uint32_t i = 0; i < flow.count; ++i)
-      if (hops[i].stage > hops[m.hop].stage) lowest = std::min(lowest, level_[hops[i].link]);
+    for (std::uint32_t i = 0; i < flow.count; ++i) {
+      if (hops[i].stage <= hops[m.hop].stage) continue;
+      const double level = i < flow.shared ? level_[hops[i].link] : capacity_[hops[i].link] / hops[i].part;
+      lowest = std::min(lowest, level);
+    }
   }
   return lowest;
 }
 
+double FairShares::capacity_for(LinkIndex link) const {
+  const IncastLoss& incast = options_.incast;
+  const std::size_t n = links_[link].members.size();
+  if (incast.fan_in <= 0 || !options_.receiving[link] || n <= static_cast<std::size_t>(incast.fan_in))
+    return capacity_[link];
+  return capacity_[link] *
+         std::max(incast.floor_ratio, static_cast<double>(incast.fan_in) / static_cast<double>(n));
+}
+
 void FairShares::evaluate(LinkIndex index) {
-  ++evaluated_;
   LinkState& link = links_[index];
   const std::size_t n = link.members.size();
-  double level = kInfinite;
-  if (n > 0 && capacity_[index] < kInfinite) {
-    if (limits_.size() < n) limits_.resize(2 * n), parts_.resize(2 * n);
-    double capacity = capacity_[index];
-    const IncastLoss& incast = options_.incast;
-    if (incast.fan_in > 0 && options_.receiving[index] && n > static_cast<std::size_t>(incast.fan_in))
-      capacity *= std::max(incast.floor_ratio, static_cast<double>(incast.fan_in) / static_cast<double>(n));
-    level = fill(link, capacity);
-  }
+  if (n < 2) return;
+  ++evaluated_;
+  if (limits_.size() < n) limits_.resize(2 * n), parts_.resize(2 * n);
+  double level = fill(link, capacity_for(index));
   if (options_.pause) level = std::min(level, held_up(link));
   const double before = level_[index];
   if (same(level, before)) return;
@@ -146,16 +205,20 @@ void FairShares::evaluate(LinkIndex index) {
   spread(index, before, level);
 }
 
-// Marks the links that see the change: those whose level is not below both values.
+// Marks the links that see the change: those whose level is not below both values. A link that is not full
+// stays so when what comes in becomes less.
 void FairShares::spread(LinkIndex index, double before, double after) {
   const double lower = std::min(before, after);
   for (const Member& m : links_[index].members) {
     touch(m.slot);
     const Flow& flow = flows_[m.slot];
+    if (flow.own <= lower) continue;
     const FlowHop* hops = hops_.data() + flow.first;
-    for (std::uint32_t i = 0; i < flow.count; ++i) {
+    for (std::uint32_t i = 0; i < flow.shared; ++i) {
+      if (i == m.hop) continue;
       const double level = level_[hops[i].link];
-      if (i != m.hop && (lower < level || (options_.pause && lower <= level))) mark(hops[i].link);
+      if (options_.pause ? lower <= level : lower < level && (after > before || level < kInfinite))
+        mark(hops[i].link);
     }
   }
 }
@@ -182,8 +245,8 @@ std::span<const FlowSlot> FairShares::settle() {
     Flow& flow = flows_[slot];
     flow.touched = false;
     if (!flow.on) continue;
-    double rate = kInfinite;
-    for (std::uint32_t i = 0; i < flow.count; ++i) rate = std::min(rate, level_[hops_[flow.first + i].link]);
+    double rate = flow.own;
+    for (std::uint32_t i = 0; i < flow.shared; ++i) rate = std::min(rate, level_[hops_[flow.first + i].link]);
     if (rate == flow.rate) continue;
     flow.rate = rate;
     changed_.push_back(slot);

@@ -35,6 +35,8 @@ struct IncastLoss {
 /// infinite where the link is not full. The levels that satisfy this for all links at once are those of the
 /// max-min fair rates; they are found by evaluating links whose inputs changed until none is left. The lowest
 /// level is right once its link has been evaluated after the change, then the next, so it ends.
+/// A link with one flow is no matter of sharing: it is kept as a bound of that flow (`own`), so what is left
+/// to iterate over are the links that two or more flows cross.
 /// Cost of `settle`: links reached x flows on them. Source of the definition: Bertsekas, Gallager 1992,
 /// section 6.5.2. Held by: src/simulate/fair_shares_test.cpp (against `max_min_rates`)
 class FairShares {
@@ -55,10 +57,6 @@ class FairShares {
   std::span<const FlowSlot> settle();
   /// Bytes per second, as of the last `settle`; infinite where nothing limits it.
   [[nodiscard]] double rate(FlowSlot slot) const { return flows_[slot].rate; }
-  /// What the link would give one more flow, roughly: for choosing the least loaded.
-  [[nodiscard]] double offer(LinkIndex link) const {
-    return capacity_[link] / static_cast<double>(links_[link].members.size() + 1);
-  }
   /// Changes what a link carries (other jobs); takes effect with `settle`.
   void set_capacity(LinkIndex link, double bytes_per_s);
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
@@ -78,10 +76,12 @@ class FairShares {
   struct Flow {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
+    std::uint32_t shared = 0;  ///< of the hops, how many (the first ones) have other flows too
     std::uint32_t room = 0;
     bool touched = false;
     bool on = false;
     double rate = 0;
+    double own = 0;  ///< what the links that it has for itself allow
   };
   struct LinkState {
     std::vector<Member> members;
@@ -89,6 +89,10 @@ class FairShares {
   };
 
   void mark(LinkIndex link);
+  void share_hop(FlowSlot slot, std::uint32_t hop);
+  void own_hop(FlowSlot slot, std::uint32_t hop);
+  void swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b);
+  [[nodiscard]] double capacity_for(LinkIndex link) const;
   void touch(FlowSlot slot);
   void evaluate(LinkIndex link);
   void spread(LinkIndex link, double before, double after);

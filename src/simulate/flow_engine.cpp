@@ -81,6 +81,7 @@ FlowOutcome FlowEngine::run(std::span<Seconds> times) {
     reference_moved_ = false;
   }
   for (std::size_t p = 0; p < times.size(); ++p) times[p] = Seconds{origin_ + departures_[p]};
+  outcome_.evaluated = shares_.evaluated();
   return std::move(outcome_);
 }
 

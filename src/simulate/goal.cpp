@@ -28,8 +28,8 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 
 Result<EventOutcome> run_binary(std::string_view binary, const std::string& name, const LogGops& cost,
                                 Seconds unit) {
-  COX_TRY(GoalImage image, GoalImage::check(std::as_bytes(std::span(binary)), name));
-  return run_image(std::move(image), cost, unit);
+  COX_TRY(const GoalImage image, GoalImage::check(std::as_bytes(std::span(binary)), name));
+  return run_image(image, cost, unit);
 }
 
 tl::unexpected<Error> misfit(std::string message) {

@@ -37,7 +37,6 @@ class GoalImageCheck {
   Result<GoalImage> run() {
     COX_CHECK(check_head());
     for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) COX_CHECK(check_place(rank));
-    image_.predecessors_.assign(image_.operations_, 0);
     for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) COX_CHECK(check_block(rank));
     return std::move(image_);
   }
@@ -86,7 +85,6 @@ class GoalImageCheck {
                         .hint = "simulate fewer ranks or steps",
                         .where = Where{.file = image_.name_}});
     image_.operations_ += block.count;
-    edges_ = (end - begin - need) / 4;  // of this block; recomputed in check_block
     return {};
   }
 
@@ -97,73 +95,83 @@ class GoalImageCheck {
     edges_ =
         (length - kBlockHead - std::uint64_t{block.roots} * 4 - std::uint64_t{block.count} * kGoalNodeBytes) /
         4;
+    named_.assign(block.count, 0);
     std::uint64_t next = 0;
     for (std::uint32_t i = 0; i < block.count; ++i) {
       const GoalNode node = block.node(i);
-      COX_CHECK(check_node(rank, i, node));
-      COX_CHECK(check_edges(block, rank, i, node.after_end(), node.after_end_at(), next));
-      COX_CHECK(check_edges(block, rank, i, node.after_start(), node.after_start_at(), next));
+      __builtin_prefetch(block.nodes + (std::size_t{i} + 24) * kGoalNodeBytes);
+      block.prefetch_successors(static_cast<std::uint32_t>(next) + 64);
+      if (!check_node(rank, i, node) ||
+          !check_edges(block, rank, i, node.after_end(), node.after_end_at(), next) ||
+          !check_edges(block, rank, i, node.after_start(), node.after_start_at(), next))
+        return damaged(image_.name_, std::move(problem_));
     }
     return check_roots(block, rank);
   }
 
-  Status check_node(std::uint32_t rank, std::uint32_t i, const GoalNode& node) {
+  /// Keeps what is wrong for the error; the checks of single operations return a bool, since there are many.
+  bool refuse(std::string what) {
+    problem_ = std::move(what);
+    return false;
+  }
+
+  bool check_node(std::uint32_t rank, std::uint32_t i, const GoalNode& node) {
     const std::uint8_t kind = node.kind();
     if (kind != GoalNode::kSend && kind != GoalNode::kReceive && kind != GoalNode::kCalc)
-      return damaged(image_.name_,
-                     fmt::format("operation {} of rank {} is of kind {}, expected 1 (send), 2 (receive) "
-                                 "or 3 (calc)",
-                                 i, rank, kind));
+      return refuse(
+          fmt::format("operation {} of rank {} is of kind {}, expected 1 (send), 2 (receive) "
+                      "or 3 (calc)",
+                      i, rank, kind));
     image_.cpus_ = std::max(image_.cpus_, node.cpu() + 1);
     image_.nics_ = std::max(image_.nics_, node.nic() + 1);
     if (kind == GoalNode::kCalc) {
       image_.longest_calc_ = std::max(image_.longest_calc_, node.amount());
-      return {};
+      return true;
     }
     image_.longest_message_ = std::max(image_.longest_message_, node.amount());
     const bool any = kind == GoalNode::kReceive && node.peer() == kAnySource;
     if (!any && node.peer() >= image_.ranks())
-      return damaged(image_.name_, fmt::format("operation {} of rank {} names rank {} of {}", i, rank,
-                                               node.peer(), image_.ranks()));
+      return refuse(
+          fmt::format("operation {} of rank {} names rank {} of {}", i, rank, node.peer(), image_.ranks()));
     if (node.tag() != kAnyTag) {
       image_.any_source_ |= any;
-      return {};
+      return true;
     }
     if (kind == GoalNode::kSend)
-      return damaged(image_.name_,
-                     fmt::format("operation {} of rank {} sends with any tag, expected a tag", i, rank));
+      return refuse(fmt::format("operation {} of rank {} sends with any tag, expected a tag", i, rank));
     (any ? image_.any_both_ : image_.any_tag_) = true;
-    return {};
+    return true;
   }
 
   /// Lists of successors lie one behind the other, as they are written: so their sum is bounded.
-  Status check_edges(const GoalBlock& block, std::uint32_t rank, std::uint32_t i, std::uint32_t count,
-                     std::uint32_t at, std::uint64_t& next) {
-    if (count == 0) return {};
+  bool check_edges(const GoalBlock& block, std::uint32_t rank, std::uint32_t i, std::uint32_t count,
+                   std::uint32_t at, std::uint64_t& next) {
+    if (count == 0) return true;
     if (at != next || count > edges_ - next)
-      return damaged(image_.name_,
-                     fmt::format("operation {} of rank {} has {} successors from place {} on, expected "
-                                 "place {} of {}",
-                                 i, rank, count, at, next, edges_));
+      return refuse(
+          fmt::format("operation {} of rank {} has {} successors from place {} on, expected "
+                      "place {} of {}",
+                      i, rank, count, at, next, edges_));
     for (std::uint32_t k = 0; k < count; ++k) {
       const std::uint32_t to = block.successor(at + k);
       if (to >= block.count)
-        return damaged(image_.name_, fmt::format("operation {} of rank {} is followed by operation {} of {}",
-                                                 i, rank, to, block.count));
-      ++image_.predecessors_[block.first + to];
+        return refuse(fmt::format("operation {} of rank {} is followed by operation {} of {}", i, rank, to,
+                                  block.count));
+      ++named_[to];
     }
     next += count;
-    return {};
+    return true;
   }
 
   Status check_roots(const GoalBlock& block, std::uint32_t rank) {
     std::uint32_t roots = 0;
     for (std::uint32_t i = 0; i < block.count; ++i) {
-      const std::uint32_t have = image_.predecessors_[block.first + i];
+      const std::uint32_t have = named_[i];
       if (block.node(i).predecessors() != have)
         return damaged(image_.name_,
                        fmt::format("operation {} of rank {} waits for {} others, but {} name it", i, rank,
                                    block.node(i).predecessors(), have));
+      if (have > 1) image_.joins_ = true;
       if (have != 0) continue;
       if (roots == block.roots || block.root(roots) != i)
         return damaged(image_.name_,
@@ -178,7 +186,9 @@ class GoalImageCheck {
 
   std::span<const std::byte> bytes_;
   GoalImage image_;
+  std::string problem_;
   std::uint64_t claimed_ = 0;
+  std::vector<std::uint32_t> named_;  ///< how often each operation of the block at hand is a successor
   std::uint64_t edges_ = 0;
 };
 

@@ -55,10 +55,9 @@ void MessageMatcher::append(std::size_t at, std::uint32_t rank, std::uint32_t so
   if (++keys_ * 2 > lists_.size()) grow();
 }
 
-void MessageMatcher::unlink(std::uint32_t rank, std::uint32_t source, std::uint32_t tag, std::uint32_t item) {
-  const std::size_t at = find(rank, source, tag);
+void MessageMatcher::unlink(std::size_t at, std::uint32_t item) {
   List& list = lists_[at];
-  const std::size_t way = way_of(source, tag);
+  const std::size_t way = way_of(list.source, list.tag);
   const Link link = links_[link_at(item, way)];
   if (link.before != kNone) links_[link_at(link.before, way)].next = link.next;
   if (link.next != kNone) links_[link_at(link.next, way)].before = link.before;
@@ -91,8 +90,7 @@ void MessageMatcher::grow() {
 std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank, std::uint32_t source,
                                                               std::uint32_t tag, std::uint32_t operation) {
   std::uint32_t first = kNone;
-  std::uint32_t first_source = 0;
-  std::uint32_t first_tag = 0;
+  std::size_t first_at = 0;
   std::size_t exact = 0;
   for (std::size_t way = 0; way < 4; ++way) {
     if (!in_use_[way]) continue;
@@ -104,12 +102,11 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank
     if (list.head == kNone || list.messages) continue;
     if (first != kNone && items_[first].serial < items_[list.head].serial) continue;
     first = list.head;
-    first_source = s;
-    first_tag = t;
+    first_at = at;
   }
   if (first != kNone) {
     const Item item = items_[first];
-    unlink(rank, first_source, first_tag, first);
+    unlink(first_at, first);
     items_[first].source = std::exchange(free_, first);
     --waiting_;
     return Waiting{item.source, item.operation, item.tag};
@@ -135,9 +132,13 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::post(std::uint32_t rank, 
   }
   const std::uint32_t first = list.head;
   const Item item = items_[first];
-  for (std::size_t way = 0; way < 4; ++way)
-    if (in_use_[way])
-      unlink(rank, (way & 1) != 0 ? kNone : item.source, (way & 2) != 0 ? kNone : item.tag, first);
+  if (ways_ == 1) {
+    unlink(at, first);
+  } else {
+    for (std::size_t way = 0; way < 4; ++way)
+      if (in_use_[way])
+        unlink(find(rank, (way & 1) != 0 ? kNone : item.source, (way & 2) != 0 ? kNone : item.tag), first);
+  }
   items_[first].source = std::exchange(free_, first);
   --waiting_;
   return Waiting{item.source, item.operation, item.tag};

@@ -92,7 +92,7 @@ class MessageMatcher {
   std::uint32_t make_item(const Item& item);
   void append(std::size_t at, std::uint32_t rank, std::uint32_t source, std::uint32_t tag, std::uint32_t item,
               bool message);
-  void unlink(std::uint32_t rank, std::uint32_t source, std::uint32_t tag, std::uint32_t item);
+  void unlink(std::size_t at, std::uint32_t item);
   void erase(std::size_t at);
   void grow();
 

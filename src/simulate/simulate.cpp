@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
 
 #include "cox/simulate/event.hpp"
+#include "cox/simulate/goal.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/training.hpp"
 
@@ -31,6 +33,29 @@ Status check_plain(const model::Scenario& s) {
   return {};
 }
 
+/// A GOAL schedule under LogGOPS with the costs of the scenario.
+Result<Outcome> simulate_schedule(const model::Scenario& s) {
+  const model::MessageCost& cost = s.across;
+  const LogGops parameters{.latency = cost.latency,
+                           .overhead = cost.overhead,
+                           .gap = cost.gap,
+                           .gap_per_byte = cost.per_byte,
+                           .overhead_per_byte = cost.overhead_per_byte,
+                           .eager_limit = cost.eager_limit};
+  COX_TRY(const EventOutcome made, simulate_goal(s.job.file, parameters));
+  Outcome out;
+  out.engine = EngineKind::Event;
+  out.protocol = s.protocol;
+  out.ranks = static_cast<std::int64_t>(made.finish.size());
+  out.messages = made.messages;
+  for (const Seconds finish : made.finish) out.total = std::max(out.total, finish);
+  out.step_ends = {out.total};
+  out.over_replicas = spread_of(out.step_ends);
+  out.notes.push_back(
+      "a schedule under LogGOPS: latency and time per byte of the scenario, no fabric, no noise");
+  return out;
+}
+
 }  // namespace
 
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
@@ -38,8 +63,9 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
     case model::Workload::Training:
       return simulate_training(scenario, options);
     case model::Workload::Goal:
+      return simulate_schedule(scenario);
     case model::Workload::Chakra:
-      return simulate_recorded(scenario, options);
+      return not_possible("Chakra graphs", "");
     case model::Workload::Collective:
       break;
   }

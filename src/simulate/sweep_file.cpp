@@ -2,45 +2,31 @@
 #include "simulate/sweep_file.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "cox/base/file.hpp"
 #include "cox/model/toml.hpp"
 
+#include "model/toml/document.hpp"
+
 namespace cox::simulate {
 namespace {
+
+using model::Node;
+using model::Place;
 
 constexpr std::size_t kFileLimit = 1 << 20;
 constexpr std::int64_t kMaxPoints = 1'000'000;
 
-tl::unexpected<Error> bad(const std::string& file, const toml::source_region& at, std::string message,
-                          std::string hint) {
+tl::unexpected<Error> bad(const std::string& file, Place at, std::string message, std::string hint) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "sweep-001",
                     .message = std::move(message),
                     .hint = std::move(hint),
-                    .where = Where{.file = file,
-                                   .line = static_cast<std::int64_t>(at.begin.line),
-                                   .column = static_cast<std::int64_t>(at.begin.column)}});
-}
-
-std::string as_written(const toml::node& value) {
-  std::ostringstream out;
-  value.visit([&](const auto& v) { out << toml::toml_formatter{toml::table{{"v", v}}}; });
-  const std::string line = out.str();  // `v = 'text'`
-  return line.substr(line.find('=') + 2);
-}
-
-Result<toml::table> parsed(std::string_view text, const std::string& name) {
-  toml::parse_result made = toml::parse(text, name);
-  if (!made)
-    return bad(name, made.error().source(), std::string(made.error().description()),
-               "see docs/reference/sweep.md");
-  return std::move(made).table();
+                    .where = Where{.file = file, .line = at.line, .column = at.column}});
 }
 
 /// FNV-1a: tells texts apart, guards against nobody.
@@ -51,52 +37,87 @@ std::uint64_t digest_of(std::string_view a, std::string_view b) {
   return h;
 }
 
-Status add_axis(const std::string& file, const toml::key& key, const toml::node& values, Sweep& sweep) {
-  const toml::array* list = values.as_array();
-  if (list == nullptr || list->empty())
-    return bad(file, values.source(), fmt::format("grid.{} is no list of values", key.str()),
-               "write it as [8, 16, 32] or [\"1MiB\", \"2MiB\"]");
-  SweepAxis axis{.key = std::string(key.str()), .values = {}};
-  for (const toml::node& value : *list) {
-    if (value.is_table() || value.is_array())
-      return bad(file, value.source(),
-                 fmt::format("grid.{} holds a list or table, expected plain values", key.str()),
-                 "one axis varies one key");
-    axis.values.push_back(as_written(value));
+/// As `--set` takes it; nothing for lists, tables and dates.
+std::optional<std::string> as_set(const Node& value) {
+  switch (value.kind) {
+    case Node::Kind::Text:
+      return value.text;
+    case Node::Kind::Integer:
+      return fmt::format("{}", value.integer);
+    case Node::Kind::Real:
+      return fmt::format("{}", value.real);
+    case Node::Kind::Flag:
+      return value.flag ? "true" : "false";
+    case Node::Kind::Table:
+    case Node::Kind::Array:
+    case Node::Kind::Date:
+      break;
   }
-  if (static_cast<std::int64_t>(axis.values.size()) > kMaxPoints / sweep.points())
-    return bad(file, values.source(), fmt::format("more than {} points", kMaxPoints), "split the sweep");
+  return std::nullopt;
+}
+
+Status add_axis(const std::string& file, const Node::Entry& entry, Sweep& sweep) {
+  const Node& list = entry.value;
+  if (list.kind != Node::Kind::Array || list.items.empty())
+    return bad(
+        file, entry.at,
+        fmt::format("grid.{}: got {}, expected a list of values", model::shown(entry.name), shown(list)),
+        "write the key in quotes and its values as [8, 16, 32] or [\"1MiB\", \"2MiB\"]");
+  if (static_cast<std::int64_t>(list.items.size()) > kMaxPoints / sweep.points())
+    return bad(file, entry.at, fmt::format("more than {} points", kMaxPoints), "split the sweep");
+  SweepAxis axis{.key = entry.name, .values = {}};
+  for (const Node& value : list.items) {
+    const std::optional<std::string> text = as_set(value);
+    if (!text)
+      return bad(
+          file, value.at,
+          fmt::format("grid.{}: got {}, expected plain values", model::shown(entry.name), shown(value)),
+          "one axis varies one key");
+    axis.values.push_back(*text);
+  }
   sweep.axes.push_back(std::move(axis));
+  return {};
+}
+
+Status check_keys(const std::string& file, const Node& root) {
+  for (const Node::Entry& entry : root.entries)
+    if (entry.name != "name" && entry.name != "scenario" && entry.name != "grid")
+      return bad(file, entry.at,
+                 fmt::format("unknown key '{}', expected name, scenario or [grid]", model::shown(entry.name)),
+                 "see docs/reference/sweep.md");
   return {};
 }
 
 }  // namespace
 
 Result<Sweep> parse_sweep(std::string_view text, const std::string& name, std::string& scenario_name) {
-  COX_TRY(const toml::table root, parsed(text, name));
+  COX_TRY(Node root, model::parse_document(text, name));
+  COX_CHECK(check_keys(name, root));
   Sweep sweep;
-  for (const auto& [key, value] : root) {
-    const std::string_view word = key.str();
-    if (word != "name" && word != "scenario" && word != "grid")
-      return bad(name, value.source(),
-                 fmt::format("unknown key '{}', expected name, scenario or [grid]", word),
-                 "see docs/reference/sweep.md");
+  sweep.name = "sweep";
+  if (const Node* own = root.find("name"); own != nullptr) {
+    if (own->kind != Node::Kind::Text)
+      return bad(name, own->at, fmt::format("name: got {}, expected text", shown(*own)),
+                 "name = \"scaling\"");
+    sweep.name = own->text;
   }
-  sweep.name = root["name"].value_or(std::string("sweep"));
-  const auto scenario = root["scenario"].value<std::string>();
-  if (!scenario)
-    return bad(name, root.source(), "scenario is missing, expected the file of the scenario to vary",
-               "scenario = \"ring.toml\"");
-  scenario_name = *scenario;
-  const toml::table* grid = root["grid"].as_table();
-  if (grid == nullptr || grid->empty())
-    return bad(name, root.source(), "[grid] is missing or empty, expected keys with lists of values",
+  const Node* scenario = root.find("scenario");
+  if (scenario == nullptr || scenario->kind != Node::Kind::Text)
+    return bad(name, scenario == nullptr ? Place{} : scenario->at,
+               "scenario is missing, expected the file of the scenario to vary", "scenario = \"ring.toml\"");
+  scenario_name = scenario->text;
+  const Node* grid = root.find("grid");
+  if (grid == nullptr || grid->kind != Node::Kind::Table || grid->entries.empty())
+    return bad(name, grid == nullptr ? Place{} : grid->at,
+               "[grid] is missing or empty, expected keys with lists of values",
                "\"cluster.nodes\" = [8, 16, 32]");
   // Keys in the order of the file: the last varies fastest.
-  std::vector<std::pair<toml::source_position, const toml::key*>> keys;
-  for (const auto& [key, value] : *grid) keys.emplace_back(key.source().begin, &key);
-  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [where, key] : keys) COX_CHECK(add_axis(name, *key, *grid->get(key->str()), sweep));
+  std::vector<const Node::Entry*> keys;
+  for (const Node::Entry& entry : grid->entries) keys.push_back(&entry);
+  std::sort(keys.begin(), keys.end(), [](const Node::Entry* a, const Node::Entry* b) {
+    return std::pair(a->at.line, a->at.column) < std::pair(b->at.line, b->at.column);
+  });
+  for (const Node::Entry* key : keys) COX_CHECK(add_axis(name, *key, sweep));
   sweep.digest = digest_of(text, {});
   return sweep;
 }
@@ -113,43 +134,16 @@ Result<Sweep> read_sweep(const std::filesystem::path& path) {
   return sweep;
 }
 
-Result<std::string> text_at(const Sweep& sweep, std::int64_t point) {
-  COX_TRY(toml::table root, parsed(sweep.base, sweep.scenario.string()));
-  const std::vector<std::size_t> place = sweep.at(point);
-  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-    const SweepAxis& axis = sweep.axes[a];
-    COX_TRY(const toml::table value, parsed("v = " + axis.values[place[a]], "value"));
-    toml::table* table = &root;
-    std::string_view rest = axis.key;
-    for (std::size_t dot = rest.find('.'); dot != std::string_view::npos; dot = rest.find('.')) {
-      toml::node* next = table->get(rest.substr(0, dot));
-      if (next == nullptr) next = &table->insert(rest.substr(0, dot), toml::table{}).first->second;
-      table = next->as_table();
-      if (table == nullptr)
-        return bad(sweep.scenario.string(), next->source(),
-                   fmt::format("grid key '{}' goes through something that is no table", axis.key),
-                   "name a key of the scenario, like cluster.nodes");
-      rest.remove_prefix(dot + 1);
-    }
-    value.get("v")->visit([&](const auto& v) { table->insert_or_assign(rest, v); });
-  }
-  std::ostringstream out;
-  out << toml::toml_formatter{root};
-  return out.str();
-}
-
 Result<model::Scenario> scenario_at(const Sweep& sweep, std::int64_t point) {
-  COX_TRY(const std::string text, text_at(sweep, point));
+  model::ReadOptions options;
+  const std::vector<std::size_t> place = sweep.at(point);
+  for (std::size_t a = 0; a < place.size(); ++a)
+    options.set.push_back(fmt::format("{}={}", sweep.axes[a].key, sweep.axes[a].values[place[a]]));
   Result<model::ReadScenario> made =
-      model::parse_scenario(text, sweep.scenario.string(), sweep.scenario.parent_path());
+      model::parse_scenario(sweep.base, sweep.scenario.string(), sweep.scenario.parent_path(), options);
   if (made) return std::move(made->scenario);
   Error error = std::move(made).error();
-  std::string values;
-  const std::vector<std::size_t> place = sweep.at(point);
-  for (std::size_t a = 0; a < sweep.axes.size(); ++a)
-    values += fmt::format("{}{} = {}", a == 0 ? "" : ", ", sweep.axes[a].key, sweep.axes[a].values[place[a]]);
-  error.message = fmt::format("at {}: {}", values, error.message);
-  error.where = Where{.file = sweep.scenario.string()};  // lines of the text with values put in are nobody's
+  error.message = fmt::format("at {}: {}", fmt::join(options.set, ", "), error.message);
   return fail(std::move(error));
 }
 

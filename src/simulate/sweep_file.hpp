@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The text of a sweep and of its points.
+/// The text of a sweep.
 #pragma once
 
 #include <string>
@@ -15,9 +15,5 @@ namespace cox::simulate {
 /// `scenario_name`. Errors: sweep-001.
 [[nodiscard]] Result<Sweep> parse_sweep(std::string_view text, const std::string& name,
                                         std::string& scenario_name);
-
-/// The scenario's text with the values of a point put in. Errors: sweep-001 (a key below something that is no
-/// table).
-[[nodiscard]] Result<std::string> text_at(const Sweep& sweep, std::int64_t point);
 
 }  // namespace cox::simulate

@@ -68,6 +68,7 @@ struct FlowOutcome {
   bool memo = false;  ///< it was used
   std::int64_t messages = 0;
   std::int64_t solved = 0;         ///< times that rates were brought up to date
+  std::int64_t evaluated = 0;      ///< links that were looked at for it
   std::int64_t peak_flows = 0;     ///< most that shared the network at once
   std::vector<double> link_bytes;  ///< per link of the network: sum over the flows that crossed it
 };

@@ -20,7 +20,7 @@ namespace cox::simulate {
 
 struct SweepAxis {
   std::string key;                  ///< dotted, as in the scenario: `cluster.nodes`
-  std::vector<std::string> values;  ///< as written in TOML
+  std::vector<std::string> values;  ///< as `--set` takes them: `8`, `1MiB`, `ring`
 };
 
 struct Sweep {
