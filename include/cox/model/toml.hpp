@@ -68,4 +68,7 @@ struct ScenarioKey {
 /// The JSON schema (draft 2020-12) of scenario files, for editors.
 [[nodiscard]] std::string scenario_schema();
 
+/// docs/reference/scenario.md, whole. Held by: src/model/toml/reference_test.cpp
+[[nodiscard]] std::string scenario_reference();
+
 }  // namespace cox::model

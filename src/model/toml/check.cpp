@@ -52,12 +52,12 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
   if (fabric.kind == FabricKind::Dragonfly) {
     const std::int64_t hosts =
         product({fabric.dragonfly_groups, fabric.dragonfly_routers, fabric.dragonfly_hosts});
-    if (hosts != cluster.nodes)
+    if (hosts < cluster.nodes)
       return notes.clash(
           {"fabric.dragonfly.groups", "fabric.dragonfly.routers", "fabric.dragonfly.hosts", "fabric.kind"},
-          fmt::format("fabric.dragonfly has {} groups x {} routers x {} hosts, expected cluster.nodes = {}",
-                      fabric.dragonfly_groups, fabric.dragonfly_routers, fabric.dragonfly_hosts,
-                      cluster.nodes),
+          fmt::format(
+              "fabric.dragonfly has {} groups x {} routers x {} hosts, which do not hold cluster.nodes = {}",
+              fabric.dragonfly_groups, fabric.dragonfly_routers, fabric.dragonfly_hosts, cluster.nodes),
           "say all three of fabric.dragonfly.groups, routers and hosts");
   }
   if (fabric.kind == FabricKind::Graph && fabric.graph_file.empty())
@@ -70,13 +70,15 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
 Status check_cost(const Scenario& s, const Notes& notes) {
   // A schedule of messages may come with its own parameters (cox simulate --loggops).
   if (s.job.workload == Workload::Goal) return {};
-  if (s.cluster.nodes > 1 && s.across.per_byte == TimePerByte{} && !notes.said("cost.across.bandwidth"))
+  if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
+      !notes.said("cost.across.bandwidth"))
     return notes.clash({"cluster.nodes"}, "no bandwidth between nodes is given",
                        "name a cluster.preset, or write cluster.nic.bandwidth or cost.across.bandwidth");
   if (s.cluster.devices_per_node > 1 && s.inside.per_byte == TimePerByte{} &&
       !notes.said("cost.inside.bandwidth"))
     return notes.clash({"cluster.devices_per_node"}, "no bandwidth inside a node is given",
                        "name a cluster.preset, or write cluster.scale_up.bandwidth or cost.inside.bandwidth");
+  if (s.fabric.kind == FabricKind::Graph) return {};
   const bool links = s.fabric.kind == FabricKind::Torus
                          ? s.fabric.link.bandwidth > Bandwidth{}
                          : s.cluster.nic.bandwidth > Bandwidth{} && s.fabric.link.bandwidth > Bandwidth{};
@@ -115,6 +117,10 @@ Status check_collective(const Scenario& s, const Notes& notes) {
                        fmt::format("job.collective.bytes = {} on {} ranks is more than 64 bits count",
                                    spelled(c.bytes), c.ranks),
                        fmt::format("at most {}", spelled(Bytes{kMostMoved / (2 * std::max(c.ranks, 1))})));
+  // Which algorithm does which collective is the schedule's business; here it gets its line.
+  if (const auto made = Schedule::make(c); !made)
+    return notes.clash({"job.collective.algorithm", "job.collective.kind", "job.collective.ranks"},
+                       "job.collective: " + made.error().message, made.error().hint);
   return {};
 }
 
@@ -165,12 +171,14 @@ Status check_training(const Scenario& s, const Notes& notes) {
                     job.interleave, pipeline_words()[static_cast<std::size_t>(job.schedule)]),
         "write job.schedule = \"interleaved\"");
   const std::int64_t chunks = product({job.layout.pipeline, job.interleave});
-  if (layers % chunks != 0)
+  // Stages may differ by a layer; the chunks of an interleaved schedule may not (Narayanan et al. 2021).
+  if (layers < chunks || (interleaved && layers % chunks != 0))
     return notes.clash(
         {"job.interleave", "job.layout.pipeline", kLayerArray, "job.model.layers"},
-        fmt::format("{} layers do not split into pipeline {} x interleave {} = {} equal chunks", layers,
-                    job.layout.pipeline, job.interleave, chunks),
-        "choose a pipeline and an interleave whose product divides the layers");
+        fmt::format("{} layers do not split into pipeline {} x interleave {} = {}{} chunks", layers,
+                    job.layout.pipeline, job.interleave, chunks, interleaved ? " equal" : ""),
+        interleaved ? "choose a pipeline and an interleave whose product divides the layers"
+                    : "use fewer stages");
   if (interleaved && job.micro_batches % job.layout.pipeline != 0)
     return notes.clash(
         {"job.micro_batches", "job.schedule"},

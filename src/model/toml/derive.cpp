@@ -90,11 +90,11 @@ Status derive_layers(Draft& draft, Notes& notes) {
                        fmt::format("job.layout.context = {} does not divide job.model.sequence = {}",
                                    layout.context, size.sequence),
                        "");
-  const double tokens =
-      static_cast<double>(size.micro_batch) * static_cast<double>(size.sequence / layout.context);
+  const double all_tokens = static_cast<double>(size.micro_batch) * static_cast<double>(size.sequence);
+  const double tokens = all_tokens / layout.context;
   const double per_layer = static_cast<double>(size.parameters) / size.layers;
   const double activations =
-      tokens * static_cast<double>(size.hidden) * static_cast<double>(size.element.count());
+      all_tokens * static_cast<double>(size.hidden) * static_cast<double>(size.element.count());
   const double gradients = static_cast<double>(size.parameters) * static_cast<double>(size.gradient.count());
   if (activations > 4e18 || gradients > 4e18)
     return notes.clash({"job.model.parameters"}, "job.model gives more bytes than 64 bits count", "");
@@ -111,13 +111,13 @@ Status derive_layers(Draft& draft, Notes& notes) {
     notes.derive(fmt::format("{}[0].{}", kLayerArray, key), std::move(why));
   };
   say("count", "= job.model.layers");
-  say("forward",
-      fmt::format("2 x parameters / layers x {:.0f} tokens / (peak x utilisation x tensor); Kaplan et al. "
-                  "2020, section 2.1; attention over the sequence is not counted",
-                  tokens));
+  say("forward", fmt::format("2 x parameters / layers x {:.0f} tokens of a device / (peak x utilisation x "
+                             "tensor); Kaplan et al. "
+                             "2020, section 2.1; attention over the sequence is not counted",
+                             tokens));
   say("backward", "forward x job.model.backward_over_forward");
   say("gradients", "parameters / layers x job.model.gradient");
-  say("activations", fmt::format("{:.0f} tokens x hidden x job.model.element", tokens));
+  say("activations", fmt::format("{:.0f} tokens x hidden x job.model.element", all_tokens));
   return {};
 }
 
@@ -147,25 +147,27 @@ Path path_of(const Cluster& cluster, const Fabric& fabric) {
       if (fabric.dragonfly_groups <= 1) return {.links = 1, .what = "router, router"};
       return {.links = 3, .what = "router, router, router of the other group, router"};
     case FabricKind::Graph:
-      return {.what = "the links of the graph file are not counted here"};
+      return {.nics = 0, .what = "the links of the graph file are not counted here"};
   }
   return {};
 }
 
 void derive_inside(const Cluster& cluster, MessageCost& inside, Notes& notes) {
+  const bool scale_up = cluster.scale_up.bandwidth > Bandwidth{};
   if (!notes.said("cost.inside.latency")) {
-    inside.latency = cluster.scale_up.latency;
-    notes.derive("cost.inside.latency", "= cluster.scale_up.latency");
+    inside.latency = scale_up ? cluster.scale_up.latency : 2 * cluster.pcie.latency;
+    notes.derive("cost.inside.latency", scale_up ? "= cluster.scale_up.latency" : "2 x cluster.pcie.latency");
   }
-  if (!notes.said("cost.inside.bandwidth") && cluster.scale_up.bandwidth > Bandwidth{}) {
-    inside.per_byte = cluster.scale_up.bandwidth.time_per_byte();
-    notes.derive("cost.inside.bandwidth", "= cluster.scale_up.bandwidth");
-  }
+  const Link& bus = scale_up ? cluster.scale_up : cluster.pcie;
+  if (notes.said("cost.inside.bandwidth") || bus.bandwidth == Bandwidth{}) return;
+  inside.per_byte = bus.bandwidth.time_per_byte();
+  notes.derive("cost.inside.bandwidth",
+               scale_up ? "= cluster.scale_up.bandwidth" : "= cluster.pcie.bandwidth");
 }
 
 void derive_across(const Cluster& cluster, const Fabric& fabric, MessageCost& across, Notes& notes) {
   const Path path = path_of(cluster, fabric);
-  const int buses = path.nics;
+  constexpr int buses = 2;
   if (!notes.said("cost.across.latency")) {
     across.latency =
         path.nics * cluster.nic.latency + path.links * fabric.link.latency + buses * cluster.pcie.latency;
@@ -183,7 +185,7 @@ void derive_across(const Cluster& cluster, const Fabric& fabric, MessageCost& ac
   };
   take(path.nics > 0, cluster.nic.bandwidth, "cluster.nic");
   take(path.links > 0, fabric.link.bandwidth, "fabric.link");
-  take(buses > 0, cluster.pcie.bandwidth, "cluster.pcie");
+  take(true, cluster.pcie.bandwidth, "cluster.pcie");
   if (slowest == Bandwidth{}) return;
   across.per_byte = slowest.time_per_byte();
   notes.derive("cost.across.bandwidth", fmt::format("of the slowest on the path, {}", of));

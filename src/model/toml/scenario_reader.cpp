@@ -259,8 +259,9 @@ Result<Node> parse_set(const std::string& option) {
               .hint = "for instance --set fabric.oversubscription=2",
               .where = std::nullopt});
   if (auto as_is = parse_document(option, "--set")) return as_is;
+  const std::size_t begin = option.find_first_not_of(' ', equals + 1);
   std::string quoted = option.substr(0, equals) + "=\"";
-  for (const char c : option.substr(equals + 1)) {
+  for (const char c : option.substr(std::min(begin, option.size()))) {
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }

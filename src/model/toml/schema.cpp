@@ -86,7 +86,9 @@ template <class T>
 Json array_of(std::span<const Key<T>> keys, std::int64_t most) {
   Json item = object();
   add(item, keys);
-  return {{"type", "array"}, {"items", std::move(item)}, {"maxItems", most}};
+  Json array = {{"type", "array"}, {"items", item}, {"maxItems", most}};
+  return {
+      {"anyOf", Json::array({std::move(array), std::move(item)})}};  // one table stands for an array of one
 }
 
 template <class T>

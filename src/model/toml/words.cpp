@@ -28,16 +28,14 @@ struct CollectiveWord {
   std::string_view word;
   Collective kind;
 };
-constexpr std::array<CollectiveWord, 10> kCollectives = {{{"all-reduce", Collective::AllReduce},
-                                                          {"reduce-scatter", Collective::ReduceScatter},
-                                                          {"all-gather", Collective::AllGather},
-                                                          {"broadcast", Collective::Broadcast},
-                                                          {"reduce", Collective::Reduce},
-                                                          {"gather", Collective::Gather},
-                                                          {"scatter", Collective::Scatter},
-                                                          {"all-to-all", Collective::AllToAll},
-                                                          {"barrier", Collective::Barrier},
-                                                          {"send-recv", Collective::SendRecv}}};
+constexpr std::array<CollectiveWord, 8> kCollectives = {{{"all-reduce", Collective::AllReduce},
+                                                         {"reduce-scatter", Collective::ReduceScatter},
+                                                         {"all-gather", Collective::AllGather},
+                                                         {"broadcast", Collective::Broadcast},
+                                                         {"reduce", Collective::Reduce},
+                                                         {"all-to-all", Collective::AllToAll},
+                                                         {"barrier", Collective::Barrier},
+                                                         {"send-recv", Collective::SendRecv}}};
 
 /// The words of an enumeration that has `name_of`, from 0 to `last`.
 template <class E, E last>
