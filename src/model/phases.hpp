@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "cox/model/schedule.hpp"
@@ -81,6 +83,14 @@ struct Phases {
     if (p.rounds > 0) of.at(static_cast<std::size_t>(count++)) = p;
   }
 };
+
+/// What there is: who does which collective, and how long it takes.
+struct Entry {
+  Collective kind;
+  Algorithm algorithm;
+  std::string_view formula;
+};
+[[nodiscard]] std::span<const Entry> entries();
 
 [[nodiscard]] int lanes_of(const CollectiveSpec& spec);
 [[nodiscard]] int switches_of(const CollectiveSpec& spec);

@@ -37,30 +37,9 @@ Status check_range(std::string_view what, std::int64_t got, std::int64_t least, 
 }
 
 bool can_do(Collective kind, Algorithm a) {
-  const auto one_of = [a](std::initializer_list<Algorithm> list) {
-    return std::find(list.begin(), list.end(), a) != list.end();
-  };
-  using enum Algorithm;
-  switch (kind) {
-    case Collective::AllReduce:
-      return one_of({Ring, BidirectionalRing, BinomialTree, BinaryTree, DoubleBinaryTree, RecursiveDoubling,
-                     HalvingDoubling, Hierarchical2, Hierarchical3, InNetwork, ParameterServer});
-    case Collective::ReduceScatter:
-      return one_of({Ring, HalvingDoubling, Direct});
-    case Collective::AllGather:
-      return one_of({Ring, RecursiveDoubling, Direct});
-    case Collective::Broadcast:
-    case Collective::Reduce:
-      return one_of({BinomialTree, Chain, BinaryTree, ParameterServer});
-    case Collective::AllToAll:
-      return one_of({Direct, TwoLevel});
-    case Collective::Barrier:
-      return one_of({Dissemination, RecursiveDoubling});
-    case Collective::SendRecv:
-      return one_of({Chain});
-    default:
-      return false;
-  }
+  const auto all = entries();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Entry& e) { return e.kind == kind && e.algorithm == a; });
 }
 
 Status check_groups(const CollectiveSpec& s) {

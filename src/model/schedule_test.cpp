@@ -8,59 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "model/every_collective.hpp"
+
 namespace cox::model {
 namespace {
 
 using C = Collective;
 using A = Algorithm;
-
-std::string text_of(const CollectiveSpec& s) {
-  return std::string(name_of(s.kind)) + " " + std::string(name_of(s.algorithm)) +
-         " P=" + std::to_string(s.ranks) + " n=" + std::to_string(s.bytes.count()) +
-         " group=" + std::to_string(s.group) + "," + std::to_string(s.group2) +
-         " servers=" + std::to_string(s.servers) + " chunks=" + std::to_string(s.chunks) +
-         " root=" + std::to_string(s.root);
-}
-
-// Every algorithm for `ranks`, with groups, servers, chunks and roots that mean something.
-std::vector<CollectiveSpec> all_specs(int ranks, Bytes bytes) {
-  std::vector<CollectiveSpec> all;
-  const auto add = [&](C kind, A algorithm, auto... set) {
-    CollectiveSpec s{.kind = kind, .algorithm = algorithm, .ranks = ranks, .bytes = bytes};
-    (set(s), ...);
-    all.push_back(s);
-  };
-  for (const A a : {A::Ring, A::BidirectionalRing, A::BinomialTree, A::RecursiveDoubling, A::HalvingDoubling})
-    add(C::AllReduce, a);
-  for (const A a : {A::Ring, A::HalvingDoubling, A::Direct}) add(C::ReduceScatter, a);
-  for (const A a : {A::Ring, A::RecursiveDoubling, A::Direct}) add(C::AllGather, a);
-  add(C::AllToAll, A::Direct);
-  for (const A a : {A::Dissemination, A::RecursiveDoubling}) add(C::Barrier, a);
-  for (int g = 1; g <= ranks; ++g) {
-    if (ranks % g != 0) continue;
-    const auto group = [g](CollectiveSpec& s) { s.group = g; };
-    add(C::AllReduce, A::Hierarchical2, group);
-    add(C::AllToAll, A::TwoLevel, group);
-    for (int g2 = 1; g * g2 <= ranks; ++g2)
-      if (ranks % (g * g2) == 0) add(C::AllReduce, A::Hierarchical3, group, [g2](auto& s) { s.group2 = g2; });
-  }
-  for (const int chunks : {1, 2, 3, 5, 16}) {
-    const auto cut = [chunks](CollectiveSpec& s) { s.chunks = chunks; };
-    for (const A a : {A::BinaryTree, A::DoubleBinaryTree, A::InNetwork}) add(C::AllReduce, a, cut);
-    add(C::AllReduce, A::InNetwork, cut, [](auto& s) { s.group = 4; });
-    add(C::SendRecv, A::Chain, cut);
-    for (const C kind : {C::Broadcast, C::Reduce})
-      for (const A a : {A::Chain, A::BinaryTree})
-        add(kind, a, cut, [&](auto& s) { s.root = kind == C::Reduce ? ranks / 2 : ranks - 1; });
-  }
-  for (const C kind : {C::Broadcast, C::Reduce})
-    for (int root = 0; root < ranks; root += 1 + ranks / 3)
-      add(kind, A::BinomialTree, [root](auto& s) { s.root = root; });
-  for (const int servers : {1, 2, 3, 8, 16})
-    for (const C kind : {C::AllReduce, C::Broadcast, C::Reduce})
-      add(kind, A::ParameterServer, [servers](auto& s) { s.servers = servers; });
-  return all;
-}
 
 Schedule made(const CollectiveSpec& s) {
   auto r = Schedule::make(s);
@@ -81,7 +35,7 @@ void for_each_round(const Schedule& s, const F& f) {
 TEST(Schedule, TransfersStayInTheBufferAndReachSomebodyElse) {
   for (int ranks = 1; ranks <= 20; ++ranks)
     for (const int bytes : {0, 1, 53})
-      for (const auto& spec : all_specs(ranks, Bytes{bytes})) {
+      for (const auto& spec : every_collective(ranks, Bytes{bytes})) {
         const Schedule s = made(spec);
         const bool gathered = spec.algorithm == A::TwoLevel;
         for_each_round(s, [&](int, std::int64_t, const std::vector<Transfer>& list) {
@@ -99,7 +53,7 @@ TEST(Schedule, TransfersStayInTheBufferAndReachSomebodyElse) {
 
 TEST(Schedule, RegularRoundsAreTheirTransfers) {
   for (int ranks = 1; ranks <= 20; ++ranks)
-    for (const auto& spec : all_specs(ranks, Bytes{53})) {
+    for (const auto& spec : every_collective(ranks, Bytes{53})) {
       const Schedule s = made(spec);
       int regular = 0;
       int lists = 0;
@@ -217,7 +171,7 @@ void expect_right_result(const CollectiveSpec& spec) {
 TEST(Schedule, EveryContributionArrivesExactlyOnce) {
   for (int ranks = 1; ranks <= 18; ++ranks)
     for (const int bytes : {1, 23, 40})
-      for (const auto& spec : all_specs(ranks, Bytes{bytes}))
+      for (const auto& spec : every_collective(ranks, Bytes{bytes}))
         if (spec.kind != C::AllToAll && spec.kind != C::Barrier) expect_right_result(spec);
 }
 
