@@ -86,6 +86,10 @@ Result<model::ReadScenario> read(const std::string& path, const Invocation& call
   return made;
 }
 
+void write_lines(Output& output, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) output.stream() << line << '\n';
+}
+
 /// `8,16,32`; empty where the flag was not given.
 Result<std::vector<int>> node_counts(const Invocation& call) {
   const std::string text = call.value("scaling");
@@ -139,11 +143,17 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     if (!call.common.quiet)
       console.err << fmt::format("cox: wrote the Run {}; try: cox diagnose {}\n", folder, folder);
   }
+  std::vector<simulate::SizePoint> sizes;
+  if (!nodes.empty()) {
+    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, changes(call), {.threads = call.common.threads}));
+  }
+  COX_CHECK(write_page(call, console, outcome, sizes));
   if (call.common.json) {
-    output.stream() << simulate::to_json(path, made.scenario, outcome);
+    output.stream() << simulate::to_json(path, made.scenario, outcome, sizes);
   } else {
-    for (const std::string& line : simulate::text_lines(made.scenario, outcome))
-      output.stream() << line << '\n';
+    write_lines(output, simulate::text_lines(made.scenario, outcome));
+    if (!sizes.empty()) output.stream() << '\n';
+    if (!sizes.empty()) write_lines(output, simulate::text_lines(sizes));
   }
   COX_CHECK(output.commit());
   return ExitCode::Ok;
@@ -159,8 +169,7 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Ou
   if (call.common.json) {
     output.stream() << simulate::to_json({path, against}, made);
   } else {
-    for (const std::string& line : simulate::text_lines(a.scenario.name, b.scenario.name, made))
-      output.stream() << line << '\n';
+    write_lines(output, simulate::text_lines(a.scenario.name, b.scenario.name, made));
   }
   COX_CHECK(output.commit());
   return ExitCode::Ok;
@@ -173,7 +182,7 @@ Result<ExitCode> run_goal(const Invocation& call, Console& /*console*/, Output& 
   if (call.common.json) {
     output.stream() << simulate::to_json(path, made);
   } else {
-    for (const std::string& line : simulate::text_lines(path, made)) output.stream() << line << '\n';
+    write_lines(output, simulate::text_lines(path, made));
   }
   COX_CHECK(output.commit());
   return ExitCode::Ok;

@@ -48,7 +48,10 @@ std::optional<Way> way_of(const CollectiveSpec& s, Algorithm algorithm, std::int
 
 double rate_of(const NcclCost& c, NcclProtocol protocol, std::int64_t nodes) {
   const double link = nodes > 1 ? std::min(c.inside, c.across).in_bytes_per_s() : c.inside.in_bytes_per_s();
-  const double data = link * c.channels * c.carried_ratio.at(static_cast<std::size_t>(protocol));
+  double channel = link * c.carried_ratio.at(static_cast<std::size_t>(protocol));
+  if (protocol == NcclProtocol::LL128 && c.ll128_limit > Bandwidth{})
+    channel = std::min(channel, c.ll128_limit.in_bytes_per_s());
+  const double data = channel * c.channels;
   if (protocol != NcclProtocol::LL) return data;
   const Bandwidth limit = c.ll_limit.at(nodes > 2 ? 2 : static_cast<std::size_t>(nodes - 1));
   return limit > Bandwidth{} ? std::min(data, limit.in_bytes_per_s()) : data;

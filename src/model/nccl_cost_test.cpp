@@ -81,6 +81,8 @@ TEST(NcclTime, ProtocolsCarryTheirShare) {
   EXPECT_NEAR(rate(LL), 100e9, 1);
   c.ll_limit[0] = Bandwidth::gbyte_per_s(30);
   EXPECT_NEAR(rate(LL), 30e9, 1);
+  c.ll128_limit = Bandwidth::gbyte_per_s(12);
+  EXPECT_NEAR(rate(LL128), 120e9, 1);
 }
 
 TEST(NcclTime, GrowsWithBytesAndNeverBeatsTheLinks) {

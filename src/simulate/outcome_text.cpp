@@ -34,13 +34,22 @@ std::string counted(std::int64_t n) {
   return digits;
 }
 
+/// Binary where that is whole, as people write message sizes.
+std::string size(Bytes b) {
+  constexpr std::int64_t kKiB = 1 << 10;
+  constexpr std::int64_t kMiB = 1 << 20;
+  if (b.count() >= kMiB && b.count() % kMiB == 0) return fmt::format("{} MiB", b.count() / kMiB);
+  if (b.count() >= kKiB && b.count() % kKiB == 0) return fmt::format("{} KiB", b.count() / kKiB);
+  return to_string(b);
+}
+
 std::string what(const model::Scenario& s, const Outcome& o) {
   const model::Job& job = s.job;
   const std::string steps = fmt::format("{} step{}", counted(job.steps), job.steps == 1 ? "" : "s");
   switch (job.workload) {
     case model::Workload::Collective:
       return fmt::format("{} of {} by {} over {} ranks, {}", name_of(job.collective.kind),
-                         to_string(job.collective.bytes), name_of(job.collective.algorithm), counted(o.ranks),
+                         size(job.collective.bytes), name_of(job.collective.algorithm), counted(o.ranks),
                          steps);
     case model::Workload::Training:
       return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,

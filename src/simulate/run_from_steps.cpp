@@ -44,7 +44,7 @@ trace::Run empty_run(const model::Scenario& s, int ranks) {
     trace::Node node;
     node.id = NodeId{n};
     node.host = fmt::format("n{}", n);
-    node.boot_id = fmt::format("simulated-{}", n);
+    node.boot_id = trace::name_of(run.provenance);  // one clock for all
     run.nodes.push_back(std::move(node));
   }
   run.ranks.resize(static_cast<std::size_t>(ranks));
@@ -56,6 +56,7 @@ trace::Run empty_run(const model::Scenario& s, int ranks) {
     track.pid = r + 1;
     track.node_number = r / per_node;
     track.local_size = std::min(per_node, ranks - r / per_node * per_node);
+    track.launcher = trace::name_of(run.provenance);
     track.program = "simulated";
     track.library = "simulated";
     track.timing = "collective=simulated step=simulated";

@@ -26,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kJournalLimit = std::size_t{1} << 30;
-constexpr std::size_t kScenarioLimit = std::size_t{16} << 20;
 constexpr const char* kJournalSchema = "cox.sweep-journal/1";
 
 /// A process's own part of the journal. Lines are appended whole: O_APPEND and one write.
@@ -187,19 +186,18 @@ std::vector<std::size_t> Sweep::at(std::int64_t i) const {
 }
 
 Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const std::vector<int>& nodes,
+                                              const model::ReadOptions& changes,
                                               const SimulateOptions& options) {
-  Sweep sweep{
-      .name = "sizes", .scenario = scenario, .base = {}, .axes = {{.key = "cluster.nodes", .values = {}}}};
-  for (const int n : nodes) sweep.axes.front().values.push_back(fmt::format("{}", n));
-  COX_TRY(sweep.base, read_file(scenario, kScenarioLimit));
   std::vector<SizePoint> points;
-  for (std::int64_t i = 0; i < sweep.points(); ++i) {
-    COX_TRY(const model::Scenario at, scenario_at(sweep, i));
-    COX_TRY(const Outcome outcome, simulate(at, options));
-    const double steps = std::max(1, at.job.steps);
+  for (const int n : nodes) {
+    model::ReadOptions at = changes;
+    at.set.push_back(fmt::format("cluster.nodes={}", n));
+    COX_TRY(const model::ReadScenario read, model::read_scenario(scenario, at));
+    COX_TRY(const Outcome outcome, simulate(read.scenario, options));
+    const double steps = std::max(1, read.scenario.job.steps);
     Spread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
-    points.push_back({.nodes = at.cluster.nodes, .ranks = outcome.ranks, .step = step});
+    points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step});
   }
   return points;
 }

@@ -13,7 +13,7 @@
 namespace cox::study {
 
 double lognormal_maximum(int n, double cv) {
-  COX_ASSERT(n >= 1 && cv >= 0);
+  COX_ASSERT(n >= 1 && cv >= 0, "somebody is the slowest");
   const double sigma = std::sqrt(logarithm(1 + cv * cv));
   constexpr double kFrom = -8;
   constexpr double kTo = 14;
@@ -35,7 +35,7 @@ double lognormal_maximum(int n, double cv) {
 }
 
 double pareto_maximum(int n, double shape) {
-  COX_ASSERT(n >= 1 && shape > 1);
+  COX_ASSERT(n >= 1 && shape > 1, "the law has a mean");
   double ratio = (shape - 1) / shape;
   for (int k = 1; k <= n; ++k) ratio *= k / (k - 1 / shape);
   return ratio;

@@ -25,7 +25,8 @@ Result<const Input*> input_named(const Study& study, std::string_view name, Dime
                   fmt::format("add an [[input]] with name = \"{}\": {}", name, noun_of(d)));
   const Dimension got = found->values.front().value.dimension();
   if (got != d)
-    return refuse(study, found->line, fmt::format("input '{}' is {}, expected {}", name, noun_of(got), noun_of(d)),
+    return refuse(study, found->line,
+                  fmt::format("input '{}' is {}, expected {}", name, noun_of(got), noun_of(d)),
                   "give it a unit of that kind");
   if (found->is_list != list)
     return refuse(study, found->line, fmt::format("input '{}' is {} list", name, list ? "no" : "a"),
@@ -36,9 +37,10 @@ Result<const Input*> input_named(const Study& study, std::string_view name, Dime
 Result<int> whole(const Study& study, const Input& in, Quantity q, Between bounds) {
   const double value = q.in_base_unit();
   if (value < static_cast<double>(bounds.least) || value > static_cast<double>(bounds.most))
-    return refuse(study, in.line,
-                  fmt::format("input '{}' is {}, expected {} to {}", in.name, to_string(q), bounds.least, bounds.most),
-                  "give a count in these bounds");
+    return refuse(
+        study, in.line,
+        fmt::format("input '{}' is {}, expected {} to {}", in.name, to_string(q), bounds.least, bounds.most),
+        "give a count in these bounds");
   return static_cast<int>(value);
 }
 

@@ -18,8 +18,8 @@ struct Between {
   std::int64_t most = 1'000'000;
 };
 
-/// Every call: study-003 where there is no such input, it is a list (or is none), is of another dimension, or is out
-/// of bounds.
+/// Every call: study-003 where there is no such input, it is a list (or is none), is of another dimension, or
+/// is out of bounds.
 class Inputs {
  public:
   explicit Inputs(const Study& study) : study_(study) {}

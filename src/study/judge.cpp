@@ -45,7 +45,8 @@ Status check_missing(const Study& study, const Printed& p) {
     const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
                                  [&](const Input& i) { return i.name == name; });
     if (in == study.inputs.end() || in->origin != Origin::Missing)
-      return refuse(study, p, fmt::format("'{}' is said to be missing, but is no input from = \"missing\"", name),
+      return refuse(study, p,
+                    fmt::format("'{}' is said to be missing, but is no input from = \"missing\"", name),
                     "list the input that we had to choose");
   }
   return {};
@@ -70,15 +71,16 @@ Status check_contradiction(const Study& study, const Printed& p) {
 Status check_typed(const Study& study, const Printed& p) {
   const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
                                [&](const Input& i) { return i.name == p.typed; });
-  const bool is_it = in != study.inputs.end() && in->origin == Origin::Source &&
-                     std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
-                       return w.value.dimension() == p.value.value.dimension() &&
-                              near(w.value, p.value.value, p.within);
-                     });
+  const bool is_it =
+      in != study.inputs.end() && in->origin == Origin::Source &&
+      std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
+        return w.value.dimension() == p.value.value.dimension() && near(w.value, p.value.value, p.within);
+      });
   if (!is_it)
-    return refuse(study, p, fmt::format("it is said to be typed in, but no input '{}' of the source has its value",
-                                        p.typed),
-                  "name the input that it repeats");
+    return refuse(
+        study, p,
+        fmt::format("it is said to be typed in, but no input '{}' of the source has its value", p.typed),
+        "name the input that it repeats");
   return {};
 }
 

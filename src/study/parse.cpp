@@ -32,7 +32,8 @@ std::int64_t line_of(const toml::node& node) {
   return static_cast<std::int64_t>(node.source().begin.line);
 }
 
-tl::unexpected<Error> refuse(const std::string& file, std::int64_t line, std::string message, std::string hint) {
+tl::unexpected<Error> refuse(const std::string& file, std::int64_t line, std::string message,
+                             std::string hint) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "study-002",
                     .message = std::move(message),
@@ -107,7 +108,8 @@ Result<std::vector<WrittenQuantity>> values_of(const toml::node& node, const Tab
     return values;
   }
   if (list->empty() || list->size() > kMostEntries)
-    return refuse(t.file, line_of(node), fmt::format("a list of {} values", list->size()), "give 1 to 1000 of them");
+    return refuse(t.file, line_of(node), fmt::format("a list of {} values", list->size()),
+                  "give 1 to 1000 of them");
   for (const toml::node& each : *list) {
     COX_TRY(WrittenQuantity one, quantity_of(each, t, "value"));
     if (!values.empty() && one.value.dimension() != values.front().value.dimension())
@@ -154,9 +156,10 @@ Status read_declaration(const Table& t, Printed& p) {
   const auto* found = std::find_if(kDeclarations.begin(), kDeclarations.end(),
                                    [&](const Declaration& d) { return name_of(d.verdict) == word; });
   if (found == kDeclarations.end())
-    return refuse(t.file, line_of(*t.keys.get("judgement")), fmt::format("judgement '{}'", word),
-                  "declare input-missing, contradicts, needs-a-run or typed-in; follows and does-not-follow are "
-                  "computed");
+    return refuse(
+        t.file, line_of(*t.keys.get("judgement")), fmt::format("judgement '{}'", word),
+        "declare input-missing, contradicts, needs-a-run or typed-in; follows and does-not-follow are "
+        "computed");
   p.is_declared = true;
   p.declared = found->verdict;
   if (p.reason.empty())
@@ -207,8 +210,8 @@ Result<Printed> printed_of(const Table& t) {
 
 /// Entries of `[[name]]`, each read by `read`.
 template <class T, class F>
-Status read_entries(const toml::table& root, std::string_view name, const std::string& file, std::vector<T>& out,
-                    const F& read) {
+Status read_entries(const toml::table& root, std::string_view name, const std::string& file,
+                    std::vector<T>& out, const F& read) {
   const toml::node* node = root.get(name);
   if (node == nullptr) return {};
   const toml::array* list = node->as_array();
@@ -235,12 +238,18 @@ Status read_entries(const toml::table& root, std::string_view name, const std::s
 
 std::string_view name_of(Verdict v) {
   switch (v) {
-    case Verdict::Follows: return "follows";
-    case Verdict::TypedIn: return "typed-in";
-    case Verdict::NeedsARun: return "needs-a-run";
-    case Verdict::InputMissing: return "input-missing";
-    case Verdict::Contradicts: return "contradicts";
-    case Verdict::DoesNotFollow: return "does-not-follow";
+    case Verdict::Follows:
+      return "follows";
+    case Verdict::TypedIn:
+      return "typed-in";
+    case Verdict::NeedsARun:
+      return "needs-a-run";
+    case Verdict::InputMissing:
+      return "input-missing";
+    case Verdict::Contradicts:
+      return "contradicts";
+    case Verdict::DoesNotFollow:
+      return "does-not-follow";
   }
   return "";
 }
@@ -249,14 +258,15 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
   if (text.size() > kMostText) return refuse(file, 0, "more than 1 MB of text", "a study is a page");
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed)
-    return fail(Error{.code = Errc::InvalidInput,
-                      .id = "study-001",
-                      .message = std::string(parsed.error().description()),
-                      .hint = "a study is written in TOML: docs/reference/study-files.md",
-                      .where = Where{.file = file,
-                                     .line = static_cast<std::int64_t>(parsed.error().source().begin.line)}});
+    return fail(Error{
+        .code = Errc::InvalidInput,
+        .id = "study-001",
+        .message = std::string(parsed.error().description()),
+        .hint = "a study is written in TOML: docs/reference/study-files.md",
+        .where = Where{.file = file, .line = static_cast<std::int64_t>(parsed.error().source().begin.line)}});
   const Table root{.keys = parsed.table(), .file = file, .what = "the study"};
-  COX_CHECK(check_keys(root, {"name", "title", "question", "source", "answer", "compute", "input", "printed"}));
+  COX_CHECK(
+      check_keys(root, {"name", "title", "question", "source", "answer", "compute", "input", "printed"}));
   Study s;
   s.file = file;
   COX_TRY(s.name, text_at(root, "name", true));
@@ -265,7 +275,8 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
   COX_TRY(s.source, text_at(root, "source", true));
   COX_TRY(s.answer, text_at(root, "answer", false));
   COX_TRY(s.compute, text_at(root, "compute", true));
-  if (s.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos || s.name == "all")
+  if (s.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos ||
+      s.name == "all")
     return refuse(file, line_of(*root.keys.get("name")), fmt::format("name '{}'", s.name),
                   "use lower case letters, digits and dashes; `all` is taken");
   COX_CHECK(read_entries(root.keys, "input", file, s.inputs, input_of));
@@ -276,14 +287,16 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
 Result<std::vector<Study>> read_studies(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   std::error_code problem;
-  for (std::filesystem::directory_iterator at(folder, problem), end; !problem && at != end; at.increment(problem))
+  for (std::filesystem::directory_iterator at(folder, problem), end; !problem && at != end;
+       at.increment(problem))
     if (at->path().extension() == ".toml") files.push_back(at->path());
   if (problem || files.empty())
-    return fail(Error{.code = problem ? Errc::NotFound : Errc::InvalidInput,
-                      .id = "study-005",
-                      .message = problem ? problem.message() : "no study in this folder, expected files *.toml",
-                      .hint = "leave --studies out to use those that are part of cox",
-                      .where = Where{.file = folder.string()}});
+    return fail(
+        Error{.code = problem ? Errc::NotFound : Errc::InvalidInput,
+              .id = "study-005",
+              .message = problem ? problem.message() : "no study in this folder, expected files *.toml",
+              .hint = "leave --studies out to use those that are part of cox",
+              .where = Where{.file = folder.string()}});
   std::sort(files.begin(), files.end());
   std::vector<Study> studies;
   for (const std::filesystem::path& path : files) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as SVG: axes and text take the colour of the page, series colours are readable on white and on black.
+// Pictures as SVG: axes and text take the colour of the page, series colours are readable on white and on
+// black.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,8 +103,9 @@ std::string y_axis_of(const Axis& y, const Picture& p) {
         "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"currentColor\" "
         "stroke-opacity=\"0.15\"/>\n<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
         kLeft, kRight, y.at(v), kLeft - 6, y.at(v) + 4, tick_text(v));
-  return out + fmt::format("<text transform=\"rotate(-90)\" x=\"{}\" y=\"16\" text-anchor=\"middle\">{}</text>\n",
-                           -(kTop + kBottom) / 2, escaped(p.y_label));
+  return out +
+         fmt::format("<text transform=\"rotate(-90)\" x=\"{}\" y=\"16\" text-anchor=\"middle\">{}</text>\n",
+                     -(kTop + kBottom) / 2, escaped(p.y_label));
 }
 
 std::string legend_of(const Picture& p) {
@@ -111,9 +113,10 @@ std::string legend_of(const Picture& p) {
   double x = kLeft;
   if (p.series.size() < 2) return out;
   for (std::size_t i = 0; i < p.series.size(); ++i) {
-    out += fmt::format("<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n<text x=\"{}\" "
-                       "y=\"39\">{}</text>\n",
-                       x, kColours[i % kColours.size()], x + 14, escaped(p.series[i].name));
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n<text x=\"{}\" "
+        "y=\"39\">{}</text>\n",
+        x, kColours[i % kColours.size()], x + 14, escaped(p.series[i].name));
     x += 30 + 6.6 * static_cast<double>(p.series[i].name.size());
   }
   return out;
@@ -122,8 +125,8 @@ std::string legend_of(const Picture& p) {
 std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
   std::string out;
   for (const double v : x.ticks())
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.at(v), kBottom + 16,
-                       tick_text(v));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.at(v),
+                       kBottom + 16, tick_text(v));
   for (std::size_t i = 0; i < p.series.size(); ++i) {
     const Series& s = p.series[i];
     std::string points;
@@ -179,7 +182,8 @@ std::string to_svg(const Picture& p) {
     out += lines_of(p, Axis(xs.least, xs.most, p.x_is_log, kLeft, kRight), y);
   }
   out += fmt::format(
-      "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"currentColor\"/>\n<text x=\"{3}\" y=\"{4}\" "
+      "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"currentColor\"/>\n<text x=\"{3}\" "
+      "y=\"{4}\" "
       "text-anchor=\"middle\">{5}</text>\n</svg>\n",
       kLeft, kRight, kBottom, (kLeft + kRight) / 2, kBottom + 38, escaped(p.x_label));
   return out;

@@ -22,16 +22,11 @@ struct Unit {
 };
 // What units_text.hpp does not know. Times, sizes and rates are read there.
 constexpr std::array kUnits = {
-    Unit{"%", Dimension::Ratio, 0.01},
-    Unit{"x", Dimension::Ratio, 1},
-    Unit{"FLOP", Dimension::Work, 1},
-    Unit{"MFLOP", Dimension::Work, 1e6},
-    Unit{"GFLOP", Dimension::Work, 1e9},
-    Unit{"TFLOP", Dimension::Work, 1e12},
-    Unit{"GFLOP/s", Dimension::WorkRate, 1e9},
-    Unit{"TFLOP/s", Dimension::WorkRate, 1e12},
-    Unit{"PFLOP/s", Dimension::WorkRate, 1e15},
-    Unit{"samples/s", Dimension::PerSecond, 1},
+    Unit{"%", Dimension::Ratio, 0.01},          Unit{"x", Dimension::Ratio, 1},
+    Unit{"FLOP", Dimension::Work, 1},           Unit{"MFLOP", Dimension::Work, 1e6},
+    Unit{"GFLOP", Dimension::Work, 1e9},        Unit{"TFLOP", Dimension::Work, 1e12},
+    Unit{"GFLOP/s", Dimension::WorkRate, 1e9},  Unit{"TFLOP/s", Dimension::WorkRate, 1e12},
+    Unit{"PFLOP/s", Dimension::WorkRate, 1e15}, Unit{"samples/s", Dimension::PerSecond, 1},
     Unit{"tokens/s", Dimension::PerSecond, 1},
 };
 
@@ -45,10 +40,10 @@ constexpr std::array kTimes = {Scale{172'800, "d"}, Scale{7200, "h"},  Scale{120
 constexpr std::array kSizes = {Scale{1e15, "PB"}, Scale{1e12, "TB"}, Scale{1e9, "GB"},
                                Scale{1e6, "MB"},  Scale{1e3, "kB"},  Scale{1, "B"}};
 constexpr std::array kRates = {Scale{1e12, "TB/s"}, Scale{1e9, "GB/s"}, Scale{1e6, "MB/s"},
-                               Scale{1e3, "kB/s"},  Scale{1, "B/s"}};
+                               Scale{1e3, "kB/s"}, Scale{1, "B/s"}};
 constexpr std::array kPerByte = {Scale{1e-6, "us/B"}, Scale{1e-9, "ns/B"}, Scale{1e-12, "ps/B"}};
 constexpr std::array kWork = {Scale{1e15, "PFLOP"}, Scale{1e12, "TFLOP"}, Scale{1e9, "GFLOP"},
-                              Scale{1e6, "MFLOP"},  Scale{1, "FLOP"}};
+                              Scale{1e6, "MFLOP"}, Scale{1, "FLOP"}};
 constexpr std::array kWorkRate = {Scale{1e15, "PFLOP/s"}, Scale{1e12, "TFLOP/s"}, Scale{1e9, "GFLOP/s"}};
 
 /// Where a number of days or hours begins is not one of them.
@@ -71,7 +66,8 @@ std::string digits(double value) {
 
 std::string scaled(double base, std::span<const Scale> scales) {
   const double size = std::abs(base);
-  const auto found = std::find_if(scales.begin(), scales.end(), [&](const Scale& s) { return size >= s.base; });
+  const auto found =
+      std::find_if(scales.begin(), scales.end(), [&](const Scale& s) { return size >= s.base; });
   const Scale& scale = found == scales.end() ? scales.back() : *found;
   if (base == 0) return fmt::format("0 {}", scales.size() > 3 ? scales[3].unit : scale.unit);
   return fmt::format("{} {}", digits(base / one_of(scale)), scale.unit);
@@ -88,12 +84,13 @@ tl::unexpected<Error> refuse(std::string_view text, std::string_view problem) {
   std::string shown(text.substr(0, kMost));
   for (char& c : shown)
     if (c < ' ' || c > '~') c = '?';
-  return fail(Error{.code = Errc::InvalidInput,
-                    .id = "base-001",
-                    .message = fmt::format("'{}' {}, expected a number with a unit such as 153.42ms", shown, problem),
-                    .hint = "units: % x, ps .. d, B .. PB, KiB .. TiB, bps .. Tbps, B/s .. TB/s, ns/B, FLOP .. "
-                            "TFLOP, GFLOP/s .. PFLOP/s, samples/s, tokens/s",
-                    .where = std::nullopt});
+  return fail(
+      Error{.code = Errc::InvalidInput,
+            .id = "base-001",
+            .message = fmt::format("'{}' {}, expected a number with a unit such as 153.42ms", shown, problem),
+            .hint = "units: % x, ps .. d, B .. PB, KiB .. TiB, bps .. Tbps, B/s .. TB/s, ns/B, FLOP .. "
+                    "TFLOP, GFLOP/s .. PFLOP/s, samples/s, tokens/s",
+            .where = std::nullopt});
 }
 
 /// `number` of `unit` in the base unit; nothing where no dimension has that unit.
@@ -122,30 +119,48 @@ Result<std::optional<Quantity>> in_base(std::string_view number, double value, s
 
 std::string_view noun_of(Dimension d) {
   switch (d) {
-    case Dimension::Count: return "a count";
-    case Dimension::Ratio: return "a ratio";
-    case Dimension::Time: return "a time";
-    case Dimension::Size: return "a size";
-    case Dimension::Rate: return "a rate";
-    case Dimension::TimePerByte: return "a time per byte";
-    case Dimension::Work: return "a number of operations";
-    case Dimension::WorkRate: return "a rate of operations";
-    case Dimension::PerSecond: return "a number per second";
+    case Dimension::Count:
+      return "a count";
+    case Dimension::Ratio:
+      return "a ratio";
+    case Dimension::Time:
+      return "a time";
+    case Dimension::Size:
+      return "a size";
+    case Dimension::Rate:
+      return "a rate";
+    case Dimension::TimePerByte:
+      return "a time per byte";
+    case Dimension::Work:
+      return "a number of operations";
+    case Dimension::WorkRate:
+      return "a rate of operations";
+    case Dimension::PerSecond:
+      return "a number per second";
   }
   return "";
 }
 
 std::string_view suffix_of(Dimension d) {
   switch (d) {
-    case Dimension::Count: return "_count";
-    case Dimension::Ratio: return "_ratio";
-    case Dimension::Time: return "_s";
-    case Dimension::Size: return "_bytes";
-    case Dimension::Rate: return "_bytes_per_s";
-    case Dimension::TimePerByte: return "_s_per_byte";
-    case Dimension::Work: return "_flop";
-    case Dimension::WorkRate: return "_flop_per_s";
-    case Dimension::PerSecond: return "_per_s";
+    case Dimension::Count:
+      return "_count";
+    case Dimension::Ratio:
+      return "_ratio";
+    case Dimension::Time:
+      return "_s";
+    case Dimension::Size:
+      return "_bytes";
+    case Dimension::Rate:
+      return "_bytes_per_s";
+    case Dimension::TimePerByte:
+      return "_s_per_byte";
+    case Dimension::Work:
+      return "_flop";
+    case Dimension::WorkRate:
+      return "_flop_per_s";
+    case Dimension::PerSecond:
+      return "_per_s";
   }
   return "";
 }
@@ -157,7 +172,8 @@ Result<WrittenQuantity> parse_quantity(std::string_view given) {
   const std::string_view number = text.substr(0, end);
   double value = 0;
   const auto [stop, problem] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (number.empty() || problem != std::errc{} || stop != number.data() + number.size() || number.back() == '.')
+  if (number.empty() || problem != std::errc{} || stop != number.data() + number.size() ||
+      number.back() == '.')
     return refuse(given, "does not start with a number");
   WrittenQuantity out;
   out.text = std::string(text);
@@ -182,13 +198,20 @@ std::string to_string(Quantity q) {
       return base == std::floor(base) && std::abs(base) < 1e15 ? fmt::format("{:.0f}", base) : digits(base);
     case Dimension::Ratio:
       return std::abs(base) <= 1 ? fmt::format("{} %", digits(base * 100)) : fmt::format("{}x", digits(base));
-    case Dimension::Time: return scaled(base, kTimes);
-    case Dimension::Size: return scaled(base, kSizes);
-    case Dimension::Rate: return scaled(base, kRates);
-    case Dimension::TimePerByte: return scaled(base, kPerByte);
-    case Dimension::Work: return scaled(base, kWork);
-    case Dimension::WorkRate: return scaled(base, kWorkRate);
-    case Dimension::PerSecond: return fmt::format("{}/s", digits(base));
+    case Dimension::Time:
+      return scaled(base, kTimes);
+    case Dimension::Size:
+      return scaled(base, kSizes);
+    case Dimension::Rate:
+      return scaled(base, kRates);
+    case Dimension::TimePerByte:
+      return scaled(base, kPerByte);
+    case Dimension::Work:
+      return scaled(base, kWork);
+    case Dimension::WorkRate:
+      return scaled(base, kWorkRate);
+    case Dimension::PerSecond:
+      return fmt::format("{}/s", digits(base));
   }
   return "";
 }

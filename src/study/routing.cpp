@@ -14,7 +14,7 @@ std::vector<double> uniform_shares(int experts) {
 }
 
 std::vector<double> zipf_shares(int experts, int exponent) {
-  COX_ASSERT(experts >= 1 && exponent >= 0);
+  COX_ASSERT(experts >= 1 && exponent >= 0, "there are experts");
   std::vector<double> shares;
   for (int i = 1; i <= experts; ++i) {
     double share = 1;

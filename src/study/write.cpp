@@ -33,7 +33,8 @@ std::string with_interval(const Computed& c, const std::string& value, const std
 std::string ours(const Printed& p, const Judged& j) {
   if (!j.computed) return "-";
   const Computed& c = *j.computed;
-  return with_interval(c, text_like(c.value, p.value), c.half_width_95 ? text_like(*c.half_width_95, p.value) : "");
+  return with_interval(c, text_like(c.value, p.value),
+                       c.half_width_95 ? text_like(*c.half_width_95, p.value) : "");
 }
 
 std::string plain(const Computed& c) {
@@ -63,7 +64,8 @@ std::string reasons(const Answer& a) {
     if (p.reason.empty()) continue;
     out += fmt::format("- {}: {}", cell(p.name), cell(p.reason));
     if (!p.against.empty()) out += fmt::format(" (against: {})", cell(p.against));
-    if (!p.missing.empty()) out += fmt::format(" (missing: {})", cell(fmt::format("{}", fmt::join(p.missing, ", "))));
+    if (!p.missing.empty())
+      out += fmt::format(" (missing: {})", cell(fmt::format("{}", fmt::join(p.missing, ", "))));
     if (a.judged[i].verdict == Verdict::NeedsARun)
       out += a.judged[i].inside_interval ? " (inside our interval)" : " (outside our interval)";
     out += '\n';
@@ -93,15 +95,15 @@ std::string checks_text(const Answer& a) {
   if (a.computation.checks.empty()) return {};
   std::string out = "\n## Checks\n\n| engine against oracle | engine | oracle | |\n|---|---:|---:|---|\n";
   for (const Check& c : a.computation.checks)
-    out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name), to_string(c.engine), to_string(c.oracle),
-                       c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
+    out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name), to_string(c.engine),
+                       to_string(c.oracle), c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
   return out;
 }
 
 /// `text` at least `wide` columns, counting characters of UTF-8.
 std::string padded(const std::string& text, std::size_t wide) {
-  const auto columns = static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  const auto columns = static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
   return columns >= wide ? text : text + std::string(wide - columns, ' ');
 }
 
@@ -115,11 +117,13 @@ std::string csv_cell(std::string_view text) {
 }  // namespace
 
 std::string to_markdown(const Answer& a, const std::string& picture_file) {
-  std::string out = fmt::format("# {}\n\nMade by `cox study {}`; do not edit.\n\n{}\n\nSource: {}. Verdict: **{}**.\n\n",
-                                a.study.title, a.study.name, a.study.question, a.study.source, name_of(a.verdict));
+  std::string out =
+      fmt::format("# {}\n\nMade by `cox study {}`; do not edit.\n\n{}\n\nSource: {}. Verdict: **{}**.\n\n",
+                  a.study.title, a.study.name, a.study.question, a.study.source, name_of(a.verdict));
   if (!a.study.answer.empty()) out += a.study.answer + "\n\n";
   if (!picture_file.empty()) out += fmt::format("![{}]({})\n\n", a.computation.picture.title, picture_file);
-  if (!a.study.printed.empty()) out += "## Printed against computed\n\n" + printed_table(a) + reasons(a) + "\n";
+  if (!a.study.printed.empty())
+    out += "## Printed against computed\n\n" + printed_table(a) + reasons(a) + "\n";
   out += "## Inputs\n\n" + inputs_table(a) + "\n## Computed\n\n" + computed_table(a) + checks_text(a);
   if (!a.computation.notes.empty()) out += "\n## Notes\n\n";
   for (const std::string& note : a.computation.notes) out += fmt::format("- {}\n", note);
@@ -137,8 +141,9 @@ std::string to_text(const Answer& a) {
   }
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
-    out += fmt::format("  {}  printed {}  ours {}  {}\n", padded(p.name, wide[0]), padded(p.value.text, wide[1]),
-                       padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
+    out +=
+        fmt::format("  {}  printed {}  ours {}  {}\n", padded(p.name, wide[0]), padded(p.value.text, wide[1]),
+                    padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
   }
   return out;
 }
@@ -148,14 +153,15 @@ std::string to_csv(const Answer& a) {
   for (const Computed& c : a.computation.values)
     out += fmt::format("{},{:.9g},{},{},{},{}\n", csv_cell(c.name), c.value.in_base_unit(),
                        suffix_of(c.value.dimension()).substr(1),
-                       c.half_width_95 ? fmt::format("{:.9g}", c.half_width_95->in_base_unit()) : "", c.replicas,
-                       c.engine);
+                       c.half_width_95 ? fmt::format("{:.9g}", c.half_width_95->in_base_unit()) : "",
+                       c.replicas, c.engine);
   return out;
 }
 
 std::string index_markdown(std::span<const Answer> answers) {
   std::string out =
-      "# Studies\n\nMade by `cox study all -o docs/studies --force`; a test compares. Each study asks a question, computes "
+      "# Studies\n\nMade by `cox study all -o docs/studies --force`; a test compares. Each study asks a "
+      "question, computes "
       "the answer with\nthe engines and judges what a source printed for it. How such a file is written: "
       "[study files](../reference/study-files.md).\n\n| study | question | verdict | numbers that follow |\n"
       "|---|---|---|---:|\n";

@@ -16,7 +16,7 @@ workload = "collective"
 steps = 400
 compute = "10ms"
 [job.collective]
-kind = "AllReduce"
+kind = "all-reduce"
 algorithm = "ring"
 bytes = "8KiB"
 [[noise]]

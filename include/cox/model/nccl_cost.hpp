@@ -16,7 +16,7 @@
 
 namespace cox::model {
 
-/// How NCCL moves bytes. LL and LL128 send a flag with each 4 (120) bytes instead of waiting for a fence.
+/// How NCCL moves bytes. LL and LL128 send a flag with every 4 (120) bytes instead of waiting for a fence.
 enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
 [[nodiscard]] std::string_view name_of(NcclProtocol p);
 
@@ -44,7 +44,9 @@ struct NcclCost {
   /// All channels together under LL, on one, two, more nodes: llMaxBws of tuning.cc, Hopper.
   std::array<Bandwidth, 3> ll_limit{Bandwidth::gbyte_per_s(141), Bandwidth::gbyte_per_s(45),
                                     Bandwidth::gbyte_per_s(35)};
-  /// Of one channel, on the wire; `slots` slices of it are on their way at a time (src/include/device.h).
+  /// One channel under LL128: perChMaxRingLL128Bws of tuning.cc, Hopper.
+  Bandwidth ll128_limit = Bandwidth::gbyte_per_s(36.7);
+  /// Of one channel, on the wire; `slots` slices of it are on their way at a time (src/init.cc).
   std::array<Bytes, 3> buffer{Bytes{524'288}, Bytes{4'915'200}, Bytes{4'194'304}};
   int slots = 8;
   int pieces = 8;     ///< a tree or chain cuts what a channel has into at least so many slices

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
 
 namespace cox::simulate {
@@ -42,10 +43,11 @@ struct Sweep {
 /// One point's scenario. Errors: those of `parse_scenario`, with the point's values in the message.
 [[nodiscard]] Result<model::Scenario> scenario_at(const Sweep& sweep, std::int64_t point);
 
-/// The scenario of a file at several numbers of nodes, in the order given. Errors: those of `read_scenario`
-/// and `simulate`, with the size in the message.
+/// The scenario of a file, with `changes`, at several numbers of nodes, in the order given. Errors: those of
+/// `read_scenario` and `simulate`, with the size in the message.
 [[nodiscard]] Result<std::vector<SizePoint>> simulate_sizes(const std::filesystem::path& scenario,
                                                             const std::vector<int>& nodes,
+                                                            const model::ReadOptions& changes,
                                                             const SimulateOptions& options);
 
 /// Which of how many processes of one launch this is.

@@ -43,13 +43,13 @@ struct Series {
 struct Picture {
   enum class Kind : std::uint8_t { Lines, Bars };
   Kind kind = Kind::Lines;
-  std::string title;
-  std::string x_label;
-  std::string y_label;
+  std::string title{};
+  std::string x_label{};
+  std::string y_label{};
   bool x_is_log = false;
   bool y_is_log = false;
-  std::vector<Series> series;
-  std::vector<std::string> categories;  ///< Bars: the name of x = 0, 1, ...
+  std::vector<Series> series{};
+  std::vector<std::string> categories{};  ///< Bars: the name of x = 0, 1, ...
 };
 
 struct Computation {
@@ -78,9 +78,9 @@ struct Answer {
 };
 
 /// Computes a study and judges what its source printed.
-/// Errors: study-003 (no such computation; it asks for an input that is missing, of another dimension or out of
-/// bounds), study-004 (what the file declares is not so: a contradiction between equals, an input that is not marked
-/// missing, a run without an interval, a computed name that does not exist); those of the engines.
+/// Errors: study-003 (no such computation; it asks for an input that is missing, of another dimension or out
+/// of bounds), study-004 (what the file declares is not so: a contradiction between equals, an input that is
+/// not marked missing, a run without an interval, a computed name that does not exist); those of the engines.
 /// Deterministic for any thread count. Held by: src/study/judge_test.cpp, src/study/compute/*_test.cpp
 [[nodiscard]] Result<Answer> run_study(const Study& study, const ComputeOptions& options = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A study: a question, what goes in, what a source printed for it, and how it is computed here. Read from TOML.
-/// Reference: docs/reference/study-files.md.
+/// A study: a question, what goes in, what a source printed for it, and how it is computed here. Read from
+/// TOML. Reference: docs/reference/study-files.md.
 #pragma once
 
 #include <cstdint>
@@ -74,13 +74,13 @@ struct Study {
 };
 
 /// Reads one study. `file` is its name in errors.
-/// Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value; a reference to nothing);
-/// with file and line. Bounds: text of at most 1 MB, 1000 inputs, 1000 printed numbers, 1000 values in a list.
-/// Held by: src/study/parse_test.cpp
+/// Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value; a reference to
+/// nothing); with file and line. Bounds: text of at most 1 MB, 1000 inputs, 1000 printed numbers, 1000 values
+/// in a list. Held by: src/study/parse_test.cpp
 [[nodiscard]] Result<Study> parse_study(std::string_view text, const std::string& file);
 
-/// All `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to base-004, and
-/// those of `parse_study`.
+/// All `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to
+/// base-004, and those of `parse_study`.
 [[nodiscard]] Result<std::vector<Study>> read_studies(const std::filesystem::path& folder);
 
 }  // namespace cox::study

@@ -11,7 +11,8 @@ namespace cox::study {
 
 simulate::LinkCosts uniform_links(Seconds latency, Bandwidth bandwidth) {
   simulate::LinkCosts costs;
-  costs.across = {.form = model::CostForm::AlphaBeta, .latency = latency, .per_byte = bandwidth.time_per_byte()};
+  costs.across = {
+      .form = model::CostForm::AlphaBeta, .latency = latency, .per_byte = bandwidth.time_per_byte()};
   costs.inside = costs.across;
   return costs;
 }

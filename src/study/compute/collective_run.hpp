@@ -14,9 +14,9 @@
 namespace cox::study {
 
 inline constexpr std::string_view kMaxPlus = "max-plus";
-inline constexpr std::string_view kSchedule = "schedule";     ///< counted on the collective's messages
-inline constexpr std::string_view kReplay = "replay";         ///< an operation graph
-inline constexpr std::string_view kDraws = "draws";           ///< random, over seeds
+inline constexpr std::string_view kSchedule = "schedule";       ///< counted on the collective's messages
+inline constexpr std::string_view kReplay = "replay";           ///< an operation graph
+inline constexpr std::string_view kDraws = "draws";             ///< random, over seeds
 inline constexpr std::string_view kClosedForm = "closed-form";  ///< arithmetic on the inputs
 
 /// alpha + n beta on every link.
@@ -32,7 +32,8 @@ inline constexpr std::string_view kClosedForm = "closed-form";  ///< arithmetic 
 [[nodiscard]] Result<Seconds> idle_time(const model::CollectiveSpec& spec, const simulate::LinkCosts& costs);
 /// The same, and a check against the closed form where there is one and costs are uniform.
 [[nodiscard]] Result<Seconds> checked_time(Computation& out, const std::string& name,
-                                           const model::CollectiveSpec& spec, const simulate::LinkCosts& costs);
+                                           const model::CollectiveSpec& spec,
+                                           const simulate::LinkCosts& costs);
 /// Bytes that the busiest participant sends, counted message by message. Errors: model-001.
 [[nodiscard]] Result<Bytes> most_sent(const model::CollectiveSpec& spec);
 

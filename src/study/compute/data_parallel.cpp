@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/step_run.hpp"
-#include "study/computations.hpp"
 
 namespace cox::study {
 namespace {
@@ -67,7 +67,8 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
   model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
   two_level.group = per_node;
   COX_TRY(const Seconds hierarchical,
-          idle_time(two_level, two_level_links(uniform_links(inside_latency, inside_bandwidth), links, per_node)));
+          idle_time(two_level,
+                    two_level_links(uniform_links(inside_latency, inside_bandwidth), links, per_node)));
   const StepRun step = run_step(step_in_sequence(forward, backward, ring));
   StepPlan with_update = step_in_sequence(forward, backward, ring);
   with_update.optimizer = update;
@@ -90,10 +91,11 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
     curve.x.push_back(n);
     curve.y.push_back(100 * e);
   }
-  out.notes = {"Weak scaling: each worker computes the same whatever their number; nothing overlaps.",
-               "The step is forward, backward and the ring; the update is added in `step-with-update` only, as the "
-               "printed parts leave it out.",
-               "The hierarchical all-reduce lets each device of a node use a network link of its own."};
+  out.notes = {
+      "Weak scaling: each worker computes the same whatever their number; nothing overlaps.",
+      "The step is forward, backward and the ring; the update is added in `step-with-update` only, as the "
+      "printed parts leave it out.",
+      "The hierarchical all-reduce lets each device of a node use a network link of its own."};
   out.picture = {.title = "Efficiency of a data-parallel step, flat ring",
                  .x_label = "workers",
                  .y_label = "%",
@@ -160,8 +162,9 @@ Result<Computation> compute_bucketing(const Inputs& in, const ComputeOptions& /*
                                              uniform_links(latency, Bandwidth::gbyte_per_s(1))));
   add(out, "latency-of-fixed-buckets", Quantity::of(buckets * latencies), kMaxPlus);
   add(out, "backward", Quantity::of(layers * layer), kClosedForm);
-  out.notes = {"Gradients are spread evenly over the layers; one all-reduce at a time, in the order of backward.",
-               "No step can be shorter than its backward pass."};
+  out.notes = {
+      "Gradients are spread evenly over the layers; one all-reduce at a time, in the order of backward.",
+      "No step can be shorter than its backward pass."};
   return out;
 }
 
@@ -221,7 +224,8 @@ Result<Computation> compute_gradient_aggregation(const Inputs& in, const Compute
   add(out, "step-of-its-own-parts", Quantity::of(stated.step), kReplay);
   add(out, "speedup-of-its-own-parts", Quantity::ratio(workers * (compute / stated.step)), kReplay);
   add(out, "speedup-by-the-ring",
-      Quantity::ratio(workers * (compute / run_step(step_in_sequence(Seconds{0}, compute, time)).step)), kReplay);
+      Quantity::ratio(workers * (compute / run_step(step_in_sequence(Seconds{0}, compute, time)).step)),
+      kReplay);
   add(out, "slow-aggregation", Quantity::of(slower * said), kClosedForm);
   add(out, "slow-share", Quantity::ratio(slow.exposed / slow.step), kReplay);
   add(out, "samples-per-worker", Quantity::count(static_cast<double>(batch) / workers), kClosedForm);
@@ -229,15 +233,17 @@ Result<Computation> compute_gradient_aggregation(const Inputs& in, const Compute
   const double shrunk = static_cast<double>(gradients.count()) * bits / 32;
   add(out, "gradients-in-few-bits", Quantity(Dimension::Size, shrunk), kClosedForm);
   add(out, "compressed-on-slow-link", Quantity::of(slower * said * (compressed / gradients)), kClosedForm);
-  Series bars{.name = "time", .x = {}, .y = {time.count() * 1e3, said.count() * 1e3, slower * said.count() * 1e3}};
+  Series bars{
+      .name = "time", .x = {}, .y = {time.count() * 1e3, said.count() * 1e3, slower * said.count() * 1e3}};
   out.picture = {.kind = Picture::Kind::Bars,
                  .title = "Aggregation of gradients",
                  .x_label = "",
                  .y_label = "ms",
                  .series = {std::move(bars)},
                  .categories = {"ring, computed", "as stated", "as stated, slow link"}};
-  out.notes = {"What the source's 10 to 15 ms are made of is not said; everything \"of its own parts\" takes them as "
-               "given."};
+  out.notes = {
+      "What the source's 10 to 15 ms are made of is not said; everything \"of its own parts\" takes them as "
+      "given."};
   return out;
 }
 

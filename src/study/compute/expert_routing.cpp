@@ -11,9 +11,9 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
 
+#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/replicas.hpp"
-#include "study/computations.hpp"
 #include "study/routing.hpp"
 
 namespace cox::study {
@@ -42,8 +42,9 @@ struct Routed {
 };
 
 /// Replicas of one routing law.
-std::vector<Routed> route_all(const std::vector<double>& shares, std::int64_t tokens, const std::vector<double>& factors,
-                              int replicas, std::uint32_t stream, int threads) {
+std::vector<Routed> route_all(const std::vector<double>& shares, std::int64_t tokens,
+                              const std::vector<double>& factors, int replicas, std::uint32_t stream,
+                              int threads) {
   const RandomStream draws(1, stream);
   std::vector<Routed> out(static_cast<std::size_t>(replicas));
   parallel_for(out.size(), threads, [&](std::size_t i) {
@@ -99,8 +100,8 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
   std::vector<double> plain;
   for (const WrittenQuantity& f : factors) plain.push_back(f.value.in_base_unit());
   const std::int64_t tokens = std::int64_t{experts} * per_expert;
-  add_routing(out, "uniform",
-              route_all(uniform_shares(experts), tokens, plain, replicas, 1, options.threads), factors);
+  add_routing(out, "uniform", route_all(uniform_shares(experts), tokens, plain, replicas, 1, options.threads),
+              factors);
   Series uniform{.name = "uniform", .x = {}, .y = {}};
   std::vector<std::string> names;
   for (const int n : batches) {
@@ -114,10 +115,11 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
   uniform.y.push_back(100 * out.values[out.values.size() - factors.size()].value.in_base_unit());
   names.emplace_back("Zipf");
   uniform.name = fmt::format("capacity factor {}", factors.front().text);
-  out.notes = {"Top-1 routing. Loads of the skewed case are drawn as the source's code does; the largest of 1000 such "
-               "draws has no variance, so its median is given.",
-               "The source compares about 50 000 skewed tokens with 256 000 balanced ones; at equal totals the "
-               "slowdown is the busiest over the mean."};
+  out.notes = {
+      "Top-1 routing. Loads of the skewed case are drawn as the source's code does; the largest of 1000 such "
+      "draws has no variance, so its median is given.",
+      "The source compares about 50 000 skewed tokens with 256 000 balanced ones; at equal totals the "
+      "slowdown is the busiest over the mean."};
   out.picture = {.kind = Picture::Kind::Bars,
                  .title = fmt::format("Tokens dropped by {} experts", few),
                  .x_label = "",

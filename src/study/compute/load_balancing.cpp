@@ -13,9 +13,9 @@
 #include "cox/base/random.hpp"
 
 #include "study/batch_split.hpp"
+#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/replicas.hpp"
-#include "study/computations.hpp"
 
 namespace cox::study {
 namespace {
@@ -26,7 +26,8 @@ struct SpeedLaw {
   double spread = 0;
 };
 
-void draw_speeds(const SpeedLaw& law, const RandomStream& stream, std::uint64_t step, std::span<double> speeds) {
+void draw_speeds(const SpeedLaw& law, const RandomStream& stream, std::uint64_t step,
+                 std::span<double> speeds) {
   if (law.uniform) {
     stream.uniforms(step, 0, speeds);
     for (double& s : speeds) s = 1 - law.spread + 2 * law.spread * s;
@@ -110,9 +111,11 @@ Result<Computation> compute_load_balancing(const Inputs& in, const ComputeOption
     names.push_back(name);
   }
   add(out, "loss-by-speed-difference", Quantity::ratio(1 - 1 / (1 + gap)), kClosedForm);
-  out.notes = {"Equal: batch / workers each. By speed: whole samples, dealt so that the slowest is as fast as can be. The "
-               "ratio is that of equal to fractional shares, mean over minimum of the speeds.",
-               "What the source calls static here (L2365) it calls dynamic in the analysis (L2833)."};
+  out.notes = {
+      "Equal: batch / workers each. By speed: whole samples, dealt so that the slowest is as fast as can be. "
+      "The "
+      "ratio is that of equal to fractional shares, mean over minimum of the speeds.",
+      "What the source calls static here (L2365) it calls dynamic in the analysis (L2833)."};
   out.picture = {.kind = Picture::Kind::Bars,
                  .title = fmt::format("Equal shares over shares by speed, {} workers", workers),
                  .x_label = "law of the speeds",

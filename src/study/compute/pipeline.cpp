@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/pipeline_run.hpp"
-#include "study/computations.hpp"
 
 namespace cox::study {
 namespace {
@@ -53,7 +53,8 @@ Result<Computation> compute_pipeline(const Inputs& in, const ComputeOptions& /*o
   COX_TRY(const Seconds forward, in.time("forward"));
   COX_TRY(const Seconds backward, in.time("backward"));
   Computation out;
-  const double per_batch = factor * static_cast<double>(element.count()) * hidden * tokens * samples * layers / stages;
+  const double per_batch =
+      factor * static_cast<double>(element.count()) * hidden * tokens * samples * layers / stages;
   Series gpipe{.name = "bubble", .x = {}, .y = {}};
   for (const int m : sweep) {
     const PipelineRun all = run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, forward, backward));
@@ -65,16 +66,17 @@ Result<Computation> compute_pipeline(const Inputs& in, const ComputeOptions& /*o
                           .oracle = Quantity::of(all.makespan)});
     add(out, fmt::format("bubble-m{}", m), Quantity::ratio(all.bubble_ratio), kReplay);
     add(out, fmt::format("utilisation-m{}", m), Quantity::ratio(1 - all.bubble_ratio), kReplay);
-    add(out, fmt::format("activations-gpipe-m{}", m), Quantity(Dimension::Size, per_batch * all.peak_live.front()),
-        kReplay);
-    add(out, fmt::format("activations-1f1b-m{}", m), Quantity(Dimension::Size, per_batch * one.peak_live.front()),
-        kReplay);
+    add(out, fmt::format("activations-gpipe-m{}", m),
+        Quantity(Dimension::Size, per_batch * all.peak_live.front()), kReplay);
+    add(out, fmt::format("activations-1f1b-m{}", m),
+        Quantity(Dimension::Size, per_batch * one.peak_live.front()), kReplay);
     gpipe.x.push_back(m);
     gpipe.y.push_back(100 * all.bubble_ratio);
   }
-  add(out, "bubble-m2p", Quantity::ratio(run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, 2 * stages,
-                                                                    forward, backward))
-                                             .bubble_ratio),
+  add(out, "bubble-m2p",
+      Quantity::ratio(
+          run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, 2 * stages, forward, backward))
+              .bubble_ratio),
       kReplay);
   add(out, "micro-batches-for-5-percent", Quantity::count(micro_batches_for(0.05, stages)), kReplay);
   add(out, "micro-batches-for-90-percent-use", Quantity::count(micro_batches_for(0.10, stages)), kReplay);
@@ -129,8 +131,8 @@ Result<Computation> compute_layer_split(const Inputs& in, const ComputeOptions& 
   Computation out;
   const PipelineRun one = run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, 1, forward, backward));
   const Seconds alone = stages * (forward + backward);
-  const PipelineRun filled = run_pipeline(
-      equal_stages(PipelineSchedule::GPipe, stages, many, forward / many, backward / many));
+  const PipelineRun filled =
+      run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, many, forward / many, backward / many));
   const Bytes activations = element * (std::int64_t{batch} * sequence * hidden);
   check_bubble(out, filled, stages, many);
   add(out, "step", Quantity::of(one.makespan), kReplay);
@@ -164,8 +166,7 @@ Result<Computation> compute_pipeline_timeline(const Inputs& in, const ComputeOpt
   Computation out;
   Series bars{.name = "idle", .x = {}, .y = {}};
   for (const int m : sweep) {
-    const PipelineRun run =
-        run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, stage, Seconds{0}));
+    const PipelineRun run = run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, stage, Seconds{0}));
     check_bubble(out, run, stages, m);
     add(out, fmt::format("makespan-m{}", m), Quantity::of(run.makespan), kReplay);
     add(out, fmt::format("some-device-idle-m{}", m), Quantity::ratio(run.any_idle_ratio), kReplay);
@@ -181,12 +182,13 @@ Result<Computation> compute_pipeline_timeline(const Inputs& in, const ComputeOpt
   add(out, "ramp-twice-the-stages", Quantity::of(stage / 2 * (2 * stages - 1)), kClosedForm);
   add(out, "bubble-twice-the-stages", Quantity::ratio(finer.bubble_ratio), kReplay);
   add(out, "activations-checkpointed",
-      Quantity(Dimension::Size,
-               static_cast<double>(activations.count()) * sweep.back() / std::sqrt(static_cast<double>(layers))),
+      Quantity(Dimension::Size, static_cast<double>(activations.count()) * sweep.back() /
+                                    std::sqrt(static_cast<double>(layers))),
       kClosedForm);
-  out.notes = {"Forward only, as the source counts it.",
-               "Checkpointed: sqrt(layers) of the layers are kept, for the largest number of micro-batches; what is "
-               "recomputed while going back is not counted."};
+  out.notes = {
+      "Forward only, as the source counts it.",
+      "Checkpointed: sqrt(layers) of the layers are kept, for the largest number of micro-batches; what is "
+      "recomputed while going back is not counted."};
   out.picture = {.title = fmt::format("Share of device time at work, {} stages", stages),
                  .x_label = "micro-batches",
                  .y_label = "%",

@@ -40,7 +40,8 @@ class Builder {
           moved = true;
         }
     }
-    for (std::size_t s = 0; s < orders_.size(); ++s) COX_ASSERT(at_[s] == orders_[s].size());
+    for (std::size_t s = 0; s < orders_.size(); ++s)
+      COX_ASSERT(at_[s] == orders_[s].size(), "the orders wait for each other for ever");
   }
 
   replay::Graph graph;
@@ -124,8 +125,10 @@ PipelinePlan equal_stages(model::PipelineSchedule schedule, int stages, int micr
 }
 
 PipelineRun run_pipeline(const PipelinePlan& plan) {
-  COX_ASSERT(plan.forward.size() == static_cast<std::size_t>(plan.stages) * static_cast<std::size_t>(plan.interleave));
-  COX_ASSERT(plan.backward.size() == plan.forward.size());
+  COX_ASSERT(plan.forward.size() ==
+                 static_cast<std::size_t>(plan.stages) * static_cast<std::size_t>(plan.interleave),
+             "a duration for each chunk");
+  COX_ASSERT(plan.backward.size() == plan.forward.size(), "a duration for each chunk");
   Builder b(plan);
   b.build();
   const replay::Timeline timeline = replay::replay(b.graph, b.durations);

@@ -22,15 +22,16 @@ struct PipelinePlan {
 
 struct PipelineRun {
   Seconds makespan{};
-  double bubble_ratio = 0;       ///< idle share of the stages' time
-  double any_idle_ratio = 0;     ///< share of the makespan in which at least one stage does nothing
-  std::vector<int> peak_live;    ///< per stage: micro-batches whose activations are held, at most
+  double bubble_ratio = 0;     ///< idle share of the stages' time
+  double any_idle_ratio = 0;   ///< share of the makespan in which at least one stage does nothing
+  std::vector<int> peak_live;  ///< per stage: micro-batches whose activations are held, at most
 };
 
 /// The same durations on every stage.
 [[nodiscard]] PipelinePlan equal_stages(model::PipelineSchedule schedule, int stages, int micro_batches,
                                         Seconds forward, Seconds backward);
-/// Cost: O(stages x micro-batches), times the passes until every order is placed (at most stages + micro-batches).
+/// Cost: O(stages x micro-batches), times the passes until every order is placed (at most stages +
+/// micro-batches).
 [[nodiscard]] PipelineRun run_pipeline(const PipelinePlan& plan);
 
 }  // namespace cox::study

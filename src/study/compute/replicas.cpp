@@ -16,7 +16,7 @@
 namespace cox::study {
 
 void add_mean(Computation& out, std::string name, Dimension d, const std::vector<double>& sample) {
-  COX_ASSERT(sample.size() >= 2);
+  COX_ASSERT(sample.size() >= 2, "an interval needs two values");
   const auto n = static_cast<double>(sample.size());
   const double mean = std::accumulate(sample.begin(), sample.end(), 0.0) / n;
   double squares = 0;
@@ -31,7 +31,7 @@ void add_mean(Computation& out, std::string name, Dimension d, const std::vector
 }
 
 void add_median(Computation& out, std::string name, Dimension d, std::vector<double> sample) {
-  COX_ASSERT(sample.size() >= 2);
+  COX_ASSERT(sample.size() >= 2, "an interval needs two values");
   std::sort(sample.begin(), sample.end());
   const int n = static_cast<int>(sample.size());
   const int k = median_rank_half_width(n);

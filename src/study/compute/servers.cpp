@@ -2,8 +2,8 @@
 // Parameter servers against rings: C.11 and worked example 6.
 #include <fmt/format.h>
 
-#include "study/compute/collective_run.hpp"
 #include "study/computations.hpp"
+#include "study/compute/collective_run.hpp"
 
 namespace cox::study {
 namespace {
@@ -37,7 +37,8 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   COX_TRY(const Seconds ring_time, checked_time(out, "ring", ring, uniform_links(none, stated)));
   COX_TRY(const Seconds server_bits, checked_time(out, "servers, bits", server, uniform_links(none, meant)));
   COX_TRY(const Seconds ring_bits, checked_time(out, "ring, bits", ring, uniform_links(none, meant)));
-  COX_TRY(const Seconds one, checked_time(out, "one server", push_and_pull(workers, 1, gradients), uniform_links(none, stated)));
+  COX_TRY(const Seconds one,
+          checked_time(out, "one server", push_and_pull(workers, 1, gradients), uniform_links(none, stated)));
   COX_TRY(const Seconds large,
           checked_time(out, "1 GB", push_and_pull(workers, shards, model_size), uniform_links(none, slow)));
   add(out, "servers", Quantity::of(server_time), kMaxPlus);
@@ -48,12 +49,14 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   add(out, "one-server", Quantity::of(one), kMaxPlus);
   add(out, "one-server-over-ring", Quantity::ratio(one / ring_time), kMaxPlus);
   add(out, "ring-over-servers-efficiency", Quantity::ratio(ring_time / server_time), kMaxPlus);
-  add(out, "efficiency-by-its-formula", Quantity::ratio(1 / (1 + static_cast<double>(workers - 1) / shards)), kClosedForm);
+  add(out, "efficiency-by-its-formula", Quantity::ratio(1 / (1 + static_cast<double>(workers - 1) / shards)),
+      kClosedForm);
   add(out, "one-gigabyte-at-100-gbps", Quantity::of(large), kMaxPlus);
-  out.checks.push_back({.name = "servers over ring is N^2 / ((N - 1) S)",
-                        .engine = Quantity::ratio(server_time / ring_time),
-                        .oracle = Quantity::ratio(static_cast<double>(workers) * workers / ((workers - 1.0) * shards)),
-                        .limit_ratio = 1e-4});
+  out.checks.push_back(
+      {.name = "servers over ring is N^2 / ((N - 1) S)",
+       .engine = Quantity::ratio(server_time / ring_time),
+       .oracle = Quantity::ratio(static_cast<double>(workers) * workers / ((workers - 1.0) * shards)),
+       .limit_ratio = 1e-4});
   Series curve{.name = "servers over ring", .x = {}, .y = {}};
   for (const int s : sweep) {
     COX_TRY(const Seconds t, idle_time(push_and_pull(workers, s, gradients), uniform_links(none, stated)));
@@ -61,8 +64,10 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
     curve.x.push_back(s);
     curve.y.push_back(t / ring_time);
   }
-  out.notes = {"All workers push at once; a shard takes one message after the other at its link's rate and answers when it "
-               "has all. No latency: the source gives none."};
+  out.notes = {
+      "All workers push at once; a shard takes one message after the other at its link's rate and answers "
+      "when it "
+      "has all. No latency: the source gives none."};
   out.picture = {.title = fmt::format("Time of push and pull over that of a ring, {} workers", workers),
                  .x_label = "shards",
                  .y_label = "ratio",
@@ -91,33 +96,37 @@ Result<Computation> compute_single_server(const Inputs& in, const ComputeOptions
   COX_TRY(const Seconds both, checked_time(out, "server", one, uniform_links(none, fast)));
   COX_TRY(const Seconds ring_slow, checked_time(out, "ring, slow", ring, uniform_links(none, slow)));
   COX_TRY(const Seconds ring_many,
-          checked_time(out, "ring, more workers", all_reduce(Algorithm::Ring, many, gradients), uniform_links(none, slow)));
-  COX_TRY(const Seconds many_one,
-          checked_time(out, "server, more workers", push_and_pull(many, 1, gradients), uniform_links(none, rare)));
+          checked_time(out, "ring, more workers", all_reduce(Algorithm::Ring, many, gradients),
+                       uniform_links(none, slow)));
+  COX_TRY(const Seconds many_one, checked_time(out, "server, more workers", push_and_pull(many, 1, gradients),
+                                               uniform_links(none, rare)));
   COX_TRY(const Seconds many_sharded,
-          checked_time(out, "shards, more workers", push_and_pull(many, shards, gradients), uniform_links(none, fast)));
+          checked_time(out, "shards, more workers", push_and_pull(many, shards, gradients),
+                       uniform_links(none, fast)));
   COX_TRY(const Bytes sent, most_sent(ring));
   const Seconds push = both / 2;
   add(out, "received", Quantity::of(gradients * workers), kClosedForm);
   add(out, "incoming-rate", Quantity::of(slow * workers), kClosedForm);
   add(out, "aggregate-rate", Quantity::of(fast * workers), kClosedForm);
   add(out, "push-by-the-servers-own-link", Quantity::of(push), kMaxPlus);
-  add(out, "push-if-the-server-takes-all-links", Quantity::of((fast * workers).time_per_byte().over(gradients * workers)),
-      kClosedForm);
+  add(out, "push-if-the-server-takes-all-links",
+      Quantity::of((fast * workers).time_per_byte().over(gradients * workers)), kClosedForm);
   add(out, "step-with-its-own-parts",
       Quantity::of(2 * (fast * workers).time_per_byte().over(gradients * workers) + update), kClosedForm);
   add(out, "push-and-pull", Quantity::of(both), kMaxPlus);
   add(out, "ring-sent-per-worker", Quantity::of(sent), kSchedule);
   add(out, "ring-on-slow-links", Quantity::of(ring_slow), kMaxPlus);
   add(out, "ring-of-more-workers-on-slow-links", Quantity::of(ring_many), kMaxPlus);
-  add(out, "printed-ring-traffic-on-slow-links", Quantity::of(slow.time_per_byte().over(said_ring)), kClosedForm);
+  add(out, "printed-ring-traffic-on-slow-links", Quantity::of(slow.time_per_byte().over(said_ring)),
+      kClosedForm);
   add(out, "push-of-more-workers", Quantity::of(many_one / 2), kMaxPlus);
   add(out, "push-of-more-workers-sharded", Quantity::of(many_sharded / 2), kMaxPlus);
   add(out, "server-over-ring-of-more-workers", Quantity::ratio(many_one / 2 / ring_many), kMaxPlus);
   add(out, "efficiency-of-the-report", Quantity::ratio(reported / cores), kClosedForm);
   Series bars{.name = "time", .x = {}, .y = {}};
   for (const Seconds t : {both, many_one, many_sharded, ring_slow, ring_many}) bars.y.push_back(t.count());
-  out.notes = {"Push is half of push and pull: the server answers once it has everything, and both ways are alike."};
+  out.notes = {
+      "Push is half of push and pull: the server answers once it has everything, and both ways are alike."};
   out.picture = {.kind = Picture::Kind::Bars,
                  .title = fmt::format("One step's traffic of {}", to_string(Quantity::of(gradients))),
                  .x_label = "",

@@ -22,7 +22,7 @@ StepRun run_step(const StepPlan& plan) {
   replay::Node sent = computed.front();
   for (const GradientBucket& bucket : plan.buckets) {
     const auto ready = static_cast<std::size_t>(bucket.ready_after);
-    COX_ASSERT(ready < computed.size());
+    COX_ASSERT(ready < computed.size(), "a bucket waits for a layer that exists");
     sent = graph.add(std::array{computed[ready], sent});
     durations.push_back(duration_from_seconds(bucket.all_reduce.count()));
   }

@@ -12,9 +12,9 @@
 #include "cox/base/stats.hpp"
 #include "cox/simulate/noise.hpp"
 
+#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/replicas.hpp"
-#include "study/computations.hpp"
 #include "study/extremes.hpp"
 
 namespace cox::study {
@@ -49,7 +49,8 @@ Steps sample(const Law& law, const simulate::Noise& noise) {
     noise.compute(s, 0, base, times);
     for (std::size_t w = 0; w < workers; ++w) sums[w] += times[w];
     if ((s + 1) % law.local_steps != 0) continue;
-    longest.push_back(std::max_element(sums.begin(), sums.end())->count() / law.base.count() / law.local_steps);
+    longest.push_back(std::max_element(sums.begin(), sums.end())->count() / law.base.count() /
+                      law.local_steps);
     for (Seconds& t : sums) {
       work += t.count();
       t = Seconds{0};
@@ -67,8 +68,8 @@ Steps sample(const Law& law, const simulate::Noise& noise) {
 Result<std::vector<Steps>> sample_all(const Law& law, int threads) {
   std::vector<simulate::Noise> noises;
   for (int seed = 1; seed <= law.seeds; ++seed) {
-    COX_TRY(simulate::Noise noise, simulate::Noise::make({law.source}, {.ranks = law.workers},
-                                                         static_cast<std::uint64_t>(seed)));
+    COX_TRY(simulate::Noise noise,
+            simulate::Noise::make({law.source}, {.ranks = law.workers}, static_cast<std::uint64_t>(seed)));
     noises.push_back(std::move(noise));
   }
   std::vector<Steps> out(noises.size());
@@ -145,10 +146,10 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
   for (const WrittenQuantity& written : claim_cvs)
     for (const int n : claims) {
       const double exact = lognormal_maximum(n, written.value.in_base_unit());
-      add(out, fmt::format("slowest-over-mean-n{}-cv{:g}", n, written.value.in_base_unit()), Quantity::ratio(exact),
-          kClosedForm);
-      add(out, fmt::format("efficiency-n{}-cv{:g}", n, written.value.in_base_unit()), Quantity::ratio(1 / exact),
-          kClosedForm);
+      add(out, fmt::format("slowest-over-mean-n{}-cv{:g}", n, written.value.in_base_unit()),
+          Quantity::ratio(exact), kClosedForm);
+      add(out, fmt::format("efficiency-n{}-cv{:g}", n, written.value.in_base_unit()),
+          Quantity::ratio(1 / exact), kClosedForm);
       add(out, fmt::format("excess-n{}-cv{:g}", n, written.value.in_base_unit()), Quantity::ratio(exact - 1),
           kClosedForm);
     }
@@ -166,9 +167,12 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
   COX_TRY(const std::vector<Steps> strict, sample_all(local, options.threads));
   add_mean(out, "loss-without-local-steps", Dimension::Ratio,
            each(strict, [](const Steps& s) { return 1 - s.mean_of_workers / s.mean; }));
-  out.notes = {"The source calls the median over the mean of the steps its efficiency: that tells how much steps differ "
-               "from each other, not what waiting costs; the mean over the slowest tells that.",
-               "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given instead."};
+  out.notes = {
+      "The source calls the median over the mean of the steps its efficiency: that tells how much steps "
+      "differ "
+      "from each other, not what waiting costs; the mean over the slowest tells that.",
+      "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given "
+      "instead."};
   out.picture = {.title = fmt::format("{} workers, lognormal compute: what the two measures see", workers),
                  .x_label = "coefficient of variation",
                  .y_label = "%",

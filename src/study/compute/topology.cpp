@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/step_run.hpp"
-#include "study/computations.hpp"
 
 namespace cox::study {
 namespace {
@@ -22,8 +22,8 @@ struct Crossing {
   model::CollectiveSpec few_bytes;
 };
 
-/// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over runs of
-/// the engine; nothing where there is none up to 2^40 bytes.
+/// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over
+/// runs of the engine; nothing where there is none up to 2^40 bytes.
 Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& links) {
   const auto slower = [&](std::int64_t n) -> Result<bool> {
     c.few_rounds.bytes = c.few_bytes.bytes = Bytes{n};
@@ -43,8 +43,8 @@ Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& lin
   return std::optional(Bytes{high});
 }
 
-/// m* = alpha ((N - 1) - log2 N) / (beta (log2 N - (N - 1) / N)), both collectives with a factor of 2; `passes`: 2
-/// for a tree that reduces and broadcasts, 1 for one way. Continuous sizes: a check to 1e-3.
+/// m* = alpha ((N - 1) - log2 N) / (beta (log2 N - (N - 1) / N)), both collectives with a factor of 2;
+/// `passes`: 2 for a tree that reduces and broadcasts, 1 for one way. Continuous sizes: a check to 1e-3.
 Seconds::rep crossing_by_formula(int n, Seconds alpha, Bandwidth w, int passes) {
   int log2 = 0;
   while ((1 << log2) < n) ++log2;
@@ -54,7 +54,10 @@ Seconds::rep crossing_by_formula(int n, Seconds alpha, Bandwidth w, int passes) 
 }
 
 model::CollectiveSpec one_way_tree(int ranks) {
-  return {.kind = model::Collective::Broadcast, .algorithm = Algorithm::BinomialTree, .ranks = ranks, .bytes = {}};
+  return {.kind = model::Collective::Broadcast,
+          .algorithm = Algorithm::BinomialTree,
+          .ranks = ranks,
+          .bytes = {}};
 }
 
 }  // namespace
@@ -98,9 +101,9 @@ Result<Computation> compute_all_reduce_crossover(const Inputs& in, const Compute
                          Place{"crossover-one-way-tree", workers, latency, bandwidth, 1},
                          Place{"crossover-node", node, node_latency, node_bandwidth, 2},
                          Place{"crossover-ethernet", many, slow_latency, slow_bandwidth, 2}}) {
-    const Crossing pair{
-        .few_rounds = p.passes == 2 ? all_reduce(Algorithm::BinomialTree, p.ranks, Bytes{0}) : one_way_tree(p.ranks),
-        .few_bytes = all_reduce(Algorithm::Ring, p.ranks, Bytes{0})};
+    const Crossing pair{.few_rounds = p.passes == 2 ? all_reduce(Algorithm::BinomialTree, p.ranks, Bytes{0})
+                                                    : one_way_tree(p.ranks),
+                        .few_bytes = all_reduce(Algorithm::Ring, p.ranks, Bytes{0})};
     COX_TRY(const auto at, crossing(pair, uniform_links(p.latency, p.bandwidth)));
     if (!at) continue;
     add(out, p.name, Quantity::of(*at), kMaxPlus);
@@ -113,9 +116,11 @@ Result<Computation> compute_all_reduce_crossover(const Inputs& in, const Compute
   add(out, "time-per-byte", Quantity::of(bandwidth.time_per_byte()), kClosedForm);
   COX_TRY(const Bytes sent, most_sent(all_reduce(Algorithm::Ring, workers, Bytes{1'000'000'000})));
   add(out, "sent-per-worker-over-size", Quantity::ratio(sent / Bytes{1'000'000'000}), kSchedule);
-  out.notes = {"The tree reduces to a root and broadcasts, the whole buffer in each of 2 log2 N rounds; nothing is cut "
-               "into pieces.",
-               "Below the crossover the tree is quicker, above it the ring."};
+  out.notes = {
+      "The tree reduces to a root and broadcasts, the whole buffer in each of 2 log2 N rounds; nothing is "
+      "cut "
+      "into pieces.",
+      "Below the crossover the tree is quicker, above it the ring."};
   out.picture = {.title = fmt::format("All-reduce over {} workers", workers),
                  .x_label = "size, MB",
                  .y_label = "ms",
@@ -141,10 +146,12 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
   model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
   two_level.group = group;
   Computation out;
-  COX_TRY(const Seconds flat, checked_time(out, "flat ring", all_reduce(Algorithm::Ring, workers, gradients), across));
+  COX_TRY(const Seconds flat,
+          checked_time(out, "flat ring", all_reduce(Algorithm::Ring, workers, gradients), across));
   COX_TRY(const Seconds flat_rails,
           checked_time(out, "flat ring, all rails", all_reduce(Algorithm::Ring, workers, gradients), railed));
-  COX_TRY(const Seconds in_node, checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
+  COX_TRY(const Seconds in_node,
+          checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
   COX_TRY(const Seconds one_nic, idle_time(two_level, two_level_links(inside, shared, group)));
   COX_TRY(const Seconds rails, idle_time(two_level, two_level_links(inside, across, group)));
   // What the source's code adds up: each of the 2 (n - 1) rounds between nodes carries the whole buffer.
@@ -163,24 +170,27 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
   add(out, "fair-speedup", Quantity::ratio(flat_rails / rails), kMaxPlus);
   COX_TRY(const Bytes sent, most_sent(two_level));
   add(out, "sent-per-device", Quantity::of(sent), kSchedule);
-  const Seconds by_formula = 2 * (group - 1) * (inside_latency + inside_bandwidth.time_per_byte().over(gradients) / group) +
-                             2 * (nodes - 1) * (latency + bandwidth.time_per_byte().over(gradients) / workers);
+  const Seconds by_formula =
+      2 * (group - 1) * (inside_latency + inside_bandwidth.time_per_byte().over(gradients) / group) +
+      2 * (nodes - 1) * (latency + bandwidth.time_per_byte().over(gradients) / workers);
   out.checks.push_back({.name = "two levels, a rail per device",
                         .engine = Quantity::of(rails),
                         .oracle = Quantity::of(by_formula),
                         .limit_ratio = 1e-6});
   Series bars{.name = "time", .x = {}, .y = {}};
   for (const Seconds t : {flat, as_coded, one_nic, flat_rails, rails}) bars.y.push_back(t.count() * 1e3);
-  out.notes = {"One NIC: the node's devices send their parts at the same time and share its bandwidth evenly.",
-               "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
-               "node for its one crossing."};
-  out.picture = {.kind = Picture::Kind::Bars,
-                 .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
-                 .x_label = "",
-                 .y_label = "ms",
-                 .y_is_log = true,
-                 .series = {std::move(bars)},
-                 .categories = {"flat ring", "as coded", "two levels, 1 NIC", "flat, all rails", "two levels, rails"}};
+  out.notes = {
+      "One NIC: the node's devices send their parts at the same time and share its bandwidth evenly.",
+      "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
+      "node for its one crossing."};
+  out.picture = {
+      .kind = Picture::Kind::Bars,
+      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
+      .x_label = "",
+      .y_label = "ms",
+      .y_is_log = true,
+      .series = {std::move(bars)},
+      .categories = {"flat ring", "as coded", "two levels, 1 NIC", "flat, all rails", "two levels, rails"}};
   return out;
 }
 
@@ -208,7 +218,8 @@ Result<Computation> compute_ring_pattern(const Inputs& in, const ComputeOptions&
   COX_TRY(const Seconds small_slow, idle_time(small, one_slow));
   COX_TRY(const Seconds large_time, checked_time(out, "ring, more workers", large, links));
   COX_TRY(const Seconds latencies,
-          checked_time(out, "ring, latency", all_reduce(Algorithm::Ring, many, Bytes{0}), uniform_links(latency, bandwidth)));
+          checked_time(out, "ring, latency", all_reduce(Algorithm::Ring, many, Bytes{0}),
+                       uniform_links(latency, bandwidth)));
   COX_TRY(const Bytes sent, most_sent(ring));
   COX_TRY(const Bytes sent_large, most_sent(large));
   model::CollectiveSpec star = all_reduce(Algorithm::ParameterServer, workers, gradients);
@@ -232,7 +243,8 @@ Result<Computation> compute_ring_pattern(const Inputs& in, const ComputeOptions&
   add(out, "latency-of-more-workers", Quantity::of(latencies), kMaxPlus);
   add(out, "sent-and-received-of-more-workers", Quantity::of(2 * sent_large), kSchedule);
   Series bars{.name = "time", .x = {}, .y = {}};
-  for (const Seconds t : {time, slow_time, small_time, small_slow, large_time}) bars.y.push_back(t.count() * 1e3);
+  for (const Seconds t : {time, slow_time, small_time, small_slow, large_time})
+    bars.y.push_back(t.count() * 1e3);
   out.picture = {.kind = Picture::Kind::Bars,
                  .title = fmt::format("Ring all-reduce of {}", to_string(Quantity::of(gradients))),
                  .x_label = "",
@@ -279,7 +291,10 @@ Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions
   COX_TRY(const Seconds more_small,
           checked_time(out, "ring, compressed", all_reduce(Algorithm::Ring, many, compressed), as_printed));
   const auto step_of = [&](Seconds comm, Seconds work) {
-    return run_step({.forward = Seconds{0}, .backward = {work}, .buckets = {{.ready_after = 1, .all_reduce = comm}}}).step;
+    return run_step({.forward = Seconds{0},
+                     .backward = {work},
+                     .buckets = {{.ready_after = 1, .all_reduce = comm}}})
+        .step;
   };
   add(out, "ideal-ring", Quantity::of(ideal), kMaxPlus);
   add(out, "share-of-the-uplink", Quantity::of(uplink * (1.0 / group)), kClosedForm);
@@ -299,14 +314,16 @@ Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions
   add(out, "efficiency-16-to-1024", Quantity::ratio(before / after / 64), kClosedForm);
   Series bars{.name = "time", .x = {}, .y = {}};
   for (const Seconds t : {ideal, split, flat, levels}) bars.y.push_back(t.count() * 1e3);
-  out.notes = {"In node order a ring crosses each uplink once in each direction, so nothing shares it.",
-               "Two levels: the devices of a node send their parts at the same time and share its uplink evenly."};
-  out.picture = {.kind = Picture::Kind::Bars,
-                 .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
-                 .x_label = "",
-                 .y_label = "ms",
-                 .series = {std::move(bars)},
-                 .categories = {"full links", "uplink split by 8", "ring in node order", "two levels"}};
+  out.notes = {
+      "In node order a ring crosses each uplink once in each direction, so nothing shares it.",
+      "Two levels: the devices of a node send their parts at the same time and share its uplink evenly."};
+  out.picture = {
+      .kind = Picture::Kind::Bars,
+      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
+      .x_label = "",
+      .y_label = "ms",
+      .series = {std::move(bars)},
+      .categories = {"full links", "uplink split by 8", "ring in node order", "two levels"}};
   return out;
 }
 
