@@ -53,13 +53,18 @@ model::CollectiveSpec spec_of(const model::Scenario& s) {
   return spec;
 }
 
-/// Fisher-Yates with the scenario's own draws, so that every engine sees one order.
-std::vector<int> places(const model::Scenario& s, int participants) {
-  std::vector<int> order(static_cast<std::size_t>(participants));
+/// Where every place of the schedule sits. Ranks: in order, or shuffled (Fisher-Yates) by the scenario's own
+/// draws, so that every engine sees one order. Servers and switches behind them share devices with ranks,
+/// evenly spread.
+std::vector<int> places(const model::Scenario& s, int ranks, int participants) {
+  std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
-  if (s.job.order != model::RankOrder::Random) return order;
-  const RandomStream draws(s.seed, kOrderStream);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
+  if (s.job.order == model::RankOrder::Random) {
+    const RandomStream draws(s.seed, kOrderStream);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
+  }
+  const int more = participants - ranks;
+  for (int k = 0; k < more; ++k) order.push_back(static_cast<int>(std::int64_t{k} * ranks / more));
   return order;
 }
 
@@ -100,13 +105,11 @@ Result<Replica> run_replica(const Job& job, int number, StepRecorder* recorder) 
                             .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
   COX_TRY(const Noise noise, Noise::make(s.noise, placement, s.seed + static_cast<std::uint64_t>(number)));
   const auto ranks = static_cast<std::size_t>(job.schedule.ranks());
-  const auto participants = static_cast<std::size_t>(job.schedule.participants());
-  std::vector<Seconds> times(participants);
+  std::vector<Seconds> own(ranks);
   std::vector<Seconds> work(ranks, s.job.compute);
   Replica out;
   out.step_ends.reserve(static_cast<std::size_t>(s.job.steps));
   for (int step = 0; step < s.job.steps; ++step) {
-    const std::span<Seconds> own{times.data(), ranks};
     if (recorder != nullptr) recorder->begin_step(step, own);
     if (noise.disturbs_compute()) {
       std::fill(work.begin(), work.end(), s.job.compute);
@@ -114,7 +117,7 @@ Result<Replica> run_replica(const Job& job, int number, StepRecorder* recorder) 
     }
     for (std::size_t r = 0; r < ranks; ++r) own[r] += work[r];
     if (recorder != nullptr) recorder->arrive(own);
-    meet(job, noise, step, times, out);
+    meet(job, noise, step, own, out);
     if (recorder != nullptr) recorder->depart(own);
     out.step_ends.push_back(*std::max_element(own.begin(), own.end()));
     if (number == 0 && job.options.progress) job.options.progress(step + 1, s.job.steps);
@@ -184,15 +187,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   if (engine == EngineKind::Flow) {
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));
-    job.rank_of = places(s, job.schedule.participants());
-    if (job.schedule.participants() > job.network->ranks())
-      return fail(Error{
-          .code = Errc::InvalidInput,
-          .id = "simulate-003",
-          .message = fmt::format("{} participants of {} do not fit on {} devices",
-                                 job.schedule.participants(), name_of(spec.algorithm), job.network->ranks()),
-          .hint = "servers and switches of a collective need devices of their own: set `ranks` lower",
-          .where = {}});
+    job.rank_of = places(s, spec.ranks, job.schedule.participants());
   }
   std::vector<Result<Replica>> replicas(static_cast<std::size_t>(s.replicas), Replica{});
   std::unique_ptr<StepRecorder> recorder;
@@ -212,6 +207,9 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     out.closure = out.closure || each->closure;
     out.memo = out.memo || each->memo;
   }
+  if (job.network && job.schedule.participants() > spec.ranks)
+    out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
+                                    job.schedule.participants() - spec.ranks));
   out.total = totals.front();
   out.step_ends = replicas.front()->step_ends;
   out.over_replicas = spread_of(totals);

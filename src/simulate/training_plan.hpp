@@ -41,7 +41,8 @@ struct Instruction {
   Seconds work{};
   Seconds tensor{};
   Seconds context{};
-  Bytes bytes{};  ///< Send: from each rank; Compute: of its tensor all-reduces together
+  Bytes bytes{};          ///< Send: from each rank; Compute: of its tensor all-reduces together
+  Bytes context_bytes{};  ///< of its context exchanges together
 };
 
 struct DataCollective {

@@ -89,6 +89,7 @@ class Writer {
     i.tensor += reduce.time * tensor;
     i.context += ring.time * context;
     i.bytes += plan_.layout().tensor > 1 ? bytes * tensor : Bytes{};
+    i.context_bytes += plan_.layout().context > 1 ? 2 * plan_.layer(l).activations * context : Bytes{};
     out_.tensor_messages +=
         reduce.messages * tensor * plan_.layout().context + ring.messages * context * plan_.layout().tensor;
     return {};

@@ -75,35 +75,42 @@ void Recorder::add_group(std::string name, std::vector<Rank> ranks) {
                                 .by_rank = ranks});
 }
 
-/// In the order in which the `..._comm` functions below count.
+/// Groups of one rank never communicate and are left out.
 void Recorder::add_communicators() {
   const model::Layout& l = plan_.layout();
   const auto rank = [&](int data, int stage, int context, int tensor) {
     return Rank{((data * l.pipeline + stage) * l.context + context) * l.tensor + tensor};
   };
+  const auto next = [&] { return static_cast<int>(run_.communicators.size()); };
   std::vector<Rank> ranks;
-  for (int r = 0; r < plan_.ranks(); ++r) ranks.emplace_back(r);
-  add_group("world", ranks);
-  for (int s = 0; s < l.pipeline; ++s)
+  if (l.pipeline > 1) {
+    for (int r = 0; r < plan_.ranks(); ++r) ranks.emplace_back(r);
+    add_group("world", ranks);
+  }
+  first_data_ = next();
+  for (int s = 0; plan_.data_group().members > 1 && s < l.pipeline; ++s)
     for (int t = 0; t < l.tensor; ++t) {
       ranks.clear();
       for (int d = 0; d < l.data; ++d)
         for (int c = 0; c < l.context; ++c) ranks.push_back(rank(d, s, c, t));
       add_group(fmt::format("data of stage {} tensor {}", s, t), ranks);
     }
-  for (int u = 0; u < plan_.units(); ++u)
+  first_tensor_ = next();
+  for (int u = 0; l.tensor > 1 && u < plan_.units(); ++u)
     for (int c = 0; c < l.context; ++c) {
       ranks.clear();
       for (int t = 0; t < l.tensor; ++t) ranks.push_back(rank(u / l.pipeline, u % l.pipeline, c, t));
       add_group(fmt::format("tensor of rank {}", ranks.front().value()), ranks);
     }
-  for (int u = 0; u < plan_.units(); ++u)
+  first_context_ = next();
+  for (int u = 0; l.context > 1 && u < plan_.units(); ++u)
     for (int t = 0; t < l.tensor; ++t) {
       ranks.clear();
       for (int c = 0; c < l.context; ++c) ranks.push_back(rank(u / l.pipeline, u % l.pipeline, c, t));
       add_group(fmt::format("context of rank {}", ranks.front().value()), ranks);
     }
-  for (int s = 0; s < l.pipeline; ++s)
+  first_expert_ = next();
+  for (int s = 0; l.expert > 1 && s < l.pipeline; ++s)
     for (int g = 0; g < l.data / l.expert; ++g)
       for (int i = 0; i < plan_.ranks_per_unit(); ++i) {
         ranks.clear();
@@ -114,18 +121,17 @@ void Recorder::add_communicators() {
 }
 
 CommId Recorder::data_comm(int stage, int tensor) const {
-  return CommId{1 + stage * plan_.layout().tensor + tensor};
+  return CommId{first_data_ + stage * plan_.layout().tensor + tensor};
 }
 CommId Recorder::tensor_comm(int unit, int context) const {
-  return CommId{1 + plan_.stages() * plan_.layout().tensor + unit * plan_.layout().context + context};
+  return CommId{first_tensor_ + unit * plan_.layout().context + context};
 }
 CommId Recorder::context_comm(int unit, int tensor) const {
-  return CommId{tensor_comm(plan_.units(), 0).value() + unit * plan_.layout().tensor + tensor};
+  return CommId{first_context_ + unit * plan_.layout().tensor + tensor};
 }
 CommId Recorder::expert_comm(int stage, int group, int inner) const {
   const int groups = plan_.layout().data / plan_.layout().expert;
-  return CommId{context_comm(plan_.units(), 0).value() + (stage * groups + group) * plan_.ranks_per_unit() +
-                inner};
+  return CommId{first_expert_ + (stage * groups + group) * plan_.ranks_per_unit() + inner};
 }
 
 void Recorder::add_rank(int rank) {
@@ -249,7 +255,6 @@ void Recorder::put_call(int rank, model::Collective kind, CommId comm, Bytes byt
 }
 
 void Recorder::computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) {
-  const int tensor = plan_.layout().tensor;
   const int first = first_rank(unit);
   const int global = first_unit_ + unit;
   if (i.opens) pass_begin_[static_cast<std::size_t>(global)] = begin;
@@ -259,24 +264,32 @@ void Recorder::computed(int unit, const Instruction& i, Seconds begin, Seconds c
   for (int r = first; r < first_rank(unit + 1); ++r) {
     const Seconds done = slowest > 0 ? begin + (computed - begin) * (factor(r) / slowest) : computed;
     if (computed > begin) activity(r, i, begin, done);
-    const int t = (r - first) % tensor, c = (r - first) / tensor;
-    if (i.tensor > Seconds{} || (tensor > 1 && i.bytes > Bytes{}))
-      put_call(r, model::Collective::AllReduce, tensor_comm(global, c), i.bytes, done, end - i.context,
-               seq_[static_cast<std::size_t>(tensor_comm(global, c).value())], false);
-    if (i.context > Seconds{})
-      put_call(r, model::Collective::AllGather, context_comm(global, t), i.bytes,
-               i.tensor > Seconds{} ? end - i.context : done, end,
-               seq_[static_cast<std::size_t>(context_comm(global, t).value())], false);
+    put_inner(r - first, global, i, done, end);
     if (i.closes)
       put(r, {.begin = pass_begin_[static_cast<std::size_t>(global)],
               .end = end,
               .kind = EventKind::Phase,
               .op = static_cast<std::uint8_t>(phase_of(i.part))});
   }
-  for (int c = 0; c < plan_.layout().context; ++c)
-    ++seq_[static_cast<std::size_t>(tensor_comm(global, c).value())];
+  if (i.tensor > Seconds{})
+    for (int c = 0; c < plan_.layout().context; ++c) ++next_seq(tensor_comm(global, c));
   if (i.context > Seconds{})
-    for (int t = 0; t < tensor; ++t) ++seq_[static_cast<std::size_t>(context_comm(global, t).value())];
+    for (int t = 0; t < plan_.layout().tensor; ++t) ++next_seq(context_comm(global, t));
+}
+
+/// What the ranks of a unit exchange among themselves after a piece of work.
+void Recorder::put_inner(int place, int unit, const Instruction& i, Seconds done, Seconds end) {
+  const int rank = unit * plan_.ranks_per_unit() + place;
+  const Seconds border = end - i.context;
+  if (i.tensor > Seconds{}) {
+    const CommId comm = tensor_comm(unit, place / plan_.layout().tensor);
+    put_call(rank, model::Collective::AllReduce, comm, i.bytes, done, border, next_seq(comm), false);
+  }
+  if (i.context > Seconds{}) {
+    const CommId comm = context_comm(unit, place % plan_.layout().tensor);
+    put_call(rank, model::Collective::AllGather, comm, i.context_bytes, i.tensor > Seconds{} ? border : done,
+             end, next_seq(comm), false);
+  }
 }
 
 void Recorder::received(int unit, const Instruction& i, Seconds begin, Seconds /*leaves*/, Seconds arrives) {
@@ -303,9 +316,8 @@ void Recorder::met(const Gathering& g) {
   for (std::size_t m = 0; m < g.members.size(); ++m)
     for (int r = 0; r < unit_ranks; ++r)
       put_call(first_rank(g.members[m]) + r, g.kind, comm(r), g.bytes, g.arrivals[m], g.departures[m],
-               seq_[static_cast<std::size_t>(comm(r).value())], beside);
-  for (int r = 0; r < (g.exchange ? unit_ranks : tensor); ++r)
-    ++seq_[static_cast<std::size_t>(comm(r).value())];
+               next_seq(comm(r)), beside);
+  for (int r = 0; r < (g.exchange ? unit_ranks : tensor); ++r) ++next_seq(comm(r));
 }
 
 void Recorder::awaited(int unit, const Instruction& /*i*/, Seconds begin, Seconds /*complete*/, Seconds end) {

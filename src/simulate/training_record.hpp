@@ -56,6 +56,8 @@ class Recorder : public Watcher {
   void add_communicators();
   void add_group(std::string name, std::vector<Rank> ranks);
   void add_rank(int rank);
+  void put_inner(int place, int unit, const Instruction& i, Seconds done, Seconds end);
+  [[nodiscard]] std::uint32_t& next_seq(CommId comm) { return seq_[static_cast<std::size_t>(comm.value())]; }
   void put(int rank, const Event& e) { events_[static_cast<std::size_t>(rank)].push_back(e); }
   void put_call(int rank, model::Collective kind, CommId comm, Bytes bytes, Seconds begin, Seconds end,
                 std::uint32_t seq, bool beside);
@@ -68,6 +70,7 @@ class Recorder : public Watcher {
   [[nodiscard]] CommId expert_comm(int stage, int group, int inner) const;
 
   const Plan& plan_;
+  int first_data_ = 0, first_tensor_ = 0, first_context_ = 0, first_expert_ = 0;  ///< communicators
   int first_unit_ = 0;
   std::int64_t step_ = 0;
   const std::vector<double>* factors_ = nullptr;
