@@ -115,19 +115,26 @@ Place place_of(const toml::source_region& region) {
   return {.line = region.begin.line, .column = region.begin.column};
 }
 
-// The depth of the tree is bounded: `kDeepest` dotted parts times `kDeepest` brackets.
-Node node_from(const toml::node& from) {
+// The depth of the tree is bounded: `kDeepest` dotted parts times `kDeepest` brackets. `left` counts down the
+// values that may still be made; what is beyond stays empty, and the whole is refused.
+Node node_from(const toml::node& from, std::int64_t& left) {
   Node node;
+  if (--left < 0) return node;
   node.at = place_of(from.source());
   if (const auto* table = from.as_table()) {
     node.kind = Node::Kind::Table;
-    node.entries.reserve(table->size());
     for (const auto& [key, value] : *table)
-      node.entries.push_back({std::string(key.str()), place_of(key.source()), node_from(value)});
+      node.entries.push_back({std::string(key.str()), place_of(key.source()), node_from(value, left)});
   } else if (const auto* array = from.as_array()) {
     node.kind = Node::Kind::Array;
-    node.items.reserve(array->size());
-    for (const auto& item : *array) node.items.push_back(node_from(item));
+    node.items.reserve(std::min(array->size(), static_cast<std::size_t>(left)));
+    for (const auto& item : *array) {
+      if (left <= 0) {
+        left = -1;
+        break;
+      }
+      node.items.push_back(node_from(item, left));
+    }
   } else if (const auto* text = from.as_string()) {
     node.kind = Node::Kind::Text;
     node.text = text->get();
@@ -198,7 +205,11 @@ Result<Node> parse_document(std::string_view text, const std::string& name) {
   if (!parsed)
     return refuse(name, place_of(parsed.error().source()),
                   fmt::format("not TOML: {}", clause(parsed.error().description())));
-  return node_from(parsed.table());
+  std::int64_t left = kMostValues;
+  Node root = node_from(parsed.table(), left);
+  if (left < 0)
+    return refuse(name, {}, fmt::format("more than {} values, expected at most that", kMostValues));
+  return root;
 }
 
 }  // namespace cox::model

@@ -82,6 +82,16 @@ TEST(Document, StringsDoNotHideOrFakeDottedKeys) {
   EXPECT_EQ(error_of(quoted_parts + " = 1"), "f.toml:1:1: a key has more than 16 parts");
 }
 
+TEST(Document, ValuesAreBounded) {
+  const auto values = [](int n) {
+    std::string text = "x = [";
+    for (int i = 0; i < n; ++i) text += "1,";
+    return text + "]";
+  };
+  EXPECT_EQ(error_of(values(299'998)), "no error") << "the table and the array count too";
+  EXPECT_EQ(error_of(values(299'999)), "f.toml: more than 300000 values, expected at most that");
+}
+
 TEST(Document, BeyondAsciiOnlyInStringsAndComments) {
   EXPECT_EQ(error_of("\xef\xbb\xbfx = \"\u00b5s\" # \u00b5\ny = '\u4e2d'"), "no error");
   const std::string refused = "not TOML: a character beyond ASCII outside of a string and of a comment";
