@@ -12,9 +12,10 @@
 namespace cox::model {
 namespace {
 
-// Numbers of participants and rounds stay far inside int and int64.
-constexpr int kMostRanks = 1 << 28;
-constexpr int kMostChunks = 1 << 28;
+// More than any machine; numbers stay far inside int, and the longest list of a round below 3 GiB.
+constexpr int kMostRanks = 1 << 24;
+constexpr int kMostChunks = 1 << 24;
+constexpr std::int64_t kMostMessages = std::int64_t{1} << 26;
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) {
   const std::int64_t m = a % n;
@@ -50,6 +51,15 @@ Status check_groups(const CollectiveSpec& s) {
   return fail(bad_spec(
       "groups of " + std::to_string(group) + " ranks do not divide " + std::to_string(s.ranks) + " ranks",
       "Choose a group size that divides the number of ranks, or a flat algorithm."));
+}
+
+Status check_servers(const CollectiveSpec& s) {
+  const std::int64_t messages = std::int64_t{s.ranks} * s.servers;
+  if (s.algorithm != Algorithm::ParameterServer || messages <= kMostMessages) return {};
+  return fail(bad_spec(std::to_string(s.ranks) + " workers of " + std::to_string(s.servers) +
+                           " servers send " + std::to_string(messages) + " messages in a round, at most " +
+                           std::to_string(kMostMessages) + " are simulated",
+                       "Use fewer servers."));
 }
 
 // Chunks [first, first + span) of `chunks` that a part is cut into.
@@ -115,6 +125,7 @@ Result<Schedule> Schedule::make(const CollectiveSpec& spec) {
   for (const Status& s : checks)
     if (!s) return fail(s.error());
   if (const Status s = check_groups(spec); !s) return fail(s.error());
+  if (const Status s = check_servers(spec); !s) return fail(s.error());
   return Schedule{spec};
 }
 
