@@ -328,15 +328,6 @@ TEST(Training, ComparisonIsPaired) {
   EXPECT_EQ(same->difference.half_width_95, Seconds{});
 }
 
-TEST(Training, SpreadsUseStudentsT) {
-  const std::vector<Seconds> few{Seconds{1}, Seconds{2}, Seconds{3}};
-  EXPECT_NEAR(spread_of(few).half_width_95.count(), 4.302653 / std::sqrt(3.0), 1e-6);
-  std::vector<Seconds> many;
-  for (int i = 0; i < 61; ++i) many.emplace_back(i % 2);
-  EXPECT_NEAR(spread_of(many).half_width_95.count() / std::sqrt((30 * 31 / 61.0 / 60) / 61), 2.000298, 2e-6);
-  EXPECT_EQ(spread_of(many).p50, Seconds{0});
-}
-
 TEST(Training, WhatDoesNotFitIsRefused) {
   const auto id = [](const model::Scenario& s) {
     const auto out = simulate_training(s, {});

@@ -128,7 +128,4 @@ struct Comparison {
 [[nodiscard]] Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
                                          const SimulateOptions& options);
 
-/// Mean, percentiles and the 95 % interval of the mean (Student's t). Pre: not empty (asserted).
-[[nodiscard]] Spread spread_of(std::span<const Seconds> samples);
-
 }  // namespace cox::simulate
