@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cox/base/assert.hpp"
 #include "simulate/flow_engine.hpp"
 
 namespace cox::simulate {
@@ -20,7 +21,19 @@ std::uint64_t hash(std::uint64_t seed, int from, int to) {
   return x ^ (x >> 31);
 }
 
+int hashed(std::uint64_t seed, int from, int to, int paths) {
+  return static_cast<int>(hash(seed, from, to) % static_cast<std::uint64_t>(paths));
+}
+
 }  // namespace
+
+void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
+                 std::vector<LinkIndex>& out) {
+  const bool ecmp = fabric.routing == model::Routing::Ecmp;
+  COX_ASSERT(ecmp || fabric.routing == model::Routing::Static, "routes that are not fixed");
+  const int choice = ecmp ? hashed(seed, from, to, network.paths(from, to)) : network.static_choice(from, to);
+  network.route(from, to, choice, out);
+}
 
 void FlowEngine::find_way(MessageState& m) {
   const int from = rank_of_[static_cast<std::size_t>(m.from)];
@@ -35,7 +48,7 @@ int FlowEngine::choose(int from, int to) {
   if (fabric_.routing == Static) return network_.static_choice(from, to);
   const int paths = network_.paths(from, to);
   if (paths == 1) return 0;
-  const auto first = static_cast<int>(hash(options_.seed, from, to) % static_cast<std::uint64_t>(paths));
+  const int first = hashed(options_.seed, from, to, paths);
   if (fabric_.routing == Ecmp) return first;
   // Adaptive: the path whose fullest link has most left for one more; the first of equals, counted from the
   // hash, so that equal flows do not all begin at path 0.

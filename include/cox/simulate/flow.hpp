@@ -85,6 +85,11 @@ struct FlowOutcome {
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);
 
+/// The links that messages from one rank to another take under static or ECMP routing (asserted), which pick a
+/// path per pair once and for all; clears `out`.
+void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
+                 std::vector<LinkIndex>& out);
+
 /// Max-min fair rates of flows over links, from scratch: the definition that the incremental solver is tested
 /// against. `routes[f]` are links; rate f is weights[f] (1) times its level. Flows that nothing limits are
 /// infinite. Source: Bertsekas, Gallager 1992, section 6.5.2.
