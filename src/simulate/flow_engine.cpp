@@ -120,7 +120,7 @@ void FlowEngine::settle() {
     MessageState& m = slots_[slot];
     m.left = std::max(m.left - m.rate * (now_ - m.updated), 0.0);
     m.updated = now_;
-    m.rate = shares_.rate(slot);
+    m.rate = shares_.rate(slot) * m.weight;
     heap_.set(slot, now_ + m.left / m.rate);
   }
 }

@@ -49,6 +49,7 @@ struct MessageState {
   double rate = 0;
   double updated = 0;  ///< seconds, as all times of the engine, since the first arrival
   double begin = 0;
+  double weight = 1;       ///< of its share
   double latency = 0;            ///< of the whole way
   double idle_rate = 0;          ///< of the slowest link
   std::vector<Hop> hops{};       ///< kept while from, to and choice stay the same

@@ -10,6 +10,7 @@ namespace cox::simulate {
 namespace {
 
 constexpr int kMostLookedAt = 64;  // paths that adaptive routing compares
+constexpr double kUnitLatency = 1e-6;
 
 // Finalizer of splitmix64 (Steele, Lea, Flood 2014) over what names a flow.
 std::uint64_t hash(std::uint64_t seed, int from, int to) {
@@ -116,6 +117,10 @@ void FlowEngine::finish_way(MessageState& m) {
     m.idle_rate = std::min(m.idle_rate, rate / hop.part);
     if (rate < std::numeric_limits<double>::infinity()) m.hops.push_back(hop);
   }
+  // A weighted flow takes weight x level, so its parts of a level are as much larger.
+  const bool weighted = options_.sharing == Sharing::ByRoundTrip && m.latency > 0;
+  m.weight = weighted ? kUnitLatency / m.latency : 1;
+  for (Hop& hop : m.hops) hop.part *= m.weight;
 }
 
 double FlowEngine::stage_latency(const MessageState& m, std::uint32_t stage) const {

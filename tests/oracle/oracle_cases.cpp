@@ -108,10 +108,11 @@ std::vector<Case> all_cases() {
 }
 
 Seconds by_flows(const Case& c, const simulate::Network& network, const model::Schedule& schedule,
-                 simulate::FlowOutcome& outcome) {
+                 simulate::Sharing sharing, simulate::FlowOutcome& outcome) {
   std::vector<Seconds> times = c.arrivals;
   times.resize(static_cast<std::size_t>(schedule.ranks()));
   simulate::FlowOptions options;
+  options.sharing = sharing;
   Seconds last{};
   if (c.rounds >= 0)
     options.on_message = [&](const simulate::FlowMessage& m) {

@@ -25,6 +25,6 @@ struct Case {
 
 /// When the last message of the case has arrived, by the flow engine.
 [[nodiscard]] Seconds by_flows(const Case& c, const simulate::Network& network, const model::Schedule& schedule,
-                               simulate::FlowOutcome& outcome);
+                               simulate::Sharing sharing, simulate::FlowOutcome& outcome);
 
 }  // namespace cox::oracle
