@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <ostream>
 #include <string>
@@ -21,7 +20,6 @@
 #include "cli/embedded.hpp"
 #include "cli/envelope.hpp"
 #include "cli/failure.hpp"
-#include "cli/run_input.hpp"
 
 namespace cox::cli {
 namespace {
@@ -100,14 +98,11 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.has("list") || call.args.empty()) return list_studies(studies, call, console);
   const std::string& name = call.args.front();
   COX_TRY(studies, chosen(std::move(studies), name));
-  const auto progress = make_progress(call, console, "computing");
   std::vector<study::Answer> answers;
   for (const study::Study& s : studies) {
     COX_TRY(study::Answer a, study::run_study(s, {.threads = call.common.threads}));
     answers.push_back(std::move(a));
-    progress->update(static_cast<std::int64_t>(answers.size()), static_cast<std::int64_t>(studies.size()));
   }
-  progress->finish();
   for (const study::Answer& a : answers) warn_about_checks(a, console);
   if (const std::string folder = call.value("output"); !folder.empty()) {
     const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;

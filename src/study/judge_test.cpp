@@ -58,6 +58,13 @@ TEST(Judge, FollowsIsComputed) {
   EXPECT_EQ(verdict_of("quantity = \"edge\"\nvalue = \"43.9%\"\n"), Verdict::DoesNotFollow);
 }
 
+TEST(Judge, ARangeIsMetAnywhereInIt) {
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\nup_to = \"30ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"20ms\"\nup_to = \"29ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"20ms\"\nup_to = \"27ms\"\n"), Verdict::DoesNotFollow);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\nup_to = \"40ms\"\n"), Verdict::DoesNotFollow);
+}
+
 TEST(Judge, WhatIsDeclaredIsChecked) {
   const std::string missing =
       "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
