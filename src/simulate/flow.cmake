@@ -1,1 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+# The fabrics and the flow engine.
+list(APPEND COX_SIMULATE_SOURCES
+  network.cpp routes.cpp graph_routes.cpp fair_shares.cpp max_min.cpp flow_rounds.cpp flow_engine.cpp flow_ways.cpp
+  flow_memo.cpp)
+list(APPEND COX_SIMULATE_HEADERS network.hpp flow.hpp outcome.hpp noise.hpp)

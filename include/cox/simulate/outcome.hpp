@@ -39,6 +39,13 @@ struct Outcome {
   std::optional<trace::Run> run;   ///< where asked for
 };
 
+/// The same job at one of several sizes.
+struct SizePoint {
+  int nodes = 0;
+  std::int64_t ranks = 0;
+  Spread step;  ///< mean time of a step, over replicas
+};
+
 struct SimulateOptions {
   int threads = 0;
   bool memo = true;
