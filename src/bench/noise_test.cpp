@@ -113,7 +113,7 @@ TEST(DetoursText, PutsCoresOneAfterAnother) {
   const std::vector<DetourTrace> both{a, b};
   EXPECT_EQ(detours_text(both),
             "# detours of a processor: when one began and how long it lasted\n"
-            "length 4s\n"
+            "window 4s\n"
             "# core 0, from 0ns\n"
             "500ms 3us\n"
             "# core 1, from 2s\n"
