@@ -3,11 +3,8 @@
 // 76451de, SimGrid 3.32 (network model CM02 without its TCP corrections, so that a message costs latency plus
 // bytes over rate).
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include "cox/base/file.hpp"
 #include "cox/bench/child.hpp"
@@ -20,17 +17,6 @@ namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 constexpr int kHosts = 64;
-
-bool in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view left = path != nullptr ? path : "";
-  while (!left.empty()) {
-    const std::size_t end = std::min(left.find(':'), left.size());
-    if (access((fs::path(left.substr(0, end)) / program).c_str(), X_OK) == 0) return true;
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
-  return false;
-}
 
 PeerResult run_peer(std::string peer, std::string workload, const Words& command,
                     std::span<const SpeedResult> ours) {
