@@ -114,10 +114,10 @@ std::string scenario_toml(const Scenario& scenario) {
   for (const Key<Draft>& key : root_keys()) {
     if (key.name.starts_with("job.model.")) continue;
     const std::string text = text_of(key, draft);
-    // What is derived from other keys would be derived anew; what is empty cannot be said.
+    // What is derived from other keys would be derived anew: so it is always said. An empty torus cannot be.
     const bool named = key.name == "cluster.preset" && !scenario.cluster.preset.empty();
-    const bool say =
-        named || text != text_of(key, plain) || (!key.otherwise.empty() && !text.empty() && text != "[]");
+    const bool derived = !key.otherwise.empty() && text != "[]";
+    const bool say = named || derived || text != text_of(key, plain);
     if (!say) continue;
     const auto dot = key.name.find('.');
     const std::string_view in = dot == std::string_view::npos ? std::string_view{} : key.name.substr(0, dot);

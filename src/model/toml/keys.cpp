@@ -20,7 +20,6 @@ namespace {
 #define COX_PATH(type, member) (PathField<type>{.at = [](type& t) -> std::string& { return t.member; }})
 
 constexpr double kRanks = static_cast<double>(kMostRanks);
-constexpr double kInt = std::numeric_limits<int>::max();
 constexpr double kCount =
     9e15;  // whole numbers up to here are exact in a double, as TOML writers may use one
 
