@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/simulate/spread.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "cox/base/stats.hpp"
@@ -9,17 +10,15 @@ namespace cox::simulate {
 
 double student_t_95(int degrees) {
   if (degrees < 1) return 0;
-  if (degrees == 1) return 12.706204736174694;
-  if (degrees == 2) return 4.302652729749462;
-  constexpr double z = 1.959963984540054;
-  constexpr double z2 = z * z;
-  const double n = degrees;
-  // Horner in z^2, one line per power of 1 / n.
-  const double g1 = z * (z2 + 1) / 4;
-  const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
-  const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-  const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-  return z + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n;
+  constexpr std::array<double, 30> kExact = {
+      12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139,
+      2.200985,  2.178813, 2.160369, 2.144787, 2.131450, 2.119905, 2.109816, 2.100922, 2.093024, 2.085963,
+      2.079614,  2.073873, 2.068658, 2.063899, 2.059539, 2.055529, 2.051831, 2.048407, 2.045230, 2.042272};
+  if (degrees <= static_cast<int>(kExact.size())) return kExact[static_cast<std::size_t>(degrees - 1)];
+  constexpr double z = 1.959963984540054, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  const auto n = static_cast<double>(degrees);
+  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
 }
 
 Spread spread_of(std::span<const Seconds> values) {

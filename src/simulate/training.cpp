@@ -51,21 +51,6 @@ using training::Recorder;
 constexpr double kMostRecords = 2e7;
 constexpr int kMostReplicas = 1'000'000;
 
-/// The quantile 0.975 of Student's t. Source: Cornish, Fisher 1937 as in Abramowitz, Stegun 26.7.5, below
-/// 1e-5 from 30 degrees of freedom on; exact values below.
-double student_975(std::int64_t degrees) {
-  constexpr std::array<double, 30> kExact = {
-      12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139,
-      2.200985,  2.178813, 2.160369, 2.144787, 2.131450, 2.119905, 2.109816, 2.100922, 2.093024, 2.085963,
-      2.079614,  2.073873, 2.068658, 2.063899, 2.059539, 2.055529, 2.051831, 2.048407, 2.045230, 2.042272};
-  if (degrees <= static_cast<std::int64_t>(kExact.size()))
-    return kExact[static_cast<std::size_t>(degrees - 1)];
-  constexpr double z = 1.959963984540054, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  const auto n = static_cast<double>(degrees);
-  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
-}
-
 /// One replica, failures included.
 struct Replica {
   std::vector<Seconds> step_ends;
@@ -121,26 +106,6 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
 }
 
 }  // namespace
-
-Spread spread_of(std::span<const Seconds> samples) {
-  COX_ASSERT(!samples.empty(), "a spread of nothing");
-  Welford all;
-  std::vector<double> values;
-  for (const Seconds s : samples) {
-    all.add(s.count());
-    values.push_back(s.count());
-  }
-  const auto n = static_cast<double>(samples.size());
-  Spread out{.mean = Seconds{all.mean()},
-             .half_width_95 = {},
-             .p50 = Seconds{median(values)},
-             .p99 = Seconds{quantile(values, 0.99)},
-             .replicas = static_cast<int>(samples.size())};
-  if (samples.size() > 1)
-    out.half_width_95 =
-        Seconds{student_975(static_cast<std::int64_t>(samples.size()) - 1) * std::sqrt(all.variance() / n)};
-  return out;
-}
 
 Result<Outcome> simulate_training(const model::Scenario& scenario, const SimulateOptions& options) {
   COX_TRY(const Plan plan, Plan::make(scenario));
