@@ -49,6 +49,7 @@ FlowEngine::FlowEngine(const model::Schedule& schedule, const Network& network, 
       ranks_(schedule.ranks()),
       shares_(make_shares(network, fabric, options)) {
   COX_ASSERT(rank_of.size() == places_, "every participant needs a rank to sit on");
+  COX_ASSERT(lanes_ <= std::numeric_limits<std::uint16_t>::max(), "more lanes than anybody has");
   for (int lane = 0; lane < lanes_; ++lane) rounds_.emplace_back(schedule, lane);
   const std::size_t cells = places_ * static_cast<std::size_t>(lanes_);
   cells_.resize(cells);
@@ -195,7 +196,7 @@ void FlowEngine::start(int lane, std::int64_t round, const RoundTable& table, st
   MessageState& m = slots_[slot];
   const bool same_way = m.from == message.from && m.to == message.to && assigned_.empty();
   m.phase = FlowPhase::Latency;
-  m.lane = lane;
+  m.lane = static_cast<std::uint16_t>(lane);
   m.round = round;
   m.from = message.from;
   m.to = message.to;
