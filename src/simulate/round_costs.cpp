@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/round_costs.hpp"
 
+#include <algorithm>
+
 #include "cox/base/assert.hpp"
 
 namespace cox::simulate {
@@ -9,10 +11,21 @@ namespace {
 using model::MessageCost;
 using model::RegularRound;
 
-/// Large chunks have the numbers [0, n mod chunks); the places that send them form a cyclic interval where a place's
-/// chunk number goes up or down by one from place to place.
+/// Large chunks have the numbers [0, n mod chunks); the places that send them form a cyclic interval where a
+/// place's chunk number goes up or down by one from place to place.
 bool has_interval_of_large(const RegularRound& round) {
-  return round.span == 1 && round.chunks == round.size && (round.sign == 1 || round.sign == -1);
+  if (round.pattern != RegularRound::Pattern::Shift || round.span != 1 || round.chunks != round.size)
+    return false;
+  if (round.flip != 0 || round.copies != 1 || (round.sign != 1 && round.sign != -1)) return false;
+  return std::ranges::all_of(round.outer, [](const RegularRound::Cut& c) { return c.size == 1; });
+}
+
+/// What the outer cuts leave, where they are the same for all.
+Bytes cut_bytes(const RegularRound& round) {
+  Bytes left = round.total;
+  for (const RegularRound::Cut& c : round.outer)
+    left = model::chunk_bytes(left, c.chunks, c.phase % c.chunks);
+  return left;
 }
 
 std::int64_t wrapped(std::int64_t i, std::int64_t n) {
@@ -49,7 +62,8 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
   };
   if (const MessageCost* c = one_cost()) return {nullptr, value(*c)};
   // costs into a rank do not depend on who sends
-  const Geometry geometry = costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
+  const Geometry geometry =
+      costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
   if (!table.filled || table.geometry != geometry || table.bytes != bytes) {
     if (costs_.into.empty()) {
       fill(table, round, [&](int, const MessageCost& c) { return value(c); });
@@ -66,7 +80,8 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
 
 CostSource RoundCosts::latencies(const RegularRound& round) {
   if (const MessageCost* c = one_cost()) return {nullptr, c->latency.count()};
-  const Geometry geometry = costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
+  const Geometry geometry =
+      costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
   if (!latency_.filled || latency_.geometry != geometry) {
     fill(latency_, round, [](int, const MessageCost& c) { return c.latency.count(); });
     latency_.filled = true;
@@ -83,11 +98,14 @@ CostSource RoundCosts::by_message(const RegularRound& round) {
   return {mixed_.values.data(), 0};
 }
 
+bool RoundCosts::keeps(const RegularRound& round) {
+  return round.uniform() || has_interval_of_large(round);
+}
+
 RoundView RoundCosts::view(const RegularRound& round) {
   RoundView view;
-  if (port_) view.latency = latencies(round);
-  const std::int64_t more = round.total.count() % round.chunks;
-  if (more == 0) {
+  if (port_ || want_latency_) view.latency = latencies(round);
+  if (round.uniform()) {
     view.small = source(sizes_[0], round, round.bytes_from(0));
     return view;
   }
@@ -95,19 +113,16 @@ RoundView RoundCosts::view(const RegularRound& round) {
     view.small = by_message(round);
     return view;
   }
-  const Bytes bytes = round.total / round.chunks;
+  const Bytes cut = cut_bytes(round);
+  const std::int64_t more = cut.count() % round.chunks;
+  const Bytes bytes = cut / round.chunks;
   view.small = source(sizes_[0], round, bytes);
   view.large = source(sizes_[1], round, bytes + Bytes{1});
   view.two_sizes = true;
   // place p sends chunk (p sign + phase) mod chunks, to p + by
   const std::int64_t first = round.sign == 1 ? -round.phase : round.phase - more + 1;
+  view.large_first = wrapped(first + round.by, round.size);
   view.large_count = more;
-  if (round.pattern == RegularRound::Pattern::Shift) {
-    view.large_first = wrapped(first + round.by, round.size);
-    return view;
-  }
-  view.two_sizes = false;
-  view.small = by_message(round);
   return view;
 }
 

@@ -9,31 +9,34 @@
 
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/max_plus.hpp"
+
 #include "simulate/sweep_kernels.hpp"
 
 namespace cox::simulate {
 
-/// Costs of one round. Where a buffer does not divide, chunks have two sizes, and the larger ones go to a cyclic
-/// interval of receiving places.
+/// Costs of one round. Where a buffer does not divide, chunks have two sizes, and the larger ones go to a
+/// cyclic interval of receiving places.
 struct RoundView {
-  CostSource latency;  ///< port form only
+  CostSource latency;  ///< port form, or where wanted
   CostSource small;    ///< whole cost; port form: occupation
   CostSource large;
   bool two_sizes = false;
   std::int64_t large_first = 0;  ///< receiving place
   std::int64_t large_count = 0;
 
-  [[nodiscard]] bool same_for_all() const {
-    return !two_sizes && small.each == nullptr && latency.each == nullptr;
-  }
+  [[nodiscard]] bool same_for_all() const { return !two_sizes && small.each == nullptr; }
 };
 
 /// Makes views, and keeps its tables while the next round can use them.
 class RoundCosts {
  public:
   RoundCosts(const LinkCosts& costs, model::Protocol protocol, int ranks);
-  /// Valid until the next call with a round of other geometry or other sizes.
+  /// Fill `latency` for the other forms too: noise of the bandwidth leaves it alone.
+  void want_latency(bool want) { want_latency_ = want; }
+  /// Valid until the next call with a round of other geometry or other sizes; where `keeps` is false, until
+  /// the next call.
   [[nodiscard]] RoundView view(const model::RegularRound& round);
+  [[nodiscard]] static bool keeps(const model::RegularRound& round);
   /// As `view`, and one array of each kind for all receivers.
   struct Arrays {
     std::span<double> latency;
@@ -64,6 +67,7 @@ class RoundCosts {
 
   const LinkCosts& costs_;
   bool port_;
+  bool want_latency_ = false;
   int ranks_;
   Table latency_;
   std::array<Table, 2> sizes_;

@@ -28,7 +28,8 @@ struct OperationGraph {
   std::vector<std::int64_t> amount;  ///< Calc: units of `calc_unit`; else bytes
   std::vector<std::uint32_t> peer;   ///< kAnySource
   std::vector<std::uint32_t> tag;
-  std::vector<std::uint8_t> cpu;            ///< stream of execution
+  std::vector<std::uint8_t> cpu;            ///< stream of execution; empty = 0
+  std::vector<std::uint8_t> nic;            ///< port; empty = 0
   std::vector<std::uint64_t> first_before;  ///< operations + 1
   std::vector<std::uint32_t> before;        ///< index in the rank of a predecessor
   std::vector<std::uint8_t>

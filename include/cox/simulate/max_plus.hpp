@@ -16,17 +16,17 @@
 
 namespace cox::simulate {
 
-/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank.
+/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank. Servers
+/// and switches (participants behind the ranks) are across from everybody; `of` is about ranks.
 struct LinkCosts {
   model::MessageCost inside;
   model::MessageCost across;
   int ranks_per_node = 1;                ///< 1: every message goes across
-  std::vector<model::MessageCost> into;  ///< per receiving rank, instead of both; empty = none
+  std::vector<model::MessageCost> into{};  ///< per receiving rank, instead of both; empty = none
 
   [[nodiscard]] bool uniform() const { return into.empty() && ranks_per_node <= 1; }
-  /// Servers and switches (places behind the ranks) are across from everybody.
   [[nodiscard]] const model::MessageCost& of(int from, int to) const {
-    if (static_cast<std::size_t>(to) < into.size()) return into[static_cast<std::size_t>(to)];
+    if (!into.empty()) return into[static_cast<std::size_t>(to)];
     return from / ranks_per_node == to / ranks_per_node ? inside : across;
   }
 };
