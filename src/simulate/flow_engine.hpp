@@ -49,6 +49,7 @@ struct alignas(64) MessageState {
   int choice = -1;
   std::uint32_t order = 0;
   std::uint64_t chain = 0;
+  std::uint32_t ordinal = 0;  ///< among what its receiver gets in its round, for the draws of noise
   double begin = 0;
   double latency = 0;    ///< of the whole way
   double idle_rate = 0;  ///< of the slowest link
@@ -124,6 +125,7 @@ class FlowEngine {
   const model::Fabric& fabric_;
   std::span<const int> rank_of_;
   const FlowOptions& options_;
+  const Noise* noise_ = nullptr;  ///< where it disturbs messages
   bool eager_ = false;
   std::size_t places_ = 0;
   int lanes_ = 0;

@@ -3,6 +3,7 @@
 /// The rounds of a schedule's lane as tables of messages, one table for rounds that are alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -25,6 +26,11 @@ struct RoundTable {
   /// at most one (the rule of `model::Schedule`).
   [[nodiscard]] bool waits_for_sends(int place) const {
     return !regular && !(receives_of(place).size() == 1 && sends_end(place) - sends_begin(place) <= 1);
+  }
+  /// Which of the messages that its receiver gets `number` is.
+  [[nodiscard]] std::uint32_t ordinal_of(std::uint32_t number) const {
+    const std::span<const std::uint32_t> all = receives_of(messages[number].to);
+    return static_cast<std::uint32_t>(std::find(all.begin(), all.end(), number) - all.begin());
   }
   [[nodiscard]] std::uint32_t sends_begin(int place) const {
     return sends_first[static_cast<std::size_t>(place)];
