@@ -44,9 +44,10 @@ class Accounts : public training::Watcher {
                 Seconds arrives) override {
     split(begin, leaves, arrives, StepPart::Bubble, StepPart::Pipeline);
   }
-  void awaited(int /*unit*/, const Instruction& /*i*/, Seconds begin, Seconds complete,
-               Seconds end) override {
-    split(begin, complete, end, StepPart::Wait, StepPart::Data);
+  void awaited(int /*unit*/, const Instruction& /*i*/, Seconds begin, Seconds alone, Seconds end) override {
+    if (end <= begin) return;
+    add(StepPart::Wait, alone * plan_.ranks_per_unit());
+    add(StepPart::Data, (end - begin - alone) * plan_.ranks_per_unit());
   }
   void met(const Gathering& g) override {
     if (!g.exchange) return;
@@ -81,7 +82,10 @@ class Pieces : public training::Watcher {
         stream_(line_),
         post_(line_) {}
 
-  void begin(int unit, Seconds at) override { line(unit) = add(StepPart::Wait, at - origin_, {}); }
+  void begin(int unit, Seconds at) override {
+    line(unit) = add(StepPart::Wait, {}, {});
+    release_.back() = duration_from_seconds((at - origin_).count());
+  }
   void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
     line(unit) = add(i.part, computed - begin, {line(unit)});
     if (i.tensor > Seconds{}) line(unit) = add(StepPart::Tensor, end - computed - i.context, {line(unit)});
@@ -127,14 +131,16 @@ class Pieces : public training::Watcher {
   }
 
   void analyse(StepAnalysis& out) const {
-    const replay::Timeline timeline = replay::replay(graph_, durations_);
+    const replay::Timeline timeline = replay::replay(graph_, durations_, release_);
     const auto path = replay::critical_path(graph_, durations_, timeline);
+    const Duration length = timeline.makespan - release_[path.front()];
     std::vector<double> weights(durations_.size());
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = in_seconds(durations_[i]);
     const auto by_part = replay::sensitivities(path, classes_, kStepParts, weights);
+    out.path_time = Seconds{in_seconds(length)};
     for (std::size_t p = 0; p < kStepParts; ++p) {
       out.path[p] = Seconds{by_part[p]};
-      out.sensitivity[p] = timeline.makespan > Duration{} ? by_part[p] / in_seconds(timeline.makespan) : 0;
+      out.sensitivity[p] = length > Duration{} ? by_part[p] / in_seconds(length) : 0;
     }
     out.path_pieces = static_cast<std::int64_t>(path.size());
   }
@@ -145,6 +151,7 @@ class Pieces : public training::Watcher {
     std::erase(before, replay::kNoNode);
     durations_.push_back(std::max(duration_from_seconds(duration.count()), Duration{}));
     classes_.push_back(static_cast<std::uint32_t>(part));
+    release_.emplace_back(0);
     return graph_.add(before);
   }
 
@@ -152,6 +159,7 @@ class Pieces : public training::Watcher {
   Seconds origin_;
   replay::Graph graph_;
   std::vector<Duration> durations_;
+  std::vector<Duration> release_;  ///< when units began the step
   std::vector<std::uint32_t> classes_;
   std::vector<replay::Node> line_;                                   ///< last piece of each unit's program
   std::vector<replay::Node> stream_;                                 ///< last collective of its stream

@@ -107,7 +107,10 @@ void Plan::set_groups() {
   const bool whole = context_per_node > 0 && l.context % context_per_node == 0;
   const int per_node = replicas_per_node > 0 ? replicas_per_node * l.context : whole ? context_per_node : 1;
   data_ = costs(std::max(1, per_node), l.data * l.context);
-  expert_ = costs(std::max(1, replicas_per_node), l.expert);
+  // Groups of experts begin anywhere in a node, so they are inside only where a node holds whole ones.
+  const bool aligned =
+      replicas_per_node > 0 && (replicas_per_node % l.expert == 0 || l.expert % replicas_per_node == 0);
+  expert_ = costs(aligned ? replicas_per_node : 1, l.expert);
 }
 
 Result<Plan> Plan::make(const model::Scenario& scenario) {

@@ -228,10 +228,6 @@ std::uint32_t Recorder::name_of(const Instruction& i) {
 void Recorder::activity(int rank, const Instruction& i, Seconds begin, Seconds end) {
   trace::ActivityColumns& a = run_.ranks[static_cast<std::size_t>(rank)].activities;
   const std::uint32_t name = name_of(i);
-  if (a.size() > 0 && a.name.back() == name && a.end.back() == in_ps(begin)) {
-    a.end.back() = in_ps(end);
-    return;
-  }
   a.begin.push_back(in_ps(begin));
   a.end.push_back(in_ps(end));
   a.kind.push_back(trace::ActivityKind::Kernel);
@@ -320,7 +316,7 @@ void Recorder::met(const Gathering& g) {
   for (int r = 0; r < (g.exchange ? unit_ranks : tensor); ++r) ++next_seq(comm(r));
 }
 
-void Recorder::awaited(int unit, const Instruction& /*i*/, Seconds begin, Seconds /*complete*/, Seconds end) {
+void Recorder::awaited(int unit, const Instruction& /*i*/, Seconds begin, Seconds /*alone*/, Seconds end) {
   if (!plan_.scenario().job.overlap) return;
   const int stage = (first_unit_ + unit) % plan_.stages();
   for (int r = 0; r < plan_.ranks_per_unit(); ++r)

@@ -37,7 +37,7 @@ class Recorder : public Watcher {
   void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override;
   void received(int unit, const Instruction& i, Seconds begin, Seconds leaves, Seconds arrives) override;
   void met(const Gathering& g) override;
-  void awaited(int unit, const Instruction& i, Seconds begin, Seconds complete, Seconds end) override;
+  void awaited(int unit, const Instruction& i, Seconds begin, Seconds alone, Seconds end) override;
 
  private:
   struct Event {

@@ -225,12 +225,19 @@ void StepEngine::complete_data(int stage, int slot) {
 bool StepEngine::await(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
   if (i.slot < u.first_open) {  // over before the unit last computed
-    if (watcher_ != nullptr) watcher_->awaited(unit, i, u.now, u.now, u.now);
+    if (watcher_ != nullptr) watcher_->awaited(unit, i, u.now, Seconds{}, u.now);
     return true;
   }
   const Interval& busy = u.open[static_cast<std::size_t>(i.slot - u.first_open)];
   if (busy.end == kNotYet) return false;
-  if (watcher_ != nullptr) watcher_->awaited(unit, i, u.now, busy.complete, busy.end);
+  if (watcher_ != nullptr) {
+    Seconds alone{};
+    for (int slot = u.first_open; slot <= i.slot; ++slot) {
+      const Interval& at = u.open[static_cast<std::size_t>(slot - u.first_open)];
+      alone += std::max(std::min(at.complete, at.end) - std::max(at.begin, u.now), Seconds{});
+    }
+    watcher_->awaited(unit, i, u.now, alone, busy.end);
+  }
   u.now = std::max(u.now, busy.end);
   return true;
 }

@@ -46,8 +46,8 @@ class Watcher {
                         Seconds /*arrives*/) {}
   virtual void issued(int /*unit*/, const Instruction& /*i*/, Seconds /*at*/) {}
   virtual void met(const Gathering& /*g*/) {}
-  /// The unit stood still for data collective `i.slot`, whose last member came at `complete`.
-  virtual void awaited(int /*unit*/, const Instruction& /*i*/, Seconds /*begin*/, Seconds /*complete*/,
+  /// The unit stood still for data collective `i.slot`; for `alone` of it some member had not come.
+  virtual void awaited(int /*unit*/, const Instruction& /*i*/, Seconds /*begin*/, Seconds /*alone*/,
                        Seconds /*end*/) {}
   virtual void end(int /*unit*/, Seconds /*at*/) {}
 };

@@ -20,7 +20,8 @@ TEST(BatchSplit, EqualSharesDifferByAtMostOne) {
 double best(int left, std::span<const double> speeds, std::size_t at) {
   if (at + 1 == speeds.size()) return left / speeds[at];
   double least = 1e300;
-  for (int n = 0; n <= left; ++n) least = std::min(least, std::max(n / speeds[at], best(left - n, speeds, at + 1)));
+  for (int n = 0; n <= left; ++n)
+    least = std::min(least, std::max(n / speeds[at], best(left - n, speeds, at + 1)));
   return least;
 }
 

@@ -42,6 +42,7 @@ Json json_of(const Printed& p, const Judged& j) {
   json["verdict"] = name_of(j.verdict);
   json["line"] = p.source_line;
   put(json, "value", p.value.value);
+  if (p.up_to) put(json, "up_to", p.up_to->value);
   put(json, "within", p.within);
   if (j.computed) put(json, "computed", j.computed->value);
   if (!p.quantity.empty()) json["quantity"] = p.quantity;

@@ -17,6 +17,14 @@ bool near(Quantity a, Quantity b, Quantity within) {
   return std::abs(a.in_base_unit() - b.in_base_unit()) <= within.in_base_unit() + kRounding * size;
 }
 
+/// Whether `q` is what was printed: the number, or a number of the printed range.
+bool is_printed(const Printed& p, Quantity q, Quantity within) {
+  const double low = p.value.value.in_base_unit();
+  const double high = p.up_to ? p.up_to->value.in_base_unit() : low;
+  const Quantity nearest(q.dimension(), std::clamp(q.in_base_unit(), low, high));
+  return near(nearest, q, within);
+}
+
 tl::unexpected<Error> refuse(const Study& study, const Printed& p, std::string message, std::string hint) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "study-004",
@@ -62,8 +70,8 @@ Status check_contradiction(const Study& study, const Printed& p) {
     return refuse(study, p, fmt::format("it contradicts '{}', which is not the same quantity", p.against),
                   "give both the same `quantity`");
   const Quantity within = p.within.in_base_unit() > other->within.in_base_unit() ? p.within : other->within;
-  if (near(p.value.value, other->value.value, within))
-    return refuse(study, p, fmt::format("{} does not contradict {}", p.value.text, other->value.text),
+  if (is_printed(p, other->value.value, within) || is_printed(*other, p.value.value, within))
+    return refuse(study, p, fmt::format("{} does not contradict {}", p.text(), other->text()),
                   "leave the judgement out");
   return {};
 }
@@ -74,7 +82,7 @@ Status check_typed(const Study& study, const Printed& p) {
   const bool is_it =
       in != study.inputs.end() && in->origin == Origin::Source &&
       std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
-        return w.value.dimension() == p.value.value.dimension() && near(w.value, p.value.value, p.within);
+        return w.value.dimension() == p.value.value.dimension() && is_printed(p, w.value, p.within);
       });
   if (!is_it)
     return refuse(
@@ -88,7 +96,7 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
   Judged j;
   COX_TRY(j.computed, computed_for(study, p, c));
   if (!p.is_declared) {
-    const bool follows = near(p.value.value, j.computed->value, p.within);
+    const bool follows = is_printed(p, j.computed->value, p.within);
     j.verdict = follows ? Verdict::Follows : Verdict::DoesNotFollow;
     return j;
   }
@@ -100,7 +108,7 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
     if (!j.computed || !j.computed->half_width_95 || j.computed->replicas < 2)
       return refuse(study, p, "it is said to need a run, but ours has no interval",
                     "name a computed value that is a mean over replicas");
-    j.inside_interval = near(p.value.value, j.computed->value, *j.computed->half_width_95);
+    j.inside_interval = is_printed(p, j.computed->value, *j.computed->half_width_95);
   }
   return j;
 }

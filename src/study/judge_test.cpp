@@ -58,55 +58,76 @@ TEST(Judge, FollowsIsComputed) {
   EXPECT_EQ(verdict_of("quantity = \"edge\"\nvalue = \"43.9%\"\n"), Verdict::DoesNotFollow);
 }
 
+TEST(Judge, ARangeIsMetAnywhereInIt) {
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\nup_to = \"30ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"20ms\"\nup_to = \"29ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"20ms\"\nup_to = \"27ms\"\n"), Verdict::DoesNotFollow);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\nup_to = \"40ms\"\n"), Verdict::DoesNotFollow);
+}
+
 TEST(Judge, WhatIsDeclaredIsChecked) {
-  const std::string missing = "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
+  const std::string missing =
+      "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
   EXPECT_EQ(verdict_of(missing), Verdict::InputMissing);
-  EXPECT_NE(refusal(printed("p", "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = "
-                                 "[\"given\"]\n"))
+  EXPECT_NE(refusal(printed("p",
+                            "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = "
+                            "[\"given\"]\n"))
                 .find("study-004"),
             std::string::npos);
   EXPECT_EQ(verdict_of("value = \"28ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"),
             Verdict::TypedIn);
-  EXPECT_NE(refusal(printed("p", "value = \"29ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"))
-                .find("typed in"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(printed("p", "value = \"29ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"))
+          .find("typed in"),
+      std::string::npos);
 }
 
 TEST(Judge, ARunNeedsAnInterval) {
-  const auto inside = judge(study_with(printed("p", "quantity = \"mean\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement "
-                                                    "= \"needs-a-run\"\n")),
-                            computed());
+  const auto inside =
+      judge(study_with(printed("p",
+                               "quantity = \"mean\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement "
+                               "= \"needs-a-run\"\n")),
+            computed());
   ASSERT_TRUE(inside);
   EXPECT_TRUE(inside->at(0).inside_interval);
-  const auto outside = judge(study_with(printed("p", "quantity = \"mean\"\nvalue = \"20ms\"\nreason = \"r\"\njudgement "
-                                                     "= \"needs-a-run\"\n")),
-                             computed());
+  const auto outside =
+      judge(study_with(printed("p",
+                               "quantity = \"mean\"\nvalue = \"20ms\"\nreason = \"r\"\njudgement "
+                               "= \"needs-a-run\"\n")),
+            computed());
   ASSERT_TRUE(outside);
   EXPECT_FALSE(outside->at(0).inside_interval);
-  EXPECT_NE(refusal(printed("p", "quantity = \"exact\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement = \"needs-a-run\"\n"))
-                .find("no interval"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(
+          printed("p",
+                  "quantity = \"exact\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement = \"needs-a-run\"\n"))
+          .find("no interval"),
+      std::string::npos);
 }
 
 TEST(Judge, AContradictionNamesAPlaceThatDiffers) {
   const std::string there = printed("there", "quantity = \"exact\"\nvalue = \"23ms\"\n");
   const auto two = [&](const std::string& value) {
-    return there + printed("here", "quantity = \"exact\"\nvalue = \"" + value +
-                                       "\"\nreason = \"r\"\njudgement = \"contradicts\"\nagainst = \"there\"\n");
+    return there +
+           printed("here", "quantity = \"exact\"\nvalue = \"" + value +
+                               "\"\nreason = \"r\"\njudgement = \"contradicts\"\nagainst = \"there\"\n");
   };
   const auto j = judge(study_with(two("28.3ms")), computed());
   ASSERT_TRUE(j) << j.error().to_string();
   EXPECT_EQ(j->at(1).verdict, Verdict::Contradicts);
   EXPECT_NE(refusal(two("23.2ms")).find("does not contradict"), std::string::npos);
-  EXPECT_NE(refusal(printed("here", "quantity = \"exact\"\nvalue = \"1ms\"\nreason = \"r\"\njudgement = "
-                                    "\"contradicts\"\nagainst = \"nowhere\"\n"))
+  EXPECT_NE(refusal(printed("here",
+                            "quantity = \"exact\"\nvalue = \"1ms\"\nreason = \"r\"\njudgement = "
+                            "\"contradicts\"\nagainst = \"nowhere\"\n"))
                 .find("no other printed"),
             std::string::npos);
 }
 
 TEST(Judge, RefusesNamesAndKindsThatDoNotFit) {
-  EXPECT_NE(refusal(printed("p", "quantity = \"nothing\"\nvalue = \"1ms\"\n")).find("'nothing'"), std::string::npos);
-  EXPECT_NE(refusal(printed("p", "quantity = \"edge\"\nvalue = \"1ms\"\n")).find("a ratio"), std::string::npos);
+  EXPECT_NE(refusal(printed("p", "quantity = \"nothing\"\nvalue = \"1ms\"\n")).find("'nothing'"),
+            std::string::npos);
+  EXPECT_NE(refusal(printed("p", "quantity = \"edge\"\nvalue = \"1ms\"\n")).find("a ratio"),
+            std::string::npos);
 }
 
 TEST(Judge, AStudyOfAnUnknownComputationIsRefused) {

@@ -178,8 +178,8 @@ Status read_declaration(const Table& t, Printed& p) {
 }
 
 Result<Printed> printed_of(const Table& t) {
-  COX_CHECK(check_keys(t, {"name", "quantity", "value", "line", "within", "reason", "judgement", "missing",
-                           "against", "typed"}));
+  COX_CHECK(check_keys(t, {"name", "quantity", "value", "up_to", "line", "within", "reason", "judgement",
+                           "missing", "against", "typed"}));
   Printed p;
   p.line = line_of(t.keys);
   COX_TRY(p.name, text_at(t, "name", true));
@@ -188,6 +188,13 @@ Result<Printed> printed_of(const Table& t) {
   if (value == nullptr)
     return refuse(t.file, p.line, fmt::format("printed '{}' has no value", p.name), "write value = ...");
   COX_TRY(p.value, quantity_of(*value, t, "value"));
+  if (const toml::node* end = t.keys.get("up_to")) {
+    COX_TRY(p.up_to, quantity_of(*end, t, "up_to"));
+    if (p.up_to->value.dimension() != p.value.value.dimension() ||
+        p.up_to->value.in_base_unit() <= p.value.value.in_base_unit())
+      return refuse(t.file, line_of(*end), fmt::format("up_to {} behind {}", p.up_to->text, p.value.text),
+                    "give the larger end of the printed range");
+  }
   COX_TRY(p.source_line, line_at(t, "line"));
   if (p.source_line == 0)
     return refuse(t.file, p.line, fmt::format("printed '{}' has no line", p.name),

@@ -9,7 +9,8 @@ namespace cox::study {
 namespace {
 
 constexpr const char* kHead =
-    "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"step-efficiency\"\n";
+    "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = "
+    "\"step-efficiency\"\n";
 
 Result<Study> read(const std::string& rest) {
   return parse_study(kHead + rest, "one.toml");
@@ -43,7 +44,8 @@ TEST(ParseStudy, SaysWhatIsWrongAndWhere) {
       {"[[input]]\nname = \"a\"\nvalue = 1.5\nfrom = \"source\"\n", 8, "study-002", "no quantity"},
       {"[[input]]\nname = \"a\"\nvalue = \"1.5\"\nfrom = \"somewhere\"\n", 9, "study-002", "somewhere"},
       {"[[input]]\nname = \"a\"\nvalue = \"12parsec\"\nfrom = \"source\"\n", 8, "base-001", "parsec"},
-      {"[[input]]\nname = \"a\"\nvalue = [1, \"2ms\"]\nfrom = \"source\"\n", 8, "study-002", "2ms among a count"},
+      {"[[input]]\nname = \"a\"\nvalue = [1, \"2ms\"]\nfrom = \"source\"\n", 8, "study-002",
+       "2ms among a count"},
       {"[[input]]\nname = \"a\"\nvalue = []\nfrom = \"source\"\n", 8, "study-002", "0 values"},
       {"[[input]]\nname = \"a\"\nvalue = 1\nfrom = \"missing\"\n", 6, "study-002", "note"},
       {"[[input]]\nname = \"a\"\nvalue = 1\nfrom = \"source\"\n[[input]]\nname = \"a\"\nvalue = 1\nfrom = "
@@ -51,14 +53,14 @@ TEST(ParseStudy, SaysWhatIsWrongAndWhere) {
        10, "study-002", "twice"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\n", 6, "study-002", "compared with nothing"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nquantity = \"q\"\n", 6, "study-002", "no line"},
-      {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\nquantity = \"q\"\njudgement = \"follows\"\n", 11, "study-002",
-       "judgement 'follows'"},
+      {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\nquantity = \"q\"\njudgement = \"follows\"\n", 11,
+       "study-002", "judgement 'follows'"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\nquantity = \"q\"\njudgement = \"needs-a-run\"\n", 6,
        "study-002", "without a reason"},
-      {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\njudgement = \"input-missing\"\nreason = \"r\"\n", 6, "study-002",
-       "which inputs"},
-      {"[[printed]]\nname = \"p\"\nvalue = \"1ms\"\nline = 3\nquantity = \"q\"\nwithin = \"5%\"\n", 11, "study-002",
-       "within 5%"},
+      {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\njudgement = \"input-missing\"\nreason = \"r\"\n", 6,
+       "study-002", "which inputs"},
+      {"[[printed]]\nname = \"p\"\nvalue = \"1ms\"\nline = 3\nquantity = \"q\"\nwithin = \"5%\"\n", 11,
+       "study-002", "within 5%"},
       {"input = 3\n", 6, "study-002", "no list"},
   };
   for (const Wrong& w : cases) {

@@ -33,7 +33,8 @@ TEST(Quantity, KnowsWhatTheLastDigitIsWorth) {
 }
 
 TEST(Quantity, RefusesWhatHasNoMeaning) {
-  for (const char* text : {"", "ms", "12parsecs", "-3ms", "1e3ms", "1.ms", "1.2.3ms", "1.2345678901ms", "12 MBs"})
+  for (const char* text :
+       {"", "ms", "12parsecs", "-3ms", "1e3ms", "1.ms", "1.2.3ms", "1.2345678901ms", "12 MBs"})
     EXPECT_FALSE(parse_quantity(text)) << text;
 }
 

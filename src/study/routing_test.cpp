@@ -14,7 +14,8 @@ template <class F>
 double mean_of(const std::vector<double>& shares, std::int64_t tokens, int replicas, const F& value) {
   const RandomStream stream(7, 1);
   double sum = 0;
-  for (int i = 0; i < replicas; ++i) sum += value(route_tokens(shares, tokens, stream, static_cast<std::uint64_t>(i)));
+  for (int i = 0; i < replicas; ++i)
+    sum += value(route_tokens(shares, tokens, stream, static_cast<std::uint64_t>(i)));
   return sum / replicas;
 }
 
@@ -31,7 +32,8 @@ TEST(Routing, UniformTopOne) {
 TEST(Routing, ZipfIsWhatItsSharesSay) {
   const std::vector<double> shares = zipf_shares(64, 1);
   EXPECT_NEAR(mean_of(shares, 65'536, 5, imbalance), 13.5, 0.1);
-  EXPECT_NEAR(mean_of(shares, 65'536, 5, [](const auto& loads) { return dropped(loads, 1.25); }), 0.42, 0.005);
+  EXPECT_NEAR(mean_of(shares, 65'536, 5, [](const auto& loads) { return dropped(loads, 1.25); }), 0.42,
+              0.005);
 }
 
 TEST(Routing, LoadsHaveTheMomentsOfTheMultinomialLaw) {

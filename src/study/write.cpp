@@ -51,7 +51,7 @@ std::string printed_table(const Answer& a) {
   std::string out = "| line | what | printed | computed | verdict |\n|---:|---|---:|---:|---|\n";
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", p.source_line, cell(p.name), cell(p.value.text),
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", p.source_line, cell(p.name), cell(p.text()),
                        cell(ours(p, a.judged[i])), name_of(a.judged[i].verdict));
   }
   return out;
@@ -136,14 +136,13 @@ std::string to_text(const Answer& a) {
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
     wide[0] = std::max(wide[0], p.name.size());
-    wide[1] = std::max(wide[1], p.value.text.size());
+    wide[1] = std::max(wide[1], p.text().size());
     wide[2] = std::max(wide[2], ours(p, a.judged[i]).size());
   }
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
-    out +=
-        fmt::format("  {}  printed {}  ours {}  {}\n", padded(p.name, wide[0]), padded(p.value.text, wide[1]),
-                    padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
+    out += fmt::format("  {}  printed {}  ours {}  {}\n", padded(p.name, wide[0]), padded(p.text(), wide[1]),
+                       padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
   }
   return out;
 }

@@ -63,7 +63,7 @@ RC_GTEST_PROP(TrainingLaws, AccountsOfAnyStepAddUpAndNothingBeatsTheBusiestRank,
   RC_ASSERT(step.has_value());
   const auto sum = [](const auto& v) { return std::accumulate(v.begin(), v.end(), Seconds{}).count(); };
   RC_ASSERT(std::abs(sum(step->parts) - step->rank_time.count()) <= 1e-9 * step->rank_time.count() + 1e-12);
-  RC_ASSERT(std::abs(sum(step->path) - step->step.count()) <= 1e-9 * step->step.count() + 1e-9);
+  RC_ASSERT(std::abs(sum(step->path) - step->path_time.count()) <= 1e-9 * step->path_time.count() + 1e-12);
   for (const Seconds part : step->parts) RC_ASSERT(part.count() >= -1e-12);
   RC_ASSERT(step->rank_time.count() <=
             step->step.count() * static_cast<double>(s.cluster.ranks()) * (1 + 1e-12));

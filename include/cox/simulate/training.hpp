@@ -66,9 +66,10 @@ struct StepAnalysis {
   Seconds step{};                           ///< from the first rank's begin to the last rank's end
   Seconds rank_time{};                      ///< sum over ranks of (end - begin)
   std::array<Seconds, kStepParts> parts{};  ///< of `rank_time`
-  std::array<Seconds, kStepParts> path{};   ///< of `step`: what lies on its critical path
-  /// Change of `step` per change of a part, all of it longer by the same small ratio: equals `path` over
-  /// `step` while the path stays the same.
+  Seconds path_time{};  ///< its critical path, from where the step begins on the path's first rank
+  std::array<Seconds, kStepParts> path{};  ///< of `path_time`
+  /// Relative change of `path_time` per relative change of a part, everything in it longer by the same small
+  /// ratio.
   std::array<double, kStepParts> sensitivity{};
   std::int64_t path_pieces = 0;  ///< operations on it
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,7 @@ struct Printed {
   std::string name;
   std::string quantity;  ///< the computed quantity that it is compared with; empty: none can be computed
   WrittenQuantity value{};
+  std::optional<WrittenQuantity> up_to{};  ///< the upper end where a range was printed: `5%` to `20%`
   int source_line = 0;
   Quantity within{};  ///< how closely ours must agree; default: half of the last printed digit
   std::string reason;
@@ -59,6 +61,8 @@ struct Printed {
   std::string against;               ///< Contradicts: another printed number of this file
   std::string typed;                 ///< TypedIn: the input that it is
   std::int64_t line = 0;
+  /// As printed: `153.42ms`, `5% to 20%`.
+  [[nodiscard]] std::string text() const { return up_to ? value.text + " to " + up_to->text : value.text; }
 };
 
 struct Study {

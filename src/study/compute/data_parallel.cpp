@@ -54,7 +54,6 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
   COX_TRY(const int fewer, in.count("workers of the ResNet-50 claim", kRanks));
   COX_TRY(const Seconds said_all_reduce, in.time("all-reduce, as printed"));
   COX_TRY(const Seconds said_step, in.time("step, as printed"));
-  COX_TRY(const double said_speedup, in.ratio("speedup, as printed"));
   COX_TRY(const std::vector<int> sweep, in.counts("worker counts", kRanks));
   const simulate::LinkCosts links = uniform_links(latency, bandwidth);
   Computation out;
@@ -83,7 +82,6 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
   add(out, "speedup", Quantity::ratio(efficiency * workers), kReplay);
   add(out, "communication-share", Quantity::ratio(step.exposed / step.step), kReplay);
   add(out, "share-of-its-own-parts", Quantity::ratio(said_all_reduce / said_step), kClosedForm);
-  add(out, "speedup-over-workers-as-printed", Quantity::ratio(said_speedup / workers), kClosedForm);
   Series curve{.name = "efficiency", .x = {}, .y = {}};
   for (const int n : sweep) {
     COX_TRY(const double e, efficiency_at(out, n, {links, gradients, forward, backward}));
