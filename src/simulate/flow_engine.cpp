@@ -8,6 +8,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/random.hpp"
+
 #include "simulate/regular_rounds.hpp"
 
 namespace cox::simulate {
@@ -154,7 +155,8 @@ void FlowEngine::enter(int lane, int place) {
     const std::span<const std::uint32_t> receives = table.receives_of(place);
     const std::uint32_t end = table.sends_end(place);
     here.pending = static_cast<std::int32_t>(receives.size());
-    if (table.waits_for_sends(place)) here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
+    if (table.waits_for_sends(place))
+      here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
     for (std::uint32_t i = table.sends_begin(place); i < end; ++i)
       if (eager_ || cell(lane, table.messages[i].to).round >= k) start(lane, k, table, i);
     if (eager_) {
@@ -236,13 +238,19 @@ double FlowEngine::delay_of(const MessageState& m) const {
   const Seconds idle{m.latency + m.bytes / m.idle_rate};
   Seconds cost = idle;
   if (noise_ != nullptr) {
-    const MessageDraws draws{.noise = noise_, .step = options_.step, .number = options_.number, .lane = m.lane};
-    noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), m.to, {&cost, 1}, {&latency, 1});
+    const MessageDraws draws{
+        .noise = noise_, .step = options_.step, .number = options_.number, .lane = m.lane};
+    noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), m.to, {&cost, 1},
+                     {&latency, 1});
   }
   if (options_.disturb) {
-    const FlowMessage message{.lane = m.lane, .round = m.round, .from = m.from, .to = m.to,
+    const FlowMessage message{.lane = m.lane,
+                              .round = m.round,
+                              .from = m.from,
+                              .to = m.to,
                               .bytes = Bytes{static_cast<std::int64_t>(m.bytes)},
-                              .begin = Seconds{origin_ + m.begin}, .end = {}};
+                              .begin = Seconds{origin_ + m.begin},
+                              .end = {}};
     cost = options_.disturb(message, cost);
   }
   return (cost - idle).count();

@@ -33,7 +33,7 @@ enum class FlowPhase : std::uint8_t {
 
 /// A message under way. What every event touches comes first, in one cache line.
 struct alignas(64) MessageState {
-  double left = 0;     ///< bytes, at `updated`
+  double left = 0;  ///< bytes, at `updated`
   double rate = 0;
   double updated = 0;  ///< seconds, as all times of the engine, since the first arrival
   double weight = 1;   ///< of its share
@@ -51,8 +51,8 @@ struct alignas(64) MessageState {
   std::uint64_t chain = 0;
   std::uint32_t ordinal = 0;  ///< among what its receiver gets in its round, for the draws of noise
   double begin = 0;
-  double latency = 0;    ///< of the whole way
-  double idle_rate = 0;  ///< of the slowest link
+  double latency = 0;            ///< of the whole way
+  double idle_rate = 0;          ///< of the slowest link
   std::vector<Hop> hops{};       ///< kept while from, to and choice stay the same
   std::vector<Hop> all_links{};  ///< with those that have no limit, for the bytes
 };

@@ -20,7 +20,7 @@ struct RoundTable {
   std::vector<std::uint32_t> receives_first;  ///< participants + 1
   std::vector<std::uint32_t> receives;        ///< numbers of messages
 
-  bool regular = false;                       ///< not a list
+  bool regular = false;  ///< not a list
 
   /// In lists a participant goes on when its sends have arrived too, unless it receives one message and sends
   /// at most one (the rule of `model::Schedule`).
