@@ -14,6 +14,8 @@ void raw(std::string_view bytes);
 void compact(std::string_view bytes);
 /// run.json.
 void run_info(std::string_view bytes);
+/// A scenario file: read, explained, written, and read back.
+void scenario(std::string_view bytes);
 /// A GOAL schedule, text or binary: read, run under eager and rendezvous, and run again from its binary form.
 void goal_schedule(std::string_view bytes);
 

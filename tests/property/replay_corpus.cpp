@@ -37,9 +37,13 @@ TEST(ReplayCorpus, GoalSchedules) {
   EXPECT_GE(replay("goal_binary", goal_schedule), 3);
 }
 
+TEST(ReplayCorpus, Scenario) {
+  EXPECT_GE(replay("scenario", scenario), 3);
+}
+
 /// Corpora of imported formats are named after their readers.
 TEST(ReplayCorpus, Imports) {
-  const std::set<std::string> ours{"raw", "compact", "run_info", "goal_text", "goal_binary"};
+  const std::set<std::string> ours{"raw", "compact", "run_info", "scenario", "goal_text", "goal_binary"};
   for (const auto& folder : std::filesystem::directory_iterator(COX_FUZZ_CORPUS)) {
     const std::string name = folder.path().filename().string();
     if (ours.contains(name)) continue;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "cox/base/units.hpp"
 #include "cox/model/message_cost.hpp"
@@ -12,12 +14,25 @@
 
 namespace cox::model {
 
-/// Exact time under `cost` for chunks of whole bytes; nothing where the algorithm has no closed form.
-/// Formulas: docs/reference/collectives.md (generated from `formula_of`). Held by:
-/// src/model/closed_form_test.cpp and tests/property (against the max-plus engine, to 1e-9).
+/// Exact time under `cost` for chunks of whole bytes, by the definition of `Schedule`.
+/// Nothing where there is no formula: trees cut into unequal chunks, direct all-gather of unequal blocks, a
+/// parameter server's pull with more, unequal shards than workers; where a message costs its ends something
+/// (o, O, g, reduce); and for what `Schedule::make` refuses.
+/// Formulas: docs/reference/collectives.md (generated from `formula_of`). Cost: O(log^2 ranks + servers).
+/// Held by: src/model/closed_form_test.cpp (against the rounds, to 1e-9)
 [[nodiscard]] std::optional<Seconds> closed_form(const CollectiveSpec& spec, const MessageCost& cost);
 
-/// The formula as text: `2 (P - 1) (alpha + ceil(n / P) beta)`.
-[[nodiscard]] std::string formula_of(const CollectiveSpec& spec);
+/// The same for a hierarchical all-reduce whose levels differ, innermost first: two costs for
+/// `Hierarchical2`, three for `Hierarchical3`; nothing for other numbers and algorithms. `across` is what one
+/// rank has: eight ranks behind one NIC have an eighth of its bandwidth each.
+[[nodiscard]] std::optional<Seconds> closed_form(const CollectiveSpec& spec,
+                                                 std::span<const MessageCost> levels);
+
+/// The formula as text, `2 (P - 1) T(ceil(n / P))`, in the words of docs/reference/collectives.md; empty
+/// where the algorithm does not do the collective.
+[[nodiscard]] std::string_view formula_of(Collective kind, Algorithm algorithm);
+
+/// The table of docs/reference/collectives.md: rounds and bytes counted, not typed in.
+[[nodiscard]] std::string collectives_table();
 
 }  // namespace cox::model

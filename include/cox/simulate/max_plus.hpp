@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,12 +16,13 @@
 
 namespace cox::simulate {
 
-/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank.
+/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank. Servers
+/// and switches (participants behind the ranks) are across from everybody; `of` is about ranks.
 struct LinkCosts {
   model::MessageCost inside;
   model::MessageCost across;
   int ranks_per_node = 1;                ///< 1: every message goes across
-  std::vector<model::MessageCost> into;  ///< per receiving rank, instead of both; empty = none
+  std::vector<model::MessageCost> into{};  ///< per receiving rank, instead of both; empty = none
 
   [[nodiscard]] bool uniform() const { return into.empty() && ranks_per_node <= 1; }
   [[nodiscard]] const model::MessageCost& of(int from, int to) const {
@@ -33,11 +35,11 @@ struct CollectiveOptions {
   model::Protocol protocol = model::Protocol::Rendezvous;
   /// Use identities where costs are uniform (`closure` in the result) instead of sweeping every round.
   bool closure = true;
-  std::int64_t first_rounds = -1;  ///< only so many; -1 = all
+  std::int64_t first_rounds = -1;  ///< only so many of each lane; -1 = all
   const Noise* noise = nullptr;    ///< per-message noise
   std::int64_t step = 0;           ///< for the draws
   std::int64_t number = 0;         ///< of the collective in its step, for the draws
-  int threads = 1;
+  int threads = 1;                 ///< lanes run beside each other
 };
 
 struct CollectiveOutcome {
@@ -47,9 +49,27 @@ struct CollectiveOutcome {
 
 /// Moves `times` (one per rank; arrivals) to departures.
 /// Formula: per round, for the protocol p: docs/concepts/max-plus.md. Exact to double rounding.
-/// Memory: O(ranks). Cost: O(messages), or O(ranks log ranks) with closure. Deterministic for any thread
+/// Memory: O(ranks). Cost: O(messages), or O(ranks + rounds) with closure. Deterministic for any thread
 /// count and instruction set. Held by: src/simulate/max_plus_test.cpp, tests/property/simulate_laws.cpp.
 CollectiveOutcome run_collective(const model::Schedule& schedule, const LinkCosts& costs,
                                  const CollectiveOptions& options, std::span<Seconds> times);
+
+/// The same for many runs: keeps scratch memory and tables of costs from one to the next. `schedule` and
+/// `costs` must outlive it. Threads: one object per thread.
+class MaxPlus {
+ public:
+  MaxPlus(const model::Schedule& schedule, const LinkCosts& costs, const CollectiveOptions& options);
+  MaxPlus(MaxPlus&& other) noexcept;
+  MaxPlus& operator=(MaxPlus&& other) noexcept;
+  MaxPlus(const MaxPlus&) = delete;
+  MaxPlus& operator=(const MaxPlus&) = delete;
+  ~MaxPlus();
+  /// One run; `noise`, `step` and `number` in place of those in the options.
+  CollectiveOutcome run(std::span<Seconds> times, const Noise* noise, std::int64_t step, std::int64_t number);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace cox::simulate

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,31 +21,39 @@ struct Placement {
   int nodes_per_switch = 1;
 };
 
-/// All noise sources of a scenario. Immutable; const calls from any thread.
-/// Held by: src/simulate/noise_test.cpp (moments and quantiles against closed forms, order and thread
-/// independence)
+/// All noise sources of a scenario. Immutable; const calls from any thread; copies share what was read.
+/// Formulas: docs/concepts/noise.md. Held by: src/simulate/noise_test.cpp (moments and quantiles against
+/// closed forms, order and thread independence)
 class Noise {
  public:
   Noise() = default;
-  /// Errors: simulate-001 (a law whose parameters have no meaning: shape <= 1 with a mean), base-002 and
-  /// simulate-002 (trace file).
+  /// Errors: simulate-001 (a law whose parameters have no meaning: shape <= 1 with a mean), base-002 to
+  /// base-004 and simulate-002 (trace file).
   [[nodiscard]] static Result<Noise> make(const std::vector<model::NoiseSource>& sources,
                                           const Placement& placement, std::uint64_t seed);
+  /// The same sources with other draws. Cost: O(1).
+  [[nodiscard]] Noise with_seed(std::uint64_t seed) const;
   [[nodiscard]] bool disturbs_compute() const;
   [[nodiscard]] bool disturbs_messages() const;
+  [[nodiscard]] bool disturbs_bandwidth() const;
+  /// Some source acts at points of simulated time: `compute` then needs `now`.
+  [[nodiscard]] bool needs_time() const;
 
   /// Disturbed durations of ranks [first, first + base.size()) in `step`; `now` is when each begins (periodic
-  /// daemons; may be empty where there are none). `out` may be `base`.
+  /// daemons, recorded detours; may be empty where `needs_time` is false). `out` may be `base`.
   void compute(std::int64_t step, int first, std::span<const Seconds> base, std::span<Seconds> out,
                std::span<const Seconds> now = {}) const;
   /// Disturbed costs of the messages that ranks [first, ...) receive in round `round` of collective number
-  /// `collective` of `step`.
+  /// `collective` of `step`. `latency`: the part of each that bandwidth does not change; empty = none.
   void messages(std::int64_t step, std::int64_t collective, std::int64_t round, int first,
-                std::span<Seconds> costs) const;
+                std::span<Seconds> costs, std::span<const Seconds> latency = {}) const;
+  /// Factors on the time per byte of what ranks [first, ...) receive in `step`; 1 = undisturbed. For engines
+  /// whose links have rates; `messages` applies them itself.
+  void slowdowns(std::int64_t step, int first, std::span<double> factors) const;
 
  private:
-  std::vector<model::NoiseSource> sources_;
-  Placement placement_{};
+  struct Compiled;
+  std::shared_ptr<const Compiled> compiled_;
   std::uint64_t seed_ = 0;
 };
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// For tests: every collective by every algorithm, with parameters that differ.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cox/model/schedule.hpp"
+
+namespace cox::model {
+
+inline std::string text_of(const CollectiveSpec& s) {
+  return std::string(name_of(s.kind)) + " " + std::string(name_of(s.algorithm)) +
+         " P=" + std::to_string(s.ranks) + " n=" + std::to_string(s.bytes.count()) +
+         " group=" + std::to_string(s.group) + "," + std::to_string(s.group2) +
+         " servers=" + std::to_string(s.servers) + " chunks=" + std::to_string(s.chunks) +
+         " root=" + std::to_string(s.root);
+}
+
+// Every algorithm for `ranks`, with groups, servers, chunks and roots that mean something.
+inline std::vector<CollectiveSpec> every_collective(int ranks, Bytes bytes) {
+  std::vector<CollectiveSpec> all;
+  const auto add = [&](Collective kind, Algorithm algorithm, auto... set) {
+    CollectiveSpec s{.kind = kind, .algorithm = algorithm, .ranks = ranks, .bytes = bytes};
+    (set(s), ...);
+    all.push_back(s);
+  };
+  for (const Algorithm a : {Algorithm::Ring, Algorithm::BidirectionalRing, Algorithm::BinomialTree,
+                            Algorithm::RecursiveDoubling, Algorithm::HalvingDoubling})
+    add(Collective::AllReduce, a);
+  for (const Algorithm a : {Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Direct})
+    add(Collective::ReduceScatter, a);
+  for (const Algorithm a : {Algorithm::Ring, Algorithm::RecursiveDoubling, Algorithm::Direct})
+    add(Collective::AllGather, a);
+  add(Collective::AllToAll, Algorithm::Direct);
+  for (const Algorithm a : {Algorithm::Dissemination, Algorithm::RecursiveDoubling})
+    add(Collective::Barrier, a);
+  for (int g = 1; g <= ranks; ++g) {
+    if (ranks % g != 0) continue;
+    const auto group = [g](CollectiveSpec& s) { s.group = g; };
+    add(Collective::AllReduce, Algorithm::Hierarchical2, group);
+    add(Collective::AllToAll, Algorithm::TwoLevel, group);
+    for (int g2 = 1; g * g2 <= ranks; ++g2)
+      if (ranks % (g * g2) == 0)
+        add(Collective::AllReduce, Algorithm::Hierarchical3, group, [g2](auto& s) { s.group2 = g2; });
+  }
+  for (const int chunks : {1, 2, 3, 5, 16}) {
+    const auto cut = [chunks](CollectiveSpec& s) { s.chunks = chunks; };
+    for (const Algorithm a : {Algorithm::BinaryTree, Algorithm::DoubleBinaryTree, Algorithm::InNetwork})
+      add(Collective::AllReduce, a, cut);
+    add(Collective::AllReduce, Algorithm::InNetwork, cut, [](auto& s) { s.group = 4; });
+    add(Collective::SendRecv, Algorithm::Chain, cut);
+    for (const Collective kind : {Collective::Broadcast, Collective::Reduce})
+      for (const Algorithm a : {Algorithm::Chain, Algorithm::BinaryTree})
+        add(kind, a, cut, [&](auto& s) { s.root = kind == Collective::Reduce ? ranks / 2 : ranks - 1; });
+  }
+  for (const Collective kind : {Collective::Broadcast, Collective::Reduce})
+    for (int root = 0; root < ranks; root += 1 + ranks / 3)
+      add(kind, Algorithm::BinomialTree, [root](auto& s) { s.root = root; });
+  for (const int servers : {1, 2, 3, 8, 16})
+    for (const Collective kind : {Collective::AllReduce, Collective::Broadcast, Collective::Reduce})
+      add(kind, Algorithm::ParameterServer, [servers](auto& s) { s.servers = servers; });
+  return all;
+}
+
+}  // namespace cox::model

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Departures without sweeping: identities that hold where every link costs the same.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cox/model/schedule.hpp"
+#include "cox/simulate/max_plus.hpp"
+
+namespace cox::simulate {
+
+/// Whether an identity is known for the first `rounds` rounds of a lane; if so, `times` become departures.
+///
+/// Rings, chunks even or not, rendezvous and eager: a message is a path through the ranks that moves on or
+/// stays in each round; docs/concepts/max-plus.md derives its cost. Others, rendezvous and equal sizes: who
+/// reaches whom. Cost: O(ranks + rounds). Memory: rings with less than a lap or chunks of two sizes O(ranks),
+/// others none. Held by: tests/property/simulate_laws.cpp (equal to the steps up to 4,096 ranks)
+[[nodiscard]] bool close(const model::Schedule& schedule, int lane, std::int64_t rounds,
+                         const LinkCosts& costs, model::Protocol protocol, std::span<double> times);
+
+}  // namespace cox::simulate

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One noise source, checked and with its constants worked out: draws of its law, by unit (rank, node,
+/// switch).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "cox/base/result.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::simulate {
+
+/// A law with its constants. Without unit: a ratio (relative sources), or seconds.
+class NoiseDraws {
+ public:
+  /// `number`: of the source in its scenario; its streams are 16 number to 16 number + 15.
+  /// Errors: simulate-001.
+  [[nodiscard]] static Result<NoiseDraws> make(const model::NoiseSource& source, std::size_t number);
+
+  /// What is added, for units [first, first + out.size()): the draw number `counter`. Relative sources
+  /// without a mean draw a factor; what is added is then the factor less one.
+  void amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first, std::span<double> out) const;
+  /// The same for the messages of one round: uniform laws from 32 bits. Not correlated.
+  void message_amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
+                       std::span<double> out) const;
+
+  /// For a uniform law that always happens: what `message_amounts` makes of the 32-bit draw u is low + width
+  /// u.
+  struct Line {
+    double low;
+    double width;
+  };
+  [[nodiscard]] std::optional<Line> line() const {
+    if (law_ != model::NoiseLaw::Uniform || probability_ != 1) return std::nullopt;
+    return Line{low_ - (factor_ ? 1 : 0), high_ - low_};
+  }
+
+  /// Stream `purpose` (2 to 15) of this source.
+  [[nodiscard]] std::uint32_t stream(std::uint32_t purpose) const { return number_ * 16 + purpose; }
+  [[nodiscard]] double mean() const { return mean_; }
+  [[nodiscard]] bool constant() const { return law_ == model::NoiseLaw::Constant && probability_ == 1; }
+
+ private:
+  NoiseDraws() = default;
+  [[nodiscard]] bool from_normals() const {
+    return law_ == model::NoiseLaw::Gaussian || law_ == model::NoiseLaw::Lognormal;
+  }
+  void correlated_normals(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
+                          std::span<double> out) const;
+  void shape(std::span<double> values) const;
+  void thin(std::uint64_t seed, std::uint64_t counter, std::uint64_t first, std::span<double> values) const;
+
+  model::NoiseLaw law_ = model::NoiseLaw::Constant;
+  std::uint32_t number_ = 0;
+  bool factor_ = false;  // the law is that of a factor with mean 1
+  double mean_ = 0;
+  double low_ = 0;  // uniform: between these
+  double high_ = 0;
+  double spread_ = 0;    // gaussian: cv; lognormal: sigma of the logarithm
+  double scale_ = 0;     // pareto, weibull
+  double exponent_ = 0;  // pareto: -1 / shape; weibull: 1 / shape
+  double probability_ = 1;
+  double correlation_ = 0;
+  int levels_ = 0;  // correlation ^ (2 ^ levels) is nothing
+};
+
+}  // namespace cox::simulate
