@@ -12,7 +12,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace cox::simulate {
@@ -22,28 +21,6 @@ struct Event {
   std::uint64_t order;  ///< unique; among equal times the lower comes first
   std::uint32_t rank;
   std::uint32_t operation;
-};
-
-/// A vector of events whose append is inlined: it is what the simulation does most.
-class EventList {
- public:
-  void push_back(const Event& e) {
-    if (size_ == room_.size()) room_.resize(std::max<std::size_t>(16, 2 * size_));
-    room_[size_++] = e;
-  }
-  void clear() { size_ = 0; }
-  void swap(EventList& o) {
-    room_.swap(o.room_);
-    std::swap(size_, o.size_);
-  }
-  [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] Event* begin() { return room_.data(); }
-  [[nodiscard]] Event* end() { return room_.data() + size_; }
-  [[nodiscard]] const Event& operator[](std::size_t i) const { return room_[i]; }
-
- private:
-  std::vector<Event> room_;
-  std::size_t size_ = 0;
 };
 
 class EventQueue {
@@ -106,11 +83,11 @@ class EventQueue {
   /// Moves the clock to the next instant and its events to `now_`.
   void refill() {
     const int b = std::countr_zero(used_);
-    EventList& bucket = buckets_[static_cast<std::size_t>(b)];
+    std::vector<Event>& bucket = buckets_[static_cast<std::size_t>(b)];
     used_ &= used_ - 1;
     now_.clear();
     head_ = 0;
-    clock_ = bucket[0].time;
+    clock_ = bucket.front().time;
     for (const Event& e : bucket) clock_ = std::min(clock_, e.time);
     if (b == 0) {
       now_.swap(bucket);
@@ -134,11 +111,11 @@ class EventQueue {
   }
 
   std::int64_t clock_ = 0;
-  EventList now_;  ///< of the instant `clock_`, from `head_` on
+  std::vector<Event> now_;  ///< of the instant `clock_`, from `head_` on
   std::size_t head_ = 0;
   std::uint64_t used_ = 0;  ///< buckets that hold something
-  std::array<EventList, 64> buckets_;
-  EventList moving_;
+  std::array<std::vector<Event>, 64> buckets_;
+  std::vector<Event> moving_;
   std::vector<Event> late_;  ///< heap: before the clock, or at it with an order from before
 };
 
