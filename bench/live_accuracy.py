@@ -6,8 +6,10 @@ over an emulated network of 100 Mbit/s and 0.5 ms a cable, and over one whose up
 usage: live_accuracy.py BUILD [gloo|openmpi|all] [--repetitions N] [--json FILE]
 
 Nothing is fitted to what is predicted. Latency is from ICMP echoes, bandwidth from a TCP stream between two hosts; of an oversubscribed uplink, from as many streams as hosts share it. The rest is the library's protocol:
-  Gloo      a message waits for the receiver's notice, so a step's latency is one round trip
-  Open MPI  ob1 over TCP, eager limit 64 KiB: half a round trip up to there, one and a half beyond
+  Gloo      A message waits for the receiver's notice: one round trip. A rank's chunk goes in two halves, two of which
+            are under way (gloo/allreduce.cc), so that of this only max(round trip - x, half a round trip) shows beside
+            the transfer of the chunk, where x is the transfer of one half.
+  Open MPI  ob1 over TCP without PUT, eager limit 64 KiB: half a round trip up to there, one and a half beyond.
 Needs root, ip, chrt, TAP devices, and the programs fabric, live_predict and cox-bench-net-* of BUILD.
 Exit 0: the bars hold (median error 10 %, worst 25 %, per library and host count). 1: not. 77: cannot run here.
 """
@@ -157,17 +159,27 @@ def inside(build, case, repetitions):
 
 # --- outside ----------------------------------------------------------------------------------------------------
 
-def latency_of(library, trip, chunk):
-    if library == "gloo":
-        return trip
-    return trip / 2 if chunk < EAGER_LIMIT_BYTES else 1.5 * trip
+def engine(build, hosts, per_leaf, network, size, latency):
+    words = [f"{build}/live_predict", str(hosts), str(size), repr(latency), repr(network["cable_bytes_per_s"]),
+             str(per_leaf), repr(network["uplink_bytes_per_s"] or 0.0)]
+    seconds, name = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return float(seconds), name
+
+
+def latency_of(build, library, hosts, per_leaf, network, size):
+    """What of a step's protocol is not transfer. None of it is from a measured all-reduce."""
+    trip = network["round_trip_s"]
+    if library == "openmpi":
+        return trip / 2 if -(-size // hosts) < EAGER_LIMIT_BYTES else 1.5 * trip
+    # Two halves of a chunk are under way: one's notices pass while the other is transferred, until transfers fill the
+    # cable; then the notice of a half waits behind half a chunk that its host sends.
+    transfer = engine(build, hosts, per_leaf, network, size, 0.0)[0] / (2 * (hosts - 1))
+    return max(trip - transfer / 2, trip / 2)
 
 
 def predict(build, library, hosts, per_leaf, network, size):
-    chunk = -(-size // hosts)
-    words = [f"{build}/live_predict", str(hosts), str(size), repr(latency_of(library, network["round_trip_s"], chunk)),
-             repr(network["cable_bytes_per_s"]), str(per_leaf), repr(network["uplink_bytes_per_s"] or 0.0)]
-    return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()[0])
+    latency = latency_of(build, library, hosts, per_leaf, network, size)
+    return engine(build, hosts, per_leaf, network, size, latency)
 
 
 def main(build, which, repetitions, json_file):
@@ -195,9 +207,9 @@ def main(build, which, repetitions, json_file):
         for size in SIZES:
             times = sorted(result["times_s"][str(size)])
             measured = statistics.median(times)
-            predicted = predict(build, library, hosts, per_leaf, network, size)
+            predicted, engine_name = predict(build, library, hosts, per_leaf, network, size)
             errors.append(predicted / measured - 1)
-            print(f"  {size:>8} B  predicted {predicted * 1e3:8.2f} ms  measured {measured * 1e3:8.2f} ms "
+            print(f"  {size:>8} B  {engine_name:>8} {predicted * 1e3:8.2f} ms  measured {measured * 1e3:8.2f} ms "
                   f"({times[0] * 1e3:.2f} to {times[-1] * 1e3:.2f}, n = {len(times)})  {errors[-1] * 100:+6.1f} %",
                   flush=True)
         sizes = [abs(e) for e in errors]

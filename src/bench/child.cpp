@@ -14,7 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
 
 #include "cox/base/parallel.hpp"
 
@@ -92,6 +95,17 @@ class Process {
 };
 
 }  // namespace
+
+bool in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view left = path != nullptr ? path : "";
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    if (access((std::filesystem::path(left.substr(0, end)) / program).c_str(), X_OK) == 0) return true;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return false;
+}
 
 Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimits& limits) {
   Process process;

@@ -16,6 +16,10 @@ namespace {
 constexpr std::size_t kMostPoints = 256;
 constexpr std::int64_t kSmallBytes = 4096;
 
+std::string percent(double ratio) {
+  return ratio < 1e-4 ? "under 0.01 %" : fmt::format("{:.2g} %", ratio * 100);
+}
+
 /// One equation: a alpha + b beta = 1, after division by its time.
 struct Equation {
   double a;
@@ -78,7 +82,7 @@ Result<LinkFit> fit_link(std::span<const CostPoint> all) {
   if (points.size() < 2 || least->bytes == most->bytes || points.size() > kMostPoints)
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "bench-005",
-                      .message = fmt::format("{} usable sizes, expected 2 to {} different ones",
+                      .message = fmt::format("usable sizes: {}, expected 2 to {} different ones",
                                              points.size(), kMostPoints),
                       .hint = "measure from a few bytes to some megabytes",
                       .where = {}});
@@ -132,8 +136,8 @@ std::string cost_part(std::string_view place, const PlaceCost& cost, const std::
   const LinkFit& fit = cost.fit;
   std::string text = fmt::format("# {}; n = {} sizes", from, fit.sizes);
   if (cost.samples > 0) text += fmt::format(", {} messages", cost.samples);
-  text += fmt::format("; the line is off by {:.2g} % (median) and {:.2g} % (worst)\n",
-                      fit.median_error_ratio * 100, fit.worst_error_ratio * 100);
+  text += fmt::format("; the line is off by {} (median) and {} (worst)\n", percent(fit.median_error_ratio),
+                      percent(fit.worst_error_ratio));
   text += fmt::format("[cost.{}]\n", place);
   if (fit.latency)
     text += fmt::format("latency = \"{}\"  # quartiles {} to {}\n", spell_time(*fit.latency),

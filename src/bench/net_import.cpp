@@ -245,18 +245,18 @@ Result<ImportedTable> parse_net_table(std::string_view text, const std::string& 
 
 Result<std::vector<CostPoint>> cost_points(const ImportedTable& table, CollectiveForm form, int ranks) {
   if (ranks != 0 && table.ranks != 0 && ranks != table.ranks)
-    return fail(bad_ranks(fmt::format("--ranks is {}, and the table lists {}", ranks, table.ranks),
-                          "leave --ranks out"));
+    return fail(bad_ranks(fmt::format("--as says {} ranks, and the table lists {}", ranks, table.ranks),
+                          "leave the number out"));
   const int members = ranks != 0 ? ranks : table.ranks;
   const bool collective = table.kind == TableKind::Collective && form != CollectiveForm::Pair;
   if (collective && members < 2)
-    return fail(bad_ranks("the table does not say how many ranks took part", "add --ranks N"));
+    return fail(bad_ranks("the table does not say how many ranks took part", "add them: --as ring:RANKS"));
   const double p = members;
   const double expected = 2 * (p - 1) / p;  // nccl-tests doc/PERFORMANCE.md
   if (collective && table.busbw_ratio > 0 && std::abs(table.busbw_ratio - expected) > 0.05 * expected)
     return fail(bad_ranks(fmt::format("busbw is {:.2f} of algbw; an all-reduce of {} ranks has {:.2f}",
                                       table.busbw_ratio, members, expected),
-                          "only all_reduce_perf is read as a collective; sendrecv_perf with --form pair"));
+                          "only all_reduce_perf is read as a collective; others with --as pair"));
   std::vector<CostPoint> points;
   for (const ImportedTable::Row& row : table.rows) {
     CostPoint point{.latencies = table.kind == TableKind::Bandwidth ? 0.0 : 1.0,

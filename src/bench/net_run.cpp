@@ -56,6 +56,12 @@ ProbeLibrary choose(const ProbeOptions& options, const std::optional<LaunchedAs>
                                                                     : ProbeLibrary::Mpich;
 }
 
+/// Where two MPI libraries are installed side by side, each has a launcher under a name of its own.
+std::string launcher_of(ProbeLibrary library) {
+  const std::string own = fmt::format("mpirun.{}", name_of(library));
+  return in_path(own) ? own : "mpirun";
+}
+
 void append(Words& words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
@@ -93,9 +99,7 @@ Result<std::vector<Words>> probe_commands(const ProbeOptions& options,
   const Words request = options.request.empty() ? Words{"pairs"} : options.request;
   if (library != ProbeLibrary::Gloo) {
     Words words;
-    if (!launched)
-      words = options.launch.empty() ? Words{fmt::format("mpirun.{}", name_of(library)), "-n", "2"}
-                                     : options.launch;
+    if (!launched) words = options.launch.empty() ? Words{launcher_of(library), "-n", "2"} : options.launch;
     words.push_back(program.string());
     append(words, request);
     return std::vector<Words>{words};

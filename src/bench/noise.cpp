@@ -153,7 +153,7 @@ std::string detours_text(std::span<const DetourTrace> traces) {
   Seconds whole{};
   for (const DetourTrace& t : traces) whole += t.length;
   std::string text = "# detours of a processor: when one began and how long it lasted\n";
-  text += fmt::format("length {}\n", spell_time(whole));
+  text += fmt::format("window {}\n", spell_time(whole));
   Seconds before{};
   for (const DetourTrace& t : traces) {
     text += fmt::format("# core {}, from {}\n", t.core, spell_time(before));

@@ -2,9 +2,16 @@
 #include "cox/bench/noise.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <string>
 #include <vector>
+
+#include "cox/base/file.hpp"
+#include "cox/simulate/noise.hpp"
 
 #include "bench/spelling.hpp"
 
@@ -113,11 +120,30 @@ TEST(DetoursText, PutsCoresOneAfterAnother) {
   const std::vector<DetourTrace> both{a, b};
   EXPECT_EQ(detours_text(both),
             "# detours of a processor: when one began and how long it lasted\n"
-            "length 4s\n"
+            "window 4s\n"
             "# core 0, from 0ns\n"
             "500ms 3us\n"
             "# core 1, from 2s\n"
             "2.25s 1.5ms\n");
+}
+
+TEST(DetoursText, IsReadByTraceNoise) {
+  DetourTrace a = hundred();
+  a.core = 0;
+  const std::vector<DetourTrace> both{a, hundred()};
+  const std::string file = ::testing::TempDir() + "cox-detours-" + std::to_string(getpid());
+  ASSERT_TRUE(write_file_atomically(file, detours_text(both), IfExists::Replace));
+  const auto noise =
+      simulate::Noise::make({{.name = {}, .law = model::NoiseLaw::Trace, .file = file}}, {.ranks = 2}, 1);
+  ASSERT_TRUE(noise) << noise.error().to_string();
+  EXPECT_TRUE(noise->disturbs_compute());
+  EXPECT_TRUE(noise->needs_time());
+  // In the long run a rank loses the share that was measured.
+  std::vector<Seconds> work{Seconds{10}, Seconds{10}};
+  const std::vector<Seconds> begin{Seconds{0}, Seconds{0.003}};
+  noise->compute(0, 0, work, work, begin);
+  EXPECT_NEAR(work[0].count(), 10 / (1 - 0.505), 0.1);
+  std::remove(file.c_str());
 }
 
 TEST(NoisePart, SaysWhatWasMeasured) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_table.hpp"
 
+#include "cli/bench_command.hpp"
 #include "cli/collect_command.hpp"
 #include "cli/compact_command.hpp"
 #include "cli/completion_command.hpp"
@@ -20,10 +21,10 @@ namespace cox::cli {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &observe_command(), &diagnose_command(), &report_command(),     &simulate_command(),
-      &study_command(),   &export_command(),   &collect_command(),    &compact_command(),
-      &doctor_command(),  &explain_command(),  &completion_command(), &version_command(),
-      &help_command(),    &complete_command(), &man_command(),        &docs_command(),
+      &observe_command(), &diagnose_command(),   &report_command(),  &simulate_command(), &study_command(),
+      &bench_command(),   &export_command(),     &collect_command(), &compact_command(),  &doctor_command(),
+      &explain_command(), &completion_command(), &version_command(), &help_command(),     &complete_command(),
+      &man_command(),     &docs_command(),
   };
   return all;
 }

@@ -37,4 +37,7 @@ struct ChildLimits {
 [[nodiscard]] Result<std::vector<Ended>> run_children(const std::vector<std::vector<std::string>>& commands,
                                                       const ChildLimits& limits = {});
 
+/// Whether a program of this name is in PATH.
+[[nodiscard]] bool in_path(const std::string& program);
+
 }  // namespace cox::bench

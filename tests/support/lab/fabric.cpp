@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -249,6 +250,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: fabric CONFIG\n");
     return 2;
   }
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a lab that was killed leaves no process behind
   Fabric fabric = read_config(argv[1]);
   std::vector<pollfd> waits;
   for (std::size_t i = 0; i < fabric.hosts.size(); ++i) {

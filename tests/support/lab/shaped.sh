@@ -17,7 +17,7 @@ skip() {
   echo "SKIP: $1" >&2
   exit 77
 }
-window=${COX_LAB_WINDOW:-262144}
+window=262144
 fabric=$1 hosts=$2 per_leaf=$3 mbit=$4 delay=$5 spine_mbit=$6 spine_delay=$7
 [ "$8" = "--" ] || exit 2
 shift 8
@@ -25,17 +25,20 @@ lab_available || skip "$lab_reason"
 [ -c /dev/net/tun ] || skip "/dev/net/tun is not here: no TAP devices"
 chrt -f 20 true 2>/dev/null || skip "real-time scheduling is not allowed here (chrt -f 20)"
 
-fabric_pid=
-stop_fabric() {
-  [ -z "$fabric_pid" ] || kill "$fabric_pid" 2>/dev/null || true
-
-  fabric_pid=
+started=()
+# shellcheck disable=SC2317
+stop_started() {
+  for process in "${started[@]}"; do
+    kill "$process" 2>/dev/null || true
+    wait "$process" 2>/dev/null || true
+  done
+  started=()
 }
-trap stop_fabric EXIT
+trap stop_started EXIT
 lab_up "$hosts"
 {
   echo "mtu 1500"
-  echo "limit ${COX_LAB_LIMIT:-512000}"
+  echo "limit 2000000"
   echo "spine $spine_mbit $spine_delay"
   for ((i = 0; i < hosts; ++i)); do
     ip -n "cx$$h$i" link del eth0
@@ -44,6 +47,7 @@ lab_up "$hosts"
 } >"$LAB/fabric.config"
 chrt -f 20 "$fabric" "$LAB/fabric.config" >"$LAB/fabric.out" &
 fabric_pid=$!
+started+=("$fabric_pid")
 for _ in $(seq 100); do
   if grep -q ready "$LAB/fabric.out"; then break; fi
   kill -0 "$fabric_pid" 2>/dev/null || skip "the emulated network did not start"
@@ -57,4 +61,10 @@ for ((i = 0; i < hosts; ++i)); do
     echo 4096 $window $window >/proc/sys/net/ipv4/tcp_wmem"
 done
 export LAB LAB_OPENMPI="${lab_openmpi[*]}"
-"$@"
+# In the background, so that a signal ends the lab at once and not after the command.
+"$@" &
+command_pid=$!
+started+=("$command_pid")
+status=0
+wait "$command_pid" || status=$?
+exit "$status"
