@@ -302,8 +302,8 @@ std::string why_not(const CollectiveSpec& spec) {
 TEST(ScheduleMake, SaysWhatIsWrong) {
   EXPECT_EQ(why_not({.algorithm = A::Direct, .ranks = 4}), "`direct` does not do AllReduce");
   EXPECT_EQ(why_not({.kind = C::Other, .ranks = 4}), "`ring` does not do Other");
-  EXPECT_EQ(why_not({.ranks = 0}), "a collective has 0 ranks, expected 1 to 268435456");
-  EXPECT_EQ(why_not({.ranks = -3}), "a collective has -3 ranks, expected 1 to 268435456");
+  EXPECT_EQ(why_not({.ranks = 0}), "a collective has 0 ranks, expected 1 to 16777216");
+  EXPECT_EQ(why_not({.ranks = -3}), "a collective has -3 ranks, expected 1 to 16777216");
   EXPECT_NE(why_not({.ranks = 2, .bytes = Bytes{-1}}), "");
   EXPECT_EQ(why_not({.algorithm = A::Hierarchical2, .ranks = 12, .group = 8}),
             "groups of 8 ranks do not divide 12 ranks");
@@ -311,6 +311,9 @@ TEST(ScheduleMake, SaysWhatIsWrong) {
             "groups of 16 ranks do not divide 24 ranks");
   EXPECT_NE(why_not({.kind = C::AllToAll, .algorithm = A::TwoLevel, .ranks = 12, .group = 0}), "");
   EXPECT_NE(why_not({.algorithm = A::ParameterServer, .ranks = 2, .servers = 0}), "");
+  EXPECT_EQ(
+      why_not({.algorithm = A::ParameterServer, .ranks = 1 << 24, .servers = 5}),
+      "16777216 workers of 5 servers send 83886080 messages in a round, at most 67108864 are simulated");
   EXPECT_NE(why_not({.algorithm = A::BinaryTree, .ranks = 2, .chunks = 0}), "");
   EXPECT_NE(why_not({.kind = C::Broadcast, .algorithm = A::Chain, .ranks = 2, .root = 2}), "");
 }

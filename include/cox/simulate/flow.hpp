@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,38 +14,116 @@
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/network.hpp"
 #include "cox/simulate/noise.hpp"
+#include "cox/simulate/outcome.hpp"
 
 namespace cox::simulate {
+
+/// One message of a collective. `from` and `to` are places of the schedule.
+struct FlowMessage {
+  int lane = 0;
+  std::int64_t round = 0;
+  int from = 0;
+  int to = 0;
+  Bytes bytes{};
+  Seconds begin{};  ///< both ends ready (eager: the sender)
+  Seconds end{};    ///< last byte arrived
+};
+
+/// Lost goodput where many flows meet at one receiver (`Fabric::incast_loss`): with n > `fan_in` flows on the
+/// last link into a node its capacity is multiplied by max(`floor_ratio`, fan_in / n).
+/// Source of the effect: Phanishayee et al., FAST 2008 (goodput of synchronized reads collapses by about an
+/// order of magnitude from a handful of senders on). The form and the defaults are ours.
+struct IncastModel {
+  int fan_in = 8;            ///< flows whose windows the switch's buffer holds
+  double floor_ratio = 0.1;  ///< what is left at worst
+};
+
+/// Flows of other jobs between random nodes, on and off by seed: each is on for a time of mean `mean_on`,
+/// then off for one of mean `mean_off`, both exponential. Beside `Fabric::background_load`, which is
+/// constant.
+struct BackgroundFlows {
+  int flows = 0;
+  Seconds mean_on{1e-3};
+  Seconds mean_off{1e-3};
+};
+
+/// How flows that meet on a full link divide it.
+enum class Sharing : std::uint8_t {
+  Equal,         ///< max-min fair
+  ByRoundTrip,   ///< weighted by 1 / latency of the way, as TCP's window does and SimGrid's CM02 assumes
+};
 
 struct FlowOptions {
   bool memo = true;              ///< repeat a state's course instead of solving it again
   const Noise* noise = nullptr;  ///< per-message noise
   std::int64_t step = 0;
   std::int64_t number = 0;
-  std::uint64_t seed = 1;  ///< of the hashes of ECMP
+  std::uint64_t seed = 1;  ///< of the hashes of ECMP and of background flows
+  model::Protocol protocol =
+      model::Protocol::Rendezvous;  ///< EagerGap is Eager: here the links are the ports
+  Sharing sharing = Sharing::Equal;
+  IncastModel incast{};
+  BackgroundFlows background{};
+  /// What a message costs instead of `idle`, its time on an idle network; the difference passes before its
+  /// first byte leaves. Beside `noise`, for what is not in a scenario. The message's `end` is not known yet.
+  std::function<Seconds(const FlowMessage&, Seconds idle)> disturb{};
+  /// Called for each message when it has arrived, in the order of arrival; from one thread. Turns `memo` off.
+  std::function<void(const FlowMessage&)> on_message{};
 };
 
 struct FlowOutcome {
   bool memo = false;  ///< it was used
   std::int64_t messages = 0;
-  std::int64_t solved = 0;         ///< max-min problems that were solved
+  std::int64_t solved = 0;         ///< times that rates were brought up to date
+  std::int64_t evaluated = 0;      ///< links that were looked at for it
+  std::int64_t peak_flows = 0;     ///< most that shared the network at once
   std::vector<double> link_bytes;  ///< per link of the network: sum over the flows that crossed it
 };
 
 /// Moves arrivals to departures, as `run_collective` does, with links shared. `rank_of[place]` is the rank
-/// (device) that place `place` of the schedule sits on. A flow begins its latency when both ends are ready
-/// (rendezvous) and ends when its last byte arrives. Errors: none of input; asserted preconditions. Cost:
-/// O(changes x affected flows); memoised: one period of the state. Held by: src/simulate/flow_test.cpp
-/// (hand-solved max-min), tests/oracle (SimGrid).
+/// (device) that place `place` of the schedule sits on, for every participant. A flow begins its latency when
+/// both ends are ready (rendezvous) and ends when its last byte arrives; a rank goes on when all that it
+/// receives in a round has arrived. Several sends of one rank in one round go one after the other.
+/// Routing, switching, incast loss, pause and background load are those of `fabric`.
+/// Errors: none of input; asserted preconditions. Cost: O(changes x affected flows); memoised: until the
+/// state repeats. Memory: O(links + participants x alike rounds under way). Held by:
+/// src/simulate/flow_test.cpp (hand-solved cases), tests/oracle (SimGrid), docs/accuracy.md.
 [[nodiscard]] FlowOutcome run_flows(const model::Schedule& schedule, const Network& network,
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);
 
+/// The links that messages from one rank to another take under static or ECMP routing (asserted), which pick a
+/// path per pair once and for all; clears `out`.
+void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
+                 std::vector<LinkIndex>& out);
+
 /// Max-min fair rates of flows over links, from scratch: the definition that the incremental solver is tested
-/// against. `routes[f]` are links; result in bytes per second. Source: Bertsekas, Gallager 1992,
-/// section 6.5.2.
+/// against. `routes[f]` are links; rate f is weights[f] (1) times its level. Flows that nothing limits are
+/// infinite. Source: Bertsekas, Gallager 1992, section 6.5.2.
 [[nodiscard]] std::vector<Bandwidth> max_min_rates(std::span<const Bandwidth> links,
                                                    std::span<const std::vector<LinkIndex>> routes,
                                                    std::span<const double> weights = {});
+
+/// What each link carried, by name, and the part of `makespan` that this takes at its full bandwidth. Links
+/// that carried nothing are left out.
+[[nodiscard]] std::vector<LinkLoad> link_loads(const Network& network, std::span<const double> link_bytes,
+                                               Seconds makespan);
+
+/// How busy each node's way out was over time: the hook for compute that communication slows down.
+/// Feed it with `FlowOptions::on_message`.
+class NodeUsage {
+ public:
+  NodeUsage(int nodes, Seconds bin) : nodes_(nodes), bin_(bin) {}
+  /// Spreads the message's bytes evenly from its begin to its end over both nodes.
+  void add(const FlowMessage& message, int from_node, int to_node);
+  /// Bytes per second in and out of `node` in bin `index` = [index, index + 1) x bin.
+  [[nodiscard]] Bandwidth rate(int node, std::size_t index) const;
+  [[nodiscard]] std::size_t bins() const { return bytes_.size() / static_cast<std::size_t>(nodes_); }
+
+ private:
+  int nodes_;
+  Seconds bin_;
+  std::vector<double> bytes_;  ///< [bin * nodes + node]
+};
 
 }  // namespace cox::simulate

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/bench/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "cox/base/parallel.hpp"
+
+extern char** environ;
+
+namespace cox::bench {
+namespace {
+
+Seconds now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9};
+}
+
+Seconds span_of(const timeval& t) {
+  return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6};
+}
+
+Error failed(const std::string& program, const std::string& what) {
+  return {.code = Errc::NotFound,
+          .id = "bench-006",
+          .message = fmt::format("{}: {}", program, what),
+          .hint = "run it by hand to see what it says",
+          .where = {}};
+}
+
+/// A process that is killed and waited for unless somebody did so.
+class Process {
+ public:
+  Process() = default;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    if (out_ >= 0) close(out_);
+    if (id_ > 0) {
+      kill(id_, SIGKILL);
+      waitpid(id_, nullptr, 0);
+    }
+  }
+  /// An errno value, or 0.
+  [[nodiscard]] int start(const std::vector<std::string>& command) {
+    std::array<int, 2> ends{-1, -1};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
+    out_ = ends[0];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    std::vector<char*> words;
+    words.reserve(command.size() + 1);
+    for (const std::string& w : command) words.push_back(const_cast<char*>(w.c_str()));
+    words.push_back(nullptr);
+    const int problem = posix_spawnp(&id_, words[0], &actions, nullptr, words.data(), environ);
+    if (problem != 0) id_ = 0;
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    return problem;
+  }
+  [[nodiscard]] int out() const { return out_; }
+  void wait(Ended& ended) {
+    int status = 0;
+    rusage used{};
+    while (wait4(id_, &status, 0, &used) < 0 && errno == EINTR) {
+    }
+    id_ = 0;
+    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    ended.user = span_of(used.ru_utime);
+    ended.system = span_of(used.ru_stime);
+    ended.peak_memory = Bytes{std::int64_t{used.ru_maxrss} * 1024};
+  }
+
+ private:
+  pid_t id_ = 0;
+  int out_ = -1;
+};
+
+}  // namespace
+
+bool in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view left = path != nullptr ? path : "";
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    if (access((std::filesystem::path(left.substr(0, end)) / program).c_str(), X_OK) == 0) return true;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return false;
+}
+
+Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimits& limits) {
+  Process process;
+  const Seconds begin = now();
+  if (const int problem = process.start(command); problem != 0)
+    return fail(failed(command.front(), std::strerror(problem)));
+  Ended ended;
+  std::array<char, 65536> part{};
+  while (true) {
+    const double left_ms = (begin + limits.time - now()).count() * 1000;
+    pollfd wait{.fd = process.out(), .events = POLLIN, .revents = 0};
+    const int ready = poll(&wait, 1, static_cast<int>(std::clamp(left_ms, 0.0, 1e9)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0)
+      return fail(failed(command.front(), fmt::format("not done after {:g} s", limits.time.count())));
+    const ssize_t got = read(process.out(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    if (ended.out.size() + static_cast<std::size_t>(got) > limits.out_bytes)
+      return fail(failed(command.front(), fmt::format("printed more than {} bytes", limits.out_bytes)));
+    ended.out.append(part.data(), static_cast<std::size_t>(got));
+  }
+  process.wait(ended);
+  ended.wall = now() - begin;
+  return ended;
+}
+
+Result<std::vector<Ended>> run_children(const std::vector<std::vector<std::string>>& commands,
+                                        const ChildLimits& limits) {
+  std::vector<Result<Ended>> results(commands.size(), Ended{});
+  parallel_for(commands.size(), static_cast<int>(commands.size()),
+               [&](std::size_t i) { results[i] = run_child(commands[i], limits); });
+  std::vector<Ended> all;
+  for (Result<Ended>& r : results) {
+    COX_TRY(Ended one, std::move(r));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace cox::bench

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/bench/net_run.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <system_error>
+
+#include "cox/bench/child.hpp"
+
+namespace cox::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr int kMostRanks = 1 << 20;
+
+std::optional<int> number_in(const Environment& environment, const char* name) {
+  const auto text = environment(name);
+  int value = 0;
+  if (!text) return std::nullopt;
+  const auto [at, problem] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (problem != std::errc{} || at != text->data() + text->size() || value < 0 || value > kMostRanks)
+    return std::nullopt;
+  return value;
+}
+
+const char* name_of(ProbeLibrary library) {
+  switch (library) {
+    case ProbeLibrary::OpenMpi:
+      return "openmpi";
+    case ProbeLibrary::Mpich:
+      return "mpich";
+    case ProbeLibrary::Gloo:
+      return "gloo";
+    case ProbeLibrary::Mpi:
+      break;
+  }
+  return "mpi";
+}
+
+fs::path program_of(const fs::path& folder, ProbeLibrary library) {
+  return folder / fmt::format("cox-bench-net-{}", name_of(library));
+}
+
+bool can_run(const fs::path& program) {
+  return access(program.c_str(), X_OK) == 0;
+}
+
+ProbeLibrary choose(const ProbeOptions& options, const std::optional<LaunchedAs>& launched) {
+  if (options.library != ProbeLibrary::Mpi) return options.library;
+  if (launched && launched->library != ProbeLibrary::Mpi) return launched->library;
+  return can_run(program_of(options.folder, ProbeLibrary::OpenMpi)) ? ProbeLibrary::OpenMpi
+                                                                    : ProbeLibrary::Mpich;
+}
+
+/// Where two MPI libraries are installed side by side, each has a launcher under a name of its own.
+std::string launcher_of(ProbeLibrary library) {
+  const std::string own = fmt::format("mpirun.{}", name_of(library));
+  return in_path(own) ? own : "mpirun";
+}
+
+void append(Words& words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+std::optional<LaunchedAs> launched_as(const Environment& environment) {
+  struct Names {
+    const char* rank;
+    const char* ranks;
+    ProbeLibrary library;
+  };
+  for (const Names& n : {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ProbeLibrary::OpenMpi},
+                         Names{"PMI_RANK", "PMI_SIZE", ProbeLibrary::Mpich},
+                         Names{"SLURM_PROCID", "SLURM_NTASKS", ProbeLibrary::Mpi}}) {
+    const auto rank = number_in(environment, n.rank);
+    const auto ranks = number_in(environment, n.ranks);
+    if (rank && ranks && *rank < *ranks)
+      return LaunchedAs{.rank = *rank, .ranks = *ranks, .library = n.library};
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<Words>> probe_commands(const ProbeOptions& options,
+                                          const std::optional<LaunchedAs>& launched) {
+  const ProbeLibrary library = choose(options, launched);
+  const fs::path program = program_of(options.folder, library);
+  if (!can_run(program))
+    return fail(
+        Error{.code = Errc::NotFound,
+              .id = "bench-006",
+              .message = fmt::format("{} is not there or cannot be executed", program.string()),
+              .hint = "it is built where the library's headers are installed (docs/reference/bench.md)",
+              .where = {}});
+  const Words request = options.request.empty() ? Words{"pairs"} : options.request;
+  if (library != ProbeLibrary::Gloo) {
+    Words words;
+    if (!launched) words = options.launch.empty() ? Words{launcher_of(library), "-n", "2"} : options.launch;
+    words.push_back(program.string());
+    append(words, request);
+    return std::vector<Words>{words};
+  }
+  if (launched && options.store.empty())
+    return fail(Error{.code = Errc::Usage,
+                      .id = "bench-007",
+                      .message = "ranks of Gloo that a launcher started need a folder to meet in",
+                      .hint = "add --store DIR: an empty folder that all ranks see",
+                      .where = {}});
+  std::vector<Words> commands;
+  const LaunchedAs as = launched.value_or(LaunchedAs{.rank = 0, .ranks = 2, .library = ProbeLibrary::Gloo});
+  for (int rank = as.rank; rank < (launched ? as.rank + 1 : as.ranks); ++rank) {
+    Words words{program.string(), std::to_string(rank), std::to_string(as.ranks), options.store.string(),
+                options.interface};
+    append(words, request);
+    commands.push_back(words);
+  }
+  return commands;
+}
+
+Result<std::string> run_probe(const ProbeOptions& options, const std::optional<LaunchedAs>& launched) {
+  ProbeOptions own = options;
+  fs::path made;
+  if (choose(options, launched) == ProbeLibrary::Gloo && !launched && options.store.empty()) {
+    std::string name = (fs::temp_directory_path() / "cox-bench-net.XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) own.store = made = name;
+  }
+  auto run = [&]() -> Result<std::string> {
+    COX_TRY(const std::vector<Words> commands, probe_commands(own, launched));
+    COX_TRY(std::vector<Ended> ended, run_children(commands));
+    for (std::size_t i = 0; i < ended.size(); ++i)
+      if (ended[i].status != 0)
+        return fail(
+            Error{.code = Errc::NotFound,
+                  .id = "bench-006",
+                  .message = fmt::format("{} ended with status {}", commands[i].front(), ended[i].status),
+                  .hint = "what it said is above",
+                  .where = {}});
+    return std::move(ended.front().out);
+  };
+  Result<std::string> out = run();
+  std::error_code ignored;
+  if (!made.empty()) fs::remove_all(made, ignored);
+  return out;
+}
+
+}  // namespace cox::bench
