@@ -61,19 +61,6 @@ TEST(Replicas, AnySeedReRunsAloneAndThreadsChangeNothing) {
   }
 }
 
-TEST(Replicas, SpreadIsThatOfStudent) {
-  // 1, 2, 3, 4, 5: mean 3, variance 2.5, t(0.975, 4) = 2.776445
-  std::vector<Seconds> sample;
-  for (int i = 1; i <= 5; ++i) sample.emplace_back(i);
-  const Spread s = spread_of(sample);
-  EXPECT_DOUBLE_EQ(s.mean.count(), 3);
-  EXPECT_DOUBLE_EQ(s.p50.count(), 3);
-  EXPECT_NEAR(s.p99.count(), 4.96, 1e-12);
-  EXPECT_NEAR(s.half_width_95.count(), 2.776445 * std::sqrt(0.5), 1e-12);
-  EXPECT_EQ(spread_of(std::span(sample).first(1)).half_width_95.count(), 0);
-  EXPECT_EQ(spread_of({}).replicas, 0);
-}
-
 // Each point of the table and of the expansion against the integral of Student's density.
 TEST(Replicas, StudentsPoints) {
   for (const int n : {2, 3, 11, 31, 32, 50, 101, 1001}) {
