@@ -14,6 +14,10 @@ void raw(std::string_view bytes);
 void compact(std::string_view bytes);
 /// run.json.
 void run_info(std::string_view bytes);
+/// A scenario file: read, explained, written, and read back.
+void scenario(std::string_view bytes);
+/// A GOAL schedule, text or binary: read, run under eager and rendezvous, and run again from its binary form.
+void goal_schedule(std::string_view bytes);
 
 /// Any imported file: `reader` is the name of the corpus folder, e.g. "kineto". Reads the bytes with that
 /// reader whatever they look like, and checks that what comes out keeps the promises of a part.

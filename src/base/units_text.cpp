@@ -11,6 +11,8 @@
 #include <optional>
 #include <span>
 
+#include "cox/base/assert.hpp"
+
 namespace cox {
 namespace {
 
@@ -28,6 +30,13 @@ constexpr Kind kBytes{"a size", "25MB",
 constexpr Kind kBandwidth{
     "a rate", "100Gbps",
     "bps kbps Mbps Gbps Tbps (bits), or B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s TiB/s (bytes)"};
+
+constexpr Kind kTimePerByte{"a time per byte", "20ps/B", "ps/B ns/B us/B µs/B ms/B s/B"};
+constexpr Kind kFlops{"a count of operations", "314ZFLOP",
+                      "FLOP kFLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP YFLOP (powers of 1000)"};
+constexpr Kind kFlopRate{
+    "a rate of operations", "312TFLOP/s",
+    "FLOP/s kFLOP/s MFLOP/s GFLOP/s TFLOP/s PFLOP/s EFLOP/s ZFLOP/s YFLOP/s (powers of 1000)"};
 
 /// A unit that is a whole number of the smallest one.
 struct Unit {
@@ -67,6 +76,24 @@ constexpr RateUnit kRateUnits[] = {{"bps", 0, -3},   {"kbps", 3, -3}, {"Mbps", 6
                                    {"Tbps", 12, -3}, {"B/s", 0, 0},   {"kB/s", 3, 0},   {"MB/s", 6, 0},
                                    {"GB/s", 9, 0},   {"TB/s", 12, 0}, {"KiB/s", 0, 10}, {"MiB/s", 0, 20},
                                    {"GiB/s", 0, 30}, {"TiB/s", 0, 40}};
+
+/// A unit of a real quantity in its base unit: 10^decimal * times, so that one rounding is enough where
+/// `times` is 1.
+struct RealUnit {
+  std::string_view name;
+  int decimal;
+  int times = 1;
+};
+constexpr RealUnit kSecondsUnits[] = {{"ps", -12},     {"ns", -9},     {"us", -6}, {"\u00b5s", -6},
+                                      {"\u03bcs", -6}, {"ms", -3},     {"s", 0},   {"min", 0, 60},
+                                      {"h", 0, 3600},  {"d", 0, 86400}};
+constexpr RealUnit kTimePerByteUnits[] = {{"ps/B", -12},     {"ns/B", -9}, {"us/B", -6}, {"\u00b5s/B", -6},
+                                          {"\u03bcs/B", -6}, {"ms/B", -3}, {"s/B", 0}};
+constexpr RealUnit kFlopsUnits[] = {{"FLOP", 0},   {"kFLOP", 3},  {"MFLOP", 6},  {"GFLOP", 9}, {"TFLOP", 12},
+                                    {"PFLOP", 15}, {"EFLOP", 18}, {"ZFLOP", 21}, {"YFLOP", 24}};
+constexpr RealUnit kFlopRateUnits[] = {{"FLOP/s", 0},   {"kFLOP/s", 3},  {"MFLOP/s", 6},
+                                       {"GFLOP/s", 9},  {"TFLOP/s", 12}, {"PFLOP/s", 15},
+                                       {"EFLOP/s", 18}, {"ZFLOP/s", 21}, {"YFLOP/s", 24}};
 
 /// The text as it may stand in a message: it can come from anywhere.
 std::string shown(std::string_view text) {
@@ -145,6 +172,24 @@ std::optional<Wide> number_of(std::string_view digits, std::int64_t most) {
   return value;
 }
 
+/// `number`e`decimal` as the nearest double: the power of ten goes into the text, so it rounds once.
+std::optional<double> scaled_number(std::string_view number, int decimal) {
+  const std::string text = fmt::format("{}e{}", number, decimal);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !std::isfinite(value) || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Result<double> real_count(std::string_view text, std::span<const RealUnit> units, const Kind& kind) {
+  COX_TRY(const Parts parts, split(text, kind));
+  COX_TRY(const RealUnit unit, unit_named<RealUnit>(parts.unit, units, kind));
+  const std::optional<double> value = scaled_number(parts.number, unit.decimal);
+  if (!value || !std::isfinite(*value * unit.times))
+    return refuse(kind, fmt::format("{} {} is out of range", shown(parts.number), shown(parts.unit)));
+  return *value * unit.times;
+}
+
 enum class Remainder : bool { Round, Refuse };
 
 /// `parts` in whole smallest units, exact: no floating point is involved.
@@ -209,16 +254,31 @@ Result<Bytes> parse_bytes(std::string_view text) {
 Result<Bandwidth> parse_bandwidth(std::string_view text) {
   COX_TRY(const Parts parts, split(text, kBandwidth));
   COX_TRY(const RateUnit unit, unit_named<RateUnit>(parts.unit, kRateUnits, kBandwidth));
-  // The decimal part of the unit goes into the text, so the conversion rounds once; the binary part is exact.
-  const std::string scaled = fmt::format("{}e{}", parts.number, unit.decimal);
-  double value = 0;
-  const auto [end, error] = std::from_chars(scaled.data(), scaled.data() + scaled.size(), value);
-  if (error != std::errc{} || !std::isfinite(value) || end != scaled.data() + scaled.size())
-    return refuse(kBandwidth, fmt::format("{} {} is out of range", shown(parts.number), shown(parts.unit)));
-  const double rate = std::ldexp(value, unit.binary);
-  if (!std::isfinite(rate))
+  const std::optional<double> value = scaled_number(parts.number, unit.decimal);
+  const double rate = value ? std::ldexp(*value, unit.binary) : 0;  // exact
+  if (!value || !std::isfinite(rate))
     return refuse(kBandwidth, fmt::format("{} {} is out of range", shown(parts.number), shown(parts.unit)));
   return Bandwidth::bytes_per_s(rate);
+}
+
+Result<Seconds> parse_seconds(std::string_view text) {
+  COX_TRY(const double value, real_count(text, kSecondsUnits, kDuration));
+  return Seconds{value};
+}
+
+Result<TimePerByte> parse_time_per_byte(std::string_view text) {
+  COX_TRY(const double value, real_count(text, kTimePerByteUnits, kTimePerByte));
+  return TimePerByte::seconds_per_byte(value);
+}
+
+Result<Flops> parse_flops(std::string_view text) {
+  COX_TRY(const double value, real_count(text, kFlopsUnits, kFlops));
+  return Flops{value};
+}
+
+Result<FlopRate> parse_flop_rate(std::string_view text) {
+  COX_TRY(const double value, real_count(text, kFlopRateUnits, kFlopRate));
+  return FlopRate::flops_per_s(value);
 }
 
 std::string to_string(Duration d) {
@@ -282,6 +342,107 @@ std::string to_string(Bandwidth w) {
   }
   if (size < 1) return fmt::format("{:.3g} B/s", rate);
   return fmt::format("{:.3g} TB/s", rate / 1e12);
+}
+
+namespace {
+
+/// Three significant digits of `value` in the largest unit that keeps a digit before the point.
+std::string three_digits_in(double value, std::span<const RealUnit> units) {
+  if (value == 0) return fmt::format("0 {}", units.front().name);
+  const RealUnit* best = &units.front();
+  for (const RealUnit& unit : units)
+    if (std::abs(value) >= 0.9995 * std::pow(10.0, unit.decimal)) best = &unit;
+  const double shown_value = value / std::pow(10.0, best->decimal);
+  const double size = std::abs(shown_value);
+  if (!(size >= 0.9995 && size < 999.5)) return fmt::format("{:.3g} {}", shown_value, best->name);
+  return fmt::format("{:.{}f} {}", shown_value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0, best->name);
+}
+
+constexpr RealUnit kSpelledTimes[] = {{"ps", -12}, {"ns", -9}, {"us", -6}, {"ms", -3}, {"s", 0}};
+constexpr RealUnit kSpelledTimesPerByte[] = {
+    {"ps/B", -12}, {"ns/B", -9}, {"us/B", -6}, {"ms/B", -3}, {"s/B", 0}};
+constexpr RealUnit kSpelledRates[] = {{"B/s", 0}, {"kB/s", 3}, {"MB/s", 6}, {"GB/s", 9}, {"TB/s", 12}};
+
+/// The digits of the shortest decimal that is `value`, with the point moved into the best unit: the parser
+/// puts it back by the same power of ten, so it reads the same decimal and the same double.
+std::string spelled_in(double value, std::span<const RealUnit> units) {
+  COX_ASSERT(std::isfinite(value) && value >= 0, "a quantity to be written is a number that is not negative");
+  if (value == 0)
+    return fmt::format("0{}", units.back().decimal == 0 ? units.back().name : units.front().name);
+  char buffer[32];
+  const auto written =
+      std::to_chars(std::begin(buffer), std::end(buffer), value, std::chars_format::scientific);
+  const std::string text(std::begin(buffer), written.ptr);
+  const std::size_t e = text.find('e');
+  const int exponent = std::stoi(text.substr(e + 1));
+  std::string digits = text.substr(0, e);
+  std::erase(digits, '.');
+  const RealUnit* best = &units.front();
+  for (const RealUnit& unit : units)
+    if (exponent >= unit.decimal) best = &unit;
+  const int point = exponent - best->decimal + 1;  // digits before the point
+  const int count = static_cast<int>(digits.size());
+  if (point <= 0)
+    return fmt::format("0.{}{}{}", std::string(static_cast<std::size_t>(-point), '0'), digits, best->name);
+  if (point >= count)
+    return fmt::format("{}{}{}", digits, std::string(static_cast<std::size_t>(point - count), '0'),
+                       best->name);
+  const auto cut = static_cast<std::size_t>(point);
+  return fmt::format("{}.{}{}", digits.substr(0, cut), digits.substr(cut), best->name);
+}
+
+}  // namespace
+
+std::string to_string(Seconds s) {
+  const double value = s.count();
+  if (std::isnan(value)) return "nan s";
+  if (std::isinf(value)) return value > 0 ? "inf s" : "-inf s";
+  const double size = std::abs(value);
+  if (size >= 9e6) return fmt::format("{:.0f} d", value / 86400);
+  if (size >= 100e-12 || size == 0) return to_string(duration_from_seconds(value));
+  return size < 0.9995e-12 ? fmt::format("{:.3g} ps", value * 1e12) : three_digits_in(value, kSpelledTimes);
+}
+
+std::string to_string(TimePerByte t) {
+  return three_digits_in(t.in_seconds_per_byte(), kSpelledTimesPerByte);
+}
+
+std::string to_string(Flops n) {
+  return three_digits_in(n.count(), kFlopsUnits);
+}
+
+std::string to_string(FlopRate r) {
+  return three_digits_in(r.in_flops_per_s(), kFlopRateUnits);
+}
+
+std::string spelled(Seconds s) {
+  return spelled_in(s.count(), kSpelledTimes);
+}
+
+std::string spelled(Bytes b) {
+  COX_ASSERT(b >= Bytes{}, "a size to be written is not negative");
+  const std::int64_t count = b.count();
+  const Unit* best = &kByteUnits[0];
+  for (const Unit& unit :
+       kByteUnits)  // the largest that divides it; a power of 1024 only where it is shorter
+    if (count != 0 && count % unit.scale == 0 && count / unit.scale < count / best->scale) best = &unit;
+  return fmt::format("{}{}", count / best->scale, best->name);
+}
+
+std::string spelled(Bandwidth w) {
+  return spelled_in(w.in_bytes_per_s(), kSpelledRates);
+}
+
+std::string spelled(TimePerByte t) {
+  return spelled_in(t.in_seconds_per_byte(), kSpelledTimesPerByte);
+}
+
+std::string spelled(Flops n) {
+  return spelled_in(n.count(), kFlopsUnits);
+}
+
+std::string spelled(FlopRate r) {
+  return spelled_in(r.in_flops_per_s(), kFlopRateUnits);
 }
 
 }  // namespace cox

@@ -217,5 +217,85 @@ TEST(BandwidthText, DecimalBytesPerSecond) {
   EXPECT_EQ(to_string(10_B / Duration::zero()), "inf TB/s");
 }
 
+TEST(ParseSeconds, IsNotRoundedToPicoseconds) {
+  EXPECT_EQ(parse_seconds("25us")->count(), 25e-6);
+  EXPECT_EQ(parse_seconds("0.25ps")->count(), 0.25e-12);
+  EXPECT_EQ(parse_seconds("10\u00b5s")->count(), 10e-6);
+  EXPECT_EQ(parse_seconds("10\u03bcs")->count(), 10e-6);
+  EXPECT_EQ(parse_seconds("0 s")->count(), 0);
+  EXPECT_EQ(parse_seconds("1.5 ms")->count(), 1.5e-3);
+  EXPECT_EQ(parse_seconds("2min")->count(), 120);
+  EXPECT_EQ(parse_seconds("3h")->count(), 10800);
+  EXPECT_EQ(parse_seconds("1000d")->count(), 86400e3) << "beyond the range of a Duration";
+  for (const char* text : {"", "5", "-1us", "1e3us", "us", "1 usx", "1m"}) {
+    const auto bad = parse_seconds(text);
+    ASSERT_FALSE(bad) << text;
+    EXPECT_EQ(bad.error().id, "base-001");
+  }
+  EXPECT_FALSE(parse_seconds(std::string(400, '9') + "s"));
+}
+
+TEST(ParseTimePerByte, ReadsItsUnits) {
+  EXPECT_EQ(parse_time_per_byte("20ps/B")->in_seconds_per_byte(), 20e-12);
+  EXPECT_EQ(parse_time_per_byte("0.02 ns/B")->in_seconds_per_byte(), 0.02e-9);
+  EXPECT_EQ(parse_time_per_byte("1us/B")->in_seconds_per_byte(), 1e-6);
+  const auto bad = parse_time_per_byte("20ps");
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().message, "unknown unit ps, expected a time per byte such as 20ps/B");
+}
+
+TEST(ParseFlops, ReadsItsUnits) {
+  EXPECT_EQ(parse_flop_rate("312TFLOP/s")->in_flops_per_s(), 312e12);
+  EXPECT_EQ(parse_flop_rate("1.98 PFLOP/s")->in_flops_per_s(), 1.98e15);
+  EXPECT_EQ(parse_flop_rate("7FLOP/s")->in_flops_per_s(), 7);
+  EXPECT_EQ(parse_flops("314ZFLOP")->count(), 314e21);
+  EXPECT_EQ(parse_flops("1YFLOP")->count(), 1e24);
+  EXPECT_FALSE(parse_flop_rate("312TFLOP"));
+  EXPECT_FALSE(parse_flop_rate("312TFLOPS"));
+  EXPECT_FALSE(parse_flops("312TFLOP/s"));
+  EXPECT_EQ(parse_flop_rate("312").error().message,
+            "312 has no unit, expected a rate of operations such as 312TFLOP/s");
+}
+
+TEST(SecondsText, ThreeSignificantDigits) {
+  EXPECT_EQ(to_string(Seconds{0}), "0 s");
+  EXPECT_EQ(to_string(Seconds{12.3e-3}), "12.3 ms");
+  EXPECT_EQ(to_string(Seconds{340e-12}), "340 ps");
+  EXPECT_EQ(to_string(Seconds{1.256e-12}), "1.26 ps");
+  EXPECT_EQ(to_string(Seconds{0.34e-12}), "0.34 ps");
+  EXPECT_EQ(to_string(Seconds{-1.2e-6}), "-1.20 µs");
+  EXPECT_EQ(to_string(Seconds{86400.0 * 1000}), "1000 d");
+  EXPECT_EQ(to_string(Seconds{std::numeric_limits<double>::infinity()}), "inf s");
+  EXPECT_EQ(to_string(Seconds{-std::numeric_limits<double>::infinity()}), "-inf s");
+  EXPECT_EQ(to_string(Seconds{std::numeric_limits<double>::quiet_NaN()}), "nan s");
+}
+
+TEST(FlopsText, ThreeSignificantDigits) {
+  EXPECT_EQ(to_string(FlopRate::flops_per_s(312e12)), "312 TFLOP/s");
+  EXPECT_EQ(to_string(FlopRate::flops_per_s(989.4e12)), "989 TFLOP/s");
+  EXPECT_EQ(to_string(FlopRate::flops_per_s(999.6e12)), "1.00 PFLOP/s");
+  EXPECT_EQ(to_string(FlopRate{}), "0 FLOP/s");
+  EXPECT_EQ(to_string(Flops{3.14e23}), "314 ZFLOP");
+  EXPECT_EQ(to_string(TimePerByte::seconds_per_byte(20e-12)), "20.0 ps/B");
+}
+
+TEST(Spelled, ReadsAsPeopleWriteIt) {
+  EXPECT_EQ(spelled(Seconds{25e-6}), "25us");
+  EXPECT_EQ(spelled(Seconds{0}), "0s");
+  EXPECT_EQ(spelled(Seconds{0.25e-12}), "0.25ps");
+  EXPECT_EQ(spelled(Seconds{86400}), "86400s");
+  EXPECT_EQ(spelled(Seconds{1.35e-6}), "1.35us");
+  EXPECT_EQ(spelled(256_MiB), "256MiB");
+  EXPECT_EQ(spelled(25_MB), "25MB");
+  EXPECT_EQ(spelled(1536_KiB), "1536KiB");
+  EXPECT_EQ(spelled(0_B), "0B");
+  EXPECT_EQ(spelled(Bandwidth::gbyte_per_s(12.5)), "12.5GB/s");
+  EXPECT_EQ(spelled(Bandwidth{}), "0B/s");
+  EXPECT_EQ(spelled(TimePerByte::seconds_per_byte(20e-12)), "20ps/B");
+  EXPECT_EQ(spelled(TimePerByte{}), "0s/B");
+  EXPECT_EQ(spelled(FlopRate::flops_per_s(312e12)), "312TFLOP/s");
+  EXPECT_EQ(spelled(Flops{3.14e23}), "314ZFLOP");
+}
+
 }  // namespace
 }  // namespace cox

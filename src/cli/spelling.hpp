@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// "Did you mean": the nearest of several words.
+/// "Did you mean" under the names that the command line uses; the rule itself is in base, which scenarios
+/// share.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "cox/base/spelling.hpp"
 
 namespace cox::cli {
 
-/// Fewest insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
-/// Source: optimal string alignment distance, Damerau 1964, Wagner and Fischer 1974.
-[[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
-
-/// The candidate nearest to `word`, where it is near enough to be a typo (a third of the letters, at least
-/// one, or `word` begins it). The first of equals wins. Held by: src/cli/spelling_test.cpp
-[[nodiscard]] std::optional<std::string> nearest(std::string_view word,
-                                                 const std::vector<std::string>& candidates);
+using cox::edit_distance;
+using cox::nearest;
 
 }  // namespace cox::cli

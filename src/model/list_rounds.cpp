@@ -93,6 +93,32 @@ int tree_rank(const CollectiveSpec& s, const Phase& p, int v) {
   return s.ranks % 2 == 0 ? s.ranks - 1 - v : (v + 1) % s.ranks;
 }
 
+// Calls f(place, depth) for all places of depths [lo, hi].
+template <class F>
+void for_each_place(const TreeShape& tree, std::int64_t lo, std::int64_t hi, const F& f) {
+  if (tree.tree != Tree::InOrder) {
+    const auto [first, last] = tree.places_at(lo, hi);
+    for (int v = first; v < last; ++v) f(v, tree.depth_of(v));
+    return;
+  }
+  // From the root down, left before right; at most one place per level waits.
+  struct Place {
+    int v;
+    int depth;
+  };
+  std::array<Place, 64> open{};
+  std::size_t count = 0;
+  open.at(count++) = {0, 0};
+  while (count > 0) {
+    const Place at = open.at(--count);
+    if (at.depth >= lo) f(at.v, at.depth);
+    if (at.depth == hi) continue;
+    const auto below = tree.children(at.v);
+    for (const int child : {below[1], below[0]})
+      if (child >= 0) open.at(count++) = {child, at.depth + 1};
+  }
+}
+
 // A pipeline: chunk i crosses the edges below depth e in round i + e on the way down, and in round
 // i + (depth - 1 - e) on the way up.
 void tree_round(const CollectiveSpec& s, const Phase& p, std::int64_t k, std::vector<Transfer>& out) {
@@ -103,18 +129,16 @@ void tree_round(const CollectiveSpec& s, const Phase& p, std::int64_t k, std::ve
   const std::int64_t deepest = tree.depth() - 1;
   const std::int64_t lo = std::max<std::int64_t>(0, up ? deepest - k : k - s.chunks + 1);
   const std::int64_t hi = std::min(deepest, up ? deepest - k + s.chunks - 1 : k);
-  const auto [first, last] = tree.places_at(lo, hi);
-  for (int v = first; v < last; ++v) {
-    const std::int64_t e = tree.depth_of(v);
-    if (e < lo || e > hi) continue;
-    const std::int64_t i = up ? k - (deepest - e) : k - e;
+  for_each_place(tree, lo, hi, [&](int v, int depth) {
+    const std::int64_t i = up ? k - (deepest - depth) : k - depth;
+    const Part part = chunks_of(region, s.chunks, i, i + 1);
+    const int above = tree_rank(s, p, v);
     for (const int child : tree.children(v)) {
       if (child < 0) continue;
-      const int above = tree_rank(s, p, v);
       const int below = tree_rank(s, p, child);
-      w.send(up ? below : above, up ? above : below, chunks_of(region, s.chunks, i, i + 1));
+      w.send(up ? below : above, up ? above : below, part);
     }
-  }
+  });
 }
 
 // Chunk i goes up in rounds i (and i + 1, over a spine) and down in the next ones.
@@ -169,14 +193,7 @@ int TreeShape::depth() const {
 }
 
 int TreeShape::depth_of(int v) const {
-  if (tree == Tree::Chain || v == 0) return v;
-  if (tree == Tree::Heap) return floor_log2(std::int64_t{v} + 1);
-  int depth = 1;
-  for (int at = 1 << floor_log2(size - 1); at != v; ++depth) {
-    const auto below = children(at);
-    at = v < at ? below[0] : below[1];
-  }
-  return depth;
+  return tree == Tree::Chain ? v : floor_log2(std::int64_t{v} + 1);
 }
 
 std::array<int, 2> TreeShape::children(int v) const {
@@ -194,7 +211,6 @@ std::array<int, 2> TreeShape::children(int v) const {
 
 std::array<int, 2> TreeShape::places_at(std::int64_t lo, std::int64_t hi) const {
   const std::int64_t n = size;
-  if (tree == Tree::InOrder) return {0, size};
   if (tree == Tree::Chain) return {static_cast<int>(std::min(lo, n)), static_cast<int>(std::min(hi + 1, n))};
   return {static_cast<int>(std::min((std::int64_t{1} << lo) - 1, n)),
           static_cast<int>(std::min((std::int64_t{1} << (hi + 1)) - 1, n))};

@@ -46,16 +46,16 @@ enum class Tree : std::uint8_t {
             ///< 2009)
 };
 
-/// A tree's places by shape and number. Cost: O(log size) each.
+/// A tree's places by shape and number. Cost: O(log size) at most.
 struct TreeShape {
   Tree tree = Tree::Heap;
   int size = 1;
 
-  [[nodiscard]] int depth_of(int v) const;
   [[nodiscard]] int depth() const;  ///< of the deepest place
   /// Children in the order in which they are served; -1 = none.
   [[nodiscard]] std::array<int, 2> children(int v) const;
-  /// Places [first, second) hold all of depths [lo, hi], and perhaps others.
+  /// Chain and heap: where a place is, and the places [first, second) of depths [lo, hi].
+  [[nodiscard]] int depth_of(int v) const;
   [[nodiscard]] std::array<int, 2> places_at(std::int64_t lo, std::int64_t hi) const;
 };
 

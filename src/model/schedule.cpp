@@ -12,9 +12,10 @@
 namespace cox::model {
 namespace {
 
-// Numbers of participants and rounds stay far inside int and int64.
-constexpr int kMostRanks = 1 << 28;
-constexpr int kMostChunks = 1 << 28;
+// More than any machine; numbers stay far inside int, and the longest list of a round below 3 GiB.
+constexpr int kMostRanks = 1 << 24;
+constexpr int kMostChunks = 1 << 24;
+constexpr std::int64_t kMostMessages = std::int64_t{1} << 26;
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) {
   const std::int64_t m = a % n;
@@ -50,6 +51,15 @@ Status check_groups(const CollectiveSpec& s) {
   return fail(bad_spec(
       "groups of " + std::to_string(group) + " ranks do not divide " + std::to_string(s.ranks) + " ranks",
       "Choose a group size that divides the number of ranks, or a flat algorithm."));
+}
+
+Status check_servers(const CollectiveSpec& s) {
+  const std::int64_t messages = std::int64_t{s.ranks} * s.servers;
+  if (s.algorithm != Algorithm::ParameterServer || messages <= kMostMessages) return {};
+  return fail(bad_spec(std::to_string(s.ranks) + " workers of " + std::to_string(s.servers) +
+                           " servers send " + std::to_string(messages) + " messages in a round, at most " +
+                           std::to_string(kMostMessages) + " are simulated",
+                       "Use fewer servers."));
 }
 
 // Chunks [first, first + span) of `chunks` that a part is cut into.
@@ -100,6 +110,12 @@ bool RegularRound::uniform() const {
   return left.count() % pieces == 0;
 }
 
+struct Schedule::Plan {
+  int lanes = 1;
+  std::array<Phases, 2> of{};
+  std::array<std::int64_t, 2> rounds{};
+};
+
 Result<Schedule> Schedule::make(const CollectiveSpec& spec) {
   if (!can_do(spec.kind, spec.algorithm))
     return fail(bad_spec(
@@ -115,7 +131,16 @@ Result<Schedule> Schedule::make(const CollectiveSpec& spec) {
   for (const Status& s : checks)
     if (!s) return fail(s.error());
   if (const Status s = check_groups(spec); !s) return fail(s.error());
-  return Schedule{spec};
+  if (const Status s = check_servers(spec); !s) return fail(s.error());
+  auto plan = std::make_shared<Plan>();
+  plan->lanes = lanes_of(spec);
+  for (int lane = 0; lane < plan->lanes; ++lane) {
+    auto& phases = plan->of.at(static_cast<std::size_t>(lane));
+    phases = phases_of(spec, lane);
+    for (int i = 0; i < phases.count; ++i)
+      plan->rounds.at(static_cast<std::size_t>(lane)) += phases.of.at(static_cast<std::size_t>(i)).rounds;
+  }
+  return Schedule{spec, std::move(plan)};
 }
 
 int Schedule::participants() const {
@@ -128,44 +153,38 @@ bool Schedule::is_switch(int participant) const {
 }
 
 int Schedule::lanes() const {
-  return lanes_of(spec_);
+  return plan_->lanes;
 }
 
 std::int64_t Schedule::rounds(int lane) const {
-  const Phases phases = phases_of(spec_, lane);
-  std::int64_t n = 0;
-  for (int i = 0; i < phases.count; ++i) n += phases.of.at(static_cast<std::size_t>(i)).rounds;
-  return n;
+  return plan_->rounds.at(static_cast<std::size_t>(lane));
 }
 
 namespace {
 
-// The phase that round k belongs to, and the round's number in it.
-std::pair<Phase, std::int64_t> phase_at(const CollectiveSpec& spec, std::int64_t k, int lane) {
+// The phase that round k belongs to; k becomes the round's number in it.
+const Phase& phase_at(const Phases& phases, std::int64_t& k) {
   COX_ASSERT(k >= 0, "rounds are numbered from 0");
-  const Phases phases = phases_of(spec, lane);
-  for (int i = 0; i < phases.count; ++i) {
-    const Phase& p = phases.of.at(static_cast<std::size_t>(i));
-    if (k < p.rounds) return {p, k};
-    k -= p.rounds;
-  }
-  COX_ASSERT(false, "a round behind the last one was asked for");
-  return {};
+  int i = 0;
+  for (; i < phases.count && k >= phases.of.at(static_cast<std::size_t>(i)).rounds; ++i)
+    k -= phases.of.at(static_cast<std::size_t>(i)).rounds;
+  COX_ASSERT(i < phases.count, "a round behind the last one was asked for");
+  return phases.of.at(static_cast<std::size_t>(i));
 }
 
 }  // namespace
 
 std::optional<RegularRound> Schedule::regular(std::int64_t k, int lane) const {
-  const auto [phase, i] = phase_at(spec_, k, lane);
-  return regular_round(spec_, phase, i);
+  const Phase& phase = phase_at(plan_->of.at(static_cast<std::size_t>(lane)), k);
+  return regular_round(spec_, phase, k);
 }
 
 void Schedule::transfers(std::int64_t k, std::vector<Transfer>& out, int lane) const {
   out.clear();
-  const auto [phase, i] = phase_at(spec_, k, lane);
-  const auto round = regular_round(spec_, phase, i);
+  const Phase& phase = phase_at(plan_->of.at(static_cast<std::size_t>(lane)), k);
+  const auto round = regular_round(spec_, phase, k);
   if (!round) {
-    list_round(spec_, phase, i, out);
+    list_round(spec_, phase, k, out);
     return;
   }
   out.reserve(static_cast<std::size_t>(spec_.ranks));

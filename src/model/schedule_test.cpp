@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -173,6 +173,149 @@ TEST(Schedule, EveryContributionArrivesExactlyOnce) {
     for (const int bytes : {1, 23, 40})
       for (const auto& spec : every_collective(ranks, Bytes{bytes}))
         if (spec.kind != C::AllToAll && spec.kind != C::Barrier) expect_right_result(spec);
+}
+
+// Blocks (source, destination) that each rank holds; a transfer takes those that its algorithm would take.
+TEST(Schedule, AllToAllDeliversEachBlockWithItsBytes) {
+  for (int ranks = 1; ranks <= 18; ++ranks)
+    for (const int bytes : {0, 1, 23, 40})
+      for (const auto& spec : every_collective(ranks, Bytes{bytes})) {
+        if (spec.kind != C::AllToAll) continue;
+        const int g = spec.algorithm == A::TwoLevel ? spec.group : 1;
+        std::vector<std::set<std::pair<int, int>>> held(static_cast<std::size_t>(ranks));
+        for (int from = 0; from < ranks; ++from)
+          for (int to = 0; to < ranks; ++to) held[static_cast<std::size_t>(from)].insert({from, to});
+        for_each_round(made(spec), [&](int, std::int64_t, const std::vector<Transfer>& list) {
+          for (const Transfer& t : list) {
+            const bool inside = t.from / g == t.to / g;
+            Bytes moved{0};
+            auto& from = held[static_cast<std::size_t>(t.from)];
+            for (auto it = from.begin(); it != from.end();) {
+              const bool goes = inside ? it->second % g == t.to % g : it->second == t.to;
+              if (!goes) {
+                ++it;
+                continue;
+              }
+              moved += chunk_bytes(spec.bytes, ranks, it->second);
+              held[static_cast<std::size_t>(t.to)].insert(*it);
+              it = from.erase(it);
+            }
+            EXPECT_EQ(moved, t.bytes) << text_of(spec) << ": " << t.from << " to " << t.to;
+          }
+        });
+        for (int r = 0; r < ranks; ++r) {
+          const auto& blocks = held[static_cast<std::size_t>(r)];
+          EXPECT_EQ(blocks.size(), static_cast<std::size_t>(ranks)) << text_of(spec);
+          for (const auto& [from, to] : blocks) EXPECT_EQ(to, r) << text_of(spec);
+        }
+      }
+}
+
+TEST(Schedule, NobodyLeavesABarrierBeforeAllHaveCome) {
+  for (int ranks = 1; ranks <= 40; ++ranks)
+    for (const A a : {A::Dissemination, A::RecursiveDoubling}) {
+      const CollectiveSpec spec{.kind = C::Barrier, .algorithm = a, .ranks = ranks};
+      std::vector<std::set<int>> heard(static_cast<std::size_t>(ranks));
+      for (int r = 0; r < ranks; ++r) heard[static_cast<std::size_t>(r)].insert(r);
+      for_each_round(made(spec), [&](int, std::int64_t, const std::vector<Transfer>& list) {
+        const auto before = heard;
+        for (const Transfer& t : list)
+          heard[static_cast<std::size_t>(t.to)].insert(before[static_cast<std::size_t>(t.from)].begin(),
+                                                       before[static_cast<std::size_t>(t.from)].end());
+      });
+      for (const auto& h : heard) EXPECT_EQ(h.size(), static_cast<std::size_t>(ranks)) << text_of(spec);
+    }
+}
+
+Bytes sum(const std::vector<Bytes>& all) {
+  Bytes total{0};
+  for (const Bytes b : all) total += b;
+  return total;
+}
+
+TEST(BytesSent, AreThoseOfTheFormulas) {
+  const auto sent = [](CollectiveSpec s) { return bytes_sent(*Schedule::make(s)); };
+  for (const int p : {2, 3, 7, 16, 31}) {
+    const Bytes n{p * 1000};
+    for (const A a : {A::Ring, A::Hierarchical2})
+      for (const Bytes b : sent({.algorithm = a, .ranks = p, .bytes = n}))
+        EXPECT_EQ(b, Bytes{2000} * (p - 1));
+    for (const C kind : {C::ReduceScatter, C::AllGather})
+      for (const A a : {A::Ring, A::Direct})
+        for (const Bytes b : sent({.kind = kind, .algorithm = a, .ranks = p, .bytes = n}))
+          EXPECT_EQ(b, Bytes{1000} * (p - 1));
+    // A tree has P - 1 edges, and each carries all once each way.
+    for (const A a : {A::BinomialTree, A::BinaryTree, A::DoubleBinaryTree})
+      EXPECT_EQ(sum(sent({.algorithm = a, .ranks = p, .bytes = n, .chunks = 3})), n * 2 * (p - 1));
+    EXPECT_EQ(sum(sent({.kind = C::Broadcast, .algorithm = A::Chain, .ranks = p, .bytes = n, .chunks = 4})),
+              n * (p - 1));
+    const auto served = sent({.algorithm = A::ParameterServer, .ranks = p, .bytes = n, .servers = 4});
+    EXPECT_EQ(served.front(), n);
+    EXPECT_EQ(served.back(), chunk_bytes(n, 4, 3) * p);
+  }
+  // Chunks of whole bytes: what is sent adds up to the same whatever remains.
+  for (const int n : {0, 1, 5, 1003}) EXPECT_EQ(sum(sent({.ranks = 7, .bytes = Bytes{n}})), Bytes{n} * 2 * 6);
+  for (const Bytes b : sent({.algorithm = A::HalvingDoubling, .ranks = 16, .bytes = Bytes{1600}}))
+    EXPECT_EQ(b, Bytes{3000});
+}
+
+TEST(Schedule, OneRankHasNothingToDo) {
+  for (const auto& spec : every_collective(1, Bytes{40})) {
+    if (spec.algorithm == A::ParameterServer) continue;
+    const Schedule s = made(spec);
+    for (int lane = 0; lane < s.lanes(); ++lane) EXPECT_EQ(s.rounds(lane), 0) << text_of(spec);
+  }
+}
+
+TEST(Schedule, MillionsOfRanksAreOnlyNumbers) {
+  const auto ring = made({.ranks = 1'000'000, .bytes = Bytes{1'000'003}});
+  EXPECT_EQ(ring.rounds(), 1'999'998);
+  const auto last = *ring.regular(ring.rounds() - 1);
+  EXPECT_EQ(last.from(0), 999'999);
+  EXPECT_EQ(last.bytes_from(999'999),
+            Bytes{2});  // chunk 999 999 - 1 999 997 = 2 mod P, one of the longer three
+  EXPECT_EQ(last.bytes_from(0), Bytes{1});
+  const auto doubling = made({.algorithm = A::RecursiveDoubling, .ranks = 1 << 20, .bytes = Bytes{8192}});
+  EXPECT_EQ(doubling.rounds(), 20);
+  EXPECT_EQ(doubling.regular(19)->to(5), 5 + (1 << 19));
+  std::vector<Transfer> list;
+  made({.algorithm = A::RecursiveDoubling, .ranks = 1'000'000, .bytes = Bytes{8}}).transfers(0, list);
+  EXPECT_EQ(list.size(), 1'000'000u - (1 << 19));
+}
+
+TEST(Schedule, RingCarriesChunkRankMinusRound) {
+  const auto s = made({.ranks = 5, .bytes = Bytes{53}});
+  for (std::int64_t k = 0; k < s.rounds(); ++k)
+    for (int r = 0; r < 5; ++r) {
+      const auto part = s.regular(k)->part_from(r);
+      EXPECT_EQ(part.offset, chunks_before(Bytes{53}, 5, ((r - k) % 5 + 5) % 5));
+      EXPECT_EQ(s.regular(k)->to(r), (r + 1) % 5);
+    }
+}
+
+std::string why_not(const CollectiveSpec& spec) {
+  const auto r = Schedule::make(spec);
+  EXPECT_TRUE(r || r.error().id == "model-001");
+  return r ? "" : r.error().message;
+}
+
+TEST(ScheduleMake, SaysWhatIsWrong) {
+  EXPECT_EQ(why_not({.algorithm = A::Direct, .ranks = 4}), "`direct` does not do AllReduce");
+  EXPECT_EQ(why_not({.kind = C::Other, .ranks = 4}), "`ring` does not do Other");
+  EXPECT_EQ(why_not({.ranks = 0}), "a collective has 0 ranks, expected 1 to 16777216");
+  EXPECT_EQ(why_not({.ranks = -3}), "a collective has -3 ranks, expected 1 to 16777216");
+  EXPECT_NE(why_not({.ranks = 2, .bytes = Bytes{-1}}), "");
+  EXPECT_EQ(why_not({.algorithm = A::Hierarchical2, .ranks = 12, .group = 8}),
+            "groups of 8 ranks do not divide 12 ranks");
+  EXPECT_EQ(why_not({.algorithm = A::Hierarchical3, .ranks = 24, .group = 4, .group2 = 4}),
+            "groups of 16 ranks do not divide 24 ranks");
+  EXPECT_NE(why_not({.kind = C::AllToAll, .algorithm = A::TwoLevel, .ranks = 12, .group = 0}), "");
+  EXPECT_NE(why_not({.algorithm = A::ParameterServer, .ranks = 2, .servers = 0}), "");
+  EXPECT_EQ(
+      why_not({.algorithm = A::ParameterServer, .ranks = 1 << 24, .servers = 5}),
+      "16777216 workers of 5 servers send 83886080 messages in a round, at most 67108864 are simulated");
+  EXPECT_NE(why_not({.algorithm = A::BinaryTree, .ranks = 2, .chunks = 0}), "");
+  EXPECT_NE(why_not({.kind = C::Broadcast, .algorithm = A::Chain, .ranks = 2, .root = 2}), "");
 }
 
 }  // namespace

@@ -222,6 +222,11 @@ trace::RunInfo describe(const LaunchOptions& options, const fs::path& dir) {
 
 }  // namespace
 
+LaunchPlace launch_place() {
+  const guest::Place place = guest::place_of(guest::find_launcher());
+  return {.rank = place.rank, .world_size = place.world_size};
+}
+
 fs::path default_run_dir() {
   const std::string job = job_name();
   return fmt::format("cox-{}-{}", job.empty() ? std::to_string(getpid()) : job, utc("%Y%m%dT%H%M%SZ"));

@@ -18,6 +18,7 @@
 #include "report/markup.hpp"
 #include "report/names.hpp"
 #include "report/sections.hpp"
+#include "report/simulated.hpp"
 #include "report/words.hpp"
 
 namespace cox::report {
@@ -152,7 +153,9 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis
   const std::string before =
       top_bar(page) + "<main>\n" + verdict_section(page) +
       (options.against != nullptr ? comparison_section(page, *options.against) : std::string()) +
-      findings_section(page) + remedies_section(page) + step_time_section(page);
+      (options.simulated != nullptr ? simulated_section(*options.simulated) : std::string()) +
+      scaling_section(options.scaling) + findings_section(page) + remedies_section(page) +
+      step_time_section(page);
   const std::string after = ranks_section(page) + analyses_sections(page) + coverage_section(page) +
                             groups_section(page) + limits_section(page) + provenance_section(page) +
                             "</main>\n" + foot();
@@ -175,8 +178,9 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis
   out += heat_map_section(page, columns);
   out += after;
   out += "<div id=\"tip\" role=\"status\" hidden></div>\n";
-  out += "<script type=\"application/json\" id=\"cox-meta\">" +
-         script_json(describe(run, diagnosis, names, columns)) + "</script>\n";
+  ordered_json meta = describe(run, diagnosis, names, columns);
+  if (options.scaling.size() > 1) meta["scaling"] = scaling_data(options.scaling);
+  out += "<script type=\"application/json\" id=\"cox-meta\">" + script_json(meta) + "</script>\n";
   out +=
       "<script type=\"application/octet-stream\" id=\"cox-data\">" + base64(columns.deflated) + "</script>\n";
   out += "<script>";

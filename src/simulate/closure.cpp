@@ -15,9 +15,17 @@ using model::Algorithm;
 using model::Protocol;
 using model::RegularRound;
 
-std::int64_t floor_mod(std::int64_t a, std::int64_t n) {
-  const std::int64_t r = a % n;
-  return r < 0 ? r + n : r;
+/// Quotient and remainder towards minus infinity, for an `a` that is few laps away from [0, n): cheaper than
+/// division.
+struct Laps {
+  std::int64_t whole = 0;
+  std::int64_t rest = 0;
+};
+Laps laps(std::int64_t a, std::int64_t n) {
+  Laps l{0, a};
+  for (; l.rest < 0; --l.whole) l.rest += n;
+  for (; l.rest >= n; ++l.whole) l.rest -= n;
+  return l;
 }
 
 /// Maximum over a window of the integers whose ends only grow. Memory: 16 bytes per element that can still
@@ -60,13 +68,13 @@ struct RingLane {
 
   /// Large chunks among the integers below x, counted from 0.
   [[nodiscard]] std::int64_t large_below(std::int64_t x) const {
-    const std::int64_t in_lap = floor_mod(x, places);
-    return (x - in_lap) / places * large + std::min(in_lap, large);
+    const auto [whole, rest] = laps(x, places);
+    return whole * large + std::min(rest, large);
   }
   /// The first large chunk from x on.
   [[nodiscard]] std::int64_t next_large(std::int64_t x) const {
-    const std::int64_t in_lap = floor_mod(x, places);
-    return in_lap < large ? x : x + places - in_lap;
+    const std::int64_t rest = laps(x, places).rest;
+    return rest < large ? x : x + places - rest;
   }
 };
 
@@ -81,7 +89,7 @@ void close_ring(const RingLane& ring, bool eager, std::span<double> times) {
   const auto rounds = static_cast<double>(ring.rounds);
   const std::vector<double> arrival(times.begin(), times.end());
   const auto arrives = [&](std::int64_t s) {
-    return arrival[static_cast<std::size_t>(floor_mod(s, ring.places))];
+    return arrival[static_cast<std::size_t>(laps(s, ring.places).rest)];
   };
   const auto with_large = [&](std::int64_t s) {
     const auto place = static_cast<double>(s);
@@ -137,8 +145,7 @@ std::optional<FlatRing> as_ring(const model::Schedule& schedule, int lane, std::
     if (k >= rounds) continue;
     const auto round = schedule.regular(k, lane);
     const std::int64_t turned = first->phase + (mirrored ? k : -k);
-    if (!round || !same_sweep(*round, *first) || floor_mod(round->phase - turned, places) != 0)
-      return std::nullopt;
+    if (!round || !same_sweep(*round, *first) || (round->phase - turned) % places != 0) return std::nullopt;
   }
   Bytes left = first->total;
   for (const RegularRound::Cut& c : first->outer) {

@@ -13,8 +13,8 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // Levels closer than this are one level: far above rounding, far below what a result shows.
 constexpr double kSame = 1e-14;
 
-bool same(double a, double b) {
-  return a == b || (b < kInfinite && std::abs(a - b) <= kSame * b);
+bool same(double a, double b, double tolerance) {
+  return a == b || (b < kInfinite && std::abs(a - b) <= tolerance * b);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ double FairShares::fill(const LinkState& link, double capacity) {
     std::size_t kept = 0;
     double kept_parts = 0;
     for (std::size_t i = 0; i < open; ++i) {
-      if (limits_[i] <= level) {
+      if (limits_[i] < level) {
         left -= parts_[i] * limits_[i];
       } else {
         limits_[kept] = limits_[i];
@@ -200,7 +200,7 @@ void FairShares::evaluate(LinkIndex index) {
   double level = fill(link, capacity_for(index));
   if (options_.pause) level = std::min(level, held_up(link));
   const double before = level_[index];
-  if (same(level, before)) return;
+  if (same(level, before, tolerance_)) return;
   level_[index] = level;
   spread(index, before, level);
 }
@@ -234,7 +234,15 @@ void FairShares::restart_levels() {
 
 std::span<const FlowSlot> FairShares::settle() {
   if (options_.pause && !queue_.empty()) restart_levels();
+  // Rounding could make two levels chase each other; what counts as equal then grows until they stop. No case
+  // is known that reaches the first growth.
+  tolerance_ = kSame;
+  std::size_t patience = 64 * (links_.size() + 16);
   for (std::size_t head = 0; head < queue_.size(); ++head) {
+    if (head == patience) {
+      tolerance_ *= 16;
+      patience += links_.size() + 16;
+    }
     const LinkIndex link = queue_[head];
     links_[link].dirty = false;
     evaluate(link);

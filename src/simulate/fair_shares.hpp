@@ -111,6 +111,7 @@ class FairShares {
   std::vector<FlowSlot> changed_;
   std::vector<double> limits_;  ///< scratch of `fill`
   std::vector<double> parts_;
+  double tolerance_ = 0;
   std::int64_t evaluated_ = 0;
 };
 

@@ -38,7 +38,8 @@ FairShares make_shares(const Network& network, const model::Fabric& fabric, cons
 
 FlowEngine::FlowEngine(const model::Schedule& schedule, const Network& network, const model::Fabric& fabric,
                        std::span<const int> rank_of, const FlowOptions& options)
-    : network_(network),
+    : schedule_(schedule),
+      network_(network),
       fabric_(fabric),
       rank_of_(rank_of),
       options_(options),
@@ -52,6 +53,7 @@ FlowEngine::FlowEngine(const model::Schedule& schedule, const Network& network, 
   const std::size_t cells = places_ * static_cast<std::size_t>(lanes_);
   cells_.resize(cells);
   slots_.resize(cells);
+  if (eager_) sends_.assign(cells, 0);
   first_background_ = static_cast<Slot>(cells);
   outcome_.link_bytes.assign(network.links().size(), 0);
   if (fabric.routing == model::Routing::Adaptive) assigned_.assign(network.links().size(), 0);
@@ -118,7 +120,7 @@ void FlowEngine::settle() {
     MessageState& m = slots_[slot];
     m.left = std::max(m.left - m.rate * (now_ - m.updated), 0.0);
     m.updated = now_;
-    m.rate = shares_.rate(slot);
+    m.rate = shares_.rate(slot) * m.weight;
     heap_.set(slot, now_ + m.left / m.rate);
   }
 }
@@ -146,12 +148,11 @@ void FlowEngine::enter(int lane, int place) {
     const std::int64_t k = here.round;
     const RoundTable& table = rounds.table(k);
     const std::span<const std::uint32_t> receives = table.receives_of(place);
-    here.pending = static_cast<std::int32_t>(receives.size());
-    const std::uint32_t begin = table.sends_begin(place);
     const std::uint32_t end = table.sends_end(place);
-    for (std::uint32_t i = begin; i < end; ++i)
-      if (eager_ || cell(lane, table.messages[i].to).round >= k)
-        start(lane, k, place, table.messages[i], i - begin, end - begin);
+    here.pending = static_cast<std::int32_t>(receives.size());
+    if (table.waits_for_sends(place)) here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
+    for (std::uint32_t i = table.sends_begin(place); i < end; ++i)
+      if (eager_ || cell(lane, table.messages[i].to).round >= k) start(lane, k, table, i);
     if (eager_) {
       const auto early = early_.find(key(lane, k, place));
       if (early != early_.end()) {
@@ -159,12 +160,8 @@ void FlowEngine::enter(int lane, int place) {
         early_.erase(early);
       }
     } else {
-      for (const std::uint32_t number : receives) {
-        const model::Transfer& message = table.messages[number];
-        if (cell(lane, message.from).round < k) continue;
-        const std::uint32_t first = table.sends_begin(message.from);
-        start(lane, k, message.from, message, number - first, table.sends_end(message.from) - first);
-      }
+      for (const std::uint32_t i : receives)
+        if (cell(lane, table.messages[i].from).round >= k) start(lane, k, table, i);
     }
     if (here.pending > 0) return;
     go_on(lane, place);
@@ -192,9 +189,9 @@ FlowEngine::Slot FlowEngine::take_slot(int lane, int from) {
   return slot;
 }
 
-void FlowEngine::start(int lane, std::int64_t round, int place, const model::Transfer& message,
-                       std::uint32_t order, std::uint32_t siblings) {
-  const Slot slot = take_slot(lane, place);
+void FlowEngine::start(int lane, std::int64_t round, const RoundTable& table, std::uint32_t number) {
+  const model::Transfer& message = table.messages[number];
+  const Slot slot = take_slot(lane, message.from);
   MessageState& m = slots_[slot];
   const bool same_way = m.from == message.from && m.to == message.to && assigned_.empty();
   m.phase = FlowPhase::Latency;
@@ -202,8 +199,18 @@ void FlowEngine::start(int lane, std::int64_t round, int place, const model::Tra
   m.round = round;
   m.from = message.from;
   m.to = message.to;
-  m.order = order;
-  m.siblings = siblings;
+  m.sender_waits = table.waits_for_sends(message.from);
+  const std::uint32_t first_send = table.sends_begin(message.from);
+  if (eager_) {
+    // One port per sender and lane, first come first served.
+    m.chained = true;
+    m.chain = key(lane, 0, message.from);
+    m.order = sends_[static_cast<std::size_t>(m.chain)]++;
+  } else {
+    m.chained = table.sends_end(message.from) - first_send > 1 && !schedule_.is_switch(message.from);
+    m.chain = key(lane, round, message.from);
+    m.order = number - first_send;
+  }
   m.stage = 0;
   m.bytes = static_cast<double>(message.bytes.count());
   m.begin = now_;
@@ -240,12 +247,11 @@ void FlowEngine::event(Slot slot) {
 
 void FlowEngine::begin_transfer(Slot slot) {
   MessageState& m = slots_[slot];
-  if (m.siblings > 1 && m.stage == 0) {
-    const std::uint64_t k = key(m.lane, m.round, m.from);
-    const auto sent = sent_.find(k);
+  if (m.chained && m.stage == 0) {
+    const auto sent = sent_.find(m.chain);
     if ((sent == sent_.end() ? 0 : sent->second) < m.order) {
       m.phase = FlowPhase::Queued;
-      queued_.emplace(std::pair{k, m.order}, slot);
+      queued_.emplace(std::pair{m.chain, m.order}, slot);
       return;
     }
   }
@@ -267,7 +273,7 @@ void FlowEngine::begin_transfer(Slot slot) {
 
 void FlowEngine::end_transfer(Slot slot) {
   MessageState& m = slots_[slot];
-  if (m.siblings > 1 && m.stage == 0) release_next(m);
+  if (m.chained && m.stage == 0) release_next(m);
   if (fabric_.switching == model::Switching::StoreAndForward && !m.all_links.empty() &&
       m.stage < m.all_links.back().stage) {
     m.phase = FlowPhase::Latency;
@@ -280,10 +286,8 @@ void FlowEngine::end_transfer(Slot slot) {
 
 // The sender's port is free for its next message of the round.
 void FlowEngine::release_next(const MessageState& m) {
-  const std::uint64_t k = key(m.lane, m.round, m.from);
-  const std::uint32_t sent = ++sent_[k];
-  if (sent == m.siblings) sent_.erase(k);
-  const auto next = queued_.find({k, sent});
+  const std::uint32_t sent = ++sent_[m.chain];
+  const auto next = queued_.find({m.chain, sent});
   if (next == queued_.end()) return;
   const Slot slot = next->second;
   queued_.erase(next);
@@ -308,14 +312,18 @@ void FlowEngine::deliver(Slot slot) {
                          .bytes = Bytes{static_cast<std::int64_t>(m.bytes)},
                          .begin = Seconds{origin_ + m.begin},
                          .end = Seconds{origin_ + now_}});
-  LaneCell& receiver = cell(lane, to);
-  if (receiver.round < round) {
+  const int waiting_sender = m.sender_waits ? m.from : -1;
+  if (cell(lane, to).round < round)
     ++early_[key(lane, round, to)];
-    return;
-  }
-  if (--receiver.pending > 0) return;
-  go_on(lane, to);
-  enter(lane, to);
+  else
+    finish_one(lane, to);
+  if (waiting_sender >= 0) finish_one(lane, waiting_sender);
+}
+
+void FlowEngine::finish_one(int lane, int place) {
+  if (--cell(lane, place).pending > 0) return;
+  go_on(lane, place);
+  enter(lane, place);
 }
 
 void FlowEngine::add_background() {

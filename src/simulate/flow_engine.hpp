@@ -39,14 +39,17 @@ struct MessageState {
   int from = -1;
   int to = -1;
   int choice = -1;
-  std::uint32_t order = 0;     ///< among the sends of its sender in its round
-  std::uint32_t siblings = 1;  ///< sends of its sender in its round
+  bool chained = false;       ///< goes after the `order` messages before it with the same `chain`
+  bool sender_waits = false;  ///< its sender goes on only when it has arrived
+  std::uint64_t chain = 0;
+  std::uint32_t order = 0;
   std::uint32_t stage = 0;     ///< store and forward: the link it is on
   double bytes = 0;
   double left = 0;  ///< bytes, at `updated`
   double rate = 0;
   double updated = 0;  ///< seconds, as all times of the engine, since the first arrival
   double begin = 0;
+  double weight = 1;       ///< of its share
   double latency = 0;            ///< of the whole way
   double idle_rate = 0;          ///< of the slowest link
   std::vector<Hop> hops{};       ///< kept while from, to and choice stay the same
@@ -81,8 +84,8 @@ class FlowEngine {
   void arrive(int place);
   void enter(int lane, int place);
   void go_on(int lane, int place);
-  void start(int lane, std::int64_t round, int place, const model::Transfer& message, std::uint32_t order,
-             std::uint32_t siblings);
+  void start(int lane, std::int64_t round, const RoundTable& table, std::uint32_t number);
+  void finish_one(int lane, int place);
   Slot take_slot(int lane, int from);
   void find_way(MessageState& m);
   [[nodiscard]] int choose(int from, int to);
@@ -116,6 +119,7 @@ class FlowEngine {
   void add_background();
   void toggle_background(Slot slot);
 
+  const model::Schedule& schedule_;
   const Network& network_;
   const model::Fabric& fabric_;
   std::span<const int> rank_of_;
@@ -132,11 +136,12 @@ class FlowEngine {
   FairShares shares_;
   std::vector<std::int32_t> assigned_;  ///< adaptive routing: messages under way per link
   std::vector<LinkIndex> way_;
-  /// Of senders with several sends in a round: how many of them have left, and who waits for which.
+  /// Of messages that leave one after the other: how many of a chain have left, and who waits for which.
   std::unordered_map<std::uint64_t, std::uint32_t> sent_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, Slot> queued_;
   /// Eager: messages that came before their receiver entered the round.
   std::unordered_map<std::uint64_t, std::int32_t> early_;
+  std::vector<std::uint32_t> sends_;  ///< eager: messages begun so far, per sender and lane
   std::vector<int> by_arrival_;
   std::size_t arrived_ = 0;
   std::vector<double> arrivals_;

@@ -21,7 +21,7 @@ double FlowEngine::remaining(Slot slot) const {
 }
 
 void FlowEngine::look_for_period() {
-  if (arrived_ < places_ || !early_.empty() || !sent_.empty() || !within_runs()) {
+  if (arrived_ < places_ || eager_ || !within_runs()) {
     saved_.taken = false;
     return;
   }

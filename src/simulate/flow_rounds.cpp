@@ -8,15 +8,17 @@ namespace {
 
 // Whether the same participants send each other the same bytes.
 bool alike(const model::RegularRound& a, const model::RegularRound& b) {
-  if (a.pattern != b.pattern || a.size != b.size || a.stride != b.stride || a.by != b.by ||
-      a.total != b.total || a.chunks != b.chunks || a.span != b.span)
-    return false;
-  const bool even = a.chunks == 1 || a.total.count() % a.chunks == 0;
-  return even || (a.phase == b.phase && a.sign == b.sign);
+  if (a.pattern != b.pattern || a.size != b.size || a.stride != b.stride || a.by != b.by) return false;
+  if (a.uniform() && b.uniform()) return a.bytes_from(0) == b.bytes_from(0);
+  model::RegularRound combined = a;
+  combined.combine = b.combine;
+  return combined == b;
 }
 
-std::unique_ptr<RoundTable> make_table(const std::vector<model::Transfer>& transfers, int participants) {
+std::unique_ptr<RoundTable> make_table(const std::vector<model::Transfer>& transfers, int participants,
+                                       bool regular) {
   auto table = std::make_unique<RoundTable>();
+  table->regular = regular;
   const std::size_t n = static_cast<std::size_t>(participants) + 1;
   table->sends_first.assign(n, 0);
   table->receives_first.assign(n, 0);
@@ -65,7 +67,7 @@ const RoundTable& LaneRounds::table(std::int64_t k) {
   Run& run = runs_[run_of_[static_cast<std::size_t>(k)]];
   if (!run.table) {
     schedule_.transfers(k, scratch_, lane_);
-    run.table = make_table(scratch_, schedule_.participants());
+    run.table = make_table(scratch_, schedule_.participants(), schedule_.regular(k, lane_).has_value());
   }
   return *run.table;
 }

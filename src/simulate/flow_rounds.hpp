@@ -19,6 +19,13 @@ struct RoundTable {
   std::vector<std::uint32_t> receives_first;  ///< participants + 1
   std::vector<std::uint32_t> receives;        ///< numbers of messages
 
+  bool regular = false;                       ///< not a list
+
+  /// In lists a participant goes on when its sends have arrived too, unless it receives one message and sends
+  /// at most one (the rule of `model::Schedule`).
+  [[nodiscard]] bool waits_for_sends(int place) const {
+    return !regular && !(receives_of(place).size() == 1 && sends_end(place) - sends_begin(place) <= 1);
+  }
   [[nodiscard]] std::uint32_t sends_begin(int place) const {
     return sends_first[static_cast<std::size_t>(place)];
   }

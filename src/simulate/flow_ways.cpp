@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "cox/base/assert.hpp"
 #include "simulate/flow_engine.hpp"
 
 namespace cox::simulate {
 namespace {
 
 constexpr int kMostLookedAt = 64;  // paths that adaptive routing compares
+constexpr double kUnitLatency = 1e-6;
 
 // Finalizer of splitmix64 (Steele, Lea, Flood 2014) over what names a flow.
 std::uint64_t hash(std::uint64_t seed, int from, int to) {
@@ -20,7 +22,19 @@ std::uint64_t hash(std::uint64_t seed, int from, int to) {
   return x ^ (x >> 31);
 }
 
+int hashed(std::uint64_t seed, int from, int to, int paths) {
+  return static_cast<int>(hash(seed, from, to) % static_cast<std::uint64_t>(paths));
+}
+
 }  // namespace
+
+void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
+                 std::vector<LinkIndex>& out) {
+  const bool ecmp = fabric.routing == model::Routing::Ecmp;
+  COX_ASSERT(ecmp || fabric.routing == model::Routing::Static, "routes that are not fixed");
+  const int choice = ecmp ? hashed(seed, from, to, network.paths(from, to)) : network.static_choice(from, to);
+  network.route(from, to, choice, out);
+}
 
 void FlowEngine::find_way(MessageState& m) {
   const int from = rank_of_[static_cast<std::size_t>(m.from)];
@@ -35,7 +49,7 @@ int FlowEngine::choose(int from, int to) {
   if (fabric_.routing == Static) return network_.static_choice(from, to);
   const int paths = network_.paths(from, to);
   if (paths == 1) return 0;
-  const auto first = static_cast<int>(hash(options_.seed, from, to) % static_cast<std::uint64_t>(paths));
+  const int first = hashed(options_.seed, from, to, paths);
   if (fabric_.routing == Ecmp) return first;
   // Adaptive: the path whose fullest link has most left for one more; the first of equals, counted from the
   // hash, so that equal flows do not all begin at path 0.
@@ -103,6 +117,10 @@ void FlowEngine::finish_way(MessageState& m) {
     m.idle_rate = std::min(m.idle_rate, rate / hop.part);
     if (rate < std::numeric_limits<double>::infinity()) m.hops.push_back(hop);
   }
+  // A weighted flow takes weight x level, so its parts of a level are as much larger.
+  const bool weighted = options_.sharing == Sharing::ByRoundTrip && m.latency > 0;
+  m.weight = weighted ? kUnitLatency / m.latency : 1;
+  for (Hop& hop : m.hops) hop.part *= m.weight;
 }
 
 double FlowEngine::stage_latency(const MessageState& m, std::uint32_t stage) const {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostImageBytes = std::size_t{4} << 30;
 /// Bytes of the table of ranks that the text must justify: a schedule may have ranks that do nothing, not
 /// millions of them.
-constexpr std::uint64_t kFreeRanks = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFreeRanks = std::uint64_t{1} << 16;
 
 constexpr bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';

@@ -8,6 +8,7 @@
 #include "cox/base/parallel.hpp"
 
 #include "simulate/closure.hpp"
+#include "simulate/folded_doubling.hpp"
 #include "simulate/list_rounds.hpp"
 #include "simulate/regular_rounds.hpp"
 #include "simulate/seconds_array.hpp"
@@ -32,8 +33,8 @@ class Lane {
                                          : std::min(options.first_rounds, schedule.rounds(lane))) {
     if (rounds_ > 0 && schedule.regular(0, lane))
       regular_.emplace(costs, options.protocol, schedule.ranks());
-    else if (rounds_ > 0)
-      lists_.emplace(schedule, costs, options.protocol);
+    else if (rounds_ == schedule.rounds(lane) && FoldedDoubling::fits(schedule, costs))
+      folded_.emplace(schedule, costs, options.protocol);
   }
 
   CollectiveOutcome run(MessageDraws draws, std::span<double> times) {
@@ -48,6 +49,8 @@ class Lane {
     }
     if (regular_)
       run_regular(draws, times.data(), outcome);
+    else if (folded_ && draws.noise == nullptr)
+      outcome.messages = folded_->run(times);
     else
       run_lists(draws, times, outcome);
     return outcome;
@@ -98,6 +101,7 @@ class Lane {
 
   // Servers and switches are ready when the first rank is.
   void run_lists(const MessageDraws& draws, std::span<double> times, CollectiveOutcome& outcome) {
+    if (!lists_) lists_.emplace(schedule_, costs_, options_.protocol);
     const auto participants = static_cast<std::size_t>(schedule_.participants());
     std::span<double> ready = times;
     if (participants > times.size()) {
@@ -115,6 +119,7 @@ class Lane {
   int lane_;
   std::int64_t rounds_;
   std::optional<RegularRounds> regular_;
+  std::optional<FoldedDoubling> folded_;
   std::optional<ListRounds> lists_;
   std::vector<RegularRound> together_;
   std::optional<RegularRound> ahead_;

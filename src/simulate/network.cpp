@@ -80,16 +80,18 @@ Status Network::add_nodes() {
   const std::int64_t ports = has_nics_ ? std::int64_t{c.nodes} * c.nics_per_node : 0;
   COX_CHECK(reserve(std::int64_t{ranks_} * 2 * (int{has_scale_up_} + int{has_pcie_}) + 2 * ports));
   const auto device = [&](int rank) {
-    return c.devices_per_node == 1 ? fmt::format("n{}", rank)
-                                   : fmt::format("n{}.d{}", node_of(rank), rank % c.devices_per_node);
+    return c.devices_per_node == 1 && !has_pcie_
+               ? fmt::format("n{}", rank)
+               : fmt::format("n{}.d{}", node_of(rank), rank % c.devices_per_node);
   };
+  const auto inside = [&](int rank, const char* bus) { return fmt::format("n{}.{}", node_of(rank), bus); };
   // Each direction carries half of the latency: the whole is that from device to device.
   const model::Link half{.latency = c.scale_up.latency / 2, .bandwidth = c.scale_up.bandwidth};
-  for (int r = 0; has_scale_up_ && r < ranks_; ++r) links_.push_back(named(device(r) + "->scale-up", half));
-  for (int r = 0; has_scale_up_ && r < ranks_; ++r) links_.push_back(named("scale-up->" + device(r), half));
+  for (int r = 0; has_scale_up_ && r < ranks_; ++r) links_.push_back(named(device(r) + "->" + inside(r, "scale-up"), half));
+  for (int r = 0; has_scale_up_ && r < ranks_; ++r) links_.push_back(named(inside(r, "scale-up") + "->" + device(r), half));
   first_pcie_ = next();
-  for (int r = 0; has_pcie_ && r < ranks_; ++r) links_.push_back(named(device(r) + "->pcie", c.pcie));
-  for (int r = 0; has_pcie_ && r < ranks_; ++r) links_.push_back(named("pcie->" + device(r), c.pcie));
+  for (int r = 0; has_pcie_ && r < ranks_; ++r) links_.push_back(named(device(r) + "->" + inside(r, "pcie"), c.pcie));
+  for (int r = 0; has_pcie_ && r < ranks_; ++r) links_.push_back(named(inside(r, "pcie") + "->" + device(r), c.pcie));
   first_nic_ = next();
   for (int up = 1; up >= 0; --up)
     for (std::int64_t p = 0; p < ports; ++p) {
@@ -151,13 +153,18 @@ Status Network::add_torus() {
     torus_degree_ += std::min(extent - 1, 2);
   }
   COX_CHECK(reserve(std::int64_t{cluster_.nodes} * torus_degree_));
-  static constexpr std::string_view kAxes = "xyzwvu";
-  for (int node = 0; node < cluster_.nodes; ++node)
-    for (std::size_t d = 0; d < fabric_.torus.size(); ++d)
-      for (int way = 0; way < std::min(fabric_.torus[d] - 1, 2); ++way) {
-        const std::string axis = d < kAxes.size() ? std::string(1, kAxes[d]) : fmt::format("d{}", d);
-        links_.push_back(named(fmt::format("n{}{}{}", node, way == 0 ? '+' : '-', axis), fabric_.link));
+  for (int node = 0; node < cluster_.nodes; ++node) {
+    int stride = 1;
+    for (const int extent : fabric_.torus) {
+      const int place = node / stride % extent;
+      for (int way = 0; way < std::min(extent - 1, 2); ++way) {
+        const int next_place = (place + (way == 0 ? 1 : extent - 1)) % extent;
+        links_.push_back(
+            named(fmt::format("n{}->n{}", node, node + (next_place - place) * stride), fabric_.link));
       }
+      stride *= extent;
+    }
+  }
   return {};
 }
 
@@ -172,9 +179,15 @@ Status Network::add_dragonfly() {
           links_.push_back(
               named(fmt::format("router{}->router{}", group * a + from, group * a + to), fabric_.link));
   first_global_ = next();
+  // Group i's k-th cable is at its router k / ceil((g - 1) / a).
+  const std::int64_t cables = std::max<std::int64_t>((g - 1 + a - 1) / a, 1);
   for (int from = 0; from < g; ++from)
-    for (int to = 0; to < g; ++to)
-      if (to != from) links_.push_back(named(fmt::format("group{}->group{}", from, to), fabric_.link));
+    for (int to = 0; to < g; ++to) {
+      if (to == from) continue;
+      const std::int64_t out = from * a + (to < from ? to : to - 1) / cables;
+      const std::int64_t in = to * a + (from < to ? from : from - 1) / cables;
+      links_.push_back(named(fmt::format("router{}->router{}", out, in), fabric_.link));
+    }
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "simulate/noise_laws.hpp"
 #include "simulate/noise_trace.hpp"
 #include "simulate/seconds_array.hpp"
+#include "simulate/sweep_kernels.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -204,6 +205,19 @@ struct Noise::Compiled {
   bool messages = false;
   bool bandwidth = false;
   bool timed = false;
+
+  /// The one source that disturbs messages, where it is a uniform ratio on every message: the fast path.
+  [[nodiscard]] const Source* simple_message_source() const {
+    const Source* found = nullptr;
+    for (const Source& s : sources) {
+      if (s.target == NoiseTarget::Compute) continue;
+      const bool simple = s.target == NoiseTarget::Message && s.relative && s.draws.line().has_value() &&
+                          s.pattern == NoisePattern::EveryStep && s.ranks_per_unit == 1 && s.only.empty();
+      if (found != nullptr || !simple) return nullptr;
+      found = &s;
+    }
+    return found;
+  }
 };
 
 Result<Noise> Noise::make(const std::vector<NoiseSource>& sources, const Placement& placement,
@@ -272,6 +286,12 @@ void add_source(const Source& s, const Placement& placement, std::uint64_t seed,
   for (std::size_t i = 0; i < n; ++i) into[i] += sums.drawn[i];
 }
 
+/// A key of its own for each collective leaves the whole counter to the round.
+std::uint64_t message_key(const Source& s, std::uint64_t seed, std::int64_t step, std::int64_t collective) {
+  return RandomStream(seed, s.draws.stream(kMessageSeed))
+      .bits(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(collective));
+}
+
 double delay_of(const Source& s, std::uint64_t seed, int rank, double now, double work) {
   if (!s.concerns(rank)) return 0;
   if (s.detours) return DetourReplay{s.draws, *s.detours}.delay(seed, s.unit_of(rank), now, work);
@@ -316,6 +336,17 @@ void Noise::messages(std::int64_t step, std::int64_t collective, std::int64_t ro
   const auto fixed = as_doubles(latency);
   std::array<double, kChunk> drawn;
   std::array<double, kChunk> added;
+  if (const Source* only = compiled_->simple_message_source()) {
+    const auto line = *only->draws.line();
+    const RandomStream draws(message_key(*only, seed_, step, collective), only->draws.stream(0));
+    for (std::size_t done = 0; done < values.size(); done += kChunk) {
+      const std::size_t n = std::min(kChunk, values.size() - done);
+      draws.uniforms32(static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(first) + done,
+                       std::span(drawn).first(n));
+      sweep_kernels().stretch(values.data() + done, drawn.data(), n, line.low, line.width);
+    }
+    return;
+  }
   for (std::size_t done = 0; done < values.size(); done += kChunk) {
     const auto part = values.subspan(done, std::min(kChunk, values.size() - done));
     const std::size_t n = part.size();
@@ -324,13 +355,10 @@ void Noise::messages(std::int64_t step, std::int64_t collective, std::int64_t ro
     std::fill_n(added.begin(), n, 0.0);
     for (const Source& s : compiled_->sources) {
       if (s.target == NoiseTarget::Message) {
-        // a key of its own for each collective leaves the counter to the round
-        const std::uint64_t key =
-            RandomStream(seed_, s.draws.stream(kMessageSeed))
-                .bits(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(collective));
         const std::uint64_t counter =
             s.pattern == NoisePattern::EveryStep ? static_cast<std::uint64_t>(round) : counter_at(s, step);
-        const std::uint64_t seed = s.pattern == NoisePattern::EveryStep ? key : seed_;
+        const std::uint64_t seed =
+            s.pattern == NoisePattern::EveryStep ? message_key(s, seed_, step, collective) : seed_;
         by_unit(s, rank, x, [&](std::uint64_t unit, std::span<double> out) {
           s.draws.message_amounts(seed, counter, unit, out);
         });

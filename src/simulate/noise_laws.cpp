@@ -217,7 +217,7 @@ void NoiseDraws::shape(std::span<double> v) const {
     case NoiseLaw::Uniform: {
       const double low = low_ - less;
       const double width = high_ - low_;
-      for (double& x : v) x = low + width * x;
+      for (double& x : v) x = width * x + low;
       break;
     }
   }

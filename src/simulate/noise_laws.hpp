@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "cox/base/result.hpp"
@@ -25,6 +26,17 @@ class NoiseDraws {
   /// The same for the messages of one round: uniform laws from 32 bits. Not correlated.
   void message_amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
                        std::span<double> out) const;
+
+  /// For a uniform law that always happens: what `message_amounts` makes of the 32-bit draw u is low + width
+  /// u.
+  struct Line {
+    double low;
+    double width;
+  };
+  [[nodiscard]] std::optional<Line> line() const {
+    if (law_ != model::NoiseLaw::Uniform || probability_ != 1) return std::nullopt;
+    return Line{low_ - (factor_ ? 1 : 0), high_ - low_};
+  }
 
   /// Stream `purpose` (2 to 15) of this source.
   [[nodiscard]] std::uint32_t stream(std::uint32_t purpose) const { return number_ * 16 + purpose; }

@@ -112,7 +112,10 @@ RoundView RegularRounds::occupy_ports(const RoundView& view, const RegularRound&
 
 void RegularRounds::disturb(const Stretch& s, std::size_t first, std::size_t n, CostSource cost,
                             double* out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = cost.at(i);
+  if (cost.each != nullptr)
+    std::copy_n(cost.each, n, out);
+  else
+    std::fill_n(out, n, cost.all);
   std::span<double> latency;
   if (s.draws.noise->disturbs_bandwidth()) {
     latency_.resize(n);

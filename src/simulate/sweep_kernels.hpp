@@ -34,6 +34,8 @@ struct SweepKernels {
   void (*meet_pairs)(double* t, std::size_t n, std::size_t distance, CostSource w);
   void (*leave_pairs)(double* t, std::size_t n, std::size_t distance, CostSource w);
   void (*port_pairs)(double* t, std::size_t n, std::size_t distance, CostSource l, CostSource w);
+  /// costs[i] += costs[i] (low + width u[i]), not below 0.
+  void (*stretch)(double* costs, const double* u, std::size_t n, double low, double width);
 };
 
 [[nodiscard]] const SweepKernels& sweep_kernels(kernels::InstructionSet set);

@@ -191,7 +191,13 @@ std::vector<ProcessFile> one_per_rank(std::vector<ProcessFile> processes, std::v
   return kept;
 }
 
+bool is_simulated(const ProcessFile& p) {
+  return p.launcher == name_of(Provenance::Simulated);
+}
+
 std::string clock_key(const ProcessFile& p) {
+  // One clock, but its machines stay machines.
+  if (is_simulated(p)) return "simulated " + p.host;
   // A container may have a time namespace of its own: another monotonic clock under the same kernel.
   return p.boot_id.empty() ? "host " + p.host : fmt::format("{} {}", p.boot_id, p.time_namespace);
 }
@@ -253,8 +259,8 @@ void place_nodes(const std::vector<ProcessFile>& processes, const MatchedCommuni
                  int threads, Placement& placed) {
   const std::size_t n = placed.nodes.size();
   // A simulation has one clock, however many machines it speaks of.
-  const bool simulated = std::any_of(processes.begin(), processes.end(),
-                                     [](const ProcessFile& p) { return p.launcher == "simulated"; });
+  const bool simulated =
+      std::any_of(processes.begin(), processes.end(), [](const ProcessFile& p) { return is_simulated(p); });
   placed.clocks =
       estimate_host_clocks(processes, placed.processes, communicators, simulated ? 0 : n, threads);
   for (std::size_t i = placed.clocks.size(); i < n; ++i) placed.clocks.emplace_back().root = i;

@@ -32,10 +32,18 @@ TEST(ReplayCorpus, Compact) {
 TEST(ReplayCorpus, RunInfo) {
   EXPECT_GE(replay("run_info", run_info), 3);
 }
+TEST(ReplayCorpus, GoalSchedules) {
+  EXPECT_GE(replay("goal_text", goal_schedule), 3);
+  EXPECT_GE(replay("goal_binary", goal_schedule), 3);
+}
+
+TEST(ReplayCorpus, Scenario) {
+  EXPECT_GE(replay("scenario", scenario), 3);
+}
 
 /// Corpora of imported formats are named after their readers.
 TEST(ReplayCorpus, Imports) {
-  const std::set<std::string> ours{"raw", "compact", "run_info"};
+  const std::set<std::string> ours{"raw", "compact", "run_info", "scenario", "goal_text", "goal_binary"};
   for (const auto& folder : std::filesystem::directory_iterator(COX_FUZZ_CORPUS)) {
     const std::string name = folder.path().filename().string();
     if (ours.contains(name)) continue;

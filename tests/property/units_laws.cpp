@@ -45,6 +45,24 @@ RC_GTEST_PROP(UnitsText, DurationReadsBackAsPrinted, ()) {
   RC_ASSERT(to_string(-d) == (d == Duration::zero() ? "0 s" : "-" + to_string(d)));
 }
 
+/// Non-negative doubles of every magnitude that a quantity can have.
+rc::Gen<double> quantities() {
+  return rc::gen::map(
+      rc::gen::pair(counts(std::numeric_limits<std::int64_t>::max()), rc::gen::inRange(-120, 60)),
+      [](const auto& x) { return std::ldexp(static_cast<double>(x.first), x.second); });
+}
+
+RC_GTEST_PROP(UnitsText, WhatIsSpelledReadsBackExactly, ()) {
+  const double x = *quantities();
+  RC_ASSERT(parse_seconds(spelled(Seconds{x}))->count() == x);
+  RC_ASSERT(parse_bandwidth(spelled(Bandwidth::bytes_per_s(x)))->in_bytes_per_s() == x);
+  RC_ASSERT(parse_time_per_byte(spelled(TimePerByte::seconds_per_byte(x)))->in_seconds_per_byte() == x);
+  RC_ASSERT(parse_flops(spelled(Flops{x}))->count() == x);
+  RC_ASSERT(parse_flop_rate(spelled(FlopRate::flops_per_s(x)))->in_flops_per_s() == x);
+  const Bytes b{*counts(std::numeric_limits<std::int64_t>::max())};
+  RC_ASSERT(parse_bytes(spelled(b)) == b);
+}
+
 RC_GTEST_PROP(UnitsText, BytesReadBackAsPrinted, ()) {
   const Bytes b{*counts(std::numeric_limits<std::int64_t>::max())};
   const auto back = parse_bytes(to_string(b));

@@ -70,6 +70,11 @@ struct Fabric {
 };
 
 enum class Workload : std::uint8_t { Collective, Training, Goal, Chakra };
+/// Which rank sits on which place of a collective.
+enum class RankOrder : std::uint8_t {
+  Linear,  ///< place i is rank i
+  Random,  ///< a permutation drawn from the scenario's seed
+};
 enum class PipelineSchedule : std::uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubble };
 
 /// How many ways the model and its data are split; the product is the number of ranks.
@@ -93,7 +98,9 @@ struct Job {
   Workload workload = Workload::Collective;
   int steps = 1;
   // Collective: one after another, `compute` before each.
-  CollectiveSpec collective{};  ///< ranks = 0 here: as many as the cluster has
+  CollectiveSpec
+      collective{};  ///< ranks = 0 here: as many as the cluster has (a file is read to that number)
+  RankOrder order = RankOrder::Linear;
   Seconds compute{};
   // Training:
   Layout layout{};

@@ -9,8 +9,10 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -165,8 +167,11 @@ class Schedule {
   void transfers(std::int64_t k, std::vector<Transfer>& out, int lane = 0) const;
 
  private:
-  explicit Schedule(const CollectiveSpec& spec) : spec_(spec) {}
+  struct Plan;
+  Schedule(const CollectiveSpec& spec, std::shared_ptr<const Plan> plan)
+      : spec_(spec), plan_(std::move(plan)) {}
   CollectiveSpec spec_;
+  std::shared_ptr<const Plan> plan_;  ///< the phases, worked out once
 };
 
 /// Bytes that each participant sends in all. Cost: O(messages).

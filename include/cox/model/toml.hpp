@@ -3,6 +3,7 @@
 /// Scenarios as TOML (target `model_toml`; not for guests).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,13 +16,15 @@ namespace cox::model {
 
 /// Where a value of a scenario came from.
 enum class Origin : std::uint8_t { File, Preset, Default, Derived };
+/// `file`, `preset`, `default`, `derived`.
+[[nodiscard]] std::string_view name_of(Origin o);
 
 /// One line of `cox simulate --explain`.
 struct Explained {
-  std::string key;    ///< `fabric.oversubscription`
-  std::string value;  ///< with its unit
+  std::string key;    ///< `fabric.oversubscription`, `noise[0].law`
+  std::string value;  ///< with its unit, as a file would spell it
   Origin origin = Origin::Default;
-  std::string why;  ///< source of a preset's figure, formula of a derived one
+  std::string why;  ///< line of the file, source of a preset's figure, formula of a derived one
 };
 
 struct ReadScenario {
@@ -29,16 +32,43 @@ struct ReadScenario {
   std::vector<Explained> explained;
 };
 
+struct ReadOptions {
+  /// Values that replace those of the file, as `key=value`: `fabric.oversubscription=2`, `job.compute=5ms`,
+  /// `noise.0.cv=0.1`. A word or a quantity needs no quotes.
+  std::vector<std::string> set;
+};
+
 /// Reads a scenario. `name` is the file as shown in errors; relative files in it are resolved against
 /// `folder`. Errors: scenario-001 (not TOML), scenario-002 (unknown key, with the nearest), scenario-003 (bad
 /// value: got, wanted), scenario-004 (parts that cannot go together: layout against cluster, fabric against
-/// nodes); all with file and line.
+/// nodes); all with file and line. Touches no file. Held by: src/model/toml/*_test.cpp, fuzz (scenario)
 [[nodiscard]] Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
-                                                  const std::filesystem::path& folder);
+                                                  const std::filesystem::path& folder,
+                                                  const ReadOptions& options = {});
 /// The same from a file of at most 16 MB. Errors: base-002 to base-004, and the above.
-[[nodiscard]] Result<ReadScenario> read_scenario(const std::filesystem::path& path);
+[[nodiscard]] Result<ReadScenario> read_scenario(const std::filesystem::path& path,
+                                                 const ReadOptions& options = {});
 
-/// The JSON schema of scenario files, for editors.
+/// A file that reads back to exactly this scenario, whatever preset it began with.
+[[nodiscard]] std::string scenario_toml(const Scenario& scenario);
+
+/// `explained` as aligned text: key, value, origin and why.
+[[nodiscard]] std::string explain_text(const std::vector<Explained>& explained);
+
+/// What a scenario file may say: for completion, and for `--set`.
+struct ScenarioKey {
+  std::string key;                      ///< `fabric.kind`, `noise[].law`
+  std::string_view kind;                ///< `time`, `size`, `rate`, `count`, `ratio`, `word`, ...
+  std::vector<std::string_view> words;  ///< of a word: what is allowed
+  std::string default_value;  ///< as a file would spell it, or in words where it depends on other keys
+  std::string_view help;
+};
+[[nodiscard]] std::vector<ScenarioKey> scenario_keys();
+
+/// The JSON schema (draft 2020-12) of scenario files, for editors.
 [[nodiscard]] std::string scenario_schema();
+
+/// docs/reference/scenario.md, whole. Held by: src/model/toml/reference_test.cpp
+[[nodiscard]] std::string scenario_reference();
 
 }  // namespace cox::model

@@ -39,6 +39,13 @@ struct LaunchOutcome {
   std::string hint;  ///< what to do where ranks are missing; empty where nothing is known
 };
 
+/// Which of how many processes of one launch this one is, as mpirun, srun and others say in the environment.
+struct LaunchPlace {
+  int rank = -1;        ///< -1 = no launcher started this process
+  int world_size = -1;  ///< -1 = not told
+};
+[[nodiscard]] LaunchPlace launch_place();
+
 /// `cox-<job or pid>-<UTC time>` in the current folder.
 [[nodiscard]] std::filesystem::path default_run_dir();
 

@@ -5,10 +5,10 @@
 /// policies.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -48,6 +48,7 @@ struct LogGops {
   TimePerByte overhead_per_byte{};
   Bytes eager_limit{std::numeric_limits<std::int64_t>::max()};
 };
+/// L and G must be there; o, g and O are 0 and S is infinite where not. Errors: goal-007, base-001.
 [[nodiscard]] Result<LogGops> parse_loggops(std::string_view text);
 
 struct EventOutcome {
@@ -57,29 +58,40 @@ struct EventOutcome {
 };
 
 /// Runs a schedule under LogGOPS. `calc_unit`: what one unit of GOAL's `calc` lasts.
-/// Errors: simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
-/// Order of simultaneous events: by (time, kind, rank, order of insertion), so the same on every machine.
+/// Errors: simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for),
+/// goal-004 (columns that do not fit), goal-006 (times beyond 26 days), goal-007 (parameters). Times inside
+/// are whole picoseconds; G and O that are not are rounded per message. Order of simultaneous events: that in
+/// which they were caused, so the same on every machine.
 [[nodiscard]] Result<EventOutcome> run_graph(const OperationGraph& graph, const LogGops& cost,
                                              Seconds calc_unit);
 
 /// Work on a resource that its users share by weight (cores, an input link, storage).
-/// Each of n users with weight w_i gets min(limit_i, capacity w_i / sum w) by max-min; a spinning waiter uses
-/// its share and gets nothing done.
+///
+/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they sum
+/// to at
+///         most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
+/// Units:  of work: the caller's, say bytes or core seconds; capacity and limits: that per second.
+/// Memory: 40 bytes per job. Cost: O(n) per call. Same calls, same answers on every machine.
+/// Held by: src/simulate/shared_resource_test.cpp (hand-solved cases)
 class SharedResource {
  public:
   using Job = std::uint32_t;
+  static constexpr Job kNoJob = 0xffffffff;
   explicit SharedResource(double capacity) : capacity_(capacity) {}
-  /// Adds a job with `work` units left (infinite: spins until removed), from `now` on.
+  /// Adds a job with `work` units left (infinite: spins until removed), from `now` on. Times given to one
+  /// resource never go back (asserted).
   Job add(Seconds now, double work, double weight = 1,
           double limit = std::numeric_limits<double>::infinity());
-  /// Removes it, finished or not; what is left of its work.
+  /// Removes it, finished or not; what is left of its work, exactly 0 where it was done.
   double remove(Seconds now, Job job);
-  /// When the next job finishes if nothing changes, and which; infinite where none does.
+  /// When the next job finishes if nothing changes, and which (the lowest of several); infinite and kNoJob
+  /// where none does. A job that is done still takes its share until it is removed.
   struct Next {
     Seconds at;
     Job job;
   };
   [[nodiscard]] Next next() const;
+  [[nodiscard]] std::size_t jobs() const { return jobs_.size(); }
 
  private:
   struct Entry {
@@ -89,9 +101,13 @@ class SharedResource {
     double rate;
     Job job;
   };
+  void advance(Seconds now);
+  void share();
+  [[nodiscard]] Seconds finish_of(const Entry& e) const;
+
   double capacity_;
   Seconds at_{};
-  std::vector<Entry> jobs_;
+  std::vector<Entry> jobs_;  ///< by limit per weight
   Job made_ = 0;
 };
 

@@ -47,6 +47,12 @@ struct BackgroundFlows {
   Seconds mean_off{1e-3};
 };
 
+/// How flows that meet on a full link divide it.
+enum class Sharing : std::uint8_t {
+  Equal,         ///< max-min fair
+  ByRoundTrip,   ///< weighted by 1 / latency of the way, as TCP's window does and SimGrid's CM02 assumes
+};
+
 struct FlowOptions {
   bool memo = true;              ///< repeat a state's course instead of solving it again
   const Noise* noise = nullptr;  ///< per-message noise
@@ -55,6 +61,7 @@ struct FlowOptions {
   std::uint64_t seed = 1;  ///< of the hashes of ECMP and of background flows
   model::Protocol protocol =
       model::Protocol::Rendezvous;  ///< EagerGap is Eager: here the links are the ports
+  Sharing sharing = Sharing::Equal;
   IncastModel incast{};
   BackgroundFlows background{};
   /// What a message costs instead of `idle`, its time on an idle network; the difference passes before its
@@ -84,6 +91,11 @@ struct FlowOutcome {
 [[nodiscard]] FlowOutcome run_flows(const model::Schedule& schedule, const Network& network,
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);
+
+/// The links that messages from one rank to another take under static or ECMP routing (asserted), which pick a
+/// path per pair once and for all; clears `out`.
+void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
+                 std::vector<LinkIndex>& out);
 
 /// Max-min fair rates of flows over links, from scratch: the definition that the incremental solver is tested
 /// against. `routes[f]` are links; rate f is weights[f] (1) times its level. Flows that nothing limits are

@@ -22,7 +22,7 @@ struct LinkCosts {
   model::MessageCost inside;
   model::MessageCost across;
   int ranks_per_node = 1;                ///< 1: every message goes across
-  std::vector<model::MessageCost> into;  ///< per receiving rank, instead of both; empty = none
+  std::vector<model::MessageCost> into{};  ///< per receiving rank, instead of both; empty = none
 
   [[nodiscard]] bool uniform() const { return into.empty() && ranks_per_node <= 1; }
   [[nodiscard]] const model::MessageCost& of(int from, int to) const {

@@ -12,6 +12,7 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/simulate/spread.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::simulate {
@@ -21,15 +22,6 @@ struct LinkLoad {
   std::string name;  ///< `leaf3->spine1`
   Bytes bytes{};
   double utilisation_ratio = 0;  ///< bytes over bandwidth x makespan
-};
-
-/// Mean with its spread over replicas (seeds).
-struct Spread {
-  Seconds mean{};
-  Seconds half_width_95{};  ///< of the mean, Student's t; zero for one replica
-  Seconds p50{};
-  Seconds p99{};
-  int replicas = 1;
 };
 
 struct Outcome {
@@ -45,6 +37,13 @@ struct Outcome {
   std::vector<LinkLoad> links;     ///< flow engine, by name; bytes counted and checked
   std::vector<std::string> notes;  ///< what was assumed or left out, one sentence each
   std::optional<trace::Run> run;   ///< where asked for
+};
+
+/// The same job at one of several sizes.
+struct SizePoint {
+  int nodes = 0;
+  std::int64_t ranks = 0;
+  Spread step;  ///< mean time of a step, over replicas
 };
 
 struct SimulateOptions {

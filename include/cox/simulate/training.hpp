@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Training steps: forward, backward, optimizer and their communication on every rank, under a policy.
+///
+/// What is modelled how: docs/concepts/training-steps.md and docs/concepts/synchronisation-policies.md.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -10,6 +16,7 @@
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/outcome.hpp"
+#include "cox/sync/policy.hpp"
 
 namespace cox::simulate {
 
@@ -23,13 +30,92 @@ struct StageOp {
 
 /// Order of operations on `stage` of a pipeline. GPipe (Huang 2019), 1F1B (Narayanan 2019), interleaved
 /// (Narayanan 2021), zero-bubble ZB-H1 (Qi 2024). Held by: src/simulate/pipeline_test.cpp (bubble (p - 1) /
-/// (m + p - 1), peak live m and min(p - s, m)).
+/// (m + p - 1), peak live m and min(p - s, m); no order waits for ever).
 [[nodiscard]] std::vector<StageOp> pipeline_order(model::PipelineSchedule schedule, int stages, int stage,
                                                   int micro_batches, int interleave);
 
-/// Simulates `scenario.job.steps` training steps. Errors: simulate-001 to simulate-004.
+/// Simulates `scenario.job.steps` training steps, `scenario.replicas` times with the seeds `seed`, `seed` +
+/// 1,
+/// ... Errors: simulate-001 (layout and cluster do not fit, a number without meaning), simulate-003 (a policy
+/// that the layout rules out; failures that leave no progress), simulate-004 (an order that waits for ever).
+/// Threads: replicas over `options.threads`; the same bytes for any number. Cost: per replica and step
+/// O(pieces of all units + messages that no identity covers). Held by: src/simulate/training_test.cpp,
+/// tests/property/training_laws.cpp
 [[nodiscard]] Result<Outcome> simulate_training(const model::Scenario& scenario,
                                                 const SimulateOptions& options);
+
+/// What a rank's time in a step goes into. Text forms are `forward`, `backward`, `optimizer`, `data`,
+/// `tensor`, `pipeline`, `expert`, `context`, `bubble`, `wait`.
+enum class StepPart : std::uint8_t {
+  Forward,
+  Backward,
+  Optimizer,
+  Data,      ///< gradients or parameters between replicas, as far as no computation hides them
+  Tensor,    ///< all-reduces inside a layer
+  Pipeline,  ///< activations on their way between stages
+  Expert,    ///< all-to-all of tokens
+  Context,   ///< exchange of keys and values
+  Bubble,    ///< nothing to do: the input of the stage is not made yet
+  Wait,      ///< for a slower member of a group, to begin a collective
+};
+inline constexpr std::size_t kStepParts = 10;
+[[nodiscard]] std::string_view name_of(StepPart part);
+
+/// One step taken apart. Each of the three accounts adds up to its total.
+struct StepAnalysis {
+  Seconds step{};                           ///< from the first rank's begin to the last rank's end
+  Seconds rank_time{};                      ///< sum over ranks of (end - begin)
+  std::array<Seconds, kStepParts> parts{};  ///< of `rank_time`
+  Seconds path_time{};  ///< its critical path, from where the step begins on the path's first rank
+  std::array<Seconds, kStepParts> path{};  ///< of `path_time`
+  /// Relative change of `path_time` per relative change of a part, everything in it longer by the same small
+  /// ratio.
+  std::array<double, kStepParts> sensitivity{};
+  std::int64_t path_pieces = 0;  ///< operations on it
+
+  [[nodiscard]] double share(StepPart part) const {
+    return rank_time.count() > 0 ? parts[static_cast<std::size_t>(part)] / rank_time : 0;
+  }
+};
+
+/// Takes step `step` of the first replica apart, after simulating those before it. Synchronous and local-SGD
+/// policies. Errors: as simulate_training. Cost: its, and O(pieces) memory for that one step.
+/// Held by: src/simulate/training_test.cpp (sums; the path against the makespan)
+[[nodiscard]] Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step);
+
+/// Under a policy with servers or backups: every update in the order in which it was taken, and when.
+struct PolicyOutcome {
+  std::vector<sync::Update> log;
+  std::vector<Seconds> at;  ///< parallel to `log`
+  Seconds total{};
+  std::vector<Seconds> step_ends;  ///< as in Outcome
+  std::vector<Seconds> idle;       ///< per worker: neither computing nor sending
+  double mean_age = 0;             ///< of applied updates, versions
+  std::int64_t discarded = 0;
+};
+/// One replica of a job under BoundedWait, BoundedDiscard, Asynchronous or Backup, by event time.
+/// Errors: as simulate_training, simulate-003 for other policies.
+[[nodiscard]] Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed);
+
+/// Where a job's time went under failures: total = work + write + rework + restart.
+struct FailureOutcome {
+  Seconds total{};
+  Seconds work{};     ///< steps that counted
+  Seconds write{};    ///< checkpoints, those included that a failure cut off
+  Seconds rework{};   ///< steps that a failure undid
+  Seconds restart{};  ///< from a failure to the first step after it
+  std::int64_t failures = 0;
+  std::vector<Seconds> step_ends;  ///< of the last time that each step was done
+};
+/// Plays steps of given lengths through failures of any of `nodes` nodes. A checkpoint is written at the
+/// first step end that lies at least `checkpoint_interval` of work behind the last one; a failure stops the
+/// whole job, which goes back to the last complete checkpoint after `restart`; nodes fail while restarting
+/// and writing, too, and are new after they failed. Oracle: M e^(R/M) (e^((tau + C)/M) - 1) / tau per second
+/// of work (Daly 2006) for exponential laws. Errors: simulate-003 where 100,000 failures happen without
+/// progress. Deterministic. Held by: src/simulate/failures_test.cpp (within 3 standard errors)
+[[nodiscard]] Result<FailureOutcome> run_with_failures(std::span<const Seconds> steps,
+                                                       const model::Failures& failures, int nodes,
+                                                       std::uint64_t seed);
 
 /// Difference of two scenarios on common draws (same seeds): `b` minus `a` per replica.
 struct Comparison {
@@ -37,6 +123,9 @@ struct Comparison {
   Spread b;
   Spread difference;  ///< paired
 };
+/// Formula: paired differences with Student's t over replicas. Pre: as many of both (asserted), at least one.
+[[nodiscard]] Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b);
+/// Simulates both for max(a.replicas, b.replicas) seeds from a.seed on. Errors: those of simulate_training.
 [[nodiscard]] Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
                                          const SimulateOptions& options);
 

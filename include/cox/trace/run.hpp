@@ -251,6 +251,7 @@ struct OperationColumns {
   std::vector<std::int32_t> chunk;     ///< model chunk (interleaved pipelines)
   std::vector<std::int32_t> sequence;  ///< position in the program's order of this kind of operation
   std::vector<CommId> comm;
+  std::vector<model::Collective> collective;  ///< which one; graph readers only, else empty
   /// Predecessors of operation i: `before[first_before[i] .. first_before[i + 1])`; both empty in a table.
   std::vector<std::uint32_t> first_before;
   std::vector<std::uint32_t> before;

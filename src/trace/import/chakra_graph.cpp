@@ -200,6 +200,7 @@ void GraphBuilder::write_operations(const std::vector<std::uint32_t>& order, Edg
     o.chunk.push_back(-1);
     o.sequence.push_back(sequence[{node.rank, node.kind, node.comm}]++);
     o.comm.push_back(node.comm);
+    o.collective.push_back(node.op);
   }
   o.first_before.assign(edges.first.begin(), edges.first.end());
   o.before = std::move(edges.before);

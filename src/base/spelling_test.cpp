@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/spelling.hpp"
+#include "cox/base/spelling.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace cox::cli {
+namespace cox {
 namespace {
 
 TEST(Spelling, DistanceCountsEdits) {
@@ -38,4 +38,4 @@ TEST(Spelling, NearestIsATypoOrABeginning) {
 }
 
 }  // namespace
-}  // namespace cox::cli
+}  // namespace cox

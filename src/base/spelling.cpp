@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/spelling.hpp"
+#include "cox/base/spelling.hpp"
 
 #include <algorithm>
 
-namespace cox::cli {
+namespace cox {
 
 int edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the table are enough: the swap looks two rows back.
@@ -41,4 +41,4 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best;
 }
 
-}  // namespace cox::cli
+}  // namespace cox

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// An Outcome for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cox/model/scenario.hpp"
+#include "cox/simulate/event.hpp"
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/training.hpp"
+
+namespace cox::simulate {
+
+/// Lines of text: what was simulated by which engine, how long it takes, what carried most. No trailing
+/// newline. Held by: tests/golden/simulate.golden
+[[nodiscard]] std::vector<std::string> text_lines(const model::Scenario& scenario, const Outcome& outcome);
+
+/// Two scenarios on common draws.
+[[nodiscard]] std::vector<std::string> text_lines(const std::string& a, const std::string& b,
+                                                  const Comparison& comparison);
+/// A schedule: until when each rank is busy.
+[[nodiscard]] std::vector<std::string> text_lines(const std::string& file, const EventOutcome& outcome);
+
+/// Time and efficiency against size: the smallest size's step over that size's.
+[[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes);
+
+/// The whole JSON document `cox.simulate/1` (docs/reference/simulate-json.md). Times in seconds, rounded to
+/// picoseconds.
+[[nodiscard]] std::string to_json(const std::string& input, const model::Scenario& scenario,
+                                  const Outcome& outcome, const std::vector<SizePoint>& sizes = {});
+/// `cox.simulate-comparison/1`.
+[[nodiscard]] std::string to_json(const std::vector<std::string>& inputs, const Comparison& comparison);
+/// `cox.simulate-schedule/1`.
+[[nodiscard]] std::string to_json(const std::string& file, const EventOutcome& outcome);
+
+}  // namespace cox::simulate

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Mean, quantiles and interval of a result over seeds.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cox/base/units.hpp"
+
+namespace cox::simulate {
+
+/// A result over replicas (seeds).
+struct Spread {
+  Seconds mean{};
+  Seconds half_width_95{};  ///< of the mean, Student's t with n - 1 degrees; zero for one replica
+  Seconds p50{};
+  Seconds p99{};
+  int replicas = 1;
+};
+
+/// Quantiles by `cox::quantile`. An empty span gives zeros with `replicas` 0. Held by:
+/// src/simulate/spread_test.cpp
+[[nodiscard]] Spread spread_of(std::span<const Seconds> values);
+
+/// Two-sided 95 % quantile of Student's t; 0 for no degree of freedom. To 7 digits up to 30 degrees, beyond
+/// that by the expansion of Cornish and Fisher (Abramowitz, Stegun 1964, 26.7.5), below 1e-5.
+[[nodiscard]] double student_t_95(int degrees);
+
+}  // namespace cox::simulate

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What comes out of a study: computed values, checks, a picture, and a verdict on each printed number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/study/quantity.hpp"
+#include "cox/study/study.hpp"
+
+namespace cox::study {
+
+struct Computed {
+  std::string name;
+  Quantity value{};
+  std::string_view engine;                  ///< `max-plus`, `closed-form`, ...
+  std::optional<Quantity> half_width_95{};  ///< of a mean over `replicas`
+  int replicas = 1;
+};
+
+/// One value by two ways: an engine and its oracle.
+struct Check {
+  std::string name;
+  Quantity engine{};
+  Quantity oracle{};
+  double limit_ratio = 1e-9;  ///< largest relative difference
+  [[nodiscard]] bool agrees() const;
+};
+
+struct Series {
+  std::string name;
+  std::vector<double> x;
+  std::vector<double> y;
+};
+
+/// A curve or bars over a sweep; numbers in the units that the axes name.
+struct Picture {
+  enum class Kind : std::uint8_t { Lines, Bars };
+  Kind kind = Kind::Lines;
+  std::string title{};
+  std::string x_label{};
+  std::string y_label{};
+  bool x_is_log = false;
+  bool y_is_log = false;
+  std::vector<Series> series{};
+  std::vector<std::string> categories{};  ///< Bars: the name of x = 0, 1, ...
+};
+
+struct Computation {
+  std::vector<Computed> values;
+  std::vector<Check> checks;
+  std::vector<std::string> notes;  ///< what was assumed, a sentence each
+  Picture picture;
+};
+
+struct ComputeOptions {
+  int threads = 0;  ///< 0 = one per core; the result does not depend on it
+};
+
+/// A printed number beside ours.
+struct Judged {
+  Verdict verdict = Verdict::Follows;
+  std::optional<Computed> computed{};
+  bool inside_interval = false;  ///< NeedsARun: the printed number lies in ours
+};
+
+struct Answer {
+  Study study;
+  Computation computation;
+  std::vector<Judged> judged;  ///< parallel to `study.printed`
+  Verdict verdict = Verdict::Follows;
+};
+
+/// Computes a study and judges what its source printed.
+/// Errors: study-003 (no such computation; it asks for an input that is missing, of another dimension or out
+/// of bounds), study-004 (what the file declares is not so: a contradiction between equals, an input that is
+/// not marked missing, a run without an interval, a computed name that does not exist); those of the engines.
+/// Deterministic for any thread count. Held by: src/study/judge_test.cpp, src/study/compute/*_test.cpp
+[[nodiscard]] Result<Answer> run_study(const Study& study, const ComputeOptions& options = {});
+
+/// The verdict on printed numbers alone. Errors: study-004.
+[[nodiscard]] Result<std::vector<Judged>> judge(const Study& study, const Computation& computation);
+
+/// Names that `compute = ` may have.
+[[nodiscard]] std::vector<std::string_view> computation_names();
+
+}  // namespace cox::study

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cox/base/units_text.hpp"
+
+#include "model/toml/derive.hpp"
+#include "model/toml/words.hpp"
+
+namespace cox::model {
+namespace {
+
+/// Product of positive factors, or one beyond `kMostRanks` where it is more: nothing overflows.
+std::int64_t product(std::initializer_list<std::int64_t> factors) {
+  std::int64_t out = 1;
+  for (const std::int64_t f : factors) {
+    if (f > 0 && out > kMostRanks / f) return kMostRanks + 1;
+    out *= f;
+  }
+  return out;
+}
+
+std::string ranks_text(const Cluster& cluster) {
+  return fmt::format("{} nodes x {} devices = {} ranks", cluster.nodes, cluster.devices_per_node,
+                     cluster.ranks());
+}
+
+Status check_cluster(const Cluster& cluster, const Notes& notes) {
+  if (cluster.ranks() > kMostRanks)
+    return notes.clash({"cluster.nodes", "cluster.devices_per_node"},
+                       fmt::format("{}, expected at most {}", ranks_text(cluster), kMostRanks),
+                       "simulate a part of the cluster that repeats");
+  return {};
+}
+
+Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& notes) {
+  if (fabric.kind == FabricKind::Torus) {
+    if (fabric.torus.size() > 6)
+      return notes.clash({"fabric.torus"},
+                         fmt::format("fabric.torus has {} dimensions, expected 1 to 6", fabric.torus.size()),
+                         "");
+    std::int64_t nodes = 1;
+    for (const int extent : fabric.torus) nodes = product({nodes, extent});
+    if (nodes != cluster.nodes)
+      return notes.clash({"fabric.torus", "fabric.kind"},
+                         fmt::format("fabric.torus = [{}] does not hold cluster.nodes = {}",
+                                     fmt::join(fabric.torus, ", "), cluster.nodes),
+                         "the product of the extents is the number of nodes");
+  }
+  if (fabric.kind == FabricKind::Dragonfly) {
+    const std::int64_t hosts =
+        product({fabric.dragonfly_groups, fabric.dragonfly_routers, fabric.dragonfly_hosts});
+    if (hosts < cluster.nodes)
+      return notes.clash(
+          {"fabric.dragonfly.groups", "fabric.dragonfly.routers", "fabric.dragonfly.hosts", "fabric.kind"},
+          fmt::format(
+              "fabric.dragonfly has {} groups x {} routers x {} hosts, which do not hold cluster.nodes = {}",
+              fabric.dragonfly_groups, fabric.dragonfly_routers, fabric.dragonfly_hosts, cluster.nodes),
+          "say all three of fabric.dragonfly.groups, routers and hosts");
+  }
+  if (fabric.kind == FabricKind::Graph && fabric.graph_file.empty())
+    return notes.clash({"fabric.kind"}, "fabric.kind is \"graph\" and fabric.graph_file is missing",
+                       "name the file with the links");
+  return {};
+}
+
+/// Messages have to end: where the job sends any, some bandwidth is known.
+Status check_cost(const Scenario& s, const Notes& notes) {
+  // A schedule of messages may come with its own parameters (cox simulate --loggops).
+  if (s.job.workload == Workload::Goal) return {};
+  if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
+      !notes.said("cost.across.bandwidth"))
+    return notes.clash({"cluster.nodes"}, "no bandwidth between nodes is given",
+                       "name a cluster.preset, or write cluster.nic.bandwidth or cost.across.bandwidth");
+  if (s.cluster.devices_per_node > 1 && s.inside.per_byte == TimePerByte{} &&
+      !notes.said("cost.inside.bandwidth"))
+    return notes.clash({"cluster.devices_per_node"}, "no bandwidth inside a node is given",
+                       "name a cluster.preset, or write cluster.scale_up.bandwidth or cost.inside.bandwidth");
+  if (s.fabric.kind == FabricKind::Graph) return {};
+  const bool links = s.fabric.kind == FabricKind::Torus
+                         ? s.fabric.link.bandwidth > Bandwidth{}
+                         : s.cluster.nic.bandwidth > Bandwidth{} && s.fabric.link.bandwidth > Bandwidth{};
+  if (s.engine == EngineKind::Flow && s.cluster.nodes > 1 && !links)
+    return notes.clash({"engine"}, "engine \"flow\" shares links, and their bandwidth is not given",
+                       "write cluster.nic.bandwidth and fabric.link.bandwidth");
+  return {};
+}
+
+Status check_collective(const Scenario& s, const Notes& notes) {
+  const CollectiveSpec& c = s.job.collective;
+  if (c.ranks > s.cluster.ranks())
+    return notes.clash(
+        {"job.collective.ranks"},
+        fmt::format("job.collective.ranks = {}, but the cluster has {}", c.ranks, ranks_text(s.cluster)), "");
+  if (c.root >= c.ranks)
+    return notes.clash({"job.collective.root"},
+                       fmt::format("job.collective.root = {}, expected 0 to {}", c.root, c.ranks - 1), "");
+  const auto algorithm = name_of(c.algorithm);
+  const bool grouped = c.algorithm == Algorithm::Hierarchical2 || c.algorithm == Algorithm::Hierarchical3 ||
+                       c.algorithm == Algorithm::TwoLevel;
+  if (grouped && c.ranks % c.group != 0)
+    return notes.clash(
+        {"job.collective.group", "job.collective.algorithm"},
+        fmt::format("job.collective.group = {} does not divide {} ranks ({})", c.group, c.ranks, algorithm),
+        "choose a group that divides, or another number of ranks");
+  if (c.algorithm == Algorithm::Hierarchical3 && c.ranks / c.group % c.group2 != 0)
+    return notes.clash({"job.collective.group2", "job.collective.algorithm"},
+                       fmt::format("job.collective.group2 = {} does not divide {} groups of {} ranks",
+                                   c.group2, c.ranks / c.group, c.group),
+                       "");
+  // All that is sent in one step, both ways, is counted in 64 bits.
+  constexpr std::int64_t kMostMoved = std::int64_t{1} << 62;
+  if (c.bytes.count() > kMostMoved / (2 * std::max(c.ranks, 1)))
+    return notes.clash({"job.collective.bytes"},
+                       fmt::format("job.collective.bytes = {} on {} ranks is more than 64 bits count",
+                                   spelled(c.bytes), c.ranks),
+                       fmt::format("at most {}", spelled(Bytes{kMostMoved / (2 * std::max(c.ranks, 1))})));
+  // Which algorithm does which collective is the schedule's business; here it gets its line.
+  if (const auto made = Schedule::make(c); !made)
+    return notes.clash({"job.collective.algorithm", "job.collective.kind", "job.collective.ranks"},
+                       "job.collective: " + made.error().message, made.error().hint);
+  return {};
+}
+
+Status check_layout(const Scenario& s, const Notes& notes) {
+  const Layout& l = s.job.layout;
+  const std::initializer_list<std::string_view> keys = {"job.layout.data", "job.layout.tensor",
+                                                        "job.layout.pipeline", "job.layout.context",
+                                                        "job.layout.expert"};
+  const std::int64_t split = product({l.data, l.tensor, l.pipeline, l.context});
+  if (split != s.cluster.ranks())
+    return notes.clash(
+        keys,
+        fmt::format("job.layout is data {} x tensor {} x pipeline {} x context {} = {} ranks, but the "
+                    "cluster has {}",
+                    l.data, l.tensor, l.pipeline, l.context,
+                    split > kMostRanks ? std::string("too many") : fmt::format("{}", split),
+                    ranks_text(s.cluster)),
+        "leave job.layout.data out to have it derived");
+  if (s.fabric.kind != FabricKind::Torus && s.cluster.devices_per_node % l.tensor != 0)
+    return notes.clash(
+        {"job.layout.tensor"},
+        fmt::format("job.layout.tensor = {} on nodes of {} devices: a tensor group would leave its node, "
+                    "and only the devices of a node share a scale-up fabric",
+                    l.tensor, s.cluster.devices_per_node),
+        "choose a divisor of cluster.devices_per_node, or describe the scale-up domain as one node");
+  if (l.data % l.expert != 0)
+    return notes.clash(
+        {"job.layout.expert", "job.layout.data"},
+        fmt::format("job.layout.expert = {} does not divide job.layout.data = {}", l.expert, l.data),
+        "experts are spread over data-parallel ranks");
+  return {};
+}
+
+Status check_training(const Scenario& s, const Notes& notes) {
+  const Job& job = s.job;
+  if (job.layers.empty())
+    return notes.clash({"job.workload"}, "training needs layers, and none are given",
+                       "write [[job.layers]], or [job.model] to have them derived");
+  const auto layers = static_cast<std::int64_t>(job.layers.size());
+  if (layers > kMostLayers)
+    return notes.clash({kLayerArray}, fmt::format("job.layers has more than {} layers", kMostLayers), "");
+  COX_CHECK(check_layout(s, notes));
+  const bool interleaved = job.schedule == PipelineSchedule::Interleaved;
+  if (job.interleave > 1 && !interleaved)
+    return notes.clash(
+        {"job.interleave"},
+        fmt::format("job.interleave = {} has a meaning for schedule \"interleaved\" only, which is \"{}\"",
+                    job.interleave, pipeline_words()[static_cast<std::size_t>(job.schedule)]),
+        "write job.schedule = \"interleaved\"");
+  const std::int64_t chunks = product({job.layout.pipeline, job.interleave});
+  // Stages may differ by a layer; the chunks of an interleaved schedule may not (Narayanan et al. 2021).
+  if (layers < chunks || (interleaved && layers % chunks != 0))
+    return notes.clash(
+        {"job.interleave", "job.layout.pipeline", kLayerArray, "job.model.layers"},
+        fmt::format("{} layers do not split into pipeline {} x interleave {} = {}{} chunks", layers,
+                    job.layout.pipeline, job.interleave, chunks, interleaved ? " equal" : ""),
+        interleaved ? "choose a pipeline and an interleave whose product divides the layers"
+                    : "use fewer stages");
+  if (interleaved && job.micro_batches % job.layout.pipeline != 0)
+    return notes.clash(
+        {"job.micro_batches", "job.schedule"},
+        fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which schedule "
+                    "\"interleaved\" needs",
+                    job.micro_batches, job.layout.pipeline),
+        "");
+  if (job.moe_layers > layers)
+    return notes.clash({"job.moe_layers"},
+                       fmt::format("job.moe_layers = {}, but there are {} layers", job.moe_layers, layers),
+                       "");
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  for (const Layer& layer : job.layers)
+    if (layer.gradients.count() > kMost || layer.activations.count() > kMost)
+      return notes.clash({kLayerArray, "job.model.parameters"},
+                         "a layer of more than 1PiB, expected at most that", "");
+  return {};
+}
+
+Status check_job(const Scenario& s, const Notes& notes) {
+  switch (s.job.workload) {
+    case Workload::Collective:
+      return check_collective(s, notes);
+    case Workload::Training:
+      return check_training(s, notes);
+    case Workload::Goal:
+    case Workload::Chakra:
+      if (s.job.file.empty())
+        return notes.clash({"job.workload"},
+                           fmt::format("job.workload is \"{}\" and job.file is missing",
+                                       workload_words()[static_cast<std::size_t>(s.job.workload)]),
+                           "name the file to replay");
+  }
+  return {};
+}
+
+/// Whether a law takes a value that the file gives: what would be ignored is refused.
+Status check_noise(const NoiseSource& noise, const std::string& at, std::int64_t ranks, const Notes& notes) {
+  const auto key = [&](std::string_view name) { return fmt::format("{}.{}", at, name); };
+  const auto said = [&](std::string_view name) { return notes.said(key(name)); };
+  const auto refuse = [&](std::string_view name, std::string message, std::string hint) {
+    return notes.clash({key(name), key("law"), key("pattern"), at}, std::move(message), std::move(hint));
+  };
+  const auto law = law_words()[static_cast<std::size_t>(noise.law)];
+  if (said("mean") && said("mean_ratio"))
+    return refuse("mean_ratio", fmt::format("{} has both mean and mean_ratio", at),
+                  "one is a time, the other a part");
+  const bool takes_cv = noise.law == NoiseLaw::Gaussian || noise.law == NoiseLaw::Lognormal;
+  if (noise.law == NoiseLaw::Pareto && said("cv"))
+    return refuse("cv",
+                  noise.shape <= 2
+                      ? fmt::format("{}.cv with shape {}: a Pareto law of shape 2 or less has no variance",
+                                    at, noise.shape)
+                      : fmt::format("{}.cv: a Pareto law is given by its mean and shape", at),
+                  "leave cv out; the shape alone says how heavy the tail is");
+  if (said("cv") && !takes_cv)
+    return refuse("cv", fmt::format("{}.cv has no meaning for law \"{}\"", at, law),
+                  "gaussian and lognormal have one");
+  const bool takes_shape = noise.law == NoiseLaw::Pareto || noise.law == NoiseLaw::Weibull;
+  if (said("shape") && !takes_shape)
+    return refuse("shape", fmt::format("{}.shape has no meaning for law \"{}\"", at, law),
+                  "pareto and weibull have one");
+  if (noise.law == NoiseLaw::Pareto && noise.shape <= 1)
+    return refuse("shape",
+                  fmt::format("{}.shape = {}: a Pareto law of shape 1 or less has no mean", at, noise.shape),
+                  "give a shape above 1");
+  if (noise.law == NoiseLaw::Weibull && noise.shape <= 0)
+    return refuse("shape",
+                  fmt::format("{}.shape = {}, expected above 0 for law \"weibull\"", at, noise.shape), "");
+  if (said("probability") && noise.law != NoiseLaw::Bimodal)
+    return refuse("probability", fmt::format("{}.probability has no meaning for law \"{}\"", at, law),
+                  "bimodal has one");
+  if (noise.law == NoiseLaw::Trace && noise.file.empty())
+    return refuse("file", fmt::format("{}.law is \"trace\" and {}.file is missing", at, at), "");
+  if (noise.pattern == NoisePattern::Periodic && noise.period <= noise.mean)
+    return refuse("period",
+                  fmt::format("{}.period = {} with mean = {}: it would never stop", at, spelled(noise.period),
+                              spelled(noise.mean)),
+                  "a period is longer than what happens in it");
+  for (const int rank : noise.ranks)
+    if (rank >= ranks)
+      return refuse("ranks", fmt::format("{}.ranks has {}, expected 0 to {}", at, rank, ranks - 1), "");
+  return {};
+}
+
+Status check_policy(const Scenario& s, const Notes& notes) {
+  const PolicySpec& p = s.policy;
+  const auto kind = policy_words()[static_cast<std::size_t>(p.kind)];
+  const auto only = [&](std::string_view key, bool fits, std::string_view whose) -> Status {
+    if (!notes.said(std::string(key)) || fits) return {};
+    return notes.clash({key}, fmt::format("{} has no meaning for policy.kind \"{}\"", key, kind),
+                       fmt::format("only {} has one", whose));
+  };
+  COX_CHECK(only("policy.staleness",
+                 p.kind == PolicyKind::BoundedWait || p.kind == PolicyKind::BoundedDiscard,
+                 "bounded-wait or bounded-discard"));
+  COX_CHECK(only("policy.local_steps", p.kind == PolicyKind::LocalSgd, "local-sgd"));
+  COX_CHECK(only("policy.backups", p.kind == PolicyKind::Backup, "backup"));
+  const std::int64_t workers = s.job.workload == Workload::Training ? s.job.layout.data : s.cluster.ranks();
+  if (p.backups >= workers)
+    return notes.clash({"policy.backups"},
+                       fmt::format("policy.backups = {} of {} workers: nobody is left", p.backups, workers),
+                       "");
+  return {};
+}
+
+}  // namespace
+
+Status check(const Draft& draft, const Notes& notes) {
+  const Scenario& s = draft.scenario;
+  COX_CHECK(check_cluster(s.cluster, notes));
+  COX_CHECK(check_fabric(s.cluster, s.fabric, notes));
+  COX_CHECK(check_job(s, notes));
+  COX_CHECK(check_cost(s, notes));
+  for (std::size_t i = 0; i < s.noise.size(); ++i)
+    COX_CHECK(check_noise(s.noise[i], fmt::format("{}[{}]", kNoiseArray, i), s.cluster.ranks(), notes));
+  if (s.failures.node_mtbf == Seconds{})
+    for (const std::string_view key : {"failures.restart", "failures.weibull_shape"})
+      if (notes.said(std::string(key)))
+        return notes.clash({key}, fmt::format("{} without failures.node_mtbf: no node ever fails", key),
+                           "give the mean time between failures of one node");
+  return check_policy(s, notes);
+}
+
+}  // namespace cox::model

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cannot go together: the exact line and reason of each.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cox/model/toml.hpp"
+
+namespace cox::model {
+namespace {
+
+/// The error of a scenario whose first line is line 1; the id is always scenario-004.
+std::string clash(const std::string& text) {
+  const auto read = parse_scenario(text, "f.toml", "");
+  if (read) return "no error";
+  EXPECT_EQ(read.error().id, "scenario-004") << read.error().to_string();
+  EXPECT_EQ(read.error().code, Errc::InvalidInput) << "exit code 3";
+  return read.error().to_string() + " | " + read.error().hint;
+}
+
+const std::string kNodes = "[cluster]\npreset = \"dgx-h100\"\n";  // lines 1 and 2
+
+TEST(ScenarioCheck, TooManyRanks) {
+  EXPECT_EQ(clash("[cluster]\nnodes = 2097152\ndevices_per_node = 8\n"),
+            "f.toml:2:1: 2097152 nodes x 8 devices = 16777216 ranks, expected at most 2097152 | "
+            "simulate a part of the cluster that repeats");
+}
+
+TEST(ScenarioCheck, TorusAndDragonflyHoldTheNodes) {
+  EXPECT_EQ(clash("[cluster]\npreset = \"tpu-v4\"\nnodes = 64\n[fabric]\ntorus = [4, 4, 2]\n"),
+            "f.toml:5:1: fabric.torus = [4, 4, 2] does not hold cluster.nodes = 64 | "
+            "the product of the extents is the number of nodes");
+  EXPECT_EQ(
+      clash("[cluster]\npreset = \"tpu-v4\"\nnodes = 64\n[fabric]\ntorus = [2097152, 2097152, 2097152, "
+            "2097152]\n"),
+      "f.toml:5:1: fabric.torus = [2097152, 2097152, 2097152, 2097152] does not hold cluster.nodes = 64 | "
+      "the product of the extents is the number of nodes");
+  EXPECT_EQ(clash("[cluster]\nnodes = 1\n[fabric]\nkind = \"torus\"\ntorus = [1,1,1,1,1,1,1]\n"),
+            "f.toml:5:1: fabric.torus has 7 dimensions, expected 1 to 6 | ");
+  EXPECT_EQ(clash("[cluster]\nnodes = 64\n[fabric]\nkind = \"dragonfly\"\n"),
+            "f.toml:4:1: fabric.dragonfly has 0 groups x 0 routers x 0 hosts, which do not hold "
+            "cluster.nodes = 64 | "
+            "say all three of fabric.dragonfly.groups, routers and hosts");
+  EXPECT_EQ(
+      clash("[fabric]\nkind = \"graph\"\n"),
+      "f.toml:2:1: fabric.kind is \"graph\" and fabric.graph_file is missing | name the file with the links");
+}
+
+TEST(ScenarioCheck, SomeBandwidthIsKnown) {
+  EXPECT_EQ(clash("[cluster]\nnodes = 2\n"),
+            "f.toml:2:1: no bandwidth between nodes is given | "
+            "name a cluster.preset, or write cluster.nic.bandwidth or cost.across.bandwidth");
+  EXPECT_EQ(clash("[cluster]\ndevices_per_node = 2\n"),
+            "f.toml:2:1: no bandwidth inside a node is given | "
+            "name a cluster.preset, or write cluster.scale_up.bandwidth or cost.inside.bandwidth");
+  EXPECT_EQ(clash("engine = \"flow\"\n[cluster]\nnodes = 2\n[cost.across]\nbandwidth = \"1GB/s\"\n"),
+            "f.toml:1:1: engine \"flow\" shares links, and their bandwidth is not given | "
+            "write cluster.nic.bandwidth and fabric.link.bandwidth");
+  EXPECT_EQ(clash("[cluster]\nnodes = 2\n[cost.across]\nbandwidth = \"0s/B\"\n"), "no error");
+}
+
+TEST(ScenarioCheck, Collectives) {
+  EXPECT_EQ(clash(kNodes + "[job.collective]\nranks = 9\n"),
+            "f.toml:4:1: job.collective.ranks = 9, but the cluster has 1 nodes x 8 devices = 8 ranks | ");
+  EXPECT_EQ(clash(kNodes + "[job.collective]\nroot = 8\n"),
+            "f.toml:4:1: job.collective.root = 8, expected 0 to 7 | ");
+  EXPECT_EQ(clash(kNodes + "[job.collective]\nalgorithm = \"hierarchical\"\ngroup = 3\n"),
+            "f.toml:5:1: job.collective.group = 3 does not divide 8 ranks (hierarchical) | "
+            "choose a group that divides, or another number of ranks");
+  EXPECT_EQ(clash(kNodes + "[job.collective]\nalgorithm = \"hierarchical-3\"\ngroup = 2\ngroup2 = 3\n"),
+            "f.toml:6:1: job.collective.group2 = 3 does not divide 4 groups of 2 ranks | ");
+  EXPECT_EQ(
+      clash(kNodes + "[job.collective]\nbytes = \"4096PiB\"\n"),
+      "f.toml:4:1: job.collective.bytes = 4096PiB on 8 ranks is more than 64 bits count | at most 256PiB");
+  const std::string mismatch = clash(kNodes + "[job.collective]\nkind = \"barrier\"\nalgorithm = \"ring\"\n");
+  EXPECT_EQ(mismatch.substr(0, 36), "f.toml:5:1: job.collective: `ring` d") << mismatch;
+}
+
+const std::string kTraining =
+    kNodes + "nodes = 4\n[job]\nworkload = \"training\"\nlayers = [{count = 12}]\n";  // 6 lines
+
+TEST(ScenarioCheck, Layouts) {
+  EXPECT_EQ(clash(kTraining), "no error");
+  EXPECT_EQ(
+      clash(kTraining + "[job.layout]\ndata = 2\ntensor = 8\npipeline = 4\n"),
+      "f.toml:8:1: job.layout is data 2 x tensor 8 x pipeline 4 x context 1 = 64 ranks, but the cluster has "
+      "4 nodes x 8 devices = 32 ranks | leave job.layout.data out to have it derived");
+  EXPECT_EQ(
+      clash(kTraining + "[job.layout]\npipeline = 5\n"),
+      "f.toml:8:1: job.layout is data 1 x tensor 1 x pipeline 5 x context 1 = 5 ranks, but the cluster has "
+      "4 nodes x 8 devices = 32 ranks | leave job.layout.data out to have it derived");
+  EXPECT_EQ(
+      clash(kTraining + "[job.layout]\ntensor = 2097152\npipeline = 2097152\ncontext = 2097152\n"),
+      "f.toml:8:1: job.layout is data 1 x tensor 2097152 x pipeline 2097152 x context 2097152 = too many "
+      "ranks, "
+      "but the cluster has 4 nodes x 8 devices = 32 ranks | leave job.layout.data out to have it derived");
+  EXPECT_EQ(clash(kTraining + "[job.layout]\ntensor = 16\n"),
+            "f.toml:8:1: job.layout.tensor = 16 on nodes of 8 devices: a tensor group would leave its node, "
+            "and only "
+            "the devices of a node share a scale-up fabric | choose a divisor of cluster.devices_per_node, "
+            "or describe "
+            "the scale-up domain as one node");
+  EXPECT_EQ(clash(kTraining + "[job.layout]\ndata = 8\npipeline = 4\nexpert = 3\n"),
+            "f.toml:10:1: job.layout.expert = 3 does not divide job.layout.data = 8 | "
+            "experts are spread over data-parallel ranks");
+}
+
+TEST(ScenarioCheck, TensorParallelMayLeaveTheNodeOnATorus) {
+  EXPECT_EQ(
+      clash("[cluster]\npreset = \"tpu-v4\"\nnodes = 16\n[job]\nworkload = \"training\"\nlayers = [{}]\n"
+            "[job.layout]\ntensor = 16\n"),
+      "no error");
+}
+
+TEST(ScenarioCheck, Training) {
+  EXPECT_EQ(clash("[job]\nworkload = \"training\"\n"),
+            "f.toml:2:1: training needs layers, and none are given | "
+            "write [[job.layers]], or [job.model] to have them derived");
+  EXPECT_EQ(clash("[job]\nworkload = \"training\"\nlayers = [{count = 65536}, {count = 1}]\n"),
+            "f.toml:3:1: job.layers has more than 65536 layers | ");
+  EXPECT_EQ(
+      clash(kTraining + "interleave = 2\n"),
+      "f.toml:7:1: job.interleave = 2 has a meaning for schedule \"interleaved\" only, which is \"1f1b\" | "
+      "write job.schedule = \"interleaved\"");
+  EXPECT_EQ(clash(kTraining + "schedule = \"interleaved\"\ninterleave = 5\nlayout.pipeline = 4\n"),
+            "f.toml:8:1: 12 layers do not split into pipeline 4 x interleave 5 = 20 equal chunks | "
+            "choose a pipeline and an interleave whose product divides the layers");
+  EXPECT_EQ(
+      clash(kTraining + "layout.pipeline = 16\n"),
+      "f.toml:7:8: 12 layers do not split into pipeline 16 x interleave 1 = 16 chunks | use fewer stages");
+  EXPECT_EQ(clash(kTraining +
+                  "schedule = \"interleaved\"\ninterleave = 3\nlayout.pipeline = 4\nmicro_batches = 6\n"),
+            "f.toml:10:1: job.micro_batches = 6 is no multiple of job.layout.pipeline = 4, which schedule "
+            "\"interleaved\" needs | ");
+  EXPECT_EQ(clash(kTraining + "moe_layers = 13\n"),
+            "f.toml:7:1: job.moe_layers = 13, but there are 12 layers | ");
+  EXPECT_EQ(clash("[job]\nworkload = \"training\"\nlayers = [{gradients = \"2PiB\"}]\n"),
+            "f.toml:3:1: a layer of more than 1PiB, expected at most that | ");
+  EXPECT_EQ(clash("[job]\nworkload = \"goal\"\n"),
+            "f.toml:2:1: job.workload is \"goal\" and job.file is missing | name the file to replay");
+}
+
+TEST(ScenarioCheck, ModelsAreWhole) {
+  const std::string model = kNodes + "[job]\nworkload = \"training\"\n[job.model]\n";
+  EXPECT_EQ(clash(model + "parameters = 8e9\nlayers = 32\nhidden = 4096\n"),
+            "f.toml:6:1: job.model.sequence is missing beside job.model.parameters | "
+            "layers are derived from parameters, layers, hidden and sequence together");
+  EXPECT_EQ(clash("[job]\nworkload = \"training\"\n[job.model]\nparameters = 8e9\nlayers = 32\nhidden = "
+                  "4096\nsequence = 1\n"),
+            "f.toml:4:1: job.model needs cluster.device.peak, which is not given | "
+            "name a cluster.preset, or write the peak such as \"312TFLOP/s\"");
+  EXPECT_EQ(
+      clash(model +
+            "parameters = 8e9\nlayers = 32\nhidden = 4096\nsequence = 4095\n[job.layout]\ncontext = 2\n"),
+      "f.toml:11:1: job.layout.context = 2 does not divide job.model.sequence = 4095 | ");
+  EXPECT_EQ(
+      clash(model +
+            "parameters = 8e9\nlayers = 2\nhidden = 1000000000\nsequence = 1000000000\nmicro_batch = 1000\n"),
+      "f.toml:6:1: job.model gives more bytes than 64 bits count | ");
+  EXPECT_EQ(clash(model + "parameters = 8e9\n[[job.layers]]\n"),
+            "f.toml:7:7: both job.layers and job.model are given | job.model derives the layers; keep one");
+}
+
+std::string noise(const std::string& lines) {
+  return clash("[[noise]]\n" + lines);
+}
+
+TEST(ScenarioCheck, Noise) {
+  EXPECT_EQ(noise("law = \"pareto\"\nshape = 1.5\ncv = 0.3\n"),
+            "f.toml:4:1: noise[0].cv with shape 1.5: a Pareto law of shape 2 or less has no variance | "
+            "leave cv out; the shape alone says how heavy the tail is");
+  EXPECT_EQ(noise("law = \"pareto\"\nshape = 3\ncv = 0.3\n"),
+            "f.toml:4:1: noise[0].cv: a Pareto law is given by its mean and shape | "
+            "leave cv out; the shape alone says how heavy the tail is");
+  EXPECT_EQ(
+      noise("law = \"pareto\"\nshape = 1\n"),
+      "f.toml:3:1: noise[0].shape = 1: a Pareto law of shape 1 or less has no mean | give a shape above 1");
+  EXPECT_EQ(noise("law = \"weibull\"\n"),
+            "f.toml:2:1: noise[0].shape = 0, expected above 0 for law \"weibull\" | ");
+  EXPECT_EQ(noise("mean = \"1ms\"\nmean_ratio = 0.1\n"),
+            "f.toml:3:1: noise[0] has both mean and mean_ratio | one is a time, the other a part");
+  EXPECT_EQ(
+      noise("law = \"exponential\"\ncv = 1\n"),
+      "f.toml:3:1: noise[0].cv has no meaning for law \"exponential\" | gaussian and lognormal have one");
+  EXPECT_EQ(noise("law = \"gaussian\"\nshape = 1\n"),
+            "f.toml:3:1: noise[0].shape has no meaning for law \"gaussian\" | pareto and weibull have one");
+  EXPECT_EQ(noise("probability = 0.5\n"),
+            "f.toml:2:1: noise[0].probability has no meaning for law \"gaussian\" | bimodal has one");
+  EXPECT_EQ(noise("law = \"trace\"\n"),
+            "f.toml:2:1: noise[0].law is \"trace\" and noise[0].file is missing | ");
+  EXPECT_EQ(noise("law = \"constant\"\npattern = \"periodic\"\nmean = \"2ms\"\nperiod = \"1ms\"\n"),
+            "f.toml:5:1: noise[0].period = 1ms with mean = 2ms: it would never stop | "
+            "a period is longer than what happens in it");
+  EXPECT_EQ(noise("ranks = [0, 1]\n"), "f.toml:2:1: noise[0].ranks has 1, expected 0 to 0 | ");
+  EXPECT_EQ(noise("law = \"bimodal\"\nprobability = 0.5\nmean = \"1s\"\n"), "no error");
+}
+
+TEST(ScenarioCheck, Policies) {
+  EXPECT_EQ(clash("[policy]\nstaleness = 3\n"),
+            "f.toml:2:1: policy.staleness has no meaning for policy.kind \"synchronous\" | "
+            "only bounded-wait or bounded-discard has one");
+  EXPECT_EQ(clash("[policy]\nlocal_steps = 3\n"),
+            "f.toml:2:1: policy.local_steps has no meaning for policy.kind \"synchronous\" | only local-sgd "
+            "has one");
+  EXPECT_EQ(clash("[policy]\nkind = \"backup\"\nbackups = 1\n"),
+            "f.toml:3:1: policy.backups = 1 of 1 workers: nobody is left | ");
+  EXPECT_EQ(clash("[failures]\nrestart = \"1min\"\n"),
+            "f.toml:2:1: failures.restart without failures.node_mtbf: no node ever fails | "
+            "give the mean time between failures of one node");
+}
+
+}  // namespace
+}  // namespace cox::model

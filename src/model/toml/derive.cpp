@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/toml/derive.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "cox/base/units_text.hpp"
+
+namespace cox::model {
+namespace {
+
+void derive_fabric(const Cluster& cluster, Fabric& fabric, Notes& notes) {
+  if (!notes.said("fabric.link.latency")) {
+    fabric.link.latency = cluster.nic.latency;
+    notes.derive("fabric.link.latency", "= cluster.nic.latency");
+  }
+  if (!notes.said("fabric.link.bandwidth")) {
+    fabric.link.bandwidth = cluster.nic.bandwidth;
+    notes.derive("fabric.link.bandwidth", "= cluster.nic.bandwidth");
+  }
+  if (fabric.kind != FabricKind::Torus || !fabric.torus.empty()) return;
+  // The factors nearest to the cube root: the smallest sum of extents has the shortest ways.
+  const int nodes = cluster.nodes;
+  int best_x = 1;
+  int best_y = 1;
+  for (int x = 1; std::int64_t{x} * x * x <= nodes; ++x) {
+    if (nodes % x != 0) continue;
+    for (int y = x; std::int64_t{x} * y * y <= nodes; ++y)
+      if (nodes / x % y == 0 && x + y + nodes / x / y <= best_x + best_y + nodes / best_x / best_y) {
+        best_x = x;
+        best_y = y;
+      }
+  }
+  fabric.torus = {best_x, best_y, nodes / best_x / best_y};
+  notes.derive("fabric.torus", fmt::format("three factors of {} nodes with the smallest sum", nodes));
+}
+
+void derive_job(const Cluster& cluster, Job& job, Notes& notes) {
+  const std::int64_t ranks = cluster.ranks();
+  if (!notes.said("job.collective.ranks")) {
+    job.collective.ranks = static_cast<int>(std::min(ranks, kMostRanks));
+    notes.derive("job.collective.ranks", "cluster.nodes x cluster.devices_per_node");
+  }
+  if (!notes.said("job.collective.group")) {
+    const Algorithm a = job.collective.algorithm;
+    const bool grouped =
+        a == Algorithm::Hierarchical2 || a == Algorithm::Hierarchical3 || a == Algorithm::TwoLevel;
+    if (grouped) {
+      job.collective.group = cluster.devices_per_node;
+      notes.derive("job.collective.group", "= cluster.devices_per_node");
+    }
+  }
+  const std::int64_t fixed =
+      std::int64_t{job.layout.tensor} * std::min<std::int64_t>(job.layout.pipeline, kMostRanks);
+  if (!notes.said("job.layout.data") && fixed <= kMostRanks && job.layout.context <= kMostRanks) {
+    const std::int64_t others = fixed * job.layout.context;
+    if (ranks % others == 0) {
+      job.layout.data = static_cast<int>(ranks / others);
+      notes.derive("job.layout.data",
+                   fmt::format("{} ranks / (tensor x pipeline x context = {})", ranks, others));
+    }
+  }
+}
+
+/// Layers of a transformer from its size. Formula: forward = 2 N / L x tokens / (peak x utilisation x
+/// tensor). Source: Kaplan et al. 2020, section 2.1: 2 operations per parameter and token forward, twice that
+/// backward; the part of attention that grows with the sequence is not in it.
+Status derive_layers(Draft& draft, Notes& notes) {
+  const ModelSize& size = draft.size;
+  if (!notes.said("job.model.parameters")) return {};
+  if (!draft.layers.empty())
+    return notes.clash({kLayerArray}, "both job.layers and job.model are given",
+                       "job.model derives the layers; keep one");
+  for (const std::string_view key : {"job.model.layers", "job.model.hidden", "job.model.sequence"})
+    if (!notes.said(std::string(key)))
+      return notes.clash({"job.model.parameters"},
+                         fmt::format("{} is missing beside job.model.parameters", key),
+                         "layers are derived from parameters, layers, hidden and sequence together");
+  const double peak = draft.scenario.cluster.device_peak.in_flops_per_s();
+  if (peak == 0)
+    return notes.clash({"job.model.parameters"}, "job.model needs cluster.device.peak, which is not given",
+                       "name a cluster.preset, or write the peak such as \"312TFLOP/s\"");
+  const Layout& layout = draft.scenario.job.layout;
+  if (size.sequence % layout.context != 0)
+    return notes.clash({"job.layout.context", "job.model.sequence"},
+                       fmt::format("job.layout.context = {} does not divide job.model.sequence = {}",
+                                   layout.context, size.sequence),
+                       "");
+  const double all_tokens = static_cast<double>(size.micro_batch) * static_cast<double>(size.sequence);
+  const double tokens = all_tokens / layout.context;
+  const double per_layer = static_cast<double>(size.parameters) / size.layers;
+  const double activations =
+      all_tokens * static_cast<double>(size.hidden) * static_cast<double>(size.element.count());
+  const double gradients = static_cast<double>(size.parameters) * static_cast<double>(size.gradient.count());
+  if (activations > 4e18 || gradients > 4e18)
+    return notes.clash({"job.model.parameters"}, "job.model gives more bytes than 64 bits count", "");
+  const Seconds forward =
+      Flops{2 * per_layer * tokens} / FlopRate::flops_per_s(peak * size.utilisation * layout.tensor);
+  for (int i = 0; i < size.layers; ++i)
+    draft.scenario.job.layers.push_back(
+        {.forward = forward,
+         .backward = forward * size.backward_over_forward,
+         .gradients = chunk_bytes(Bytes{size.parameters}, size.layers, i) * size.gradient.count(),
+         .activations = Bytes{static_cast<std::int64_t>(activations)}});
+  draft.layers = {{.count = size.layers, .layer = draft.scenario.job.layers.front()}};
+  const auto say = [&](std::string_view key, std::string why) {
+    notes.derive(fmt::format("{}[0].{}", kLayerArray, key), std::move(why));
+  };
+  say("count", "= job.model.layers");
+  say("forward", fmt::format("2 x parameters / layers x {:.0f} tokens of a device / (peak x utilisation x "
+                             "tensor); Kaplan et al. "
+                             "2020, section 2.1; attention over the sequence is not counted",
+                             tokens));
+  say("backward", "forward x job.model.backward_over_forward");
+  say("gradients", "parameters / layers x job.model.gradient");
+  say("activations", fmt::format("{:.0f} tokens x hidden x job.model.element", all_tokens));
+  return {};
+}
+
+/// The way of a message between two nodes.
+struct Path {
+  int nics = 2;
+  int links = 0;
+  std::string_view what;
+};
+
+Path path_of(const Cluster& cluster, const Fabric& fabric) {
+  const std::int64_t leaf = fabric.hosts_per_leaf;
+  switch (fabric.kind) {
+    case FabricKind::FullBisection:
+      return {.what = "one switch"};
+    case FabricKind::FatTree:
+      if (cluster.nodes <= leaf) return {.what = "one leaf"};
+      if (fabric.tiers == 2 || cluster.nodes <= leaf * fabric.leaves_per_pod)
+        return {.links = 2, .what = "leaf, spine, leaf"};
+      return {.links = 4, .what = "leaf, pod, core, pod, leaf"};
+    case FabricKind::RailOptimised:
+      if (cluster.nodes <= leaf) return {.what = "one rail switch"};
+      return {.links = 2, .what = "rail switch, spine, rail switch"};
+    case FabricKind::Torus:
+      return {.nics = 0, .links = 1, .what = "to a neighbour"};
+    case FabricKind::Dragonfly:
+      if (fabric.dragonfly_groups <= 1) return {.links = 1, .what = "router, router"};
+      return {.links = 3, .what = "router, router, router of the other group, router"};
+    case FabricKind::Graph:
+      return {.nics = 0, .what = "the links of the graph file are not counted here"};
+  }
+  return {};
+}
+
+void derive_inside(const Cluster& cluster, MessageCost& inside, Notes& notes) {
+  const bool scale_up = cluster.scale_up.bandwidth > Bandwidth{};
+  if (!notes.said("cost.inside.latency")) {
+    inside.latency = scale_up ? cluster.scale_up.latency : 2 * cluster.pcie.latency;
+    notes.derive("cost.inside.latency", scale_up ? "= cluster.scale_up.latency" : "2 x cluster.pcie.latency");
+  }
+  const Link& bus = scale_up ? cluster.scale_up : cluster.pcie;
+  if (notes.said("cost.inside.bandwidth") || bus.bandwidth == Bandwidth{}) return;
+  inside.per_byte = bus.bandwidth.time_per_byte();
+  notes.derive("cost.inside.bandwidth",
+               scale_up ? "= cluster.scale_up.bandwidth" : "= cluster.pcie.bandwidth");
+}
+
+void derive_across(const Cluster& cluster, const Fabric& fabric, MessageCost& across, Notes& notes) {
+  const Path path = path_of(cluster, fabric);
+  constexpr int buses = 2;
+  if (!notes.said("cost.across.latency")) {
+    across.latency =
+        path.nics * cluster.nic.latency + path.links * fabric.link.latency + buses * cluster.pcie.latency;
+    notes.derive("cost.across.latency",
+                 fmt::format("{} x cluster.nic + {} x fabric.link + {} x cluster.pcie latency ({})",
+                             path.nics, path.links, buses, path.what));
+  }
+  if (notes.said("cost.across.bandwidth")) return;
+  Bandwidth slowest{};
+  std::string_view of;
+  const auto take = [&](bool used, Bandwidth b, std::string_view name) {
+    if (!used || b == Bandwidth{} || (slowest > Bandwidth{} && slowest <= b)) return;
+    slowest = b;
+    of = name;
+  };
+  take(path.nics > 0, cluster.nic.bandwidth, "cluster.nic");
+  take(path.links > 0, fabric.link.bandwidth, "fabric.link");
+  take(true, cluster.pcie.bandwidth, "cluster.pcie");
+  if (slowest == Bandwidth{}) return;
+  across.per_byte = slowest.time_per_byte();
+  notes.derive("cost.across.bandwidth", fmt::format("of the slowest on the path, {}", of));
+}
+
+}  // namespace
+
+Status derive(Draft& draft, Notes& notes) {
+  Scenario& s = draft.scenario;
+  if (!notes.said("name")) {
+    s.name = std::filesystem::path(notes.file()).stem().string();
+    notes.derive("name", "the file's name");
+  }
+  derive_fabric(s.cluster, s.fabric, notes);
+  derive_job(s.cluster, s.job, notes);
+  COX_CHECK(derive_layers(draft, notes));
+  derive_inside(s.cluster, s.inside, notes);
+  derive_across(s.cluster, s.fabric, s.across, notes);
+  return {};
+}
+
+}  // namespace cox::model

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Defaults that depend on other values, each with its formula; and what cannot go together.
+#pragma once
+
+#include "cox/base/result.hpp"
+
+#include "model/toml/draft_notes.hpp"
+#include "model/toml/keys.hpp"
+
+namespace cox::model {
+
+/// Fills what the file leaves open. Errors: scenario-004.
+[[nodiscard]] Status derive(Draft& draft, Notes& notes);
+
+/// What each value alone cannot tell. Errors: scenario-004.
+[[nodiscard]] Status check(const Draft& draft, const Notes& notes);
+
+}  // namespace cox::model

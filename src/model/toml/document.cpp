@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/toml/document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+// The library is compiled here and nowhere else: it is heavy. The installed shared object is not used,
+// because it allows 256 levels of nesting and throws.
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 16
+#include <toml++/toml.h>
+
+namespace cox::model {
+namespace {
+
+tl::unexpected<Error> refuse(const std::string& name, Place at, std::string message) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "scenario-001",
+                    .message = std::move(message),
+                    .hint = "see docs/reference/scenario.md for what a scenario looks like",
+                    .where = Where{.file = name, .line = at.line, .column = at.column}});
+}
+
+/// Walks over the text as TOML's own lexer does, far enough to know what is inside a string or a comment.
+/// Finds the first key of more than `kDeepest` parts: the library bounds brackets, but builds and destroys
+/// the tables of dotted keys by recursion without a bound.
+class DottedKeys {
+ public:
+  explicit DottedKeys(std::string_view text) : text_(text) {}
+
+  /// Line of the first key that is too long, or 0.
+  std::int64_t too_deep() {
+    int dots = 0;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      switch (c) {
+        case '#':
+          skip_line();
+          continue;
+        case '"':
+        case '\'':
+          skip_string(c);
+          continue;
+        case '.':
+          if (++dots >= kDeepest) return line_;
+          break;
+        case '\n':
+          ++line_;
+          [[fallthrough]];
+        case '=':
+        case ',':
+        case '[':
+        case ']':
+        case '{':
+        case '}':
+          dots = 0;
+          break;
+        default:
+          break;
+      }
+      ++at_;
+    }
+    return 0;
+  }
+
+ private:
+  void skip_line() {
+    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+  }
+
+  void skip_string(char quote) {
+    const std::string_view three = quote == '"' ? std::string_view{"\"\"\""} : std::string_view{"'''"};
+    if (text_.substr(at_).starts_with(three)) {
+      at_ += 3;
+      while (at_ < text_.size() && !text_.substr(at_).starts_with(three)) step_in_string(quote);
+      at_ = std::min(text_.size(), at_ + 3);
+      for (int more = 0; more < 2 && at_ < text_.size() && text_[at_] == quote; ++more) ++at_;
+      return;
+    }
+    ++at_;
+    while (at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n') step_in_string(quote);
+    if (at_ < text_.size() && text_[at_] == quote) ++at_;
+  }
+
+  void step_in_string(char quote) {
+    if (text_[at_] == '\n') ++line_;
+    const bool escape =
+        quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n';
+    at_ += escape ? 2 : 1;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 1;
+};
+
+Place place_of(const toml::source_region& region) {
+  return {.line = region.begin.line, .column = region.begin.column};
+}
+
+// The depth of the tree is bounded: `kDeepest` dotted parts times `kDeepest` brackets.
+Node node_from(const toml::node& from) {
+  Node node;
+  node.at = place_of(from.source());
+  if (const auto* table = from.as_table()) {
+    node.kind = Node::Kind::Table;
+    node.entries.reserve(table->size());
+    for (const auto& [key, value] : *table)
+      node.entries.push_back({std::string(key.str()), place_of(key.source()), node_from(value)});
+  } else if (const auto* array = from.as_array()) {
+    node.kind = Node::Kind::Array;
+    node.items.reserve(array->size());
+    for (const auto& item : *array) node.items.push_back(node_from(item));
+  } else if (const auto* text = from.as_string()) {
+    node.kind = Node::Kind::Text;
+    node.text = text->get();
+  } else if (const auto* integer = from.as_integer()) {
+    node.kind = Node::Kind::Integer;
+    node.integer = integer->get();
+  } else if (const auto* real = from.as_floating_point()) {
+    node.kind = Node::Kind::Real;
+    node.real = real->get();
+  } else if (const auto* flag = from.as_boolean()) {
+    node.kind = Node::Kind::Flag;
+    node.flag = flag->get();
+  } else {
+    node.kind = Node::Kind::Date;
+  }
+  return node;
+}
+
+/// The library's words, made to fit ours: one clause, printable, not longer than a line.
+std::string clause(std::string_view description) {
+  std::string out;
+  for (const char c : description.substr(0, 160)) out += c >= ' ' && c <= '~' ? c : '?';
+  if (!out.empty() && out[0] >= 'A' && out[0] <= 'Z') out[0] = static_cast<char>(out[0] - 'A' + 'a');
+  return out;
+}
+
+}  // namespace
+
+Node* Node::find(std::string_view name) {
+  const auto entry =
+      std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  return entry == entries.end() ? nullptr : &entry->value;
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  std::string out(text.substr(0, kMost));
+  for (char& c : out)
+    if (c < ' ' || c > '~') c = '?';
+  if (text.size() > kMost) out += "...";
+  return out;
+}
+
+std::string shown(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::Table:
+      return "a table";
+    case Node::Kind::Array:
+      return "an array";
+    case Node::Kind::Text:
+      return fmt::format("\"{}\"", shown(std::string_view{node.text}));
+    case Node::Kind::Integer:
+      return fmt::format("{}", node.integer);
+    case Node::Kind::Real:
+      return fmt::format("{}", node.real);
+    case Node::Kind::Flag:
+      return node.flag ? "true" : "false";
+    case Node::Kind::Date:
+      return "a date";
+  }
+  return "?";
+}
+
+Result<Node> parse_document(std::string_view text, const std::string& name) {
+  if (const std::int64_t line = DottedKeys(text).too_deep(); line != 0)
+    return refuse(name, {.line = line, .column = 1}, fmt::format("a key has more than {} parts", kDeepest));
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed)
+    return refuse(name, place_of(parsed.error().source()),
+                  fmt::format("not TOML: {}", clause(parsed.error().description())));
+  return node_from(parsed.table());
+}
+
+}  // namespace cox::model

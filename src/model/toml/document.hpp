@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A TOML file as a plain tree with places, so that only one file compiles the TOML library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cox/base/result.hpp"
+
+namespace cox::model {
+
+/// Line and column, both from 1; 0 = not in the file.
+struct Place {
+  std::int64_t line = 0;
+  std::int64_t column = 0;
+};
+
+/// One value, array or table.
+struct Node {
+  enum class Kind : std::uint8_t { Table, Array, Text, Integer, Real, Flag, Date };
+  struct Entry;
+
+  Kind kind = Kind::Table;
+  Place at;
+  std::string text;
+  std::int64_t integer = 0;
+  double real = 0;
+  bool flag = false;
+  std::vector<Node> items;     ///< Array
+  std::vector<Entry> entries;  ///< Table, by name
+
+  [[nodiscard]] Node* find(std::string_view name);
+};
+
+struct Node::Entry {
+  std::string name;
+  Place at;  ///< of the key
+  Node value;
+};
+
+/// How a value is called in a message: `the text "25"`, `25`, `a table`. Printable and short whatever it
+/// holds.
+[[nodiscard]] std::string shown(const Node& node);
+/// `text` with what is not printable ASCII replaced, cut after 40 characters.
+[[nodiscard]] std::string shown(std::string_view text);
+
+/// Parses TOML 1.0. Nesting, by brackets and by dotted keys, is at most `kDeepest` each, so recursion on the
+/// tree is bounded. Errors: scenario-001 with file and line. Memory: at most about 200 times the text. Held
+/// by: src/model/toml/document_test.cpp, fuzz (scenario)
+inline constexpr int kDeepest = 16;
+[[nodiscard]] Result<Node> parse_document(std::string_view text, const std::string& name);
+
+}  // namespace cox::model

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where each value of a draft came from, and the errors that point there.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "cox/base/result.hpp"
+#include "cox/model/toml.hpp"
+
+#include "model/toml/document.hpp"
+
+namespace cox::model {
+
+struct Note {
+  Origin origin = Origin::Default;
+  std::string why;
+  Place at;
+};
+
+/// Notes by full key (`fabric.kind`, `noise[0].law`); what has none is as the tables say.
+class Notes {
+ public:
+  explicit Notes(std::string file) : file_(std::move(file)) {}
+
+  void set(const std::string& key, Note note) { notes_.insert_or_assign(key, std::move(note)); }
+  [[nodiscard]] const Note* find(const std::string& key) const {
+    const auto at = notes_.find(key);
+    return at == notes_.end() ? nullptr : &at->second;
+  }
+  /// Whether a file or a preset says it.
+  [[nodiscard]] bool said(const std::string& key) const {
+    const Note* note = find(key);
+    return note && (note->origin == Origin::File || note->origin == Origin::Preset);
+  }
+  void derive(const std::string& key, std::string why) {
+    set(key, {.origin = Origin::Derived, .why = std::move(why), .at = {}});
+  }
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+  /// An error at a place of the file.
+  [[nodiscard]] tl::unexpected<Error> refuse(std::string id, Place at, std::string message,
+                                             std::string hint) const {
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = std::move(id),
+                      .message = std::move(message),
+                      .hint = std::move(hint),
+                      .where = Where{.file = file_, .line = at.line, .column = at.column}});
+  }
+  /// Parts that cannot go together (scenario-004), at the first of `keys` that the file has.
+  [[nodiscard]] tl::unexpected<Error> clash(std::initializer_list<std::string_view> keys, std::string message,
+                                            std::string hint) const {
+    for (const std::string_view key : keys)
+      if (const Note* note = find(std::string(key)); note && note->at.line != 0)
+        return refuse("scenario-004", note->at, std::move(message), std::move(hint));
+    return refuse("scenario-004", {}, std::move(message), std::move(hint));
+  }
+
+ private:
+  std::string file_;
+  std::map<std::string, Note> notes_;
+};
+
+}  // namespace cox::model

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What each value of a draft came to.
+#pragma once
+
+#include <vector>
+
+#include "cox/model/toml.hpp"
+
+#include "model/toml/draft_notes.hpp"
+#include "model/toml/keys.hpp"
+
+namespace cox::model {
+
+[[nodiscard]] std::vector<Explained> explain(Draft& draft, const Notes& notes);
+
+}  // namespace cox::model

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "cox/model/toml.hpp"
+
+namespace cox::model {
+namespace {
+
+const char* const kText = R"(seed = 7
+[cluster]
+preset = "dgx-h100"
+nodes = 4
+nic.latency = "2us"
+[[noise]]
+law = "gaussian"
+cv = 0.05
+)";
+
+TEST(ScenarioExplain, EveryValueHasAnOrigin) {
+  const auto read = parse_scenario(kText, "f.toml", "");
+  ASSERT_TRUE(read);
+  const auto find = [&](const std::string& key) {
+    const auto at = std::find_if(read->explained.begin(), read->explained.end(),
+                                 [&](const Explained& e) { return e.key == key; });
+    return at == read->explained.end() ? Explained{"missing", "", Origin::Default, ""} : *at;
+  };
+  EXPECT_EQ(find("seed").origin, Origin::File);
+  EXPECT_EQ(find("seed").why, "line 1");
+  EXPECT_EQ(find("cluster.nic.latency").value, "2us");
+  EXPECT_EQ(find("cluster.nic.latency").why, "line 5") << "the file wins over the preset";
+  EXPECT_EQ(find("cluster.nic.bandwidth").origin, Origin::Preset);
+  EXPECT_EQ(find("cluster.nic.bandwidth").value, "50GB/s");
+  EXPECT_EQ(find("cluster.nic.bandwidth").why,
+            "DGX H100 user guide, component descriptions: InfiniBand up to 400 Gbps");
+  EXPECT_EQ(find("replicas").origin, Origin::Default);
+  EXPECT_EQ(find("replicas").value, "1");
+  EXPECT_EQ(find("cost.across.latency").origin, Origin::Derived);
+  EXPECT_EQ(find("cost.across.latency").value, "4us");
+  EXPECT_EQ(find("cost.across.latency").why,
+            "2 x cluster.nic + 0 x fabric.link + 2 x cluster.pcie latency (one rail switch)");
+  EXPECT_EQ(find("noise[0].cv").value, "0.05");
+  EXPECT_EQ(find("noise[0].pattern").value, "every-step");
+  EXPECT_EQ(find("job.model.layers").key, "missing") << "there is no model";
+}
+
+TEST(ScenarioExplain, ListsEveryKeyOnce) {
+  const auto read = parse_scenario(kText, "f.toml", "");
+  ASSERT_TRUE(read);
+  std::set<std::string> seen;
+  for (const Explained& e : read->explained) EXPECT_TRUE(seen.insert(e.key).second) << e.key;
+  for (const ScenarioKey& key : scenario_keys()) {
+    std::string name = key.key;
+    if (name.starts_with("job.model.") || name.starts_with("job.layers[]")) continue;
+    if (const auto at = name.find("[]"); at != std::string::npos) name.insert(at + 1, "0");
+    EXPECT_TRUE(seen.contains(name)) << name;
+  }
+}
+
+TEST(ScenarioExplain, IsAlignedText) {
+  const std::string text = explain_text({{"a.key", "25us", Origin::File, "line 3"},
+                                         {"b", "", Origin::Default, ""},
+                                         {"c", "4", Origin::Derived, "2 + 2"}});
+  EXPECT_EQ(text,
+            "a.key  25us  file     line 3\n"
+            "b      -     default\n"
+            "c      4     derived  2 + 2\n");
+}
+
+TEST(ScenarioToml, SaysWhatAPresetDoesNot) {
+  const auto read = parse_scenario("[cluster]\npreset = \"tpu-v4\"\nnodes = 8\n", "f.toml", "");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(scenario_toml(read->scenario), R"(name = "f"
+
+[cluster]
+preset = "tpu-v4"
+nodes = 8
+
+[fabric]
+link.latency = "1us"
+link.bandwidth = "50GB/s"
+torus = [2, 2, 2]
+
+[job]
+collective.ranks = 8
+collective.group = 1
+layout.data = 8
+
+[cost]
+inside.latency = "0s"
+inside.bandwidth = "0s/B"
+across.latency = "1us"
+across.bandwidth = "50GB/s"
+)");
+}
+
+}  // namespace
+}  // namespace cox::model

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/toml/keys.hpp"
+
+#include <algorithm>
+
+#include "model/toml/words.hpp"
+
+namespace cox::model {
+namespace {
+
+// A pointer to a function that finds a field; the type of the field picks the alternative.
+#define COX_AT(member) (+[](Draft& d) -> auto& { return d.member; })
+#define COX_IN(type, member) (+[](type& t) -> auto& { return t.member; })
+// An enumeration whose words are in the order of its values.
+#define COX_WORD(type, list, member)                                                        \
+  (WordField<type>{.words = (list),                                                         \
+                   .get = [](const type& t) { return static_cast<std::size_t>(t.member); }, \
+                   .set = [](type& t, std::size_t i) { t.member = static_cast<decltype(t.member)>(i); }})
+#define COX_RATE(member) (RateField<Draft>{.at = [](Draft& d) -> TimePerByte& { return d.member; }})
+#define COX_PATH(type, member) (PathField<type>{.at = [](type& t) -> std::string& { return t.member; }})
+
+constexpr double kRanks = static_cast<double>(kMostRanks);
+constexpr double kCount =
+    9e15;  // whole numbers up to here are exact in a double, as TOML writers may use one
+
+const WordField<Draft> kPreset{
+    .words = preset_words,
+    .get =
+        [](const Draft& d) {
+          const Words all = preset_words();
+          const auto at = std::find(all.begin(), all.end(), d.scenario.cluster.preset);
+          return at == all.end() ? std::size_t{0} : static_cast<std::size_t>(at - all.begin());
+        },
+    .set = [](Draft& d, std::size_t i) { d.scenario.cluster.preset = i == 0 ? "" : preset_words()[i]; }};
+const WordField<Draft> kCollective{
+    .words = collective_words,
+    .get = [](const Draft& d) { return word_of(d.scenario.job.collective.kind); },
+    .set = [](Draft& d, std::size_t i) { d.scenario.job.collective.kind = collective_at(i); }};
+
+const Key<Draft> kRoot[] = {
+    {"name", COX_AT(scenario.name), "shown in results", 0, kNoLimit, "the file's name without its ending"},
+    {"seed", COX_AT(scenario.seed), "of every draw; the same seed gives the same draws in every engine", 0,
+     kCount},
+    {"replicas", COX_AT(scenario.replicas),
+     "runs with the seeds `seed`, `seed` + 1, ...; more than one gives an interval", 1, kMostReplicas},
+    {"engine", COX_WORD(Draft, engine_words, scenario.engine),
+     "`auto` is the cheapest that is exact for the scenario; the result names what ran"},
+
+    {"cluster.preset", kPreset, "a machine with published figures; every key below may still be given"},
+    {"cluster.nodes", COX_AT(scenario.cluster.nodes), "machines", 1, kRanks},
+    {"cluster.devices_per_node", COX_AT(scenario.cluster.devices_per_node),
+     "accelerators in each; one rank each", 1, kRanks},
+    {"cluster.device.name", COX_AT(scenario.cluster.device_name), "for results only"},
+    {"cluster.device.peak", COX_AT(scenario.cluster.device_peak),
+     "peak in the precision of the training, without sparsity; only [job.model] uses it"},
+    {"cluster.device.memory", COX_AT(scenario.cluster.device_memory), "of one device"},
+    {"cluster.scale_up.latency", COX_AT(scenario.cluster.scale_up.latency), "device to device inside a node"},
+    {"cluster.scale_up.bandwidth", COX_AT(scenario.cluster.scale_up.bandwidth),
+     "of one device, one direction"},
+    {"cluster.nics_per_node", COX_AT(scenario.cluster.nics_per_node), "network cards of a node", 1, kRanks,
+     ""},
+    {"cluster.nic.latency", COX_AT(scenario.cluster.nic.latency), "card to its first switch, one direction"},
+    {"cluster.nic.bandwidth", COX_AT(scenario.cluster.nic.bandwidth), "of one card, one direction"},
+    {"cluster.pcie.latency", COX_AT(scenario.cluster.pcie.latency), "device to card"},
+    {"cluster.pcie.bandwidth", COX_AT(scenario.cluster.pcie.bandwidth),
+     "device to card, one direction; `0B/s` = no limit"},
+
+    {"fabric.kind", COX_WORD(Draft, fabric_words, scenario.fabric.kind), "how the nodes are wired"},
+    {"fabric.link.latency", COX_AT(scenario.fabric.link.latency), "switch to switch (torus: node to node)", 0,
+     kNoLimit, "that of `cluster.nic`"},
+    {"fabric.link.bandwidth", COX_AT(scenario.fabric.link.bandwidth), "the same, one direction", 0, kNoLimit,
+     "that of `cluster.nic`"},
+    {"fabric.tiers", COX_AT(scenario.fabric.tiers), "fat tree: levels of switches", 2, 3},
+    {"fabric.hosts_per_leaf", COX_AT(scenario.fabric.hosts_per_leaf),
+     "fat tree, rail-optimised: nodes below a leaf switch", 1, kRanks},
+    {"fabric.leaves_per_pod", COX_AT(scenario.fabric.leaves_per_pod), "fat tree of three tiers", 1, kRanks},
+    {"fabric.oversubscription", COX_AT(scenario.fabric.oversubscription),
+     "down-links over up-links of a leaf: 4 means 4:1", 1, kRanks},
+    {"fabric.torus", COX_AT(scenario.fabric.torus),
+     "extent of each dimension; the product is `cluster.nodes`", 1, kRanks,
+     "three factors of `cluster.nodes` as equal as they can be"},
+    {"fabric.dragonfly.groups", COX_AT(scenario.fabric.dragonfly_groups),
+     "groups, each fully connected inside", 1, kRanks},
+    {"fabric.dragonfly.routers", COX_AT(scenario.fabric.dragonfly_routers), "routers of a group", 1, kRanks},
+    {"fabric.dragonfly.hosts", COX_AT(scenario.fabric.dragonfly_hosts), "nodes of a router", 1, kRanks},
+    {"fabric.graph_file", COX_PATH(Draft, scenario.fabric.graph_file),
+     "kind `graph`: lines of two ends, a latency and a bandwidth"},
+    {"fabric.routing", COX_WORD(Draft, routing_words, scenario.fabric.routing),
+     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all "
+     "paths"},
+    {"fabric.switching", COX_WORD(Draft, switching_words, scenario.fabric.switching),
+     "how a switch forwards"},
+    {"fabric.incast_loss", COX_AT(scenario.fabric.incast_loss),
+     "model of goodput that is lost when many send to one"},
+    {"fabric.pause", COX_AT(scenario.fabric.pause),
+     "pause frames: a full queue blocks what is upstream of it"},
+    {"fabric.background_load", COX_AT(scenario.fabric.background_load),
+     "part of every switch link that other jobs use", 0, 0.999},
+
+    {"job.workload", COX_WORD(Draft, workload_words, scenario.job.workload), "what runs"},
+    {"job.steps", COX_AT(scenario.job.steps), "how often", 1, kMostSteps},
+    {"job.compute", COX_AT(scenario.job.compute), "collective: of each rank before each collective"},
+    {"job.order", COX_WORD(Draft, order_words, scenario.job.order),
+     "collective: which rank sits on which place; `random` is drawn from `seed`"},
+    {"job.file", COX_PATH(Draft, scenario.job.file), "goal, chakra: the schedule or the trace"},
+    {"job.optimizer", COX_AT(scenario.job.optimizer), "training: the update of one rank's parameters"},
+    {"job.micro_batches", COX_AT(scenario.job.micro_batches), "training: per step and replica", 1, 1e6},
+    {"job.schedule", COX_WORD(Draft, pipeline_words, scenario.job.schedule),
+     "training: order of a stage's micro-batches"},
+    {"job.interleave", COX_AT(scenario.job.interleave),
+     "training: model chunks per stage, schedule `interleaved`", 1, kMostLayers},
+    {"job.zero_stage", COX_AT(scenario.job.zero_stage),
+     "training: what is sharded over the data-parallel ranks: 1 optimizer, 2 and gradients, 3 and parameters "
+     "(FSDP)",
+     0, 3},
+    {"job.bucket", COX_AT(scenario.job.bucket), "training: gradients that are reduced together", 1},
+    {"job.overlap", COX_AT(scenario.job.overlap),
+     "training: reduce finished buckets beside the backward pass"},
+    {"job.overlap_slowdown", COX_AT(scenario.job.overlap_slowdown),
+     "training: compute beside communication takes 1 + this times as long", 0, 100},
+    {"job.moe_layers", COX_AT(scenario.job.moe_layers), "training: layers with expert all-to-all", 0,
+     kMostLayers},
+
+    {"job.collective.kind", kCollective, "which collective"},
+    {"job.collective.algorithm", COX_WORD(Draft, algorithm_words, scenario.job.collective.algorithm),
+     "how it is carried out: see collectives.md"},
+    {"job.collective.ranks", COX_AT(scenario.job.collective.ranks), "how many take part", 1, kRanks,
+     "all of the cluster"},
+    {"job.collective.bytes", COX_AT(scenario.job.collective.bytes),
+     "as nccl-tests count: the whole buffer of a rank (all-gather, reduce-scatter: the gathered one)"},
+    {"job.collective.group", COX_AT(scenario.job.collective.group),
+     "hierarchical, two-level: ranks of an inner group", 1, kRanks, "`cluster.devices_per_node`"},
+    {"job.collective.group2", COX_AT(scenario.job.collective.group2),
+     "hierarchical-3: inner groups of a middle group", 1, kRanks},
+    {"job.collective.servers", COX_AT(scenario.job.collective.servers), "parameter-server: shards", 1,
+     kRanks},
+    {"job.collective.chunks", COX_AT(scenario.job.collective.chunks),
+     "trees, chain: pieces that follow each other", 1, 1e6},
+    {"job.collective.root", COX_AT(scenario.job.collective.root), "rank that begins or ends with the data", 0,
+     kRanks},
+
+    {"job.layout.data", COX_AT(scenario.job.layout.data), "replicas of the model", 1, kRanks,
+     "ranks over tensor x pipeline x context"},
+    {"job.layout.tensor", COX_AT(scenario.job.layout.tensor), "devices that share each layer", 1, kRanks},
+    {"job.layout.pipeline", COX_AT(scenario.job.layout.pipeline), "stages", 1, kRanks},
+    {"job.layout.expert", COX_AT(scenario.job.layout.expert), "devices that share the experts; divides data",
+     1, kRanks},
+    {"job.layout.context", COX_AT(scenario.job.layout.context), "devices that share a sequence", 1, kRanks},
+
+    {"job.model.parameters", COX_AT(size.parameters),
+     "of the whole model; gives the layers instead of [[job.layers]]", 1, kCount},
+    {"job.model.layers", COX_AT(size.layers), "of equal size", 1, kMostLayers},
+    {"job.model.hidden", COX_AT(size.hidden), "width of what passes between layers", 1, 1e9},
+    {"job.model.sequence", COX_AT(size.sequence), "tokens of a sequence", 1, 1e9},
+    {"job.model.micro_batch", COX_AT(size.micro_batch), "sequences of a micro-batch", 1, 1e6},
+    {"job.model.element", COX_AT(size.element), "of an activation", 1, 16},
+    {"job.model.gradient", COX_AT(size.gradient), "of one parameter's gradient", 1, 16},
+    {"job.model.utilisation", COX_AT(size.utilisation), "MFU: part of `cluster.device.peak` that is reached",
+     1e-6, 1},
+    {"job.model.backward_over_forward", COX_AT(size.backward_over_forward),
+     "time of a backward pass in forward passes", 0, 100},
+
+    {"failures.node_mtbf", COX_AT(scenario.failures.node_mtbf),
+     "mean time between failures of one node; `0s` = none"},
+    {"failures.weibull_shape", COX_AT(scenario.failures.weibull_shape), "1 is exponential", 0.01, 100},
+    {"failures.restart", COX_AT(scenario.failures.restart), "from a failure to the first repeated step"},
+    {"failures.checkpoint", COX_AT(scenario.failures.checkpoint), "time to write a checkpoint"},
+    {"failures.checkpoint_interval", COX_AT(scenario.failures.checkpoint_interval),
+     "compute between two; `0s` = none are written"},
+
+    {"policy.kind", COX_WORD(Draft, policy_words, scenario.policy.kind), "who waits for whom"},
+    {"policy.staleness", COX_AT(scenario.policy.staleness),
+     "bounded-wait, bounded-discard: largest age in versions", 0, 1e9},
+    {"policy.local_steps", COX_AT(scenario.policy.local_steps), "local-sgd: steps between two averages", 1,
+     kMostSteps},
+    {"policy.backups", COX_AT(scenario.policy.backups), "backup: the slowest so many are not waited for", 0,
+     kRanks},
+    {"policy.servers", COX_AT(scenario.policy.servers), "asynchronous: shards of the parameters", 1, kRanks},
+
+    {"cost.protocol", COX_WORD(Draft, protocol_words, scenario.protocol),
+     "when a message starts and what it holds up"},
+    {"cost.inside.form", COX_WORD(Draft, form_words, scenario.inside.form), "of a message inside a node"},
+    {"cost.inside.latency", COX_AT(scenario.inside.latency), "alpha, L", 0, kNoLimit,
+     "that of `cluster.scale_up`"},
+    {"cost.inside.bandwidth", COX_RATE(scenario.inside.per_byte), "1 / beta, 1 / G", 0, kNoLimit,
+     "that of `cluster.scale_up`"},
+    {"cost.inside.overhead", COX_AT(scenario.inside.overhead), "o: of the processor, at each end"},
+    {"cost.inside.gap", COX_AT(scenario.inside.gap), "g: between two messages of a port"},
+    {"cost.inside.overhead_per_byte", COX_AT(scenario.inside.overhead_per_byte), "O"},
+    {"cost.inside.eager_limit", COX_AT(scenario.inside.eager_limit),
+     "S: longer messages wait for the receiver (loggops)"},
+    {"cost.inside.reduce", COX_AT(scenario.inside.reduce), "arithmetic of a reduction, per byte received"},
+    {"cost.across.form", COX_WORD(Draft, form_words, scenario.across.form), "of a message between nodes"},
+    {"cost.across.latency", COX_AT(scenario.across.latency), "alpha, L", 0, kNoLimit,
+     "sum over the links of the path"},
+    {"cost.across.bandwidth", COX_RATE(scenario.across.per_byte), "1 / beta, 1 / G", 0, kNoLimit,
+     "of the slowest link of the path"},
+    {"cost.across.overhead", COX_AT(scenario.across.overhead), "o: of the processor, at each end"},
+    {"cost.across.gap", COX_AT(scenario.across.gap), "g: between two messages of a port"},
+    {"cost.across.overhead_per_byte", COX_AT(scenario.across.overhead_per_byte), "O"},
+    {"cost.across.eager_limit", COX_AT(scenario.across.eager_limit),
+     "S: longer messages wait for the receiver (loggops)"},
+    {"cost.across.reduce", COX_AT(scenario.across.reduce), "arithmetic of a reduction, per byte received"},
+};
+
+const Key<NoiseSource> kNoise[] = {
+    {"name", COX_IN(NoiseSource, name), "shown in results"},
+    {"target", COX_WORD(NoiseSource, target_words, target), "what is disturbed"},
+    {"law", COX_WORD(NoiseSource, law_words, law), "distribution of the disturbance"},
+    {"scope", COX_WORD(NoiseSource, scope_words, scope), "who shares a draw"},
+    {"pattern", COX_WORD(NoiseSource, pattern_words, pattern), "how draws follow each other"},
+    {"mean", COX_IN(NoiseSource, mean), "added time"},
+    {"mean_ratio", COX_IN(NoiseSource, mean_ratio),
+     "added part of the undisturbed time; 0 with `cv`: the factor is 1 on average", 0, 1e9},
+    {"cv", COX_IN(NoiseSource, cv), "standard deviation over mean (gaussian, lognormal)", 0, 1e6},
+    {"shape", COX_IN(NoiseSource, shape), "pareto, weibull", 0, 1e6},
+    {"probability", COX_IN(NoiseSource, probability), "bimodal: of being disturbed", 0, 1},
+    {"correlation", COX_IN(NoiseSource, correlation), "every-step: of one step with the next", 0, 0.999999},
+    {"period", COX_IN(NoiseSource, period), "periodic: from one disturbance to the next"},
+    {"period_steps", COX_IN(NoiseSource, period_steps),
+     "rotating: steps of each rank; drift: steps to grow over", 1, kMostSteps},
+    {"ranks", COX_IN(NoiseSource, ranks), "only these; empty = all", 0, kRanks},
+    {"file", COX_PATH(NoiseSource, file), "trace: step times or detours"},
+};
+
+const Key<LayerGroup> kLayers[] = {
+    {"count", COX_IN(LayerGroup, count), "layers that are alike", 1, kMostLayers},
+    {"forward", COX_IN(LayerGroup, layer.forward), "of one micro-batch on one device"},
+    {"backward", COX_IN(LayerGroup, layer.backward), "of one micro-batch on one device"},
+    {"gradients", COX_IN(LayerGroup, layer.gradients), "of one replica, before the tensor split"},
+    {"activations", COX_IN(LayerGroup, layer.activations), "that pass to the next layer, per micro-batch"},
+};
+
+#undef COX_AT
+#undef COX_IN
+#undef COX_WORD
+#undef COX_RATE
+#undef COX_PATH
+
+}  // namespace
+
+std::span<const Key<Draft>> root_keys() {
+  return kRoot;
+}
+std::span<const Key<NoiseSource>> noise_keys() {
+  return kNoise;
+}
+std::span<const Key<LayerGroup>> layer_keys() {
+  return kLayers;
+}
+
+}  // namespace cox::model

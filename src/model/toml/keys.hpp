@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Every key of a scenario file, once: its name, what it holds, where that goes, and what it is for.
+///
+/// Reading, the suggestion for an unknown key, `--explain`, writing, the JSON schema, completion and
+/// docs/reference/scenario.md all walk over these tables. A new key is one line here.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cox/model/scenario.hpp"
+
+namespace cox::model {
+
+/// A transformer by its size, from which layers are derived ([job.model]); not part of a Scenario.
+struct ModelSize {
+  std::int64_t parameters = 0;
+  int layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t sequence = 0;     ///< tokens of one sequence
+  std::int64_t micro_batch = 1;  ///< sequences of one micro-batch
+  Bytes element{2};              ///< of an activation
+  Bytes gradient{2};             ///< of one parameter's gradient
+  double utilisation = 0.4;      ///< MFU: part of the device's peak that is reached
+  double backward_over_forward = 2;
+};
+
+/// Some layers that are alike.
+struct LayerGroup {
+  int count = 1;
+  Layer layer;
+};
+
+/// What is being read: a scenario, and what only its file says.
+struct Draft {
+  Scenario scenario;
+  ModelSize size;
+  std::vector<LayerGroup> layers;
+};
+
+/// Which of some words a field is. `get` and `set` go through the place in the list.
+template <class T>
+struct WordField {
+  std::span<const std::string_view> (*words)();
+  std::size_t (*get)(const T&);
+  void (*set)(T&, std::size_t);
+};
+/// A rate that is kept as time per byte.
+template <class T>
+struct RateField {
+  TimePerByte& (*at)(T&);
+};
+/// A file, relative to that of the scenario.
+template <class T>
+struct PathField {
+  std::string& (*at)(T&);
+};
+
+/// Where a value goes. The alternative is the kind of the quantity: no key can say one and store another.
+template <class T>
+using Field = std::variant<Seconds& (*)(T&), Bytes& (*)(T&), Bandwidth& (*)(T&), TimePerByte& (*)(T&),
+                           FlopRate& (*)(T&), int& (*)(T&), std::int64_t& (*)(T&), std::uint64_t& (*)(T&),
+                           double& (*)(T&), bool& (*)(T&), std::string& (*)(T&), std::vector<int>& (*)(T&),
+                           WordField<T>, RateField<T>, PathField<T>>;
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+template <class T>
+struct Key {
+  std::string_view name;  ///< dotted, below the root or below its array
+  Field<T> field;
+  std::string_view help;
+  double least = 0;  ///< of a number, or of a quantity in its base unit
+  double most = kNoLimit;
+  std::string_view otherwise = {};  ///< what it is where the file says nothing, if that depends on other keys
+};
+
+/// Keys below the root; the part before the first dot names the section.
+[[nodiscard]] std::span<const Key<Draft>> root_keys();
+/// Keys of one `[[noise]]`.
+[[nodiscard]] std::span<const Key<NoiseSource>> noise_keys();
+/// Keys of one `[[job.layers]]`.
+[[nodiscard]] std::span<const Key<LayerGroup>> layer_keys();
+
+/// Names of the two arrays of tables.
+inline constexpr std::string_view kNoiseArray = "noise";
+inline constexpr std::string_view kLayerArray = "job.layers";
+
+/// What is written in a file for such a field: `time`, `size`, `count`, ...
+template <class T>
+[[nodiscard]] std::string_view kind_name(const Field<T>& field) {
+  constexpr std::string_view kNames[] = {"time",
+                                         "size",
+                                         "rate",
+                                         "time per byte",
+                                         "operations per second",
+                                         "count",
+                                         "count",
+                                         "count",
+                                         "ratio",
+                                         "true or false",
+                                         "text",
+                                         "counts",
+                                         "word",
+                                         "rate or time per byte",
+                                         "file"};
+  static_assert(std::size(kNames) == std::variant_size_v<Field<T>>);
+  return kNames[field.index()];
+}
+
+/// The words of a word field, else none.
+template <class T>
+[[nodiscard]] std::span<const std::string_view> words_of(const Field<T>& field) {
+  const auto* word = std::get_if<WordField<T>>(&field);
+  return word ? word->words() : std::span<const std::string_view>{};
+}
+
+/// Largest counts that are accepted. Their products stay inside 64 bits: see check.cpp.
+inline constexpr std::int64_t kMostRanks = std::int64_t{1} << 21;
+inline constexpr int kMostSteps = 1'000'000'000;
+inline constexpr int kMostReplicas = 1'000'000;
+inline constexpr int kMostLayers = 65'536;
+inline constexpr std::size_t kMostNoise = 256;
+inline constexpr std::size_t kMostRanksNamed = 65'536;
+
+}  // namespace cox::model

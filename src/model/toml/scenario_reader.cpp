@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/file.hpp"
+#include "cox/base/spelling.hpp"
+#include "cox/model/toml.hpp"
+
+#include "model/toml/derive.hpp"
+#include "model/toml/document.hpp"
+#include "model/toml/draft_notes.hpp"
+#include "model/toml/explain.hpp"
+#include "model/toml/keys.hpp"
+#include "model/toml/presets.hpp"
+#include "model/toml/values.hpp"
+
+namespace cox::model {
+namespace {
+
+constexpr std::size_t kMostText = 16'000'000;
+
+/// A value of the file with its whole key; tables that no key begins with are listed too, to be refused.
+struct Leaf {
+  std::string key;
+  Place at;
+  const Node* node;
+};
+
+bool begins_a_key(const std::string& path) {
+  const auto keys = root_keys();
+  const std::string prefix = path + ".";
+  return kLayerArray.substr(0, prefix.size()) == prefix ||
+         std::any_of(keys.begin(), keys.end(), [&](const auto& k) { return k.name.starts_with(prefix); });
+}
+
+/// All values below `table`, not entering arrays. Recursion is bounded by the depth of known keys.
+void collect(const Node& table, const std::string& prefix, std::vector<Leaf>& out) {
+  for (const Node::Entry& entry : table.entries) {
+    const std::string key = prefix + entry.name;
+    const bool array = key == kNoiseArray || key == kLayerArray;
+    if (entry.value.kind == Node::Kind::Table && !array && begins_a_key(key))
+      collect(entry.value, key + ".", out);
+    else
+      out.push_back({key, entry.at.line != 0 ? entry.at : entry.value.at, &entry.value});
+  }
+}
+
+std::string_view last_part(std::string_view key) {
+  return key.substr(key.rfind('.') + 1);  // npos + 1 is 0
+}
+
+std::string_view section_of(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : key.substr(0, dot);
+}
+
+/// What the user may have meant: a neighbour that is spelled nearly so, a key of the same name elsewhere, or
+/// what there is in the section.
+std::string suggestion(const std::string& key, const std::vector<std::string>& known) {
+  std::vector<std::string> siblings;
+  for (const std::string& k : known) {
+    if (section_of(k) == section_of(key)) siblings.emplace_back(last_part(k));
+    // A section is a sibling of keys, too: `clutser.nodes`.
+    const std::string prefix = section_of(key).empty() ? "" : std::string(section_of(key)) + ".";
+    if (k.starts_with(prefix)) {
+      const std::string first = k.substr(prefix.size(), k.find('.', prefix.size()) - prefix.size());
+      if (siblings.empty() || siblings.back() != first) siblings.push_back(first);
+    }
+  }
+  const std::string prefix = section_of(key).empty() ? "" : std::string(section_of(key)) + ".";
+  if (const auto near = nearest(last_part(key), siblings))
+    return fmt::format("did you mean {}{}", prefix, *near);
+  for (const std::string& k : known)
+    if (last_part(k) == last_part(key)) return fmt::format("did you mean {}", k);
+  if (siblings.empty()) return "docs/reference/scenario.md lists the keys";
+  std::sort(siblings.begin(), siblings.end());
+  siblings.erase(std::unique(siblings.begin(), siblings.end()), siblings.end());
+  std::string all;
+  for (const std::string& s : siblings) all += (all.empty() ? "" : ", ") + s;
+  return fmt::format("there are: {}", all);
+}
+
+template <class T>
+std::vector<std::string> names_of(std::span<const Key<T>> keys) {
+  std::vector<std::string> out;
+  for (const auto& key : keys) out.emplace_back(key.name);
+  return out;
+}
+
+tl::unexpected<Error> unknown_key(const Notes& notes, const Leaf& leaf, const std::string& shown_key,
+                                  const std::vector<std::string>& known) {
+  return notes.refuse("scenario-002", leaf.at,
+                      fmt::format("unknown key {}", shown(std::string_view{shown_key})),
+                      suggestion(leaf.key, known));
+}
+
+class Reader {
+ public:
+  Reader(std::string name, std::filesystem::path folder)
+      : notes_(std::move(name)), folder_(std::move(folder)) {}
+
+  Result<ReadScenario> read(const Node& document) {
+    std::vector<Leaf> leaves;
+    collect(document, "", leaves);
+    std::stable_sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
+      return a.at.line != b.at.line ? a.at.line < b.at.line : a.at.column < b.at.column;
+    });
+    COX_CHECK(read_preset(leaves));
+    for (const Leaf& leaf : leaves) COX_CHECK(read_leaf(leaf));
+    expand_layers();
+    COX_CHECK(derive(draft_, notes_));
+    COX_CHECK(check(draft_, notes_));
+    std::vector<Explained> explained = explain(draft_, notes_);
+    return ReadScenario{.scenario = std::move(draft_.scenario), .explained = std::move(explained)};
+  }
+
+ private:
+  static const Key<Draft>* root_key(std::string_view name) {
+    const auto keys = root_keys();
+    const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.name == name; });
+    return at == keys.end() ? nullptr : &*at;
+  }
+
+  Status read_preset(const std::vector<Leaf>& leaves) {
+    const auto at =
+        std::find_if(leaves.begin(), leaves.end(), [](const Leaf& l) { return l.key == "cluster.preset"; });
+    if (at == leaves.end()) return {};
+    COX_CHECK(read_leaf(*at));
+    for (const Preset& preset : presets()) {
+      if (preset.name != draft_.scenario.cluster.preset) continue;
+      for (const Figure& figure : preset.figures) {
+        const Key<Draft>* key = root_key(figure.key);
+        COX_ASSERT(key, "a preset says known keys only");
+        const std::string full(figure.key);
+        COX_CHECK(store(*key, draft_, figure_node(figure), full, notes_, folder_));
+        notes_.set(full, {.origin = Origin::Preset, .why = std::string(figure.source), .at = {}});
+      }
+    }
+    return {};
+  }
+
+  Status read_leaf(const Leaf& leaf) {
+    if (leaf.key == kNoiseArray) return read_array(leaf, noise_keys(), draft_.scenario.noise, kMostNoise);
+    if (leaf.key == kLayerArray) return read_array(leaf, layer_keys(), draft_.layers, kMostLayers);
+    const Key<Draft>* key = root_key(leaf.key);
+    if (!key) {
+      if (begins_a_key(leaf.key))
+        return notes_.refuse("scenario-003", leaf.at,
+                             fmt::format("{} is {}, expected a table", leaf.key, shown(*leaf.node)),
+                             fmt::format("begin it with [{}]", leaf.key));
+      std::vector<std::string> known = names_of(root_keys());
+      known.emplace_back(kNoiseArray);
+      known.emplace_back(kLayerArray);
+      return unknown_key(notes_, leaf, leaf.key, known);
+    }
+    COX_CHECK(store(*key, draft_, *leaf.node, leaf.key, notes_, folder_));
+    note_file(leaf.key, leaf.at);
+    return {};
+  }
+
+  /// `[[noise]]` and `[[job.layers]]`; a single table stands for an array of one.
+  template <class T>
+  Status read_array(const Leaf& leaf, std::span<const Key<T>> keys, std::vector<T>& out, std::size_t most) {
+    const Node& node = *leaf.node;
+    const std::size_t count = node.kind == Node::Kind::Array ? node.items.size() : 1;
+    if (count > most)
+      return notes_.refuse("scenario-003", leaf.at,
+                           fmt::format("{} has {} tables, expected at most {}", leaf.key, count, most), "");
+    out.clear();
+    note_file(leaf.key, leaf.at);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Node& item = node.kind == Node::Kind::Array ? node.items[i] : node;
+      const std::string prefix = fmt::format("{}[{}]", leaf.key, i);
+      if (item.kind != Node::Kind::Table)
+        return notes_.refuse("scenario-003", item.at,
+                             fmt::format("{} is {}, expected a table", prefix, shown(item)),
+                             fmt::format("begin each with [[{}]]", leaf.key));
+      out.emplace_back();
+      note_file(prefix, item.at);
+      COX_CHECK(read_item(item, prefix, keys, out.back()));
+    }
+    return {};
+  }
+
+  template <class T>
+  Status read_item(const Node& item, const std::string& prefix, std::span<const Key<T>> keys, T& out) {
+    std::vector<Leaf> leaves;
+    for (const Node::Entry& entry : item.entries)
+      leaves.push_back({entry.name, entry.at.line != 0 ? entry.at : entry.value.at, &entry.value});
+    std::stable_sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
+      return a.at.line != b.at.line ? a.at.line < b.at.line : a.at.column < b.at.column;
+    });
+    for (const Leaf& leaf : leaves) {
+      const std::string full = fmt::format("{}.{}", prefix, leaf.key);
+      const auto key =
+          std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.name == leaf.key; });
+      if (key == keys.end()) return unknown_key(notes_, leaf, full, names_of(keys));
+      COX_CHECK(store(*key, out, *leaf.node, full, notes_, folder_));
+      note_file(full, leaf.at);
+    }
+    return {};
+  }
+
+  static Node figure_node(const Figure& figure) {
+    Node node;
+    node.kind = Node::Kind::Text;
+    node.text = figure.value;
+    std::int64_t number = 0;
+    const char* end = figure.value.data() + figure.value.size();
+    if (const auto read = std::from_chars(figure.value.data(), end, number);
+        read.ec == std::errc{} && read.ptr == end) {
+      node.kind = Node::Kind::Integer;
+      node.integer = number;
+    }
+    return node;
+  }
+
+  void note_file(const std::string& key, Place at) {
+    notes_.set(key, {.origin = Origin::File,
+                     .why = at.line != 0 ? fmt::format("line {}", at.line) : std::string("--set"),
+                     .at = at});
+  }
+
+  void expand_layers() {
+    for (NoiseSource& noise : draft_.scenario.noise) {
+      const std::string prefix = fmt::format("{}[{}]", kNoiseArray, &noise - draft_.scenario.noise.data());
+      noise.relative = !notes_.said(prefix + ".mean");
+    }
+    for (const LayerGroup& group : draft_.layers) {
+      const std::size_t room = static_cast<std::size_t>(kMostLayers) + 1 - draft_.scenario.job.layers.size();
+      const auto count =
+          std::min(static_cast<std::size_t>(group.count), room);  // one too many is refused later
+      draft_.scenario.job.layers.insert(draft_.scenario.job.layers.end(), count, group.layer);
+    }
+  }
+
+  Draft draft_;
+  Notes notes_;
+  std::filesystem::path folder_;
+};
+
+Error of_option(Error error) {
+  error.where = std::nullopt;
+  return error;
+}
+
+/// `a.b=c` as a tree of one value. A right side that is not TOML is taken as text: `5ms`, `fat-tree`.
+Result<Node> parse_set(const std::string& option) {
+  const auto equals = option.find('=');
+  if (equals == std::string::npos)
+    return fail(
+        Error{.code = Errc::InvalidInput,
+              .id = "scenario-003",
+              .message = fmt::format("--set is \"{}\", expected key=value", shown(std::string_view{option})),
+              .hint = "for instance --set fabric.oversubscription=2",
+              .where = std::nullopt});
+  if (auto as_is = parse_document(option, "--set")) return as_is;
+  const std::size_t begin = option.find_first_not_of(' ', equals + 1);
+  std::string quoted = option.substr(0, equals) + "=\"";
+  for (const char c : option.substr(std::min(begin, option.size()))) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return parse_document(quoted + "\"", "--set").map_error(of_option);
+}
+
+void without_places(Node& node) {
+  node.at = {};
+  for (Node::Entry& entry : node.entries) {
+    entry.at = {};
+    without_places(entry.value);
+  }
+  for (Node& item : node.items) without_places(item);
+}
+
+/// Lays `over` on `base`. A number as a key of an array is one of its items.
+Status merge(Node& base, Node over) {
+  for (Node::Entry& entry : over.entries) {
+    Node* there = base.kind == Node::Kind::Table ? base.find(entry.name) : nullptr;
+    if (base.kind == Node::Kind::Array) {
+      std::size_t index = base.items.size();
+      std::from_chars(entry.name.data(), entry.name.data() + entry.name.size(), index);
+      if (index >= base.items.size())
+        return fail(Error{.code = Errc::InvalidInput,
+                          .id = "scenario-002",
+                          .message = fmt::format("--set names item {}, expected one from 0 to {}",
+                                                 shown(std::string_view{entry.name}),
+                                                 static_cast<std::int64_t>(base.items.size()) - 1),
+                          .hint = "items of an array are counted from 0: noise.0.cv=0.1",
+                          .where = std::nullopt});
+      there = &base.items[index];
+    }
+    if (there && entry.value.kind == Node::Kind::Table &&
+        (there->kind == Node::Kind::Table || there->kind == Node::Kind::Array)) {
+      COX_CHECK(merge(*there, std::move(entry.value)));
+    } else if (there) {
+      *there = std::move(entry.value);
+      if (base.kind == Node::Kind::Table)
+        for (Node::Entry& e : base.entries)
+          if (&e.value == there) e.at = {};
+    } else {
+      base.entries.push_back(std::move(entry));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
+                                    const std::filesystem::path& folder, const ReadOptions& options) {
+  if (text.size() > kMostText)
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "scenario-001",
+                      .message = fmt::format("{} bytes of text, expected at most {}", text.size(), kMostText),
+                      .hint = "a scenario is a page of text; traces belong in files of their own",
+                      .where = Where{.file = name, .line = 0, .column = 0}});
+  COX_TRY(Node document, parse_document(text, name));
+  for (const std::string& option : options.set) {
+    COX_TRY(Node over, parse_set(option));
+    without_places(over);
+    COX_CHECK(merge(document, std::move(over)));
+  }
+  return Reader(name, folder).read(document);
+}
+
+Result<ReadScenario> read_scenario(const std::filesystem::path& path, const ReadOptions& options) {
+  COX_TRY(const std::string text, read_file(path, kMostText));
+  return parse_scenario(text, path.string(), path.parent_path(), options);
+}
+
+}  // namespace cox::model

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/toml/words.hpp"
+
+#include <array>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::model {
+namespace {
+
+constexpr std::array<std::string_view, 6> kFabrics = {"full-bisection", "fat-tree",  "rail-optimised",
+                                                      "torus",          "dragonfly", "graph"};
+constexpr std::array<std::string_view, 4> kRoutings = {"static", "ecmp", "adaptive", "spray"};
+constexpr std::array<std::string_view, 2> kSwitchings = {"cut-through", "store-and-forward"};
+constexpr std::array<std::string_view, 4> kWorkloads = {"collective", "training", "goal", "chakra"};
+constexpr std::array<std::string_view, 4> kPipelines = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
+constexpr std::array<std::string_view, 2> kOrders = {"linear", "random"};
+constexpr std::array<std::string_view, 9> kLaws = {
+    "constant", "gaussian", "lognormal", "exponential", "pareto", "weibull", "bimodal", "uniform", "trace"};
+constexpr std::array<std::string_view, 4> kScopes = {"rank", "node", "switch", "global"};
+constexpr std::array<std::string_view, 3> kTargets = {"compute", "message", "bandwidth"};
+constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent", "rotating", "periodic",
+                                                       "drift"};
+constexpr std::array<std::string_view, 6> kPolicies = {"synchronous",  "bounded-wait", "bounded-discard",
+                                                       "asynchronous", "local-sgd",    "backup"};
+
+struct CollectiveWord {
+  std::string_view word;
+  Collective kind;
+};
+constexpr std::array<CollectiveWord, 8> kCollectives = {{{"all-reduce", Collective::AllReduce},
+                                                         {"reduce-scatter", Collective::ReduceScatter},
+                                                         {"all-gather", Collective::AllGather},
+                                                         {"broadcast", Collective::Broadcast},
+                                                         {"reduce", Collective::Reduce},
+                                                         {"all-to-all", Collective::AllToAll},
+                                                         {"barrier", Collective::Barrier},
+                                                         {"send-recv", Collective::SendRecv}}};
+
+/// The words of an enumeration that has `name_of`, from 0 to `last`.
+template <class E, E last>
+Words named() {
+  static const auto words = [] {
+    std::array<std::string_view, static_cast<std::size_t>(last) + 1> out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = name_of(static_cast<E>(i));
+    return out;
+  }();
+  return words;
+}
+
+}  // namespace
+
+Words fabric_words() {
+  return kFabrics;
+}
+Words routing_words() {
+  return kRoutings;
+}
+Words switching_words() {
+  return kSwitchings;
+}
+Words workload_words() {
+  return kWorkloads;
+}
+Words pipeline_words() {
+  return kPipelines;
+}
+Words order_words() {
+  return kOrders;
+}
+Words law_words() {
+  return kLaws;
+}
+Words scope_words() {
+  return kScopes;
+}
+Words target_words() {
+  return kTargets;
+}
+Words pattern_words() {
+  return kPatterns;
+}
+Words policy_words() {
+  return kPolicies;
+}
+Words algorithm_words() {
+  return named<Algorithm, Algorithm::Chain>();
+}
+Words form_words() {
+  return named<CostForm, CostForm::Nccl>();
+}
+Words protocol_words() {
+  return named<Protocol, Protocol::EagerGap>();
+}
+Words engine_words() {
+  return named<EngineKind, EngineKind::Event>();
+}
+
+Words collective_words() {
+  static const auto words = [] {
+    std::array<std::string_view, kCollectives.size()> out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = kCollectives[i].word;
+    return out;
+  }();
+  return words;
+}
+
+Collective collective_at(std::size_t word) {
+  return kCollectives[word].kind;
+}
+
+std::size_t word_of(Collective c) {
+  for (std::size_t i = 0; i < kCollectives.size(); ++i)
+    if (kCollectives[i].kind == c) return i;
+  COX_ASSERT(false, "a scenario holds only collectives that a file can name");
+  return 0;
+}
+
+}  // namespace cox::model

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Enumerations as scenario files spell them. The place in the list is the value, except for collectives.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "cox/model/scenario.hpp"
+
+namespace cox::model {
+
+using Words = std::span<const std::string_view>;
+
+[[nodiscard]] Words preset_words();
+[[nodiscard]] Words fabric_words();
+[[nodiscard]] Words routing_words();
+[[nodiscard]] Words switching_words();
+[[nodiscard]] Words workload_words();
+[[nodiscard]] Words pipeline_words();
+[[nodiscard]] Words order_words();
+[[nodiscard]] Words law_words();
+[[nodiscard]] Words scope_words();
+[[nodiscard]] Words target_words();
+[[nodiscard]] Words pattern_words();
+[[nodiscard]] Words policy_words();
+/// Those of `name_of`.
+[[nodiscard]] Words algorithm_words();
+[[nodiscard]] Words form_words();
+[[nodiscard]] Words protocol_words();
+[[nodiscard]] Words engine_words();
+
+/// `all-reduce` for NCCL's `AllReduce`, and so on; only those that a schedule can have.
+[[nodiscard]] Words collective_words();
+[[nodiscard]] Collective collective_at(std::size_t word);
+[[nodiscard]] std::size_t word_of(Collective c);
+
+}  // namespace cox::model

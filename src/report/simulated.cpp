@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/simulated.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/units_text.hpp"
+
+#include "report/markup.hpp"
+
+namespace cox::report {
+namespace {
+
+using simulate::LinkLoad;
+
+constexpr std::size_t kMostCells =
+    1024;  ///< per tier; beyond it neighbours share one, which shows the largest
+constexpr std::size_t kTableRows = 10;
+
+/// `n12->leaf3` is of the tier `n->leaf`: names without their numbers.
+std::string tier_of(const std::string& name) {
+  std::string tier;
+  for (const char c : name)
+    if (c < '0' || c > '9') tier += c;
+  return tier;
+}
+
+std::string cell(const LinkLoad& shown, std::size_t links) {
+  const std::string title =
+      fmt::format("{}: {:.1f} % of the time, {}{}", shown.name, shown.utilisation_ratio * 100,
+                  to_string(shown.bytes), links > 1 ? fmt::format("; busiest of {}", links) : "");
+  return fmt::format("<i style=\"--shade:{:.3f}\" title=\"{}\"></i>",
+                     std::clamp(shown.utilisation_ratio, 0.0, 1.0), html(title));
+}
+
+std::string strip(const std::string& tier, const std::vector<const LinkLoad*>& links) {
+  const std::size_t per_cell = (links.size() + kMostCells - 1) / kMostCells;
+  double sum = 0;
+  double top = 0;
+  std::string cells;
+  for (std::size_t i = 0; i < links.size(); i += per_cell) {
+    const std::size_t end = std::min(links.size(), i + per_cell);
+    const LinkLoad* busiest = links[i];
+    for (std::size_t k = i; k < end; ++k) {
+      sum += links[k]->utilisation_ratio;
+      top = std::max(top, links[k]->utilisation_ratio);
+      if (links[k]->utilisation_ratio > busiest->utilisation_ratio) busiest = links[k];
+    }
+    cells += cell(*busiest, end - i);
+  }
+  return fmt::format(
+      "<h3>{}: {} links, mean {:.1f} %, busiest {:.1f} %</h3>\n<div class=\"links\" role=\"img\" "
+      "aria-label=\"load of "
+      "{} links\">{}</div>\n",
+      html(tier), links.size(), 100 * sum / static_cast<double>(links.size()), 100 * top, html(tier), cells);
+}
+
+std::string busiest_table(std::vector<const LinkLoad*> links) {
+  const std::size_t n = std::min(kTableRows, links.size());
+  std::partial_sort(links.begin(), links.begin() + static_cast<std::ptrdiff_t>(n), links.end(),
+                    [](const LinkLoad* a, const LinkLoad* b) {
+                      return a->utilisation_ratio != b->utilisation_ratio
+                                 ? a->utilisation_ratio > b->utilisation_ratio
+                                 : a->name < b->name;
+                    });
+  std::string rows;
+  for (std::size_t i = 0; i < n; ++i)
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"n shade\" style=\"--shade:{:.3f}\">{:.1f} %</td>"
+        "<td class=\"n\">{}</td></tr>\n",
+        html(links[i]->name), std::clamp(links[i]->utilisation_ratio, 0.0, 1.0),
+        100 * links[i]->utilisation_ratio, html(to_string(links[i]->bytes)));
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th "
+         "scope=\"col\">busiest links</th>"
+         "<th scope=\"col\" class=\"n\">utilisation</th><th scope=\"col\" "
+         "class=\"n\">bytes</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table></div>\n";
+}
+
+std::string links_part(const simulate::Outcome& o) {
+  std::map<std::string, std::vector<const LinkLoad*>> tiers;
+  std::vector<const LinkLoad*> used;
+  for (const LinkLoad& link : o.links) {
+    tiers[tier_of(link.name)].push_back(&link);
+    if (link.bytes.count() > 0) used.push_back(&link);
+  }
+  if (used.empty()) return {};
+  std::string out =
+      "<p class=\"caption\">One cell per link and direction, darker where it was busy for more of the "
+      "time.</p>\n";
+  for (const auto& [tier, links] : tiers) {
+    const bool any =
+        std::any_of(links.begin(), links.end(), [](const LinkLoad* l) { return l->bytes.count() > 0; });
+    if (any) out += strip(tier, links);
+  }
+  return out + busiest_table(used);
+}
+
+/// Mean time per step of the smallest over that of this size: 1 where growing costs nothing.
+double efficiency(std::span<const simulate::SizePoint> points, std::size_t i) {
+  const double now = points[i].step.mean.count();
+  return now > 0 ? points.front().step.mean.count() / now : 0;
+}
+
+}  // namespace
+
+std::string simulated_section(const simulate::Outcome& o) {
+  std::string text = fmt::format("Simulated by the {} engine, protocol {}", model::name_of(o.engine),
+                                 model::name_of(o.protocol));
+  if (o.closure) text += "; uniform collectives by identities instead of round by round";
+  if (o.memo) text += "; repeated states of the network were not solved again";
+  std::string notes;
+  for (const std::string& note : o.notes) notes += fmt::format("<li>{}</li>\n", html(note));
+  if (!notes.empty()) notes = "<ul class=\"limits\">" + notes + "</ul>\n";
+  return fmt::format(
+      "<section id=\"simulated\" aria-labelledby=\"simulated-title\">\n<h2 id=\"simulated-title\">How it was "
+      "simulated{}</h2>\n"
+      "<p>{}. Nothing on this page was measured.</p>\n{}{}</section>\n",
+      o.links.empty() ? "" : ", and the load of the links", html(text), notes, links_part(o));
+}
+
+std::string scaling_section(std::span<const simulate::SizePoint> points) {
+  if (points.size() < 2) return {};
+  std::string rows;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const simulate::SizePoint& p = points[i];
+    const std::string spread =
+        p.step.replicas > 1
+            ? fmt::format(" ± {}", to_string(duration_from_seconds(p.step.half_width_95.count())))
+            : "";
+    rows += fmt::format(
+        "<tr><th scope=\"row\" class=\"n\">{}</th><td class=\"n\">{}{}</td><td class=\"n\">{:.1f} "
+        "%</td></tr>\n",
+        p.ranks, html(to_string(duration_from_seconds(p.step.mean.count()))), html(spread),
+        100 * efficiency(points, i));
+  }
+  return "<section id=\"scaling\" aria-labelledby=\"scaling-title\">\n<h2 id=\"scaling-title\">Time against "
+         "size</h2>\n"
+         "<p class=\"caption\">Mean time of a step; the same work per rank at every size. Efficiency is the "
+         "time at the "
+         "smallest size over the time at this one.</p>\n<div class=\"chart\" id=\"scaling-chart\"></div>\n"
+         "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
+         "class=\"n\">ranks</th>"
+         "<th scope=\"col\" class=\"n\">step</th><th scope=\"col\" "
+         "class=\"n\">efficiency</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table></div>\n</section>\n";
+}
+
+nlohmann::ordered_json scaling_data(std::span<const simulate::SizePoint> points) {
+  nlohmann::ordered_json data = nlohmann::ordered_json::object();
+  for (const char* key : {"ranks", "mean_s", "low_s", "high_s"}) data[key] = nlohmann::ordered_json::array();
+  for (const simulate::SizePoint& p : points) {
+    data["ranks"].push_back(p.ranks);
+    data["mean_s"].push_back(p.step.mean.count());
+    data["low_s"].push_back((p.step.mean - p.step.half_width_95).count());
+    data["high_s"].push_back((p.step.mean + p.step.half_width_95).count());
+  }
+  return data;
+}
+
+}  // namespace cox::report

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/collective_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "cox/base/parallel.hpp"
+#include "cox/base/random.hpp"
+#include "cox/model/closed_form.hpp"
+#include "cox/simulate/flow.hpp"
+#include "cox/simulate/max_plus.hpp"
+#include "cox/simulate/network.hpp"
+#include "cox/simulate/noise.hpp"
+#include "cox/simulate/spread.hpp"
+
+#include "simulate/run_from_steps.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::EngineKind;
+
+constexpr std::uint32_t kOrderStream = 0x6f726465;  ///< of the draws that shuffle ranks
+
+/// What one replica leaves.
+struct Replica {
+  Seconds total{};
+  std::vector<Seconds> step_ends;
+  std::int64_t messages = 0;
+  bool closure = false;
+  bool memo = false;
+  std::vector<double> link_bytes;
+};
+
+/// Everything that replicas share.
+struct Job {
+  const model::Scenario& scenario;
+  const SimulateOptions& options;
+  EngineKind engine;
+  model::Schedule schedule;
+  std::unique_ptr<Network> network;  ///< flow engine
+  std::vector<int> rank_of;          ///< place in the schedule to rank
+};
+
+model::CollectiveSpec spec_of(const model::Scenario& s) {
+  model::CollectiveSpec spec = s.job.collective;
+  if (spec.ranks == 0) spec.ranks = static_cast<int>(s.cluster.ranks());
+  return spec;
+}
+
+/// Where every place of the schedule sits. Ranks: in order, or shuffled (Fisher-Yates) by the scenario's own
+/// draws, so that every engine sees one order. Servers and switches behind them share devices with ranks,
+/// evenly spread.
+std::vector<int> places(const model::Scenario& s, int ranks, int participants) {
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  if (s.job.order == model::RankOrder::Random) {
+    const RandomStream draws(s.seed, kOrderStream);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
+  }
+  const int more = participants - ranks;
+  for (int k = 0; k < more; ++k) order.push_back(static_cast<int>(std::int64_t{k} * ranks / more));
+  return order;
+}
+
+LinkCosts link_costs(const model::Scenario& s) {
+  return {.inside = s.inside, .across = s.across, .ranks_per_node = s.cluster.devices_per_node, .into = {}};
+}
+
+/// Moves arrivals to departures with the job's engine.
+void meet(const Job& job, const Noise& noise, std::int64_t step, std::span<Seconds> times, Replica& out) {
+  const Noise* messages = noise.disturbs_messages() ? &noise : nullptr;
+  if (job.engine == EngineKind::Flow) {
+    const FlowOutcome flow = run_flows(
+        job.schedule, *job.network, job.scenario.fabric, job.rank_of,
+        {.memo = job.options.memo, .noise = messages, .step = step, .number = 0, .seed = job.scenario.seed},
+        times);
+    out.messages += flow.messages;
+    out.memo = out.memo || flow.memo;
+    out.link_bytes.resize(flow.link_bytes.size());
+    for (std::size_t l = 0; l < flow.link_bytes.size(); ++l) out.link_bytes[l] += flow.link_bytes[l];
+    return;
+  }
+  const CollectiveOutcome done =
+      run_collective(job.schedule, link_costs(job.scenario),
+                     {.protocol = job.scenario.protocol,
+                      .closure = job.options.closure,
+                      .noise = messages,
+                      .step = step,
+                      .threads = job.scenario.replicas > 1 ? 1 : job.options.threads},
+                     times);
+  out.messages += done.messages;
+  out.closure = out.closure || done.closure;
+}
+
+Result<Replica> run_replica(const Job& job, int number, StepRecorder* recorder) {
+  const model::Scenario& s = job.scenario;
+  const Placement placement{.ranks = job.schedule.ranks(),
+                            .ranks_per_node = s.cluster.devices_per_node,
+                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
+  COX_TRY(const Noise noise, Noise::make(s.noise, placement, s.seed + static_cast<std::uint64_t>(number)));
+  const auto ranks = static_cast<std::size_t>(job.schedule.ranks());
+  std::vector<Seconds> own(ranks);
+  std::vector<Seconds> work(ranks, s.job.compute);
+  Replica out;
+  out.step_ends.reserve(static_cast<std::size_t>(s.job.steps));
+  for (int step = 0; step < s.job.steps; ++step) {
+    if (recorder != nullptr) recorder->begin_step(step, own);
+    if (noise.disturbs_compute()) {
+      std::fill(work.begin(), work.end(), s.job.compute);
+      noise.compute(step, 0, work, work, own);
+    }
+    for (std::size_t r = 0; r < ranks; ++r) own[r] += work[r];
+    if (recorder != nullptr) recorder->arrive(own);
+    meet(job, noise, step, own, out);
+    if (recorder != nullptr) recorder->depart(own);
+    out.step_ends.push_back(*std::max_element(own.begin(), own.end()));
+    if (number == 0 && job.options.progress) job.options.progress(step + 1, s.job.steps);
+  }
+  out.total = out.step_ends.empty() ? Seconds{} : out.step_ends.back();
+  return out;
+}
+
+Result<Outcome> by_closed_form(const model::Scenario& s, const model::CollectiveSpec& spec) {
+  const auto not_possible = [](std::string why) {
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "simulate-003",
+                      .message = fmt::format("the closed form cannot do this: {}", why),
+                      .hint = "leave `engine` out, or say --engine max-plus",
+                      .where = {}});
+  };
+  if (!s.noise.empty()) return not_possible("there is noise, and it needs equal arrivals");
+  const bool across = s.cluster.nodes > 1;
+  if (across && s.cluster.devices_per_node > 1 && spec.ranks > s.cluster.devices_per_node)
+    return not_possible("messages inside a node and across nodes cost differently");
+  const auto once = model::closed_form(spec, across ? s.across : s.inside);
+  if (!once) return not_possible(fmt::format("{} has none", name_of(spec.algorithm)));
+  Outcome out;
+  out.engine = EngineKind::ClosedForm;
+  out.protocol = s.protocol;
+  out.ranks = spec.ranks;
+  Seconds now{};
+  for (int step = 0; step < s.job.steps; ++step) out.step_ends.push_back(now += s.job.compute + *once);
+  out.total = now;
+  out.over_replicas = spread_of(std::vector<Seconds>{now});
+  return out;
+}
+
+void add_links(const Job& job, const Replica& first, Outcome& out) {
+  if (!job.network) return;
+  const std::vector<NetworkLink>& links = job.network->links();
+  for (std::size_t l = 0; l < first.link_bytes.size(); ++l) {
+    const double bytes = first.link_bytes[l];
+    const double could = links[l].bandwidth.in_bytes_per_s() * first.total.count();
+    out.links.push_back({.name = links[l].name,
+                         .bytes = Bytes{std::llround(bytes)},
+                         .utilisation_ratio = could > 0 ? bytes / could : 0});
+  }
+}
+
+}  // namespace
+
+model::EngineKind engine_for(const model::Scenario& s) {
+  if (s.engine != EngineKind::Auto) return s.engine;
+  const model::Fabric& f = s.fabric;
+  const bool shared = f.kind != model::FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
+                      f.pause || f.switching == model::Switching::StoreAndForward;
+  return shared && s.cluster.nodes > 1 ? EngineKind::Flow : EngineKind::MaxPlus;
+}
+
+Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
+                                     const SimulateOptions& options) {
+  const model::CollectiveSpec spec = spec_of(s);
+  if (engine == EngineKind::ClosedForm) return by_closed_form(s, spec);
+  COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
+  Job job{.scenario = s,
+          .options = options,
+          .engine = engine,
+          .schedule = std::move(schedule),
+          .network = nullptr,
+          .rank_of = {}};
+  if (engine == EngineKind::Flow) {
+    COX_TRY(Network network, Network::make(s.cluster, s.fabric));
+    job.network = std::make_unique<Network>(std::move(network));
+    job.rank_of = places(s, spec.ranks, job.schedule.participants());
+  }
+  std::vector<Result<Replica>> replicas(static_cast<std::size_t>(s.replicas), Replica{});
+  std::unique_ptr<StepRecorder> recorder;
+  if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);
+  parallel_for(replicas.size(), options.threads, [&](std::size_t i) {
+    replicas[i] = run_replica(job, static_cast<int>(i), i == 0 ? recorder.get() : nullptr);
+  });
+  Outcome out;
+  out.engine = engine;
+  out.protocol = s.protocol;
+  out.ranks = spec.ranks;
+  std::vector<Seconds> totals;
+  for (Result<Replica>& each : replicas) {
+    if (!each) return fail(std::move(each).error());
+    totals.push_back(each->total);
+    out.messages += each->messages;
+    out.closure = out.closure || each->closure;
+    out.memo = out.memo || each->memo;
+  }
+  if (job.network && job.schedule.participants() > spec.ranks)
+    out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
+                                    job.schedule.participants() - spec.ranks));
+  out.total = totals.front();
+  out.step_ends = replicas.front()->step_ends;
+  out.over_replicas = spread_of(totals);
+  add_links(job, *replicas.front(), out);
+  if (recorder) out.run = std::move(*recorder).finish();
+  return out;
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The `result` of cox.simulate/1 as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cox/model/scenario.hpp"
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+
+using Json = nlohmann::ordered_json;
+
+/// A time as printed: seconds, rounded to picoseconds.
+[[nodiscard]] double printed(Seconds s);
+[[nodiscard]] Json json_of(const Spread& s);
+/// Everything but the lists: what a point of a sweep keeps.
+[[nodiscard]] Json summary_of(const Outcome& o);
+[[nodiscard]] Json json_of(const model::Scenario& s, const Outcome& o);
+
+}  // namespace cox::simulate

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cox/base/stats.hpp"
+#include "cox/base/units_text.hpp"
+#include "cox/simulate/render.hpp"
+
+namespace cox::simulate {
+namespace {
+
+constexpr std::size_t kShownLinks = 5;
+
+/// Six digits: a simulation is as exact as its input, and people compare close results.
+std::string shown(Seconds s) {
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  static constexpr Unit kUnits[] = {{86400, "d"}, {3600, "h"},  {1, "s"},
+                                    {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}};
+  for (const Unit& u : kUnits)
+    if (s.count() >= u.seconds) return fmt::format("{:.6g} {}", s.count() / u.seconds, u.name);
+  return s.count() == 0 ? "0 s" : fmt::format("{:.6g} ps", s.count() * 1e12);
+}
+
+std::string counted(std::int64_t n) {
+  std::string digits = fmt::format("{}", n);
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<std::size_t>(i), ",");
+  return digits;
+}
+
+/// Binary where that is whole, as people write message sizes.
+std::string size(Bytes b) {
+  constexpr std::int64_t kKiB = 1 << 10;
+  constexpr std::int64_t kMiB = 1 << 20;
+  if (b.count() >= kMiB && b.count() % kMiB == 0) return fmt::format("{} MiB", b.count() / kMiB);
+  if (b.count() >= kKiB && b.count() % kKiB == 0) return fmt::format("{} KiB", b.count() / kKiB);
+  return to_string(b);
+}
+
+std::string what(const model::Scenario& s, const Outcome& o) {
+  const model::Job& job = s.job;
+  const std::string steps = fmt::format("{} step{}", counted(job.steps), job.steps == 1 ? "" : "s");
+  switch (job.workload) {
+    case model::Workload::Collective:
+      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(job.collective.kind),
+                         size(job.collective.bytes), name_of(job.collective.algorithm), counted(o.ranks),
+                         steps);
+    case model::Workload::Training:
+      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,
+                         job.layout.tensor, job.layout.pipeline, counted(o.ranks), steps);
+    case model::Workload::Goal:
+    case model::Workload::Chakra:
+      break;
+  }
+  return fmt::format("schedule {} on {} ranks", job.file, counted(o.ranks));
+}
+
+std::string how(const Outcome& o) {
+  std::string text = fmt::format("simulated by {}, {}", name_of(o.engine), name_of(o.protocol));
+  if (o.closure) text += ", identities for uniform costs";
+  if (o.memo) text += ", repeated states reused";
+  if (o.messages > 0) text += fmt::format("; {} messages", counted(o.messages));
+  return text;
+}
+
+void add_steps(const Outcome& o, std::vector<std::string>& lines) {
+  if (o.step_ends.size() < 2) return;
+  std::vector<double> length;
+  Seconds before{};
+  for (const Seconds end : o.step_ends) {
+    length.push_back((end - before).count());
+    before = end;
+  }
+  const double longest = *std::max_element(length.begin(), length.end());
+  const double p99 = quantile_in_place(length, 0.99);
+  const double p50 = quantile_in_place(length, 0.5);
+  lines.push_back(fmt::format("step         p50 {}, p99 {}, longest {}", shown(Seconds{p50}),
+                              shown(Seconds{p99}), shown(Seconds{longest})));
+}
+
+void add_links(const Outcome& o, std::vector<std::string>& lines) {
+  std::vector<LinkLoad> busiest;
+  for (const LinkLoad& link : o.links)
+    if (link.bytes.count() > 0) busiest.push_back(link);
+  if (busiest.empty()) return;
+  const std::size_t n = std::min(kShownLinks, busiest.size());
+  std::partial_sort(busiest.begin(), busiest.begin() + static_cast<std::ptrdiff_t>(n), busiest.end(),
+                    [](const LinkLoad& a, const LinkLoad& b) {
+                      return a.utilisation_ratio != b.utilisation_ratio
+                                 ? a.utilisation_ratio > b.utilisation_ratio
+                                 : a.name < b.name;
+                    });
+  lines.emplace_back();
+  lines.push_back(fmt::format("busiest of {} links that carried anything",
+                              counted(static_cast<std::int64_t>(busiest.size()))));
+  for (std::size_t i = 0; i < n; ++i)
+    lines.push_back(fmt::format("  {:<24} {:>5.1f} %  {}", busiest[i].name,
+                                busiest[i].utilisation_ratio * 100, to_string(busiest[i].bytes)));
+}
+
+}  // namespace
+
+std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{}: {}", s.name, what(s, o)));
+  lines.push_back(how(o));
+  lines.emplace_back();
+  lines.push_back(fmt::format("total        {}", shown(o.total)));
+  add_steps(o, lines);
+  const Spread& spread = o.over_replicas;
+  if (spread.replicas > 1)
+    lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", counted(spread.replicas),
+                                shown(spread.mean), shown(spread.half_width_95), shown(spread.p50),
+                                shown(spread.p99)));
+  add_links(o, lines);
+  for (const std::string& note : o.notes) lines.push_back("note: " + note);
+  return lines;
+}
+
+std::vector<std::string> text_lines(const std::string& a, const std::string& b, const Comparison& c) {
+  const auto line = [](const std::string& name, const Spread& s) {
+    return fmt::format("{:<24} mean {}, p50 {}, p99 {}", name, shown(s.mean), shown(s.p50), shown(s.p99));
+  };
+  const Seconds d = c.difference.mean;
+  const Seconds half = c.difference.half_width_95;
+  const double percent = c.a.mean.count() > 0 ? 100 * d.count() / c.a.mean.count() : 0;
+  std::vector<std::string> lines = {line(a, c.a), line(b, c.b), ""};
+  const std::string by = shown(Seconds{std::abs(d.count())});
+  const char* sign = d.count() < 0 ? "shorter" : "longer";
+  if (c.difference.replicas < 2)
+    lines.push_back(fmt::format("{} is {} {} ({:+.2f} %) for one seed; --replicas gives an interval", b, by,
+                                sign, percent));
+  else if (std::abs(d.count()) <= half.count())
+    lines.push_back(fmt::format("no difference is certain: {:+.2f} % ± {} over {} seeds", percent,
+                                shown(half), counted(c.difference.replicas)));
+  else
+    lines.push_back(fmt::format("{} is {} {} ({:+.2f} %), ± {} (95 %, {} seeds, common draws)", b, by, sign,
+                                percent, shown(half), counted(c.difference.replicas)));
+  return lines;
+}
+
+std::vector<std::string> text_lines(const std::string& file, const EventOutcome& o) {
+  Seconds last{};
+  std::size_t who = 0;
+  for (std::size_t r = 0; r < o.finish.size(); ++r)
+    if (o.finish[r] > last) {
+      last = o.finish[r];
+      who = r;
+    }
+  return {fmt::format("{}: schedule of {} ranks", file, counted(static_cast<std::int64_t>(o.finish.size()))),
+          fmt::format("simulated by event, LogGOPS; {} messages, {} events", counted(o.messages),
+                      counted(o.events)),
+          "", fmt::format("total        {} (rank {} is the last)", shown(last), who)};
+}
+
+std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
+  std::vector<std::string> lines = {
+      fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10}", "nodes", "ranks", "step", "95 %", "efficiency")};
+  for (const SizePoint& p : sizes)
+    lines.push_back(
+        fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>8.1f} %", p.nodes, counted(p.ranks), shown(p.step.mean),
+                    p.step.replicas > 1 ? "± " + shown(p.step.half_width_95) : "",
+                    p.step.mean.count() > 0 ? 100 * (sizes.front().step.mean / p.step.mean) : 0.0));
+  return lines;
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "cox/simulate/training.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using Kind = StageOp::Kind;
+using model::PipelineSchedule;
+
+struct Shape {
+  PipelineSchedule schedule = PipelineSchedule::GPipe;
+  int stages = 1;
+  int micro_batches = 1;
+  int chunks = 1;
+  /// Of one micro-batch on one whole stage.
+  int forward = 2;
+  int input = 2;
+  int weight = 2;
+};
+
+struct Ran {
+  int makespan = 0;
+  std::vector<int> live;  ///< most micro-batches (chunks of them) held by each stage
+};
+
+int time_of(const Shape& s, Kind kind) {
+  switch (kind) {
+    case Kind::Forward:
+      return s.forward / s.chunks;
+    case Kind::Backward:
+      return (s.input + s.weight) / s.chunks;
+    case Kind::BackwardInput:
+      return s.input / s.chunks;
+    case Kind::BackwardWeight:
+      break;
+  }
+  return s.weight / s.chunks;
+}
+
+/// Runs the orders without any cost of communication; nothing where they wait for each other for ever.
+std::optional<Ran> run(const Shape& s) {
+  std::vector<std::vector<StageOp>> orders;
+  for (int i = 0; i < s.stages; ++i)
+    orders.push_back(pipeline_order(s.schedule, s.stages, i, s.micro_batches, s.chunks));
+  std::map<std::tuple<bool, int, int>, int> done;  // (forward, virtual stage, micro-batch) -> when
+  const int last = s.stages * s.chunks - 1;
+  Ran ran;
+  ran.live.assign(orders.size(), 0);
+  std::vector<int> free(orders.size()), held(orders.size());
+  std::vector<std::size_t> at(orders.size());
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t i = 0; i < orders.size(); ++i)
+      for (; at[i] < orders[i].size(); ++at[i]) {
+        const StageOp op = orders[i][at[i]];
+        const int place = op.chunk * s.stages + static_cast<int>(i);
+        const bool forward = op.kind == Kind::Forward;
+        int ready = 0;
+        if (op.kind != Kind::BackwardWeight && !(forward && place == 0)) {
+          const bool turn = !forward && place == last;
+          const auto need = done.find({forward || turn,
+                                       turn      ? place
+                                       : forward ? place - 1
+                                                 : place + 1,
+                                       op.micro_batch});
+          if (need == done.end()) break;
+          ready = need->second;
+        }
+        free[i] = std::max(free[i], ready) + time_of(s, op.kind);
+        if (op.kind != Kind::BackwardWeight) done[{forward, place, op.micro_batch}] = free[i];
+        if (forward) ran.live[i] = std::max(ran.live[i], ++held[i]);
+        if (op.kind == Kind::Backward || op.kind == Kind::BackwardWeight) --held[i];
+        moved = true;
+      }
+  }
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    if (at[i] < orders[i].size()) return std::nullopt;
+    EXPECT_EQ(held[i], 0);
+    ran.makespan = std::max(ran.makespan, free[i]);
+  }
+  return ran;
+}
+
+TEST(Pipeline, BalancedBubbleIsTheTextbooks) {
+  const std::map<int, double> printed{{1, 87.50}, {2, 77.78},  {4, 63.64},
+                                      {8, 46.67}, {16, 30.43}, {32, 17.95}};
+  for (const auto schedule : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward})
+    for (const auto& [m, percent] : printed) {
+      const Shape s{.schedule = schedule, .stages = 8, .micro_batches = m};
+      const auto ran = run(s);
+      ASSERT_TRUE(ran);
+      EXPECT_EQ(ran->makespan, (m + 7) * 6);
+      EXPECT_NEAR(100.0 * (1 - m * 6.0 / ran->makespan), percent, 0.005);
+    }
+}
+
+TEST(Pipeline, LiveMicroBatchesAreAllOrAsManyAsStagesFollow) {
+  for (const int p : {1, 2, 5, 8})
+    for (const int m : {1, 2, 3, 8, 19}) {
+      const auto all = run({.schedule = PipelineSchedule::GPipe, .stages = p, .micro_batches = m});
+      const auto few =
+          run({.schedule = PipelineSchedule::OneForwardOneBackward, .stages = p, .micro_batches = m});
+      const auto split = run({.schedule = PipelineSchedule::ZeroBubble, .stages = p, .micro_batches = m});
+      ASSERT_TRUE(all && few && split);
+      for (int s = 0; s < p; ++s) {
+        EXPECT_EQ(all->live[static_cast<std::size_t>(s)], m);
+        EXPECT_EQ(few->live[static_cast<std::size_t>(s)], std::min(p - s, m));
+        EXPECT_LE(split->live[static_cast<std::size_t>(s)], std::min(p, m));
+      }
+    }
+}
+
+TEST(Pipeline, InterleavingDividesTheBubble) {
+  for (const int v : {1, 2, 4})
+    for (const int m : {8, 16, 32}) {
+      const Shape s{.schedule = PipelineSchedule::Interleaved,
+                    .stages = 4,
+                    .micro_batches = m,
+                    .chunks = v,
+                    .forward = 4,
+                    .input = 4,
+                    .weight = 4};
+      const auto ran = run(s);
+      ASSERT_TRUE(ran);
+      EXPECT_NEAR(1 - m * 12.0 / ran->makespan, 3.0 / (v * m + 3), 1e-12) << v << " chunks, " << m;
+    }
+}
+
+TEST(Pipeline, ZeroBubbleLeavesATwoThirdsSmallerBubble) {
+  for (const int p : {2, 4, 8})
+    for (const int m : {8, 16, 32}) {
+      const auto ran = run({.schedule = PipelineSchedule::ZeroBubble, .stages = p, .micro_batches = m});
+      ASSERT_TRUE(ran);
+      // (p - 1)(T_F + T_B - T_W), Qi et al. 2024, against (p - 1)(T_F + T_B + T_W) of 1F1B.
+      EXPECT_EQ(ran->makespan, 6 * m + 2 * (p - 1)) << p << " stages, " << m;
+    }
+}
+
+TEST(Pipeline, NoOrderWaitsForEver) {
+  for (const auto schedule : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
+                              PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubble})
+    for (int p = 1; p <= 6; ++p)
+      for (int m = 1; m <= 20; ++m)
+        for (int v = 1; v <= (schedule == PipelineSchedule::Interleaved ? 4 : 1); ++v) {
+          const Shape s{.schedule = schedule,
+                        .stages = p,
+                        .micro_batches = m,
+                        .chunks = v,
+                        .forward = 12,
+                        .input = 12,
+                        .weight = 12};
+          const auto ran = run(s);
+          ASSERT_TRUE(ran) << static_cast<int>(schedule) << ": " << p << " stages, " << m
+                           << " micro-batches, " << v;
+          for (int i = 0; i < p; ++i) {
+            const auto ops = pipeline_order(schedule, p, i, m, v);
+            const auto forwards = std::count_if(ops.begin(), ops.end(),
+                                                [](const StageOp& o) { return o.kind == Kind::Forward; });
+            EXPECT_EQ(forwards, m * v);
+          }
+        }
+}
+
+}  // namespace
+}  // namespace cox::simulate

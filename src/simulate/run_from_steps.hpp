@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A Run out of a simulated job of collectives: step marks, arrivals and departures of every rank.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/trace/run.hpp"
+
+namespace cox::simulate {
+
+/// A Run of `ranks` ranks on the scenario's nodes without any event; provenance Simulated.
+[[nodiscard]] trace::Run empty_run(const model::Scenario& scenario, int ranks);
+
+/// Collects one replica, step by step. Memory: 100 bytes per rank and step.
+class StepRecorder {
+ public:
+  StepRecorder(const model::Scenario& scenario, const model::CollectiveSpec& spec);
+  void begin_step(std::int64_t step, std::span<const Seconds> now);
+  void arrive(std::span<const Seconds> now);
+  void depart(std::span<const Seconds> now);
+  [[nodiscard]] trace::Run finish() &&;
+
+ private:
+  model::CollectiveSpec spec_;
+  trace::Run run_;
+  std::vector<Seconds> arrived_;
+  std::uint32_t number_ = 0;
+};
+
+}  // namespace cox::simulate

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A training job as programs: what each stage does in a step, and what its communication costs.
+///
+/// A *unit* is the tensor x context group of one replica's stage. Its ranks meet in every layer, so they are
+/// evaluated as one; docs/concepts/training-steps.md says when that is exact.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/model/schedule.hpp"
+#include "cox/simulate/max_plus.hpp"
+#include "cox/simulate/training.hpp"
+
+namespace cox::simulate::training {
+
+/// One thing that a unit does; in the order of its program.
+struct Instruction {
+  enum class Code : std::uint8_t {
+    Compute,   ///< `work`, then `tensor` and `context`, among the unit's own ranks
+    Receive,   ///< stands still until mailbox `slot` is filled
+    Send,      ///< fills mailbox `slot` of stage `stage`
+    Issue,     ///< data collective `slot` joins the stream
+    Await,     ///< stands still until data collective `slot` is done
+    Exchange,  ///< expert all-to-all `slot`, from arrival to departure
+  };
+  Code code = Code::Compute;
+  StepPart part = StepPart::Forward;  ///< of a Compute
+  int micro_batch = -1;
+  int chunk = 0;
+  int slot = 0;
+  int stage = 0;
+  bool opens = false;   ///< begins a pass of a micro-batch, or the optimizer
+  bool closes = false;  ///< and ends it
+  Seconds work{};
+  Seconds tensor{};
+  Seconds context{};
+  Bytes bytes{};          ///< Send: from each rank; Compute: of its tensor all-reduces together
+  Bytes context_bytes{};  ///< of its context exchanges together
+};
+
+struct DataCollective {
+  model::Collective kind = model::Collective::AllReduce;
+  Bytes bytes{};
+};
+
+struct StageProgram {
+  std::vector<Instruction> code;
+  std::vector<DataCollective> data;  ///< by slot
+  std::vector<Bytes> exchanges;      ///< by slot
+  Seconds work{};                    ///< sum over `code`: what noise disturbs
+  std::int64_t tensor_messages = 0;  ///< of one unit
+};
+
+/// How a step ends.
+enum class Meeting : std::uint8_t {
+  Gradients,   ///< gradients are summed: the ordinary synchronous step
+  Parameters,  ///< parameters are averaged after the optimizer: the last of several local steps
+  None,        ///< a local step, or one whose updates a policy handles
+};
+
+/// Costs of messages among the members of one kind of group.
+struct GroupCosts {
+  LinkCosts links;
+  int members = 1;
+};
+
+/// Rank r = ((data * pipeline + stage) * context + c) * tensor + t: tensor innermost, so that it stays inside
+/// a node, and data outermost. Immutable after `make`; const calls from any thread.
+class Plan {
+ public:
+  /// Errors: simulate-001, simulate-003.
+  [[nodiscard]] static Result<Plan> make(const model::Scenario& scenario);
+
+  [[nodiscard]] const model::Scenario& scenario() const { return scenario_; }
+  [[nodiscard]] const model::Layout& layout() const { return scenario_.job.layout; }
+  [[nodiscard]] int stages() const { return layout().pipeline; }
+  [[nodiscard]] int chunks() const { return chunks_; }
+  [[nodiscard]] int ranks_per_unit() const { return layout().tensor * layout().context; }
+  [[nodiscard]] int units() const { return layout().data * stages(); }
+  [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
+  [[nodiscard]] int mailboxes() const { return 2 * chunks_ * scenario_.job.micro_batches; }
+  [[nodiscard]] const std::vector<StageProgram>& programs(Meeting m) const {
+    return programs_[static_cast<std::size_t>(m)];
+  }
+  /// What one message between neighbouring stages costs.
+  [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
+  [[nodiscard]] const GroupCosts& data_group() const { return data_; }
+  [[nodiscard]] const GroupCosts& expert_group() const { return expert_; }
+  /// The schedule of a collective over `members`, by the job's algorithm where it does this one, else by ring
+  /// (all-to-all: direct).
+  [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, int members) const;
+  /// All gradients (parameters) of one rank of a stage.
+  [[nodiscard]] Bytes stage_bytes(int stage) const;
+  [[nodiscard]] Placement placement() const;
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+  // For the programs:
+  [[nodiscard]] const model::Layer& layer(int l) const {
+    return scenario_.job.layers[static_cast<std::size_t>(l)];
+  }
+  [[nodiscard]] std::pair<int, int> layers_of(int stage, int chunk) const;  ///< [first, last)
+  [[nodiscard]] Bytes gradients_of(int l) const;
+  [[nodiscard]] Bytes activations_of(int l) const;
+  [[nodiscard]] bool is_expert_layer(int l) const;
+  struct Inner {
+    Seconds time{};
+    std::int64_t messages = 0;
+  };
+  /// One all-reduce of a layer's activations among the tensor ranks; one exchange among the context ranks.
+  [[nodiscard]] Result<Inner> tensor_time(Bytes bytes);
+  [[nodiscard]] Result<Inner> context_time(Bytes bytes);
+
+ private:
+  [[nodiscard]] Status check() const;
+  void set_groups();
+  [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, int members,
+                                         const LinkCosts& links);
+
+  model::Scenario scenario_;
+  int chunks_ = 1;
+  GroupCosts data_;
+  GroupCosts expert_;
+  GroupCosts tensor_;
+  GroupCosts context_;
+  std::vector<StageProgram> programs_[3];
+  std::map<std::pair<bool, std::int64_t>, Inner> inner_;
+};
+
+/// The program of one stage. Errors: those of the plan's schedules.
+[[nodiscard]] Result<StageProgram> make_program(Plan& plan, int stage, Meeting meeting);
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/compute/replicas.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "cox/base/assert.hpp"
+#include "cox/simulate/spread.hpp"
+
+#include "study/compute/collective_run.hpp"
+#include "study/extremes.hpp"
+
+namespace cox::study {
+
+void add_mean(Computation& out, std::string name, Dimension d, const std::vector<double>& sample) {
+  COX_ASSERT(sample.size() >= 2, "an interval needs two values");
+  const auto n = static_cast<double>(sample.size());
+  const double mean = std::accumulate(sample.begin(), sample.end(), 0.0) / n;
+  double squares = 0;
+  for (const double v : sample) squares += (v - mean) * (v - mean);
+  const int degrees = static_cast<int>(sample.size()) - 1;
+  const double half = simulate::student_t_95(degrees) * std::sqrt(squares / degrees / n);
+  out.values.push_back({.name = std::move(name),
+                        .value = Quantity(d, mean),
+                        .engine = kDraws,
+                        .half_width_95 = Quantity(d, half),
+                        .replicas = static_cast<int>(sample.size())});
+}
+
+void add_median(Computation& out, std::string name, Dimension d, std::vector<double> sample) {
+  COX_ASSERT(sample.size() >= 2, "an interval needs two values");
+  std::sort(sample.begin(), sample.end());
+  const int n = static_cast<int>(sample.size());
+  const int k = median_rank_half_width(n);
+  const auto at = [&](int i) { return sample[static_cast<std::size_t>(std::clamp(i, 0, n - 1))]; };
+  const double median = (at((n - 1) / 2) + at(n / 2)) / 2;
+  const double half = std::max(median - at(n / 2 - k), at(n / 2 + k) - median);
+  out.values.push_back({.name = std::move(name),
+                        .value = Quantity(d, median),
+                        .engine = kDraws,
+                        .half_width_95 = Quantity(d, half),
+                        .replicas = n});
+}
+
+}  // namespace cox::study

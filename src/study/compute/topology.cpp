@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which all-reduce on which links: C.4, C.18 and the worked examples 5 and 8.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "study/computations.hpp"
+#include "study/compute/collective_run.hpp"
+#include "study/compute/step_run.hpp"
+
+namespace cox::study {
+namespace {
+
+using model::Algorithm;
+
+constexpr Between kRanks{.least = 2, .most = 4096};
+
+/// Sizes at which two collectives take equally long.
+struct Crossing {
+  model::CollectiveSpec few_rounds;  ///< quicker for small messages
+  model::CollectiveSpec few_bytes;
+};
+
+/// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over
+/// runs of the engine; nothing where there is none up to 2^40 bytes.
+Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& links) {
+  const auto slower = [&](std::int64_t n) -> Result<bool> {
+    c.few_rounds.bytes = c.few_bytes.bytes = Bytes{n};
+    COX_TRY(const Seconds a, idle_time(c.few_rounds, links));
+    COX_TRY(const Seconds b, idle_time(c.few_bytes, links));
+    return b > a;
+  };
+  std::int64_t low = 1;
+  std::int64_t high = std::int64_t{1} << 40;
+  COX_TRY(const bool never, slower(high));
+  if (never) return std::optional<Bytes>{};
+  while (high - low > std::max<std::int64_t>(1, low >> 16)) {
+    const std::int64_t middle = low + (high - low) / 2;
+    COX_TRY(const bool still, slower(middle));
+    (still ? low : high) = middle;
+  }
+  return std::optional(Bytes{high});
+}
+
+/// m* = alpha ((N - 1) - log2 N) / (beta (log2 N - (N - 1) / N)), both collectives with a factor of 2;
+/// `passes`: 2 for a tree that reduces and broadcasts, 1 for one way. Continuous sizes: a check to 1e-3.
+Seconds::rep crossing_by_formula(int n, Seconds alpha, Bandwidth w, int passes) {
+  int log2 = 0;
+  while ((1 << log2) < n) ++log2;
+  const double rounds = 2.0 * (n - 1) - passes * log2;
+  const double bytes = passes * log2 - 2.0 * (n - 1) / n;
+  return alpha.count() * rounds / (bytes / w.in_bytes_per_s());
+}
+
+model::CollectiveSpec one_way_tree(int ranks) {
+  return {.kind = model::Collective::Broadcast,
+          .algorithm = Algorithm::BinomialTree,
+          .ranks = ranks,
+          .bytes = {}};
+}
+
+}  // namespace
+
+Result<Computation> compute_all_reduce_crossover(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const int workers, in.count("workers", kRanks));
+  COX_TRY(const Seconds latency, in.time("latency"));
+  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth"));
+  COX_TRY(const auto sizes, in.list("sizes", Dimension::Size));
+  COX_TRY(const int node, in.count("workers of the node claim", kRanks));
+  COX_TRY(const Seconds node_latency, in.time("latency of the node claim"));
+  COX_TRY(const Bandwidth node_bandwidth, in.rate("bandwidth of the node claim"));
+  COX_TRY(const int many, in.count("workers of the Ethernet claim", kRanks));
+  COX_TRY(const Seconds slow_latency, in.time("latency of the Ethernet claim"));
+  COX_TRY(const Bandwidth slow_bandwidth, in.rate("bandwidth of the Ethernet claim"));
+  const simulate::LinkCosts links = uniform_links(latency, bandwidth);
+  Computation out;
+  Series rings{.name = "ring", .x = {}, .y = {}};
+  Series trees{.name = "tree", .x = {}, .y = {}};
+  for (const WrittenQuantity& size : sizes) {
+    const Bytes bytes{std::llround(size.value.in_base_unit())};
+    COX_TRY(const Seconds ring, checked_time(out, fmt::format("ring, {}", size.text),
+                                             all_reduce(Algorithm::Ring, workers, bytes), links));
+    COX_TRY(const Seconds tree, checked_time(out, fmt::format("tree, {}", size.text),
+                                             all_reduce(Algorithm::BinomialTree, workers, bytes), links));
+    add(out, fmt::format("ring-{}", size.text), Quantity::of(ring), kMaxPlus);
+    add(out, fmt::format("tree-{}", size.text), Quantity::of(tree), kMaxPlus);
+    rings.x.push_back(static_cast<double>(bytes.count()) / 1e6);
+    rings.y.push_back(ring.count() * 1e3);
+    trees.x.push_back(rings.x.back());
+    trees.y.push_back(tree.count() * 1e3);
+  }
+  struct Place {
+    const char* name;
+    int ranks;
+    Seconds latency;
+    Bandwidth bandwidth;
+    int passes;
+  };
+  for (const Place& p : {Place{"crossover", workers, latency, bandwidth, 2},
+                         Place{"crossover-one-way-tree", workers, latency, bandwidth, 1},
+                         Place{"crossover-node", node, node_latency, node_bandwidth, 2},
+                         Place{"crossover-ethernet", many, slow_latency, slow_bandwidth, 2}}) {
+    const Crossing pair{.few_rounds = p.passes == 2 ? all_reduce(Algorithm::BinomialTree, p.ranks, Bytes{0})
+                                                    : one_way_tree(p.ranks),
+                        .few_bytes = all_reduce(Algorithm::Ring, p.ranks, Bytes{0})};
+    COX_TRY(const auto at, crossing(pair, uniform_links(p.latency, p.bandwidth)));
+    if (!at) continue;
+    add(out, p.name, Quantity::of(*at), kMaxPlus);
+    out.checks.push_back(
+        {.name = p.name,
+         .engine = Quantity::of(*at),
+         .oracle = Quantity(Dimension::Size, crossing_by_formula(p.ranks, p.latency, p.bandwidth, p.passes)),
+         .limit_ratio = 2e-3});
+  }
+  add(out, "time-per-byte", Quantity::of(bandwidth.time_per_byte()), kClosedForm);
+  COX_TRY(const Bytes sent, most_sent(all_reduce(Algorithm::Ring, workers, Bytes{1'000'000'000})));
+  add(out, "sent-per-worker-over-size", Quantity::ratio(sent / Bytes{1'000'000'000}), kSchedule);
+  out.notes = {
+      "The tree reduces to a root and broadcasts, the whole buffer in each of 2 log2 N rounds; nothing is "
+      "cut "
+      "into pieces.",
+      "Below the crossover the tree is quicker, above it the ring."};
+  out.picture = {.title = fmt::format("All-reduce over {} workers", workers),
+                 .x_label = "size, MB",
+                 .y_label = "ms",
+                 .x_is_log = true,
+                 .y_is_log = true,
+                 .series = {std::move(rings), std::move(trees)}};
+  return out;
+}
+
+Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const int workers, in.count("workers", kRanks));
+  COX_TRY(const int group, in.count("workers per node", kRanks));
+  COX_TRY(const Bytes gradients, in.size("gradients"));
+  COX_TRY(const Seconds inside_latency, in.time("latency inside a node"));
+  COX_TRY(const Bandwidth inside_bandwidth, in.rate("bandwidth inside a node"));
+  COX_TRY(const Seconds latency, in.time("latency between nodes"));
+  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth between nodes"));
+  const simulate::LinkCosts inside = uniform_links(inside_latency, inside_bandwidth);
+  const simulate::LinkCosts across = uniform_links(latency, bandwidth);
+  const simulate::LinkCosts shared = uniform_links(latency, bandwidth * (1.0 / group));
+  const simulate::LinkCosts railed = uniform_links(latency, bandwidth * group);
+  const int nodes = workers / group;
+  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
+  two_level.group = group;
+  Computation out;
+  COX_TRY(const Seconds flat,
+          checked_time(out, "flat ring", all_reduce(Algorithm::Ring, workers, gradients), across));
+  COX_TRY(const Seconds flat_rails,
+          checked_time(out, "flat ring, all rails", all_reduce(Algorithm::Ring, workers, gradients), railed));
+  COX_TRY(const Seconds in_node,
+          checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
+  COX_TRY(const Seconds one_nic, idle_time(two_level, two_level_links(inside, shared, group)));
+  COX_TRY(const Seconds rails, idle_time(two_level, two_level_links(inside, across, group)));
+  // What the source's code adds up: each of the 2 (n - 1) rounds between nodes carries the whole buffer.
+  COX_TRY(const Seconds uncut, checked_time(out, "between nodes, not cut",
+                                            all_reduce(Algorithm::Ring, nodes, gradients * nodes), across));
+  const Seconds as_coded = in_node + uncut;
+  add(out, "as-coded", Quantity::of(as_coded), kMaxPlus);
+  add(out, "flat-ring", Quantity::of(flat), kMaxPlus);
+  add(out, "speedup-as-coded", Quantity::ratio(flat / as_coded), kMaxPlus);
+  add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
+  add(out, "one-nic", Quantity::of(one_nic), kMaxPlus);
+  add(out, "speedup-one-nic", Quantity::ratio(flat / one_nic), kMaxPlus);
+  add(out, "a-rail-per-device", Quantity::of(rails), kMaxPlus);
+  add(out, "speedup-a-rail-per-device", Quantity::ratio(flat / rails), kMaxPlus);
+  add(out, "flat-ring-all-rails", Quantity::of(flat_rails), kMaxPlus);
+  add(out, "fair-speedup", Quantity::ratio(flat_rails / rails), kMaxPlus);
+  COX_TRY(const Bytes sent, most_sent(two_level));
+  add(out, "sent-per-device", Quantity::of(sent), kSchedule);
+  const Seconds by_formula =
+      2 * (group - 1) * (inside_latency + inside_bandwidth.time_per_byte().over(gradients) / group) +
+      2 * (nodes - 1) * (latency + bandwidth.time_per_byte().over(gradients) / workers);
+  out.checks.push_back({.name = "two levels, a rail per device",
+                        .engine = Quantity::of(rails),
+                        .oracle = Quantity::of(by_formula),
+                        .limit_ratio = 1e-6});
+  Series bars{.name = "time", .x = {}, .y = {}};
+  for (const Seconds t : {flat, as_coded, one_nic, flat_rails, rails}) bars.y.push_back(t.count() * 1e3);
+  out.notes = {
+      "One NIC: the node's devices send their parts at the same time and share its bandwidth evenly.",
+      "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
+      "node for its one crossing."};
+  out.picture = {
+      .kind = Picture::Kind::Bars,
+      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
+      .x_label = "",
+      .y_label = "ms",
+      .y_is_log = true,
+      .series = {std::move(bars)},
+      .categories = {"flat ring", "as coded", "two levels, 1 NIC", "flat, all rails", "two levels, rails"}};
+  return out;
+}
+
+Result<Computation> compute_ring_pattern(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const int workers, in.count("workers", kRanks));
+  COX_TRY(const Bytes gradients, in.size("gradients"));
+  COX_TRY(const Bytes compressed, in.size("compressed gradients"));
+  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth"));
+  COX_TRY(const Bandwidth slow, in.rate("bandwidth of the slow link"));
+  COX_TRY(const int many, in.count("more workers", kRanks));
+  COX_TRY(const Seconds latency, in.time("latency of a step"));
+  const simulate::LinkCosts links = uniform_links(Seconds{0}, bandwidth);
+  simulate::LinkCosts one_slow = links;
+  one_slow.into.assign(static_cast<std::size_t>(workers), links.across);
+  one_slow.into.back().per_byte = slow.time_per_byte();
+  const model::CollectiveSpec ring = all_reduce(Algorithm::Ring, workers, gradients);
+  const model::CollectiveSpec small = all_reduce(Algorithm::Ring, workers, compressed);
+  const model::CollectiveSpec large = all_reduce(Algorithm::Ring, many, gradients);
+  Computation out;
+  COX_TRY(const model::Schedule schedule, model::Schedule::make(ring));
+  COX_TRY(const model::Schedule longer, model::Schedule::make(large));
+  COX_TRY(const Seconds time, checked_time(out, "ring", ring, links));
+  COX_TRY(const Seconds slow_time, idle_time(ring, one_slow));
+  COX_TRY(const Seconds small_time, checked_time(out, "ring, compressed", small, links));
+  COX_TRY(const Seconds small_slow, idle_time(small, one_slow));
+  COX_TRY(const Seconds large_time, checked_time(out, "ring, more workers", large, links));
+  COX_TRY(const Seconds latencies,
+          checked_time(out, "ring, latency", all_reduce(Algorithm::Ring, many, Bytes{0}),
+                       uniform_links(latency, bandwidth)));
+  COX_TRY(const Bytes sent, most_sent(ring));
+  COX_TRY(const Bytes sent_large, most_sent(large));
+  model::CollectiveSpec star = all_reduce(Algorithm::ParameterServer, workers, gradients);
+  COX_TRY(const model::Schedule star_schedule, model::Schedule::make(star));
+  const std::vector<Bytes> star_sent = model::bytes_sent(star_schedule);
+  add(out, "time", Quantity::of(time), kMaxPlus);
+  add(out, "steps-per-phase", Quantity::count(static_cast<double>(schedule.rounds()) / 2), kSchedule);
+  add(out, "sent-per-worker", Quantity::of(sent), kSchedule);
+  add(out, "sent-and-received-per-worker", Quantity::of(2 * sent), kSchedule);
+  add(out, "over-the-lower-bound",
+      Quantity::ratio(static_cast<double>(sent.count()) /
+                      (2.0 * (workers - 1) / workers * static_cast<double>(gradients.count()))),
+      kSchedule);
+  add(out, "star-per-worker", Quantity::of(2 * star_sent.front()), kSchedule);
+  add(out, "star-at-the-centre", Quantity::of(2 * star_sent.back()), kSchedule);
+  add(out, "time-with-a-slow-link", Quantity::of(slow_time), kMaxPlus);
+  add(out, "time-compressed", Quantity::of(small_time), kMaxPlus);
+  add(out, "time-compressed-with-a-slow-link", Quantity::of(small_slow), kMaxPlus);
+  add(out, "steps-of-more-workers", Quantity::count(static_cast<double>(longer.rounds())), kSchedule);
+  add(out, "time-of-more-workers", Quantity::of(large_time), kMaxPlus);
+  add(out, "latency-of-more-workers", Quantity::of(latencies), kMaxPlus);
+  add(out, "sent-and-received-of-more-workers", Quantity::of(2 * sent_large), kSchedule);
+  Series bars{.name = "time", .x = {}, .y = {}};
+  for (const Seconds t : {time, slow_time, small_time, small_slow, large_time})
+    bars.y.push_back(t.count() * 1e3);
+  out.picture = {.kind = Picture::Kind::Bars,
+                 .title = fmt::format("Ring all-reduce of {}", to_string(Quantity::of(gradients))),
+                 .x_label = "",
+                 .y_label = "ms",
+                 .y_is_log = true,
+                 .series = {std::move(bars)},
+                 .categories = {fmt::format("{} ranks", workers), "one slow link", "compressed", "both",
+                                fmt::format("{} ranks", many)}};
+  return out;
+}
+
+Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const int workers, in.count("workers", kRanks));
+  COX_TRY(const int group, in.count("workers per switch", kRanks));
+  COX_TRY(const Bytes gradients, in.size("gradients"));
+  COX_TRY(const Seconds compute, in.time("compute"));
+  COX_TRY(const Bandwidth fast, in.rate("InfiniBand, as stated"));
+  COX_TRY(const Bandwidth uplink, in.rate("uplink"));
+  COX_TRY(const Bandwidth inside, in.rate("bandwidth inside a node"));
+  COX_TRY(const int many, in.count("more workers", kRanks));
+  COX_TRY(const Seconds said, in.time("all-reduce, as printed"));
+  COX_TRY(const Bandwidth said_share, in.rate("share of the uplink, as printed"));
+  COX_TRY(const Bytes compressed, in.size("compressed gradients"));
+  COX_TRY(const int local_steps, in.count("local steps"));
+  COX_TRY(const double batch_factor, in.ratio("larger batch"));
+  COX_TRY(const Seconds rule_comm, in.time("all-reduce of the rule"));
+  COX_TRY(const Seconds rule_compute, in.time("compute of the rule"));
+  COX_TRY(const Seconds before, in.time("time on 16"));
+  COX_TRY(const Seconds after, in.time("time on 1024"));
+  const Seconds none{0};
+  const simulate::LinkCosts share = uniform_links(none, uplink * (1.0 / group));
+  const simulate::LinkCosts as_printed = uniform_links(none, said_share);
+  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
+  two_level.group = group;
+  const model::CollectiveSpec ring = all_reduce(Algorithm::Ring, workers, gradients);
+  const simulate::LinkCosts nvlink = uniform_links(none, inside);
+  Computation out;
+  COX_TRY(const Seconds ideal, checked_time(out, "ring, no shared link", ring, uniform_links(none, fast)));
+  COX_TRY(const Seconds split, checked_time(out, "ring, uplink split", ring, share));
+  COX_TRY(const Seconds flat, idle_time(ring, two_level_links(nvlink, uniform_links(none, uplink), group)));
+  COX_TRY(const Seconds levels, idle_time(two_level, two_level_links(nvlink, share, group)));
+  COX_TRY(const Seconds more,
+          checked_time(out, "ring, more workers", all_reduce(Algorithm::Ring, many, gradients), as_printed));
+  COX_TRY(const Seconds more_small,
+          checked_time(out, "ring, compressed", all_reduce(Algorithm::Ring, many, compressed), as_printed));
+  const auto step_of = [&](Seconds comm, Seconds work) {
+    return run_step({.forward = Seconds{0},
+                     .backward = {work},
+                     .buckets = {{.ready_after = 1, .all_reduce = comm}}})
+        .step;
+  };
+  add(out, "ideal-ring", Quantity::of(ideal), kMaxPlus);
+  add(out, "share-of-the-uplink", Quantity::of(uplink * (1.0 / group)), kClosedForm);
+  add(out, "ring-uplink-split", Quantity::of(split), kMaxPlus);
+  add(out, "ring-in-node-order", Quantity::of(flat), kMaxPlus);
+  add(out, "two-levels", Quantity::of(levels), kMaxPlus);
+  add(out, "share-of-compute-as-printed", Quantity::ratio(said / compute), kClosedForm);
+  add(out, "share-of-step-as-printed", Quantity::ratio(said / step_of(said, compute)), kReplay);
+  add(out, "share-of-step", Quantity::ratio(flat / step_of(flat, compute)), kReplay);
+  add(out, "ring-of-more-workers", Quantity::of(more), kMaxPlus);
+  add(out, "ring-of-more-workers-compressed", Quantity::of(more_small), kMaxPlus);
+  add(out, "larger-batch-share", Quantity::ratio(said / (batch_factor * compute)), kClosedForm);
+  add(out, "local-steps", Quantity::of(said / local_steps), kClosedForm);
+  add(out, "rule-share-of-compute", Quantity::ratio(rule_comm / rule_compute), kClosedForm);
+  add(out, "rule-share-of-step", Quantity::ratio(rule_comm / step_of(rule_comm, rule_compute)), kReplay);
+  add(out, "speedup-16-to-1024", Quantity::ratio(before / after), kClosedForm);
+  add(out, "efficiency-16-to-1024", Quantity::ratio(before / after / 64), kClosedForm);
+  Series bars{.name = "time", .x = {}, .y = {}};
+  for (const Seconds t : {ideal, split, flat, levels}) bars.y.push_back(t.count() * 1e3);
+  out.notes = {
+      "In node order a ring crosses each uplink once in each direction, so nothing shares it.",
+      "Two levels: the devices of a node send their parts at the same time and share its uplink evenly."};
+  out.picture = {
+      .kind = Picture::Kind::Bars,
+      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
+      .x_label = "",
+      .y_label = "ms",
+      .series = {std::move(bars)},
+      .categories = {"full links", "uplink split by 8", "ring in node order", "two levels"}};
+  return out;
+}
+
+}  // namespace cox::study
