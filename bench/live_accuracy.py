@@ -7,8 +7,8 @@ usage: live_accuracy.py BUILD [gloo|openmpi|all] [--repetitions N] [--json FILE]
 
 Nothing is fitted to what is predicted. Latency is from ICMP echoes, bandwidth from a TCP stream between two hosts; of an oversubscribed uplink, from as many streams as hosts share it. The rest is the library's protocol:
   Gloo      A message waits for the receiver's notice: one round trip. A rank's chunk goes in two halves, two of which
-            are under way (gloo/allreduce.cc), so that of this only max(round trip - x, half a round trip) shows beside
-            the transfer of the chunk, where x is the transfer of one half.
+            are under way (gloo/allreduce.cc), so that beside the transfer of a chunk only max(round trip - x, half a
+            round trip) shows, where x is the transfer of one half; in the first step of each phase, the round trip.
   Open MPI  ob1 over TCP without PUT, eager limit 64 KiB: half a round trip up to there, one and a half beyond.
 Needs root, ip, chrt, TAP devices, and the programs fabric, live_predict and cox-bench-net-* of BUILD.
 Exit 0: the bars hold (median error 10 %, worst 25 %, per library and host count). 1: not. 77: cannot run here.
@@ -171,10 +171,11 @@ def latency_of(build, library, hosts, per_leaf, network, size):
     trip = network["round_trip_s"]
     if library == "openmpi":
         return trip / 2 if -(-size // hosts) < EAGER_LIMIT_BYTES else 1.5 * trip
-    # Two halves of a chunk are under way: one's notices pass while the other is transferred, until transfers fill the
-    # cable; then the notice of a half waits behind half a chunk that its host sends.
-    transfer = engine(build, hosts, per_leaf, network, size, 0.0)[0] / (2 * (hosts - 1))
-    return max(trip - transfer / 2, trip / 2)
+    # Two halves of a chunk are under way: while one's notices pass, the other is transferred; where transfers fill the
+    # cable, a notice waits behind half a chunk that its host sends. The first step of each of the two phases has nothing
+    # beside it. The engines take one latency, so the mean over the steps.
+    half = engine(build, hosts, per_leaf, network, size, 0.0)[0] / (2 * (hosts - 1)) / 2
+    return (trip + (hosts - 2) * max(trip - half, trip / 2)) / (hosts - 1)
 
 
 def predict(build, library, hosts, per_leaf, network, size):
