@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Predicted against measured: ring all-reduces of Gloo and Open MPI between hosts that are namespaces of this machine,
-over an emulated network of 100 Mbit/s and 0.5 ms a cable, and over one whose uplink is oversubscribed.
+over an emulated network of 100 Mbit/s and 0.5 ms a cable (or as said), and over one whose uplink is oversubscribed.
 
-usage: live_accuracy.py BUILD [gloo|openmpi|all] [--repetitions N] [--json FILE]
+usage: live_accuracy.py BUILD [gloo|openmpi|all|CASE] [--repetitions N] [--mbit RATE] [--delay-us DELAY] [--json FILE]
 
 Nothing is fitted to what is predicted. Latency is from ICMP echoes, bandwidth from a TCP stream between two hosts; of an oversubscribed uplink, from as many streams as hosts share it. The rest is the library's protocol:
   Gloo      A message waits for the receiver's notice: one round trip. A rank's chunk goes in two halves, two of which
-            are under way (gloo/allreduce.cc), so that of this only max(round trip - x, half a round trip) shows beside
-            the transfer of the chunk, where x is the transfer of one half.
+            are under way (gloo/allreduce.cc), so that beside the transfer of a chunk only max(round trip - x, half a
+            round trip) shows, where x is the transfer of one half; in the first step of each phase, the round trip.
   Open MPI  ob1 over TCP without PUT, eager limit 64 KiB: half a round trip up to there, one and a half beyond.
 Needs root, ip, chrt, TAP devices, and the programs fabric, live_predict and cox-bench-net-* of BUILD.
 Exit 0: the bars hold (median error 10 %, worst 25 %, per library and host count). 1: not. 77: cannot run here.
@@ -24,15 +24,15 @@ import tempfile
 import time
 
 SIZES = [4096, 16384, 65536, 262144, 1048576, 4194304]
-MBIT, DELAY_US, SPINE_DELAY_US = 100, 500, 100
-# name, library, hosts, hosts a leaf, rate of the uplink in Mbit/s
+SPINE_DELAY_US = 100
+# name, library, hosts, hosts a leaf (fewer than hosts: two leaves, whose uplinks are as fast as one host's cable)
 CASES = [
-    ("gloo-4", "gloo", 4, 4, 1000),
-    ("gloo-8", "gloo", 8, 8, 1000),
-    ("gloo-8-oversubscribed", "gloo", 8, 4, 100),
-    ("openmpi-2", "openmpi", 2, 2, 1000),
-    ("openmpi-4", "openmpi", 4, 4, 1000),
-    ("openmpi-4-oversubscribed", "openmpi", 4, 2, 100),
+    ("gloo-4", "gloo", 4, 4),
+    ("gloo-8", "gloo", 8, 8),
+    ("gloo-8-oversubscribed", "gloo", 8, 4),
+    ("openmpi-2", "openmpi", 2, 2),
+    ("openmpi-4", "openmpi", 4, 4),
+    ("openmpi-4-oversubscribed", "openmpi", 4, 2),
 ]
 EAGER_LIMIT_BYTES = 65536
 MEDIAN_BAR, WORST_BAR = 0.10, 0.25
@@ -149,7 +149,7 @@ def all_reduces(library, build, order, repetitions):
 
 
 def inside(build, case, repetitions):
-    _, library, hosts, per_leaf, _ = next(c for c in CASES if c[0] == case)
+    _, library, hosts, per_leaf = next(c for c in CASES if c[0] == case)
     # Oversubscribed: neighbours in the ring are on different leaves, so that each message crosses the uplink.
     order = list(range(hosts)) if per_leaf == hosts else [h for i in range(per_leaf) for h in (i, i + per_leaf)]
     network = measured_network(order, hosts, per_leaf)
@@ -171,10 +171,11 @@ def latency_of(build, library, hosts, per_leaf, network, size):
     trip = network["round_trip_s"]
     if library == "openmpi":
         return trip / 2 if -(-size // hosts) < EAGER_LIMIT_BYTES else 1.5 * trip
-    # Two halves of a chunk are under way: one's notices pass while the other is transferred, until transfers fill the
-    # cable; then the notice of a half waits behind half a chunk that its host sends.
-    transfer = engine(build, hosts, per_leaf, network, size, 0.0)[0] / (2 * (hosts - 1))
-    return max(trip - transfer / 2, trip / 2)
+    # Two halves of a chunk are under way: while one's notices pass, the other is transferred; where transfers fill the
+    # cable, a notice waits behind half a chunk that its host sends. The first step of each of the two phases has nothing
+    # beside it. The engines take one latency, so the mean over the steps.
+    half = engine(build, hosts, per_leaf, network, size, 0.0)[0] / (2 * (hosts - 1)) / 2
+    return (trip + (hosts - 2) * max(trip - half, trip / 2)) / (hosts - 1)
 
 
 def predict(build, library, hosts, per_leaf, network, size):
@@ -182,14 +183,14 @@ def predict(build, library, hosts, per_leaf, network, size):
     return engine(build, hosts, per_leaf, network, size, latency)
 
 
-def main(build, which, repetitions, json_file):
+def main(build, which, repetitions, mbit, delay_us, json_file):
     fabric = os.path.join(build, "fabric")
     results, failed = [], False
-    for case, library, hosts, per_leaf, uplink in CASES:
+    for case, library, hosts, per_leaf in CASES:
         if which not in ("all", library, case):
             continue
-        lab = [os.path.join(source, "tests/support/lab/shaped.sh"), fabric, str(hosts), str(per_leaf), str(MBIT),
-               str(DELAY_US), str(uplink), str(SPINE_DELAY_US), "--", sys.executable, os.path.realpath(__file__),
+        lab = [os.path.join(source, "tests/support/lab/shaped.sh"), fabric, str(hosts), str(per_leaf), mbit,
+               delay_us, mbit, str(SPINE_DELAY_US), "--", sys.executable, os.path.realpath(__file__),
                "--inside", build, case, str(repetitions)]
         load = os.getloadavg()[0]
         done = subprocess.run(["timeout", "300", *lab], stdout=subprocess.PIPE, text=True)
@@ -240,4 +241,5 @@ if __name__ == "__main__":
     else:
         take = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i].startswith("--")}
         chosen = words[1] if len(words) > 1 and not words[1].startswith("--") else "all"
-        main(os.path.realpath(words[0]), chosen, int(take.get("--repetitions", 7)), take.get("--json"))
+        main(os.path.realpath(words[0]), chosen, int(take.get("--repetitions", 7)), take.get("--mbit", "100"),
+             take.get("--delay-us", "500"), take.get("--json"))

@@ -17,7 +17,8 @@ constexpr std::size_t kMostPoints = 256;
 constexpr std::int64_t kSmallBytes = 4096;
 
 std::string percent(double ratio) {
-  return ratio < 1e-4 ? "under 0.01 %" : fmt::format("{:.2g} %", ratio * 100);
+  if (ratio < 1e-4) return "under 0.01 %";
+  return ratio < 0.1 ? fmt::format("{:.2g} %", ratio * 100) : fmt::format("{:.0f} %", ratio * 100);
 }
 
 /// One equation: a alpha + b beta = 1, after division by its time.
@@ -146,10 +147,9 @@ std::string cost_part(std::string_view place, const PlaceCost& cost, const std::
     return t > TimePerByte{} ? spell_rate(Bandwidth::bytes_per_s(1 / t.in_seconds_per_byte())) : "no limit";
   };
   if (fit.per_byte > TimePerByte{})
-    text +=
-        fmt::format("bandwidth = \"{}\"  # quartiles {} to {}{}\n", rate(fit.per_byte),
-                    rate(fit.per_byte_high), rate(fit.per_byte_low),
-                    cost.stream ? fmt::format("; {} with several in flight", spell_rate(*cost.stream)) : "");
+    text += fmt::format("bandwidth = \"{}\"  # quartiles {} to {}{}\n", rate(fit.per_byte),
+                        rate(fit.per_byte_high), rate(fit.per_byte_low),
+                        cost.stream ? fmt::format("; {} back to back", spell_rate(*cost.stream)) : "");
   if (cost.overhead)
     text += fmt::format("overhead = \"{}\"  # of the processor, to start a message of at most 4 KiB\n",
                         spell_time(*cost.overhead));

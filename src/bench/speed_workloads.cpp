@@ -97,13 +97,13 @@ Result<WorkDone> run_one(const Collective& c) {
   return WorkDone{.units = static_cast<double>(outcome.messages), .total = last_of(times)};
 }
 
-/// Steps of 10 ms +- 5 % on every rank, then 8 KiB by recursive doubling. Every draw is made.
+/// Steps of 10 ms +- 5 % on every rank, then an all-reduce of 8 KiB. Every draw is made.
 class Bsp {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Bsp>> make(int ranks, int steps, Protocol protocol) {
-    COX_TRY(
-        const model::Schedule schedule,
-        model::Schedule::make({.algorithm = Algorithm::RecursiveDoubling, .ranks = ranks, .bytes = 8_KiB}));
+  [[nodiscard]] static Result<std::unique_ptr<Bsp>> make(int ranks, int steps, Protocol protocol,
+                                                         Algorithm algorithm) {
+    COX_TRY(const model::Schedule schedule,
+            model::Schedule::make({.algorithm = algorithm, .ranks = ranks, .bytes = 8_KiB}));
     COX_TRY(simulate::Noise noise,
             noise_of({.name = {}, .law = model::NoiseLaw::Gaussian, .cv = 0.05}, ranks));
     auto bsp = std::unique_ptr<Bsp>(new Bsp(schedule, std::move(noise), steps));
@@ -139,14 +139,16 @@ class Bsp {
   int steps_;
 };
 
-Result<WorkDone> run_bsp(int ranks, int steps, Protocol protocol) {
-  COX_TRY(const std::unique_ptr<Bsp> bsp, Bsp::make(ranks, steps, protocol));
+Result<WorkDone> run_bsp(int ranks, int steps, Protocol protocol,
+                         Algorithm algorithm = Algorithm::RecursiveDoubling) {
+  COX_TRY(const std::unique_ptr<Bsp> bsp, Bsp::make(ranks, steps, protocol, algorithm));
   return bsp->run(kSeed);
 }
 
 Result<WorkDone> run_seeds() {
   constexpr std::size_t kSeeds = 1000;
-  COX_TRY(const std::unique_ptr<Bsp> bsp, Bsp::make(1024, 100, Protocol::Rendezvous));
+  COX_TRY(const std::unique_ptr<Bsp> bsp,
+          Bsp::make(1024, 100, Protocol::Rendezvous, Algorithm::RecursiveDoubling));
   std::vector<WorkDone> each(kSeeds);
   parallel_for(kSeeds, 2, [&](std::size_t i) { each[i] = bsp->run(i + 1); });
   Welford spread;
@@ -258,8 +260,9 @@ constexpr Runner kRunners[] = {
     {"bsp-rendezvous", [](const fs::path&) { return run_bsp(1024, 100, Protocol::Rendezvous); }},
     {"bsp-eager", [](const fs::path&) { return run_bsp(1024, 100, Protocol::Eager); }},
     {"bsp-1000-seeds", [](const fs::path&) { return run_seeds(); }},
-    {"bsp-1", [](const fs::path&) { return run_bsp(1, 1000, Protocol::Rendezvous); }},
-    {"bsp-100000", [](const fs::path&) { return run_bsp(100'000, 1000, Protocol::Rendezvous); }},
+    {"bsp-1", [](const fs::path&) { return run_bsp(1, 1000, Protocol::Rendezvous, Algorithm::Ring); }},
+    {"bsp-100000",
+     [](const fs::path&) { return run_bsp(100'000, 1000, Protocol::Rendezvous, Algorithm::Ring); }},
     {"fat-tree-64", [](const fs::path&) { return run_fat_tree(64, false); }},
     {"fat-tree-1024", [](const fs::path&) { return run_fat_tree(1024, false); }},
     {"fat-tree-1024-noise", [](const fs::path&) { return run_fat_tree(1024, true); }},

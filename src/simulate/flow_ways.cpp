@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cox/base/assert.hpp"
+
 #include "simulate/flow_engine.hpp"
 
 namespace cox::simulate {

@@ -47,7 +47,7 @@ struct LinkFit {
 struct ProbeSeries {
   Bytes size{};
   std::vector<double> message_s{};  ///< half a round trip
-  std::vector<double> stream_s{};   ///< per message, several in flight
+  std::vector<double> stream_s{};   ///< per message, sent back to back
   std::vector<double> start_s{};    ///< of the processor, to start one
 };
 struct ProbeTable {
@@ -63,7 +63,7 @@ struct ProbeTable {
 struct PlaceCost {
   LinkFit fit{};
   std::optional<Seconds> overhead{};  ///< median over the sizes up to 4 KiB
-  std::optional<Bandwidth> stream{};  ///< of the largest messages with several in flight
+  std::optional<Bandwidth> stream{};  ///< of the largest messages, sent back to back
   std::int64_t samples = 0;
 };
 [[nodiscard]] Result<PlaceCost> cost_of(std::span<const ProbeSeries> series);

@@ -3,7 +3,9 @@
 //   mpirun -n 2 cox-bench-net-openmpi [--repetitions N] pairs [BYTES...] | allreduce BYTES...
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "bench/probe/wire.hpp"
 
@@ -19,8 +21,10 @@ class MpiWire final : public cox::bench::probe::Wire {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
     MPI_Get_library_version(version, &length);
-    const std::string text(version, static_cast<std::size_t>(length));
-    return text.substr(0, text.find_first_of(",\n"));
+    std::string text(version, static_cast<std::size_t>(length));
+    text.resize(std::min(text.size(), text.find_first_of(",\n")));
+    std::replace(text.begin(), text.end(), '\t', ' ');  // MPICH aligns its version
+    return text;
   }
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }

@@ -16,7 +16,7 @@
 namespace cox::bench::probe {
 namespace {
 
-constexpr int kWindow = 16;  ///< messages in flight in the bandwidth test
+constexpr int kWindow = 16;  ///< messages back to back in the bandwidth test
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
@@ -83,7 +83,8 @@ void ping_pong(Wire& wire, const char* place, int partner, std::span<std::byte> 
   }
 }
 
-/// Time per message with several in flight, and what of it the sender spends in starting one.
+/// Time per message where they follow each other without an answer between, and what of it the sender spends
+/// in starting one.
 void stream(Wire& wire, const char* place, int partner, std::span<std::byte> data, int repetitions) {
   std::array<std::byte, 1> done{};
   for (int i = -1; i < repetitions; ++i) {
