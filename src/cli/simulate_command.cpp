@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
+#include <filesystem>
+#include <initializer_list>
+#include <limits>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -32,15 +34,20 @@ namespace {
 
 using model::EngineKind;
 
+constexpr const char* kLogGops = "L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=64KiB";
+constexpr std::int64_t kMostReplicas = 1'000'000;
+
+/// A whole number in a range; `fallback` where the option was not given.
 Result<std::int64_t> whole_number(const Invocation& call, std::string_view flag, std::int64_t fallback,
-                                  std::int64_t least) {
+                                  std::int64_t least, std::int64_t most) {
   const std::string text = call.value(flag);
   if (text.empty()) return fallback;
   std::int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{} || end != text.data() + text.size() || n < least)
+  if (error != std::errc{} || end != text.data() + text.size() || n < least || n > most)
     return fail(usage_error(
-        "cli-003", fmt::format("--{}: got '{}', expected a whole number of at least {}", flag, text, least),
+        "cli-003",
+        fmt::format("--{}: got '{}', expected a whole number from {} to {}", flag, text, least, most),
         "digits only"));
   return n;
 }
@@ -50,21 +57,30 @@ Status apply_flags(const Invocation& call, model::Scenario& s) {
   const std::string engine = call.value("engine");
   for (int e = 0; e <= static_cast<int>(EngineKind::Event); ++e)
     if (model::name_of(static_cast<EngineKind>(e)) == engine) s.engine = static_cast<EngineKind>(e);
-  COX_TRY(const std::int64_t seed, whole_number(call, "seed", -1, 0));
+  COX_TRY(const std::int64_t seed,
+          whole_number(call, "seed", -1, 0, std::numeric_limits<std::int64_t>::max()));
   if (seed >= 0) s.seed = static_cast<std::uint64_t>(seed);
-  COX_TRY(const std::int64_t replicas, whole_number(call, "replicas", s.replicas, 1));
-  s.replicas = static_cast<int>(std::min<std::int64_t>(replicas, 1'000'000));
+  COX_TRY(const std::int64_t replicas, whole_number(call, "replicas", s.replicas, 1, kMostReplicas));
+  s.replicas = static_cast<int>(replicas);
   return {};
 }
 
-/// The values of `--set KEY=VALUE,KEY=VALUE`.
+/// The values of `--set KEY=VALUE,KEY=VALUE`. A comma inside brackets, braces or quotes belongs to its value.
 model::ReadOptions changes(const Invocation& call) {
   model::ReadOptions options;
   const std::string text = call.value("set");
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    options.set.push_back(text.substr(at, end - at));
-    at = end + 1;
+  if (text.empty()) return options;
+  options.set.emplace_back();
+  int depth = 0;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == '[' || c == '{')) ++depth;
+    if (!quoted && (c == ']' || c == '}')) --depth;
+    if (c == ',' && depth <= 0 && !quoted)
+      options.set.emplace_back();
+    else
+      options.set.back() += c;
   }
   return options;
 }
@@ -94,7 +110,8 @@ void write_lines(Output& output, const std::vector<std::string>& lines) {
 Result<std::vector<int>> node_counts(const Invocation& call) {
   const std::string text = call.value("scaling");
   std::vector<int> nodes;
-  for (std::size_t at = 0; at < text.size();) {
+  if (text.empty()) return nodes;
+  for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     int n = 0;
     const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, n);
@@ -108,20 +125,57 @@ Result<std::vector<int>> node_counts(const Invocation& call) {
   return nodes;
 }
 
+/// What else than its answer a simulation is to leave. Names are checked before the work, not after it.
+struct Keep {
+  std::string run;             ///< folder; empty = none
+  std::optional<Output> page;  ///< of --report
+};
+
+Result<Keep> prepare_keep(const Invocation& call, Console& console) {
+  Keep keep{.run = call.value("save"), .page = {}};
+  if (!keep.run.empty()) COX_CHECK(trace::check_new_run(keep.run));
+  if (const std::string page = call.value("report"); !page.empty()) {
+    if (page == "-" || page == call.value("output"))
+      return fail(usage_error("cli-003", "--report needs a file of its own", "--report page.html"));
+    COX_TRY(Output opened,
+            Output::open(page, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+    keep.page.emplace(std::move(opened));
+  }
+  return keep;
+}
+
 /// The page of what was simulated: diagnosed like a recorded Run, with engine, links and sizes added.
 Status write_page(const Invocation& call, Console& console, const simulate::Outcome& outcome,
-                  const std::vector<simulate::SizePoint>& sizes) {
-  const std::string name = call.value("report");
-  if (name.empty()) return {};
-  COX_TRY(Output page,
-          Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+                  const std::vector<simulate::SizePoint>& sizes, Output& page) {
   COX_TRY(const diagnose::Diagnosis diagnosis,
           diagnose::diagnose(*outcome.run, {.threads = call.common.threads}));
   COX_TRY(const std::string text,
           report::render_html(*outcome.run, diagnosis, {.simulated = &outcome, .scaling = sizes}));
   page.stream() << text;
   COX_CHECK(page.commit());
-  if (!call.common.quiet) console.err << fmt::format("cox: wrote {}; open it in a browser\n", name);
+  if (!call.common.quiet)
+    console.err << fmt::format("cox: wrote {}; open it in a browser\n", call.value("report"));
+  return {};
+}
+
+/// The Run of the first seed, where --save or --report want one.
+Status write_kept(const Invocation& call, Console& console, const simulate::Outcome& outcome,
+                  const std::vector<simulate::SizePoint>& sizes, Keep& keep) {
+  if (keep.run.empty() && !keep.page) return {};
+  if (!outcome.run)
+    return fail(Error{
+        .code = Errc::Unsupported,
+        .id = "simulate-003",
+        .message = fmt::format("the {} engine makes no Run of this scenario, which {} needs",
+                               model::name_of(outcome.engine), keep.run.empty() ? "--report" : "--save"),
+        .hint = "collectives with --engine max-plus or flow, and training, make one",
+        .where = {}});
+  if (!keep.run.empty()) {
+    COX_CHECK(trace::write_run(*outcome.run, keep.run, call.common.threads));
+    if (!call.common.quiet)
+      console.err << fmt::format("cox: wrote the Run {}; try: cox diagnose {}\n", keep.run, keep.run);
+  }
+  if (keep.page) COX_CHECK(write_page(call, console, outcome, sizes, *keep.page));
   return {};
 }
 
@@ -134,20 +188,16 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     return ExitCode::Ok;
   }
   COX_TRY(const std::vector<int> nodes, node_counts(call));
+  COX_TRY(Keep keep, prepare_keep(call, console));
   std::optional<StepRate> watch;
   if (call.has("watch")) watch.emplace(console.err, console.err_is_terminal);
   COX_TRY(const simulate::Outcome outcome,
           simulate::simulate(made.scenario, options_of(call, watch ? &*watch : nullptr)));
-  if (const std::string folder = call.value("save"); !folder.empty()) {
-    COX_CHECK(trace::write_run(*outcome.run, folder, call.common.threads));
-    if (!call.common.quiet)
-      console.err << fmt::format("cox: wrote the Run {}; try: cox diagnose {}\n", folder, folder);
-  }
   std::vector<simulate::SizePoint> sizes;
   if (!nodes.empty()) {
     COX_TRY(sizes, simulate::simulate_sizes(path, nodes, changes(call), {.threads = call.common.threads}));
   }
-  COX_CHECK(write_page(call, console, outcome, sizes));
+  COX_CHECK(write_kept(call, console, outcome, sizes, keep));
   if (call.common.json) {
     output.stream() << simulate::to_json(path, made.scenario, outcome, sizes);
   } else {
@@ -177,7 +227,7 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Ou
 
 Result<ExitCode> run_goal(const Invocation& call, Console& /*console*/, Output& output) {
   const std::string path = call.value("goal");
-  COX_TRY(const simulate::LogGops cost, simulate::parse_loggops(call.value("loggops")));
+  COX_TRY(const simulate::LogGops cost, simulate::parse_loggops(call.value("loggops", kLogGops)));
   COX_TRY(const simulate::EventOutcome made, simulate::simulate_goal(path, cost));
   if (call.common.json) {
     output.stream() << simulate::to_json(path, made);
@@ -228,8 +278,43 @@ Status check_input(const Invocation& call) {
                           "cox simulate scenario.toml"));
 }
 
+/// Options that would be ignored beside `mode` are refused.
+Status refuse_beside(const Invocation& call, std::string_view mode,
+                     std::initializer_list<std::string_view> others) {
+  for (const std::string_view other : others) {
+    const bool given = other == "json" ? call.common.json : call.has(other) || !call.value(other).empty();
+    if (given)
+      return fail(usage_error("cli-003", fmt::format("--{} has no meaning {}", other, mode),
+                              "leave one of them out"));
+  }
+  return {};
+}
+
+Status check_flags(const Invocation& call) {
+  if (call.has("schema"))
+    return refuse_beside(call, "beside --schema",
+                         {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo",
+                          "no-closure", "save", "report", "scaling", "loggops", "watch"});
+  if (!call.value("sweep").empty())
+    return refuse_beside(call, "beside --sweep",
+                         {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo",
+                          "no-closure", "save", "report", "scaling", "loggops"});
+  if (!call.value("goal").empty())
+    return refuse_beside(call, "beside --goal",
+                         {"against", "explain", "set", "engine", "seed", "replicas", "no-memo", "no-closure",
+                          "save", "report", "scaling", "watch"});
+  if (call.has("explain"))
+    return refuse_beside(
+        call, "beside --explain",
+        {"json", "against", "no-memo", "no-closure", "save", "report", "scaling", "loggops", "watch"});
+  if (!call.value("against").empty())
+    return refuse_beside(call, "beside --against", {"save", "report", "scaling", "loggops", "watch"});
+  return refuse_beside(call, "without --goal", {"loggops"});
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_CHECK(check_input(call));
+  COX_CHECK(check_flags(call));
   if (!call.value("sweep").empty()) return run_sweep(call, console);
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
@@ -244,55 +329,53 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
 }
 
 std::vector<FlagSpec> flags() {
-  return {{.name = "against",
-           .value = "FILE",
-           .help = "the same with this scenario, on the same draws, and the difference with its interval",
-           .complete = Complete::File},
-          {.name = "explain",
-           .help = "print every value of the scenario and where it came from; simulate nothing"},
-          {.name = "set",
-           .value = "KEY=VALUE,...",
-           .help = "values instead of the file's: cluster.nodes=64,job.compute=5ms"},
-          {.name = "engine",
-           .value = "NAME",
-           .help = "how to simulate, whatever the scenario says",
-           .complete = Complete::Choices,
-           .choices = {"auto", "closed-form", "max-plus", "flow", "event"}},
-          {.name = "seed", .value = "N", .help = "of all draws, whatever the scenario says"},
-          {.name = "replicas", .value = "N", .help = "seeds to simulate, for mean, quantiles and interval"},
-          {.name = "no-memo", .help = "flow engine: solve repeated states again"},
-          {.name = "no-closure", .help = "max-plus engine: evaluate every round of uniform collectives"},
-          {.name = "save",
-           .value = "DIR",
-           .help = "write the Run of the first seed, for diagnose and report",
-           .complete = Complete::Folder},
-          {.name = "report",
-           .value = "FILE",
-           .help = "write a page: timeline, load of the links, time against size",
-           .complete = Complete::File},
-          {.name = "scaling",
-           .value = "N,N,...",
-           .help = "also at these numbers of nodes: time and efficiency per size"},
-          {.name = "goal",
-           .value = "FILE",
-           .help = "simulate a GOAL schedule, text or binary",
-           .complete = Complete::File},
-          {.name = "loggops",
-           .value = "PARAMETERS",
-           .help = "cost of messages for --goal",
-           .fallback = "L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=64KiB"},
-          {.name = "sweep",
-           .value = "FILE",
-           .help = "simulate a grid of scenarios; under mpirun or srun, each rank its share",
-           .complete = Complete::File},
-          {.name = "schema", .help = "print the JSON schema of scenarios, for editors"},
-          {.name = "watch", .help = "say how far it is, and steps/s"},
-          {.name = "output",
-           .letter = 'o',
-           .value = "FILE",
-           .help = "write there instead of to standard output",
-           .complete = Complete::File},
-          {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}};
+  return {
+      {.name = "against",
+       .value = "FILE",
+       .help = "the same with this scenario, on the same draws, and the difference with its interval",
+       .complete = Complete::File},
+      {.name = "explain",
+       .help = "print every value of the scenario and where it came from; simulate nothing"},
+      {.name = "set",
+       .value = "KEY=VALUE,...",
+       .help = "values instead of the file's: cluster.nodes=64,job.compute=5ms"},
+      {.name = "engine",
+       .value = "NAME",
+       .help = "how to simulate, whatever the scenario says",
+       .complete = Complete::Choices,
+       .choices = {"auto", "closed-form", "max-plus", "flow", "event"}},
+      {.name = "seed", .value = "N", .help = "of all draws, whatever the scenario says"},
+      {.name = "replicas", .value = "N", .help = "seeds to simulate, for mean, quantiles and interval"},
+      {.name = "no-memo", .help = "flow engine: solve repeated states again"},
+      {.name = "no-closure", .help = "max-plus engine: evaluate every round of uniform collectives"},
+      {.name = "save",
+       .value = "DIR",
+       .help = "write the Run of the first seed, for diagnose and report",
+       .complete = Complete::Folder},
+      {.name = "report",
+       .value = "FILE",
+       .help = "write a page: timeline, load of the links, time against size",
+       .complete = Complete::File},
+      {.name = "scaling",
+       .value = "N,N,...",
+       .help = "also at these numbers of nodes: time and efficiency per size"},
+      {.name = "goal",
+       .value = "FILE",
+       .help = "simulate a GOAL schedule, text or binary",
+       .complete = Complete::File},
+      {.name = "loggops", .value = "PARAMETERS", .help = "cost of messages for --goal", .fallback = kLogGops},
+      {.name = "sweep",
+       .value = "FILE",
+       .help = "simulate a grid of scenarios; under mpirun or srun, each rank its share",
+       .complete = Complete::File},
+      {.name = "schema", .help = "print the JSON schema of scenarios, for editors"},
+      {.name = "watch", .help = "say how far it is, and steps/s"},
+      {.name = "output",
+       .letter = 'o',
+       .value = "FILE",
+       .help = "write there instead of to standard output",
+       .complete = Complete::File},
+      {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}};
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ void warn_about_checks(const study::Answer& a, Console& console) {
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
+  if (call.has("list") && !call.args.empty())
+    return fail(usage_error("cli-003", fmt::format("--list and the name '{}' clash", call.args.front()),
+                            "`cox study --list` lists all of them"));
   COX_TRY(std::vector<study::Study> studies, known_studies(call));
   if (call.has("list") || call.args.empty()) return list_studies(studies, call, console);
   const std::string& name = call.args.front();

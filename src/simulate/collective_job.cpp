@@ -78,7 +78,9 @@ LinkCosts link_costs(const model::Scenario& s) {
 class Player {
  public:
   Player(const Job& job, int number)
-      : job_(job), noise_(job.noise.with_seed(job.scenario.seed + static_cast<std::uint64_t>(number))) {
+      : job_(job),
+        number_(number),
+        noise_(job.noise.with_seed(job.scenario.seed + static_cast<std::uint64_t>(number))) {
     if (job.engine == EngineKind::MaxPlus)
       max_plus_.emplace(job.schedule, link_costs(job.scenario),
                         CollectiveOptions{.protocol = job.scenario.protocol,
@@ -101,10 +103,10 @@ class Player {
       if (recorder != nullptr) recorder->arrive(now);
       meet(step, now);
       if (recorder != nullptr) recorder->depart(now);
-      out_.step_ends.push_back(*std::max_element(now.begin(), now.end()));
+      out_.total = *std::max_element(now.begin(), now.end());
+      if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
       if (options.progress) options.progress(step + 1, s.job.steps);
     }
-    out_.total = out_.step_ends.empty() ? Seconds{} : out_.step_ends.back();
     return std::move(out_);
   }
 
@@ -133,6 +135,7 @@ class Player {
   }
 
   const Job& job_;
+  int number_;  ///< of the replica
   Noise noise_;
   std::optional<MaxPlus> max_plus_;
   Replica out_;
@@ -194,6 +197,15 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     job.network = std::make_unique<Network>(std::move(network));
     job.rank_of = places(s, spec.ranks, job.schedule.participants());
   }
+  if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
+    return fail(
+        Error{.code = Errc::Unsupported,
+              .id = "simulate-003",
+              .message = fmt::format("the Run would hold {:.0f} million records, at most {:.0f} million "
+                                     "are written",
+                                     StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
+              .hint = "simulate fewer steps or ranks, or ask for no Run",
+              .where = {}});
   std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
   std::unique_ptr<StepRecorder> recorder;
   if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);

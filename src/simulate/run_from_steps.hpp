@@ -18,6 +18,13 @@ namespace cox::simulate {
 /// Collects one replica, step by step. Memory: 100 bytes per rank and step.
 class StepRecorder {
  public:
+  /// Most records of a Run that is made: about 2 GB with what is made of them.
+  static constexpr double kMostRecords = 2e7;
+  /// How many there will be: a mark and a collective per rank and step.
+  [[nodiscard]] static double records(const model::Scenario& s, const model::CollectiveSpec& spec) {
+    return 2.0 * s.job.steps * spec.ranks;
+  }
+
   StepRecorder(const model::Scenario& scenario, const model::CollectiveSpec& spec);
   void begin_step(std::int64_t step, std::span<const Seconds> now);
   void arrive(std::span<const Seconds> now);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -36,6 +38,9 @@ Status check_plain(const model::Scenario& s) {
 
 /// A GOAL schedule under LogGOPS with the costs of the scenario.
 Result<Outcome> simulate_schedule(const model::Scenario& s) {
+  if (s.engine != EngineKind::Auto && s.engine != EngineKind::Event)
+    return not_possible("a GOAL schedule is simulated by the event engine",
+                        "leave `engine` out, or say event");
   const model::MessageCost& cost = s.across;
   const LogGops parameters{.latency = cost.latency,
                            .overhead = cost.overhead,
@@ -62,6 +67,10 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
   switch (scenario.job.workload) {
     case model::Workload::Training:
+      if (scenario.engine == EngineKind::ClosedForm || scenario.engine == EngineKind::Flow)
+        return not_possible(
+            fmt::format("the {} engine does not run training", model::name_of(scenario.engine)),
+            "leave `engine` out: max-plus, or event where the policy needs it");
       return simulate_training(scenario, options);
     case model::Workload::Goal:
       return simulate_schedule(scenario);

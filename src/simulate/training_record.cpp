@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cox/base/version.hpp"
+#include "simulate/run_from_steps.hpp"
 
 namespace cox::simulate::training {
 namespace {
@@ -33,15 +33,9 @@ trace::PhaseKind phase_of(StepPart part) {
 
 }  // namespace
 
-Recorder::Recorder(const Plan& plan) : plan_(plan) {
-  run_.provenance = trace::Provenance::Simulated;
-  run_.info.name = plan.scenario().name;
-  run_.info.tool = "cox " COX_VERSION;
-  run_.info.provenance = run_.provenance;
-  run_.world_size = plan.ranks();
-  add_nodes();
+Recorder::Recorder(const Plan& plan) : plan_(plan), run_(empty_run(plan.scenario(), plan.ranks())) {
   add_communicators();
-  for (int r = 0; r < plan.ranks(); ++r) add_rank(r);
+  for (trace::RankTrack& track : run_.ranks) set_role(track);
   const auto ranks = static_cast<std::size_t>(plan.ranks());
   events_.resize(ranks);
   first_.resize(ranks);
@@ -60,12 +54,6 @@ double Recorder::most_records(const Plan& plan) {
     per_replica = std::max(per_replica, sum);
   }
   return per_replica * plan.ranks_per_unit() * plan.layout().data * plan.scenario().job.steps;
-}
-
-void Recorder::add_nodes() {
-  for (int n = 0; n < plan_.scenario().cluster.nodes; ++n)
-    run_.nodes.push_back(
-        {.id = NodeId{n}, .host = fmt::format("node{}", n), .boot_id = fmt::format("simulated-{}", n)});
 }
 
 void Recorder::add_group(std::string name, std::vector<Rank> ranks) {
@@ -137,26 +125,14 @@ CommId Recorder::expert_comm(int stage, int group, int inner) const {
   return CommId{first_expert_ + (stage * groups + group) * plan_.ranks_per_unit() + inner};
 }
 
-void Recorder::add_rank(int rank) {
+void Recorder::set_role(trace::RankTrack& track) const {
   const model::Layout& l = plan_.layout();
-  const int devices = std::max(1, plan_.scenario().cluster.devices_per_node);
   const auto place = [](int at, int ways) { return ways > 1 ? at : -1; };
-  const int unit = rank / plan_.ranks_per_unit();
-  trace::RankTrack track;
-  track.rank = Rank{rank};
-  track.node = NodeId{rank / devices};
-  track.local_rank = LocalRank{rank % devices};
-  track.local_size = devices;
-  track.pid = 1 + rank;
-  track.program = "simulated";
-  track.library = "simulated";
-  track.timing = "collective=model step=model";
-  track.clock = {.node = track.node, .kind = trace::ClockKind::Monotonic, .residual = Duration::zero()};
+  const int unit = track.rank.value() / plan_.ranks_per_unit();
   track.role = {.data = place(unit / l.pipeline, l.data),
-                .tensor = place(rank % l.tensor, l.tensor),
+                .tensor = place(track.rank.value() % l.tensor, l.tensor),
                 .pipeline = place(unit % l.pipeline, l.pipeline),
                 .expert = place(unit / l.pipeline % l.expert, l.expert)};
-  run_.ranks.push_back(std::move(track));
 }
 
 void Recorder::open_step(std::int64_t step, int first_unit, const std::vector<double>& factors) {

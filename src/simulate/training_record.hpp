@@ -52,10 +52,9 @@ class Recorder : public Watcher {
     std::uint32_t aux = 0;
     std::uint32_t thread = 0;
   };
-  void add_nodes();
   void add_communicators();
   void add_group(std::string name, std::vector<Rank> ranks);
-  void add_rank(int rank);
+  void set_role(trace::RankTrack& track) const;
   void put_inner(int place, int unit, const Instruction& i, Seconds done, Seconds end);
   [[nodiscard]] std::uint32_t& next_seq(CommId comm) { return seq_[static_cast<std::size_t>(comm.value())]; }
   void put(int rank, const Event& e) { events_[static_cast<std::size_t>(rank)].push_back(e); }

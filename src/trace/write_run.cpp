@@ -133,7 +133,9 @@ RecordColumns records_of(const EventColumns& e) {
   return r;
 }
 
-Status prepare(const fs::path& dir) {
+}  // namespace
+
+Status check_new_run(const fs::path& dir) {
   std::error_code ec;
   if (fs::exists(dir, ec) && (!fs::is_directory(dir, ec) || !fs::is_empty(dir, ec)))
     return fail(Error{.code = Errc::InvalidInput,
@@ -141,6 +143,12 @@ Status prepare(const fs::path& dir) {
                       .message = "exists already and is not an empty folder",
                       .hint = "choose another name, or remove it first",
                       .where = Where{.file = dir.string()}});
+  return {};
+}
+
+Status write_run(const Run& run, const fs::path& dir, int threads) {
+  COX_CHECK(check_new_run(dir));
+  std::error_code ec;
   fs::create_directories(dir, ec);
   if (ec)
     return fail(Error{.code = Errc::Io,
@@ -148,13 +156,6 @@ Status prepare(const fs::path& dir) {
                       .message = "cannot be made: " + ec.message(),
                       .hint = "check the folder above it and its rights",
                       .where = Where{.file = dir.string()}});
-  return {};
-}
-
-}  // namespace
-
-Status write_run(const Run& run, const fs::path& dir, int threads) {
-  COX_CHECK(prepare(dir));
   std::vector<std::optional<Error>> errors(run.ranks.size());
   parallel_for(run.ranks.size(), threads, [&](std::size_t i) {
     const RankTrack& track = run.ranks[i];

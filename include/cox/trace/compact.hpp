@@ -35,6 +35,10 @@ enum class CompactScope : std::uint8_t { All, ThisHost };
 [[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0,
                                                 CompactScope scope = CompactScope::All);
 
+/// Whether `write_run` could make this folder: it is not there, or is empty. To be asked before long work.
+/// Errors: base-005.
+[[nodiscard]] Status check_new_run(const std::filesystem::path& dir);
+
 /// Writes a Run (simulated or imported) as a folder of `.cox` files plus run.json, times in picosecond ticks.
 /// Errors: base-005 (folder exists and is not empty), base-006.
 [[nodiscard]] Status write_run(const Run& run, const std::filesystem::path& dir, int threads = 0);

@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cox/base/units_text.hpp"
 
@@ -277,11 +280,77 @@ Status check_policy(const Scenario& s, const Notes& notes) {
                  "bounded-wait or bounded-discard"));
   COX_CHECK(only("policy.local_steps", p.kind == PolicyKind::LocalSgd, "local-sgd"));
   COX_CHECK(only("policy.backups", p.kind == PolicyKind::Backup, "backup"));
+  COX_CHECK(only("policy.servers", p.kind == PolicyKind::Asynchronous, "asynchronous"));
   const std::int64_t workers = s.job.workload == Workload::Training ? s.job.layout.data : s.cluster.ranks();
   if (p.backups >= workers)
     return notes.clash({"policy.backups"},
                        fmt::format("policy.backups = {} of {} workers: nobody is left", p.backups, workers),
                        "");
+  return {};
+}
+
+/// A key that has a meaning only beside some values of another key.
+struct Meaning {
+  std::string_view key;  ///< or the beginning of several, up to a dot
+  bool fits;
+  std::string_view chooses;  ///< the other key
+  std::string_view whose;
+};
+
+/// What the file says and nothing would read is refused, so that nobody believes in it. Where --set changed
+/// the choosing key, the file's other keys may lose their meaning: that is what trying alternatives is.
+Status check_meaning(const Meaning& m, std::string_view chosen, const Notes& notes) {
+  if (m.fits) return {};
+  if (const Note* other = notes.find(std::string(m.chooses));
+      other && other->origin == Origin::File && other->at.line == 0)
+    return {};
+  const std::optional<std::string> key = notes.first_of_file(m.key);
+  if (!key) return {};
+  return notes.clash({*key}, fmt::format("{} has no meaning for {} \"{}\"", *key, m.chooses, chosen),
+                     fmt::format("only {} has one: change {}, or leave {} out", m.whose, m.chooses, *key));
+}
+
+Status check_fabric_meanings(const Scenario& s, const Notes& notes) {
+  const FabricKind kind = s.fabric.kind;
+  const bool tree = kind == FabricKind::FatTree;
+  const bool leaves = tree || kind == FabricKind::RailOptimised;
+  // Nodes of one switch share the draws of a noise source with that scope, whatever the fabric.
+  const bool switch_noise = std::any_of(s.noise.begin(), s.noise.end(),
+                                        [](const NoiseSource& n) { return n.scope == NoiseScope::Switch; });
+  constexpr std::string_view kChooses = "fabric.kind";
+  for (const Meaning& m :
+       {Meaning{"fabric.tiers", tree, kChooses, "fat-tree"},
+        Meaning{"fabric.leaves_per_pod", tree, kChooses, "fat-tree"},
+        Meaning{"fabric.hosts_per_leaf", leaves || switch_noise, kChooses, "fat-tree or rail-optimised"},
+        Meaning{"fabric.oversubscription", leaves, kChooses, "fat-tree or rail-optimised"},
+        Meaning{"fabric.torus", kind == FabricKind::Torus, kChooses, "torus"},
+        Meaning{"fabric.dragonfly.", kind == FabricKind::Dragonfly, kChooses, "dragonfly"},
+        Meaning{"fabric.graph_file", kind == FabricKind::Graph, kChooses, "graph"}})
+    COX_CHECK(check_meaning(m, fabric_words()[static_cast<std::size_t>(kind)], notes));
+  return {};
+}
+
+/// Not asked: keys that a written scenario always holds (job.layout.data, job.collective.ranks and .group).
+Status check_workload_meanings(const Scenario& s, const Notes& notes) {
+  const Workload w = s.job.workload;
+  const bool collective = w == Workload::Collective;
+  const bool training = w == Workload::Training;
+  const bool file = w == Workload::Goal || w == Workload::Chakra;
+  constexpr std::string_view kChooses = "job.workload";
+  std::vector<Meaning> all = {
+      {"job.collective.kind", collective, kChooses, "collective"},
+      {"job.collective.bytes", collective, kChooses, "collective"},
+      {"job.collective.algorithm", collective || w == Workload::Chakra, kChooses, "collective or chakra"},
+      {"job.compute", collective, kChooses, "collective"},
+      {"job.order", collective, kChooses, "collective"},
+      {"job.file", file, kChooses, "goal or chakra"}};
+  for (const std::string_view key :
+       {"job.optimizer", "job.micro_batches", "job.schedule", "job.interleave", "job.zero_stage",
+        "job.bucket", "job.overlap", "job.overlap_slowdown", "job.moe_layers", "job.layout.tensor",
+        "job.layout.pipeline", "job.layout.expert", "job.layout.context", "job.model."})
+    all.push_back({key, training, kChooses, "training"});
+  for (const Meaning& m : all)
+    COX_CHECK(check_meaning(m, workload_words()[static_cast<std::size_t>(w)], notes));
   return {};
 }
 
@@ -300,7 +369,9 @@ Status check(const Draft& draft, const Notes& notes) {
       if (notes.said(std::string(key)))
         return notes.clash({key}, fmt::format("{} without failures.node_mtbf: no node ever fails", key),
                            "give the mean time between failures of one node");
-  return check_policy(s, notes);
+  COX_CHECK(check_policy(s, notes));
+  COX_CHECK(check_fabric_meanings(s, notes));
+  return check_workload_meanings(s, notes);
 }
 
 }  // namespace cox::model

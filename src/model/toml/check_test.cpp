@@ -209,5 +209,32 @@ TEST(ScenarioCheck, Policies) {
             "give the mean time between failures of one node");
 }
 
+TEST(ScenarioCheck, KeysWithoutMeaning) {
+  EXPECT_EQ(clash("[fabric]\ntorus = [2, 2]\n"),
+            "f.toml:2:1: fabric.torus has no meaning for fabric.kind \"full-bisection\" | "
+            "only torus has one: change fabric.kind, or leave fabric.torus out");
+  EXPECT_EQ(clash(kNodes + "[fabric]\ndragonfly.hosts = 2\n"),
+            "f.toml:4:11: fabric.dragonfly.hosts has no meaning for fabric.kind \"rail-optimised\" | "
+            "only dragonfly has one: change fabric.kind, or leave fabric.dragonfly.hosts out");
+  EXPECT_EQ(clash("[job]\nmicro_batches = 4\n"),
+            "f.toml:2:1: job.micro_batches has no meaning for job.workload \"collective\" | "
+            "only training has one: change job.workload, or leave job.micro_batches out");
+  EXPECT_EQ(clash(kTraining + "compute = \"1ms\"\n"),
+            "f.toml:7:1: job.compute has no meaning for job.workload \"training\" | "
+            "only collective has one: change job.workload, or leave job.compute out");
+  EXPECT_EQ(clash(kTraining + "[policy]\nservers = 2\n"),
+            "f.toml:8:1: policy.servers has no meaning for policy.kind \"synchronous\" | "
+            "only asynchronous has one");
+  EXPECT_EQ(clash("[fabric]\nhosts_per_leaf = 4\n[[noise]]\ncv = 0.1\nscope = \"switch\"\n"), "no error");
+}
+
+TEST(ScenarioCheck, SetMayTakeTheMeaningOfKeysOfTheFile) {
+  const std::string tree = kNodes + "nodes = 4\n[fabric]\nkind = \"fat-tree\"\noversubscription = 4\n";
+  EXPECT_TRUE(parse_scenario(tree, "f.toml", "", {.set = {"fabric.kind=full-bisection"}}));
+  const auto given = parse_scenario(kNodes, "f.toml", "", {.set = {"fabric.torus=[1]"}});
+  ASSERT_FALSE(given);
+  EXPECT_EQ(given.error().id, "scenario-004");
+}
+
 }  // namespace
 }  // namespace cox::model

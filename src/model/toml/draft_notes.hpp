@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,16 @@ class Notes {
   [[nodiscard]] bool said(const std::string& key) const {
     const Note* note = find(key);
     return note && (note->origin == Origin::File || note->origin == Origin::Preset);
+  }
+  /// The first key that a file or --set says: `key` itself or, where that ends with a dot, one that begins
+  /// with it.
+  [[nodiscard]] std::optional<std::string> first_of_file(std::string_view key) const {
+    for (auto at = notes_.lower_bound(std::string(key)); at != notes_.end(); ++at) {
+      const bool same = key.ends_with('.') ? at->first.starts_with(key) : at->first == key;
+      if (!same) return std::nullopt;
+      if (at->second.origin == Origin::File) return at->first;
+    }
+    return std::nullopt;
   }
   void derive(const std::string& key, std::string why) {
     set(key, {.origin = Origin::Derived, .why = std::move(why), .at = {}});

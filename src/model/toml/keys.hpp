@@ -124,7 +124,7 @@ template <class T>
 
 /// Largest counts that are accepted. Their products stay inside 64 bits: see check.cpp.
 inline constexpr std::int64_t kMostRanks = std::int64_t{1} << 21;
-inline constexpr int kMostSteps = 1'000'000'000;
+inline constexpr int kMostSteps = 100'000'000;  ///< a simulation keeps the end of each: 8 bytes
 inline constexpr int kMostReplicas = 1'000'000;
 inline constexpr int kMostLayers = 65'536;
 inline constexpr std::size_t kMostNoise = 256;

@@ -52,7 +52,8 @@ line of the file, a preset with the source of its figure, a default, or a formul
 - An unknown key, an unknown word, a value out of range, and parts that cannot go together are errors with file, line
   and reason, and exit code 3: [scenario-001 to scenario-004](errors.md).
 - A file has at most 16 MB, 300,000 values and 16 levels of nesting; a cluster at most 2,097,152 ranks.
-- A value that its law or policy would ignore (the `cv` of a law that has none) is an error.
+- A value that its law, policy, fabric or workload would ignore (the `cv` of a law that has none) is an error. Where
+  `--set` changes the kind, the file's own keys for another kind are ignored.
 - Rank r is device r % devices_per_node of node r / devices_per_node.
 )";
 

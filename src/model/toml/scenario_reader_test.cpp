@@ -186,7 +186,7 @@ TEST(ScenarioReader, NumbersHaveRanges) {
             "scenario-003 f.toml:2:9: cluster.nodes is 1.5, expected a whole number from 1 to 2097152 | ");
   EXPECT_EQ(error_of("[job]\nsteps = 9223372036854775807\n"),
             "scenario-003 f.toml:2:9: job.steps is 9223372036854775807, expected a whole number from 1 to "
-            "1000000000 | ");
+            "100000000 | ");
   EXPECT_EQ(
       error_of("[fabric]\noversubscription = 0.5\n"),
       "scenario-003 f.toml:2:20: fabric.oversubscription is 0.5, expected a number from 1 to 2097152 | ");
