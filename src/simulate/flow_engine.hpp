@@ -92,6 +92,8 @@ class FlowEngine {
   [[nodiscard]] int choose(int from, int to);
   void spray(MessageState& m, int from, int to);
   void use_path(MessageState& m, int choice, int from, int to);
+  void use_switch(MessageState& m, int from, int to);
+  void use_links(MessageState& m, int choice);
   void finish_way(MessageState& m);
   [[nodiscard]] double stage_latency(const MessageState& m, std::uint32_t stage) const;
   [[nodiscard]] double delay_of(const MessageState& m) const;

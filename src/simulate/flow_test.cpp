@@ -119,6 +119,19 @@ TEST(Flow, IdleSwitchIsTheClosedForm) {
       }
 }
 
+TEST(Flow, SwitchesThatAddUpHaveAPortForEveryRank) {
+  Setting s = switched(8);
+  s.spec.algorithm = model::Algorithm::InNetwork;
+  s.rank_of = {0, 1, 2, 3, 4, 5, 6, 7, 0};  // the switch is that of rank 0
+  const auto network = Network::make(s.cluster, s.fabric);
+  const auto schedule = model::Schedule::make(s.spec);
+  ASSERT_EQ(schedule->participants(), 9);
+  s.times.resize(8);
+  (void)run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+  // Up one link and down one link, all ranks beside each other.
+  EXPECT_NEAR(last(s), 2 * (kLatency + (1 << 20) / kRate), 1e-15);
+}
+
 TEST(Flow, ArrivalsShiftTheResult) {
   Setting s = switched(4);
   (void)run(s);

@@ -113,6 +113,16 @@ TEST(Training, MessagesBetweenStagesTakeTheirTime) {
   EXPECT_NEAR(ms(s), 12 + 6 * 0.5, 1e-9);
 }
 
+TEST(Training, MessagesOfOneRankFollowEachOther) {
+  model::Scenario s = pipeline(2, 2, 4);
+  s.job.schedule = PipelineSchedule::GPipe;
+  for (model::Layer& l : s.job.layers)
+    l = {.forward = Seconds{1e-3}, .backward = {}, .gradients = {}, .activations = 1_MB};
+  s.across = {.latency = {}, .per_byte = TimePerByte::seconds_per_byte(5e-9)};
+  // Four messages of 5 ms after the first forward pass, the last pass, four messages back.
+  EXPECT_NEAR(ms(s), 1 + 4 * 5 + 1 + 4 * 5, 1e-9);
+}
+
 TEST(Training, TensorParallelismAddsFourAllReducesPerLayer) {
   model::Scenario s = data_parallel(1, 12);
   s.cluster = cluster(1, 8);

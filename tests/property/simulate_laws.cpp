@@ -79,7 +79,12 @@ void closure_equals_steps(int ranks, const CollectiveSpec& shape) {
   stepped.closure = false;
   Times a = any_arrivals(ranks);
   Times b = a;
-  const auto outcome = run(spec, same_everywhere(cost), closed, a);
+  LinkCosts costs = same_everywhere(cost);
+  if (*rc::gen::arbitrary<bool>()) {  // all in one node
+    costs.across = any_cost();
+    costs.ranks_per_node = std::max(2, ranks);
+  }
+  const auto outcome = run(spec, costs, closed, a);
   const auto other = run(spec, same_everywhere(cost), stepped, b);
   RC_ASSERT(!other.closure);
   RC_ASSERT(outcome.messages == other.messages);
@@ -135,7 +140,9 @@ RC_GTEST_PROP(MaxPlusLaws, FoldedDoublingEqualsItsLists, ()) {
       .closure = false};
   Times a = any_arrivals(ranks);
   Times b = a;
-  const auto fast = run(spec, same_everywhere(cost), options, a);
+  LinkCosts costs = same_everywhere(cost);
+  costs.ranks_per_node = *rc::gen::element(1, std::max(2, ranks));
+  const auto fast = run(spec, costs, options, a);
   const auto lists = run(spec, spelt_out(cost, ranks), options, b);
   RC_ASSERT(fast.messages == lists.messages);
   assert_close(a, b, 1e-12);
