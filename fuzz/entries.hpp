@@ -23,4 +23,7 @@ void goal_schedule(std::string_view bytes);
 /// reader whatever they look like, and checks that what comes out keeps the promises of a part.
 void import(std::string_view reader, std::string_view bytes);
 
+/// A study's file: read, or refused with a line.
+void study(std::string_view bytes);
+
 }  // namespace cox::fuzz

@@ -102,6 +102,8 @@ void check_operations(const Run& run) {
        {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(), o.bytes.size(), o.step.size(),
         o.micro_batch.size(), o.chunk.size(), o.sequence.size(), o.comm.size()})
     COX_ASSERT(length == o.size(), "columns of operations are of one length");
+  COX_ASSERT(o.collective.empty() || o.collective.size() == o.size(),
+             "the kind of every collective, or of none");
   COX_ASSERT(o.first_before.empty() || o.first_before.size() == o.size() + 1, "edges of every operation");
   COX_ASSERT(std::is_sorted(o.first_before.begin(), o.first_before.end()), "edges lie one after the other");
   COX_ASSERT(o.before.size() == (o.first_before.empty() ? 0 : o.first_before.back()), "edges are all there");

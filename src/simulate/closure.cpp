@@ -191,8 +191,9 @@ bool close_all_to_all(const model::Schedule& schedule, int lane, std::int64_t ro
 
 bool close(const model::Schedule& schedule, int lane, std::int64_t rounds, const LinkCosts& costs,
            Protocol protocol, std::span<double> times) {
-  if (!costs.uniform() || protocol == Protocol::EagerGap || rounds == 0) return false;
-  if (const auto ring = as_ring(schedule, lane, rounds, costs.across)) {
+  const model::MessageCost* cost = costs.only(schedule.ranks());
+  if (cost == nullptr || protocol == Protocol::EagerGap || rounds == 0) return false;
+  if (const auto ring = as_ring(schedule, lane, rounds, *cost)) {
     const bool eager = protocol == Protocol::Eager;
     const RingLane& lane_of = ring->lane;
     if (!eager && lane_of.large == 0 && rounds >= lane_of.places - 1) {
@@ -205,7 +206,7 @@ bool close(const model::Schedule& schedule, int lane, std::int64_t rounds, const
     if (ring->mirrored) std::ranges::reverse(times);
     return true;
   }
-  return protocol == Protocol::Rendezvous && close_all_to_all(schedule, lane, rounds, costs.across, times);
+  return protocol == Protocol::Rendezvous && close_all_to_all(schedule, lane, rounds, *cost, times);
 }
 
 }  // namespace cox::simulate

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cox/base/parallel.hpp"
@@ -43,6 +44,7 @@ struct Job {
   const SimulateOptions& options;
   EngineKind engine;
   model::Schedule schedule;
+  Noise noise;                       ///< of the first seed
   std::unique_ptr<Network> network;  ///< flow engine
   std::vector<int> rank_of;          ///< place in the schedule to rank
 };
@@ -72,59 +74,69 @@ LinkCosts link_costs(const model::Scenario& s) {
   return {.inside = s.inside, .across = s.across, .ranks_per_node = s.cluster.devices_per_node, .into = {}};
 }
 
-/// Moves arrivals to departures with the job's engine.
-void meet(const Job& job, const Noise& noise, std::int64_t step, std::span<Seconds> times, Replica& out) {
-  const Noise* messages = noise.disturbs_messages() ? &noise : nullptr;
-  if (job.engine == EngineKind::Flow) {
-    const FlowOutcome flow = run_flows(
-        job.schedule, *job.network, job.scenario.fabric, job.rank_of,
-        {.memo = job.options.memo, .noise = messages, .step = step, .number = 0, .seed = job.scenario.seed},
-        times);
-    out.messages += flow.messages;
-    out.memo = out.memo || flow.memo;
-    out.link_bytes.resize(flow.link_bytes.size());
-    for (std::size_t l = 0; l < flow.link_bytes.size(); ++l) out.link_bytes[l] += flow.link_bytes[l];
-    return;
+/// One replica's own: scratch memory of its engine, its draws, what it leaves.
+class Player {
+ public:
+  Player(const Job& job, int number)
+      : job_(job), noise_(job.noise.with_seed(job.scenario.seed + static_cast<std::uint64_t>(number))) {
+    if (job.engine == EngineKind::MaxPlus)
+      max_plus_.emplace(job.schedule, link_costs(job.scenario),
+                        CollectiveOptions{.protocol = job.scenario.protocol,
+                                          .closure = job.options.closure,
+                                          .threads = job.scenario.replicas > 1 ? 1 : job.options.threads});
   }
-  const CollectiveOutcome done =
-      run_collective(job.schedule, link_costs(job.scenario),
-                     {.protocol = job.scenario.protocol,
-                      .closure = job.options.closure,
-                      .noise = messages,
-                      .step = step,
-                      .threads = job.scenario.replicas > 1 ? 1 : job.options.threads},
-                     times);
-  out.messages += done.messages;
-  out.closure = out.closure || done.closure;
-}
 
-Result<Replica> run_replica(const Job& job, int number, StepRecorder* recorder) {
-  const model::Scenario& s = job.scenario;
-  const Placement placement{.ranks = job.schedule.ranks(),
-                            .ranks_per_node = s.cluster.devices_per_node,
-                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
-  COX_TRY(const Noise noise, Noise::make(s.noise, placement, s.seed + static_cast<std::uint64_t>(number)));
-  const auto ranks = static_cast<std::size_t>(job.schedule.ranks());
-  std::vector<Seconds> own(ranks);
-  std::vector<Seconds> work(ranks, s.job.compute);
-  Replica out;
-  out.step_ends.reserve(static_cast<std::size_t>(s.job.steps));
-  for (int step = 0; step < s.job.steps; ++step) {
-    if (recorder != nullptr) recorder->begin_step(step, own);
-    if (noise.disturbs_compute()) {
-      std::fill(work.begin(), work.end(), s.job.compute);
-      noise.compute(step, 0, work, work, own);
+  Replica play(StepRecorder* recorder, const SimulateOptions& options) {
+    const model::Scenario& s = job_.scenario;
+    const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
+    std::vector<Seconds> now(ranks);
+    std::vector<Seconds> work(ranks, s.job.compute);
+    for (int step = 0; step < s.job.steps; ++step) {
+      if (recorder != nullptr) recorder->begin_step(step, now);
+      if (noise_.disturbs_compute()) {
+        std::fill(work.begin(), work.end(), s.job.compute);
+        noise_.compute(step, 0, work, work, now);
+      }
+      for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r];
+      if (recorder != nullptr) recorder->arrive(now);
+      meet(step, now);
+      if (recorder != nullptr) recorder->depart(now);
+      out_.step_ends.push_back(*std::max_element(now.begin(), now.end()));
+      if (options.progress) options.progress(step + 1, s.job.steps);
     }
-    for (std::size_t r = 0; r < ranks; ++r) own[r] += work[r];
-    if (recorder != nullptr) recorder->arrive(own);
-    meet(job, noise, step, own, out);
-    if (recorder != nullptr) recorder->depart(own);
-    out.step_ends.push_back(*std::max_element(own.begin(), own.end()));
-    if (number == 0 && job.options.progress) job.options.progress(step + 1, s.job.steps);
+    out_.total = out_.step_ends.empty() ? Seconds{} : out_.step_ends.back();
+    return std::move(out_);
   }
-  out.total = out.step_ends.empty() ? Seconds{} : out.step_ends.back();
-  return out;
-}
+
+ private:
+  /// Moves arrivals to departures with the job's engine.
+  void meet(std::int64_t step, std::span<Seconds> times) {
+    const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
+    if (max_plus_) {
+      const CollectiveOutcome done = max_plus_->run(times, noise, step, 0);
+      out_.messages += done.messages;
+      out_.closure = out_.closure || done.closure;
+      return;
+    }
+    const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, job_.rank_of,
+                                       {.memo = job_.options.memo,
+                                        .noise = noise,
+                                        .step = step,
+                                        .number = 0,
+                                        .seed = job_.scenario.seed,
+                                        .protocol = job_.scenario.protocol},
+                                       times);
+    out_.messages += flow.messages;
+    out_.memo = out_.memo || flow.memo;
+    out_.link_bytes.resize(flow.link_bytes.size());
+    for (std::size_t l = 0; l < flow.link_bytes.size(); ++l) out_.link_bytes[l] += flow.link_bytes[l];
+  }
+
+  const Job& job_;
+  Noise noise_;
+  std::optional<MaxPlus> max_plus_;
+  Replica out_;
+};
 
 Result<Outcome> by_closed_form(const model::Scenario& s, const model::CollectiveSpec& spec) {
   const auto not_possible = [](std::string why) {
@@ -151,18 +163,6 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
   return out;
 }
 
-void add_links(const Job& job, const Replica& first, Outcome& out) {
-  if (!job.network) return;
-  const std::vector<NetworkLink>& links = job.network->links();
-  for (std::size_t l = 0; l < first.link_bytes.size(); ++l) {
-    const double bytes = first.link_bytes[l];
-    const double could = links[l].bandwidth.in_bytes_per_s() * first.total.count();
-    out.links.push_back({.name = links[l].name,
-                         .bytes = Bytes{std::llround(bytes)},
-                         .utilisation_ratio = could > 0 ? bytes / could : 0});
-  }
-}
-
 }  // namespace
 
 model::EngineKind engine_for(const model::Scenario& s) {
@@ -182,38 +182,43 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
           .options = options,
           .engine = engine,
           .schedule = std::move(schedule),
+          .noise = {},
           .network = nullptr,
           .rank_of = {}};
+  const Placement placement{.ranks = spec.ranks,
+                            .ranks_per_node = s.cluster.devices_per_node,
+                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
+  COX_TRY(job.noise, Noise::make(s.noise, placement, s.seed));
   if (engine == EngineKind::Flow) {
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));
     job.rank_of = places(s, spec.ranks, job.schedule.participants());
   }
-  std::vector<Result<Replica>> replicas(static_cast<std::size_t>(s.replicas), Replica{});
+  std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
   std::unique_ptr<StepRecorder> recorder;
   if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);
   parallel_for(replicas.size(), options.threads, [&](std::size_t i) {
-    replicas[i] = run_replica(job, static_cast<int>(i), i == 0 ? recorder.get() : nullptr);
+    replicas[i] = Player(job, static_cast<int>(i))
+                      .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});
   });
   Outcome out;
   out.engine = engine;
   out.protocol = s.protocol;
   out.ranks = spec.ranks;
   std::vector<Seconds> totals;
-  for (Result<Replica>& each : replicas) {
-    if (!each) return fail(std::move(each).error());
-    totals.push_back(each->total);
-    out.messages += each->messages;
-    out.closure = out.closure || each->closure;
-    out.memo = out.memo || each->memo;
+  for (const Replica& each : replicas) {
+    totals.push_back(each.total);
+    out.messages += each.messages;
+    out.closure = out.closure || each.closure;
+    out.memo = out.memo || each.memo;
   }
   if (job.network && job.schedule.participants() > spec.ranks)
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));
   out.total = totals.front();
-  out.step_ends = replicas.front()->step_ends;
+  out.step_ends = replicas.front().step_ends;
   out.over_replicas = spread_of(totals);
-  add_links(job, *replicas.front(), out);
+  if (job.network) out.links = link_loads(*job.network, replicas.front().link_bytes, out.total);
   if (recorder) out.run = std::move(*recorder).finish();
   return out;
 }

@@ -150,9 +150,8 @@ TEST(EventEngine, TimesBeyondItsRangeAreRefused) {
 }
 
 TEST(EventEngine, CpusThatNobodyCouldKeepAreRefused) {
-  expect_error(
-      simulate_text("num_ranks 65536\nrank 0 {\nsend 1b to 0 cpu 255 nic 255\nrecv 1b from 0\n}\n"),
-      "goal-006", "bytes of clocks");
+  expect_error(simulate_text("num_ranks 65536\nrank 0 {\nsend 1b to 0 cpu 255 nic 255\nrecv 1b from 0\n}\n"),
+               "goal-006", "bytes of clocks");
 }
 
 TEST(EventEngine, AGraphThatDoesNotFitItselfIsRefused) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/fair_shares.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "cox/base/random.hpp"
 #include "cox/simulate/flow.hpp"

@@ -9,6 +9,8 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/random.hpp"
 
+#include "simulate/regular_rounds.hpp"
+
 namespace cox::simulate {
 namespace {
 
@@ -49,6 +51,7 @@ FlowEngine::FlowEngine(const model::Schedule& schedule, const Network& network, 
       ranks_(schedule.ranks()),
       shares_(make_shares(network, fabric, options)) {
   COX_ASSERT(rank_of.size() == places_, "every participant needs a rank to sit on");
+  COX_ASSERT(lanes_ <= std::numeric_limits<std::uint16_t>::max(), "more lanes than anybody has");
   for (int lane = 0; lane < lanes_; ++lane) rounds_.emplace_back(schedule, lane);
   const std::size_t cells = places_ * static_cast<std::size_t>(lanes_);
   cells_.resize(cells);
@@ -57,7 +60,9 @@ FlowEngine::FlowEngine(const model::Schedule& schedule, const Network& network, 
   first_background_ = static_cast<Slot>(cells);
   outcome_.link_bytes.assign(network.links().size(), 0);
   if (fabric.routing == model::Routing::Adaptive) assigned_.assign(network.links().size(), 0);
-  memo_on_ = options.memo && options.noise == nullptr && !options.disturb && !options.on_message &&
+  if (options.noise != nullptr && (options.noise->disturbs_messages() || options.noise->disturbs_bandwidth()))
+    noise_ = options.noise;
+  memo_on_ = options.memo && noise_ == nullptr && !options.disturb && !options.on_message &&
              options.background.flows == 0;
   add_background();
 }
@@ -150,7 +155,8 @@ void FlowEngine::enter(int lane, int place) {
     const std::span<const std::uint32_t> receives = table.receives_of(place);
     const std::uint32_t end = table.sends_end(place);
     here.pending = static_cast<std::int32_t>(receives.size());
-    if (table.waits_for_sends(place)) here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
+    if (table.waits_for_sends(place))
+      here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
     for (std::uint32_t i = table.sends_begin(place); i < end; ++i)
       if (eager_ || cell(lane, table.messages[i].to).round >= k) start(lane, k, table, i);
     if (eager_) {
@@ -195,11 +201,12 @@ void FlowEngine::start(int lane, std::int64_t round, const RoundTable& table, st
   MessageState& m = slots_[slot];
   const bool same_way = m.from == message.from && m.to == message.to && assigned_.empty();
   m.phase = FlowPhase::Latency;
-  m.lane = lane;
+  m.lane = static_cast<std::uint16_t>(lane);
   m.round = round;
   m.from = message.from;
   m.to = message.to;
   m.sender_waits = table.waits_for_sends(message.from);
+  m.ordinal = noise_ == nullptr ? 0 : table.ordinal_of(number);
   const std::uint32_t first_send = table.sends_begin(message.from);
   if (eager_) {
     // One port per sender and lane, first come first served.
@@ -224,17 +231,29 @@ void FlowEngine::start(int lane, std::int64_t round, const RoundTable& table, st
   heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0));
 }
 
+// How much later than undisturbed the first byte leaves. The draws are those of the max-plus engine.
 double FlowEngine::delay_of(const MessageState& m) const {
-  if (!options_.disturb) return 0;
-  const double idle = m.latency + m.bytes / m.idle_rate;
-  const FlowMessage message{.lane = m.lane,
-                            .round = m.round,
-                            .from = m.from,
-                            .to = m.to,
-                            .bytes = Bytes{static_cast<std::int64_t>(m.bytes)},
-                            .begin = Seconds{origin_ + m.begin},
-                            .end = {}};
-  return options_.disturb(message, Seconds{idle}).count() - idle;
+  if (noise_ == nullptr && !options_.disturb) return 0;
+  const Seconds latency{m.latency};
+  const Seconds idle{m.latency + m.bytes / m.idle_rate};
+  Seconds cost = idle;
+  if (noise_ != nullptr) {
+    const MessageDraws draws{
+        .noise = noise_, .step = options_.step, .number = options_.number, .lane = m.lane};
+    noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), m.to, {&cost, 1},
+                     {&latency, 1});
+  }
+  if (options_.disturb) {
+    const FlowMessage message{.lane = m.lane,
+                              .round = m.round,
+                              .from = m.from,
+                              .to = m.to,
+                              .bytes = Bytes{static_cast<std::int64_t>(m.bytes)},
+                              .begin = Seconds{origin_ + m.begin},
+                              .end = {}};
+    cost = options_.disturb(message, cost);
+  }
+  return (cost - idle).count();
 }
 
 void FlowEngine::event(Slot slot) {

@@ -3,6 +3,7 @@
 /// The rounds of a schedule's lane as tables of messages, one table for rounds that are alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,12 +20,17 @@ struct RoundTable {
   std::vector<std::uint32_t> receives_first;  ///< participants + 1
   std::vector<std::uint32_t> receives;        ///< numbers of messages
 
-  bool regular = false;                       ///< not a list
+  bool regular = false;  ///< not a list
 
   /// In lists a participant goes on when its sends have arrived too, unless it receives one message and sends
   /// at most one (the rule of `model::Schedule`).
   [[nodiscard]] bool waits_for_sends(int place) const {
     return !regular && !(receives_of(place).size() == 1 && sends_end(place) - sends_begin(place) <= 1);
+  }
+  /// Which of the messages that its receiver gets `number` is.
+  [[nodiscard]] std::uint32_t ordinal_of(std::uint32_t number) const {
+    const std::span<const std::uint32_t> all = receives_of(messages[number].to);
+    return static_cast<std::uint32_t>(std::find(all.begin(), all.end(), number) - all.begin());
   }
   [[nodiscard]] std::uint32_t sends_begin(int place) const {
     return sends_first[static_cast<std::size_t>(place)];

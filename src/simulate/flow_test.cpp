@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/simulate/flow.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include <gtest/gtest.h>
-
 #include "cox/base/random.hpp"
 #include "cox/model/closed_form.hpp"
+#include "cox/simulate/max_plus.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -93,7 +94,9 @@ FlowOutcome run(Setting& s) {
   return outcome;
 }
 
-double last(const Setting& s) { return std::max_element(s.times.begin(), s.times.end())->count(); }
+double last(const Setting& s) {
+  return std::max_element(s.times.begin(), s.times.end())->count();
+}
 
 double closed(const Setting& s) {
   const auto form = model::closed_form(
@@ -116,6 +119,19 @@ TEST(Flow, IdleSwitchIsTheClosedForm) {
       }
 }
 
+TEST(Flow, SwitchesThatAddUpHaveAPortForEveryRank) {
+  Setting s = switched(8);
+  s.spec.algorithm = model::Algorithm::InNetwork;
+  s.rank_of = {0, 1, 2, 3, 4, 5, 6, 7, 0};  // the switch is that of rank 0
+  const auto network = Network::make(s.cluster, s.fabric);
+  const auto schedule = model::Schedule::make(s.spec);
+  ASSERT_EQ(schedule->participants(), 9);
+  s.times.resize(8);
+  (void)run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+  // Up one link and down one link, all ranks beside each other.
+  EXPECT_NEAR(last(s), 2 * (kLatency + (1 << 20) / kRate), 1e-15);
+}
+
 TEST(Flow, ArrivalsShiftTheResult) {
   Setting s = switched(4);
   (void)run(s);
@@ -132,8 +148,11 @@ TEST(Flow, ArrivalsShiftTheResult) {
 TEST(Flow, IncastIsWhatTheReceiverTakes) {
   for (const int k : {1, 2, 7, 64}) {
     Setting s = switched(k + 1);
-    s.spec = {.kind = model::Collective::AllReduce, .algorithm = model::Algorithm::ParameterServer, .ranks = k,
-              .bytes = Bytes{4 << 20}, .servers = 1};
+    s.spec = {.kind = model::Collective::AllReduce,
+              .algorithm = model::Algorithm::ParameterServer,
+              .ranks = k,
+              .bytes = Bytes{4 << 20},
+              .servers = 1};
     double push_end = 0;
     s.options.on_message = [&](const FlowMessage& m) {
       if (m.round == 0) push_end = std::max(push_end, m.end.count());
@@ -157,8 +176,8 @@ TEST(Flow, SharedUpLinkHandSolved) {
 }
 
 TEST(Flow, RoomThatAFlowLeavesIsTakenAtOnce) {
-  // One leaf, so only NICs are shared. Rank 0 sends to 1 and 2 at once (two lanes of a ring of three): all six
-  // flows get half a NIC.
+  // One leaf, so only NICs are shared. Rank 0 sends to 1 and 2 at once (two lanes of a ring of three): all
+  // six flows get half a NIC.
   Setting s = switched(3);
   s.spec.algorithm = model::Algorithm::BidirectionalRing;
   s.spec.bytes = Bytes{6 << 20};
@@ -179,7 +198,10 @@ TEST(Flow, RoutingDecidesWhatCollides) {
   // Two leaves of 8 with 8 up-links: destinations 8, 16, 24 .. of one leaf all go over up-link 0.
   Setting s = switched(72);
   s.fabric.kind = model::FabricKind::FatTree;
-  s.spec = {.kind = model::Collective::Broadcast, .algorithm = model::Algorithm::Chain, .ranks = 2, .bytes = Bytes{1 << 20}};
+  s.spec = {.kind = model::Collective::Broadcast,
+            .algorithm = model::Algorithm::Chain,
+            .ranks = 2,
+            .bytes = Bytes{1 << 20}};
   const auto network = Network::make(s.cluster, s.fabric);
   ASSERT_TRUE(network);
   const auto ring_over = [&](model::Routing routing) {
@@ -223,7 +245,10 @@ TEST(Flow, BackgroundLoadTakesItsPartOfSwitchLinksOnly) {
   Setting s = switched(16);
   s.fabric.kind = model::FabricKind::FatTree;
   s.fabric.background_load = 0.5;
-  s.spec = {.kind = model::Collective::AllToAll, .algorithm = model::Algorithm::Direct, .ranks = 16, .bytes = Bytes{16 << 20}};
+  s.spec = {.kind = model::Collective::AllToAll,
+            .algorithm = model::Algorithm::Direct,
+            .ranks = 16,
+            .bytes = Bytes{16 << 20}};
   double inside = 0;
   double across = 0;
   s.options.on_message = [&](const FlowMessage& m) {
@@ -257,8 +282,11 @@ TEST(Flow, BackgroundFlowsSlowDownAndRepeatBySeed) {
 TEST(Flow, PauseMakesVictimsAndIncastLossCosts) {
   const auto all_to_all = [](bool pause, bool loss) {
     Setting s = oversubscribed(32);
-    s.spec = {.kind = model::Collective::AllReduce, .algorithm = model::Algorithm::ParameterServer, .ranks = 31,
-              .bytes = Bytes{1 << 20}, .servers = 1};
+    s.spec = {.kind = model::Collective::AllReduce,
+              .algorithm = model::Algorithm::ParameterServer,
+              .ranks = 31,
+              .bytes = Bytes{1 << 20},
+              .servers = 1};
     s.fabric.pause = pause;
     s.fabric.incast_loss = loss;
     (void)run(s);
@@ -292,15 +320,25 @@ TEST(Flow, EveryAlgorithmFinishesAndConservesBytes) {
     model::Collective kind;
     model::Algorithm algorithm;
     int ranks;
-  } cases[] = {{model::Collective::AllReduce, BidirectionalRing, 7}, {model::Collective::AllReduce, BinaryTree, 11},
-               {model::Collective::AllReduce, DoubleBinaryTree, 8},  {model::Collective::AllReduce, Hierarchical2, 12},
-               {model::Collective::AllReduce, RecursiveDoubling, 13}, {model::Collective::AllReduce, HalvingDoubling, 6},
-               {model::Collective::AllToAll, TwoLevel, 12},          {model::Collective::Barrier, Dissemination, 9},
-               {model::Collective::Broadcast, Chain, 10},            {model::Collective::AllGather, Ring, 5}};
+  } cases[] = {{model::Collective::AllReduce, BidirectionalRing, 7},
+               {model::Collective::AllReduce, BinaryTree, 11},
+               {model::Collective::AllReduce, DoubleBinaryTree, 8},
+               {model::Collective::AllReduce, Hierarchical2, 12},
+               {model::Collective::AllReduce, RecursiveDoubling, 13},
+               {model::Collective::AllReduce, HalvingDoubling, 6},
+               {model::Collective::AllToAll, TwoLevel, 12},
+               {model::Collective::Barrier, Dissemination, 9},
+               {model::Collective::Broadcast, Chain, 10},
+               {model::Collective::AllGather, Ring, 5}};
   for (const auto& c : cases)
     for (const auto protocol : {model::Protocol::Rendezvous, model::Protocol::Eager}) {
       Setting s = oversubscribed(16);
-      s.spec = {.kind = c.kind, .algorithm = c.algorithm, .ranks = c.ranks, .bytes = Bytes{1000003}, .group = 3, .chunks = 4};
+      s.spec = {.kind = c.kind,
+                .algorithm = c.algorithm,
+                .ranks = c.ranks,
+                .bytes = Bytes{1000003},
+                .group = 3,
+                .chunks = 4};
       s.rank_of = shuffled(16, 3);
       s.rank_of.resize(static_cast<std::size_t>(c.ranks));
       s.options.protocol = protocol;
@@ -351,6 +389,28 @@ TEST(Flow, DisturbedMessagesAreLater) {
   s.options.disturb = [](const FlowMessage&, Seconds idle) { return idle + Seconds{1e-6}; };
   (void)run(s);
   EXPECT_NEAR(last(s), plain + 2e-6, 1e-15);
+}
+
+// On an idle switch nothing is shared, so noise must do what it does in the max-plus engine, draw by draw.
+TEST(Flow, NoiseIsThatOfTheMaxPlusEngine) {
+  const std::vector<model::NoiseSource> sources{{.name = "jitter",
+                                                 .target = model::NoiseTarget::Message,
+                                                 .law = model::NoiseLaw::Uniform,
+                                                 .mean_ratio = 0.05}};
+  const auto noise = Noise::make(sources, {.ranks = 8}, 4);
+  ASSERT_TRUE(noise) << noise.error().to_string();
+  Setting s = switched(8);
+  s.options.noise = &*noise;
+  s.options.step = 3;
+  EXPECT_FALSE(run(s).memo);
+  EXPECT_GT(last(s), closed(s) * 1.01);
+  const auto schedule = model::Schedule::make(s.spec);
+  LinkCosts costs;
+  costs.across = {.latency = Seconds{2 * kLatency}, .per_byte = TimePerByte::seconds_per_byte(1 / kRate)};
+  std::vector<Seconds> times(8);
+  (void)run_collective(*schedule, costs, {.noise = &*noise, .step = 3}, times);
+  for (std::size_t r = 0; r < 8; ++r)
+    EXPECT_NEAR(s.times[r].count(), times[r].count(), 1e-9 * times[r].count());
 }
 
 TEST(Flow, LoadsAndUsageAreWhatWasSent) {

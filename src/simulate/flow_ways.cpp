@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cox/base/assert.hpp"
+
 #include "simulate/flow_engine.hpp"
 
 namespace cox::simulate {
@@ -39,6 +40,7 @@ void fixed_route(const Network& network, const model::Fabric& fabric, std::uint6
 void FlowEngine::find_way(MessageState& m) {
   const int from = rank_of_[static_cast<std::size_t>(m.from)];
   const int to = rank_of_[static_cast<std::size_t>(m.to)];
+  if (schedule_.is_switch(m.from) || schedule_.is_switch(m.to)) return use_switch(m, from, to);
   if (fabric_.routing == model::Routing::Spray) return spray(m, from, to);
   const int choice = choose(from, to);
   use_path(m, choice, from, to);
@@ -68,8 +70,25 @@ int FlowEngine::choose(int from, int to) {
   return best;
 }
 
+// A switch that adds up stands where the fabric meets the node of the rank that it was given: no NIC of its
+// own.
+void FlowEngine::use_switch(MessageState& m, int from, int to) {
+  std::vector<LinkIndex> between;
+  network_.route(from, to, network_.static_choice(from, to), between);
+  std::erase_if(between, [&](LinkIndex l) { return !network_.between_switches(l); });
+  way_.clear();
+  if (!schedule_.is_switch(m.from)) network_.leave_node(from, way_);
+  way_.insert(way_.end(), between.begin(), between.end());
+  if (!schedule_.is_switch(m.to)) network_.enter_node(to, way_);
+  use_links(m, 0);
+}
+
 void FlowEngine::use_path(MessageState& m, int choice, int from, int to) {
   network_.route(from, to, choice, way_);
+  use_links(m, choice);
+}
+
+void FlowEngine::use_links(MessageState& m, int choice) {
   m.choice = choice;
   m.all_links.clear();
   for (std::uint32_t i = 0; i < way_.size(); ++i)

@@ -13,14 +13,14 @@ using model::Protocol;
 bool FoldedDoubling::fits(const model::Schedule& schedule, const LinkCosts& costs) {
   const model::CollectiveSpec& s = schedule.spec();
   const bool whole_buffer = s.kind == Collective::AllReduce || s.kind == Collective::Barrier;
-  return s.algorithm == Algorithm::RecursiveDoubling && whole_buffer && costs.uniform() &&
+  return s.algorithm == Algorithm::RecursiveDoubling && whole_buffer && costs.only(s.ranks) != nullptr &&
          !std::has_single_bit(static_cast<unsigned>(s.ranks));
 }
 
 FoldedDoubling::FoldedDoubling(const model::Schedule& schedule, const LinkCosts& costs, Protocol protocol)
     : protocol_(protocol),
-      whole_(costs.across(schedule.spec().bytes).count()),
-      latency_(costs.across.latency.count()),
+      whole_((*costs.only(schedule.ranks()))(schedule.spec().bytes).count()),
+      latency_(costs.only(schedule.ranks())->latency.count()),
       occupied_(whole_ - latency_) {
   const auto ranks = static_cast<std::size_t>(schedule.ranks());
   places_.resize(std::bit_floor(ranks));

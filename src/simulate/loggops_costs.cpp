@@ -21,22 +21,6 @@ tl::unexpected<Error> bad_parameters(std::string message) {
                     .where = std::nullopt});
 }
 
-/// `20ps/B`: a duration per byte.
-Result<TimePerByte> parse_time_per_byte(std::string_view text) {
-  constexpr std::string_view kPerByte = "/B";
-  if (!text.ends_with(kPerByte))
-    return bad_parameters(fmt::format("`{}` is no time per byte, expected one such as 20ps/B", text));
-  const std::string_view time = text.substr(0, text.size() - kPerByte.size());
-  // Parts of a picosecond matter here: 900 GB/s is 1.11 ps per byte. Read a million bytes' worth of it.
-  if (time.ends_with("ps")) {
-    const std::string scaled = std::string(time.substr(0, time.size() - 2)) + "us";
-    COX_TRY(const Duration million, parse_duration(scaled));
-    return TimePerByte::seconds_per_byte(static_cast<double>(million.count()) * 1e-18);
-  }
-  COX_TRY(const Duration one, parse_duration(time));
-  return TimePerByte::seconds_per_byte(static_cast<double>(one.count()) * 1e-12);
-}
-
 Status set_parameter(LogGops& cost, char name, std::string_view text) {
   switch (name) {
     case 'L':

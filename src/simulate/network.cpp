@@ -87,11 +87,15 @@ Status Network::add_nodes() {
   const auto inside = [&](int rank, const char* bus) { return fmt::format("n{}.{}", node_of(rank), bus); };
   // Each direction carries half of the latency: the whole is that from device to device.
   const model::Link half{.latency = c.scale_up.latency / 2, .bandwidth = c.scale_up.bandwidth};
-  for (int r = 0; has_scale_up_ && r < ranks_; ++r) links_.push_back(named(device(r) + "->" + inside(r, "scale-up"), half));
-  for (int r = 0; has_scale_up_ && r < ranks_; ++r) links_.push_back(named(inside(r, "scale-up") + "->" + device(r), half));
+  for (int r = 0; has_scale_up_ && r < ranks_; ++r)
+    links_.push_back(named(device(r) + "->" + inside(r, "scale-up"), half));
+  for (int r = 0; has_scale_up_ && r < ranks_; ++r)
+    links_.push_back(named(inside(r, "scale-up") + "->" + device(r), half));
   first_pcie_ = next();
-  for (int r = 0; has_pcie_ && r < ranks_; ++r) links_.push_back(named(device(r) + "->" + inside(r, "pcie"), c.pcie));
-  for (int r = 0; has_pcie_ && r < ranks_; ++r) links_.push_back(named(inside(r, "pcie") + "->" + device(r), c.pcie));
+  for (int r = 0; has_pcie_ && r < ranks_; ++r)
+    links_.push_back(named(device(r) + "->" + inside(r, "pcie"), c.pcie));
+  for (int r = 0; has_pcie_ && r < ranks_; ++r)
+    links_.push_back(named(inside(r, "pcie") + "->" + device(r), c.pcie));
   first_nic_ = next();
   for (int up = 1; up >= 0; --up)
     for (std::int64_t p = 0; p < ports; ++p) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/simulate/network.hpp"
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
-
-#include <gtest/gtest.h>
 
 namespace cox::simulate {
 namespace {
@@ -37,7 +37,9 @@ model::Fabric fabric(model::FabricKind kind) {
 }
 
 // `n3.nic0` and `n3.d1` are in node n3.
-std::string place(const std::string& end) { return end.substr(0, end.find('.')); }
+std::string place(const std::string& end) {
+  return end.substr(0, end.find('.'));
+}
 
 // Every way of every pair leads from the one to the other without a gap or a loop.
 void expect_ways_lead(const Network& network) {
@@ -281,7 +283,8 @@ TEST(Network, WhatDoesNotFitIsRefused) {
   EXPECT_NE(refusal(c, fabric(model::FabricKind::FullBisection)).find("no NIC"), std::string::npos);
   c = hosts(4);
   c.devices_per_node = 2;
-  EXPECT_NE(refusal(c, fabric(model::FabricKind::FullBisection)).find("no link between them"), std::string::npos);
+  EXPECT_NE(refusal(c, fabric(model::FabricKind::FullBisection)).find("no link between them"),
+            std::string::npos);
   EXPECT_NE(refusal(hosts(1 << 23), fabric(model::FabricKind::FullBisection)).find("links, at most"),
             std::string::npos);
 }

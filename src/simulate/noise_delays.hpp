@@ -16,9 +16,12 @@ struct Daemon {
   const NoiseDraws& draws;
   double period;
 
-  /// What interruptions that begin in [now, end of the work) add to `work`. Cost: O(1) for a constant law;
+  /// What is added to `work`: the rest of an interruption that is running at `now`, and all that begin until
+  /// the work is done. Cost: O(1) for a constant law;
   /// else one draw per interruption, the first 1,000; what follows lasts the mean.
   [[nodiscard]] double delay(std::uint64_t seed, std::uint64_t unit, double now, double work) const;
+  /// Of the interruption number `turn`.
+  [[nodiscard]] double lasts(std::uint64_t seed, std::uint64_t unit, double turn) const;
 };
 
 /// Recorded detours, over and over, from a drawn phase on.
@@ -26,7 +29,7 @@ struct DetourReplay {
   const NoiseDraws& draws;
   const Detours& detours;
 
-  /// Cost: O(detours of a window), O(log) where few are met.
+  /// As `Daemon::delay`. Cost: O(log detours + those met), at most those of a window.
   [[nodiscard]] double delay(std::uint64_t seed, std::uint64_t unit, double now, double work) const;
 };
 

@@ -40,13 +40,6 @@ RoundCosts::RoundCosts(const LinkCosts& costs, model::Protocol protocol, int ran
   COX_ASSERT(costs.into.empty() || costs.into.size() >= static_cast<std::size_t>(ranks), "one cost per rank");
 }
 
-const MessageCost* RoundCosts::one_cost() const {
-  if (!costs_.into.empty()) return nullptr;
-  if (costs_.ranks_per_node <= 1) return &costs_.across;
-  if (costs_.ranks_per_node >= ranks_) return &costs_.inside;
-  return nullptr;
-}
-
 template <class Value>
 void RoundCosts::fill(Table& table, const RegularRound& round, Value value) const {
   table.values.resize(static_cast<std::size_t>(ranks_));
@@ -60,7 +53,7 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
   const auto value = [this, bytes](const MessageCost& c) {
     return (port_ ? c.occupied(bytes) : c(bytes)).count();
   };
-  if (const MessageCost* c = one_cost()) return {nullptr, value(*c)};
+  if (const MessageCost* c = costs_.only(ranks_)) return {nullptr, value(*c)};
   // costs into a rank do not depend on who sends
   const Geometry geometry =
       costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
@@ -79,7 +72,7 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
 }
 
 CostSource RoundCosts::latencies(const RegularRound& round) {
-  if (const MessageCost* c = one_cost()) return {nullptr, c->latency.count()};
+  if (const MessageCost* c = costs_.only(ranks_)) return {nullptr, c->latency.count()};
   const Geometry geometry =
       costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
   if (!latency_.filled || latency_.geometry != geometry) {

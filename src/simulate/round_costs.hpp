@@ -63,7 +63,6 @@ class RoundCosts {
   [[nodiscard]] CostSource by_message(const model::RegularRound& round);
   template <class Value>
   void fill(Table& table, const model::RegularRound& round, Value value) const;
-  [[nodiscard]] const model::MessageCost* one_cost() const;
 
   const LinkCosts& costs_;
   bool port_;

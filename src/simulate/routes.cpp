@@ -108,17 +108,29 @@ void Network::route(int from, int to, int choice, std::vector<LinkIndex>& out) c
     out.push_back(at(0, std::int64_t{ranks_} + to));
     return;
   }
-  if (has_pcie_) out.push_back(at(first_pcie_, from));
-  if (!same_node) {
-    const Port a = port_of(from);
-    const Port b = port_of(to);
-    const std::int64_t nics = cluster_.nics_per_node;
-    if (has_nics_) out.push_back(at(first_nic_, a.node * nics + a.nic));
-    const int ways = paths_between(a, b);
-    cross_fabric(a, b, choice % ways, out);
-    if (has_nics_) out.push_back(at(first_nic_, (cluster_.nodes + b.node) * nics + b.nic));
+  if (same_node) {
+    if (has_pcie_) out.push_back(at(first_pcie_, from));
+    if (has_pcie_) out.push_back(at(first_pcie_, std::int64_t{ranks_} + to));
+    return;
   }
-  if (has_pcie_) out.push_back(at(first_pcie_, std::int64_t{ranks_} + to));
+  const Port a = port_of(from);
+  const Port b = port_of(to);
+  leave_node(from, out);
+  cross_fabric(a, b, choice % paths_between(a, b), out);
+  enter_node(to, out);
+}
+
+void Network::leave_node(int rank, std::vector<LinkIndex>& out) const {
+  const Port port = port_of(rank);
+  if (has_pcie_) out.push_back(at(first_pcie_, rank));
+  if (has_nics_) out.push_back(at(first_nic_, std::int64_t{port.node} * cluster_.nics_per_node + port.nic));
+}
+
+void Network::enter_node(int rank, std::vector<LinkIndex>& out) const {
+  const Port port = port_of(rank);
+  const std::int64_t node = std::int64_t{cluster_.nodes} + port.node;
+  if (has_nics_) out.push_back(at(first_nic_, node * cluster_.nics_per_node + port.nic));
+  if (has_pcie_) out.push_back(at(first_pcie_, std::int64_t{ranks_} + rank));
 }
 
 void Network::cross_fabric(Port from, Port to, int choice, std::vector<LinkIndex>& out) const {

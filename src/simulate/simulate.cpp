@@ -8,6 +8,7 @@
 #include "cox/simulate/training.hpp"
 
 #include "simulate/collective_job.hpp"
+#include "simulate/operation_job.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -65,7 +66,7 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
     case model::Workload::Goal:
       return simulate_schedule(scenario);
     case model::Workload::Chakra:
-      return not_possible("Chakra graphs", "");
+      return simulate_operations(scenario, engine_for(scenario), options);
     case model::Workload::Collective:
       break;
   }

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <memory>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/parallel.hpp"
@@ -170,21 +171,45 @@ Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b) {
   return {.a = spread_of(a), .b = spread_of(b), .difference = spread_of(difference)};
 }
 
+namespace {
+
+/// Total of one scenario for any seed, with what does not depend on the seed made once.
+using TotalOf = std::function<Result<Seconds>(std::uint64_t)>;
+
+Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions& options) {
+  if (scenario.job.workload != model::Workload::Training)
+    return TotalOf{[scenario, options](std::uint64_t seed) -> Result<Seconds> {
+      model::Scenario one_seed = scenario;
+      one_seed.seed = seed;
+      one_seed.replicas = 1;
+      COX_TRY(const Outcome one,
+              simulate(one_seed, {.threads = 1, .memo = options.memo, .closure = options.closure}));
+      return one.total;
+    }};
+  COX_TRY(Plan plan, Plan::make(scenario));
+  return TotalOf{
+      [plan = std::make_shared<const Plan>(std::move(plan)), options](std::uint64_t seed) -> Result<Seconds> {
+        COX_TRY(const Replica one, play(*plan, seed, options.closure, nullptr, {}));
+        return one.total;
+      }};
+}
+
+}  // namespace
+
 Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
                            const SimulateOptions& options) {
+  COX_TRY(const TotalOf total_a, total_of(a, options));
+  COX_TRY(const TotalOf total_b, total_of(b, options));
   const int replicas = std::clamp(std::max(a.replicas, b.replicas), 1, kMostReplicas);
-  COX_TRY(const Plan plan_a, Plan::make(a));
-  COX_TRY(const Plan plan_b, Plan::make(b));
   std::vector<Seconds> times_a(static_cast<std::size_t>(replicas)), times_b(times_a.size());
   std::vector<std::optional<Error>> errors(times_a.size());
   parallel_for(times_a.size(), options.threads, [&](std::size_t i) {
-    const std::uint64_t seed = a.seed + i;
-    const auto one = play(plan_a, seed, options.closure, nullptr, {});
-    const auto other = play(plan_b, seed, options.closure, nullptr, {});
-    if (one && other)
-      times_a[i] = one->total, times_b[i] = other->total;
+    const auto one = total_a(a.seed + i);
+    const auto two = total_b(a.seed + i);
+    if (one && two)
+      times_a[i] = *one, times_b[i] = *two;
     else
-      errors[i] = one ? other.error() : one.error();
+      errors[i] = one ? two.error() : one.error();
   });
   for (const auto& e : errors)
     if (e) return fail(*e);

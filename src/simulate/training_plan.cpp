@@ -78,8 +78,11 @@ Status Plan::check() const {
       scenario_.failures.checkpoint < Seconds{} || scenario_.failures.checkpoint_interval < Seconds{} ||
       !(scenario_.failures.weibull_shape > 0))
     return bad("a time of the failures is negative, or their shape is not positive", "write 0s or more");
-  const double code = double(layers) * 8 * job.micro_batches + job.interleave;
-  if (code > 5e7) return bad("layers x micro-batches are more than 6 million", "use fewer micro-batches");
+  constexpr std::int64_t kMostPasses = 500'000;  // of layers; some 600 MB of programs where each stands alone
+  if (layers * job.micro_batches > kMostPasses)
+    return bad(fmt::format("{} layers x {} micro-batches, at most {} together", layers, job.micro_batches,
+                           kMostPasses),
+               "use fewer micro-batches, or say several layers as one");
   return {};
 }
 
@@ -122,6 +125,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   COX_CHECK(plan.check());
   plan.set_groups();
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
+    if (!plan.needs(m)) continue;
     auto& programs = plan.programs_[static_cast<std::size_t>(m)];
     for (int stage = 0; stage < plan.stages(); ++stage) {
       COX_TRY(StageProgram program, make_program(plan, stage, m));
@@ -129,6 +133,18 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     }
   }
   return plan;
+}
+
+bool Plan::needs(Meeting m) const {
+  switch (scenario_.policy.kind) {
+    case model::PolicyKind::Synchronous:
+      return m == Meeting::Gradients;
+    case model::PolicyKind::LocalSgd:
+      return scenario_.policy.local_steps > 1 ? m != Meeting::Gradients : m == Meeting::Gradients;
+    default:
+      break;
+  }
+  return m == Meeting::None;
 }
 
 const model::MessageCost& Plan::between(int from_unit, int to_unit) const {

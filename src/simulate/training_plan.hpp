@@ -86,6 +86,7 @@ class Plan {
   [[nodiscard]] int units() const { return layout().data * stages(); }
   [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
   [[nodiscard]] int mailboxes() const { return 2 * chunks_ * scenario_.job.micro_batches; }
+  /// One per stage; empty where the policy has no such steps.
   [[nodiscard]] const std::vector<StageProgram>& programs(Meeting m) const {
     return programs_[static_cast<std::size_t>(m)];
   }
@@ -118,6 +119,7 @@ class Plan {
   [[nodiscard]] Result<Inner> context_time(Bytes bytes);
 
  private:
+  [[nodiscard]] bool needs(Meeting m) const;
   [[nodiscard]] Status check() const;
   void set_groups();
   [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, int members,

@@ -149,6 +149,22 @@ TEST(TrainingPolicy, ABackupAbsorbsAPersistentStraggler) {
             20 * 5);
 }
 
+TEST(TrainingPolicy, ALateWorkerFetchesTheParametersBeforeItGoesOn) {
+  model::Scenario s = data_parallel(6, 4);
+  s.job.steps = 20;
+  s.noise.push_back(slow_rank(4, 3));
+  s.policy = {.kind = PolicyKind::Backup, .backups = 1};
+  const PolicyOutcome o = run(s);
+  std::vector<double> late;
+  for (std::size_t i = 0; i < o.log.size(); ++i)
+    if (o.log[i].worker == 4) late.push_back(o.at[i].count());
+  ASSERT_GE(late.size(), 2U);
+  const double work = 4 * (4 * 3e-3 + 0.4e-3), fetch = 10e-6 + 4 * 8e6 / 25e9;
+  EXPECT_NEAR(late[0], work, 1e-12);
+  EXPECT_GE(late[1] - late[0], work + fetch - 1e-12);
+  EXPECT_LE(late[1] - late[0], work + 3 * fetch);  // at most one meeting was still going on
+}
+
 TEST(TrainingPolicy, WorkersMayBePipelines) {
   model::Scenario s = data_parallel(4, 8);
   s.cluster = cluster(4, 8);

@@ -77,15 +77,15 @@ class Writer {
     i.bytes = plan_.activations_of(last_layer);
   }
 
-  /// Computation of a layer. Joined with the one before where nothing can happen in between.
+  /// Computation of a layer on a device, as split as it is. Joined with the one before where nothing can
+  /// happen in between.
   Status compute(int l, Seconds time, int tensor, int context, const StageOp& op) {
-    const double split = 1.0 / plan_.ranks_per_unit();
     const Bytes bytes = plan_.activations_of(l);
     COX_TRY(const Plan::Inner reduce, plan_.tensor_time(bytes));
     COX_TRY(const Plan::Inner ring, plan_.context_time(2 * plan_.layer(l).activations));
     const bool join = out_.code.size() > pass_begin_ && out_.code.back().code == Code::Compute;
     Instruction& i = join ? out_.code.back() : emit(Code::Compute, op);
-    i.work += time * split;
+    i.work += time;
     i.tensor += reduce.time * tensor;
     i.context += ring.time * context;
     i.bytes += plan_.layout().tensor > 1 ? bytes * tensor : Bytes{};

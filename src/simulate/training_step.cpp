@@ -47,8 +47,8 @@ void StepEngine::begin_step(Meeting meeting, std::span<Seconds> now) {
     Unit& unit = units_[u];
     unit.at = 0;
     unit.now = unit.stream_free = unit.mail_free = now[u];
-    unit.first_open = 0;
-    unit.open.clear();
+    unit.stream.clear();
+    unit.busy = 0;
     unit.parked = false;
     unit.exchange = Exchange::None;
     if (watcher_ != nullptr) watcher_->begin(static_cast<int>(u), now[u]);
@@ -122,7 +122,8 @@ bool StepEngine::play(int unit, const Instruction& i) {
 Seconds StepEngine::beside_stream(Unit& u, Seconds begin, Seconds work) {
   const double slow = 1 + plan_.scenario().job.overlap_slowdown;
   Seconds at = begin;
-  for (const Interval& busy : u.open) {
+  for (std::size_t slot = u.busy; slot < u.stream.size(); ++slot) {
+    const Interval& busy = u.stream[slot];
     if (busy.end <= at) continue;
     const Seconds free = std::max(busy.begin - at, Seconds{});
     if (work <= free) return at + work;
@@ -141,16 +142,13 @@ bool StepEngine::compute(int unit, const Instruction& i) {
   const Seconds work = i.work * u.factor;
   Seconds computed = u.now + work;
   if (plan_.scenario().job.overlap_slowdown > 0) {
-    if (!u.open.empty() && u.open.back().end == kNotYet) return false;
+    if (!u.stream.empty() && u.stream.back().end == kNotYet) return false;
     computed = beside_stream(u, u.now, work);
   }
   const Seconds end = computed + i.tensor + i.context;
   if (watcher_ != nullptr) watcher_->computed(unit, i, u.now, computed, end);
   u.now = end;
-  while (u.open.size() > 1 && u.open.front().end <= u.now) {
-    u.open.pop_front();
-    ++u.first_open;
-  }
+  while (u.busy < u.stream.size() && u.stream[u.busy].end <= u.now) ++u.busy;
   return true;
 }
 
@@ -185,8 +183,7 @@ void StepEngine::issue(int unit, const Instruction& i) {
   Instance& instance = data_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(i.slot)];
   if (instance.times.empty()) instance.times.resize(static_cast<std::size_t>(count_));
   instance.times[static_cast<std::size_t>(unit / plan_.stages())] = u.now;
-  if (u.open.empty()) u.first_open = i.slot;
-  u.open.push_back({});
+  u.stream.push_back({});  // slots are numbered in the order in which they are issued
   if (watcher_ != nullptr) watcher_->issued(unit, i, u.now);
   if (++instance.arrived == count_) complete_data(stage, i.slot);
 }
@@ -216,7 +213,7 @@ void StepEngine::complete_data(int stage, int slot) {
   for (std::size_t d = 0; d < members_.size(); ++d) {
     Unit& u = units_[static_cast<std::size_t>(members_[d])];
     u.stream_free = instance.times[d];
-    u.open[static_cast<std::size_t>(slot - u.first_open)] = {
+    u.stream[static_cast<std::size_t>(slot)] = {
         .begin = arrivals_[d], .complete = complete, .end = instance.times[d]};
     wake(members_[d]);
   }
@@ -224,16 +221,12 @@ void StepEngine::complete_data(int stage, int slot) {
 
 bool StepEngine::await(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
-  if (i.slot < u.first_open) {  // over before the unit last computed
-    if (watcher_ != nullptr) watcher_->awaited(unit, i, u.now, Seconds{}, u.now);
-    return true;
-  }
-  const Interval& busy = u.open[static_cast<std::size_t>(i.slot - u.first_open)];
+  const Interval& busy = u.stream[static_cast<std::size_t>(i.slot)];
   if (busy.end == kNotYet) return false;
   if (watcher_ != nullptr) {
     Seconds alone{};
-    for (int slot = u.first_open; slot <= i.slot; ++slot) {
-      const Interval& at = u.open[static_cast<std::size_t>(slot - u.first_open)];
+    for (std::size_t slot = u.busy; slot <= static_cast<std::size_t>(i.slot); ++slot) {
+      const Interval& at = u.stream[slot];
       alone += std::max(std::min(at.complete, at.end) - std::max(at.begin, u.now), Seconds{});
     }
     watcher_->awaited(unit, i, u.now, alone, busy.end);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <span>
@@ -89,8 +88,8 @@ class StepEngine {
     double factor = 1;
     Seconds stream_free{};
     Seconds mail_free{};
-    int first_open = 0;  ///< slot of `open.front()`
-    std::deque<Interval> open;
+    std::vector<Interval> stream;  ///< its data collectives of the step, by slot
+    std::size_t busy = 0;          ///< the first of them that may not be over
     bool parked = false;
     Exchange exchange = Exchange::None;
   };

@@ -113,14 +113,24 @@ TEST(Training, MessagesBetweenStagesTakeTheirTime) {
   EXPECT_NEAR(ms(s), 12 + 6 * 0.5, 1e-9);
 }
 
-TEST(Training, TensorParallelismSplitsWorkAndAddsFourAllReducesPerLayer) {
+TEST(Training, MessagesOfOneRankFollowEachOther) {
+  model::Scenario s = pipeline(2, 2, 4);
+  s.job.schedule = PipelineSchedule::GPipe;
+  for (model::Layer& l : s.job.layers)
+    l = {.forward = Seconds{1e-3}, .backward = {}, .gradients = {}, .activations = 1_MB};
+  s.across = {.latency = {}, .per_byte = TimePerByte::seconds_per_byte(5e-9)};
+  // Four messages of 5 ms after the first forward pass, the last pass, four messages back.
+  EXPECT_NEAR(ms(s), 1 + 4 * 5 + 1 + 4 * 5, 1e-9);
+}
+
+TEST(Training, TensorParallelismAddsFourAllReducesPerLayer) {
   model::Scenario s = data_parallel(1, 12);
   s.cluster = cluster(1, 8);
   s.job.layout.tensor = 8;
   for (model::Layer& l : s.job.layers) l.activations = 8_MB;
   s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
   const double ring = 14 * (1e-6 + 1e6 / 300e9);
-  const double work = 12 * (s.job.layers[0].forward + s.job.layers[0].backward).count() / 8;
+  const double work = 12 * (s.job.layers[0].forward + s.job.layers[0].backward).count();
   EXPECT_NEAR(ms(s), 1e3 * (work + 48 * ring + s.job.optimizer.count()), 1e-9);
 }
 
@@ -140,7 +150,7 @@ TEST(Training, AGroupOfTensorRanksInLockstepIsItsRanksOneByOne) {
   ASSERT_TRUE(schedule);
   std::vector<Seconds> t(4);
   const auto half = [&](Seconds whole) {
-    for (std::size_t r = 0; r < 4; ++r) t[r] += whole / 4 / 2 * (1 + extra[r]);
+    for (std::size_t r = 0; r < 4; ++r) t[r] += whole / 2 * (1 + extra[r]);
     run_collective(*schedule, {.inside = s.inside, .across = s.inside, .ranks_per_node = 1, .into = {}},
                    {.closure = false}, t);
   };
@@ -198,7 +208,7 @@ TEST(Training, ContextRanksPassKeysAndValuesOn) {
   for (model::Layer& l : s.job.layers)
     l = {.forward = Seconds{4e-3}, .backward = Seconds{8e-3}, .gradients = {}, .activations = 2_MB};
   s.inside = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
-  EXPECT_NEAR(ms(s), 3 * (3 + 3 * 3), 1e-6);  // three exchanges per layer of 3 x 1 MB each
+  EXPECT_NEAR(ms(s), 3 * (12 + 3 * 3), 1e-6);  // three exchanges per layer of 3 x 1 MB each
 }
 
 TEST(Training, APersistentStragglerSetsThePaceOfEverybody) {
@@ -355,6 +365,15 @@ TEST(Training, ComparisonIsPaired) {
   EXPECT_GT(c->difference.mean, c->difference.half_width_95);
   // On common draws the noise cancels: the interval of the difference is far narrower than each one's own.
   EXPECT_LT(c->difference.half_width_95, 0.2 * c->a.half_width_95);
+  model::Scenario collective = data_parallel(8, 1);
+  collective.job.workload = model::Workload::Collective;
+  collective.job.collective = {.ranks = 8, .bytes = 8_MB};
+  collective.replicas = 3;
+  model::Scenario longer = collective;
+  longer.job.collective.bytes = 16_MB;
+  const auto rings = compare(collective, longer, {});
+  ASSERT_TRUE(rings) << rings.error().to_string();
+  EXPECT_NEAR(rings->difference.mean.count(), 14 * 1e6 / 25e9, 1e-12);
   const auto same = compare(a, a, {});
   ASSERT_TRUE(same);
   EXPECT_EQ(same->difference.mean, Seconds{});

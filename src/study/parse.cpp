@@ -32,6 +32,22 @@ std::int64_t line_of(const toml::node& node) {
   return static_cast<std::int64_t>(node.source().begin.line);
 }
 
+/// Text of the file as it may stand in a message: it can come from anywhere.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 120;
+  std::string out(text.substr(0, kMost));
+  for (char& c : out)
+    if (c < ' ' || c > '~') c = '?';
+  if (text.size() > kMost) out += "...";
+  return out;
+}
+
+/// Nothing that would move a terminal's cursor; line ends and tabs may stand in long texts.
+bool is_plain(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 0x7f; });
+}
+
 tl::unexpected<Error> refuse(const std::string& file, std::int64_t line, std::string message,
                              std::string hint) {
   return fail(Error{.code = Errc::InvalidInput,
@@ -45,7 +61,7 @@ Status check_keys(const Table& t, std::initializer_list<std::string_view> known)
   for (const auto& [key, node] : t.keys) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     return refuse(t.file, static_cast<std::int64_t>(key.source().begin.line),
-                  fmt::format("unknown key '{}' in {}", key.str(), t.what),
+                  fmt::format("unknown key '{}' in {}", shown(key.str()), t.what),
                   fmt::format("known here: {}", fmt::join(known, ", ")));
   }
   return {};
@@ -63,6 +79,13 @@ Result<std::string> text_at(const Table& t, std::string_view key, bool required)
   if (text == nullptr || (required && text->get().empty()))
     return refuse(t.file, line_of(*node), fmt::format("'{}' of {} is no text", key, t.what),
                   fmt::format("write {} = \"...\"", key));
+  constexpr std::size_t kMostLetters = 4000;
+  if (text->get().size() > kMostLetters || !is_plain(text->get()) ||
+      (key != "answer" && text->get().find('\n') != std::string::npos))
+    return refuse(t.file, line_of(*node),
+                  fmt::format("'{}' of {} has control characters, several lines or more than 4000 letters",
+                              key, t.what),
+                  "write plain text");
   return text->get();
 }
 
@@ -128,12 +151,13 @@ Result<Input> input_of(const Table& t) {
   COX_TRY(in.name, text_at(t, "name", true));
   const toml::node* value = t.keys.get("value");
   if (value == nullptr)
-    return refuse(t.file, in.line, fmt::format("input '{}' has no value", in.name), "write value = ...");
+    return refuse(t.file, in.line, fmt::format("input '{}' has no value", shown(in.name)),
+                  "write value = ...");
   in.is_list = value->is_array();
   COX_TRY(in.values, values_of(*value, t));
   COX_TRY(const std::string from, text_at(t, "from", true));
   if (from != "source" && from != "missing")
-    return refuse(t.file, line_of(*t.keys.get("from")), fmt::format("from = '{}'", from),
+    return refuse(t.file, line_of(*t.keys.get("from")), fmt::format("from = '{}'", shown(from)),
                   "write \"source\" where the source states the value, \"missing\" where it is ours");
   in.origin = from == "source" ? Origin::Source : Origin::Missing;
   COX_TRY(in.source_line, line_at(t, "line"));
@@ -157,22 +181,23 @@ Status read_declaration(const Table& t, Printed& p) {
                                    [&](const Declaration& d) { return name_of(d.verdict) == word; });
   if (found == kDeclarations.end())
     return refuse(
-        t.file, line_of(*t.keys.get("judgement")), fmt::format("judgement '{}'", word),
+        t.file, line_of(*t.keys.get("judgement")), fmt::format("judgement '{}'", shown(word)),
         "declare input-missing, contradicts, needs-a-run or typed-in; follows and does-not-follow are "
         "computed");
   p.is_declared = true;
   p.declared = found->verdict;
   if (p.reason.empty())
-    return refuse(t.file, p.line, fmt::format("'{}' is declared {} without a reason", p.name, word),
+    return refuse(t.file, p.line, fmt::format("'{}' is declared {} without a reason", shown(p.name), word),
                   "write reason = \"...\"");
   COX_TRY(p.against, text_at(t, "against", p.declared == Verdict::Contradicts));
   COX_TRY(p.typed, text_at(t, "typed", p.declared == Verdict::TypedIn));
   if (p.declared != Verdict::InputMissing) return {};
   const toml::array* names = t.keys.get("missing") == nullptr ? nullptr : t.keys.get("missing")->as_array();
   for (std::size_t i = 0; names != nullptr && i < std::min(names->size(), kMostEntries); ++i)
-    if (const auto name = names->get(i)->value_exact<std::string>()) p.missing.push_back(*name);
+    if (const auto name = names->get(i)->value_exact<std::string>(); name && is_plain(*name))
+      p.missing.push_back(*name);
   if (p.missing.empty())
-    return refuse(t.file, p.line, fmt::format("'{}' does not say which inputs are missing", p.name),
+    return refuse(t.file, p.line, fmt::format("'{}' does not say which inputs are missing", shown(p.name)),
                   "write missing = [\"name of an input\", ...]");
   return {};
 }
@@ -186,7 +211,8 @@ Result<Printed> printed_of(const Table& t) {
   COX_TRY(p.quantity, text_at(t, "quantity", false));
   const toml::node* value = t.keys.get("value");
   if (value == nullptr)
-    return refuse(t.file, p.line, fmt::format("printed '{}' has no value", p.name), "write value = ...");
+    return refuse(t.file, p.line, fmt::format("printed '{}' has no value", shown(p.name)),
+                  "write value = ...");
   COX_TRY(p.value, quantity_of(*value, t, "value"));
   if (const toml::node* end = t.keys.get("up_to")) {
     COX_TRY(p.up_to, quantity_of(*end, t, "up_to"));
@@ -197,7 +223,7 @@ Result<Printed> printed_of(const Table& t) {
   }
   COX_TRY(p.source_line, line_at(t, "line"));
   if (p.source_line == 0)
-    return refuse(t.file, p.line, fmt::format("printed '{}' has no line", p.name),
+    return refuse(t.file, p.line, fmt::format("printed '{}' has no line", shown(p.name)),
                   "write line = the source's line number");
   p.within = Quantity(p.value.value.dimension(), p.value.last_digit.in_base_unit() / 2);
   if (const toml::node* within = t.keys.get("within")) {
@@ -210,7 +236,7 @@ Result<Printed> printed_of(const Table& t) {
   COX_TRY(p.reason, text_at(t, "reason", false));
   COX_CHECK(read_declaration(t, p));
   if (p.quantity.empty() && !p.is_declared)
-    return refuse(t.file, p.line, fmt::format("printed '{}' is compared with nothing", p.name),
+    return refuse(t.file, p.line, fmt::format("printed '{}' is compared with nothing", shown(p.name)),
                   "write quantity = the name of a computed value, or declare a judgement");
   return p;
 }
@@ -234,7 +260,7 @@ Status read_entries(const toml::table& root, std::string_view name, const std::s
     COX_TRY(T one, read(Table{.keys = *keys, .file = file, .what = what}));
     const auto same = std::find_if(out.begin(), out.end(), [&](const T& o) { return o.name == one.name; });
     if (same != out.end())
-      return refuse(file, line_of(each), fmt::format("{} '{}' is there twice", what, one.name),
+      return refuse(file, line_of(each), fmt::format("{} '{}' is there twice", what, shown(one.name)),
                     fmt::format("the first is in line {}", same->line));
     out.push_back(std::move(one));
   }
@@ -268,7 +294,7 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
     return fail(Error{
         .code = Errc::InvalidInput,
         .id = "study-001",
-        .message = std::string(parsed.error().description()),
+        .message = shown(parsed.error().description()),
         .hint = "a study is written in TOML: docs/reference/study-files.md",
         .where = Where{.file = file, .line = static_cast<std::int64_t>(parsed.error().source().begin.line)}});
   const Table root{.keys = parsed.table(), .file = file, .what = "the study"};
@@ -284,7 +310,7 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
   COX_TRY(s.compute, text_at(root, "compute", true));
   if (s.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos ||
       s.name == "all")
-    return refuse(file, line_of(*root.keys.get("name")), fmt::format("name '{}'", s.name),
+    return refuse(file, line_of(*root.keys.get("name")), fmt::format("name '{}'", shown(s.name)),
                   "use lower case letters, digits and dashes; `all` is taken");
   COX_CHECK(read_entries(root.keys, "input", file, s.inputs, input_of));
   COX_CHECK(read_entries(root.keys, "printed", file, s.printed, printed_of));

@@ -81,6 +81,17 @@ TEST(ParseStudy, RefusesNamesThatAreNoFileNames) {
   }
 }
 
+TEST(ParseStudy, MessagesAreOneLineThatATerminalCanShow) {
+  for (const std::string& rest :
+       {std::string("\"a\\u001b[2Jb\" = 1\n"), "\"" + std::string(5000, 'k') + "\" = 1\n",
+        std::string("answer = \"\\u001b[2J\"\n"), std::string("[[input]]\nname = \"\\u0007\"\n")}) {
+    const auto s = read(rest);
+    ASSERT_FALSE(s);
+    EXPECT_LT(s.error().message.size(), 300U);
+    for (const char c : s.error().message) EXPECT_GE(c, ' ');
+  }
+}
+
 TEST(ParseStudy, SurvivesDepthAndLength) {
   EXPECT_FALSE(read("x = " + std::string(100'000, '[')));
   EXPECT_FALSE(parse_study(std::string(2'000'000, '#'), "f"));

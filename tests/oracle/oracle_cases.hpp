@@ -24,7 +24,8 @@ struct Case {
 [[nodiscard]] std::vector<Case> all_cases();
 
 /// When the last message of the case has arrived, by the flow engine.
-[[nodiscard]] Seconds by_flows(const Case& c, const simulate::Network& network, const model::Schedule& schedule,
-                               simulate::Sharing sharing, simulate::FlowOutcome& outcome);
+[[nodiscard]] Seconds by_flows(const Case& c, const simulate::Network& network,
+                               const model::Schedule& schedule, simulate::Sharing sharing,
+                               simulate::FlowOutcome& outcome);
 
 }  // namespace cox::oracle

@@ -3,6 +3,7 @@
 // links, routes, ranks and schedules: within 2 %. Each case runs in a process of its own, as SimGrid has one
 // engine per process. Usage: simgrid_oracle ACCURACY.MD [--write]: compares the table in that page with what
 // comes out, or writes it.
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <simgrid/s4u.hpp>
 
 #include "cox/base/file.hpp"
+
 #include "oracle_cases.hpp"
 #include "simulate/flow_rounds.hpp"
 
@@ -58,9 +59,10 @@ double by_simgrid(const oracle::Case& c, const simulate::Network& network, const
   std::string name = "simgrid_oracle";
   char* argv[] = {name.data(), nullptr};
   sg::Engine engine(&argc, argv);
-  for (const char* setting : {"network/model:CM02", "network/weight-S:0", "network/TCP-gamma:0",
-                              "network/latency-factor:1", "network/bandwidth-factor:1", "network/crosstraffic:0",
-                              "contexts/stack-size:128", "contexts/guard-size:0", "maxmin/precision:1e-9"})
+  for (const char* setting :
+       {"network/model:CM02", "network/weight-S:0", "network/TCP-gamma:0", "network/latency-factor:1",
+        "network/bandwidth-factor:1", "network/crosstraffic:0", "contexts/stack-size:128",
+        "contexts/guard-size:0", "maxmin/precision:1e-9", "surf/precision:1e-13"})
     sg::Engine::set_config(setting);
   sg::NetZone* zone = sg::create_full_zone("zone");
   const auto places = static_cast<std::size_t>(schedule.participants());
@@ -85,7 +87,8 @@ double by_simgrid(const oracle::Case& c, const simulate::Network& network, const
         simulate::fixed_route(network, c.fabric, 1, c.rank_of[from], c.rank_of[to], way);
         std::vector<sg::LinkInRoute> route;
         for (const simulate::LinkIndex l : way) route.emplace_back(links[l]);
-        zone->add_route(hosts[from]->get_netpoint(), hosts[to]->get_netpoint(), nullptr, nullptr, route, false);
+        zone->add_route(hosts[from]->get_netpoint(), hosts[to]->get_netpoint(), nullptr, nullptr, route,
+                        false);
       }
   }
   zone->seal();
@@ -94,8 +97,9 @@ double by_simgrid(const oracle::Case& c, const simulate::Network& network, const
       const double arrival = p < c.arrivals.size() ? c.arrivals[p].count() : 0;
       simulate::LaneRounds& rounds = *lanes[static_cast<std::size_t>(lane)];
       const std::int64_t last = c.rounds < 0 ? rounds.rounds() : std::min(c.rounds, rounds.rounds());
-      sg::Actor::create(fmt::format("actor{}.{}", lane, p), hosts[p],
-                        [&rounds, lane, p, arrival, last] { act(rounds, lane, static_cast<int>(p), arrival, last); });
+      sg::Actor::create(fmt::format("actor{}.{}", lane, p), hosts[p], [&rounds, lane, p, arrival, last] {
+        act(rounds, lane, static_cast<int>(p), arrival, last);
+      });
     }
   engine.run();
   return sg::Engine::get_clock();
@@ -135,7 +139,9 @@ struct Answers {
 
 Answers ask_both() {
   Answers answers;
-  answers.table = "| case | shares links | messages | ours (us) | SimGrid (us) | difference (%) | with its weights (%) |\n|---|---|---|---|---|---|---|\n";
+  answers.table =
+      "| case | shares links | messages | ours (us) | SimGrid (us) | difference (%) | with its weights (%) "
+      "|\n|---|---|---|---|---|---|---|\n";
   for (const oracle::Case& c : oracle::all_cases()) {
     const auto network = simulate::Network::make(c.cluster, c.fabric);
     const auto schedule = model::Schedule::make(c.spec);
@@ -149,14 +155,15 @@ Answers ask_both() {
     std::fflush(nullptr);
     const double theirs = in_child(c, *network, *schedule);
     const double ours = oracle::by_flows(c, *network, *schedule, simulate::Sharing::Equal, outcome).count();
-    const double weighted = oracle::by_flows(c, *network, *schedule, simulate::Sharing::ByRoundTrip, outcome).count();
+    const double weighted =
+        oracle::by_flows(c, *network, *schedule, simulate::Sharing::ByRoundTrip, outcome).count();
     const bool good = std::abs(weighted / theirs - 1) <= kWithin;  // false for NaN
     answers.wrong += good ? 0 : 1;
     answers.within += std::abs(ours / theirs - 1) <= kWithin ? 1 : 0;
     answers.sharing += c.shares ? 1 : 0;
-    answers.table += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", c.name, c.shares ? "yes" : "no",
-                                 outcome.messages, ours * 1e6, theirs * 1e6, percent(ours / theirs),
-                                 percent(weighted / theirs));
+    answers.table += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", c.name,
+                                 c.shares ? "yes" : "no", outcome.messages, ours * 1e6, theirs * 1e6,
+                                 percent(ours / theirs), percent(weighted / theirs));
     if (!good) std::fprintf(stderr, "%s: %.9g s, SimGrid %.9g s\n", c.name.c_str(), weighted, theirs);
   }
   return answers;
@@ -174,15 +181,16 @@ int main(int argc, char** argv) {
   static constexpr std::string_view kEnd = "<!-- /simgrid -->\n";
   const std::size_t begin = page->find(kBegin);
   const std::size_t end = page->find(kEnd);
-  if (begin == std::string::npos || end == std::string::npos) return std::fputs("no marks in the page\n", stderr), 1;
+  if (begin == std::string::npos || end == std::string::npos)
+    return std::fputs("no marks in the page\n", stderr), 1;
   const std::size_t first = begin + kBegin.size();
   if (argc > 2 && std::string_view(argv[2]) == "--write") {
     page->replace(first, end - first, answers.table);
     const auto written = write_file_atomically(argv[1], *page, IfExists::Replace);
     if (!written) return std::fprintf(stderr, "%s\n", written.error().to_string().c_str()), 1;
-  } else if (COX_SIMGRID_MINOR == 32 &&
-             page->substr(first, end - first) != answers.table) {
-    return std::fputs("docs/accuracy.md says something else: look at the difference, then --write\n", stderr), 1;
+  } else if (COX_SIMGRID_MINOR == 32 && page->substr(first, end - first) != answers.table) {
+    return std::fputs("docs/accuracy.md says something else: look at the difference, then --write\n", stderr),
+           1;
   }
   return answers.wrong == 0 && answers.sharing >= 6 && answers.within >= 12 ? 0 : 1;
 }

@@ -71,8 +71,7 @@ RC_GTEST_PROP(TrainingLaws, AccountsOfAnyStepAddUpAndNothingBeatsTheBusiestRank,
   if (!s.noise.empty()) return;
   Seconds work = s.job.optimizer / (s.job.zero_stage > 0 ? s.job.layout.data * s.job.layout.context : 1);
   for (const model::Layer& l : s.job.layers)
-    work += (l.forward + l.backward) * s.job.micro_batches /
-            (s.job.layout.tensor * s.job.layout.context * s.job.layout.pipeline);
+    work += (l.forward + l.backward) * s.job.micro_batches / s.job.layout.pipeline;
   RC_ASSERT(step->step.count() * (1 + 1e-9) >= work.count() - s.job.optimizer.count());
 }
 

@@ -38,9 +38,8 @@ struct IncastModel {
   double floor_ratio = 0.1;  ///< what is left at worst
 };
 
-/// Flows of other jobs between random nodes, on and off by seed: each is on for a time of mean `mean_on`,
-/// then off for one of mean `mean_off`, both exponential. Beside `Fabric::background_load`, which is
-/// constant.
+/// Flows of other jobs between random ranks, on and off by seed: each time on (off) is uniform in
+/// (0, 2 mean_on) ((0, 2 mean_off)). Beside `Fabric::background_load`, which is constant.
 struct BackgroundFlows {
   int flows = 0;
   Seconds mean_on{1e-3};
@@ -49,8 +48,8 @@ struct BackgroundFlows {
 
 /// How flows that meet on a full link divide it.
 enum class Sharing : std::uint8_t {
-  Equal,         ///< max-min fair
-  ByRoundTrip,   ///< weighted by 1 / latency of the way, as TCP's window does and SimGrid's CM02 assumes
+  Equal,        ///< max-min fair
+  ByRoundTrip,  ///< weighted by 1 / latency of the way, as TCP's window does and SimGrid's CM02 assumes
 };
 
 struct FlowOptions {
@@ -92,8 +91,8 @@ struct FlowOutcome {
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);
 
-/// The links that messages from one rank to another take under static or ECMP routing (asserted), which pick a
-/// path per pair once and for all; clears `out`.
+/// The links that messages from one rank to another take under static or ECMP routing (asserted), which pick
+/// a path per pair once and for all; clears `out`.
 void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
                  std::vector<LinkIndex>& out);
 

@@ -21,10 +21,16 @@ namespace cox::simulate {
 struct LinkCosts {
   model::MessageCost inside;
   model::MessageCost across;
-  int ranks_per_node = 1;                ///< 1: every message goes across
+  int ranks_per_node = 1;                  ///< 1: every message goes across
   std::vector<model::MessageCost> into{};  ///< per receiving rank, instead of both; empty = none
 
   [[nodiscard]] bool uniform() const { return into.empty() && ranks_per_node <= 1; }
+  /// The one cost of all messages between `ranks` ranks; null where there are several.
+  [[nodiscard]] const model::MessageCost* only(int ranks) const {
+    if (!into.empty()) return nullptr;
+    if (ranks_per_node <= 1) return &across;
+    return ranks_per_node >= ranks ? &inside : nullptr;
+  }
   [[nodiscard]] const model::MessageCost& of(int from, int to) const {
     if (!into.empty()) return into[static_cast<std::size_t>(to)];
     return from / ranks_per_node == to / ranks_per_node ? inside : across;

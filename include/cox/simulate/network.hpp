@@ -46,6 +46,9 @@ class Network {
   [[nodiscard]] int static_choice(int from, int to) const;
   /// Links of path `choice` (taken modulo `paths`) in order; clears `out`. Nothing from a rank to itself.
   void route(int from, int to, int choice, std::vector<LinkIndex>& out) const;
+  /// Links from a rank to its first switch, and from its last one to it; appended to `out`.
+  void leave_node(int rank, std::vector<LinkIndex>& out) const;
+  void enter_node(int rank, std::vector<LinkIndex>& out) const;
   /// True for links between switches (or torus routers): those that other jobs use too.
   [[nodiscard]] bool between_switches(LinkIndex link) const { return link >= first_fabric_link_; }
   /// True for the last link of the fabric into a node: where incast meets.

@@ -11,13 +11,9 @@
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/max_plus.hpp"
 #include "cox/simulate/noise.hpp"
-#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/spread.hpp"
 
 namespace cox::simulate {
-
-/// Mean with a 95 % interval by Student's t, and quantiles (Hyndman, Fan 1996, type 7). Empty: all zero.
-/// Held by: src/simulate/replicas_test.cpp
-[[nodiscard]] Spread spread_of(std::span<const Seconds> sample);
 
 /// In each step every rank computes, disturbed, and then takes part in a collective. Ranks are not held
 /// together otherwise: a rank that leaves early begins its next step early.

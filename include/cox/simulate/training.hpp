@@ -125,7 +125,8 @@ struct Comparison {
 };
 /// Formula: paired differences with Student's t over replicas. Pre: as many of both (asserted), at least one.
 [[nodiscard]] Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b);
-/// Simulates both for max(a.replicas, b.replicas) seeds from a.seed on. Errors: those of simulate_training.
+/// Simulates both, of any workload, for max(a.replicas, b.replicas) seeds from a.seed on. Errors: those of
+/// simulate.
 [[nodiscard]] Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
                                          const SimulateOptions& options);
 

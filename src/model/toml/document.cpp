@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 // The library is compiled here and nowhere else: it is heavy. The installed shared object is not used,
 // because it allows 256 levels of nesting and throws.
@@ -24,15 +25,24 @@ tl::unexpected<Error> refuse(const std::string& name, Place at, std::string mess
                     .where = Where{.file = name, .line = at.line, .column = at.column}});
 }
 
-/// Walks over the text as TOML's own lexer does, far enough to know what is inside a string or a comment.
-/// Finds the first key of more than `kDeepest` parts: the library bounds brackets, but builds and destroys
-/// the tables of dotted keys by recursion without a bound.
-class DottedKeys {
+/// Walks over the text as TOML's own lexer does, far enough to know what is inside a string or a comment, and
+/// finds what the library must not be given:
+/// - a key of more than `kDeepest` parts: it builds and destroys the tables of dotted keys by recursion
+/// without a bound;
+/// - characters beyond ASCII outside of strings and comments, where TOML 1.0 has none: the library's test for
+/// white
+///   space (3.3.0, is_non_ascii_horizontal_whitespace) runs into undefined behaviour on some of them.
+class Guard {
  public:
-  explicit DottedKeys(std::string_view text) : text_(text) {}
+  explicit Guard(std::string_view text) : text_(text) {
+    if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // a byte order mark may stand first
+  }
 
-  /// Line of the first key that is too long, or 0.
-  std::int64_t too_deep() {
+  struct Fault {
+    std::int64_t line;
+    std::string message;
+  };
+  std::optional<Fault> first_fault() {
     int dots = 0;
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -45,7 +55,8 @@ class DottedKeys {
           skip_string(c);
           continue;
         case '.':
-          if (++dots >= kDeepest) return line_;
+          if (++dots >= kDeepest)
+            return Fault{.line = line_, .message = fmt::format("a key has more than {} parts", kDeepest)};
           break;
         case '\n':
           ++line_;
@@ -59,11 +70,14 @@ class DottedKeys {
           dots = 0;
           break;
         default:
-          break;
+          if (static_cast<unsigned char>(c) >= 0x80)
+            return Fault{
+                .line = line_,
+                .message = "not TOML: a character beyond ASCII outside of a string and of a comment"};
       }
       ++at_;
     }
-    return 0;
+    return std::nullopt;
   }
 
  private:
@@ -101,19 +115,26 @@ Place place_of(const toml::source_region& region) {
   return {.line = region.begin.line, .column = region.begin.column};
 }
 
-// The depth of the tree is bounded: `kDeepest` dotted parts times `kDeepest` brackets.
-Node node_from(const toml::node& from) {
+// The depth of the tree is bounded: `kDeepest` dotted parts times `kDeepest` brackets. `left` counts down the
+// values that may still be made; what is beyond stays empty, and the whole is refused.
+Node node_from(const toml::node& from, std::int64_t& left) {
   Node node;
+  if (--left < 0) return node;
   node.at = place_of(from.source());
   if (const auto* table = from.as_table()) {
     node.kind = Node::Kind::Table;
-    node.entries.reserve(table->size());
     for (const auto& [key, value] : *table)
-      node.entries.push_back({std::string(key.str()), place_of(key.source()), node_from(value)});
+      node.entries.push_back({std::string(key.str()), place_of(key.source()), node_from(value, left)});
   } else if (const auto* array = from.as_array()) {
     node.kind = Node::Kind::Array;
-    node.items.reserve(array->size());
-    for (const auto& item : *array) node.items.push_back(node_from(item));
+    node.items.reserve(std::min(array->size(), static_cast<std::size_t>(left)));
+    for (const auto& item : *array) {
+      if (left <= 0) {
+        left = -1;
+        break;
+      }
+      node.items.push_back(node_from(item, left));
+    }
   } else if (const auto* text = from.as_string()) {
     node.kind = Node::Kind::Text;
     node.text = text->get();
@@ -178,13 +199,17 @@ std::string shown(const Node& node) {
 }
 
 Result<Node> parse_document(std::string_view text, const std::string& name) {
-  if (const std::int64_t line = DottedKeys(text).too_deep(); line != 0)
-    return refuse(name, {.line = line, .column = 1}, fmt::format("a key has more than {} parts", kDeepest));
+  if (auto fault = Guard(text).first_fault())
+    return refuse(name, {.line = fault->line, .column = 1}, std::move(fault->message));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return refuse(name, place_of(parsed.error().source()),
                   fmt::format("not TOML: {}", clause(parsed.error().description())));
-  return node_from(parsed.table());
+  std::int64_t left = kMostValues;
+  Node root = node_from(parsed.table(), left);
+  if (left < 0)
+    return refuse(name, {}, fmt::format("more than {} values, expected at most that", kMostValues));
+  return root;
 }
 
 }  // namespace cox::model

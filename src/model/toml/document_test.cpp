@@ -82,6 +82,26 @@ TEST(Document, StringsDoNotHideOrFakeDottedKeys) {
   EXPECT_EQ(error_of(quoted_parts + " = 1"), "f.toml:1:1: a key has more than 16 parts");
 }
 
+TEST(Document, ValuesAreBounded) {
+  const auto values = [](int n) {
+    std::string text = "x = [";
+    for (int i = 0; i < n; ++i) text += "1,";
+    return text + "]";
+  };
+  EXPECT_EQ(error_of(values(299'998)), "no error") << "the table and the array count too";
+  EXPECT_EQ(error_of(values(299'999)), "f.toml: more than 300000 values, expected at most that");
+}
+
+TEST(Document, BeyondAsciiOnlyInStringsAndComments) {
+  EXPECT_EQ(error_of("\xef\xbb\xbfx = \"\u00b5s\" # \u00b5\ny = '\u4e2d'"), "no error");
+  const std::string refused = "not TOML: a character beyond ASCII outside of a string and of a comment";
+  EXPECT_EQ(error_of("\u015c#"), "f.toml:1:1: " + refused) << "undefined behaviour in toml++ 3.3.0";
+  EXPECT_EQ(error_of("x = 1\n\u00b5 = 2"), "f.toml:2:1: " + refused);
+  EXPECT_EQ(error_of("x = 1\u00a0"), "f.toml:1:1: " + refused);
+  EXPECT_EQ(error_of("x = 1\n\xff\xfe"), "f.toml:2:1: " + refused);
+  EXPECT_NE(error_of("x = \"\xff\xfe\""), "no error") << "not UTF-8";
+}
+
 TEST(Document, ShownTextIsShortAndPrintable) {
   EXPECT_EQ(shown(std::string_view{"a\x1b[31m\xff"}), "a?[31m?");
   EXPECT_EQ(shown(std::string_view{std::string(100, 'x')}), std::string(40, 'x') + "...");

@@ -51,7 +51,7 @@ line of the file, a preset with the source of its figure, a default, or a formul
 - Files named in a scenario are looked for from the folder of the scenario.
 - An unknown key, an unknown word, a value out of range, and parts that cannot go together are errors with file, line
   and reason, and exit code 3: [scenario-001 to scenario-004](errors.md).
-- A file has at most 16 MB and 16 levels of nesting; a cluster at most 2,097,152 ranks.
+- A file has at most 16 MB, 300,000 values and 16 levels of nesting; a cluster at most 2,097,152 ranks.
 - A value that its law or policy would ignore (the `cv` of a law that has none) is an error.
 - Rank r is device r % devices_per_node of node r / devices_per_node.
 )";

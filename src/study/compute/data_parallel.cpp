@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data-parallel steps: C.1, C.10, the first overview example, and worked examples 1 and 10.
+// Data-parallel steps without overlap: C.1, the first overview example, and worked examples 1 and 10.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/step_run.hpp"
+#include "study/compute/training_run.hpp"
 
 namespace cox::study {
 namespace {
@@ -23,18 +24,29 @@ StepPlan step_in_sequence(Seconds forward, Seconds backward, Seconds all_reduce)
           .optimizer = Seconds{0}};
 }
 
-/// Steps of the source's C.1 over a sweep of worker counts: weak scaling, one flat ring.
-struct Sweep {
+/// Workers of the source's C.1: weak scaling, one flat ring.
+struct Job {
   const simulate::LinkCosts& links;
   Bytes gradients{};
   Seconds forward{};
   Seconds backward{};
+  Seconds update{};
 };
 
-Result<double> efficiency_at(Computation& out, int workers, const Sweep& s) {
+/// Its step by the training engine; a check against the graph of its three parts.
+Result<Seconds> step_of(Computation& out, const std::string& name, int workers, const Job& job) {
+  model::Scenario scenario = data_parallel_job(
+      workers, job.links, {{.forward = job.forward, .backward = job.backward, .gradients = job.gradients}},
+      job.gradients);
+  scenario.job.optimizer = job.update;
+  COX_TRY(const Seconds time, training_time(scenario));
   COX_TRY(const Seconds ring, checked_time(out, fmt::format("ring over {}", workers),
-                                           all_reduce(Algorithm::Ring, workers, s.gradients), s.links));
-  return (s.forward + s.backward) / run_step(step_in_sequence(s.forward, s.backward, ring)).step;
+                                           all_reduce(Algorithm::Ring, workers, job.gradients), job.links));
+  StepPlan plan = step_in_sequence(job.forward, job.backward, ring);
+  plan.optimizer = job.update;
+  out.checks.push_back(
+      {.name = name, .engine = Quantity::of(time), .oracle = Quantity::of(run_step(plan).step)});
+  return time;
 }
 
 }  // namespace
@@ -68,26 +80,29 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
   COX_TRY(const Seconds hierarchical,
           idle_time(two_level,
                     two_level_links(uniform_links(inside_latency, inside_bandwidth), links, per_node)));
-  const StepRun step = run_step(step_in_sequence(forward, backward, ring));
-  StepPlan with_update = step_in_sequence(forward, backward, ring);
-  with_update.optimizer = update;
-  const double efficiency = (forward + backward) / step.step;
+  const Job job{
+      .links = links, .gradients = gradients, .forward = forward, .backward = backward, .update = {}};
+  Job updated = job;
+  updated.update = update;
+  COX_TRY(const Seconds step, step_of(out, "step", workers, job));
+  COX_TRY(const Seconds step_with_update, step_of(out, "step with update", workers, updated));
+  const Seconds compute = forward + backward;
   add(out, "ring", Quantity::of(ring), kMaxPlus);
   add(out, "tree", Quantity::of(tree), kMaxPlus);
   add(out, "hierarchical", Quantity::of(hierarchical), kMaxPlus);
   add(out, "ring-resnet-50", Quantity::of(ring_small), kMaxPlus);
-  add(out, "step", Quantity::of(step.step), kReplay);
-  add(out, "step-with-update", Quantity::of(run_step(with_update).step), kReplay);
-  add(out, "efficiency", Quantity::ratio(efficiency), kReplay);
-  add(out, "speedup", Quantity::ratio(efficiency * workers), kReplay);
-  add(out, "communication-share", Quantity::ratio(step.exposed / step.step), kReplay);
+  add(out, "step", Quantity::of(step), kTraining);
+  add(out, "step-with-update", Quantity::of(step_with_update), kTraining);
+  add(out, "efficiency", Quantity::ratio(compute / step), kTraining);
+  add(out, "speedup", Quantity::ratio(compute / step * workers), kTraining);
+  add(out, "communication-share", Quantity::ratio((step - compute) / step), kTraining);
   add(out, "share-of-its-own-parts", Quantity::ratio(said_all_reduce / said_step), kClosedForm);
   Series curve{.name = "efficiency", .x = {}, .y = {}};
   for (const int n : sweep) {
-    COX_TRY(const double e, efficiency_at(out, n, {links, gradients, forward, backward}));
-    add(out, fmt::format("efficiency-n{}", n), Quantity::ratio(e), kReplay);
+    COX_TRY(const Seconds t, step_of(out, fmt::format("step of {}", n), n, job));
+    add(out, fmt::format("efficiency-n{}", n), Quantity::ratio(compute / t), kTraining);
     curve.x.push_back(n);
-    curve.y.push_back(100 * e);
+    curve.y.push_back(100 * (compute / t));
   }
   out.notes = {
       "Weak scaling: each worker computes the same whatever their number; nothing overlaps.",
@@ -99,70 +114,6 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
                  .y_label = "%",
                  .x_is_log = true,
                  .series = {std::move(curve)}};
-  return out;
-}
-
-Result<Computation> compute_bucketing(const Inputs& in, const ComputeOptions& /*options*/) {
-  COX_TRY(const int layers, in.count("layers", {.least = 1, .most = 10'000}));
-  COX_TRY(const Seconds layer, in.time("backward per layer"));
-  COX_TRY(const int workers, in.count("workers", kRanks));
-  COX_TRY(const std::vector<int> sweep, in.counts("layers per bucket", {.least = 1, .most = 10'000}));
-  COX_TRY(const auto gradients, in.list("gradients", Dimension::Size));
-  COX_TRY(const auto bandwidths, in.list("bandwidth", Dimension::Rate));
-  COX_TRY(const Seconds latency, in.time("latency"));
-  COX_TRY(const Bytes ddp_bucket, in.size("fixed bucket"));
-  Computation out;
-  out.picture = {.title = "Backward pass with bucketed all-reduce beside it",
-                 .x_label = "layers per bucket",
-                 .y_label = "ms",
-                 .x_is_log = true};
-  const std::size_t cases = std::min(gradients.size(), bandwidths.size());
-  for (std::size_t c = 0; c < cases; ++c) {
-    const double total = gradients[c].value.in_base_unit();
-    const simulate::LinkCosts links =
-        uniform_links(latency, Bandwidth::bytes_per_s(bandwidths[c].value.in_base_unit()));
-    const std::string name = c == 0 ? "" : fmt::format("-{}", gradients[c].text);
-    Series curve{.name = fmt::format("{} at {}", gradients[c].text, bandwidths[c].text), .x = {}, .y = {}};
-    int best = sweep.front();
-    Seconds least{1e300};
-    Seconds whole{};
-    for (const int b : sweep) {
-      StepPlan plan{.forward = Seconds{0},
-                    .backward = std::vector<Seconds>(static_cast<std::size_t>(layers), layer),
-                    .buckets = {}};
-      for (int first = 0; first < layers; first += b) {
-        const int size = std::min(b, layers - first);
-        const Bytes bytes{static_cast<std::int64_t>(total / layers * size)};
-        COX_TRY(const Seconds ring, idle_time(all_reduce(Algorithm::Ring, workers, bytes), links));
-        plan.buckets.push_back({.ready_after = first + size, .all_reduce = ring});
-      }
-      const StepRun run = run_step(plan);
-      add(out, fmt::format("step-b{}{}", b, name), Quantity::of(run.step), kReplay);
-      add(out, fmt::format("exposed-b{}{}", b, name), Quantity::of(run.exposed), kReplay);
-      // Bounds of chapter-part3, oracle 11: backward and the last bucket, at most both sums.
-      if (run.step < least) {
-        least = run.step;
-        best = b;
-      }
-      if (b >= layers) whole = run.step;
-      curve.x.push_back(b);
-      curve.y.push_back(run.step.count() * 1e3);
-    }
-    add(out, fmt::format("best-bucket{}", name), Quantity::count(best), kReplay);
-    if (whole > Seconds{0})
-      add(out, fmt::format("gain-over-one-bucket{}", name), Quantity::ratio(1 - least / whole), kReplay);
-    out.picture.series.push_back(std::move(curve));
-  }
-  const double total = gradients.front().value.in_base_unit();
-  const double buckets = total / static_cast<double>(ddp_bucket.count());
-  add(out, "fixed-buckets", Quantity::count(buckets), kClosedForm);
-  COX_TRY(const Seconds latencies, idle_time(all_reduce(Algorithm::Ring, workers, Bytes{0}),
-                                             uniform_links(latency, Bandwidth::gbyte_per_s(1))));
-  add(out, "latency-of-fixed-buckets", Quantity::of(buckets * latencies), kMaxPlus);
-  add(out, "backward", Quantity::of(layers * layer), kClosedForm);
-  out.notes = {
-      "Gradients are spread evenly over the layers; one all-reduce at a time, in the order of backward.",
-      "No step can be shorter than its backward pass."};
   return out;
 }
 

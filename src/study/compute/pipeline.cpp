@@ -8,6 +8,7 @@
 #include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/pipeline_run.hpp"
+#include "study/compute/training_run.hpp"
 
 namespace cox::study {
 namespace {
@@ -20,6 +21,16 @@ constexpr Between kMicroBatches{.least = 1, .most = 4096};
 /// (p - 1) / (m + p - 1): the oracle of a balanced pipeline.
 double balanced_bubble(int stages, int micro_batches) {
   return static_cast<double>(stages - 1) / (micro_batches + stages - 1);
+}
+
+/// The whole step by the training engine is as long as the graph of the same orders.
+Status check_training(Computation& out, const PipelinePlan& plan, const PipelineRun& run) {
+  COX_TRY(const Seconds time, training_time(pipeline_job(plan.schedule, plan.stages, plan.micro_batches,
+                                                         plan.forward.front(), plan.backward.front())));
+  out.checks.push_back({.name = fmt::format("training step of the pipeline, m = {}", plan.micro_batches),
+                        .engine = Quantity::of(time),
+                        .oracle = Quantity::of(run.makespan)});
+  return {};
 }
 
 void check_bubble(Computation& out, const PipelineRun& run, int stages, int micro_batches) {
@@ -57,9 +68,13 @@ Result<Computation> compute_pipeline(const Inputs& in, const ComputeOptions& /*o
       factor * static_cast<double>(element.count()) * hidden * tokens * samples * layers / stages;
   Series gpipe{.name = "bubble", .x = {}, .y = {}};
   for (const int m : sweep) {
-    const PipelineRun all = run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, forward, backward));
-    const PipelineRun one =
-        run_pipeline(equal_stages(PipelineSchedule::OneForwardOneBackward, stages, m, forward, backward));
+    const PipelinePlan gpipe_plan = equal_stages(PipelineSchedule::GPipe, stages, m, forward, backward);
+    const PipelinePlan one_plan =
+        equal_stages(PipelineSchedule::OneForwardOneBackward, stages, m, forward, backward);
+    const PipelineRun all = run_pipeline(gpipe_plan);
+    const PipelineRun one = run_pipeline(one_plan);
+    COX_CHECK(check_training(out, gpipe_plan, all));
+    COX_CHECK(check_training(out, one_plan, one));
     check_bubble(out, all, stages, m);
     out.checks.push_back({.name = fmt::format("1F1B has the bubble of GPipe, m = {}", m),
                           .engine = Quantity::of(one.makespan),

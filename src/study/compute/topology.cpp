@@ -7,6 +7,7 @@
 
 #include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/flow_run.hpp"
 #include "study/compute/step_run.hpp"
 
 namespace cox::study {
@@ -152,7 +153,13 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
           checked_time(out, "flat ring, all rails", all_reduce(Algorithm::Ring, workers, gradients), railed));
   COX_TRY(const Seconds in_node,
           checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
-  COX_TRY(const Seconds one_nic, idle_time(two_level, two_level_links(inside, shared, group)));
+  COX_TRY(const Seconds one_nic,
+          shared_time(two_level, one_nic_cluster(nodes, group, {inside_latency, inside_bandwidth},
+                                                 {latency, bandwidth})));
+  COX_TRY(const Seconds evenly, idle_time(two_level, two_level_links(inside, shared, group)));
+  out.checks.push_back({.name = "one NIC: shared links against a bandwidth divided by the devices",
+                        .engine = Quantity::of(one_nic),
+                        .oracle = Quantity::of(evenly)});
   COX_TRY(const Seconds rails, idle_time(two_level, two_level_links(inside, across, group)));
   // What the source's code adds up: each of the 2 (n - 1) rounds between nodes carries the whole buffer.
   COX_TRY(const Seconds uncut, checked_time(out, "between nodes, not cut",
@@ -162,8 +169,8 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
   add(out, "flat-ring", Quantity::of(flat), kMaxPlus);
   add(out, "speedup-as-coded", Quantity::ratio(flat / as_coded), kMaxPlus);
   add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
-  add(out, "one-nic", Quantity::of(one_nic), kMaxPlus);
-  add(out, "speedup-one-nic", Quantity::ratio(flat / one_nic), kMaxPlus);
+  add(out, "one-nic", Quantity::of(one_nic), kFlow);
+  add(out, "speedup-one-nic", Quantity::ratio(flat / one_nic), kFlow);
   add(out, "a-rail-per-device", Quantity::of(rails), kMaxPlus);
   add(out, "speedup-a-rail-per-device", Quantity::ratio(flat / rails), kMaxPlus);
   add(out, "flat-ring-all-rails", Quantity::of(flat_rails), kMaxPlus);
@@ -180,7 +187,7 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
   Series bars{.name = "time", .x = {}, .y = {}};
   for (const Seconds t : {flat, as_coded, one_nic, flat_rails, rails}) bars.y.push_back(t.count() * 1e3);
   out.notes = {
-      "One NIC: the node's devices send their parts at the same time and share its bandwidth evenly.",
+      "One NIC: the node's devices send their parts at the same time and share its bandwidth.",
       "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
       "node for its one crossing."};
   out.picture = {
@@ -284,8 +291,18 @@ Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions
   Computation out;
   COX_TRY(const Seconds ideal, checked_time(out, "ring, no shared link", ring, uniform_links(none, fast)));
   COX_TRY(const Seconds split, checked_time(out, "ring, uplink split", ring, share));
-  COX_TRY(const Seconds flat, idle_time(ring, two_level_links(nvlink, uniform_links(none, uplink), group)));
-  COX_TRY(const Seconds levels, idle_time(two_level, two_level_links(nvlink, share, group)));
+  const model::Cluster cluster = one_nic_cluster(workers / group, group, {none, inside}, {none, uplink});
+  COX_TRY(const Seconds flat, shared_time(ring, cluster));
+  COX_TRY(const Seconds levels, shared_time(two_level, cluster));
+  COX_TRY(const Seconds flat_alone,
+          idle_time(ring, two_level_links(nvlink, uniform_links(none, uplink), group)));
+  COX_TRY(const Seconds levels_evenly, idle_time(two_level, two_level_links(nvlink, share, group)));
+  out.checks.push_back({.name = "ring in node order: shared links against links of its own",
+                        .engine = Quantity::of(flat),
+                        .oracle = Quantity::of(flat_alone)});
+  out.checks.push_back({.name = "two levels: shared links against a bandwidth divided by the devices",
+                        .engine = Quantity::of(levels),
+                        .oracle = Quantity::of(levels_evenly)});
   COX_TRY(const Seconds more,
           checked_time(out, "ring, more workers", all_reduce(Algorithm::Ring, many, gradients), as_printed));
   COX_TRY(const Seconds more_small,
@@ -299,8 +316,8 @@ Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions
   add(out, "ideal-ring", Quantity::of(ideal), kMaxPlus);
   add(out, "share-of-the-uplink", Quantity::of(uplink * (1.0 / group)), kClosedForm);
   add(out, "ring-uplink-split", Quantity::of(split), kMaxPlus);
-  add(out, "ring-in-node-order", Quantity::of(flat), kMaxPlus);
-  add(out, "two-levels", Quantity::of(levels), kMaxPlus);
+  add(out, "ring-in-node-order", Quantity::of(flat), kFlow);
+  add(out, "two-levels", Quantity::of(levels), kFlow);
   add(out, "share-of-compute-as-printed", Quantity::ratio(said / compute), kClosedForm);
   add(out, "share-of-step-as-printed", Quantity::ratio(said / step_of(said, compute)), kReplay);
   add(out, "share-of-step", Quantity::ratio(flat / step_of(flat, compute)), kReplay);
@@ -314,9 +331,8 @@ Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions
   add(out, "efficiency-16-to-1024", Quantity::ratio(before / after / 64), kClosedForm);
   Series bars{.name = "time", .x = {}, .y = {}};
   for (const Seconds t : {ideal, split, flat, levels}) bars.y.push_back(t.count() * 1e3);
-  out.notes = {
-      "In node order a ring crosses each uplink once in each direction, so nothing shares it.",
-      "Two levels: the devices of a node send their parts at the same time and share its uplink evenly."};
+  out.notes = {"In node order a ring crosses each uplink once in each direction, so nothing shares it.",
+               "Two levels: the devices of a node send their parts at the same time and share its uplink."};
   out.picture = {
       .kind = Picture::Kind::Bars,
       .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),

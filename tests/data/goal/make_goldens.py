@@ -98,7 +98,11 @@ def incast(k, n, source_known):
     server.append(("calc 5000", after(*range(k))))
     server += [(f"send {n}b to {w} tag 2", after(k)) for w in range(1, k + 1)]
     return [server] + [
-        [(f"calc {777 * w % 4001}", after()), (f"send {n}b to 0 tag 1", after(0)), (f"recv {n}b from 0 tag 2", after(1))]
+        [
+            (f"calc {777 * w % 4001}", after()),
+            (f"send {n}b to 0 tag 1", after(0)),
+            (f"recv {n}b from 0 tag 2", after(1)),
+        ]
         for w in range(1, k + 1)
     ]
 
@@ -141,7 +145,10 @@ def mixed(seed):
         ranks.append([])
         for i, op in enumerate(ops):
             near = sorted({max(0, i - 1 - int(draw.expovariate(0.7))) for _ in range(draw.choice([1, 1, 2]))})
-            wait = [(k, "irequires" if draw.random() < 0.3 else "requires") for k in near if i and draw.random() < chain]
+            wait = []
+            for k in near:
+                if i and draw.random() < chain:
+                    wait.append((k, "irequires" if draw.random() < 0.3 else "requires"))
             ranks[-1].append((op, wait))
     limits = [1, NEVER] if any_tag > 0 else [1, 64, 65536, NEVER]
     cost = [draw.choice(c) for c in ([0, 1000, 500000], [0, 1, 700, 1500], [0, 5, 1000], [0, 1, 6, 20], [0, 0, 3, 30])]
@@ -162,9 +169,15 @@ def answer(folder, schedule, cost):
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
     fixed = {
-        "ring_16": (ring(16, 1 << 20), [[1000, 0, 0, 1, 0, NEVER], [1000, 300, 50, 2, 1, 1024], [1, 0, 0, 1, 0, 1 << 16]]),
+        "ring_16": (
+            ring(16, 1 << 20),
+            [[1000, 0, 0, 1, 0, NEVER], [1000, 300, 50, 2, 1, 1024], [1, 0, 0, 1, 0, 1 << 16]],
+        ),
         "ring_7": (ring(7, 12345), [[1000, 0, 0, 20, 0, NEVER], [1000, 1500, 1000, 6, 0, 1]]),
-        "recdoub_16": (recdoub(16, 8192), [[1000, 0, 0, 1, 0, NEVER], [2500, 1500, 1000, 6, 0, 65535], [1000, 10, 5, 2, 7, 1]]),
+        "recdoub_16": (
+            recdoub(16, 8192),
+            [[1000, 0, 0, 1, 0, NEVER], [2500, 1500, 1000, 6, 0, 65535], [1000, 10, 5, 2, 7, 1]],
+        ),
         "bsp_16": (bsp(16, 8192, 4, 1), [[1000, 0, 0, 1, 0, NEVER], [1000, 100, 40, 2, 0, 100]]),
         "broadcast_13": (broadcast(13, 100000), [[1000, 200, 100, 3, 0, NEVER], [1000, 200, 100, 3, 1, 65536]]),
         "incast_15": (incast(15, 65536, False), [[1000, 0, 0, 1, 0, NEVER], [1000, 50, 20, 1, 0, 4096]]),

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Recorded operation graphs on a scenario's cluster: the workload of `job.workload = "chakra"`.
+#pragma once
+
+#include "cox/base/result.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+
+/// Imports `job.file` (a file, or a folder of one file per rank) and replays its operations; collectives go
+/// through the max-plus engine, or the flow engine where the scenario's fabric shares links. Errors: those of
+/// `trace::import_path`, `replay_operations` and the engines.
+[[nodiscard]] Result<Outcome> simulate_operations(const model::Scenario& scenario, model::EngineKind engine,
+                                                  const SimulateOptions& options);
+
+}  // namespace cox::simulate
