@@ -19,6 +19,8 @@ void scenario(std::string_view bytes);
 /// A GOAL schedule, text or binary: read, run under eager and rendezvous, and run again from its binary form.
 void goal_schedule(std::string_view bytes);
 
+/// Whether a corpus folder of this name is an imported format's; the others are the entries' above.
+[[nodiscard]] bool is_imported(std::string_view reader);
 /// Any imported file: `reader` is the name of the corpus folder, e.g. "kineto". Reads the bytes with that
 /// reader whatever they look like, and checks that what comes out keeps the promises of a part.
 void import(std::string_view reader, std::string_view bytes);

@@ -154,6 +154,10 @@ void check(const Error& error) {
 
 }  // namespace
 
+bool is_imported(std::string_view reader) {
+  return find_reader(reader) != nullptr;
+}
+
 void import(std::string_view reader, std::string_view bytes) {
   const Reader* found = find_reader(reader);
   COX_ASSERT(found != nullptr, "a corpus folder is named after its reader");

@@ -44,6 +44,10 @@ Error failed(const std::string& program, const std::string& what) {
           .where = {}};
 }
 
+Error took_too_long(const std::string& program, const ChildLimits& limits) {
+  return failed(program, fmt::format("not done after {:g} s", limits.time.count()));
+}
+
 /// A process that is killed and waited for unless somebody did so.
 class Process {
  public:
@@ -77,16 +81,17 @@ class Process {
     return problem;
   }
   [[nodiscard]] int out() const { return out_; }
-  void wait(Ended& ended) {
+  /// Whether it has ended; what it left.
+  bool has_ended(Ended& ended) {
     int status = 0;
     rusage used{};
-    while (wait4(id_, &status, 0, &used) < 0 && errno == EINTR) {
-    }
+    if (wait4(id_, &status, WNOHANG, &used) != id_) return false;
     id_ = 0;
     ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     ended.user = span_of(used.ru_utime);
     ended.system = span_of(used.ru_stime);
     ended.peak_memory = Bytes{std::int64_t{used.ru_maxrss} * 1024};
+    return true;
   }
 
  private:
@@ -119,8 +124,7 @@ Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimi
     pollfd wait{.fd = process.out(), .events = POLLIN, .revents = 0};
     const int ready = poll(&wait, 1, static_cast<int>(std::clamp(left_ms, 0.0, 1e9)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0)
-      return fail(failed(command.front(), fmt::format("not done after {:g} s", limits.time.count())));
+    if (ready == 0) return fail(took_too_long(command.front(), limits));
     const ssize_t got = read(process.out(), part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
@@ -128,7 +132,11 @@ Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimi
       return fail(failed(command.front(), fmt::format("printed more than {} bytes", limits.out_bytes)));
     ended.out.append(part.data(), static_cast<std::size_t>(got));
   }
-  process.wait(ended);
+  while (!process.has_ended(ended)) {  // it may close its output and go on
+    if (now() - begin > limits.time) return fail(took_too_long(command.front(), limits));
+    const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
+    nanosleep(&pause, nullptr);
+  }
   ended.wall = now() - begin;
   return ended;
 }

@@ -28,6 +28,12 @@ TEST(RunChild, NamesAProgramThatIsNotThere) {
   EXPECT_EQ(ended.error().message, "/no/such/program: No such file or directory");
 }
 
+TEST(RunChild, EndsWhatClosesItsOutputAndGoesOn) {
+  const auto ended = run_child({"sh", "-c", "exec >&-; while :; do :; done"}, {.time = Seconds{0.05}});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "sh: not done after 0.05 s");
+}
+
 TEST(RunChild, EndsWhatPrintsTooMuch) {
   const auto ended = run_child({"yes"}, {.out_bytes = 1000});
   ASSERT_FALSE(ended);

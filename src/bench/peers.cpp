@@ -27,10 +27,11 @@ PeerResult run_peer(std::string peer, std::string workload, const Words& command
                            : ended.error().message;
     return result;
   }
-  result.user = ended->user;
+  result.processor = ended->user + ended->system;
   result.peak_memory = ended->peak_memory;
   for (const SpeedResult& own : ours)
-    if (own.workload.name == result.workload) result.ratio = result.user / std::max(Seconds{1e-6}, own.user);
+    if (own.workload.name == result.workload)
+      result.ratio = result.processor / std::max(Seconds{1e-6}, own.processor());
   return result;
 }
 

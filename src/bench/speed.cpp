@@ -92,20 +92,20 @@ Result<SpeedResult> measure_one(const SpeedWorkload& workload, const std::string
                         .hint = "what it said is above",
                         .where = {}});
     spent += ended.wall;
-    if (i > 0 && ended.user >= best.user) continue;
+    if (i > 0 && ended.user + ended.system >= best.processor()) continue;
     best.user = ended.user;
     best.system = ended.system;
     best.wall = ended.wall;
     best.peak_memory = ended.peak_memory;
     units = units_in(ended.out);
   }
-  if (workload.bar_per_second > 0) best.units_per_second = units / std::max(1e-9, best.user.count());
+  if (workload.bar_per_second > 0) best.units_per_second = units / std::max(1e-9, best.processor().count());
   return best;
 }
 
 void judge(SpeedResult& result, std::span<const SpeedResult> all) {
   const SpeedWorkload& w = result.workload;
-  const Seconds spent = w.bar_is_wall ? result.wall : result.user;
+  const Seconds spent = w.bar_is_wall ? result.wall : result.processor();
   if (w.bar > Seconds::zero()) result.within &= spent <= w.bar;
   if (w.memory_bar > Bytes{}) result.within &= result.peak_memory <= w.memory_bar;
   if (result.units_per_second) result.within &= *result.units_per_second >= w.bar_per_second;
@@ -135,7 +135,10 @@ std::span<const SpeedWorkload> speed_workloads() {
 
 Result<std::vector<SpeedResult>> measure_speed(const std::filesystem::path& cox,
                                                const std::filesystem::path& folder, int repetitions) {
-  COX_CHECK(prepare_workloads(folder));
+  // By a child, so that this process stays small: a child's peak begins with that of the process that started
+  // it.
+  COX_TRY([[maybe_unused]] const SpeedResult prepared,
+          measure_one({.name = "goal-files", .what = {}}, cox.string(), folder, 1));
   std::vector<SpeedResult> results;
   for (const SpeedWorkload& workload : kWorkloads) {
     COX_TRY(SpeedResult one, measure_one(workload, cox.string(), folder, repetitions));
@@ -146,7 +149,7 @@ Result<std::vector<SpeedResult>> measure_speed(const std::filesystem::path& cox,
 }
 
 std::string speed_table(std::span<const SpeedResult> results, std::span<const PeerResult> peers) {
-  std::string text = fmt::format("{:<27} {:>8} {:>8} {:>9} {:>11}  {:<26} {:<6} {}\n", "workload", "user s",
+  std::string text = fmt::format("{:<27} {:>8} {:>8} {:>9} {:>11}  {:<26} {:<6} {}\n", "workload", "cpu s",
                                  "elapsed", "peak MiB", "per s", "bar", "", "what");
   for (const SpeedResult& r : results) {
     const std::string rate = r.units_per_second ? fmt::format("{:.3g}", *r.units_per_second)
@@ -155,7 +158,7 @@ std::string speed_table(std::span<const SpeedResult> results, std::span<const Pe
                                  : "";
     const std::string bar = bar_text(r.workload);
     text += fmt::format("{:<27} {:>8.3f} {:>8.3f} {:>9.1f} {:>11}  {:<26} {:<6} {}\n", r.workload.name,
-                        r.user.count(), r.wall.count(),
+                        r.processor().count(), r.wall.count(),
                         static_cast<double>(r.peak_memory.count()) / (1 << 20U), rate, bar,
                         bar.empty() ? ""
                         : r.within  ? "within"
@@ -164,8 +167,9 @@ std::string speed_table(std::span<const SpeedResult> results, std::span<const Pe
   }
   for (const PeerResult& p : peers) {
     if (p.skipped.empty())
-      text += fmt::format("{} on {}: {:.3f} s user, {:.1f} MiB; {:.1f} times ours\n", p.peer, p.workload,
-                          p.user.count(), static_cast<double>(p.peak_memory.count()) / (1 << 20U), p.ratio);
+      text +=
+          fmt::format("{} on {}: {:.3f} s cpu, {:.1f} MiB; {:.1f} times ours\n", p.peer, p.workload,
+                      p.processor.count(), static_cast<double>(p.peak_memory.count()) / (1 << 20U), p.ratio);
     else
       text += fmt::format("{} on {}: not run: {}\n", p.peer, p.workload, p.skipped);
   }

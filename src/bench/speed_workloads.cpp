@@ -226,6 +226,8 @@ Result<WorkDone> run_binary(const fs::path& folder) {
   return WorkDone{.units = static_cast<double>(outcome.messages), .total = last_of(outcome.finish)};
 }
 
+constexpr std::string_view kPrepare = "goal-files";  ///< no workload: writes what the others read
+
 struct Runner {
   std::string_view name;
   Result<WorkDone> (*run)(const fs::path& folder);
@@ -266,6 +268,11 @@ constexpr Runner kRunners[] = {
     {"fat-tree-64", [](const fs::path&) { return run_fat_tree(64, false); }},
     {"fat-tree-1024", [](const fs::path&) { return run_fat_tree(1024, false); }},
     {"fat-tree-1024-noise", [](const fs::path&) { return run_fat_tree(1024, true); }},
+    {kPrepare,
+     [](const fs::path& folder) -> Result<WorkDone> {
+       COX_CHECK(prepare_workloads(folder));
+       return WorkDone{};
+     }},
     {"goal-text", convert},
     {"goal-binary", run_binary},
 };

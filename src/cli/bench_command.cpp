@@ -297,6 +297,7 @@ Result<ExitCode> run_simulate(const Invocation& call, Console& console) {
   for (const bench::SpeedResult& r : results) {
     JsonObject o{{"name", std::string(r.workload.name)},
                  {"what", std::string(r.workload.what)},
+                 {"processor_s", r.processor().count()},
                  {"user_s", r.user.count()},
                  {"system_s", r.system.count()},
                  {"elapsed_s", r.wall.count()},
@@ -308,7 +309,7 @@ Result<ExitCode> run_simulate(const Invocation& call, Console& console) {
     for (const bench::PeerResult& p : peers)
       if (p.workload == r.workload.name && p.skipped.empty()) {
         o.emplace_back("peer", p.peer);
-        o.emplace_back("peer_user_s", p.user.count());
+        o.emplace_back("peer_processor_s", p.processor.count());
         o.emplace_back("peer_ratio", p.ratio);
       }
     list.push_back(std::move(o));

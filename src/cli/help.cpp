@@ -65,8 +65,7 @@ std::string overview() {
   text += table(rows);
   text +=
       "\nEach verb has its own page: cox help VERB. Results go to standard output, talk to standard error.\n"
-      "Exit codes: 0 done, 1 the answer is bad (--check), 2 usage, 3 bad input, 4 environment,\n"
-      "70 a bug in cox, 130 interrupted; observe: the job's own, or 125 to 127.\n";
+      "Exit codes: 0 done, 1 bad (--check), 2 usage, 3 input, 4 environment, 70 bug; observe: the job's.\n";
   return text;
 }
 

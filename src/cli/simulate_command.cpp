@@ -179,6 +179,18 @@ Status write_kept(const Invocation& call, Console& console, const simulate::Outc
   return {};
 }
 
+/// One training step's parts and critical path; nothing for other jobs, and where it would cost more than the
+/// simulation.
+Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& s) {
+  constexpr std::int64_t kMostRanks = 16'384;
+  const bool in_step =
+      s.policy.kind == model::PolicyKind::Synchronous || s.policy.kind == model::PolicyKind::LocalSgd;
+  if (s.job.workload != model::Workload::Training || !in_step || s.cluster.ranks() > kMostRanks)
+    return std::nullopt;
+  COX_TRY(simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s)));
+  return std::optional(std::move(made));
+}
+
 Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& output) {
   const std::string& path = call.args.front();
   COX_TRY(const model::ReadScenario made, read(path, call));
@@ -198,10 +210,13 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     COX_TRY(sizes, simulate::simulate_sizes(path, nodes, changes(call), {.threads = call.common.threads}));
   }
   COX_CHECK(write_kept(call, console, outcome, sizes, keep));
+  COX_TRY(const std::optional<simulate::StepAnalysis> step, take_apart(made.scenario));
   if (call.common.json) {
-    output.stream() << simulate::to_json(path, made.scenario, outcome, sizes);
+    output.stream() << simulate::to_json(path, made.scenario, outcome, sizes, step ? &*step : nullptr);
   } else {
     write_lines(output, simulate::text_lines(made.scenario, outcome));
+    if (step) output.stream() << '\n';
+    if (step) write_lines(output, simulate::text_lines(*step, simulate::middle_step(made.scenario)));
     if (!sizes.empty()) output.stream() << '\n';
     if (!sizes.empty()) write_lines(output, simulate::text_lines(sizes));
   }

@@ -68,11 +68,12 @@ std::string document(const char* schema, const std::vector<std::string>& inputs,
 }  // namespace
 
 std::string to_json(const std::string& input, const model::Scenario& scenario, const Outcome& outcome,
-                    const std::vector<SizePoint>& sizes) {
+                    const std::vector<SizePoint>& sizes, const StepAnalysis* step) {
   Json result = json_of(scenario, outcome);
   result["sizes"] = Json::array();
   for (const SizePoint& p : sizes)
     result["sizes"].push_back(Json{{"nodes", p.nodes}, {"ranks", p.ranks}, {"step", json_of(p.step)}});
+  result["step_apart"] = step == nullptr ? Json(nullptr) : json_of(*step, middle_step(scenario));
   return document("cox.simulate/1", {input}, std::move(result));
 }
 

@@ -7,6 +7,7 @@
 
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/outcome.hpp"
+#include "cox/simulate/training.hpp"
 
 namespace cox::simulate {
 
@@ -18,5 +19,7 @@ using Json = nlohmann::ordered_json;
 /// Everything but the lists: what a point of a sweep keeps.
 [[nodiscard]] Json summary_of(const Outcome& o);
 [[nodiscard]] Json json_of(const model::Scenario& s, const Outcome& o);
+
+[[nodiscard]] Json json_of(const StepAnalysis& a, std::int64_t number);
 
 }  // namespace cox::simulate

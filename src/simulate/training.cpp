@@ -58,18 +58,25 @@ struct Replica {
   Seconds total{};
   std::int64_t messages = 0;
   bool closure = false;
+  std::int64_t updates = 0;    ///< policies with servers or backups
+  std::int64_t discarded = 0;  ///< of them
+  double mean_age = 0;         ///< of the others, versions
   std::optional<FailureOutcome> failures;
 };
 
 Result<Replica> play(const Plan& plan, std::uint64_t seed, bool closure, Recorder* recorder,
                      const training::StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
+  PolicyOutcome log;
   COX_TRY(Played played, training::is_synchronous(s.policy)
                              ? training::play_steps(plan, seed, closure, recorder, progress)
-                             : training::play_policy(plan, seed, recorder, nullptr));
+                             : training::play_policy(plan, seed, recorder, &log));
   Replica out{.step_ends = std::move(played.step_ends),
               .messages = played.messages,
               .closure = played.closure,
+              .updates = static_cast<std::int64_t>(log.log.size()),
+              .discarded = log.discarded,
+              .mean_age = log.mean_age,
               .failures = {}};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
   if (s.failures.node_mtbf <= Seconds{} && s.failures.checkpoint_interval <= Seconds{}) return out;
@@ -98,6 +105,10 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   if (!training::is_synchronous(s.policy))
     notes.emplace_back(
         "workers are the replicas of the model; gradients leave after the backward pass, not beside it");
+  if (r.updates > 0)
+    notes.push_back(
+        fmt::format("{} updates, {} of them discarded; the others are {:.2f} versions old on average",
+                    r.updates, r.discarded, r.mean_age));
   if (r.failures)
     notes.push_back(fmt::format(
         "{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts",

@@ -86,4 +86,11 @@ Result<std::vector<WrittenQuantity>> Inputs::list(std::string_view name, Dimensi
   return in->values;
 }
 
+Status Inputs::check_draws(double draws, std::string_view of) const {
+  constexpr double kMost = 1e9;  // some ten seconds
+  if (draws <= kMost) return {};
+  return refuse(study_, 0, fmt::format("{} ask for {:.1e} draws, expected at most 1e9", of, draws),
+                "make one of them smaller");
+}
+
 }  // namespace cox::study

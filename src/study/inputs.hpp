@@ -32,6 +32,8 @@ class Inputs {
   [[nodiscard]] Result<Quantity> quantity(std::string_view name, Dimension d) const;
   [[nodiscard]] Result<std::vector<int>> counts(std::string_view name, Between bounds = {}) const;
   [[nodiscard]] Result<std::vector<WrittenQuantity>> list(std::string_view name, Dimension d) const;
+  /// Errors: study-003 where more than 10^9 draws are asked for; `of` names the inputs that multiply.
+  [[nodiscard]] Status check_draws(double draws, std::string_view of) const;
   [[nodiscard]] const Study& study() const { return study_; }
 
  private:

@@ -36,8 +36,7 @@ const std::vector<Seed>& seeds() {
     std::vector<Seed> all;
     for (const auto& entry : fs::recursive_directory_iterator(COX_FUZZ_CORPUS)) {
       const std::string reader = entry.path().parent_path().filename().string();
-      if (!entry.is_regular_file() || reader == "raw" || reader == "compact" || reader == "run_info")
-        continue;
+      if (!entry.is_regular_file() || !fuzz::is_imported(reader)) continue;
       all.push_back({reader, entry.path().filename().string(), test::file_content(entry.path())});
     }
     std::sort(all.begin(), all.end(), [](const Seed& a, const Seed& b) {

@@ -21,9 +21,9 @@ namespace cox::bench {
 struct SpeedWorkload {
   std::string_view name;
   std::string_view what;
-  Seconds bar{};                ///< processor time in user mode of the whole process; zero = none
+  Seconds bar{};                ///< processor time of the whole process, user and system; zero = none
   bool bar_is_wall = false;     ///< on two cores: elapsed time instead
-  double bar_per_second = 0;    ///< least `unit`s per second of user time; 0 = none
+  double bar_per_second = 0;    ///< least `unit`s per second of processor time; 0 = none
   std::string_view unit{};      ///< of `bar_per_second`: messages, bytes
   Bytes memory_bar{};           ///< peak resident set; zero = none
   std::string_view against{};   ///< workload whose peak is subtracted
@@ -46,13 +46,14 @@ struct WorkDone {
 /// One line of the answer.
 struct SpeedResult {
   SpeedWorkload workload{};
-  Seconds user{};  ///< best of the repetitions
+  Seconds user{};  ///< of the repetition with the least processor time
   Seconds system{};
   Seconds wall{};
   Bytes peak_memory{};
   std::optional<double> units_per_second{};
   std::optional<double> memory_bytes_per_rank{};
   bool within = true;
+  [[nodiscard]] Seconds processor() const { return user + system; }
 };
 /// Measures by starting `cox` anew for each repetition: `cox bench simulate NAME`, in `folder`.
 /// Errors: bench-006 (a child failed), bench-008.
@@ -65,9 +66,9 @@ struct PeerResult {
   std::string peer{};      ///< `SimGrid`
   std::string workload{};  ///< ours that answers the same question
   std::string skipped{};   ///< why it was not run; empty = it was
-  Seconds user{};
+  Seconds processor{};
   Bytes peak_memory{};
-  double ratio = 0;  ///< its user time over ours
+  double ratio = 0;  ///< its processor time over ours
 };
 /// Runs the peers that are in PATH.
 [[nodiscard]] std::vector<PeerResult> measure_peers(std::span<const SpeedResult> ours,

@@ -23,13 +23,20 @@ namespace cox::simulate {
 /// A schedule: until when each rank is busy.
 [[nodiscard]] std::vector<std::string> text_lines(const std::string& file, const EventOutcome& outcome);
 
+/// The step that is taken apart: the middle one.
+[[nodiscard]] constexpr std::int64_t middle_step(const model::Scenario& s) {
+  return s.job.steps / 2;
+}
+/// What the time of step `number` goes into.
+[[nodiscard]] std::vector<std::string> text_lines(const StepAnalysis& step, std::int64_t number);
 /// Time and efficiency against size: the smallest size's step over that size's.
 [[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes);
 
 /// The whole JSON document `cox.simulate/1` (docs/reference/simulate-json.md). Times in seconds, rounded to
 /// picoseconds.
 [[nodiscard]] std::string to_json(const std::string& input, const model::Scenario& scenario,
-                                  const Outcome& outcome, const std::vector<SizePoint>& sizes = {});
+                                  const Outcome& outcome, const std::vector<SizePoint>& sizes = {},
+                                  const StepAnalysis* step = nullptr);
 /// `cox.simulate-comparison/1`.
 [[nodiscard]] std::string to_json(const std::vector<std::string>& inputs, const Comparison& comparison);
 /// `cox.simulate-schedule/1`.

@@ -39,7 +39,7 @@ nic.bandwidth = "400Gbps"
 [fabric]
 kind = "graph"
 graph_file = "wires/../graph.txt"
-oversubscription = 2.5
+background_load = 0.5
 pause = true
 [job.collective]
 kind = "reduce-scatter"
@@ -67,7 +67,7 @@ file = "/data/steps.csv"
   EXPECT_EQ(s.cluster.nic.bandwidth, Bandwidth::gbyte_per_s(50));
   EXPECT_EQ(s.fabric.kind, FabricKind::Graph);
   EXPECT_EQ(s.fabric.graph_file, "dir/graph.txt");
-  EXPECT_EQ(s.fabric.oversubscription, 2.5);
+  EXPECT_EQ(s.fabric.background_load, 0.5);
   EXPECT_TRUE(s.fabric.pause);
   EXPECT_EQ(s.job.collective.kind, Collective::ReduceScatter);
   EXPECT_EQ(s.job.collective.algorithm, Algorithm::HalvingDoubling);

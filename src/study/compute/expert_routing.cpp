@@ -80,6 +80,9 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
   COX_TRY(const auto batches, in.counts("tokens of the drop table", {.least = 1, .most = 1'000'000}));
   COX_TRY(const auto factors, in.list("capacity factors", Dimension::Ratio));
   COX_TRY(const int replicas, in.count("replicas", {.least = 2, .most = 1000}));
+  COX_CHECK(
+      in.check_draws(static_cast<double>(experts) * (static_cast<double>(per_expert) * replicas + draws),
+                     "experts, tokens, replicas and draws"));
   Computation out;
   const double per_token = static_cast<double>(token.count()) / bandwidth.in_bytes_per_s();
   const double balanced = static_cast<double>(experts) * per_expert * per_token;

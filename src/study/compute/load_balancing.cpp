@@ -85,6 +85,7 @@ Result<Computation> compute_load_balancing(const Inputs& in, const ComputeOption
                       .message = "input 'speed law' is 100 % or more: speeds would be zero",
                       .hint = "give the half range of a uniform law, below 100 %",
                       .where = Where{.file = in.study().file}});
+  COX_CHECK(in.check_draws(static_cast<double>(workers) * workers * draws, "workers squared and draws"));
   const double said = said_equal / said_by_speed;
   Computation out;
   add(out, "ratio-of-its-own-parts", Quantity::ratio(said), kClosedForm);

@@ -39,15 +39,18 @@ void check_bubble(Computation& out, const PipelineRun& run, int stages, int micr
                         .oracle = Quantity::ratio(balanced_bubble(stages, micro_batches))});
 }
 
-/// Smallest number of micro-batches whose bubble is at most `most`; runs the schedule for each candidate.
+/// Smallest number of micro-batches whose bubble is at most `most` (4096 where none is), by bisection over
+/// runs: more of them never make it larger.
 int micro_batches_for(double most, int stages) {
-  int m = 1;
   constexpr double kRounding = 1e-9;
-  while (m < kMicroBatches.most &&
-         run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, Seconds{1}, Seconds{2})).bubble_ratio >
-             most + kRounding)
-    ++m;
-  return m;
+  int low = 0;
+  int high = static_cast<int>(kMicroBatches.most);
+  while (high - low > 1) {
+    const int m = low + (high - low) / 2;
+    const PipelinePlan plan = equal_stages(PipelineSchedule::GPipe, stages, m, Seconds{1}, Seconds{2});
+    (run_pipeline(plan).bubble_ratio > most + kRounding ? low : high) = m;
+  }
+  return high;
 }
 
 }  // namespace

@@ -108,6 +108,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
   COX_TRY(const double shape, in.ratio("Pareto shape"));
   COX_TRY(const double local_cv, in.ratio("coefficient of the local SGD claim"));
   COX_TRY(const int local_steps, in.count("local steps", {.least = 1, .most = 1000}));
+  COX_CHECK(in.check_draws(static_cast<double>(workers) * steps * seeds, "workers, steps and seeds"));
   if (shape <= 1 || base <= Seconds{0})
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "study-003",
