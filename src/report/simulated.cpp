@@ -117,11 +117,12 @@ std::string simulated_section(const simulate::Outcome& o) {
   std::string notes;
   for (const std::string& note : o.notes) notes += fmt::format("<li>{}</li>\n", html(note));
   if (!notes.empty()) notes = "<ul class=\"limits\">" + notes + "</ul>\n";
+  const std::string links = links_part(o);
   return fmt::format(
       "<section id=\"simulated\" aria-labelledby=\"simulated-title\">\n<h2 id=\"simulated-title\">How it was "
       "simulated{}</h2>\n"
       "<p>{}. Nothing on this page was measured.</p>\n{}{}</section>\n",
-      o.links.empty() ? "" : ", and the load of the links", html(text), notes, links_part(o));
+      links.empty() ? "" : ", and the load of the links", html(text), notes, links);
 }
 
 std::string scaling_section(std::span<const simulate::SizePoint> points) {
