@@ -242,7 +242,11 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Ou
 
 Result<ExitCode> run_goal(const Invocation& call, Console& /*console*/, Output& output) {
   const std::string path = call.value("goal");
-  COX_TRY(const simulate::LogGops cost, simulate::parse_loggops(call.value("loggops", kLogGops)));
+  COX_TRY(const simulate::LogGops cost,
+          simulate::parse_loggops(call.value("loggops", kLogGops)).map_error([](Error error) {
+            error.message = "--loggops: " + error.message;
+            return error;
+          }));
   COX_TRY(const simulate::EventOutcome made, simulate::simulate_goal(path, cost));
   if (call.common.json) {
     output.stream() << simulate::to_json(path, made);
@@ -262,11 +266,14 @@ Result<ExitCode> run_sweep(const Invocation& call, Console& console) {
   const observe::LaunchPlace place = observe::launch_place();
   const simulate::Share share{.rank = std::max(0, place.rank), .of = std::max(1, place.world_size)};
   COX_TRY(const simulate::Sweep sweep, simulate::read_sweep(path));
-  if (share.of == 1 && std::filesystem::exists(name) && !call.has("force"))
+  // Of several processes, a late one may find the result of its own sweep: then the journal is there too.
+  std::error_code ignored;
+  const bool own = share.of > 1 && std::filesystem::exists(name + ".points", ignored);
+  if (!own && std::filesystem::exists(name, ignored) && !call.has("force"))
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "base-005",
                       .message = "exists already",
-                      .hint = "name another file, or add --force to compute it anew",
+                      .hint = "name another file, or add --force to replace it",
                       .where = Where{.file = name}});
   std::optional<StepRate> watch;
   if (call.has("watch") && share.rank == 0) watch.emplace(console.err, console.err_is_terminal, "points");
@@ -300,7 +307,7 @@ Status refuse_beside(const Invocation& call, std::string_view mode,
     const bool given = other == "json" ? call.common.json : call.has(other) || !call.value(other).empty();
     if (given)
       return fail(usage_error("cli-003", fmt::format("--{} has no meaning {}", other, mode),
-                              "leave one of them out"));
+                              "leave it out; `cox simulate --help` says what each does"));
   }
   return {};
 }

@@ -46,7 +46,6 @@ struct Job {
   model::Schedule schedule;
   Noise noise;                       ///< of the first seed
   std::unique_ptr<Network> network;  ///< flow engine
-  std::vector<int> rank_of;          ///< place in the schedule to rank
 };
 
 model::CollectiveSpec spec_of(const model::Scenario& s) {
@@ -58,11 +57,11 @@ model::CollectiveSpec spec_of(const model::Scenario& s) {
 /// Where every place of the schedule sits. Ranks: in order, or shuffled (Fisher-Yates) by the scenario's own
 /// draws, so that every engine sees one order. Servers and switches behind them share devices with ranks,
 /// evenly spread.
-std::vector<int> places(const model::Scenario& s, int ranks, int participants) {
+std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks, int participants) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
   if (s.job.order == model::RankOrder::Random) {
-    const RandomStream draws(s.seed, kOrderStream);
+    const RandomStream draws(seed, kOrderStream);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
   }
   const int more = participants - ranks;
@@ -80,7 +79,10 @@ class Player {
   Player(const Job& job, int number)
       : job_(job),
         number_(number),
-        noise_(job.noise.with_seed(job.scenario.seed + static_cast<std::uint64_t>(number))) {
+        seed_(job.scenario.seed + static_cast<std::uint64_t>(number)),
+        noise_(job.noise.with_seed(seed_)) {
+    if (job.engine == EngineKind::Flow)
+      rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
     if (job.engine == EngineKind::MaxPlus)
       max_plus_.emplace(job.schedule, link_costs(job.scenario),
                         CollectiveOptions{.protocol = job.scenario.protocol,
@@ -120,12 +122,12 @@ class Player {
       out_.closure = out_.closure || done.closure;
       return;
     }
-    const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, job_.rank_of,
+    const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, rank_of_,
                                        {.memo = job_.options.memo,
                                         .noise = noise,
                                         .step = step,
                                         .number = 0,
-                                        .seed = job_.scenario.seed,
+                                        .seed = seed_,
                                         .protocol = job_.scenario.protocol},
                                        times);
     out_.messages += flow.messages;
@@ -135,7 +137,9 @@ class Player {
   }
 
   const Job& job_;
-  int number_;  ///< of the replica
+  int number_;                ///< of the replica
+  std::uint64_t seed_;        ///< of all its draws: a run with this seed alone gives the same
+  std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
   Noise noise_;
   std::optional<MaxPlus> max_plus_;
   Replica out_;
@@ -186,8 +190,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
           .engine = engine,
           .schedule = std::move(schedule),
           .noise = {},
-          .network = nullptr,
-          .rank_of = {}};
+          .network = nullptr};
   const Placement placement{.ranks = spec.ranks,
                             .ranks_per_node = s.cluster.devices_per_node,
                             .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
@@ -195,7 +198,6 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   if (engine == EngineKind::Flow) {
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));
-    job.rank_of = places(s, spec.ranks, job.schedule.participants());
   }
   if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
     return fail(
