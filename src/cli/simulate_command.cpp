@@ -36,6 +36,7 @@ using model::EngineKind;
 
 constexpr const char* kLogGops = "L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=64KiB";
 constexpr std::int64_t kMostReplicas = 1'000'000;
+constexpr std::int64_t kMostSavedRanks = 65'536;  ///< a file each
 
 /// A whole number in a range; `fallback` where the option was not given.
 Result<std::int64_t> whole_number(const Invocation& call, std::string_view flag, std::int64_t fallback,
@@ -131,8 +132,16 @@ struct Keep {
   std::optional<Output> page;  ///< of --report
 };
 
-Result<Keep> prepare_keep(const Invocation& call, Console& console) {
+Result<Keep> prepare_keep(const Invocation& call, Console& console, std::int64_t ranks) {
   Keep keep{.run = call.value("save"), .page = {}};
+  if (!keep.run.empty() && ranks > kMostSavedRanks)
+    return fail(
+        Error{.code = Errc::Unsupported,
+              .id = "simulate-003",
+              .message = fmt::format("a Run of {} ranks would be as many files, at most {} are written",
+                                     ranks, kMostSavedRanks),
+              .hint = "leave --save out, or simulate fewer ranks",
+              .where = {}});
   if (!keep.run.empty()) COX_CHECK(trace::check_new_run(keep.run));
   if (const std::string page = call.value("report"); !page.empty()) {
     if (page == "-" || page == call.value("output"))
@@ -200,7 +209,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     return ExitCode::Ok;
   }
   COX_TRY(const std::vector<int> nodes, node_counts(call));
-  COX_TRY(Keep keep, prepare_keep(call, console));
+  COX_TRY(Keep keep, prepare_keep(call, console, made.scenario.cluster.ranks()));
   std::optional<StepRate> watch;
   if (call.has("watch")) watch.emplace(console.err, console.err_is_terminal);
   COX_TRY(const simulate::Outcome outcome,
@@ -283,9 +292,11 @@ Result<ExitCode> run_sweep(const Invocation& call, Console& console) {
     options.progress = [&watch](std::int64_t done, std::int64_t total) { watch->update(done, total); };
   COX_TRY(const simulate::SweepProgress done, simulate::run_sweep(sweep, options));
   if (!call.common.quiet)
-    console.err << fmt::format("cox: {} points: {} found, {} computed{}\n", done.points, done.found,
-                               done.computed,
-                               done.merged ? fmt::format("; wrote {}", name) : "; others are still at it");
+    console.err << fmt::format(
+        "cox: {} points: {} found, {} computed{}{}\n", done.points, done.found, done.computed,
+        done.failed > 0 ? fmt::format(", {} could not be simulated (their `error` says why)", done.failed)
+                        : "",
+        done.merged ? fmt::format("; wrote {}", name) : "; others are still at it");
   return ExitCode::Ok;
 }
 

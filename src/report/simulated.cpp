@@ -91,8 +91,9 @@ std::string links_part(const simulate::Outcome& o) {
   }
   if (used.empty()) return {};
   std::string out =
-      "<p class=\"caption\">One cell per link and direction, darker where it was busy for more of the "
-      "time.</p>\n";
+      "<p class=\"caption\">One cell per link and direction; the stronger its colour, the more of the time "
+      "it was "
+      "busy.</p>\n";
   for (const auto& [tier, links] : tiers) {
     const bool any =
         std::any_of(links.begin(), links.end(), [](const LinkLoad* l) { return l->bytes.count() > 0; });

@@ -219,6 +219,7 @@ Result<SweepProgress> run_sweep(const Sweep& sweep, const SweepOptions& options)
           Journal::open(folder / fmt::format("rank-{}.jsonl", options.share.rank), header_of(sweep)));
   COX_CHECK(compute_share(sweep, options, journal, done, progress));
   COX_TRY(done, finished_points(folder, sweep));
+  for (const auto& each : done) progress.failed += each && each->contains("error") ? 1 : 0;
   for (const auto& each : done)
     if (!each) return progress;  // others are still at it; the last one merges
   COX_CHECK(write_merged(sweep, done, options.output));

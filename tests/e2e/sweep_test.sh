@@ -37,7 +37,7 @@ job=(mpirun.openmpi --oversubscribe -n 4 "$cox" simulate --sweep "$work/sweep.to
 # A session of its own, so that all of it can be killed by the id of the session that this script made.
 setsid "${job[@]}" >"$work/first.out" 2>&1 &
 launched=$!
-for _ in $(seq 1 600); do
+for _ in $(seq 1 3000); do
   [ "$(finished)" -ge 8 ] && break
   sleep 0.02
 done

@@ -67,6 +67,7 @@ struct SweepProgress {
   std::int64_t points = 0;
   std::int64_t found = 0;     ///< in the journal, of an earlier start
   std::int64_t computed = 0;  ///< by this process
+  std::int64_t failed = 0;    ///< of those that are done, by whomever: their `error` says why
   bool merged = false;        ///< this process found all points done and wrote the output
 };
 
