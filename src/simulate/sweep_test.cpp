@@ -7,6 +7,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
+
+#include "cox/model/toml.hpp"
+#include "cox/simulate/outcome.hpp"
 
 #include "simulate/sweep_file.hpp"
 
@@ -134,6 +138,39 @@ TEST(SweepFile, SaysWhatIsWrongAndWhere) {
   EXPECT_NE(why_not("scenario = \"a\"\n[grid]\nx = 1").find("expected a list of values"), std::string::npos);
   EXPECT_NE(why_not("scenario = \"a\"\n[grid]\nx = [[1]]").find("plain values"), std::string::npos);
   EXPECT_NE(why_not("= 1").find("s.toml:1"), std::string::npos);
+}
+
+TEST(Replicas, EachIsTheRunOfItsSeedAlone) {
+  const std::string shuffled = R"([cluster]
+nodes = 8
+nic = { latency = "1us", bandwidth = "10GB/s" }
+[fabric]
+kind = "fat-tree"
+hosts_per_leaf = 4
+oversubscription = 4
+[job]
+order = "random"
+[job.collective]
+bytes = "1MiB"
+)";
+  const auto totals = [&](const std::string& set) {
+    const auto read = model::parse_scenario(shuffled, "s.toml", "", {.set = {"seed=" + set}});
+    EXPECT_TRUE(read);
+    auto scenario = read->scenario;
+    const auto alone = simulate(scenario, {});
+    scenario.replicas = 2;
+    const auto both = simulate(scenario, {});
+    EXPECT_TRUE(alone && both);
+    return std::pair(alone->total.count(), both->over_replicas.mean.count());
+  };
+  bool differ = false;
+  for (int seed = 1; seed < 8; ++seed) {
+    const auto [first, mean] = totals(std::to_string(seed));
+    const auto [second, next] = totals(std::to_string(seed + 1));
+    EXPECT_NEAR(mean, (first + second) / 2, 1e-15) << seed;
+    differ = differ || first != second;
+  }
+  EXPECT_TRUE(differ) << "the order of ranks is drawn anew";
 }
 
 }  // namespace
