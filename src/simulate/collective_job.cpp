@@ -184,6 +184,15 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
                                      const SimulateOptions& options) {
   const model::CollectiveSpec spec = spec_of(s);
   if (engine == EngineKind::ClosedForm) return by_closed_form(s, spec);
+  // Where all messages cost the same, the order changes nothing; else this engine would be silently wrong.
+  if (engine == EngineKind::MaxPlus && s.job.order == model::RankOrder::Random && s.cluster.nodes > 1 &&
+      s.cluster.devices_per_node > 1)
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "simulate-003",
+                      .message = "the max-plus engine places ranks on nodes in their order, and job.order is "
+                                 "\"random\"",
+                      .hint = "say --engine flow, or leave job.order out",
+                      .where = {}});
   COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
   Job job{.scenario = s,
           .options = options,
