@@ -44,6 +44,7 @@ struct Job {
   const SimulateOptions& options;
   EngineKind engine;
   model::Schedule schedule;
+  LinkCosts costs;                   ///< max-plus engine, which keeps a reference to it
   Noise noise;                       ///< of the first seed
   std::unique_ptr<Network> network;  ///< flow engine
 };
@@ -55,8 +56,7 @@ model::CollectiveSpec spec_of(const model::Scenario& s) {
 }
 
 /// Where every place of the schedule sits. Ranks: in order, or shuffled (Fisher-Yates) by the scenario's own
-/// draws, so that every engine sees one order. Servers and switches behind them share devices with ranks,
-/// evenly spread.
+/// draws, so that every engine sees one order. Then `add_servers`.
 std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks, int participants) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
@@ -64,13 +64,17 @@ std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks,
     const RandomStream draws(seed, kOrderStream);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
   }
-  const int more = participants - ranks;
-  for (int k = 0; k < more; ++k) order.push_back(static_cast<int>(std::int64_t{k} * ranks / more));
+  add_servers(order, participants);
   return order;
 }
 
+/// On one node servers and switches are inside it, too.
 LinkCosts link_costs(const model::Scenario& s) {
-  return {.inside = s.inside, .across = s.across, .ranks_per_node = s.cluster.devices_per_node, .into = {}};
+  const bool one_node = s.cluster.nodes == 1;
+  return {.inside = s.inside,
+          .across = one_node ? s.inside : s.across,
+          .ranks_per_node = s.cluster.devices_per_node,
+          .into = {}};
 }
 
 /// One replica's own: scratch memory of its engine, its draws, what it leaves.
@@ -84,7 +88,7 @@ class Player {
     if (job.engine == EngineKind::Flow)
       rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
     if (job.engine == EngineKind::MaxPlus)
-      max_plus_.emplace(job.schedule, link_costs(job.scenario),
+      max_plus_.emplace(job.schedule, job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,
                                           .threads = job.scenario.replicas > 1 ? 1 : job.options.threads});
@@ -103,9 +107,10 @@ class Player {
       }
       for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r];
       if (recorder != nullptr) recorder->arrive(now);
-      meet(step, now);
+      const Seconds behind_ranks = meet(step, now);
       if (recorder != nullptr) recorder->depart(now);
-      out_.total = *std::max_element(now.begin(), now.end());
+      // A step is over when its servers are done, too; ranks that have left are in the next one by then.
+      out_.total = std::max(*std::max_element(now.begin(), now.end()), behind_ranks);
       if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
       if (options.progress) options.progress(step + 1, s.job.steps);
     }
@@ -113,14 +118,14 @@ class Player {
   }
 
  private:
-  /// Moves arrivals to departures with the job's engine.
-  void meet(std::int64_t step, std::span<Seconds> times) {
+  /// Moves arrivals to departures with the job's engine. When its servers are done.
+  Seconds meet(std::int64_t step, std::span<Seconds> times) {
     const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
     if (max_plus_) {
       const CollectiveOutcome done = max_plus_->run(times, noise, step, 0);
       out_.messages += done.messages;
       out_.closure = out_.closure || done.closure;
-      return;
+      return done.behind_ranks;
     }
     const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, rank_of_,
                                        {.memo = job_.options.memo,
@@ -134,6 +139,7 @@ class Player {
     out_.memo = out_.memo || flow.memo;
     out_.link_bytes.resize(flow.link_bytes.size());
     for (std::size_t l = 0; l < flow.link_bytes.size(); ++l) out_.link_bytes[l] += flow.link_bytes[l];
+    return flow.behind_ranks;
   }
 
   const Job& job_;
@@ -154,8 +160,13 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
                       .where = {}});
   };
   if (!s.noise.empty()) return not_possible("there is noise, and it needs equal arrivals");
-  const bool across = s.cluster.nodes > 1;
-  if (across && s.cluster.devices_per_node > 1 && spec.ranks > s.cluster.devices_per_node)
+  if (s.protocol != model::Protocol::Rendezvous)
+    return not_possible(fmt::format("its messages are rendezvous, not {}", name_of(s.protocol)));
+  const bool served =
+      spec.algorithm == model::Algorithm::ParameterServer || spec.algorithm == model::Algorithm::InNetwork;
+  // As in link_costs: ranks of one node are inside it; servers and switches are not where there are more.
+  const bool across = s.cluster.nodes > 1 && (served || spec.ranks > s.cluster.devices_per_node);
+  if (across && !served && s.cluster.devices_per_node > 1)
     return not_possible("messages inside a node and across nodes cost differently");
   const auto once = model::closed_form(spec, across ? s.across : s.inside);
   if (!once) return not_possible(fmt::format("{} has none", name_of(spec.algorithm)));
@@ -171,6 +182,13 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
 }
 
 }  // namespace
+
+void add_servers(std::vector<int>& rank_of, int participants) {
+  const auto ranks = static_cast<std::int64_t>(rank_of.size());
+  const std::int64_t more = participants - ranks;
+  for (std::int64_t k = 0; k < more; ++k)
+    rank_of.push_back(rank_of[static_cast<std::size_t>(k * ranks / more)]);
+}
 
 model::EngineKind engine_for(const model::Scenario& s) {
   if (s.engine != EngineKind::Auto) return s.engine;
@@ -198,6 +216,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
           .options = options,
           .engine = engine,
           .schedule = std::move(schedule),
+          .costs = link_costs(s),
           .noise = {},
           .network = nullptr};
   const Placement placement{.ranks = spec.ranks,

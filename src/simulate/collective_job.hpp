@@ -4,6 +4,8 @@
 /// "collective"`.
 #pragma once
 
+#include <vector>
+
 #include "cox/base/result.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -16,5 +18,9 @@ namespace cox::simulate {
 
 /// The engine that `Auto` stands for: flow where links are shared or routes matter, else max-plus.
 [[nodiscard]] model::EngineKind engine_for(const model::Scenario& scenario);
+
+/// Puts servers and switches, the participants behind the ranks, on devices of ranks, evenly spread.
+/// `rank_of[place]` has the ranks and gets the others.
+void add_servers(std::vector<int>& rank_of, int participants);
 
 }  // namespace cox::simulate

@@ -88,6 +88,8 @@ FlowOutcome FlowEngine::run(std::span<Seconds> times) {
     reference_moved_ = false;
   }
   for (std::size_t p = 0; p < times.size(); ++p) times[p] = Seconds{origin_ + departures_[p]};
+  for (std::size_t p = times.size(); p < places_; ++p)
+    outcome_.behind_ranks = std::max(outcome_.behind_ranks, Seconds{origin_ + departures_[p]});
   outcome_.evaluated = shares_.evaluated();
   return std::move(outcome_);
 }

@@ -110,7 +110,10 @@ class Lane {
       ready = ready_;
     }
     for (std::int64_t k = 0; k < rounds_; ++k) outcome.messages += lists_->run(k, draws, ready);
-    if (ready.data() != times.data()) std::copy_n(ready.begin(), times.size(), times.begin());
+    if (ready.data() == times.data()) return;
+    const auto behind = ready.subspan(times.size());
+    outcome.behind_ranks = Seconds{*std::ranges::max_element(behind)};
+    std::copy_n(ready.begin(), times.size(), times.begin());
   }
 
   const model::Schedule& schedule_;
@@ -150,6 +153,7 @@ class MaxPlus::State {
       for (std::size_t r = 0; r < times.size(); ++r) times[r] = std::max(times[r], departures_[i][r]);
       all.closure = all.closure || outcomes[i].closure;
       all.messages += outcomes[i].messages;
+      all.behind_ranks = std::max(all.behind_ranks, outcomes[i].behind_ranks);
     }
     return all;
   }

@@ -14,6 +14,8 @@
 #include "cox/simulate/operation_replay.hpp"
 #include "cox/trace/import.hpp"
 
+#include "simulate/collective_job.hpp"
+
 namespace cox::simulate {
 namespace {
 
@@ -39,6 +41,7 @@ class Carrier {
     std::vector<int> rank_of;
     for (const Rank r : call.ranks) rank_of.push_back(r.value());
     if (network_ && rank_of.back() < network_->ranks()) {
+      add_servers(rank_of, schedule->participants());
       const FlowOutcome flow =
           run_flows(*schedule, *network_, s_.fabric, rank_of,
                     {.memo = options_.memo, .seed = s_.seed, .protocol = s_.protocol}, times);

@@ -36,6 +36,19 @@ Status check_plain(const model::Scenario& s) {
   return {};
 }
 
+/// The way of a message through the cables of a graph file is not derived: engines that take `cost.across`
+/// need it, or messages would cost nothing.
+Status check_graph(const model::Scenario& s, EngineKind engine) {
+  const bool flows = engine == EngineKind::Flow && (s.job.workload == model::Workload::Collective ||
+                                                    s.job.workload == model::Workload::Chakra);
+  if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || flows ||
+      s.across.per_byte > TimePerByte{})
+    return {};
+  return not_possible("what a message through the graph file costs is not known without the flow engine",
+                      "write cost.across.latency and cost.across.bandwidth, or say --engine flow for "
+                      "collectives and traces");
+}
+
 /// A GOAL schedule under LogGOPS with the costs of the scenario.
 Result<Outcome> simulate_schedule(const model::Scenario& s) {
   if (s.engine != EngineKind::Auto && s.engine != EngineKind::Event)
@@ -65,6 +78,8 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
 }  // namespace
 
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
+  const EngineKind engine = engine_for(scenario);
+  COX_CHECK(check_graph(scenario, engine));
   switch (scenario.job.workload) {
     case model::Workload::Training:
       if (scenario.engine == EngineKind::ClosedForm || scenario.engine == EngineKind::Flow)
@@ -75,12 +90,11 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
     case model::Workload::Goal:
       return simulate_schedule(scenario);
     case model::Workload::Chakra:
-      return simulate_operations(scenario, engine_for(scenario), options);
+      return simulate_operations(scenario, engine, options);
     case model::Workload::Collective:
       break;
   }
   COX_CHECK(check_plain(scenario));
-  const EngineKind engine = engine_for(scenario);
   if (engine == EngineKind::Event)
     return not_possible("the event engine runs schedules and training, not single collectives",
                         "leave `engine` out, or say max-plus or flow");

@@ -73,6 +73,7 @@ struct FlowOptions {
 struct FlowOutcome {
   bool memo = false;  ///< it was used
   std::int64_t messages = 0;
+  Seconds behind_ranks{};          ///< when the last server or switch is done; zero where there are none
   std::int64_t solved = 0;         ///< times that rates were brought up to date
   std::int64_t evaluated = 0;      ///< links that were looked at for it
   std::int64_t peak_flows = 0;     ///< most that shared the network at once

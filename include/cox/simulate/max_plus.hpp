@@ -51,6 +51,9 @@ struct CollectiveOptions {
 struct CollectiveOutcome {
   bool closure = false;       ///< an identity was used
   std::int64_t messages = 0;  ///< that were evaluated (closure: that it stands for)
+  /// When the last server or switch is done; zero where there are none. A rank that only sends may leave
+  /// before: the collective is over when both are.
+  Seconds behind_ranks{};
 };
 
 /// Moves `times` (one per rank; arrivals) to departures.
@@ -65,6 +68,8 @@ CollectiveOutcome run_collective(const model::Schedule& schedule, const LinkCost
 class MaxPlus {
  public:
   MaxPlus(const model::Schedule& schedule, const LinkCosts& costs, const CollectiveOptions& options);
+  MaxPlus(const model::Schedule& schedule, const LinkCosts&& costs,
+          const CollectiveOptions& options) = delete;  ///< costs that would be gone
   MaxPlus(MaxPlus&& other) noexcept;
   MaxPlus& operator=(MaxPlus&& other) noexcept;
   MaxPlus(const MaxPlus&) = delete;

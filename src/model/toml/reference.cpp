@@ -73,7 +73,7 @@ constexpr std::string_view kDerived = R"(
   | fat-tree of three tiers, several pods | nic, 4 x link, nic |
   | torus | link (to a neighbour) |
   | dragonfly | nic, 3 x link, nic |
-  | graph | not counted: give `cost.across`, or use the flow engine |
+  | graph | not counted: give `cost.across`, or use the flow engine (else simulate-003) |
 
   `cluster.pcie` is crossed at each end. Links that are shared are the business of the flow engine.
 - With `[job.model]`, for N parameters, L layers, tokens T = micro_batch x sequence: forward = 2 N / L x T / context /
