@@ -41,4 +41,12 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best;
 }
 
+std::string shown(std::string_view text, std::size_t most) {
+  std::string out(text.substr(0, most));
+  for (char& c : out)
+    if (c < ' ' || c > '~') c = '?';
+  if (text.size() > most) out += "...";
+  return out;
+}
+
 }  // namespace cox

@@ -37,5 +37,12 @@ TEST(Spelling, NearestIsATypoOrABeginning) {
   EXPECT_EQ(nearest(std::string(10000, 'a'), verbs), std::nullopt);
 }
 
+TEST(Spelling, ShownTextIsPrintableAndShort) {
+  EXPECT_EQ(shown("25us"), "25us");
+  EXPECT_EQ(shown("a\x1b[31m\n\xc2\xb5"), "a?[31m???");
+  EXPECT_EQ(shown(std::string(41, 'x')), std::string(40, 'x') + "...");
+  EXPECT_EQ(shown("abcdef", 3), "abc...");
+}
+
 }  // namespace
 }  // namespace cox

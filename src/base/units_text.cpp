@@ -12,6 +12,7 @@
 #include <span>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/spelling.hpp"
 
 namespace cox {
 namespace {
@@ -94,16 +95,6 @@ constexpr RealUnit kFlopsUnits[] = {{"FLOP", 0},   {"kFLOP", 3},  {"MFLOP", 6}, 
 constexpr RealUnit kFlopRateUnits[] = {{"FLOP/s", 0},   {"kFLOP/s", 3},  {"MFLOP/s", 6},
                                        {"GFLOP/s", 9},  {"TFLOP/s", 12}, {"PFLOP/s", 15},
                                        {"EFLOP/s", 18}, {"ZFLOP/s", 21}, {"YFLOP/s", 24}};
-
-/// The text as it may stand in a message: it can come from anywhere.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  std::string out(text.substr(0, kMost));
-  for (char& c : out)
-    if (c < ' ' || c > '~') c = '?';
-  if (text.size() > kMost) out += "...";
-  return out;
-}
 
 tl::unexpected<Error> refuse(const Kind& kind, std::string what) {
   return fail(Error{.code = Errc::InvalidInput,

@@ -13,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "cox/base/file.hpp"
+#include "cox/base/spelling.hpp"
 #include "cox/study/study.hpp"
 
 namespace cox::study {
@@ -34,12 +35,7 @@ std::int64_t line_of(const toml::node& node) {
 
 /// Text of the file as it may stand in a message: it can come from anywhere.
 std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 120;
-  std::string out(text.substr(0, kMost));
-  for (char& c : out)
-    if (c < ' ' || c > '~') c = '?';
-  if (text.size() > kMost) out += "...";
-  return out;
+  return cox::shown(text, 120);
 }
 
 /// Nothing that would move a terminal's cursor; line ends and tabs may stand in long texts.

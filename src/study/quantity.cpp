@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 
 namespace cox::study {
@@ -80,17 +81,13 @@ std::string_view trimmed(std::string_view text) {
 }
 
 tl::unexpected<Error> refuse(std::string_view text, std::string_view problem) {
-  constexpr std::size_t kMost = 40;
-  std::string shown(text.substr(0, kMost));
-  for (char& c : shown)
-    if (c < ' ' || c > '~') c = '?';
-  return fail(
-      Error{.code = Errc::InvalidInput,
-            .id = "base-001",
-            .message = fmt::format("'{}' {}, expected a number with a unit such as 153.42ms", shown, problem),
-            .hint = "units: % x, ps .. d, B .. PB, KiB .. TiB, bps .. Tbps, B/s .. TB/s, ns/B, FLOP .. "
-                    "TFLOP, GFLOP/s .. PFLOP/s, samples/s, tokens/s",
-            .where = std::nullopt});
+  return fail(Error{
+      .code = Errc::InvalidInput,
+      .id = "base-001",
+      .message = fmt::format("'{}' {}, expected a number with a unit such as 153.42ms", shown(text), problem),
+      .hint = "units: % x, ps .. d, B .. PB, KiB .. TiB, bps .. Tbps, B/s .. TB/s, ns/B, FLOP .. "
+              "TFLOP, GFLOP/s .. PFLOP/s, samples/s, tokens/s",
+      .where = std::nullopt});
 }
 
 /// `number` of `unit` in the base unit; nothing where no dimension has that unit.

@@ -3,6 +3,7 @@
 /// "Did you mean": the nearest of several words.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,5 +19,9 @@ namespace cox {
 /// one, or `word` begins it). The first of equals wins. Held by: src/base/spelling_test.cpp
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word,
                                                  const std::vector<std::string>& candidates);
+
+/// Text from outside as it may stand in a message: what is not printable ASCII becomes `?`, cut after `most`
+/// characters.
+[[nodiscard]] std::string shown(std::string_view text, std::size_t most = 40);
 
 }  // namespace cox

@@ -169,15 +169,6 @@ Node* Node::find(std::string_view name) {
   return entry == entries.end() ? nullptr : &entry->value;
 }
 
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  std::string out(text.substr(0, kMost));
-  for (char& c : out)
-    if (c < ' ' || c > '~') c = '?';
-  if (text.size() > kMost) out += "...";
-  return out;
-}
-
 std::string shown(const Node& node) {
   switch (node.kind) {
     case Node::Kind::Table:

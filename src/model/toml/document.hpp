@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/base/spelling.hpp"
 
 namespace cox::model {
 
@@ -45,8 +46,7 @@ struct Node::Entry {
 /// How a value is called in a message: `the text "25"`, `25`, `a table`. Printable and short whatever it
 /// holds.
 [[nodiscard]] std::string shown(const Node& node);
-/// `text` with what is not printable ASCII replaced, cut after 40 characters.
-[[nodiscard]] std::string shown(std::string_view text);
+using cox::shown;
 
 /// Parses TOML 1.0. Nesting, by brackets and by dotted keys, is at most `kDeepest` each, so recursion on the
 /// tree is bounded; values are at most `kMostValues`. Errors: scenario-001 with file and line. Memory: below
