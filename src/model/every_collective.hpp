@@ -64,4 +64,15 @@ inline std::vector<CollectiveSpec> every_collective(int ranks, Bytes bytes) {
   return all;
 }
 
+/// Calls f(lane, round, messages) for all rounds of all lanes, in order.
+template <class F>
+void for_each_round(const Schedule& s, const F& f) {
+  std::vector<Transfer> list;
+  for (int lane = 0; lane < s.lanes(); ++lane)
+    for (std::int64_t k = 0; k < s.rounds(lane); ++k) {
+      s.transfers(k, list, lane);
+      f(lane, k, list);
+    }
+}
+
 }  // namespace cox::model

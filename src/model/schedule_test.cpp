@@ -22,16 +22,6 @@ Schedule made(const CollectiveSpec& s) {
   return *r;
 }
 
-template <class F>
-void for_each_round(const Schedule& s, const F& f) {
-  std::vector<Transfer> list;
-  for (int lane = 0; lane < s.lanes(); ++lane)
-    for (std::int64_t k = 0; k < s.rounds(lane); ++k) {
-      s.transfers(k, list, lane);
-      f(lane, k, list);
-    }
-}
-
 TEST(Schedule, TransfersStayInTheBufferAndReachSomebodyElse) {
   for (int ranks = 1; ranks <= 20; ++ranks)
     for (const int bytes : {0, 1, 53})

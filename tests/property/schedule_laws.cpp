@@ -12,6 +12,8 @@
 #include "cox/model/closed_form.hpp"
 #include "cox/model/schedule.hpp"
 
+#include "model/every_collective.hpp"
+
 namespace cox::model {
 namespace {
 
@@ -41,16 +43,6 @@ CollectiveSpec any_collective() {
   s.chunks = *rc::gen::inRange(1, 12);
   s.root = *rc::gen::inRange(0, s.ranks);
   return s;
-}
-
-template <class F>
-void for_each_round(const Schedule& s, const F& f) {
-  std::vector<Transfer> list;
-  for (int lane = 0; lane < s.lanes(); ++lane)
-    for (std::int64_t k = 0; k < s.rounds(lane); ++k) {
-      s.transfers(k, list, lane);
-      f(lane, k, list);
-    }
 }
 
 RC_GTEST_PROP(ScheduleLaws, RegularRoundsExpandToTheirTransfers, ()) {
