@@ -16,15 +16,15 @@ set(pace_may base)
 set(sync_may base model)
 set(simulate_may base model trace replay pace sync)
 set(study_may base model trace replay pace sync simulate)
-set(bench_may base model trace simulate)
+set(bench_may base model trace pace simulate)
 set(observe_may base model trace pace)
 set(diagnose_may base model trace replay)
-set(report_may base model trace replay simulate diagnose)
+set(report_may base model trace replay pace simulate diagnose)
 set(cli_may base model trace replay pace sync simulate study bench observe diagnose report)
 set(abi_may)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
-set(guest_globs src/observe/guest/* src/trace/guest*)
+set(guest_globs src/observe/guest/* src/trace/guest* src/pace/*)
 set(guest_never fmt nlohmann CLI simdjson zstd isa-l snappy protozero tl spdlog hwloc toml++ google)
 # Words that name no responsibility.
 set(banned_words utils util common helpers helper misc)

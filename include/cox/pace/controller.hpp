@@ -2,64 +2,147 @@
 /// \file
 /// The coordination controller of one rank: local observations in, a bounded delay out.
 ///
-/// This version only observes: `decide` returns zero always. The seam is final: `observe` calls it with a
-/// real clock, `simulate` will call the same object with a virtual one. Source: "When Scaling Fails",
-/// sections 4.2 and 4.3.
+/// The same object decides in a live job (`observe`, real clock) and in an engine (`simulate`, virtual
+/// clock). Source: "When Scaling Fails", sections 4.2, 4.3 and 5.3 (mode `paper`); docs/design/0009 for the
+/// rest.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "cox/base/units.hpp"
+#include "cox/pace/decision.hpp"
+#include "cox/pace/settings.hpp"
 
 namespace cox::pace {
 
-/// One passed synchronisation, as the rank saw it.
-struct Observation {
-  Duration work{};  ///< own time since the previous synchronisation ended
-  Duration sync{};  ///< time from entering to leaving this one (wait and transfer together)
-};
-
-enum class Reason : std::uint8_t { Observing };
-
-struct Decision {
-  Duration delay{};  ///< before the next iteration; zero in this version
-  Reason reason = Reason::Observing;
-};
-
-/// Rolling window over the last `kWindow` synchronisations.
+/// Rolling window of waits of one group: mean and spread in O(1).
 ///
-/// Threads: one owner. Cost: O(1) per step, no allocation, no clock, no system call; 1 KiB.
-/// Held by: src/pace/controller_test.cpp
-class Controller {
+/// Formula: predictable = max(0, mean - deviations x standard deviation) over the last `size` samples. Waits
+///          that move from rank to rank have a deviation as large as their mean and leave nothing; those of a
+///          rank that is always early keep most of it.
+/// Cost: O(1), kMost x 4 bytes. Held by: src/pace/slack_test.cpp
+class SlackWindow {
  public:
-  static constexpr std::uint32_t kWindow = 64;
+  static constexpr std::uint32_t kMost = 256;
+  void resize(std::uint32_t size) noexcept { size_ = size < 2 ? 2 : (size > kMost ? kMost : size); }
+  void add(Duration wait) noexcept;
+  void clear() noexcept { *this = SlackWindow{size_}; }
+  [[nodiscard]] std::uint32_t count() const noexcept { return seen_ < size_ ? seen_ : size_; }
+  [[nodiscard]] Duration mean() const noexcept;
+  [[nodiscard]] Duration deviation() const noexcept;
+  [[nodiscard]] Duration root_mean_square() const noexcept;
+  [[nodiscard]] Duration predictable(double deviations) const noexcept;
 
-  /// Takes one observation into the window.
-  constexpr void observe(const Observation& o) noexcept {
-    Observation& slot = window_[seen_ % kWindow];
-    sync_sum_ += o.sync - slot.sync;
-    work_sum_ += o.work - slot.work;
-    slot = o;
-    ++seen_;
-  }
-  /// What to do before the next iteration.
-  [[nodiscard]] constexpr Decision decide() const noexcept { return {}; }
-
-  [[nodiscard]] constexpr std::uint64_t seen() const noexcept { return seen_; }
-  /// Means over the window; zero before the first observation.
-  [[nodiscard]] constexpr Duration mean_sync() const noexcept { return mean(sync_sum_); }
-  [[nodiscard]] constexpr Duration mean_work() const noexcept { return mean(work_sum_); }
+  SlackWindow() = default;
 
  private:
-  [[nodiscard]] constexpr Duration mean(Duration sum) const noexcept {
-    const std::uint64_t n = seen_ < kWindow ? seen_ : kWindow;
-    return n == 0 ? Duration::zero() : sum / static_cast<std::int64_t>(n);
+  explicit SlackWindow(std::uint32_t size) : size_(size) {}
+  float waits_[kMost] = {};  // in nanoseconds
+  double sum_ = 0;
+  double squares_ = 0;
+  std::uint32_t size_ = 64;
+  std::uint32_t seen_ = 0;
+};
+
+/// What all ranks do in a block of steps, fixed by seed and step number alone: pairs of blocks, one of them
+/// paced, in an order drawn per pair. Held by: src/pace/pattern_test.cpp
+class Pattern {
+ public:
+  Pattern(std::uint64_t seed, std::uint32_t block) noexcept : seed_(seed), block_(block < 2 ? 2 : block) {}
+  [[nodiscard]] std::uint64_t pair_of(std::uint64_t step) const noexcept { return step / (2 * block_); }
+  [[nodiscard]] std::uint32_t place_of(std::uint64_t step) const noexcept {
+    return static_cast<std::uint32_t>(step % block_);
   }
-  std::array<Observation, kWindow> window_{};
-  Duration sync_sum_{};
-  Duration work_sum_{};
+  /// Whether the step lies in its pair's paced block.
+  [[nodiscard]] bool is_paced(std::uint64_t step) const noexcept;
+  /// The same for a rank that holds and tests one pair out of `every` (a power of two): other pairs are paced
+  /// throughout. Unpaced blocks of a larger `every` are unpaced for any smaller one too.
+  [[nodiscard]] bool is_paced_holding(std::uint64_t step, std::uint32_t every) const noexcept {
+    return pair_of(step) % every != 0 || is_paced(step);
+  }
+  [[nodiscard]] std::uint32_t block() const noexcept { return block_; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint32_t block_;
+};
+
+/// Decides for one rank and one group of ranks that synchronise.
+///
+/// Bounds: 0 <= delay <= min(max_delay, max_ratio x typical period), whatever it is told.
+/// Mode `auto`: a rank delays at most `share` of its predictable slack, in paced blocks, and goes on only
+///         while these are better than unpaced ones by a sequential test (normal mixture confidence sequence:
+///         Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, eq. 14). What finding out has cost stays
+///         below budget x time + one window, because a paced block only begins where the worst that it can
+///         cost (its steps x the largest delay) still fits.
+/// Threads: one owner. Cost: O(1) per step (a block's end: O(block)), no allocation, no clock, no system
+/// call,
+///          no libm; about 3 KiB.
+/// Held by: src/pace/controller_test.cpp, tests/property/pace_laws.cpp
+class Controller {
+ public:
+  /// Most groups beside the paced one whose slack is looked at.
+  static constexpr std::uint32_t kOtherGroups = 4;
+  Controller() noexcept : Controller(Settings{}, 0, 1) {}
+  /// `rank` of `ranks` in the paced group.
+  Controller(const Settings& settings, std::uint32_t rank, std::uint32_t ranks) noexcept;
+
+  /// Takes one passed synchronisation of the paced group.
+  void observe(const Observation& o) noexcept;
+  /// A wait of another group that the same iteration has (tensor, pipeline, ...): a rank is never delayed by
+  /// more than the least predictable slack of all its groups. `group` < kOtherGroups; others are ignored.
+  void observe_other(std::uint32_t group, Duration wait) noexcept;
+  /// What to do before the iteration that follows the last observation.
+  [[nodiscard]] const Decision& decide() const noexcept { return decision_; }
+  [[nodiscard]] Evidence evidence() const noexcept;
+  [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+  [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
+
+ private:
+  struct Block {  // what a block has shown so far, its first `settle` steps left out
+    float costs[64] = {};
+    std::uint32_t count = 0;
+    double period = 0;  // sums, in nanoseconds
+    double wait = 0;
+    double squares = 0;  // of the periods
+  };
+  struct Pair {           // the two blocks of one pair, means in nanoseconds
+    double cost[2] = {};  // [paced]
+    double period[2] = {};
+    double wait[2] = {};
+    double variance = 0;  // of one step's period, pooled
+    std::uint32_t steps[2] = {};
+    bool done[2] = {};
+  };
+
+  void accept(const Observation& o) noexcept;
+  void track(double period) noexcept;
+  void close_block(std::uint64_t step) noexcept;
+  void close_pair() noexcept;
+  void judge_trial(double gain) noexcept;
+  void judge_hold(double gain) noexcept;
+  void judge_probe() noexcept;
+  void leave(Reason why) noexcept;
+  void charge(double loss) noexcept;
+  void consider(std::uint64_t next) noexcept;
+  [[nodiscard]] Decision choose(std::uint64_t next) noexcept;
+  [[nodiscard]] Decision choose_auto(std::uint64_t next) noexcept;
+  [[nodiscard]] Decision choose_paper() noexcept;
+  [[nodiscard]] Decision choose_fixed(std::uint64_t next) noexcept;
+  [[nodiscard]] Duration bounded(double nanoseconds) const noexcept;
+  [[nodiscard]] double wanted() const noexcept;
+  [[nodiscard]] double cap() const noexcept;
+  [[nodiscard]] double remaining() const noexcept;
+  [[nodiscard]] double radius() const noexcept;
+
+  Settings settings_;
+  Pattern pattern_;
+  std::uint32_t rank_ = 0;
+  std::uint32_t ranks_ = 1;
   std::uint64_t seen_ = 0;
+  SlackWindow slack_;
+  SlackWindow others_[kOtherGroups];
+  Decision decision_;
 };
 
 }  // namespace cox::pace

@@ -30,6 +30,7 @@ enum class EventKind : std::uint8_t {
   PointToPoint = 5,  ///< messages with one peer, added up since the last collective: see `PeerKind`
   Submit = 6,  ///< a collective is handed to a library's worker; `comm`, `seq`, `op` as of the Collective
                ///< record
+  Pace = 7,    ///< a decision of the pacing controller: see PaceFlags
 };
 
 /// `op` of a Phase record.
@@ -56,6 +57,21 @@ enum class WaitKind : std::uint8_t {
 enum class PeerKind : std::uint8_t { Send = 0, Receive = 1 };
 inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
 
+/// Fields of a Pace record. `begin`..`end` is the delay as it was served (begin == end: none was); `op` is
+/// pace::Reason, `bytes` the delay decided in nanoseconds, `comm` the paced group, `seq` the iteration that
+/// it precedes, `aux` the estimated gain in millionths (as int32), and `flags` the state and the mode. There
+/// is one where a delay was served and one where the reason has changed.
+struct PaceFlags {
+  [[nodiscard]] static constexpr std::uint16_t of(std::uint8_t state, std::uint8_t mode) {
+    return static_cast<std::uint16_t>(state | (mode << 8));
+  }
+  [[nodiscard]] static constexpr std::uint8_t state(std::uint16_t flags) {
+    return static_cast<std::uint8_t>(flags & 0xff);
+  }
+  [[nodiscard]] static constexpr std::uint8_t mode(std::uint16_t flags) {
+    return static_cast<std::uint8_t>(flags >> 8);
+  }
+};
 /// Bits of `RawRecord::flags`.
 // NOLINTBEGIN(readability-identifier-naming): unscoped, so its values are named as constants.
 enum RecordFlag : std::uint16_t {
