@@ -7,6 +7,7 @@
 namespace cox::pace {
 namespace {
 
+constexpr double kShares[] = {0.85, 0.6, 0.42, 0.3, 0.21, 0.15};  // candidates, of the wanted delay
 constexpr double kSmallestShare = 0.005;   // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
@@ -97,7 +98,7 @@ double Controller::wanted() const noexcept {
       const Duration slack = other.predictable(settings_.deviations);
       if (slack < least_slack) least_slack = slack;
     }
-  const double delay = settings_.share * to_ns(least_slack) * scale_;
+  const double delay = settings_.share * to_ns(least_slack);
   return !transfer_known_ && delay > proven_ ? proven_ : delay;
 }
 
@@ -124,7 +125,7 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
     if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
     state_ = State::Probe;
     level_ = 0.125;
-    test_.clear();
+    tests_[0].clear();
     return choose_probe(next);
   }
   const double delay = wanted();
@@ -148,7 +149,8 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
       return passive(Reason::OverBudget);
     }
   }
-  if (role_at(next) == Role::Paced) return served(wanted(), holding ? Reason::Holding : Reason::BlockPaced);
+  if (role_at(next) == Role::Paced)
+    return served(kShares[candidate_at(next)] * wanted(), holding ? Reason::Holding : Reason::BlockPaced);
   return passive(holding ? Reason::HoldOff : Reason::BlockOff);
 }
 
@@ -186,13 +188,14 @@ Decision Controller::choose_fixed(std::uint64_t next) noexcept {
 }
 
 Evidence Controller::evidence() const noexcept {
+  const BenefitTest& best = tests_[tests_[1].mean() > tests_[0].mean() ? 1 : 0];
   return {.period = from_ns(typical_),
           .slack = slack_.mean(),
           .deviation = slack_.deviation(),
           .predictable = slack_.predictable(settings_.deviations),
-          .gain = state_ == State::Hold ? held_gain_ : test_.mean(),
-          .half_width = test_.half_width(settings_.alpha),
-          .pairs = test_.count(),
+          .gain = state_ == State::Hold ? held_gain_ : best.mean(),
+          .half_width = best.half_width(settings_.alpha / 2),
+          .pairs = tests_[0].count() + tests_[1].count(),
           .spent = from_ns(spent_),
           .allowance = from_ns(remaining())};
 }
