@@ -131,7 +131,10 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
   const double delay = wanted();
   if (delay < least()) return passive(transfer_known_ ? Reason::OtherGroup : Reason::UnknownTransfer);
   if (!affords(1)) return passive(Reason::OverBudget);
-  if (next % (2 * pattern_.block()) != 0) return passive(Reason::BlockOff);
+  // All ranks begin together: at the first pair after the warm-up, or where a pause would end.
+  const std::uint64_t pair = 2 * pattern_.block();
+  if (next % pair != 0 || (next >= settings_.warm_up + pair && next / pair * pair % settings_.retry >= pair))
+    return passive(Reason::Waiting);
   begin_trial();
   return choose_testing(next);
 }

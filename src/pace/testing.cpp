@@ -241,7 +241,8 @@ void Controller::judge_trial(std::uint64_t step) noexcept {
     const double half = test.half_width(alpha);
     const double error = square_root(test.variance() / test.count());
     pays[i] = test.mean() - half > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
-    useless = useless && test.mean() + half < settings_.min_gain;
+    // Giving up needs less proof than pacing does: it costs nothing but the time until the next trial.
+    useless = useless && test.count() >= 3 && test.mean() + 1.5 * error < settings_.min_gain;
     harmful = harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + half < 0);
   }
   if (pairs >= settings_.min_pairs && (pays[0] || pays[1])) {
@@ -299,9 +300,8 @@ void Controller::leave(Reason why, std::uint64_t step) noexcept {
   if (why == Reason::Harm) proven_ = 0;
   const std::uint64_t pause = std::uint64_t{settings_.retry}
                               << (failures_ < kMostBackOff ? failures_ : kMostBackOff);
-  if (why != Reason::NoSlack) ++failures_;
-  const std::uint64_t until = why == Reason::NoSlack ? step + settings_.retry / 4 : step + pause;
-  retry_at_ = (until + settings_.retry - 1) / settings_.retry * settings_.retry;
+  ++failures_;
+  retry_at_ = (step + pause + settings_.retry - 1) / settings_.retry * settings_.retry;
   block_.clear();
   unpaced_ = paced_ = Shown{};
 }
