@@ -10,6 +10,7 @@ namespace {
 constexpr double kLongest = 4;              // typical iterations: what is longer counts as so long
 constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
 constexpr std::uint32_t kMostBackOff = 6;   // doublings
+constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
 constexpr std::uint32_t kTried[] = {1, 4};  // candidates that a trial tries
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
 
@@ -130,10 +131,11 @@ Controller::Shown Controller::close_block() noexcept {
 }
 
 void Controller::end_block(std::uint64_t step) noexcept {
-  const Role role = role_at(step);
+  // In a probe the paced block of a pair is some rank's turn.
+  const bool paced = state_ == State::Probe ? pattern_.is_paced(step) : role_at(step) == Role::Paced;
   const Shown shown = close_block();
   if (shown.steps == 0) return;
-  if (role == Role::Paced) {
+  if (paced) {
     paced_ = shown;
     if (state_ == State::Hold) {
       suspect(shown, candidate_at(step) == best_);
@@ -268,27 +270,31 @@ void Controller::judge_hold(double gain) noexcept {
   if (4 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
 }
 
-// Harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
+// Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
+// tell harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
 void Controller::judge_probe(std::uint64_t step) noexcept {
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
-  if (delay <= 0) {
-    leave(Reason::NoSlack, step);
+  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  spent_ = spent_before_ + larger(0, tested_loss_);
+  if (tested_loss_ > kProbeBudget * settings_.window * typical_) {
+    leave(Reason::UnknownTransfer, step);
     return;
   }
-  const double harm = (paced_.period - unpaced_.period) / delay;
+  if (role_at(step) == Role::Bystander) return;
+  const double delay =
+      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  if (delay < least()) return;
+  BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);
-  tests_[0].add(harm, 2 * noise_ / steps / (delay * delay));
-  spent_ += larger(0, (paced_.period - unpaced_.period) * pattern_.block());
-  const double error = 2 * square_root(tests_[0].variance() / tests_[0].count());
-  if (tests_[0].count() < 2) return;
-  if (tests_[0].mean() + error < 0.5) {
+  harm.add((paced_.period - unpaced_.period) / delay, 2 * noise_ / steps / (delay * delay));
+  if (harm.count() < 2) return;
+  const double error = 2 * square_root(harm.variance() / harm.count());
+  if (harm.mean() + error < 0.5) {
     proven_ = delay;
     level_ *= 2;
-    tests_[0].clear();
-  } else if (tests_[0].mean() - error > 0.25 || tests_[0].count() >= 8) {
-    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
+    harm.clear();
+  } else if (harm.mean() - error > 0.25 || harm.count() >= 8) {
     level_ = 2;  // no further
+    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
   }
 }
 
@@ -298,6 +304,7 @@ void Controller::leave(Reason why, std::uint64_t step) noexcept {
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;
+  if (why == Reason::UnknownTransfer) ++failures_;  // a round of probes takes long: rarer than trials
   const std::uint64_t pause = std::uint64_t{settings_.retry}
                               << (failures_ < kMostBackOff ? failures_ : kMostBackOff);
   ++failures_;

@@ -221,7 +221,7 @@ class Controller {
   std::uint64_t retry_at_ = 0;
 
   double proven_ = 0;  // delay that has not lengthened iterations where transfer is not known
-  double level_ = 0.125;
+  double level_ = 0;
   double fixed_ = -1;  // modes always and random: the delay found in the first window
   Decision decision_;
 };
