@@ -312,7 +312,7 @@ std::optional<GroupIterations> find_group_iterations(const trace::Run& run, cons
   g.size = static_cast<std::uint32_t>(std::max<std::size_t>(
       {g.members.size(), comm->ranks.size(), static_cast<std::size_t>(std::clamp(comm->size, 0, 1 << 24))}));
   lay_out(g);
-  if (g.count < 2) return std::nullopt;
+  if (g.count == 0) return std::nullopt;
   return g;
 }
 

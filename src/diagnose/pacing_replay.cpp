@@ -81,8 +81,8 @@ bool saw_launch_ahead(const GroupMember& m) {
 Error no_group(const trace::Run& run) {
   return Error{.code = Errc::InvalidInput,
                .id = "pace-001",
-               .message = fmt::format("no group to replay: got {} ranks and {} communicators, expected a "
-                                      "communicator in which two ranks synchronise at least twice",
+               .message = fmt::format("no group to replay: got {} ranks and {} communicators, expected two "
+                                      "ranks that synchronise with each other at least five times",
                                       run.ranks.size(), run.communicators.size()),
                .hint = "see what was recorded: cox diagnose PATH",
                .where = {}};
@@ -107,26 +107,30 @@ Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run, const Repla
     out.push_back(replay_member(run, *g, m, own, options, !as_recorded || m.entries.empty()));
   }
   if (out.empty())
-    return fail(
-        Error{.code = Errc::InvalidInput,
-              .id = "pace-002",
-              .message = fmt::format("rank {} is not in the group `{}`, expected one of its {} ranks",
-                                     options.rank ? options.rank->value() : -1, shown(g->name), g->members.size()),
-              .hint = "leave --rank out to see all of them",
-              .where = {}});
+    return fail(Error{
+        .code = Errc::InvalidInput,
+        .id = "pace-002",
+        .message = fmt::format("rank {} is not in the group `{}`, expected one of its {} ranks",
+                               options.rank ? options.rank->value() : -1, shown(g->name), g->members.size()),
+        .hint = "leave --rank out to see all of them",
+        .where = {}});
   return out;
 }
 
 Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& options,
                                  const trace::Run* baseline) {
   Pacing p;
+  p.provenance = run.provenance;
   p.record = read_pacing(run);
   COX_TRY(p.replays, replay_pacing(run, options));
   if (const auto g = find_group_iterations(run, {})) p.group_name = g->name;
-  if (baseline != nullptr)
+  if (baseline != nullptr) {
     p.comparison = compare_runs(*baseline, run);
-  else if (p.record)
+    if (const auto before = read_pacing(*baseline); before && before->delays > 0)
+      p.baseline_mode = before->mode;
+  } else if (p.record) {
     p.comparison = compare_blocks(run, *p.record);
+  }
   return p;
 }
 

@@ -79,7 +79,7 @@ void say_delays(const PacingRecord& r, std::vector<std::string>& lines) {
   } else {
     const double each = static_cast<double>(r.delays) / static_cast<double>(paced.size());
     lines.push_back(fmt::format(
-        "held back: {} of {} ({}), before {:.0f} of {} iterations each, by {} on average, {} at most",
+        "held back: {} of {} ({}), in {:.0f} of {} iterations each, by {} on average, {} at most",
         paced.size(), count(static_cast<std::int64_t>(r.ranks.size()), "rank", "ranks"), ranks_text(paced),
         each, r.iterations, to_string(r.delayed / r.delays), to_string(longest)));
   }
@@ -87,31 +87,32 @@ void say_delays(const PacingRecord& r, std::vector<std::string>& lines) {
 }
 
 std::string interval(const PacingComparison& c, const Bounded<double>& b) {
-  return c.has_interval
-             ? fmt::format(" (95 % interval {} to {})", signed_percent(b.low), signed_percent(b.high))
-             : " (too few blocks for an interval)";
+  return c.has_interval ? fmt::format(" (95 %: {} to {})", signed_percent(b.low), signed_percent(b.high))
+                        : " (too few blocks for an interval)";
 }
 
-void say_comparison(const PacingComparison& c, std::vector<std::string>& lines) {
-  const std::string from =
-      c.within_run
-          ? fmt::format("{} of this Run", count(c.pairs, "pair of blocks", "pairs of blocks"))
-          : fmt::format("two Runs, {} and {} iterations", c.baseline.iterations, c.control.iterations);
-  std::string verdict = fmt::format("throughput {}{}, from {}: measured",
-                                    signed_percent(c.faster_ratio.value), interval(c, c.faster_ratio), from);
+const char* kind_of_numbers(trace::Provenance p) {
+  return p == trace::Provenance::Simulated ? "simulated" : "measured";
+}
+
+void say_comparison(const PacingComparison& c, trace::Provenance provenance,
+                    std::vector<std::string>& lines) {
+  const std::string from = c.within_run ? count(c.pairs, "pair of blocks", "pairs of blocks")
+                                        : fmt::format("two Runs of {} and {} iterations",
+                                                      c.baseline.iterations, c.control.iterations);
+  std::string verdict = fmt::format("throughput {}{}, {}, {}", signed_percent(c.faster_ratio.value),
+                                    interval(c, c.faster_ratio), from, kind_of_numbers(provenance));
   if (c.has_interval && c.faster_ratio.low <= 0 && c.faster_ratio.high >= 0)
-    verdict += "; no difference beyond the noise";
+    verdict += ": no difference beyond the noise";
   lines.push_back(std::move(verdict));
-  lines.push_back(fmt::format(
-      "unpaced to paced: iteration {} to {}, CV {:.3f} to {:.3f}, p99 {} to {}, wait {} to {} per iteration",
-      time(c.baseline.period.value), time(c.control.period.value), c.baseline.cv_ratio.value,
-      c.control.cv_ratio.value, time(c.baseline.p99.value), time(c.control.p99.value),
-      time(c.baseline.wait.value), time(c.control.wait.value)));
-  lines.push_back(fmt::format(
-      "energy per iteration {}{}: estimated, not measured", signed_percent(c.energy_ratio.value - 1),
-      c.has_interval ? fmt::format(" ({} to {})", signed_percent(c.energy_ratio.low - 1),
-                                   signed_percent(c.energy_ratio.high - 1))
-                     : ""));
+  lines.push_back(
+      fmt::format("unpaced to paced: iteration {} to {}, CV {:.3f} to {:.3f}, p99 {} to {}, wait {} to {}",
+                  time(c.baseline.period.value), time(c.control.period.value), c.baseline.cv_ratio.value,
+                  c.control.cv_ratio.value, time(c.baseline.p99.value), time(c.control.p99.value),
+                  time(c.baseline.wait.value), time(c.control.wait.value)));
+  const Bounded<double> energy{c.energy_ratio.value - 1, c.energy_ratio.low - 1, c.energy_ratio.high - 1};
+  lines.push_back(fmt::format("energy per iteration {}{}: estimated, not measured",
+                              signed_percent(energy.value), c.has_interval ? interval(c, energy) : ""));
 }
 
 std::string why_no_comparison(pace::Mode mode) {
@@ -191,7 +192,7 @@ std::string sentence_of(const pace::Decision& d, bool every_iteration) {
   const int kind = kind_of(d);
   if (every_iteration || (kind != 1000 && kind != 1001)) return pace::explain(d.reason);
   return kind == 1000 ? "a test: paced and unpaced blocks in turn"
-                      : "paced, for it was measurably better; unpaced blocks in between go on testing it";
+                      : "paced: measurably better, and tested on in between";
 }
 
 std::string gain_text(const pace::Evidence& e) {
@@ -215,8 +216,12 @@ std::vector<std::string> describe(const Pacing& p) {
   } else {
     lines.emplace_back("this Run was not paced");
   }
+  if (p.baseline_mode)
+    lines.push_back(
+        fmt::format("the other Run was paced too, in mode {}: it is no baseline of an unpaced job",
+                    pace::name_of(*p.baseline_mode)));
   if (p.comparison)
-    say_comparison(*p.comparison, lines);
+    say_comparison(*p.comparison, p.provenance, lines);
   else if (p.record)
     lines.push_back(why_no_comparison(p.record->mode));
   if (open_loop && !p.replays.empty() && (!p.record || !p.record->settings_text.empty()))

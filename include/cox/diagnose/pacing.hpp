@@ -150,16 +150,16 @@ struct PaceReplay {
 };
 
 struct ReplayOptions {
-  std::optional<pace::Settings> settings;  ///< instead of the recorded ones; `auto` where none are recorded
-  std::optional<Rank> rank;                ///< only this one
-  bool every_iteration = false;            ///< decisions that change nothing too
+  std::optional<pace::Settings> settings{};  ///< instead of the recorded ones; `auto` where none are recorded
+  std::optional<Rank> rank{};                ///< only this one
+  bool every_iteration = false;              ///< decisions that change nothing too
 };
 
 /// Feeds the synchronisations of the paced group (of a Run that was not paced: of its largest communicator)
 /// to a controller per rank, as the guest fed them. With the recorded settings the decisions must be the
 /// recorded ones: same state and reason at every iteration, delays within 1 us and 1 % (times in a Run are
 /// rounded to its clock).
-/// Errors: pace-001 (no group of two ranks that synchronises more than once), pace-002 (no such rank).
+/// Errors: pace-001 (no group of two ranks that iterates), pace-002 (no such rank).
 /// Cost: O(1) per synchronisation. Threads: none. Held by: src/diagnose/pacing_test.cpp
 [[nodiscard]] Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run,
                                                             const ReplayOptions& options = {});
@@ -168,8 +168,10 @@ struct ReplayOptions {
 struct Pacing {
   std::optional<PacingRecord> record;  ///< nothing: it was not paced
   std::optional<PacingComparison> comparison;
-  std::vector<PaceReplay> replays;  ///< by rank
-  std::string group_name;           ///< whose synchronisations were replayed
+  std::optional<pace::Mode> baseline_mode;  ///< of the other Run, where that one held somebody back too
+  std::vector<PaceReplay> replays;          ///< by rank
+  std::string group_name;                   ///< whose synchronisations were replayed
+  trace::Provenance provenance = trace::Provenance::Observed;  ///< of the Run: measured or simulated
 };
 
 /// All of the above. `baseline`: the same job unpaced, or null. Errors: those of `replay_pacing`.
