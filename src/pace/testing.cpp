@@ -293,8 +293,7 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
     return;
   }
   if (role_at(step) == Role::Bystander) return;
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  const double delay = smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(deviations_)));
   if (delay < least()) return;
   BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);

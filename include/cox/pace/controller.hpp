@@ -192,7 +192,8 @@ class Controller {
   Reason left_for_ = Reason::BackingOff;  // of the last test
   std::uint64_t seen_ = 0;
   std::uint64_t last_step_ = 0;
-  double typical_ = 0;  // running median of the period
+  double deviations_ = 0;  // below the mean wait, where predictable slack lies
+  double typical_ = 0;     // running median of the period
   double elapsed_ = 0;
   bool transfer_known_ = true;
   bool paper_active_ = false;
