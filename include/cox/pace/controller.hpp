@@ -165,6 +165,8 @@ class Controller {
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
   void settle_account(const Shown& unpaced) noexcept;
+  void write_off() noexcept;
+  void charge_others() noexcept;
   void begin_trial() noexcept;
   void leave(Reason why, std::uint64_t step) noexcept;
 
@@ -209,6 +211,9 @@ class Controller {
   double tested_loss_ = 0;     // paced minus unpaced, this test
   double spent_before_ = 0;
   double spent_ = 0;
+  double at_stake_ = 0;     // the most that paced steps can have cost which are not measured yet
+  double others_loss_ = 0;  // of pairs while watching, above what is usual
+  double usual_ = 0;        // mean square of a watched pair's difference
   double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
