@@ -91,8 +91,10 @@ double Controller::least() const noexcept {
   return share > timer ? share : timer;
 }
 
+// The window is the first one, or one of today's iterations where these have become shorter.
 double Controller::remaining() const noexcept {
-  return settings_.budget * elapsed_ + settings_.window * typical_ - spent_;
+  const double today = settings_.window * typical_;
+  return settings_.budget * elapsed_ + (today < first_window_ ? today : first_window_) - spent_;
 }
 
 bool Controller::affords(double blocks) const noexcept {

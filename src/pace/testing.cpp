@@ -87,6 +87,7 @@ void Controller::take_in(const Observation& o) noexcept {
   const double longest = kLongest * typical_;
   const double bounded = smaller(period, longest);
   elapsed_ += bounded;
+  if (seen_ <= settings_.window) first_window_ = elapsed_ / static_cast<double>(seen_) * settings_.window;
   const double sync = to_ns(o.sync) - (o.transfer > Duration::zero() && !by_the_book ? to_ns(o.transfer) : 0);
   const double wait = smaller(larger(sync, 0), longest);
   const bool settled = pattern_.place_of(o.step) >= settings_.settle;
@@ -254,7 +255,7 @@ void Controller::charge_others() noexcept {
   const double loss = (paced_.period - unpaced_.period) * block;
   const double known = 2 * noise_ / smaller(unpaced_.steps, paced_.steps) * block * block;
   const double deviation = square_root(larger(known, usual_));
-  usual_ += (loss * loss - usual_) / 16;
+  if (loss < 0) usual_ += (loss * loss - usual_) / 16;  // harm is never below zero, noise is
   others_loss_ = larger(0, others_loss_ + loss - deviation / 2);
   if (others_loss_ <= 4 * deviation) return;
   spent_ += others_loss_;

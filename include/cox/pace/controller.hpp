@@ -194,6 +194,7 @@ class Controller {
   std::uint64_t last_step_ = 0;
   double typical_ = 0;  // running median of the period
   double elapsed_ = 0;
+  double first_window_ = 0;  // time of the first `window` iterations
   bool transfer_known_ = true;
   bool paper_active_ = false;
 
@@ -213,7 +214,7 @@ class Controller {
   double spent_ = 0;
   double at_stake_ = 0;     // the most that paced steps can have cost which are not measured yet
   double others_loss_ = 0;  // of pairs while watching, above what is usual
-  double usual_ = 0;        // mean square of a watched pair's difference
+  double usual_ = 0;        // mean square of the differences of watched pairs
   double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
