@@ -91,10 +91,12 @@ double Controller::least() const noexcept {
   return share > timer ? share : timer;
 }
 
-// The window is the first one, or one of today's iterations where these have become shorter.
+// The window is the first one, or one of today's iterations where these have become shorter. A twentieth is
+// kept back for what the measurements are off.
 double Controller::remaining() const noexcept {
   const double today = settings_.window * typical_;
-  return settings_.budget * elapsed_ + (today < first_window_ ? today : first_window_) - spent_;
+  const double window = today < first_window_ ? today : first_window_;
+  return 0.95 * (settings_.budget * elapsed_ + window) - spent_;
 }
 
 bool Controller::affords(double blocks) const noexcept {
