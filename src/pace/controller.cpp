@@ -20,6 +20,11 @@ double draw(std::uint64_t seed, std::uint32_t rank, std::uint64_t step) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+bool can_be(Duration time) {
+  constexpr Duration kLongest = std::chrono::hours{240};
+  return time >= Duration::zero() && time <= kLongest;
+}
+
 }  // namespace
 
 Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32_t ranks) noexcept
@@ -28,6 +33,7 @@ Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32
       rank_(rank),
       ranks_(ranks < 1 ? 1 : ranks),
       deviations_(settings.deviations * expected_maximum(ranks)) {
+  if (settings_.settle >= pattern_.block()) settings_.settle = pattern_.block() - 1;
   slack_.resize(settings.window);
   for (SlackWindow& other : others_) other.resize(settings.window);
   decision_.reason = settings.mode <= Mode::Observe ? Reason::Observing : Reason::WarmingUp;
@@ -39,7 +45,7 @@ void Controller::observe_other(std::uint32_t group, Duration wait) noexcept {
 
 void Controller::observe(const Observation& o) noexcept {
   if (settings_.mode == Mode::Off) return;
-  if (o.work < Duration::zero() || o.sync < Duration::zero() || o.delayed < Duration::zero()) {
+  if (!can_be(o.work) || !can_be(o.sync) || !can_be(o.delayed)) {
     decision_ = passive(Reason::ClockStep);
     return;
   }
@@ -48,6 +54,7 @@ void Controller::observe(const Observation& o) noexcept {
   switch (settings_.mode) {
     case Mode::Auto:
       decision_ = choose_auto(next);
+      if (decision_.delay > Duration::zero()) at_stake_ += cap();
       break;
     case Mode::Paper:
       decision_ = choose_paper();
@@ -85,12 +92,16 @@ double Controller::least() const noexcept {
   return share > timer ? share : timer;
 }
 
+// The window is the first one, or one of today's iterations where these have become shorter. A twentieth is
+// kept back for what the measurements are off.
 double Controller::remaining() const noexcept {
-  return settings_.budget * elapsed_ + settings_.window * typical_ - spent_;
+  const double today = settings_.window * typical_;
+  const double window = today < first_window_ ? today : first_window_;
+  return 0.95 * (settings_.budget * elapsed_ + window) - spent_;
 }
 
 bool Controller::affords(double blocks) const noexcept {
-  return blocks * settings_.block * cap() <= remaining();
+  return blocks * pattern_.block() * cap() <= remaining();
 }
 
 double Controller::wanted() const noexcept {
