@@ -9,6 +9,7 @@
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/diagnose/pacing.hpp"
+#include "cox/pace/controller.hpp"
 
 #include "diagnose/pacing_iterations.hpp"
 #include "diagnose/span_math.hpp"

@@ -24,11 +24,23 @@ constexpr std::uint64_t kMostGap = 1024;
 
 enum class Boundary : std::uint8_t { Synchronisation, Gradients, Mark };
 
-bool holds_up(const trace::EventColumns& e, std::size_t i) {
+/// A rank's collectives as its library runs them.
+enum class Library : std::uint8_t {
+  Caller,  ///< where the program calls them
+  Worker,  ///< on threads of their own; the program waits for the results
+};
+
+Library library_of(const trace::EventColumns& e) {
+  for (std::size_t i = 0; i < e.size(); ++i)
+    if (e.kind[i] == EventKind::Collective && (e.flags[i] & trace::kOffThread) != 0) return Library::Worker;
+  return Library::Caller;
+}
+
+bool holds_up(const trace::EventColumns& e, std::size_t i, Library library) {
   if (e.end[i] == trace::kStillRunning || e.end[i] < e.begin[i]) return false;
-  if (e.kind[i] == EventKind::Collective)
-    return (e.flags[i] & (trace::kNonBlocking | trace::kOffThread)) == 0;
-  return is_program_wait(e, i);
+  if (e.kind[i] != EventKind::Collective) return is_program_wait(e, i);
+  const bool worked_off = library == Library::Worker && (e.flags[i] & trace::kTagged) != 0;
+  return !worked_off && (e.flags[i] & (trace::kNonBlocking | trace::kOffThread)) == 0;
 }
 
 bool is_gradient_wait(const trace::EventColumns& e, std::size_t i) {
@@ -44,20 +56,25 @@ struct Turn {
   auto operator<=>(const Turn&) const = default;
 };
 
-std::vector<Turn> turns_of(const trace::EventColumns& e) {
+enum Order : std::uint8_t { kWorker, kSync, kMark, kRecord };
+
+std::vector<Turn> turns_of(const trace::EventColumns& e, Library library) {
   std::vector<Turn> turns;
   std::optional<std::uint32_t> thread;  // that synchronises; others do not count
   for (std::size_t i = 0; i < e.size(); ++i) {
-    const bool sync = holds_up(e, i);
+    const bool sync = holds_up(e, i, library);
     if (sync && !thread) thread = e.thread[i];
     if (e.kind[i] == EventKind::Pace)
-      turns.push_back({e.begin[i], 2, i});
+      turns.push_back({e.begin[i], kRecord, i});
     else if (e.kind[i] == EventKind::Step)
-      turns.push_back({e.begin[i], 1, i});
+      turns.push_back({e.begin[i], kMark, i});
     else if (sync && e.comm[i] != trace::kNoComm)
-      turns.push_back({e.end[i], 0, i});
+      turns.push_back({e.end[i], kSync, i});
+    else if (e.kind[i] == EventKind::Collective && library == Library::Worker)
+      turns.push_back({e.begin[i], kWorker, i});
   }
-  std::erase_if(turns, [&](const Turn& t) { return thread && e.thread[t.event] != *thread; });
+  std::erase_if(turns,
+                [&](const Turn& t) { return t.order != kWorker && thread && e.thread[t.event] != *thread; });
   std::sort(turns.begin(), turns.end());
   return turns;
 }
@@ -75,35 +92,53 @@ Duration transfer_of(const pace::Settings& s, std::int64_t bytes, Duration wait)
 class Cutter {
  public:
   Cutter(const trace::Run& run, const trace::EventColumns& e, CommId paced, const pace::Settings& settings,
-         GroupMember& out)
-      : run_(&run), e_(&e), paced_(paced), settings_(&settings), out_(&out) {}
+         Library library, GroupMember& out)
+      : run_(&run), e_(&e), paced_(paced), settings_(&settings), library_(library), out_(&out) {
+    for (std::size_t i = 0; i < e.size(); ++i)
+      if (e.kind[i] == EventKind::Collective && (e.flags[i] & trace::kNonBlocking) != 0)
+        begun_bytes_.emplace_back(std::pair(e.comm[i], e.seq[i]), e.bytes[i].count());
+    std::sort(begun_bytes_.begin(), begun_bytes_.end());
+  }
 
   void take(const Turn& t) {
-    if (t.order == 2)
+    if (t.order == kRecord)
       take_record(t.event);
-    else if (t.order == 1)
+    else if (t.order == kMark)
       take_mark(t.at);
-    else
+    else if (t.order == kSync)
       take_sync(t.event);
+    else
+      worked_off_ = std::min(kMostBytes, worked_off_) + 1 + bounded_bytes(t.event);
   }
 
   /// Numbers that the Pace records contradict are shifted to theirs.
   void finish() {
     if (shift_ == 0) return;
-    for (std::size_t i = out_->settled; i < out_->seen.size(); ++i) shift(out_->seen[i].step);
+    for (SeenIteration& i : out_->seen) shift(i.step);
     for (std::size_t i = settled_entries_; i < out_->entries.size(); ++i) shift(out_->entries[i].step);
   }
 
  private:
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 61;
+
+  [[nodiscard]] std::int64_t bounded_bytes(std::size_t i) const {
+    return std::clamp<std::int64_t>(e_->bytes[i].count(), 0, kMostBytes);
+  }
+
+  /// Another count begins, with a new controller. Waits of other groups since the last iteration stay.
   void restart(Duration now) {
-    open_ = SeenIteration{};
+    reason_ = kNoReason;
+    SeenIteration fresh;
+    std::copy(std::begin(open_.others), std::end(open_.others), std::begin(fresh.others));
+    fresh.other_groups = open_.other_groups;
+    open_ = fresh;
     open_.begin = now;
     open_.transfer = Duration::zero();
-    open_.reason = reason_;
+    counted_until_ = now;
     step_ = 0;
     shift_ = 0;
     shift_known_ = false;
-    out_->settled = out_->seen.size();
+    out_->seen.clear();
     settled_entries_ = out_->entries.size();
   }
 
@@ -117,9 +152,19 @@ class Cutter {
     open_.reason = reason_;
   }
 
+  /// What the program waited for, in bytes; negative = not known.
+  std::int64_t bytes_of(std::size_t i) {
+    if (e_->kind[i] == EventKind::Collective) return e_->bytes[i].count();
+    if (library_ == Library::Worker) return std::exchange(worked_off_, -1);
+    const auto key = std::pair(e_->comm[i], e_->seq[i]);
+    const auto at = std::lower_bound(begun_bytes_.begin(), begun_bytes_.end(), std::pair(key, INT64_MIN));
+    return at != begun_bytes_.end() && at->first == key ? at->second : -1;
+  }
+
   void take_sync(std::size_t i) {
-    const Duration wait = e_->end[i] - e_->begin[i];
-    const std::int64_t bytes = e_->kind[i] == EventKind::Collective ? e_->bytes[i].count() : -1;
+    const std::int64_t bytes = bytes_of(i);
+    const bool nested = begun_ && e_->comm[i] == paced_ && e_->begin[i] < counted_until_;
+    const Duration wait = e_->end[i] - std::min(e_->end[i], nested ? counted_until_ : e_->begin[i]);
     const Duration transfer = transfer_of(*settings_, bytes, wait);
     if (e_->comm[i] != paced_) {
       if (begun_) add_other(e_->comm[i], transfer > Duration::zero() ? wait - transfer : wait);
@@ -130,6 +175,7 @@ class Cutter {
       if (begun_) restart(e_->end[i]);
       return;
     }
+    counted_until_ = e_->end[i];
     add_to(open_.sync, wait);
     if (transfer < Duration::zero()) open_.transfer = transfer;
     if (open_.transfer >= Duration::zero()) add_to(open_.transfer, transfer);
@@ -172,6 +218,7 @@ class Cutter {
     open_.told = true;
     open_.recorded = p.decision;
     add_to(open_.delayed, p.end - p.begin);
+    if (served) counted_until_ = p.end;
     out_->entries.push_back(p);
   }
 
@@ -198,7 +245,12 @@ class Cutter {
   const trace::EventColumns* e_;
   CommId paced_;
   const pace::Settings* settings_;
+  Library library_;
   GroupMember* out_;
+  std::vector<std::pair<std::pair<CommId, std::uint32_t>, std::int64_t>> begun_bytes_;  ///< non-blocking ones
+  std::int64_t worked_off_ =
+      -1;  ///< bytes and calls that workers began since the program last waited, less 1
+  Duration counted_until_{};
   Boundary boundary_ = Boundary::Synchronisation;
   bool begun_ = false;
   int syncs_ = 0;
@@ -228,9 +280,10 @@ std::map<CommId, Use> uses_of(const trace::Run& run) {
   for (const trace::RankTrack& track : run.ranks) {
     const trace::EventColumns& e = track.events;
     std::map<CommId, std::int64_t> calls;
+    const Library library = library_of(e);
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] == EventKind::Pace) ++uses[e.comm[i]].pace_records;
-      if (holds_up(e, i)) ++calls[e.comm[i]];
+      if (holds_up(e, i, library)) ++calls[e.comm[i]];
     }
     for (const auto& [comm, n] : calls) {
       if (n <= kFirst) continue;
@@ -260,21 +313,21 @@ const trace::Communicator* choose(const trace::Run& run, const std::string& pref
   return best;
 }
 
-/// The columns that hold all members' last numberings.
+/// The columns that hold all members' iterations.
 void lay_out(GroupIterations& g) {
   std::uint64_t longest = 0;
   std::uint64_t low = UINT64_MAX;
   std::uint64_t high = 0;
   for (const GroupMember& m : g.members) {
-    if (m.settled >= m.seen.size()) continue;
-    longest = std::max<std::uint64_t>(longest, m.seen.size() - m.settled);
-    low = std::min(low, m.seen[m.settled].step);
+    if (m.seen.empty()) continue;
+    longest = std::max<std::uint64_t>(longest, m.seen.size());
+    low = std::min(low, m.seen.front().step);
     high = std::max(high, m.seen.back().step + 1);
   }
   if (longest == 0) return;
   if (high - low > 2 * longest + kMostGap) {  // numbers that cannot be: by position
     for (GroupMember& m : g.members)
-      for (std::size_t i = m.settled; i < m.seen.size(); ++i) m.seen[i].step = i - m.settled;
+      for (std::size_t i = 0; i < m.seen.size(); ++i) m.seen[i].step = i;
     low = 0;
     high = longest;
   }
@@ -302,8 +355,9 @@ std::optional<GroupIterations> find_group_iterations(const trace::Run& run, cons
     m.track = r;
     m.place = place_in(*comm, run.ranks[r].rank);
     const trace::EventColumns& e = run.ranks[r].events;
-    Cutter cutter(run, e, comm->id, settings, m);
-    for (const Turn& t : turns_of(e)) cutter.take(t);
+    const Library library = library_of(e);
+    Cutter cutter(run, e, comm->id, settings, library, m);
+    for (const Turn& t : turns_of(e, library)) cutter.take(t);
     cutter.finish();
     if (m.seen.empty()) continue;
     g.paced = g.paced || !m.entries.empty();

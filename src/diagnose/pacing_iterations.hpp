@@ -44,12 +44,11 @@ struct PaceEntry {
 struct GroupMember {
   std::size_t track = 0;            ///< index into `run.ranks`
   std::uint32_t place = 0;          ///< in the group
-  std::vector<SeenIteration> seen;  ///< in order
-  std::size_t settled = 0;          ///< of `seen`: where its last numbering begins
+  std::vector<SeenIteration> seen;  ///< in order, since its controller began anew for the last time
   std::vector<PaceEntry> entries;   ///< in order
 };
 
-/// Column k is iteration `first` + k of the last numbering.
+/// Column k is iteration `first` + k.
 struct GroupIterations {
   CommId comm = trace::kNoComm;
   std::string name;
@@ -62,8 +61,8 @@ struct GroupIterations {
   /// A member's iteration of a column, or null.
   [[nodiscard]] const SeenIteration* at(const GroupMember& m, std::size_t column) const {
     const std::uint64_t step = first + column;
-    if (m.settled >= m.seen.size() || step < m.seen[m.settled].step) return nullptr;
-    const std::uint64_t i = m.settled + (step - m.seen[m.settled].step);
+    if (m.seen.empty() || step < m.seen.front().step) return nullptr;
+    const std::uint64_t i = step - m.seen.front().step;
     return i < m.seen.size() ? &m.seen[i] : nullptr;
   }
 };
@@ -74,9 +73,9 @@ struct GroupIterations {
 ///
 /// Iterations as the guest cuts them: from the fourth synchronisation of the group on, each ends at a
 /// synchronisation; once the program waits for its gradients, at these waits; once it marks its steps, at the
-/// marks. They count from 0 each time. Where the Run's beginning was overwritten, as its Pace records number
-/// them. `settings` says how transfer is known.
-/// Cost: n log n in events; about 130 bytes per iteration and member.
+/// marks. They count from 0 each time, with a new controller. Where the Run's beginning was overwritten, as
+/// its Pace records number them. `settings` says how transfer is known. Cost: n log n in events; about 130
+/// bytes per iteration and member.
 [[nodiscard]] std::optional<GroupIterations> find_group_iterations(const trace::Run& run,
                                                                    const pace::Settings& settings,
                                                                    const std::string& preferred = {});

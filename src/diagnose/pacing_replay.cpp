@@ -7,6 +7,7 @@
 
 #include "cox/base/spelling.hpp"
 #include "cox/diagnose/pacing.hpp"
+#include "cox/pace/controller.hpp"
 
 #include "diagnose/pacing_iterations.hpp"
 #include "diagnose/span_math.hpp"
@@ -72,8 +73,10 @@ PaceReplay replay_member(const trace::Run& run, const GroupIterations& g, const 
   return out;
 }
 
-/// A guest that drives an accelerator says so in its decisions only.
-bool saw_launch_ahead(const GroupMember& m) {
+/// Whether the guest saw an accelerator: a fact of the process, and its decisions say so.
+bool saw_launch_ahead(const trace::RankTrack& track, const GroupMember& m) {
+  for (const trace::LocalityFact& fact : track.locality)
+    if (fact.path == "cox/pace/launch_ahead") return true;
   return std::any_of(m.entries.begin(), m.entries.end(),
                      [](const PaceEntry& e) { return e.decision.reason == pace::Reason::LaunchAhead; });
 }
@@ -103,7 +106,7 @@ Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run, const Repla
   for (const GroupMember& m : g->members) {
     if (options.rank && run.ranks[m.track].rank != *options.rank) continue;
     pace::Settings own = settings;
-    own.launch_ahead = own.launch_ahead || saw_launch_ahead(m);
+    own.launch_ahead = own.launch_ahead || saw_launch_ahead(run.ranks[m.track], m);
     out.push_back(replay_member(run, *g, m, own, options, !as_recorded || m.entries.empty()));
   }
   if (out.empty())

@@ -77,6 +77,18 @@ TEST(Pacing, ReplayComesToTheRecordedDecisions) {
     }
 }
 
+TEST(Pacing, AMarkedStepWithSeveralSynchronisationsIsOneIteration) {
+  const trace::Run run = test::make_paced_run({.marks = true, .calls = 3});
+  const auto p = understand_pacing(run);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->record->iterations, 597);
+  EXPECT_GT(p->record->delays, 100);
+  for (const PaceReplay& r : p->replays) {
+    EXPECT_GT(r.compared, 580);
+    EXPECT_FALSE(r.difference) << r.rank.value();
+  }
+}
+
 TEST(Pacing, ReplayFindsADecisionThatWasAnother) {
   trace::Run run = test::make_paced_run({});
   trace::EventColumns& e = events_of(run, 0);

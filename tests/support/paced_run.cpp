@@ -106,35 +106,47 @@ class Job {
     return fast > 0 ? sum / fast : 0;
   }
 
-  Duration play_step(int step, Duration free_at) {
+  /// Steps before the first that counts.
+  [[nodiscard]] int uncounted() const { return (kUncounted + shape_.calls - 1) / shape_.calls; }
+
+  Duration play_step(int step, Duration begin) {
     const double share = taken();
-    std::vector<Duration> entry;
     std::vector<Duration> served;
+    std::vector<Duration> inside(members_.size());
     for (int r = 0; r < shape_.ranks; ++r) {
-      if (shape_.marks) add(r, EventKind::Step, free_at, free_at, step, 0, 0);
-      served.push_back(serve(r, step, free_at));
-      entry.push_back(free_at + served.back() + work_of(r, step, share));
+      if (shape_.marks) add(r, EventKind::Step, begin, begin, step, 0, 0);
+      served.push_back(serve(r, step, begin));
     }
-    const Duration exit = *std::max_element(entry.begin(), entry.end()) + shape_.transfer;
-    for (int r = 0; r < shape_.ranks; ++r) {
-      const auto i = static_cast<std::size_t>(r);
-      add(r, EventKind::Collective, entry[i], exit, 0, static_cast<std::uint32_t>(step),
-          static_cast<std::uint8_t>(model::Collective::Barrier));
-      if (step < kUncounted) continue;
+    Duration free_at = begin;
+    for (int call = 0; call < shape_.calls; ++call) {
+      std::vector<Duration> entry;
+      for (int r = 0; r < shape_.ranks; ++r)
+        entry.push_back(free_at + (call == 0 ? served[static_cast<std::size_t>(r)] : Duration::zero()) +
+                        whole_ns(work_of(r, step, share) / shape_.calls));
+      free_at = *std::max_element(entry.begin(), entry.end()) + shape_.transfer;
+      for (int r = 0; r < shape_.ranks; ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        add(r, EventKind::Collective, entry[i], free_at, 0,
+            static_cast<std::uint32_t>(step * shape_.calls + call),
+            static_cast<std::uint8_t>(model::Collective::Barrier));
+        inside[i] += free_at - entry[i];
+      }
+    }
+    for (std::size_t i = 0; step >= uncounted() && i < members_.size(); ++i) {
       Member& m = members_[i];
-      m.controller.observe({.step = static_cast<std::uint64_t>(step - kUncounted),
-                            .work = entry[i] - free_at - served[i],
-                            .sync = exit - entry[i],
+      m.controller.observe({.step = static_cast<std::uint64_t>(step - uncounted()),
+                            .work = free_at - begin - served[i] - inside[i],
+                            .sync = inside[i],
                             .transfer = Duration::zero(),
                             .delayed = served[i]});
       m.delay = whole_ns(m.controller.decide().delay);
     }
-    return exit;
+    return free_at;
   }
 
   /// Serves what was decided and leaves the record; how long it took.
   Duration serve(int rank, int step, Duration now) {
-    if (step <= kUncounted) return {};
+    if (step <= uncounted()) return {};
     Member& m = members_[static_cast<std::size_t>(rank)];
     const pace::Decision d = m.controller.decide();
     if (m.delay == Duration::zero() && m.has_told && m.told == d.reason) return {};
@@ -143,7 +155,7 @@ class Job {
     m.has_told = true;
     const auto gain = static_cast<std::int32_t>(std::clamp(m.controller.evidence().gain, -1e3, 1e3) * 1e6);
     add(rank, EventKind::Pace, now, now + took, m.delay / Nanoseconds{1},
-        static_cast<std::uint32_t>(step - kUncounted), static_cast<std::uint8_t>(d.reason),
+        static_cast<std::uint32_t>(step - uncounted()), static_cast<std::uint8_t>(d.reason),
         trace::PaceFlags::of(static_cast<std::uint8_t>(d.state), static_cast<std::uint8_t>(settings_.mode)),
         static_cast<std::uint32_t>(gain));
     return took;

@@ -26,6 +26,7 @@ struct PacedShape {
   Duration transfer = std::chrono::microseconds{50};
   Duration oversleep = std::chrono::microseconds{60};  ///< what a timer adds to a delay
   bool marks = false;                                  ///< a Step record at the begin of each step
+  int calls = 1;  ///< barriers per step, the work spread over them; several only with marks
   std::uint64_t seed = 1;
   std::string settings = "auto";  ///< for pace::set_all
   bool recorded = true;           ///< as a fact of each rank

@@ -12,7 +12,8 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/pace/controller.hpp"
+#include "cox/pace/decision.hpp"
+#include "cox/pace/settings.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
