@@ -66,7 +66,7 @@ std::vector<Turn> turns_of(const trace::EventColumns& e, Library library) {
     if (sync && !thread) thread = e.thread[i];
     if (e.kind[i] == EventKind::Pace)
       turns.push_back({e.begin[i], kRecord, i});
-    else if (e.kind[i] == EventKind::Step)
+    else if (e.kind[i] == EventKind::Step && (e.flags[i] & trace::kMarked) != 0)  // not those of a framework
       turns.push_back({e.begin[i], kMark, i});
     else if (sync && e.comm[i] != trace::kNoComm)
       turns.push_back({e.end[i], kSync, i});

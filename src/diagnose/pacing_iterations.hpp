@@ -73,9 +73,9 @@ struct GroupIterations {
 ///
 /// Iterations as the guest cuts them: from the fourth synchronisation of the group on, each ends at a
 /// synchronisation; once the program waits for its gradients, at these waits; once it marks its steps, at the
-/// marks. They count from 0 each time, with a new controller. Where the Run's beginning was overwritten, as
-/// its Pace records number them. `settings` says how transfer is known. Cost: n log n in events; about 130
-/// bytes per iteration and member.
+/// marks (of the C API; frameworks tell their steps otherwise). They count from 0 each time, with a new
+/// controller. Where the Run's beginning was overwritten, as its Pace records number them. `settings` says
+/// how transfer is known. Cost: n log n in events; about 130 bytes per iteration and member.
 [[nodiscard]] std::optional<GroupIterations> find_group_iterations(const trace::Run& run,
                                                                    const pace::Settings& settings,
                                                                    const std::string& preferred = {});

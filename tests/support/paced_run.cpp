@@ -114,7 +114,7 @@ class Job {
     std::vector<Duration> served;
     std::vector<Duration> inside(members_.size());
     for (int r = 0; r < shape_.ranks; ++r) {
-      if (shape_.marks) add(r, EventKind::Step, begin, begin, step, 0, 0);
+      if (shape_.marks) add(r, EventKind::Step, begin, begin, step, 0, 0, trace::kMarked);
       served.push_back(serve(r, step, begin));
     }
     Duration free_at = begin;
