@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -16,6 +17,7 @@ namespace cox::simulate {
 namespace {
 
 constexpr Seconds kLongestPart{86'400};  ///< of one part of one iteration
+constexpr Seconds kShortestSlice{1e-6};
 constexpr std::int64_t kMostSteps = 100'000'000;
 constexpr double kMostFactor = 1e6;
 
@@ -43,6 +45,10 @@ Status check_part(const char* what, Seconds got) {
 Status check_options(const model::Iteration& job, const PacedOptions& options) {
   COX_CHECK(check_count("number of steps", options.steps, 1, kMostSteps));
   COX_CHECK(check_part("cost of waking a rank", options.wake_up));
+  // Shorter ones would take for ever, and processor sharing is what they come to.
+  if (options.time_slice != Seconds::zero() && !(options.time_slice >= kShortestSlice))
+    return without_meaning("time slice of a core", fmt::format("{} s", options.time_slice.count()),
+                           fmt::format("0 (processor sharing) or at least {} s", kShortestSlice.count()));
   COX_CHECK(check_count("number of arms", static_cast<std::int64_t>(options.arms.size()), 1, 1000));
   // 4 KB each: a gigabyte or so.
   COX_CHECK(check_count("number of controllers", job.ranks * static_cast<std::int64_t>(options.arms.size()),
@@ -68,11 +74,14 @@ struct ArmState {
 class PacedJob {
  public:
   PacedJob(const model::Iteration& job, const PacedOptions& options)
-      : job_(job), options_(options), player_(job), transfer_(transfer_time(job)) {
+      : job_(job), options_(options), player_(job, options.time_slice), transfer_(transfer_time(job)) {
     const auto ranks = static_cast<std::size_t>(job.ranks);
     for (std::vector<Seconds>* v : {&compute_, &before_, &at_entry_, &delayed_, &wake_up_, &arrived_})
       v->resize(ranks);
     weight_.resize(ranks);
+    wake_order_.resize(ranks);
+    by_arrival_.resize(ranks);
+    std::iota(wake_order_.begin(), wake_order_.end(), 0);
     for (const PacedArm& arm : options.arms) states_.push_back(state_of(arm));
   }
 
@@ -130,6 +139,7 @@ class PacedJob {
                              .delay_at_entry = at_entry_,
                              .wake_up = wake_up_,
                              .weight = weight_,
+                             .wake_order = wake_order_,
                              .wait = spec.wait.value_or(job_.wait)};
     player_.play(what, arrived_);
     const Seconds last = *std::max_element(arrived_.begin(), arrived_.end());
@@ -141,6 +151,18 @@ class PacedJob {
     for (std::size_t r = 0; r < state.controllers.size(); ++r) observe(step, arm, r, period);
     ++state.steps;
     now_ += period;
+    if (options_.time_slice > Seconds::zero()) order_by_arrival();
+  }
+
+  /// Who came first wakes first; the last one never slept and goes on before all others.
+  void order_by_arrival() {
+    std::iota(by_arrival_.begin(), by_arrival_.end(), 0);
+    std::stable_sort(by_arrival_.begin(), by_arrival_.end(), [&](int a, int b) {
+      return arrived_[static_cast<std::size_t>(a)] < arrived_[static_cast<std::size_t>(b)];
+    });
+    const int last = static_cast<int>(by_arrival_.size()) - 1;
+    for (int i = 0; i <= last; ++i)
+      wake_order_[static_cast<std::size_t>(by_arrival_[static_cast<std::size_t>(i)])] = i == last ? 0 : i + 1;
   }
 
   void account(ArmState& state, Seconds last, Seconds period) {
@@ -230,6 +252,8 @@ class PacedJob {
   std::vector<Seconds> arrived_;
   std::vector<Seconds> absolute_;
   std::vector<double> weight_;
+  std::vector<int> wake_order_;
+  std::vector<int> by_arrival_;
   PacedOutcome out_;
 };
 

@@ -62,6 +62,10 @@ struct PacedOptions {
   std::function<std::size_t(std::int64_t step)> arm_of{};
   /// Whether controllers are told how much of a synchronisation is transfer, as a calibration does.
   bool tell_transfer = true;
+  /// Longest time that a core runs one rank while others want it; 0 = processor sharing, the limit of short
+  /// slices. With it ranks are served in the order in which they wake: as they had come to the
+  /// synchronisation, the last of them first, because it never slept.
+  Seconds time_slice{};
   /// CPU time that it costs to wake a rank that slept: after a delay, or after a wait in mode Block. Part of
   /// its preparation.
   Seconds wake_up{};
@@ -110,13 +114,13 @@ struct PacedOutcome {
 inline constexpr int kMostPacedRanks = 65'536;
 
 /// Simulates `job` step by step.
-/// Formula: docs/concepts/pacing-simulated.md: cores and link are processor sharing (SharedResource), a step
-/// ends for all at the last arrival + transfer, the ring's 2 (n - 1) ceil(bytes / n) / link.
-/// Errors: simulate-007 (a parameter without meaning, with its name, what it is and what is wanted).
-/// Threads: none of its own; same input, same bytes. Cost: per step O(n^2) elementary operations in the
-/// worst case (n ranks that share one resource), measured in docs/concepts/pacing-simulated.md. Memory:
-/// O(steps + ranks x arms).
-/// Held by: src/simulate/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
+/// Formula: docs/concepts/pacing-simulated.md: the link is processor sharing (SharedResource), and so are the
+/// cores unless they have time slices; a step ends for all at the last arrival + transfer, the ring's 2 (n -
+/// 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without meaning, with its name, what it is
+/// and what is wanted). Threads: none of its own; same input, same bytes. Cost: per step O(n^2) elementary
+/// operations in the worst case (n ranks that share one resource), measured in
+/// docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by: src/simulate/paced_test.cpp
+/// (cases solved by hand), tests/property/paced_laws.cpp
 [[nodiscard]] Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options);
 
 /// Whether `simulate_paced` takes a job: its error where it does not.
