@@ -18,6 +18,7 @@ namespace {
 
 constexpr Seconds kLongestPart{86'400};  ///< of one part of one iteration
 constexpr Seconds kShortestSlice{1e-6};
+constexpr double kMostSlices = 1e6;  ///< of one rank's work in a step
 constexpr std::int64_t kMostSteps = 100'000'000;
 constexpr double kMostFactor = 1e6;
 
@@ -45,10 +46,6 @@ Status check_part(const char* what, Seconds got) {
 Status check_options(const model::Iteration& job, const PacedOptions& options) {
   COX_CHECK(check_count("number of steps", options.steps, 1, kMostSteps));
   COX_CHECK(check_part("cost of waking a rank", options.wake_up));
-  // Shorter ones would take for ever, and processor sharing is what they come to.
-  if (options.time_slice != Seconds::zero() && !(options.time_slice >= kShortestSlice))
-    return without_meaning("time slice of a core", fmt::format("{} s", options.time_slice.count()),
-                           fmt::format("0 (processor sharing) or at least {} s", kShortestSlice.count()));
   COX_CHECK(check_count("number of arms", static_cast<std::int64_t>(options.arms.size()), 1, 1000));
   // 4 KB each: a gigabyte or so.
   COX_CHECK(check_count("number of controllers", job.ranks * static_cast<std::int64_t>(options.arms.size()),
@@ -74,7 +71,7 @@ struct ArmState {
 class PacedJob {
  public:
   PacedJob(const model::Iteration& job, const PacedOptions& options)
-      : job_(job), options_(options), player_(job, options.time_slice), transfer_(transfer_time(job)) {
+      : job_(job), options_(options), player_(job), transfer_(transfer_time(job)) {
     const auto ranks = static_cast<std::size_t>(job.ranks);
     for (std::vector<Seconds>* v : {&compute_, &before_, &at_entry_, &delayed_, &wake_up_, &arrived_})
       v->resize(ranks);
@@ -151,7 +148,7 @@ class PacedJob {
     for (std::size_t r = 0; r < state.controllers.size(); ++r) observe(step, arm, r, period);
     ++state.steps;
     now_ += period;
-    if (options_.time_slice > Seconds::zero()) order_by_arrival();
+    if (job_.time_slice > Seconds::zero()) order_by_arrival();
   }
 
   /// Who came first wakes first; the last one never slept and goes on before all others.
@@ -293,7 +290,15 @@ Status check_iteration(const model::Iteration& job) {
   if (!(job.slow_factor >= 0 && job.slow_factor <= kMostFactor))
     return without_meaning("factor of slow ranks", fmt::format("{}", job.slow_factor),
                            fmt::format("0 to {}", kMostFactor));
-  return check_count("steps of an episode", job.episode, 1, kMostSteps);
+  COX_CHECK(check_count("steps of an episode", job.episode, 1, kMostSteps));
+  // Shorter slices would take for ever, and processor sharing is what they come to.
+  const Seconds shortest =
+      std::max(kShortestSlice, (job.prepare + job.compute * std::max(1.0, job.slow_factor)) / kMostSlices);
+  if (job.time_slice == Seconds::zero() || (job.time_slice >= shortest && job.time_slice <= kLongestPart))
+    return {};
+  return without_meaning(
+      "time slice of a core", fmt::format("{} s", job.time_slice.count()),
+      fmt::format("0 (processor sharing) or {} to {} s", shortest.count(), kLongestPart.count()));
 }
 
 Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options) {

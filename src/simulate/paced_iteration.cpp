@@ -12,9 +12,8 @@ constexpr std::int32_t kTimer = -1;
 
 }  // namespace
 
-IterationPlayer::IterationPlayer(const model::Iteration& job, Seconds time_slice)
+IterationPlayer::IterationPlayer(const model::Iteration& job)
     : job_(job),
-      time_slice_(time_slice),
       per_host_((job.ranks + job.hosts - 1) / job.hosts),
       link_((job.ranks - 1) / per_host_ + 1),
       next_(static_cast<std::size_t>(job.ranks)) {
@@ -131,8 +130,8 @@ void IterationPlayer::reset(const IterationStep& step) {
   events_.clear();
   for (std::int32_t i = 0; i < link_; ++i) {
     Shared& host = shared_[static_cast<std::size_t>(i)];
-    if (time_slice_ > Seconds::zero())
-      host.queue.emplace(job_.cores, time_slice_);
+    if (job_.time_slice > Seconds::zero())
+      host.queue.emplace(std::min(job_.cores, per_host_), job_.time_slice);
     else
       host.resource = SharedResource(job_.cores);
   }

@@ -33,8 +33,7 @@ struct IterationStep {
 /// Order of simultaneous events: by place in the wake order. Keeps its memory from step to step.
 class IterationPlayer {
  public:
-  /// `time_slice`: of the cores; 0 = processor sharing.
-  IterationPlayer(const model::Iteration& job, Seconds time_slice);
+  explicit IterationPlayer(const model::Iteration& job);
   /// Arrivals at the synchronisation, counted from the begin of the iteration.
   void play(const IterationStep& step, std::span<Seconds> arrived);
 
@@ -67,7 +66,6 @@ class IterationPlayer {
   [[nodiscard]] std::int32_t host_of(int rank) const { return rank / per_host_; }
 
   const model::Iteration& job_;
-  Seconds time_slice_;
   int per_host_;
   std::int32_t link_;  ///< index in `shared_`
   const IterationStep* step_ = nullptr;

@@ -31,8 +31,8 @@ namespace cox::simulate {
 struct PacedArm {
   std::string name = "off";
   pace::Settings settings{};  ///< a controller per rank; mode Off: none
-  /// A delay per (rank, step) in place of the controllers, for controls: fixed, random, an oracle. Pure;
-  /// never negative (asserted). Served where `settings.placement` says.
+  /// A delay per (rank, step) instead of controllers, for controls; it may use what `each_step` has told so
+  /// far; never negative (asserted). Served where `settings.placement` says.
   std::function<Seconds(int rank, std::int64_t step)> delays{};
   /// Priority instead of delay: ranks that are not slow in a step run on their host's cores at this nice
   /// value, the slow ones at 0. Knows who is slow, so it is a bound on what priority can do.
@@ -62,10 +62,6 @@ struct PacedOptions {
   std::function<std::size_t(std::int64_t step)> arm_of{};
   /// Whether controllers are told how much of a synchronisation is transfer, as a calibration does.
   bool tell_transfer = true;
-  /// Longest time that a core runs one rank while others want it; 0 = processor sharing, the limit of short
-  /// slices. With it ranks are served in the order in which they wake: as they had come to the
-  /// synchronisation, the last of them first, because it never slept.
-  Seconds time_slice{};
   /// CPU time that it costs to wake a rank that slept: after a delay, or after a wait in mode Block. Part of
   /// its preparation.
   Seconds wake_up{};
@@ -115,12 +111,13 @@ inline constexpr int kMostPacedRanks = 65'536;
 
 /// Simulates `job` step by step.
 /// Formula: docs/concepts/pacing-simulated.md: the link is processor sharing (SharedResource), and so are the
-/// cores unless they have time slices; a step ends for all at the last arrival + transfer, the ring's 2 (n -
-/// 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without meaning, with its name, what it is
-/// and what is wanted). Threads: none of its own; same input, same bytes. Cost: per step O(n^2) elementary
-/// operations in the worst case (n ranks that share one resource), measured in
-/// docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by: src/simulate/paced_test.cpp
-/// (cases solved by hand), tests/property/paced_laws.cpp
+/// cores unless they have time slices: then ranks are served in the order in which they wake, as they had
+/// come to the synchronisation, the last one first, because it never slept. A step ends for all at the last
+/// arrival + transfer, the ring's 2 (n - 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without
+/// meaning, with its name, what it is and what is wanted). Threads: none of its own; same input, same bytes.
+/// Cost: per step O(n^2) elementary operations in the worst case (n ranks that share one resource), measured
+/// in docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by:
+/// src/simulate/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
 [[nodiscard]] Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options);
 
 /// Whether `simulate_paced` takes a job: its error where it does not.
