@@ -162,7 +162,7 @@ class Controller {
   void end_pair(std::uint64_t step) noexcept;
   void note_cost(const Shown& paced, std::uint64_t step) noexcept;
   void compare(const Shown& paced) noexcept;
-  void suspect(const Shown& paced) noexcept;
+  void suspect(const Shown& paced, bool with_best) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
@@ -225,6 +225,8 @@ class Controller {
   std::uint32_t suspicions_ = 0;
   Candidate candidates_[kCandidates];
   std::uint32_t best_ = 0;
+  double paced_reference_ = 0;  // recent mean period of blocks with the best delay
+  std::uint32_t changes_ = 0;
   double paced_noise_ = 0;  // as `noise_`, of paced blocks
   std::uint32_t failures_ = 0;
   std::uint64_t retry_at_ = 0;
