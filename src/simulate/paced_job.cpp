@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cox/base/parallel.hpp"
+#include "cox/simulate/paced.hpp"
 
 #include "simulate/run_from_steps.hpp"
 

@@ -18,6 +18,7 @@
 #include "cox/base/units.hpp"
 #include "cox/model/iteration.hpp"
 #include "cox/pace/controller.hpp"
+#include "cox/simulate/paced_summary.hpp"
 
 namespace cox::simulate {
 
@@ -66,36 +67,6 @@ struct PacedOptions {
   /// its preparation.
   Seconds wake_up{};
   std::function<void(const PacedStep&)> each_step{};
-};
-
-/// A rank over the steps of one arm.
-struct PacedRank {
-  Seconds delay{};  ///< mean per step
-  Seconds wait{};   ///< mean per step, without transfer
-  pace::Decision last{};
-  pace::Evidence evidence{};  ///< at the end
-};
-
-struct PacedSummary {
-  std::string name;
-  std::int64_t steps = 0;
-  Seconds total{};
-  Seconds mean{};
-  double cv = 0;  ///< standard deviation (n - 1) of the periods over their mean
-  Seconds p50{};
-  Seconds p99{};
-  Seconds delay{};               ///< mean per rank and step
-  Seconds wait{};                ///< the same
-  std::int64_t paced_steps = 0;  ///< in which some rank was delayed
-  std::vector<PacedRank> ranks;
-};
-
-/// A rank's reason changed.
-struct PacedChange {
-  std::int64_t step = 0;  ///< the first step that the decision holds for
-  std::size_t arm = 0;
-  int rank = 0;
-  pace::Decision decision;
 };
 
 struct PacedOutcome {
