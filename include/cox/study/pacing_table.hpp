@@ -43,8 +43,8 @@ struct TableAssumptions {
   int samples_per_node = 32;
   double slow_share = 0.25;
   double slow_factor = 1.5;
-  int steps = 4096;  ///< of one simulated run
-  int seeds = 4;     ///< 1, 2, ...
+  int steps = 2048;  ///< of one simulated run
+  int seeds = 8;     ///< 1, 2, ...
 };
 
 /// What makes an iteration longer and less regular on more nodes. Every one: four parameters.
@@ -79,7 +79,7 @@ struct IterationLaw {
 };
 
 /// Without pacing. Input, Uplink: closed form (moments of a lognormal cut off below). Timeouts: draws, the
-/// same ones for any parameters. Held by: src/study/pacing_table/baseline_test.cpp
+/// same ones for any parameters. Held by: src/study/pacing_table/pacing_table_test.cpp
 [[nodiscard]] IterationLaw baseline_law(Mechanism m, const TableParameters& p, int nodes);
 
 struct FittedRow {
@@ -109,9 +109,10 @@ struct TableParameter {
 ///
 /// Formula: least sum of ((rate / printed - 1) / 1 %)^2 + ((cv - printed) / 0.01)^2, by the simplex method
 /// (Nelder, Mead 1965) on the logarithms of the parameters, from fixed starts, a fixed number of evaluations.
-/// Errors of the parameters: square roots of the diagonal of (J'J)^-1 at that scale of the residuals; infinite
-/// where J'J is singular. Errors: study-003 (fewer than three rows, a number that is not positive, CV not
-/// below 1, more than 4096 nodes). Deterministic. Held by: src/study/pacing_table/fit_test.cpp
+/// Errors of the parameters: square roots of the diagonal of (J'J)^-1 at that scale of the residuals;
+/// infinite where J'J is singular. Errors: study-003 (fewer than three rows, a number that is not positive,
+/// CV not below 1, more than 4096 nodes). Deterministic. Held by:
+/// src/study/pacing_table/pacing_table_test.cpp
 [[nodiscard]] Result<TableFit> fit_table(Mechanism m, std::span<const TableRow> rows,
                                          const TableAssumptions& assumed);
 
@@ -131,7 +132,8 @@ struct PredictedRow {
 /// shared link is `simulate::SharedResource`, processor sharing. Whole runs are counted, from the first step.
 /// `settings` as it stands but for seed. Mode off gives gain 0. Errors: study-003 (as `fit_table`; also slow
 /// share outside [0, 1], factor below 1, fewer than 2 seeds, more than 10^9 node steps). The same bytes for
-/// any number of threads. Cost: some 10 ns per node and step. Held by: src/study/pacing_table/predict_test.cpp
+/// any number of threads. Cost: some 10 ns per node and step. Held by:
+/// src/study/pacing_table/pacing_table_test.cpp
 [[nodiscard]] Result<std::vector<PredictedRow>> predict_table(Mechanism m, const TableParameters& p,
                                                               std::span<const int> sizes,
                                                               const pace::Settings& settings,
@@ -141,6 +143,7 @@ struct PredictedRow {
 /// Prediction of one mechanism: published rule and `auto`.
 struct TablePrediction {
   TableFit fit;
+  std::vector<PredictedRow> off;  ///< no pacing: the simulation of what was fitted
   std::vector<PredictedRow> paper;
   std::vector<PredictedRow> automatic;
 };
@@ -150,6 +153,15 @@ struct SlackVariant {
   double slow_factor = 1;
   std::vector<PredictedRow> paper;
 };
+
+/// The least CV that pacing of any kind can reach on the shared link of Input at a mean iteration `mean`.
+///
+/// Formula: the link has n nodes' bytes to move and the fastest node computes after its own, so iteration >=
+/// compute / slow_factor + per_node x n x load in every step; of all variables above that bound with a given
+/// mean, the one with the least variance is the bound cut off below at a constant, which a bisection finds.
+/// NaN where the mean lies below that of the bound: such a mean cannot be reached at all.
+/// Held by: src/study/pacing_table/pacing_table_test.cpp
+[[nodiscard]] double least_paced_cv(const TableParameters& p, int nodes, double slow_factor, Seconds mean);
 
 /// Table 1 redone: all that the section prints.
 struct TableStudy {

@@ -2,6 +2,7 @@
 // Iterations without pacing.
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "cox/base/elementary.hpp"
 #include "cox/base/stats.hpp"
@@ -30,7 +31,8 @@ IterationLaw shared_link(const TableParameters& p, int nodes) {
 IterationLaw ring(const TableParameters& p, int nodes) {
   constexpr std::uint64_t kSeed = 1;
   constexpr int kSteps = 4096;
-  const RingTimeouts timeouts(nodes, p.chance, kSeed);
+  static const TimeoutDraws draws(kSeed, kSteps);
+  const RingTimeouts timeouts(nodes, p.chance, draws);
   Welford chain;
   for (int step = 0; step < kSteps; ++step) chain.add(timeouts.longest_chain(step));
   return {.mean = p.compute + p.per_node * (nodes - 1) + p.timeout * chain.mean(),
@@ -53,6 +55,23 @@ std::string_view name_of(Mechanism m) {
 
 IterationLaw baseline_law(Mechanism m, const TableParameters& p, int nodes) {
   return m == Mechanism::Timeouts ? ring(p, nodes) : shared_link(p, nodes);
+}
+
+double least_paced_cv(const TableParameters& p, int nodes, double slow_factor, Seconds mean) {
+  TableParameters bound = p;
+  bound.compute = p.compute / slow_factor;
+  double low = nodes * 1e-3;  // cut off where the load never is
+  double high = nodes * 1e3;
+  const auto law_at = [&](double alone) {
+    bound.alone = alone;
+    return shared_link(bound, nodes);
+  };
+  if (law_at(low).mean > mean) return std::numeric_limits<double>::quiet_NaN();
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (law_at(middle).mean > mean ? high : low) = middle;
+  }
+  return law_at(low).cv();
 }
 
 }  // namespace cox::study

@@ -9,8 +9,11 @@ namespace cox::study {
 namespace {
 
 tl::unexpected<Error> refuse(std::string message, std::string hint) {
-  return fail(Error{
-      .code = Errc::InvalidInput, .id = "study-003", .message = std::move(message), .hint = std::move(hint)});
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "study-003",
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = std::nullopt});
 }
 
 bool is_positive(double v) {
@@ -29,9 +32,8 @@ Status check_rows(std::span<const TableRow> rows) {
       return refuse(fmt::format("{} nodes after {}", r.nodes, before),
                     "list sizes in ascending order, from 2 to 4096");
     if (!is_positive(r.baseline_rate) || !is_positive(r.baseline_cv) || r.baseline_cv >= 1)
-      return refuse(
-          fmt::format("{} nodes: throughput {}, CV {}", r.nodes, r.baseline_rate, r.baseline_cv),
-          "a throughput is positive and a coefficient of variation lies between 0 and 1");
+      return refuse(fmt::format("{} nodes: throughput {}, CV {}", r.nodes, r.baseline_rate, r.baseline_cv),
+                    "a throughput is positive and a coefficient of variation lies between 0 and 1");
     before = r.nodes;
   }
   return {};
@@ -47,6 +49,31 @@ Status check_assumptions(const TableAssumptions& a) {
     return refuse(fmt::format("{} steps of {} seeds", a.steps, a.seeds),
                   "give 1 to 1000000 steps and 2 to 1000 seeds");
   return {};
+}
+
+Status check_sizes(std::span<const int> sizes, const TableAssumptions& a) {
+  double steps = 0;
+  for (const int n : sizes) {
+    if (n < 1 || n > 4096) return refuse(fmt::format("{} nodes", n), "give sizes from 1 to 4096");
+    steps += static_cast<double>(n) * a.steps * a.seeds;
+  }
+  if (sizes.empty() || sizes.size() > 100)
+    return refuse(fmt::format("{} sizes", sizes.size()), "give 1 to 100 sizes");
+  if (steps > 1e9)
+    return refuse(fmt::format("{:g} steps of nodes in all, at most 1e9", steps), "take fewer steps or seeds");
+  return {};
+}
+
+Status check_parameters(Mechanism m, const TableParameters& p) {
+  bool good = is_positive(p.compute.count()) && is_positive(p.per_node.count());
+  if (m == Mechanism::Timeouts)
+    good = good && is_positive(p.timeout.count()) && is_positive(p.chance) && p.chance < 1;
+  else
+    good = good && is_positive(p.alone) && is_positive(p.spread);
+  if (good) return {};
+  return refuse(
+      fmt::format("mechanism {}: a parameter is not positive, or its chance not below 1", name_of(m)),
+      "take the parameters of a fit");
 }
 
 }  // namespace cox::study

@@ -22,7 +22,8 @@ constexpr std::array<TableParameter, 4> kLink = {
     {{"compute", "compute of the slowest nodes"},
      {"per node", "mean time that one node's bytes take on the whole shared link"},
      {"alone", "nodes that the link serves at their own line rate; further ones share"},
-     {"spread", "coefficient of variation of the link's time per byte: load of others, alike for all nodes"}}};
+     {"spread",
+      "coefficient of variation of the link's time per byte: load of others, alike for all nodes"}}};
 constexpr std::array<TableParameter, 4> kRing = {
     {{"compute", "compute of the slowest nodes"},
      {"per node", "what a further node adds to the ring: two latencies"},

@@ -2,6 +2,7 @@
 #include "study/pacing_table/maxima.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
@@ -9,6 +10,8 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/base/random.hpp"
+#include "cox/base/stats.hpp"
 
 namespace cox::study {
 namespace {
@@ -29,8 +32,8 @@ MaximumMoments of_normal(int n, const F& value) {
   for (int i = 0; i <= kIntervals; ++i) {
     const double z = kFrom + i * kStep;
     const int weight = i == 0 || i == kIntervals ? 1 : (i % 2 == 1 ? 4 : 2);
-    const double density = n * power(below[static_cast<std::size_t>(i)], n - 1) *
-                           exponential(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+    const double density = n * power(below[static_cast<std::size_t>(i)], n - 1) * exponential(-z * z / 2) /
+                           std::sqrt(2 * std::numbers::pi);
     const double v = value(z);
     first += weight * density * v;
     second += weight * density * v * v;
@@ -79,6 +82,29 @@ double pareto_cv_limit(double shape) {
   COX_ASSERT(shape > 2, "the law has a variance");
   const double first = gamma_function(1 - 1 / shape);
   return std::sqrt(gamma_function(1 - 2 / shape) / (first * first) - 1);
+}
+
+MaximumMoments sampled_maximum(Jitter jitter, int n, std::uint64_t seed) {
+  constexpr std::uint32_t kStream = 0x72;
+  constexpr std::uint64_t kSteps = 20'000;
+  const RandomStream stream(seed, kStream);
+  std::vector<double> draw(static_cast<std::size_t>(n));
+  Welford all;
+  for (std::uint64_t step = 0; step < kSteps; ++step) {
+    stream.uniforms(step, 0, draw);
+    // All three laws are monotonic in their uniform draw: only the largest has to be turned into a time.
+    const double u = *std::max_element(draw.begin(), draw.end());
+    if (jitter == Jitter::Exponential) {
+      all.add(-logarithm(1 - u));
+      continue;
+    }
+    std::array<double, 1> z = {u};
+    normal_quantiles(z);
+    const double variance = logarithm(1.25);
+    all.add(jitter == Jitter::Normal ? 1 + 0.1 * z[0]
+                                     : exponential(std::sqrt(variance) * z[0] - variance / 2));
+  }
+  return {.mean = all.mean(), .deviation = all.stddev()};
 }
 
 double largest_independent_cv(int fewer, double cv, double mean_fewer, int more, double mean_more) {

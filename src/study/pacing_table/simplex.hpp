@@ -17,7 +17,7 @@ struct Minimum {
 
 /// Nelder and Mead's simplex (1965) from `start` with edges `edge`, a fixed number of rounds, so the same on
 /// every machine. Reflection 1, expansion 2, contraction 1/2, shrinking 1/2.
-/// Held by: src/study/pacing_table/fit_test.cpp
+/// Held by: src/study/pacing_table/pacing_table_test.cpp
 [[nodiscard]] Minimum find_minimum(const std::function<double(const Point&)>& f, const Point& start,
                                    double edge, int rounds);
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <utility>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
@@ -13,8 +15,23 @@ namespace {
 constexpr std::uint32_t kStream = 0x71;
 }  // namespace
 
-RingTimeouts::RingTimeouts(int nodes, double chance, std::uint64_t seed)
-    : nodes_(nodes), log_spared_(logarithm(1 - chance)), stream_(seed, kStream) {
+TimeoutDraws::TimeoutDraws(std::uint64_t seed, int steps) : stream_(seed, kStream) {
+  std::vector<double> kept(static_cast<std::size_t>(steps) * kKept);
+  for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step)
+    stream_.uniforms(step, 0, std::span(kept).subspan(step * kKept, kKept));
+  logarithms(kept);
+  for (double& v : kept) v = -v;
+  kept_ = std::move(kept);
+}
+
+double TimeoutDraws::gap(std::int64_t step, std::uint64_t index) const {
+  const std::uint64_t at = static_cast<std::uint64_t>(step) * kKept + index;
+  if (index < kKept && at < kept_.size()) return kept_[at];
+  return -logarithm(stream_.uniform(static_cast<std::uint64_t>(step), index));
+}
+
+RingTimeouts::RingTimeouts(int nodes, double chance, const TimeoutDraws& draws)
+    : nodes_(nodes), log_spared_(logarithm(1 - chance)), draws_(draws) {
   COX_ASSERT(nodes >= 1 && chance > 0 && chance < 1, "messages are hit with a probability");
 }
 
@@ -23,8 +40,7 @@ RingTimeouts::Hits RingTimeouts::hits(std::int64_t step) const {
   Hits out;
   double at = -1;
   for (std::uint64_t i = 0; out.count < kMost; ++i) {
-    // The gap to the next hit is geometric: floor(ln u / ln(1 - chance)).
-    at += 1 + std::floor(logarithm(stream_.uniform(static_cast<std::uint64_t>(step), i)) / log_spared_);
+    at += 1 + std::floor(-draws_.gap(step, i) / log_spared_);  // geometric
     if (at >= messages) break;
     out.at[out.count++] = static_cast<std::int64_t>(at);
   }
