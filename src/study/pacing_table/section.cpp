@@ -70,9 +70,9 @@ Each has four parameters and is a few lines of physics, not the shape of a curve
   costs a timeout, which moves on by one rank per round and so holds up everybody.
 
 In all three, {:g} % of the nodes are slow by a factor {:g} in every iteration. Neither this nor the samples per node
-and iteration ({}, which set the scale of time) is printed; they were fixed before anything was predicted: the slow nodes
-are those of the one condition with a shared link that had been measured on real processes. Without pacing only the
-slow nodes' compute counts, so the fit does not see them.
+and iteration ({}, which set the scale of time) is printed; they were fixed before anything was predicted: the slow
+nodes are those of the one condition with a shared link that had been measured on real processes. Without pacing only
+the slow nodes' compute counts, so the fit does not see them.
 
 )",
                      100 * a.slow_share, a.slow_factor, a.samples_per_node);
@@ -313,7 +313,8 @@ sqrt(Gamma(1 - 2/a) / Gamma(1 - 1/a)^2 - 1). What all nodes feel alike makes it 
 No other law does better, and nothing that is added and is the same in every iteration, however it grows with the size:
 the slowest of k times as many nodes is the largest of k independent copies of the smaller job's slowest, and
 Var(max of k) <= k Var(one), because the covariances of order statistics are not negative (Bickel 1967). So the
-deviation grows at most by sqrt(k). With the printed throughputs, and the smaller job's CV as large as its rounding allows:
+deviation grows at most by sqrt(k). With the printed throughputs, and the smaller job's CV as large as its rounding
+allows:
 
 {})",
                      fixed(s.rows.back().baseline_cv / s.rows.front().baseline_cv, 0), laws_text(s),
