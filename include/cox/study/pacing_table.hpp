@@ -38,7 +38,7 @@ inline constexpr std::array<TableRow, 5> kPaperTable = {{{4, 1024, 0.02, 1018, 0
 
 /// What the paper does not say and the Baseline column cannot tell; chosen before any prediction was made.
 /// Samples per iteration set the scale of time. A quarter of the nodes slow by half is the one condition with
-/// a shared link that was measured on real processes before this study.
+/// a shared link and a lasting imbalance that was measured on real processes before this study.
 struct TableAssumptions {
   int samples_per_node = 32;
   double slow_share = 0.25;
