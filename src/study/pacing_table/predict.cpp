@@ -3,6 +3,7 @@
 // the rest of an iteration is a sum, so no general engine is needed.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "cox/base/elementary.hpp"
