@@ -285,10 +285,8 @@ Check check_energy(const Surroundings& where) {
   if (state.unreadable || (state.has_file && !state.running)) {
     check.health = Health::Limited;
     check.text = state.unreadable ? "/run/cox-energy-cap is damaged or not ours"
-                                  : fmt::format(
-                                        "{} limits are still lowered; process {} was killed before it "
-                                        "could",
-                                        state.held, state.process);
+                                  : fmt::format("lowered and not put back: {}; process {} was killed first",
+                                                state.held, state.process);
     check.hint = state.unreadable ? "compare the limits of this host with its defaults, then remove that file"
                                   : "cox doctor --restore-energy";
     return check;

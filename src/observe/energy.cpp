@@ -115,7 +115,8 @@ std::optional<std::vector<EnergyLimit>> power_limits(const fs::path& root, const
       if (!fs::exists(root / file, ec)) break;
       const auto found = files.read(root / file);
       if (!found) return std::nullopt;
-      out.push_back({.file = file, .found = *found, .set = *found, .floor = 1});
+      const auto least = files.read(root / zone / fmt::format("constraint_{}_min_power_uw", k));
+      out.push_back({.file = file, .found = *found, .set = *found, .floor = least.value_or(1)});
     }
   }
   return out;

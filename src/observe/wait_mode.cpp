@@ -46,12 +46,15 @@ void plan_open_mpi(WaitMode mode, const std::vector<std::string>& command, const
   }
 }
 
-bool names_setting(const std::filesystem::path& library) {
+/// Whether the library was built for the device whose wait loop the setting is about. The name of the setting
+/// is in every build, so the device's own name decides; it stands in the library for MPI_Get_library_version.
+bool is_nemesis(const std::filesystem::path& library) {
+  constexpr std::string_view kDevice("\0ch3:nemesis\0", 13);
   const auto file = MappedFile::open(library);
   if (!file) return false;
   const auto bytes = file->bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return text.find(kMpich) != std::string_view::npos;
+  return text.find(kDevice) != std::string_view::npos;
 }
 
 void plan_mpich(WaitMode mode, const std::vector<std::string>& command, const Environment& environment,
@@ -61,8 +64,8 @@ void plan_mpich(WaitMode mode, const std::vector<std::string>& command, const En
     plan.notes.push_back("MPICH: " + *theirs);
   } else if (!library) {
     plan.notes.emplace_back("MPICH: not found here, nothing set");
-  } else if (!names_setting(*library)) {
-    plan.notes.emplace_back("MPICH: this library has no setting for it, it spins (device ch4)");
+  } else if (!is_nemesis(*library)) {
+    plan.notes.emplace_back("MPICH: no setting for it (its device is not ch3:nemesis): it spins");
   } else if (mode == WaitMode::Block) {
     plan.notes.emplace_back("MPICH: has no setting to block; yield is the nearest");
   } else {

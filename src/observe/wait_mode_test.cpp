@@ -15,6 +15,11 @@ namespace fs = std::filesystem;
 using pace::WaitMode;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+const std::string kNemesis(
+    "\x7f"
+    "ELF\0ch3:nemesis\0",
+    17);
+
 class WaitModeTest : public testing::Test {
  protected:
   WaitModeTest() {
@@ -39,7 +44,7 @@ class WaitModeTest : public testing::Test {
 };
 
 TEST_F(WaitModeTest, SetsWhatLibrariesDocument) {
-  mpich(std::string("\x7f\0ELF MPIR_CVAR_POLLS_BEFORE_YIELD", 36));
+  mpich(kNemesis);
   EXPECT_EQ(plan(WaitMode::Yield).variables,
             (Variables{{"OMPI_MCA_mpi_yield_when_idle", "1"}, {"MPIR_CVAR_POLLS_BEFORE_YIELD", "1"}}));
   EXPECT_EQ(plan(WaitMode::Spin).variables,
@@ -53,9 +58,10 @@ TEST_F(WaitModeTest, SaysWhereItCannot) {
   EXPECT_TRUE(says(none, "MPICH: not found here"));
   EXPECT_TRUE(says(none, "Gloo: always blocks"));
   EXPECT_TRUE(says(none, "NCCL: no setting"));
-  mpich("MPIR_CVAR_CH4_GLOBAL_PROGRESS");
-  EXPECT_TRUE(says(plan(WaitMode::Yield), "MPICH: this library has no setting for it"));
-  mpich("MPIR_CVAR_POLLS_BEFORE_YIELD");
+  mpich(std::string("cvars of the ch3:nemesis channel\0ch4:ucx\0MPIR_CVAR_POLLS_BEFORE_YIELD", 69));
+  EXPECT_TRUE(says(plan(WaitMode::Yield), "MPICH: no setting for it"));
+  EXPECT_EQ(plan(WaitMode::Yield).variables, (Variables{{"OMPI_MCA_mpi_yield_when_idle", "1"}}));
+  mpich(kNemesis);
   const WaitPlan block = plan(WaitMode::Block);
   EXPECT_EQ(block.variables, Variables{});
   EXPECT_TRUE(says(block, "Open MPI: has no setting to block"));
@@ -63,7 +69,7 @@ TEST_F(WaitModeTest, SaysWhereItCannot) {
 }
 
 TEST_F(WaitModeTest, WhatTheUserSetIsNeverReplaced) {
-  mpich("MPIR_CVAR_POLLS_BEFORE_YIELD");
+  mpich(kNemesis);
   const WaitPlan env =
       plan(WaitMode::Yield, {{"OMPI_MCA_mpi_yield_when_idle", "0"}, {"MPICH_POLLS_BEFORE_YIELD", "5"}});
   EXPECT_EQ(env.variables, Variables{});

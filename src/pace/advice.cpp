@@ -7,7 +7,7 @@ namespace {
 constexpr Advice kWaitMode{
     .remedy = Remedy::ChangeWaitMode,
     .why = "waiting ranks spin on cores that working ranks need",
-    .action = "cox observe --wait-mode yield (or block, where the library can)",
+    .action = "cox observe --wait-mode yield",
     .evidence =
         "82 ms to 26 ms per step with 32 ranks on two cores; 80.5 against 28.7 to 42 ms where ranks "
         "compute; delay gained 4 to 22 % there at best"};
