@@ -7,8 +7,9 @@
 namespace cox::pace {
 namespace {
 
-constexpr double kShares[] = {0.85, 0.6, 0.42, 0.3, 0.21, 0.15};  // candidates, of the wanted delay
-constexpr double kSmallestShare = 0.005;   // of an iteration: a delay below it is not worth a test
+constexpr double kShares[] = {0.85, 0.5, 0.3, 0.18};  // candidates, of the wanted delay
+constexpr double kFirstLevel = 1.0 / 16;              // of the wanted delay: the first that a probe tries
+constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
 // A uniform number in [0, 1) for (seed, rank, step). Source: SplitMix64 (Steele, Lea, Flood 2014).
@@ -124,14 +125,19 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
     if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
     state_ = State::Probe;
-    level_ = 0.125;
+    level_ = kFirstLevel;
     tests_[0].clear();
+    tested_loss_ = 0;
+    spent_before_ = spent_;
     return choose_probe(next);
   }
   const double delay = wanted();
   if (delay < least()) return passive(transfer_known_ ? Reason::OtherGroup : Reason::UnknownTransfer);
   if (!affords(1)) return passive(Reason::OverBudget);
-  if (next % (2 * pattern_.block()) != 0) return passive(Reason::BlockOff);
+  // All ranks begin together: at the first pair after the warm-up, or where a pause would end.
+  const std::uint64_t pair = 2 * pattern_.block();
+  if (next % pair != 0 || (next >= settings_.warm_up + pair && next / pair * pair % settings_.retry >= pair))
+    return passive(Reason::Waiting);
   begin_trial();
   return choose_testing(next);
 }
@@ -156,7 +162,7 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
 
 Decision Controller::choose_probe(std::uint64_t next) noexcept {
   const double delay = level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations));
-  if (role_at(next) == Role::Paced && affords(1)) return served(delay, Reason::ProbeTurn);
+  if (role_at(next) == Role::Paced && delay >= least() && affords(1)) return served(delay, Reason::ProbeTurn);
   return passive(Reason::UnknownTransfer);
 }
 

@@ -10,7 +10,8 @@ namespace {
 constexpr double kLongest = 4;              // typical iterations: what is longer counts as so long
 constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
 constexpr std::uint32_t kMostBackOff = 6;   // doublings
-constexpr std::uint32_t kTried[] = {1, 4};  // candidates that a trial tries
+constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
+constexpr std::uint32_t kTried[] = {1, 3};  // candidates that a trial tries
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
 
 double larger(double a, double b) {
@@ -130,14 +131,16 @@ Controller::Shown Controller::close_block() noexcept {
 }
 
 void Controller::end_block(std::uint64_t step) noexcept {
-  const Role role = role_at(step);
+  // In a probe the paced block of a pair is some rank's turn.
+  const bool paced = state_ == State::Probe ? pattern_.is_paced(step) : role_at(step) == Role::Paced;
   const Shown shown = close_block();
   if (shown.steps == 0) return;
-  if (role == Role::Paced) {
+  if (paced) {
     paced_ = shown;
+    if (state_ != State::Probe) note_cost(shown, step);
     if (state_ == State::Hold) {
-      suspect(shown, candidate_at(step) == best_);
-      if (state_ == State::Hold) compare(shown, step);
+      compare(shown);
+      suspect(shown);
     }
   } else {
     unpaced_ = shown;
@@ -150,32 +153,33 @@ void Controller::end_block(std::uint64_t step) noexcept {
   unpaced_ = paced_ = Shown{};
 }
 
-// A paced block of a hold: candidates that cost clearly more than the best one are not tried again.
-void Controller::compare(const Shown& shown, std::uint64_t step) noexcept {
+// What a candidate's blocks cost, a trial's included.
+void Controller::note_cost(const Shown& paced, std::uint64_t step) noexcept {
   Candidate& tried = candidates_[candidate_at(step)];
   if (tried.blocks < kMemory) ++tried.blocks;
-  tried.cost += (shown.cost - tried.cost) / tried.blocks;
-  if (tried.blocks < 2) return;
-  if (candidates_[best_].blocks < 2) best_ = candidate_at(step);
+  tried.cost += (paced.cost - tried.cost) / tried.blocks;
+  paced_noise_ = paced_noise_ == 0 ? paced.variance : paced_noise_ + 0.25 * (paced.variance - paced_noise_);
+}
+
+// Candidates that cost clearly more than the best one are not tried again.
+void Controller::compare(const Shown& paced) noexcept {
   for (std::uint32_t i = 0; i < kCandidates; ++i)
     if (candidates_[i].blocks >= 2 && !candidates_[i].out && candidates_[i].cost < candidates_[best_].cost)
       best_ = i;
   const Candidate& best = candidates_[best_];
   for (Candidate& other : candidates_) {
-    if (other.blocks < 2) continue;
-    const double error = square_root(noise_ / shown.steps * (1.0 / other.blocks + 1.0 / best.blocks));
+    if (other.blocks < 2 || best.blocks < 2) continue;
+    const double error = square_root(paced_noise_ / paced.steps * (1.0 / other.blocks + 1.0 / best.blocks));
     other.out = other.out || other.cost - best.cost > 2 * error;
   }
 }
 
-// Signs that things are no longer as they were when pacing was shown to pay: iterations longer than unpaced
-// ones were, or waits gone. Two blocks in a row, and the trial begins again.
-void Controller::suspect(const Shown& paced, bool with_best) noexcept {
+// A sign that things are no longer as they were when pacing was shown to pay: iterations longer than unpaced
+// ones were. Two blocks in a row, and the trial begins again. Only what all ranks see alike counts here.
+void Controller::suspect(const Shown& paced) noexcept {
   const double deviation = square_root(noise_ / paced.steps);
   const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
-  const bool gone = with_best && held_wait_ > 0.02 * typical_ && paced.wait < 0.4 * held_wait_;
-  if (with_best) held_wait_ = held_wait_ == 0 ? paced.wait : held_wait_ + 0.1 * (paced.wait - held_wait_);
-  suspicions_ = longer || gone ? suspicions_ + 1 : 0;
+  suspicions_ = longer ? suspicions_ + 1 : 0;
   if (suspicions_ < 2) return;
   settle_account({.period = reference_});
   begin_trial();
@@ -187,9 +191,11 @@ void Controller::begin_trial() noexcept {
   time_gains_[0] = time_gains_[1] = 0;
   tested_loss_ = 0;
   spent_before_ = spent_;
-  held_loss_ = held_gain_ = held_wait_ = 0;
+  held_loss_ = held_gain_ = 0;
   held_steps_ = suspicions_ = 0;
   every_ = 1;
+  for (Candidate& candidate : candidates_) candidate = Candidate{};
+  paced_noise_ = 0;
   block_.clear();
   unpaced_ = paced_ = Shown{};
 }
@@ -241,7 +247,8 @@ void Controller::judge_trial(std::uint64_t step) noexcept {
     const double half = test.half_width(alpha);
     const double error = square_root(test.variance() / test.count());
     pays[i] = test.mean() - half > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
-    useless = useless && test.mean() + half < settings_.min_gain;
+    // Giving up needs less proof than pacing does: it costs nothing but the time until the next trial.
+    useless = useless && test.count() >= 3 && test.mean() + 1.5 * error < settings_.min_gain;
     harmful = harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + half < 0);
   }
   if (pairs >= settings_.min_pairs && (pays[0] || pays[1])) {
@@ -249,7 +256,6 @@ void Controller::judge_trial(std::uint64_t step) noexcept {
     state_ = State::Hold;
     failures_ = 0;
     held_gain_ = tests_[better].mean();
-    for (Candidate& candidate : candidates_) candidate = Candidate{};
     best_ = kTried[better];
   } else if (harmful) {
     leave(Reason::Harm, step);
@@ -267,27 +273,31 @@ void Controller::judge_hold(double gain) noexcept {
   if (4 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
 }
 
-// Harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
+// Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
+// tell harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
 void Controller::judge_probe(std::uint64_t step) noexcept {
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
-  if (delay <= 0) {
-    leave(Reason::NoSlack, step);
+  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  spent_ = spent_before_ + larger(0, tested_loss_);
+  if (tested_loss_ > kProbeBudget * settings_.window * typical_) {
+    leave(Reason::UnknownTransfer, step);
     return;
   }
-  const double harm = (paced_.period - unpaced_.period) / delay;
+  if (role_at(step) == Role::Bystander) return;
+  const double delay =
+      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  if (delay < least()) return;
+  BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);
-  tests_[0].add(harm, 2 * noise_ / steps / (delay * delay));
-  spent_ += larger(0, (paced_.period - unpaced_.period) * pattern_.block());
-  const double error = 2 * square_root(tests_[0].variance() / tests_[0].count());
-  if (tests_[0].count() < 2) return;
-  if (tests_[0].mean() + error < 0.5) {
+  harm.add((paced_.period - unpaced_.period) / delay, 2 * noise_ / steps / (delay * delay));
+  if (harm.count() < 2) return;
+  const double error = 2 * square_root(harm.variance() / harm.count());
+  if (harm.mean() + error < 0.5) {
     proven_ = delay;
     level_ *= 2;
-    tests_[0].clear();
-  } else if (tests_[0].mean() - error > 0.25 || tests_[0].count() >= 8) {
-    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
+    harm.clear();
+  } else if (harm.mean() - error > 0.25 || harm.count() >= 8) {
     level_ = 2;  // no further
+    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
   }
 }
 
@@ -297,11 +307,11 @@ void Controller::leave(Reason why, std::uint64_t step) noexcept {
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;
+  if (why == Reason::UnknownTransfer) ++failures_;  // a round of probes takes long: rarer than trials
   const std::uint64_t pause = std::uint64_t{settings_.retry}
                               << (failures_ < kMostBackOff ? failures_ : kMostBackOff);
-  if (why != Reason::NoSlack) ++failures_;
-  const std::uint64_t until = why == Reason::NoSlack ? step + settings_.retry / 4 : step + pause;
-  retry_at_ = (until + settings_.retry - 1) / settings_.retry * settings_.retry;
+  ++failures_;
+  retry_at_ = (step + pause + settings_.retry - 1) / settings_.retry * settings_.retry;
   block_.clear();
   unpaced_ = paced_ = Shown{};
 }

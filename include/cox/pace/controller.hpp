@@ -147,7 +147,7 @@ class Controller {
     std::uint32_t blocks = 0;
     bool out = false;
   };
-  static constexpr std::uint32_t kCandidates = 6;
+  static constexpr std::uint32_t kCandidates = 4;
   enum class Role : std::uint8_t { Unpaced, Paced, Bystander };  // Bystander: another rank's turn of a probe
 
   void take_in(const Observation& o) noexcept;
@@ -159,8 +159,9 @@ class Controller {
   [[nodiscard]] Shown close_block() noexcept;
   void end_block(std::uint64_t step) noexcept;
   void end_pair(std::uint64_t step) noexcept;
-  void compare(const Shown& shown, std::uint64_t step) noexcept;
-  void suspect(const Shown& paced, bool with_best) noexcept;
+  void note_cost(const Shown& paced, std::uint64_t step) noexcept;
+  void compare(const Shown& paced) noexcept;
+  void suspect(const Shown& paced) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
@@ -212,16 +213,16 @@ class Controller {
   double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
-  double held_wait_ = 0;
   std::uint32_t every_ = 1;  // pairs from test to test in a hold
   std::uint32_t suspicions_ = 0;
   Candidate candidates_[kCandidates];
   std::uint32_t best_ = 0;
+  double paced_noise_ = 0;  // as `noise_`, of paced blocks
   std::uint32_t failures_ = 0;
   std::uint64_t retry_at_ = 0;
 
   double proven_ = 0;  // delay that has not lengthened iterations where transfer is not known
-  double level_ = 0.125;
+  double level_ = 0;
   double fixed_ = -1;  // modes always and random: the delay found in the first window
   Decision decision_;
 };
