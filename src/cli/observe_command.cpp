@@ -151,8 +151,12 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
 
   // From here on the job is over and its status stands: trouble of ours is told, never returned.
   const FinishFirst unbroken;
-  if (!call.common.quiet && !outcome.energy.empty())
-    console.err << fmt::format("cox: energy: {}\n", outcome.energy);
+  if (outcome.energy_problem)
+    console.err << fmt::format("cox: warning: {}: {} [{}]\ncox: next: {}\n", outcome.energy,
+                               outcome.energy_problem->message, outcome.energy_problem->id,
+                               outcome.energy_problem->hint);
+  else if (!call.common.quiet && !outcome.energy.empty())
+    console.err << fmt::format("cox: energy: {}, all back\n", outcome.energy);
   if (outcome.rank >= 0) {
     end_shared(outcome, call, console);
     return static_cast<ExitCode>(outcome.exit_status);

@@ -163,19 +163,19 @@ int wait_forwarding(pid_t child, const sigset_t& watched) {
   }
 }
 
-/// Takes the caps off while signals still wait, and says how that went.
-std::string end_cap(std::optional<EnergyCap>& cap) {
-  if (!cap) return {};
-  const std::string what = cap->summary();
-  const Status back = cap->restore();
-  cap.reset();
-  return back ? what + ", all back" : fmt::format("{}; {} [{}]", what, back.error().message, back.error().id);
-}
-
 struct ChildEnd {
   int status = 0;
-  std::string energy;
+  std::string energy{};
+  std::optional<Error> energy_problem{};
 };
+
+/// Takes the caps off while signals still wait, and says how that went.
+void end_cap(std::optional<EnergyCap>& cap, ChildEnd& end) {
+  if (!cap) return;
+  end.energy = cap->summary();
+  if (const Status back = cap->restore(); !back) end.energy_problem = back.error();
+  cap.reset();
+}
 
 Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir,
                            bool one_of_many) {
@@ -223,7 +223,7 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload
   close(report[0]);
   ChildEnd end;
   end.status = wait_forwarding(child, watched);
-  end.energy = end_cap(cap);
+  end_cap(cap, end);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (n != sizeof reason) return end;
   const std::string& name = options.command.front();
@@ -315,6 +315,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   outcome.dir = dir;
   outcome.wall = wall;
   outcome.energy = end->energy;
+  outcome.energy_problem = end->energy_problem;
   outcome.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
   outcome.exit_status = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : 128 + outcome.signal;
   if (one_of_many) {

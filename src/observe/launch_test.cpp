@@ -248,7 +248,8 @@ TEST_F(LaunchEnergy, CapsForTheJobAndRestoresAfterIt) {
   const auto outcome = launch(capped("test \"$(cat " + limit_.string() + ")\" = 2400000"));
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->exit_status, 0) << "the job saw another limit";
-  EXPECT_EQ(outcome->energy, "1 frequency limit at 0.8 of what was found, all back");
+  EXPECT_EQ(outcome->energy, "1 frequency limit at 0.8 of what was found");
+  EXPECT_FALSE(outcome->energy_problem);
   EXPECT_EQ(limit(), "3000000");
   EXPECT_FALSE(fs::exists(dir_ / "run/cox-energy-cap"));
 }
@@ -266,6 +267,15 @@ TEST_F(LaunchEnergy, RestoresAfterASignalAndWhereNothingRan) {
   std::ofstream(limit_) << "garbage";
   EXPECT_EQ(launch(none).error().id, "observe-007");
   EXPECT_FALSE(fs::exists(dir_ / "third"));
+}
+
+TEST_F(LaunchEnergy, ALimitThatIsGoneAtTheEndIsTold) {
+  const auto outcome = launch(capped("rm " + limit_.string()));
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0) << "the job's own";
+  ASSERT_TRUE(outcome->energy_problem);
+  EXPECT_EQ(outcome->energy_problem->id, "observe-009");
+  EXPECT_TRUE(fs::exists(dir_ / "run/cox-energy-cap"));
 }
 
 TEST_F(LaunchEnergy, AKilledParentLeavesWhatTheNextRunPutsBack) {

@@ -44,7 +44,8 @@ struct LaunchOutcome {
   std::filesystem::path dir;
   Duration wall{};
   std::string hint;      ///< what to do where ranks are missing; empty where nothing is known
-  std::string energy{};  ///< what was capped and whether it is back; empty where nothing was asked for
+  std::string energy{};  ///< what was capped during the job; empty where nothing was asked for
+  std::optional<Error> energy_problem{};  ///< why it is not back (observe-009)
 };
 
 /// Which of how many processes of one launch this one is, as mpirun, srun and others say in the environment.
