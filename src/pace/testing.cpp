@@ -7,7 +7,10 @@
 namespace cox::pace {
 namespace {
 
-constexpr double kLongest = 4;              // typical iterations: what is longer counts as so long
+// Typical iterations that one may count as: in what is compared, and in what is charged. A lost packet or a
+// stopped process makes one of hundreds; it must be paid for and must not decide.
+constexpr double kLongest = 2;
+constexpr double kLongestCharged = 4;
 constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
 constexpr std::uint32_t kMostBackOff = 6;   // doublings
 constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
@@ -72,6 +75,13 @@ std::uint32_t Controller::candidate_at(std::uint64_t step) const noexcept {
   return candidates_[turn].out ? best_ : turn;
 }
 
+// One very long wait says nothing about the next: it counts as twice the mean and a little more.
+void Controller::note_slack(double wait) noexcept {
+  const double usual = 2 * to_ns(slack_.mean()) + 0.05 * typical_;
+  const bool known = slack_.count() >= 8 && settings_.mode != Mode::Paper;
+  slack_.add(from_ns(known ? smaller(wait, usual) : smaller(wait, kLongestCharged * typical_)));
+}
+
 void Controller::take_in(const Observation& o) noexcept {
   const double period = to_ns(o.work + o.sync + o.delayed);
   if (seen_ > 0 && o.step != last_step_ + 1) {  // a gap: what was begun cannot be completed
@@ -86,20 +96,20 @@ void Controller::take_in(const Observation& o) noexcept {
   transfer_known_ = o.transfer >= Duration::zero() || by_the_book;
   const double longest = kLongest * typical_;
   const double sync = to_ns(o.sync) - (o.transfer > Duration::zero() && !by_the_book ? to_ns(o.transfer) : 0);
-  const double wait = smaller(larger(sync, 0), longest);
+  const double wait = larger(sync, 0);
   const bool settled = pattern_.place_of(o.step) >= settings_.settle;
   const bool testing = settings_.mode == Mode::Auto && state_ >= State::Probe;
-  if (!testing || (role_at(o.step) != Role::Paced && settled)) slack_.add(from_ns(wait));
+  if (!testing || (role_at(o.step) != Role::Paced && settled)) note_slack(wait);
   if (!testing) return;
   if (settled && block_.count < sizeof block_.costs / sizeof block_.costs[0]) {
     const double bounded = smaller(period, longest);
     block_.costs[block_.count++] = static_cast<float>(cost_of(o, longest));
     block_.period += bounded;
     block_.squares += bounded * bounded;
-    block_.wait += wait;
+    block_.charged += smaller(period, kLongestCharged * typical_);
   }
   if (state_ == State::Hold && role_at(o.step) == Role::Paced) {
-    held_loss_ += smaller(period, longest);
+    held_loss_ += smaller(period, kLongestCharged * typical_);
     ++held_steps_;
   }
   if (pattern_.place_of(o.step) + 1 == pattern_.block()) end_block(o.step);
@@ -111,7 +121,7 @@ Controller::Shown Controller::close_block() noexcept {
   shown.steps = n;
   if (n == 0) return shown;
   shown.period = block_.period / n;
-  shown.wait = block_.wait / n;
+  shown.charged = block_.charged / n;
   if (n > 1) shown.variance = larger(0, (block_.squares - block_.period * shown.period) / (n - 1));
   // The mean over the block, or over its slowest quarter: the largest ones are moved to the front.
   const std::uint32_t used = settings_.objective == Objective::Tail ? (n + 3) / 4 : n;
@@ -181,7 +191,7 @@ void Controller::suspect(const Shown& paced) noexcept {
   const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
   suspicions_ = longer ? suspicions_ + 1 : 0;
   if (suspicions_ < 2) return;
-  settle_account({.period = reference_});
+  settle_account({.charged = reference_});
   begin_trial();
 }
 
@@ -216,10 +226,10 @@ void Controller::end_pair(std::uint64_t step) noexcept {
   BenefitTest& test = tests_[variant];
   const double steps = smaller(unpaced_.steps, paced_.steps);
   test.add(gain, 2 * noise_ / (unpaced_.period * unpaced_.period) / steps);
-  const double time_gain = (unpaced_.period - paced_.period) / unpaced_.period;
+  const double time_gain = (unpaced_.charged - paced_.charged) / unpaced_.charged;
   time_gains_[variant] += (time_gain - time_gains_[variant]) / test.count();
   // What the trial has cost so far, and one standard error on top.
-  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  tested_loss_ += (paced_.charged - unpaced_.charged) * pattern_.block();
   const double variance = tests_[0].variance() * tests_[0].count() + tests_[1].variance() * tests_[1].count();
   const double error = square_root(variance) * unpaced_.period * pattern_.block();
   spent_ = spent_before_ + larger(0, tested_loss_ + error);
@@ -228,7 +238,7 @@ void Controller::end_pair(std::uint64_t step) noexcept {
 
 // Charges what the paced iterations since the last unpaced block took more than unpaced ones do now.
 void Controller::settle_account(const Shown& unpaced) noexcept {
-  const double loss = held_loss_ - held_steps_ * unpaced.period;
+  const double loss = held_loss_ - held_steps_ * unpaced.charged;
   spent_ += larger(0, loss);
   held_loss_ = 0;
   held_steps_ = 0;
@@ -276,7 +286,7 @@ void Controller::judge_hold(double gain) noexcept {
 // Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
 // tell harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
 void Controller::judge_probe(std::uint64_t step) noexcept {
-  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  tested_loss_ += (paced_.charged - unpaced_.charged) * pattern_.block();
   spent_ = spent_before_ + larger(0, tested_loss_);
   if (tested_loss_ > kProbeBudget * settings_.window * typical_) {
     leave(Reason::UnknownTransfer, step);
@@ -303,7 +313,7 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
 
 // Back to watching. The pause begins and ends at steps that are alike on all ranks.
 void Controller::leave(Reason why, std::uint64_t step) noexcept {
-  if (state_ == State::Hold) settle_account({.period = reference_});
+  if (state_ == State::Hold) settle_account({.charged = reference_});
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;

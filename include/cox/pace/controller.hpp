@@ -130,15 +130,15 @@ class Controller {
     std::uint32_t count = 0;
     double period = 0;   // in nanoseconds, as all doubles here
     double squares = 0;  // of the periods
-    double wait = 0;
-    void clear() noexcept { count = 0, period = squares = wait = 0; }
+    double charged = 0;
+    void clear() noexcept { count = 0, period = squares = charged = 0; }
   };
   /// What a block has shown: means over its steps.
   struct Shown {
     double cost = 0;
     double period = 0;
     double variance = 0;  // of one step's period
-    double wait = 0;
+    double charged = 0;   // as `period`, with long ones counting for more
     std::uint32_t steps = 0;
   };
   /// A share of the wanted delay, and what iterations with it cost.
@@ -151,6 +151,7 @@ class Controller {
   enum class Role : std::uint8_t { Unpaced, Paced, Bystander };  // Bystander: another rank's turn of a probe
 
   void take_in(const Observation& o) noexcept;
+  void note_slack(double wait) noexcept;
   void track(double period) noexcept;
   [[nodiscard]] double cost_of(const Observation& o, double longest) const noexcept;
   [[nodiscard]] Role role_at(std::uint64_t step) const noexcept;
