@@ -168,21 +168,26 @@ void release_busy() noexcept {
 
 }  // namespace
 
-bool is_late(const pace::Decision& decision, const pace::Evidence& evidence) noexcept {
-  return decision.reason != pace::Reason::WarmingUp && decision.delay == Duration::zero() &&
-         evidence.period > Duration::zero() && evidence.slack <= evidence.period / 20;
+Standing standing_of(const pace::Decision& decision, const pace::Evidence& evidence) noexcept {
+  if (decision.reason == pace::Reason::WarmingUp || evidence.period <= Duration::zero())
+    return Standing::Between;
+  if (evidence.slack > evidence.period / 100 * 15) return Standing::Early;
+  const bool late = decision.delay == Duration::zero() && evidence.slack <= evidence.period / 20;
+  return late ? Standing::Late : Standing::Between;
 }
 
-PriorityPolicy::Change PriorityPolicy::observe(bool late, std::uint32_t window) noexcept {
-  if (window < 1) window = 1;
-  if (since_ < window) ++since_;
-  agreeing_ = late == raised_ ? 0 : (agreeing_ < window ? agreeing_ + 1 : agreeing_);
-  if (agreeing_ < window || (changed_ && since_ < window)) return Change::None;
-  raised_ = late;
+PriorityPolicy::Change PriorityPolicy::observe(Standing standing, std::uint32_t window) noexcept {
+  const std::uint64_t one = window < 1 ? 1 : window;
+  const std::uint64_t needed = raised_ ? one : one * windows_;
+  ++since_;
+  agreeing_ = standing == (raised_ ? Standing::Early : Standing::Late) ? agreeing_ + 1 : 0;
+  if (agreeing_ < needed || (changed_ && since_ < one)) return Change::None;
+  if (raised_ && windows_ < kMostWindows) windows_ *= 2;
+  raised_ = !raised_;
   changed_ = true;
   agreeing_ = 0;
   since_ = 0;
-  return late ? Change::Raise : Change::Restore;
+  return raised_ ? Change::Raise : Change::Restore;
 }
 
 int probe_steps(const PriorityCalls& calls, int thread) noexcept {
@@ -213,7 +218,7 @@ void steer_priority(const pace::Decision& decision, const pace::Evidence& eviden
                     std::uint32_t window) noexcept {
   Process& p = process;
   if (p.steps == 0 || p.off.load(std::memory_order_relaxed)) return;
-  const PriorityPolicy::Change change = p.policy.observe(is_late(decision, evidence), window);
+  const PriorityPolicy::Change change = p.policy.observe(standing_of(decision, evidence), window);
   if (change == PriorityPolicy::Change::None) return;
   const KeepErrno keep;
   if (p.busy.test_and_set(std::memory_order_acquire)) {

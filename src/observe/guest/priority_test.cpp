@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -23,22 +24,48 @@ pace::Evidence evidence(int wait_ms) {
 constexpr pace::Decision kNoSlack{.reason = pace::Reason::NoSlack};
 
 TEST(Priority, LateIsWhoHardlyWaitsAtAll) {
-  EXPECT_TRUE(is_late(kNoSlack, evidence(0)));
-  EXPECT_TRUE(is_late(kNoSlack, evidence(5)));
-  EXPECT_FALSE(is_late(kNoSlack, evidence(6))) << "its slack moves: it waits at times";
-  EXPECT_FALSE(is_late({.reason = pace::Reason::WarmingUp}, evidence(0)));
-  EXPECT_TRUE(is_late({.reason = pace::Reason::Observing}, evidence(0))) << "mode observe";
-  EXPECT_FALSE(is_late({.delay = milliseconds{1}, .reason = pace::Reason::Holding}, evidence(0)));
-  EXPECT_FALSE(is_late(kNoSlack, {})) << "nothing was measured";
+  EXPECT_EQ(standing_of(kNoSlack, evidence(0)), Standing::Late);
+  EXPECT_EQ(standing_of(kNoSlack, evidence(5)), Standing::Late);
+  EXPECT_EQ(standing_of(kNoSlack, evidence(6)), Standing::Between) << "its slack moves: it waits at times";
+  EXPECT_EQ(standing_of(kNoSlack, evidence(15)), Standing::Between);
+  EXPECT_EQ(standing_of(kNoSlack, evidence(16)), Standing::Early);
+  EXPECT_EQ(standing_of({.reason = pace::Reason::WarmingUp}, evidence(0)), Standing::Between);
+  EXPECT_EQ(standing_of({.reason = pace::Reason::Observing}, evidence(0)), Standing::Late) << "mode observe";
+  EXPECT_EQ(standing_of({.delay = milliseconds{1}, .reason = pace::Reason::Holding}, evidence(0)),
+            Standing::Between);
+  EXPECT_EQ(standing_of(kNoSlack, {}), Standing::Between) << "nothing was measured";
+}
+
+/// Steps until a change comes, or `most`.
+int steps_to(PriorityPolicy& policy, Standing standing, Change change, int most = 100000) {
+  for (int i = 1; i <= most; ++i) {
+    const Change got = policy.observe(standing, 16);
+    if (got == change) return i;
+    EXPECT_EQ(got, Change::None);
+  }
+  return most;
 }
 
 TEST(Priority, AChangeNeedsAWindowThatAgrees) {
   PriorityPolicy policy;
-  for (int i = 0; i < 15; ++i) EXPECT_EQ(policy.observe(true, 16), Change::None);
-  EXPECT_EQ(policy.observe(false, 16), Change::None) << "one step that disagrees begins anew";
-  for (int i = 0; i < 15; ++i) EXPECT_EQ(policy.observe(true, 16), Change::None);
-  EXPECT_EQ(policy.observe(true, 16), Change::Raise);
+  for (const Standing other : {Standing::Between, Standing::Early}) {
+    for (int i = 0; i < 15; ++i) EXPECT_EQ(policy.observe(Standing::Late, 16), Change::None);
+    EXPECT_EQ(policy.observe(other, 16), Change::None) << "one step that disagrees begins anew";
+  }
+  EXPECT_EQ(steps_to(policy, Standing::Late, Change::Raise), 16);
   EXPECT_TRUE(policy.is_raised());
+  EXPECT_EQ(steps_to(policy, Standing::Between, Change::Restore, 1000), 1000) << "helped a little: kept";
+  EXPECT_EQ(steps_to(policy, Standing::Early, Change::Restore), 16);
+}
+
+TEST(Priority, ARankThatPriorityMakesEarlyGoesUpMoreAndMoreSeldom) {
+  PriorityPolicy policy;
+  int windows = 1;
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_EQ(steps_to(policy, Standing::Late, Change::Raise), 16 * windows) << round;
+    EXPECT_EQ(steps_to(policy, Standing::Early, Change::Restore), 16);
+    windows = std::min(64, windows * 2);
+  }
 }
 
 TEST(Priority, AtMostOneChangePerWindowWhateverItIsTold) {
@@ -46,16 +73,16 @@ TEST(Priority, AtMostOneChangePerWindowWhateverItIsTold) {
   PriorityPolicy policy;
   int last = -1000;
   int changes = 0;
-  bool late = false;
-  for (int step = 0; step < 20000; ++step) {
+  Standing standing = Standing::Late;
+  for (int step = 0; step < 200000; ++step) {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    if (state >> 59 == 0) late = !late;
-    if (policy.observe(late, 8) == Change::None) continue;
+    if (state >> 55 == 0) standing = standing == Standing::Late ? Standing::Early : Standing::Late;
+    if (policy.observe(standing, 8) == Change::None) continue;
     EXPECT_GE(step - last, 8);
     last = step;
     ++changes;
   }
-  EXPECT_GT(changes, 50);
+  EXPECT_GT(changes, 20);
 }
 
 /// One thread's niceness under a limit, as the kernel keeps it.
@@ -155,7 +182,7 @@ TEST(Priority, RaisesALateProcessAndRestoresItHereIfOffered) {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 5;
     for (int i = 0; i < 4; ++i) steer_priority(kNoSlack, evidence(50), 4);
     if (is_priority_raised() || getpriority(PRIO_PROCESS, 0) != before) return 6;
-    for (int i = 0; i < 4; ++i) steer_priority(kNoSlack, evidence(0), 4);
+    for (int i = 0; i < 8; ++i) steer_priority(kNoSlack, evidence(0), 4);
     if (!is_priority_raised()) return 7;
     restore_priority();
     if (getpriority(PRIO_PROCESS, 0) != before) return 8;
