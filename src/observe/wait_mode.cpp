@@ -84,8 +84,7 @@ WaitPlan plan_wait_mode(WaitMode mode, const std::vector<std::string>& command,
   if (mode == WaitMode::Unknown) return plan;
   plan_open_mpi(mode, command, environment, settings, plan);
   plan_mpich(mode, command, environment, paths, plan);
-  plan.notes.emplace_back(mode == WaitMode::Block ? "Gloo: blocks anyway"
-                                                  : "Gloo: always blocks, no setting");
+  plan.notes.emplace_back("Gloo: blocks unless the program asks it to poll, no setting");
   plan.notes.emplace_back("NCCL: no setting");
   return plan;
 }

@@ -26,7 +26,8 @@ struct WaitPlan {
 /// Open MPI: OMPI_MCA_mpi_yield_when_idle (spin 0, yield 1; it cannot block). MPICH: only where the library
 /// that is found was built for the device ch3:nemesis: MPIR_CVAR_POLLS_BEFORE_YIELD (0 spins, 1 yields; it
 /// cannot block); ch4 spins whatever that says. Gloo
-/// always blocks. NCCL has no setting. Sources: docs/concepts/pacing-actuators.md.
+/// blocks unless the program asks it to poll. NCCL has no setting. Sources:
+/// docs/concepts/pacing-actuators.md.
 ///
 /// `settings`: text of Open MPI's parameter files. Held by: src/observe/wait_mode_test.cpp
 [[nodiscard]] WaitPlan plan_wait_mode(pace::WaitMode mode, const std::vector<std::string>& command,

@@ -56,7 +56,7 @@ TEST_F(WaitModeTest, SaysWhereItCannot) {
   const WaitPlan none = plan(WaitMode::Yield);
   EXPECT_EQ(none.variables, (Variables{{"OMPI_MCA_mpi_yield_when_idle", "1"}}));
   EXPECT_TRUE(says(none, "MPICH: not found here"));
-  EXPECT_TRUE(says(none, "Gloo: always blocks"));
+  EXPECT_TRUE(says(none, "Gloo: blocks unless"));
   EXPECT_TRUE(says(none, "NCCL: no setting"));
   mpich(std::string("cvars of the ch3:nemesis channel\0ch4:ucx\0MPIR_CVAR_POLLS_BEFORE_YIELD", 69));
   EXPECT_TRUE(says(plan(WaitMode::Yield), "MPICH: no setting for it"));

@@ -9,8 +9,8 @@ constexpr Advice kWaitMode{
     .why = "waiting ranks spin on cores that working ranks need",
     .action = "cox observe --wait-mode yield",
     .evidence =
-        "82 ms to 26 ms per step with 32 ranks on two cores; 80.5 against 28.7 to 42 ms where ranks "
-        "compute; delay gained 4 to 22 % there at best"};
+        "82 ms to 26 ms per step with 32 ranks on two cores, 41.8 to 28.7 ms with 4 that compute; "
+        "delay gained 4 to 22 % there at best"};
 constexpr Advice kPriority{
     .remedy = Remedy::RaisePriority,
     .why = "the same ranks are late, and early ones take the shared cores from them",
