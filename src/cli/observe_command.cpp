@@ -9,13 +9,16 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/observe/launch.hpp"
+#include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
 
 #include "cli/envelope.hpp"
+#include "cli/failure.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output_file.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_input.hpp"
+#include "observe/guest/pacing.hpp"
 
 namespace cox::cli {
 namespace {
@@ -111,9 +114,25 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
                                compacted.error().id);
 }
 
+/// The value of --pace, which the guests will read again.
+Status check_pace(const std::string& text) {
+  pace::Settings settings;
+  const std::ptrdiff_t refused = observe::guest::read_pace(text.c_str(), settings);
+  if (refused < 0) return {};
+  const std::string part = text.substr(static_cast<std::size_t>(refused), 40);
+  return fail(
+      usage_error("cli-003",
+                  fmt::format("--pace is '{}', expected MODE[,key=value...]: not understood from '{}' on",
+                              text.substr(0, 80), part.substr(0, part.find(','))),
+                  "modes: off, observe, paper, auto, always, random; keys: `cox pace --parameters`"));
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
-  observe::LaunchOptions options{
-      .command = call.job, .out = call.value("output"), .force = call.has("force")};
+  observe::LaunchOptions options{.command = call.job,
+                                 .out = call.value("output"),
+                                 .force = call.has("force"),
+                                 .pace = call.value("pace")};
+  if (call.has("pace")) COX_CHECK(check_pace(options.pace));
   if (const std::string size = call.value("max-size"); !size.empty()) {
     Result<Bytes> bytes = parse_bytes(size);
     if (!bytes) {
@@ -169,6 +188,10 @@ const Command& observe_command() {
                       .value = "SIZE",
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
+                     {.name = "pace",
+                      .value = "MODE[,KEY=VALUE...]",
+                      .help = "hold early ranks back: observe, paper, auto, always, random",
+                      .fallback = "off"},
                      {.name = "json",
                       .value = "FILE",
                       .help = "also write the summary as JSON (standard output is the job's)",

@@ -356,6 +356,8 @@ std::span<const EnvVariable> environment_variables() {
       EnvVariable{"COX_MAX_OVERHEAD", "5",
                   "percent of one CPU that recording may take in a process; beyond it for 3 s it switches "
                   "itself off"},
+      EnvVariable{"COX_PACE", "off",
+                  "MODE[,key=value...] of the controller that may hold early ranks back (--pace)"},
       EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},
   };
   return kAll;

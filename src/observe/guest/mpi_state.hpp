@@ -17,6 +17,7 @@ namespace cox::observe::guest::mpi {
 
 inline const Host* host = nullptr;
 inline const WriterApi* writer = nullptr;
+inline const PaceApi* pacing = nullptr;  ///< null where nobody asked for it
 inline bool announced = false;
 
 inline CommTable comms;
