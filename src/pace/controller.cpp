@@ -7,6 +7,8 @@
 namespace cox::pace {
 namespace {
 
+constexpr double kShares[] = {0.85, 0.6, 0.42, 0.3, 0.21, 0.15};  // candidates, of the wanted delay
+constexpr double kFirstLevel = 1.0 / 16;   // of the wanted delay: the first that a probe tries
 constexpr double kSmallestShare = 0.005;   // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
@@ -97,7 +99,7 @@ double Controller::wanted() const noexcept {
       const Duration slack = other.predictable(settings_.deviations);
       if (slack < least_slack) least_slack = slack;
     }
-  const double delay = settings_.share * to_ns(least_slack) * scale_;
+  const double delay = settings_.share * to_ns(least_slack);
   return !transfer_known_ && delay > proven_ ? proven_ : delay;
 }
 
@@ -123,14 +125,19 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
     if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
     state_ = State::Probe;
-    level_ = 0.125;
-    test_.clear();
+    level_ = kFirstLevel;
+    tests_[0].clear();
+    tested_loss_ = 0;
+    spent_before_ = spent_;
     return choose_probe(next);
   }
   const double delay = wanted();
   if (delay < least()) return passive(transfer_known_ ? Reason::OtherGroup : Reason::UnknownTransfer);
   if (!affords(1)) return passive(Reason::OverBudget);
-  if (next % (2 * pattern_.block()) != 0) return passive(Reason::BlockOff);
+  // All ranks begin together: at the first pair after the warm-up, or where a pause would end.
+  const std::uint64_t pair = 2 * pattern_.block();
+  if (next % pair != 0 || (next >= settings_.warm_up + pair && next / pair * pair % settings_.retry >= pair))
+    return passive(Reason::Waiting);
   begin_trial();
   return choose_testing(next);
 }
@@ -148,13 +155,14 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
       return passive(Reason::OverBudget);
     }
   }
-  if (role_at(next) == Role::Paced) return served(wanted(), holding ? Reason::Holding : Reason::BlockPaced);
+  if (role_at(next) == Role::Paced)
+    return served(kShares[candidate_at(next)] * wanted(), holding ? Reason::Holding : Reason::BlockPaced);
   return passive(holding ? Reason::HoldOff : Reason::BlockOff);
 }
 
 Decision Controller::choose_probe(std::uint64_t next) noexcept {
   const double delay = level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations));
-  if (role_at(next) == Role::Paced && affords(1)) return served(delay, Reason::ProbeTurn);
+  if (role_at(next) == Role::Paced && delay >= least() && affords(1)) return served(delay, Reason::ProbeTurn);
   return passive(Reason::UnknownTransfer);
 }
 
@@ -186,13 +194,14 @@ Decision Controller::choose_fixed(std::uint64_t next) noexcept {
 }
 
 Evidence Controller::evidence() const noexcept {
+  const BenefitTest& best = tests_[tests_[1].mean() > tests_[0].mean() ? 1 : 0];
   return {.period = from_ns(typical_),
           .slack = slack_.mean(),
           .deviation = slack_.deviation(),
           .predictable = slack_.predictable(settings_.deviations),
-          .gain = state_ == State::Hold ? held_gain_ : test_.mean(),
-          .half_width = test_.half_width(settings_.alpha),
-          .pairs = test_.count(),
+          .gain = state_ == State::Hold ? held_gain_ : best.mean(),
+          .half_width = best.half_width(settings_.alpha / 2),
+          .pairs = tests_[0].count() + tests_[1].count(),
           .spent = from_ns(spent_),
           .allowance = from_ns(remaining())};
 }

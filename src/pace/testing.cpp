@@ -7,9 +7,12 @@
 namespace cox::pace {
 namespace {
 
-constexpr double kLongest = 4;             // typical iterations: what is longer counts as so long
-constexpr double kClearLoss = 0.02;        // relative; with three deviations behind it a test ends at once
-constexpr std::uint32_t kMostBackOff = 6;  // doublings
+constexpr double kLongest = 4;              // typical iterations: what is longer counts as so long
+constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
+constexpr std::uint32_t kMostBackOff = 6;   // doublings
+constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
+constexpr std::uint32_t kTried[] = {1, 4};  // candidates that a trial tries
+constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
 
 double larger(double a, double b) {
   return a > b ? a : b;
@@ -53,6 +56,20 @@ Controller::Role Controller::role_at(std::uint64_t step) const noexcept {
       break;
   }
   return paced ? Role::Paced : Role::Unpaced;
+}
+
+// Which of the two delays of a trial a step's pair tries.
+std::uint32_t Controller::variant_at(std::uint64_t step) const noexcept {
+  return static_cast<std::uint32_t>(pattern_.pair_of(step) % 2);
+}
+
+// Which candidate's delay a paced step gets. Of a hold's pairs the tested ones get the best, and in the
+// others blocks take turns; one that is out leaves its turn to the best.
+std::uint32_t Controller::candidate_at(std::uint64_t step) const noexcept {
+  if (state_ != State::Hold) return kTried[variant_at(step)];
+  if (pattern_.pair_of(step) % every_ == 0) return best_;
+  const auto turn = static_cast<std::uint32_t>(step / pattern_.block() % kCandidates);
+  return candidates_[turn].out ? best_ : turn;
 }
 
 void Controller::take_in(const Observation& o) noexcept {
@@ -114,13 +131,16 @@ Controller::Shown Controller::close_block() noexcept {
 }
 
 void Controller::end_block(std::uint64_t step) noexcept {
-  const Role role = role_at(step);
+  // In a probe the paced block of a pair is some rank's turn.
+  const bool paced = state_ == State::Probe ? pattern_.is_paced(step) : role_at(step) == Role::Paced;
   const Shown shown = close_block();
   if (shown.steps == 0) return;
-  if (role == Role::Paced) {
+  if (paced) {
     paced_ = shown;
-    if (state_ != State::Probe) limit_self(shown);
-    if (state_ == State::Hold) suspect(shown);
+    if (state_ == State::Hold) {
+      suspect(shown, candidate_at(step) == best_);
+      if (state_ == State::Hold) compare(shown, step);
+    }
   } else {
     unpaced_ = shown;
     reference_ = reference_ == 0 ? shown.period : reference_ + 0.5 * (shown.period - reference_);
@@ -132,23 +152,31 @@ void Controller::end_block(std::uint64_t step) noexcept {
   unpaced_ = paced_ = Shown{};
 }
 
-// Where paced ranks have become the ones that the others wait for, they were paced too much.
-void Controller::limit_self(const Shown& paced) noexcept {
-  if (!transfer_known_) return;
-  const double slack = to_ns(slack_.mean());
-  if (paced.wait < 0.05 * slack)
-    scale_ = larger(0.25, 0.7 * scale_);
-  else if (paced.wait > 0.15 * slack)
-    scale_ = smaller(1, 1.15 * scale_);
+// A paced block of a hold: candidates that cost clearly more than the best one are not tried again.
+void Controller::compare(const Shown& shown, std::uint64_t step) noexcept {
+  Candidate& tried = candidates_[candidate_at(step)];
+  if (tried.blocks < kMemory) ++tried.blocks;
+  tried.cost += (shown.cost - tried.cost) / tried.blocks;
+  if (tried.blocks < 2) return;
+  if (candidates_[best_].blocks < 2) best_ = candidate_at(step);
+  for (std::uint32_t i = 0; i < kCandidates; ++i)
+    if (candidates_[i].blocks >= 2 && !candidates_[i].out && candidates_[i].cost < candidates_[best_].cost)
+      best_ = i;
+  const Candidate& best = candidates_[best_];
+  for (Candidate& other : candidates_) {
+    if (other.blocks < 2) continue;
+    const double error = square_root(noise_ / shown.steps * (1.0 / other.blocks + 1.0 / best.blocks));
+    other.out = other.out || other.cost - best.cost > 2 * error;
+  }
 }
 
 // Signs that things are no longer as they were when pacing was shown to pay: iterations longer than unpaced
 // ones were, or waits gone. Two blocks in a row, and the trial begins again.
-void Controller::suspect(const Shown& paced) noexcept {
+void Controller::suspect(const Shown& paced, bool with_best) noexcept {
   const double deviation = square_root(noise_ / paced.steps);
   const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
-  const bool gone = held_wait_ > 0.02 * typical_ && paced.wait < 0.4 * held_wait_;
-  held_wait_ = held_wait_ == 0 ? paced.wait : held_wait_ + 0.1 * (paced.wait - held_wait_);
+  const bool gone = with_best && held_wait_ > 0.02 * typical_ && paced.wait < 0.4 * held_wait_;
+  if (with_best) held_wait_ = held_wait_ == 0 ? paced.wait : held_wait_ + 0.1 * (paced.wait - held_wait_);
   suspicions_ = longer || gone ? suspicions_ + 1 : 0;
   if (suspicions_ < 2) return;
   settle_account({.period = reference_});
@@ -157,8 +185,9 @@ void Controller::suspect(const Shown& paced) noexcept {
 
 void Controller::begin_trial() noexcept {
   state_ = State::Trial;
-  test_.clear();
-  time_gain_ = tested_loss_ = 0;
+  for (BenefitTest& test : tests_) test.clear();
+  time_gains_[0] = time_gains_[1] = 0;
+  tested_loss_ = 0;
   spent_before_ = spent_;
   held_loss_ = held_gain_ = held_wait_ = 0;
   held_steps_ = suspicions_ = 0;
@@ -173,22 +202,24 @@ void Controller::end_pair(std::uint64_t step) noexcept {
     return;
   }
   const double gain = (unpaced_.cost - paced_.cost) / unpaced_.cost;
-  const double steps = smaller(unpaced_.steps, paced_.steps);
-  const double relative = noise_ / (unpaced_.period * unpaced_.period);
-  test_.add(gain, 2 * relative / steps);
-  const double time_gain = (unpaced_.period - paced_.period) / unpaced_.period;
-  time_gain_ += (time_gain - time_gain_) / test_.count();
-  if (state_ == State::Trial) {
-    // What the test has cost so far, and one standard error on top.
-    tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
-    const double error = square_root(test_.variance() * test_.count()) * unpaced_.period * pattern_.block();
-    spent_ = spent_before_ + larger(0, tested_loss_ + error);
-    judge_trial(step);
-  } else {
+  if (state_ == State::Hold) {
     settle_account(unpaced_);
     held_gain_ += 0.25 * (gain - held_gain_);
-    judge_hold();
+    judge_hold(gain);
+    return;
   }
+  const std::uint32_t variant = variant_at(step);
+  BenefitTest& test = tests_[variant];
+  const double steps = smaller(unpaced_.steps, paced_.steps);
+  test.add(gain, 2 * noise_ / (unpaced_.period * unpaced_.period) / steps);
+  const double time_gain = (unpaced_.period - paced_.period) / unpaced_.period;
+  time_gains_[variant] += (time_gain - time_gains_[variant]) / test.count();
+  // What the trial has cost so far, and one standard error on top.
+  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  const double variance = tests_[0].variance() * tests_[0].count() + tests_[1].variance() * tests_[1].count();
+  const double error = square_root(variance) * unpaced_.period * pattern_.block();
+  spent_ = spent_before_ + larger(0, tested_loss_ + error);
+  judge_trial(step);
 }
 
 // Charges what the paced iterations since the last unpaced block took more than unpaced ones do now.
@@ -199,26 +230,39 @@ void Controller::settle_account(const Shown& unpaced) noexcept {
   held_steps_ = 0;
 }
 
+// Each of the two delays has half of alpha.
 void Controller::judge_trial(std::uint64_t step) noexcept {
-  const double gain = test_.mean();
-  const double half = test_.half_width(settings_.alpha);
-  const double error = square_root(test_.variance() / test_.count());
-  const bool pays = gain - half > settings_.min_gain && time_gain_ > -settings_.min_gain;
-  if (test_.count() >= settings_.min_pairs && pays) {
+  const double alpha = settings_.alpha / 2;
+  const std::uint32_t pairs = tests_[0].count() + tests_[1].count();
+  bool pays[2] = {};
+  bool useless = true;
+  bool harmful = true;
+  for (int i = 0; i < 2; ++i) {
+    const BenefitTest& test = tests_[i];
+    if (test.count() < 2) return;
+    const double half = test.half_width(alpha);
+    const double error = square_root(test.variance() / test.count());
+    pays[i] = test.mean() - half > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
+    // Giving up needs less proof than pacing does: it costs nothing but the time until the next trial.
+    useless = useless && test.count() >= 3 && test.mean() + 1.5 * error < settings_.min_gain;
+    harmful = harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + half < 0);
+  }
+  if (pairs >= settings_.min_pairs && (pays[0] || pays[1])) {
+    const int better = !pays[1] || (pays[0] && tests_[0].mean() >= tests_[1].mean()) ? 0 : 1;
     state_ = State::Hold;
     failures_ = 0;
-    held_gain_ = gain;
-    every_ = 1;
-  } else if (gain < -larger(kClearLoss, 3 * error) || gain + half < 0) {
+    held_gain_ = tests_[better].mean();
+    for (Candidate& candidate : candidates_) candidate = Candidate{};
+    best_ = kTried[better];
+  } else if (harmful) {
     leave(Reason::Harm, step);
-  } else if (gain + half < settings_.min_gain || test_.count() >= settings_.max_pairs) {
+  } else if (useless || pairs >= settings_.max_pairs) {
     leave(Reason::NoGain, step);
   }
 }
 
-void Controller::judge_hold() noexcept {
-  const double gain = (unpaced_.cost - paced_.cost) / unpaced_.cost;
-  const double deviation = square_root(test_.variance());
+void Controller::judge_hold(double gain) noexcept {
+  const double deviation = square_root(tests_[0].variance());
   if (held_gain_ < settings_.min_gain || gain < -larger(kClearLoss, 3 * deviation)) {
     begin_trial();
     return;
@@ -226,27 +270,31 @@ void Controller::judge_hold() noexcept {
   if (4 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
 }
 
-// Harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
+// Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
+// tell harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
 void Controller::judge_probe(std::uint64_t step) noexcept {
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
-  if (delay <= 0) {
-    leave(Reason::NoSlack, step);
+  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  spent_ = spent_before_ + larger(0, tested_loss_);
+  if (tested_loss_ > kProbeBudget * settings_.window * typical_) {
+    leave(Reason::UnknownTransfer, step);
     return;
   }
-  const double harm = (paced_.period - unpaced_.period) / delay;
+  if (role_at(step) == Role::Bystander) return;
+  const double delay =
+      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  if (delay < least()) return;
+  BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);
-  test_.add(harm, 2 * noise_ / steps / (delay * delay));
-  spent_ += larger(0, (paced_.period - unpaced_.period) * pattern_.block());
-  const double error = 2 * square_root(test_.variance() / test_.count());
-  if (test_.count() < 2) return;
-  if (test_.mean() + error < 0.5) {
+  harm.add((paced_.period - unpaced_.period) / delay, 2 * noise_ / steps / (delay * delay));
+  if (harm.count() < 2) return;
+  const double error = 2 * square_root(harm.variance() / harm.count());
+  if (harm.mean() + error < 0.5) {
     proven_ = delay;
     level_ *= 2;
-    test_.clear();
-  } else if (test_.mean() - error > 0.25 || test_.count() >= 8) {
-    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
+    harm.clear();
+  } else if (harm.mean() - error > 0.25 || harm.count() >= 8) {
     level_ = 2;  // no further
+    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
   }
 }
 
@@ -256,12 +304,11 @@ void Controller::leave(Reason why, std::uint64_t step) noexcept {
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;
+  if (why == Reason::UnknownTransfer) ++failures_;  // a round of probes takes long: rarer than trials
   const std::uint64_t pause = std::uint64_t{settings_.retry}
                               << (failures_ < kMostBackOff ? failures_ : kMostBackOff);
-  if (why != Reason::NoSlack) ++failures_;
-  const std::uint64_t until = why == Reason::NoSlack ? step + settings_.retry / 4 : step + pause;
-  retry_at_ = (until + settings_.retry - 1) / settings_.retry * settings_.retry;
-  scale_ = 1;
+  ++failures_;
+  retry_at_ = (step + pause + settings_.retry - 1) / settings_.retry * settings_.retry;
   block_.clear();
   unpaced_ = paced_ = Shown{};
 }

@@ -60,6 +60,8 @@ class Pattern {
   [[nodiscard]] bool is_paced_holding(std::uint64_t step, std::uint32_t every) const noexcept {
     return pair_of(step) % every != 0 || is_paced(step);
   }
+  /// Whether the step lies in the first block of its pair.
+  [[nodiscard]] bool is_first(std::uint64_t step) const noexcept { return step % (2 * block_) < block_; }
   [[nodiscard]] std::uint32_t block() const noexcept { return block_; }
 
  private:
@@ -139,19 +141,28 @@ class Controller {
     double wait = 0;
     std::uint32_t steps = 0;
   };
+  /// A share of the wanted delay, and what iterations with it cost.
+  struct Candidate {
+    double cost = 0;
+    std::uint32_t blocks = 0;
+    bool out = false;
+  };
+  static constexpr std::uint32_t kCandidates = 6;
   enum class Role : std::uint8_t { Unpaced, Paced, Bystander };  // Bystander: another rank's turn of a probe
 
   void take_in(const Observation& o) noexcept;
   void track(double period) noexcept;
   [[nodiscard]] double cost_of(const Observation& o, double longest) const noexcept;
   [[nodiscard]] Role role_at(std::uint64_t step) const noexcept;
+  [[nodiscard]] std::uint32_t variant_at(std::uint64_t step) const noexcept;
+  [[nodiscard]] std::uint32_t candidate_at(std::uint64_t step) const noexcept;
   [[nodiscard]] Shown close_block() noexcept;
   void end_block(std::uint64_t step) noexcept;
   void end_pair(std::uint64_t step) noexcept;
-  void limit_self(const Shown& paced) noexcept;
-  void suspect(const Shown& paced) noexcept;
+  void compare(const Shown& shown, std::uint64_t step) noexcept;
+  void suspect(const Shown& paced, bool with_best) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
-  void judge_hold() noexcept;
+  void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
   void settle_account(const Shown& unpaced) noexcept;
   void begin_trial() noexcept;
@@ -192,9 +203,10 @@ class Controller {
   double reference_ = 0;  // recent mean period of unpaced blocks
   double noise_ = 0;      // recent variance of one step's period
 
-  BenefitTest test_;
-  double time_gain_ = 0;    // mean relative gain of the period, whatever the objective
-  double tested_loss_ = 0;  // paced minus unpaced, this test
+  // A trial tries two of the candidates in turn; a hold begins with the better one and compares all.
+  BenefitTest tests_[2];
+  double time_gains_[2] = {};  // mean relative gains of the period, whatever the objective
+  double tested_loss_ = 0;     // paced minus unpaced, this test
   double spent_before_ = 0;
   double spent_ = 0;
   double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
@@ -203,12 +215,13 @@ class Controller {
   double held_wait_ = 0;
   std::uint32_t every_ = 1;  // pairs from test to test in a hold
   std::uint32_t suspicions_ = 0;
-  double scale_ = 1;  // of the wanted delay, lowered where paced ranks have become the late ones
+  Candidate candidates_[kCandidates];
+  std::uint32_t best_ = 0;
   std::uint32_t failures_ = 0;
   std::uint64_t retry_at_ = 0;
 
   double proven_ = 0;  // delay that has not lengthened iterations where transfer is not known
-  double level_ = 0.125;
+  double level_ = 0;
   double fixed_ = -1;  // modes always and random: the delay found in the first window
   Decision decision_;
 };
