@@ -124,7 +124,7 @@ Status check_pace(const std::string& text) {
       usage_error("cli-003",
                   fmt::format("--pace is '{}', expected MODE[,key=value...]: not understood from '{}' on",
                               text.substr(0, 80), part.substr(0, part.find(','))),
-                  "modes: off, observe, paper, auto, always, random; keys: `cox pace --parameters`"));
+                  "modes: off, observe, paper, auto, always, random; keys: docs/howto/pace-a-job.md"));
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
@@ -132,7 +132,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                                  .out = call.value("output"),
                                  .force = call.has("force"),
                                  .pace = call.value("pace")};
-  if (call.has("pace")) COX_CHECK(check_pace(options.pace));
+  if (call.values.contains("pace")) COX_CHECK(check_pace(options.pace));
   if (const std::string size = call.value("max-size"); !size.empty()) {
     Result<Bytes> bytes = parse_bytes(size);
     if (!bytes) {

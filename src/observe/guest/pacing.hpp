@@ -48,7 +48,7 @@ struct PaceWorld {
 /// synchronisations alone, which is the same on all members, and so does the number of the iteration.
 /// Threads: `define` any; of `enter`, `leave` and `mark` only those of one thread count, the first that
 ///          synchronised.
-/// Cost: passive about 0.1 us per synchronisation (bench/hook_bench.cpp); no system call but the delay's.
+/// Cost: passive some tens of ns per synchronisation (bench/hook_bench.cpp); no system call but the delay's.
 /// Held by: src/observe/guest/pacing_test.cpp
 class Pacer {
  public:
