@@ -7,9 +7,9 @@
 namespace cox::pace {
 namespace {
 
-constexpr double kShares[] = {0.85, 0.6, 0.42, 0.3, 0.21, 0.15};  // candidates, of the wanted delay
-constexpr double kFirstLevel = 1.0 / 16;   // of the wanted delay: the first that a probe tries
-constexpr double kSmallestShare = 0.005;   // of an iteration: a delay below it is not worth a test
+constexpr double kShares[] = {0.85, 0.5, 0.3, 0.18};  // candidates, of the wanted delay
+constexpr double kFirstLevel = 1.0 / 16;              // of the wanted delay: the first that a probe tries
+constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
 // A uniform number in [0, 1) for (seed, rank, step). Source: SplitMix64 (Steele, Lea, Flood 2014).
