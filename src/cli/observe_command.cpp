@@ -124,7 +124,7 @@ Status check_pace(const std::string& text) {
       usage_error("cli-003",
                   fmt::format("--pace is '{}', expected MODE[,key=value...]: not understood from '{}' on",
                               text.substr(0, 80), part.substr(0, part.find(','))),
-                  "modes: off, observe, paper, auto, always, random; keys: docs/howto/pace-a-job.md"));
+                  "modes: off, observe, paper, auto, always, random; keys: `cox pace --settings`"));
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
@@ -189,8 +189,8 @@ const Command& observe_command() {
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
                      {.name = "pace",
-                      .value = "MODE[,KEY=VALUE...]",
-                      .help = "hold early ranks back: observe, paper, auto, always, random",
+                      .value = "MODE",
+                      .help = "hold early ranks back: auto, observe, paper ... [,key=value]",
                       .fallback = "off"},
                      {.name = "json",
                       .value = "FILE",

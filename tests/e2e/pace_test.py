@@ -23,7 +23,7 @@ launcher = shutil.which("mpirun.openmpi")
 clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
 clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODES = ["observe", "paper", "auto", "always", "random"]
-EAGER = "window=4,warm_up=2,block=2,settle=0,activate=0,release=0,min_delay=1us"  # delays as soon as there is a wait
+EAGER = "window=4,warm_up=2,block=2,settle=0,activate=0,release=0,min_delay=1us,deviations=0"  # delays as soon as there is a wait
 OBSERVING, NO_SLACK, LAUNCH_AHEAD, THRESHOLD, RELEASED, FIXED, CLOCK_STEP = 0, 2, 5, 13, 14, 15, 16
 
 
@@ -54,7 +54,7 @@ def good(command, environment=None):
 
 
 def decisions(folder):
-    """By rank: (reason, delay decided, delay served), both in seconds and in order of time."""
+    """By rank, in order of time: (reason, delay decided, delay served), in seconds."""
     page = os.path.join(folder + ".json")
     good([cox, "export", "--to", "perfetto", folder, "-o", page, "--force"])
     with open(page, encoding="utf-8") as f:
@@ -66,8 +66,9 @@ def decisions(folder):
     return out
 
 
-def served(rank):
-    return [s for _, d, s in rank if d > 0]
+def delays_of(rank):
+    """As decided: on a busy machine a sleep lasts longer than it was asked to."""
+    return [d for _, d, _ in rank if d > 0]
 
 
 def case_bits_mpi(work):
@@ -78,7 +79,7 @@ def case_bits_mpi(work):
     for mode in MODES + ["always,placement=collective"]:
         folder = os.path.join(work, mode)
         assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
-        delays = sum(len(served(r)) for r in decisions(folder).values())
+        delays = sum(len(delays_of(r)) for r in decisions(folder).values())
         assert (delays > 0) == (not mode.startswith(("observe", "auto"))) or mode == "auto", (mode, delays)
         total += delays
     return f"{total} delays"
@@ -95,7 +96,7 @@ def case_bits_gloo(work):
         assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
         found = decisions(folder)
         assert sorted(found) == [0, 1, 2], (mode, found)
-        delays = sum(len(served(rank)) for rank in found.values())
+        delays = sum(len(delays_of(rank)) for rank in found.values())
         assert delays > 10 or mode in ("observe", "auto"), (mode, found)
 
 
@@ -136,13 +137,24 @@ def case_bits_torch(work):
     job = ["timeout", "60", "/usr/bin/python3", "-c", TRAINING]
     plain = good(job).stdout
     assert re.fullmatch(r"[0-9a-f]{64}\n", plain), plain
-    for mode in MODES:
+    for mode in MODES[:-1] + ["random,placement=collective"]:
         folder = os.path.join(work, mode)
         assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
         found = decisions(folder)
         assert sorted(found) == [0, 1], (mode, found)
-        delays = sum(len(served(rank)) for rank in found.values())
+        delays = sum(len(delays_of(rank)) for rank in found.values())
         assert delays > 10 or mode in ("observe", "auto"), (mode, found)
+
+
+def case_marks(work):
+    """Steps and collectives that a program marks itself."""
+    job = [os.path.join(build, "examples", "marks"), "60"]
+    if not os.access(job[0], os.X_OK):
+        raise Skip("examples/marks was not built")
+    folder = os.path.join(work, "run")
+    assert good(paced(folder, f"always,{EAGER}", job)).stdout == good(job).stdout
+    found = decisions(folder)
+    assert sorted(found) == [0, 1, 2, 3] and sum(len(delays_of(rank)) for rank in found.values()) > 10, found
 
 
 def case_late_rank(work):
@@ -152,17 +164,14 @@ def case_late_rank(work):
         folder = os.path.join(work, mode)
         good(paced(folder, f"{mode},window=8,warm_up=8", mpi("timed_steps", 2, 10, 2, 10)))
         found = decisions(folder)
-        late = sum(served(found[2]))
+        late = sum(delays_of(found[2]))
         for rank in (0, 1):
-            assert len(served(found[rank])) > 20 and sum(served(found[rank])) > 20 * late, (mode, rank, found)
+            assert len(delays_of(found[rank])) > 20 and sum(delays_of(found[rank])) > 20 * late, (mode, rank, found)
             assert all(d <= 0.1 for _, d, _ in found[rank])
-        if mode == "paper":
-            assert not served(found[2]), found[2]
-        said.append(f"{mode}: {sum(served(found[0])):.3f} s on an early rank, {late:.3f} s on the late one")
-        # What we did is not what the rank did: only rank 2 has work of its own beyond the others'.
-        document = json.loads(good([cox, "diagnose", folder, "--json"]).stdout)
-        own = {r["rank"]: r["self_delay_s"] / r["steps"] for r in document["result"]["ranks"]}
-        assert abs(own[2] - 0.010) < 0.003 and all(abs(own[r]) < 0.003 for r in (0, 1)), own
+        said.append(f"{mode}: {sum(delays_of(found[0])):.3f} s on an early rank, {late:.3f} s on the late one")
+        # What we did is not what the rank did: only rank 2 is named.
+        findings = json.loads(good([cox, "diagnose", folder, "--json"]).stdout)["result"]["findings"]
+        assert [f["rank"] for f in findings if "rank" in f] == [2], findings
     return "; ".join(said)
 
 
@@ -234,7 +243,7 @@ def case_clock_step(work):
         assert took < 20, took
         found = decisions(folder)
         assert all(d <= 0.02 for rank in found.values() for _, d, _ in rank), found
-        assert all(rank for rank in found.values()) and served(found[0]), found
+        assert all(rank for rank in found.values()) and delays_of(found[0]), found
         if step < 0:
             assert CLOCK_STEP in [r for r, _, _ in found[0]], found[0]
 
