@@ -28,7 +28,7 @@ double smaller(double a, double b) {
 
 // A running median: robust against stops of seconds, and follows a new level within a few dozen steps.
 void Controller::track(double period) noexcept {
-  if (seen_ == 0) typical_ = period;
+  if (typical_ <= 0) typical_ = period;
   const double rate = seen_ < 16 ? 0.3 : 0.05;
   const double next = period > typical_ ? typical_ * (1 + rate) : typical_ / (1 + rate);
   typical_ = period > typical_ ? smaller(next, period) : larger(next, period);
@@ -87,30 +87,38 @@ void Controller::take_in(const Observation& o) noexcept {
   if (seen_ > 0 && o.step != last_step_ + 1) {  // a gap: what was begun cannot be completed
     block_.clear();
     unpaced_ = paced_ = Shown{};
+    write_off();
   }
   track(period);
   last_step_ = o.step;
   ++seen_;
-  elapsed_ += period;
   const bool by_the_book = settings_.mode == Mode::Paper;  // which takes the whole time for waiting
   transfer_known_ = o.transfer >= Duration::zero() || by_the_book;
   const double longest = kLongest * typical_;
+  const double charged = smaller(period, kLongestCharged * typical_);
+  elapsed_ += charged;
+  if (seen_ <= settings_.window) first_window_ = elapsed_ / static_cast<double>(seen_) * settings_.window;
   const double sync = to_ns(o.sync) - (o.transfer > Duration::zero() && !by_the_book ? to_ns(o.transfer) : 0);
   const double wait = larger(sync, 0);
   const bool settled = pattern_.place_of(o.step) >= settings_.settle;
   const bool testing = settings_.mode == Mode::Auto && state_ >= State::Probe;
   if (!testing || (role_at(o.step) != Role::Paced && settled)) note_slack(wait);
-  if (!testing) return;
+  if (settings_.mode != Mode::Auto) return;
   if (settled && block_.count < sizeof block_.costs / sizeof block_.costs[0]) {
-    const double bounded = smaller(period, longest);
     block_.costs[block_.count++] = static_cast<float>(cost_of(o, longest));
+    const double bounded = smaller(period, longest);
     block_.period += bounded;
     block_.squares += bounded * bounded;
-    block_.charged += smaller(period, kLongestCharged * typical_);
+    block_.charged += charged;
   }
   if (state_ == State::Hold && role_at(o.step) == Role::Paced) {
-    held_loss_ += smaller(period, kLongestCharged * typical_);
-    ++held_steps_;
+    at_stake_ = 0;
+    held_loss_ += charged;
+    // Twice as long as the longest way from test to test: gaps keep the tests from being completed.
+    if (++held_steps_ > 4 * every_ * pattern_.block()) {
+      settle_account({.charged = reference_});
+      begin_trial();
+    }
   }
   if (pattern_.place_of(o.step) + 1 == pattern_.block()) end_block(o.step);
 }
@@ -141,13 +149,15 @@ Controller::Shown Controller::close_block() noexcept {
 }
 
 void Controller::end_block(std::uint64_t step) noexcept {
-  // In a probe the paced block of a pair is some rank's turn.
-  const bool paced = state_ == State::Probe ? pattern_.is_paced(step) : role_at(step) == Role::Paced;
+  // While this rank has no test of its own, the paced block of a pair may be that of others.
+  const bool testing = state_ == State::Trial || state_ == State::Hold;
+  const bool paced = testing ? role_at(step) == Role::Paced : pattern_.is_paced(step);
   const Shown shown = close_block();
-  if (shown.steps == 0) return;
-  if (paced) {
+  if (shown.steps == 0) {
+    // nothing of the block counts
+  } else if (paced) {
     paced_ = shown;
-    if (state_ != State::Probe) note_cost(shown, step);
+    if (testing) note_cost(shown, step);
     if (state_ == State::Hold) {
       compare(shown);
       suspect(shown);
@@ -159,7 +169,10 @@ void Controller::end_block(std::uint64_t step) noexcept {
   }
   const bool pair_ends = (step + 1) % (2 * pattern_.block()) == 0;
   if (!pair_ends) return;
-  if (paced_.steps > 0 && unpaced_.steps > 0) end_pair(step);
+  if (paced_.steps > 0 && unpaced_.steps > 0)
+    end_pair(step);
+  else
+    write_off();
   unpaced_ = paced_ = Shown{};
 }
 
@@ -211,6 +224,12 @@ void Controller::begin_trial() noexcept {
 }
 
 void Controller::end_pair(std::uint64_t step) noexcept {
+  at_stake_ = 0;
+  if (state_ == State::WarmUp) return;
+  if (state_ == State::Watch) {
+    charge_others();
+    return;
+  }
   if (state_ == State::Probe) {
     judge_probe(step);
     return;
@@ -234,6 +253,28 @@ void Controller::end_pair(std::uint64_t step) noexcept {
   const double error = square_root(variance) * unpaced_.period * pattern_.block();
   spent_ = spent_before_ + larger(0, tested_loss_ + error);
   judge_trial(step);
+}
+
+// Paced steps that nobody measured are charged with the most that they can have cost.
+void Controller::write_off() noexcept {
+  spent_ += at_stake_;
+  spent_before_ += at_stake_;
+  at_stake_ = 0;
+}
+
+// Ranks that have slack at different times would otherwise spend a budget each: what tests of others visibly
+// cost is charged here too. Nothing says whether there are any, so a difference between the blocks has to
+// stand out of what is usual. Formula: one-sided CUSUM, k = 1/2, h = 4 deviations (Page 1954).
+void Controller::charge_others() noexcept {
+  const double block = pattern_.block();
+  const double loss = (paced_.period - unpaced_.period) * block;
+  const double known = 2 * noise_ / smaller(unpaced_.steps, paced_.steps) * block * block;
+  const double deviation = square_root(larger(known, usual_));
+  if (loss < 0) usual_ += (loss * loss - usual_) / 16;  // harm is never below zero, noise is
+  others_loss_ = larger(0, others_loss_ + loss - deviation / 2);
+  if (others_loss_ <= 4 * deviation) return;
+  spent_ += others_loss_;
+  others_loss_ = 0;
 }
 
 // Charges what the paced iterations since the last unpaced block took more than unpaced ones do now.
@@ -293,8 +334,7 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
     return;
   }
   if (role_at(step) == Role::Bystander) return;
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  const double delay = smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(deviations_)));
   if (delay < least()) return;
   BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);
@@ -314,6 +354,7 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
 // Back to watching. The pause begins and ends at steps that are alike on all ranks.
 void Controller::leave(Reason why, std::uint64_t step) noexcept {
   if (state_ == State::Hold) settle_account({.charged = reference_});
+  write_off();
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;

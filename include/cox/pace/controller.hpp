@@ -167,6 +167,8 @@ class Controller {
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
   void settle_account(const Shown& unpaced) noexcept;
+  void write_off() noexcept;
+  void charge_others() noexcept;
   void begin_trial() noexcept;
   void leave(Reason why, std::uint64_t step) noexcept;
 
@@ -192,8 +194,10 @@ class Controller {
   Reason left_for_ = Reason::BackingOff;  // of the last test
   std::uint64_t seen_ = 0;
   std::uint64_t last_step_ = 0;
-  double typical_ = 0;  // running median of the period
+  double deviations_ = 0;  // below the mean wait, where predictable slack lies
+  double typical_ = 0;     // running median of the period
   double elapsed_ = 0;
+  double first_window_ = 0;  // time of the first `window` iterations
   bool transfer_known_ = true;
   bool paper_active_ = false;
 
@@ -211,7 +215,10 @@ class Controller {
   double tested_loss_ = 0;     // paced minus unpaced, this test
   double spent_before_ = 0;
   double spent_ = 0;
-  double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
+  double at_stake_ = 0;     // the most that paced steps can have cost which are not measured yet
+  double others_loss_ = 0;  // of pairs while watching, above what is usual
+  double usual_ = 0;        // mean square of the differences of watched pairs
+  double held_loss_ = 0;    // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
   std::uint32_t every_ = 1;  // pairs from test to test in a hold
