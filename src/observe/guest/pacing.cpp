@@ -202,7 +202,8 @@ void Pacer::serve(const Decision& decision) noexcept {
       millionths(controller_.evidence().gain));
   told_ = true;
   reason_ = decision.reason;
-  if (decision.delay <= Duration::zero()) {
+  // What cannot be told in the Run (a full disk) is not done either.
+  if (decision.delay <= Duration::zero() || !world_.is_stored(record)) {
     record->end = record->begin;
     return;
   }

@@ -38,6 +38,7 @@ struct PaceWorld {
   trace::RawRecord* (*begin)(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
                              std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept;
   void (*end)(trace::RawRecord* record) noexcept;
+  bool (*is_stored)(const trace::RawRecord* record) noexcept;
   bool (*drives_accelerator)() noexcept;  ///< asked once, before the first observation
 };
 

@@ -79,6 +79,7 @@ constexpr PaceWorld kWorld = {
     .sleep = sleep_until_deadline,
     .begin = guest::begin,
     .end = guest::end,
+    .is_stored = guest::is_stored,
     .drives_accelerator = drives_accelerator,
 };
 

@@ -20,6 +20,7 @@ using trace::RawRecord;
 struct Fake {
   bool recording = true;
   bool accelerator = false;
+  bool room = true;  // in the file
   std::uint32_t thread = 7;
   std::uint64_t now = 1'000'000'000;
   std::int64_t steps_during_sleep = 0;  // of the clock
@@ -52,6 +53,7 @@ constexpr PaceWorld kFakeWorld = {
       return &fake->records.back();
     },
     .end = [](RawRecord* r) noexcept { r->end = fake->now; },
+    .is_stored = [](const RawRecord*) noexcept { return fake->room; },
     .drives_accelerator = []() noexcept { return fake->accelerator; },
 };
 
@@ -155,6 +157,13 @@ TEST_F(Pacing, NothingHappensWhereNothingIsRecorded) {
   process_.recording = false;  // a forked child, after the end, switched off
   early_iterations(40);
   EXPECT_EQ(process_.slept.size(), before);
+}
+
+TEST_F(Pacing, NoDelayThatCannotBeRecorded) {
+  start("always,window=8,warm_up=4");
+  process_.room = false;
+  early_iterations(40);
+  EXPECT_TRUE(process_.slept.empty());
 }
 
 TEST_F(Pacing, OtherThreadsNeitherCountNorWait) {
