@@ -189,7 +189,7 @@ void start(std::uintptr_t key) noexcept {
     return;
   }
   if (peers.pending()) peers.flush();
-  if (pacing != nullptr) pacing->enter(comm->number);
+  if (pacing != nullptr) enter_paced(comm);
   r->seq = comm->seq++;
   RawRecord* record = writer->begin(trace::EventKind::Collective, r->op, r->flags | trace::kNonBlocking,
                                     r->comm, r->seq, r->bytes, r->aux);

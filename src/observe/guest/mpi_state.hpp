@@ -26,6 +26,15 @@ inline RequestTable requests;
 /// A blocking call with one peer leaves a record of its own only where it took at least this long.
 inline constexpr std::uint64_t kLongNs = 50'000;
 
+// Out of line: where nobody asked for pacing, a call pays for two tests of a pointer.
+[[gnu::noinline, gnu::cold]] inline void enter_paced(const Comm* comm) noexcept {
+  if (comm != nullptr) pacing->enter(comm->number);
+}
+[[gnu::noinline, gnu::cold]] inline void leave_paced(const trace::RawRecord* record) noexcept {
+  pacing->leave(record->comm, record->begin, record->end, static_cast<std::int64_t>(record->bytes),
+                Boundary::Synchronisation);
+}
+
 /// Opens the file once the library can say who we are.
 void announce() noexcept;
 /// Records a communicator that is new here. `like` is the one that tells its members where `comm` cannot yet.
