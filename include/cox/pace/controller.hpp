@@ -131,7 +131,8 @@ class Controller {
     double period = 0;   // in nanoseconds, as all doubles here
     double squares = 0;  // of the periods
     double charged = 0;
-    void clear() noexcept { count = 0, period = squares = charged = 0; }
+    double wait = 0;
+    void clear() noexcept { count = 0, period = squares = charged = wait = 0; }
   };
   /// What a block has shown: means over its steps.
   struct Shown {
@@ -139,6 +140,7 @@ class Controller {
     double period = 0;
     double variance = 0;  // of one step's period
     double charged = 0;   // as `period`, with long ones counting for more
+    double wait = 0;
     std::uint32_t steps = 0;
   };
   /// A share of the wanted delay, and what iterations with it cost.
@@ -162,7 +164,7 @@ class Controller {
   void end_pair(std::uint64_t step) noexcept;
   void note_cost(const Shown& paced, std::uint64_t step) noexcept;
   void compare(const Shown& paced) noexcept;
-  void suspect(const Shown& paced) noexcept;
+  void suspect(const Shown& paced, bool with_best) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
@@ -180,6 +182,7 @@ class Controller {
   [[nodiscard]] Decision choose_fixed(std::uint64_t next) noexcept;
   [[nodiscard]] Decision served(double delay, Reason reason) const noexcept;
   [[nodiscard]] Decision passive(Reason reason) const noexcept;
+  [[nodiscard]] Duration predictable(const SlackWindow& window) const noexcept;
   [[nodiscard]] double wanted() const noexcept;
   [[nodiscard]] double least() const noexcept;
   [[nodiscard]] double cap() const noexcept;
@@ -225,6 +228,8 @@ class Controller {
   std::uint32_t suspicions_ = 0;
   Candidate candidates_[kCandidates];
   std::uint32_t best_ = 0;
+  double paced_reference_ = 0;  // recent mean period of blocks with the best delay
+  std::uint32_t changes_ = 0;
   double paced_noise_ = 0;  // as `noise_`, of paced blocks
   std::uint32_t failures_ = 0;
   std::uint64_t retry_at_ = 0;
