@@ -209,6 +209,19 @@ def case_stopped(work):
     return f"{sum(d > 0 for d in delays)} delays, none beyond {max(delays) * 1e3:.1f} ms, then passive again"
 
 
+def case_signals(work):
+    """A signal in every millisecond neither ends a delay early nor begins it again."""
+    folder = os.path.join(work, "run")
+    done = good(paced(folder, "always,window=8,warm_up=8", mpi("guest_trials", "alarms", 100, ranks=2)))
+    assert done.stdout == "100 steps, interrupted\n", done.stdout
+    early = [(d, s) for _, d, s in decisions(folder)[0] if d > 0]
+    assert len(early) > 50 and min(d for d, _ in early) > 1.1e-3, early
+    assert all(s >= d - 1e-5 for d, s in early), early
+    over = sorted(s - d for d, s in early)
+    assert over[len(over) // 2] < 1e-3, over
+    return f"{len(early)} delays of {early[0][0] * 1e3:.2f} ms, {over[len(over) // 2] * 1e6:.0f} us longer (median)"
+
+
 def case_rank_gone(work):
     """A job ends as it ends without us where a rank is killed while others are held back."""
     codes = []
