@@ -31,7 +31,8 @@ Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32
     : settings_(settings),
       pattern_(settings.seed, settings.block),
       rank_(rank),
-      ranks_(ranks < 1 ? 1 : ranks) {
+      ranks_(ranks < 1 ? 1 : ranks),
+      deviations_(settings.deviations * expected_maximum(ranks)) {
   if (settings_.settle >= pattern_.block()) settings_.settle = pattern_.block() - 1;
   slack_.resize(settings.window);
   for (SlackWindow& other : others_) other.resize(settings.window);
@@ -104,10 +105,10 @@ bool Controller::affords(double blocks) const noexcept {
 }
 
 double Controller::wanted() const noexcept {
-  Duration least_slack = slack_.predictable(settings_.deviations);
+  Duration least_slack = slack_.predictable(deviations_);
   for (const SlackWindow& other : others_)
     if (other.count() > 0) {
-      const Duration slack = other.predictable(settings_.deviations);
+      const Duration slack = other.predictable(deviations_);
       if (slack < least_slack) least_slack = slack;
     }
   const double delay = settings_.share * to_ns(least_slack);
@@ -130,7 +131,7 @@ Decision Controller::choose_auto(std::uint64_t next) noexcept {
 Decision Controller::choose_watching(std::uint64_t next) noexcept {
   state_ = State::Watch;
   if (next < retry_at_) return passive(left_for_);
-  const double slack = settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  const double slack = settings_.share * to_ns(slack_.predictable(deviations_));
   if (slack < least()) return passive(slack > 0 ? Reason::TooSmall : Reason::NoSlack);
   if (!transfer_known_ && proven_ <= 0) {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
@@ -172,7 +173,7 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
 }
 
 Decision Controller::choose_probe(std::uint64_t next) noexcept {
-  const double delay = level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  const double delay = level_ * settings_.share * to_ns(slack_.predictable(deviations_));
   if (role_at(next) == Role::Paced && delay >= least() && affords(1)) return served(delay, Reason::ProbeTurn);
   return passive(Reason::UnknownTransfer);
 }
@@ -197,7 +198,7 @@ Decision Controller::choose_fixed(std::uint64_t next) noexcept {
     if (seen_ < settings_.window) return passive(Reason::WarmingUp);
     fixed_ = settings_.mode == Mode::Always ? settings_.paper_share * to_ns(slack_.mean()) : wanted();
     if (!transfer_known_ && settings_.mode == Mode::Random)
-      fixed_ = settings_.share * to_ns(slack_.predictable(settings_.deviations));
+      fixed_ = settings_.share * to_ns(slack_.predictable(deviations_));
   }
   state_ = State::Hold;
   const double factor = settings_.mode == Mode::Random ? 2 * draw(settings_.seed, rank_, next) : 1;
@@ -209,7 +210,7 @@ Evidence Controller::evidence() const noexcept {
   return {.period = from_ns(typical_),
           .slack = slack_.mean(),
           .deviation = slack_.deviation(),
-          .predictable = slack_.predictable(settings_.deviations),
+          .predictable = slack_.predictable(deviations_),
           .gain = state_ == State::Hold ? held_gain_ : best.mean(),
           .half_width = best.half_width(settings_.alpha / 2),
           .pairs = tests_[0].count() + tests_[1].count(),

@@ -160,7 +160,7 @@ void Controller::end_block(std::uint64_t step) noexcept {
     if (testing) note_cost(shown, step);
     if (state_ == State::Hold) {
       compare(shown);
-      suspect(shown);
+      suspect(shown, candidate_at(step) == best_);
     }
   } else {
     unpaced_ = shown;
@@ -197,15 +197,29 @@ void Controller::compare(const Shown& paced) noexcept {
   }
 }
 
-// A sign that things are no longer as they were when pacing was shown to pay: iterations longer than unpaced
-// ones were. Two blocks in a row, and the trial begins again. Only what all ranks see alike counts here.
-void Controller::suspect(const Shown& paced) noexcept {
+// Signs that things are no longer as they were when pacing was shown to pay; two blocks in a row, and only
+// what all ranks see alike. Iterations longer than unpaced ones were: the trial begins again. Other than
+// paced ones were: the next pair is tested.
+void Controller::suspect(const Shown& paced, bool with_best) noexcept {
   const double deviation = square_root(noise_ / paced.steps);
   const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
   suspicions_ = longer ? suspicions_ + 1 : 0;
-  if (suspicions_ < 2) return;
-  settle_account({.charged = reference_});
-  begin_trial();
+  if (suspicions_ >= 2) {
+    settle_account({.charged = reference_});
+    begin_trial();
+    return;
+  }
+  if (!with_best) return;
+  const double change = paced.period - paced_reference_;
+  const double usual = larger(kClearLoss * reference_, 4 * square_root(paced_noise_ / paced.steps));
+  if (paced_reference_ == 0 || (change < usual && -change < usual)) {
+    paced_reference_ = paced_reference_ == 0 ? paced.period : paced_reference_ + 0.2 * change;
+    changes_ = 0;
+  } else if (++changes_ >= 2) {
+    paced_reference_ = 0;
+    changes_ = 0;
+    every_ = 1;
+  }
 }
 
 void Controller::begin_trial() noexcept {
@@ -217,6 +231,8 @@ void Controller::begin_trial() noexcept {
   held_loss_ = held_gain_ = 0;
   held_steps_ = suspicions_ = 0;
   every_ = 1;
+  paced_reference_ = 0;
+  changes_ = 0;
   for (Candidate& candidate : candidates_) candidate = Candidate{};
   paced_noise_ = 0;
   block_.clear();
@@ -321,7 +337,7 @@ void Controller::judge_hold(double gain) noexcept {
     begin_trial();
     return;
   }
-  if (4 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
+  if (2 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
 }
 
 // Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
@@ -334,8 +350,7 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
     return;
   }
   if (role_at(step) == Role::Bystander) return;
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  const double delay = smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(deviations_)));
   if (delay < least()) return;
   BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);

@@ -162,7 +162,7 @@ class Controller {
   void end_pair(std::uint64_t step) noexcept;
   void note_cost(const Shown& paced, std::uint64_t step) noexcept;
   void compare(const Shown& paced) noexcept;
-  void suspect(const Shown& paced) noexcept;
+  void suspect(const Shown& paced, bool with_best) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
@@ -194,7 +194,8 @@ class Controller {
   Reason left_for_ = Reason::BackingOff;  // of the last test
   std::uint64_t seen_ = 0;
   std::uint64_t last_step_ = 0;
-  double typical_ = 0;  // running median of the period
+  double deviations_ = 0;  // below the mean wait, where predictable slack lies
+  double typical_ = 0;     // running median of the period
   double elapsed_ = 0;
   double first_window_ = 0;  // time of the first `window` iterations
   bool transfer_known_ = true;
@@ -217,13 +218,15 @@ class Controller {
   double at_stake_ = 0;     // the most that paced steps can have cost which are not measured yet
   double others_loss_ = 0;  // of pairs while watching, above what is usual
   double usual_ = 0;        // mean square of the differences of watched pairs
-  double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
+  double held_loss_ = 0;    // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
   std::uint32_t every_ = 1;  // pairs from test to test in a hold
   std::uint32_t suspicions_ = 0;
   Candidate candidates_[kCandidates];
   std::uint32_t best_ = 0;
+  double paced_reference_ = 0;  // recent mean period of blocks with the best delay
+  std::uint32_t changes_ = 0;
   double paced_noise_ = 0;  // as `noise_`, of paced blocks
   std::uint32_t failures_ = 0;
   std::uint64_t retry_at_ = 0;
