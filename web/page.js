@@ -65,12 +65,14 @@
     var steps = cox.stepChart(data, openStep);
     var heat = cox.heatMap(data, openStep);
     var scaling = cox.scalingChart(data.meta.scaling);
+    var pacing = cox.pacingCharts(data.meta.pacing);
     setUpTheme(function () {
       cox.forgetColors();
       timeline.recolor();
       if (steps) steps.redraw(false, true);
       if (heat) heat.recolor();
       if (scaling) scaling.redraw(false, true);
+      pacing.forEach(function (chart) { chart.redraw(false, true); });
     });
     // For tests and measurements: what is shown, and how long it took.
     cox.page = { timeline: timeline, spans: data.spans.begin.length };

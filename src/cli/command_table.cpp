@@ -12,6 +12,7 @@
 #include "cli/help_command.hpp"
 #include "cli/manual_command.hpp"
 #include "cli/observe_command.hpp"
+#include "cli/pace_command.hpp"
 #include "cli/report_command.hpp"
 #include "cli/simulate_command.hpp"
 #include "cli/study_command.hpp"
@@ -21,10 +22,11 @@ namespace cox::cli {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &observe_command(), &diagnose_command(),   &report_command(),  &simulate_command(), &study_command(),
-      &bench_command(),   &export_command(),     &collect_command(), &compact_command(),  &doctor_command(),
-      &explain_command(), &completion_command(), &version_command(), &help_command(),     &complete_command(),
-      &man_command(),     &docs_command(),
+      &observe_command(),    &diagnose_command(), &report_command(), &pace_command(),
+      &simulate_command(),   &study_command(),    &bench_command(),  &export_command(),
+      &collect_command(),    &compact_command(),  &doctor_command(), &explain_command(),
+      &completion_command(), &version_command(),  &help_command(),   &complete_command(),
+      &man_command(),        &docs_command(),
   };
   return all;
 }

@@ -87,6 +87,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     where.guest_dirs = {where.root / "usr/lib/cox", where.root / "usr/local/lib/cox"};
     where.clock_cost = {};  // this machine's clock, not that one's
   }
+  if (call.has("restore-energy")) {
+    COX_TRY(const std::size_t back, observe::restore_energy(where));
+    console.out << (back == 0
+                        ? "nothing to put back\n"
+                        : fmt::format("{} {} put back\n", back, back == 1 ? "limit was" : "limits were"));
+    return ExitCode::Ok;
+  }
   const std::vector<observe::Check> checks = observe::examine(where);
   const bool color = use_color(call.common.color, console.out_is_terminal, console);
   console.out << (call.common.json ? checks_as_json(checks) : checks_as_text(checks, color));
@@ -100,11 +107,12 @@ const Command& doctor_command() {
       .spec =
           {.name = "doctor",
            .summary = "say what can be observed on this machine, what not, and why",
-           .about =
-               "Says what can be observed on this machine, what not, and why. Starts and changes nothing.",
+           .about = "Says what can be observed on this machine, what not, and why. Starts nothing.",
            .examples = {{"cox doctor", "libraries, launchers, clock, limits"},
                         {"cox doctor --env", "every COX_* variable, its value and meaning"}},
            .flags = {{.name = "env", .help = "list the environment variables instead"},
+                     {.name = "restore-energy",
+                      .help = "put back the limits that a killed cox observe --energy-cap left lowered"},
                      {.name = "root",
                       .value = "DIR",
                       .help = "examine a file system that is mounted there",
@@ -113,7 +121,7 @@ const Command& doctor_command() {
            .shared = {.json = true},
            .notes =
                "Each line begins with ok, limited, missing or note. Nothing is loaded or started: PyTorch is "
-               "looked for, not imported."},
+               "looked for, not imported. Nothing is changed but by --restore-energy."},
       .run = run};
   return command;
 }

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <ostream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "cox/trace/compact.hpp"
 
 #include "cli/envelope.hpp"
+#include "cli/failure.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output_file.hpp"
 #include "cli/recorded.hpp"
@@ -111,6 +114,24 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
                                compacted.error().id);
 }
 
+/// Actuators other than the delay; each is off unless asked for.
+Status read_actuators(const Invocation& call, observe::LaunchOptions& options) {
+  options.pace_priority = call.has("pace-priority");
+  const std::string mode = call.value("wait-mode");
+  for (const pace::WaitMode m : {pace::WaitMode::Spin, pace::WaitMode::Yield, pace::WaitMode::Block})
+    if (mode == name_of(m)) options.wait_mode = m;
+  const std::string cap = call.value("energy-cap");
+  if (cap.empty()) return {};
+  double ratio = 0;
+  const auto [at, problem] = std::from_chars(cap.data(), cap.data() + cap.size(), ratio);
+  if (problem != std::errc{} || at != cap.data() + cap.size())
+    return fail(usage_error("cli-003",
+                            fmt::format("--energy-cap is '{}', expected a ratio", cap.substr(0, 40)),
+                            "for example --energy-cap 0.8"));
+  options.energy_cap = ratio;
+  return {};
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   observe::LaunchOptions options{
       .command = call.job, .out = call.value("output"), .force = call.has("force")};
@@ -122,10 +143,20 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     }
     options.max_size = *bytes;
   }
+  COX_CHECK(read_actuators(call, options));
+  if (!call.common.quiet && observe::launch_place().rank <= 0)
+    for (const std::string& note : observe::wait_mode_notes(options))
+      console.err << fmt::format("cox: wait mode {}: {}\n", name_of(options.wait_mode), note);
   COX_TRY(const observe::LaunchOutcome outcome, observe::launch(options));
 
   // From here on the job is over and its status stands: trouble of ours is told, never returned.
   const FinishFirst unbroken;
+  if (outcome.energy_problem)
+    console.err << fmt::format("cox: warning: {}: {} [{}]\ncox: next: {}\n", outcome.energy,
+                               outcome.energy_problem->message, outcome.energy_problem->id,
+                               outcome.energy_problem->hint);
+  else if (!call.common.quiet && !outcome.energy.empty())
+    console.err << fmt::format("cox: energy: {}, all back\n", outcome.energy);
   if (outcome.rank >= 0) {
     end_shared(outcome, call, console);
     return static_cast<ExitCode>(outcome.exit_status);
@@ -169,6 +200,15 @@ const Command& observe_command() {
                       .value = "SIZE",
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
+                     {.name = "pace-priority",
+                      .help = "priority for a rank that is always late, where it can be undone"},
+                     {.name = "wait-mode",
+                      .value = "MODE",
+                      .help = "how libraries wait: spin, yield or block, where they let it be set",
+                      .choices = {"spin", "yield", "block"}},
+                     {.name = "energy-cap",
+                      .value = "RATIO",
+                      .help = "frequency or power limits of this host at RATIO (0.5 to below 1)"},
                      {.name = "json",
                       .value = "FILE",
                       .help = "also write the summary as JSON (standard output is the job's)",

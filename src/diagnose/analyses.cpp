@@ -13,6 +13,7 @@
 
 #include "diagnose/cause_rules.hpp"
 #include "diagnose/few_operations.hpp"
+#include "diagnose/pacing_iterations.hpp"
 #include "diagnose/wording.hpp"
 
 namespace cox::diagnose {
@@ -185,6 +186,16 @@ void look_at_fabric(const trace::Run& run, Diagnosis& d) {
     add_section(d, "fabric", "between hosts", describe(*d.fabric));
 }
 
+void look_at_pacing(const trace::Run& run, Diagnosis& d) {
+  if (!has_pace_records(run)) return;
+  if (auto pacing = understand_pacing(run)) {
+    d.pacing = *std::move(pacing);
+    add_section(d, "pacing", "pacing", describe(*d.pacing));
+  } else {
+    d.cannot_tell.push_back("pacing: " + pacing.error().message);
+  }
+}
+
 Finding finding_of(const OperationWhatIf& w) {
   Finding f;
   const OperationFinding& o = w.finding;
@@ -246,6 +257,7 @@ void add_analyses(const trace::Run& run, Diagnosis& d) {
   const bool only_lengths = run.times == trace::TimesKind::Steps && run.ranks.size() < 2;
   if (!only_lengths) d.efficiencies = measure_efficiencies(run);
   if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
+  look_at_pacing(run, d);
 }
 
 void add_findings_of_analyses(Diagnosis& d) {

@@ -115,12 +115,36 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
        .basis = needs,
        .verify = verify(0.0)});
   out.back().verify = "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
+  if (d.pacing && d.pacing->comparison) return;
+  out.push_back(
+      {.lever = "pacing",
+       .text = "pace early ranks where they share something with late ones (cores, a link)",
+       .ranks = {},
+       .gain_ratio = std::nullopt,
+       .basis = "needs a test in the job itself: cox observe --pace auto tries it, at a bounded cost",
+       .verify = "cox pace RUN: what the paced blocks of that run brought"});
+}
+
+/// What the Run's own blocks say of pacing.
+void add_pacing(const Diagnosis& d, std::vector<Remedy>& out) {
+  if (!d.pacing || !d.pacing->comparison || !d.pacing->comparison->within_run) return;
+  const PacingComparison& c = *d.pacing->comparison;
+  if (c.baseline.period.value.count() <= 0) return;
+  const auto saved = [](double faster) { return faster > -1 ? 1 - 1 / (1 + faster) : -1; };
+  const bool pays = c.has_interval && c.faster_ratio.low > 0;
   out.push_back({.lever = "pacing",
-                 .text = "pace early ranks where they share something with late ones (cores, a link)",
+                 .text = pays ? "go on pacing early ranks: unpaced blocks of this run were slower"
+                              : "leave pacing out: its blocks in this run were not shown to be faster",
                  .ranks = {},
-                 .gain_ratio = std::nullopt,
-                 .basis = needs,
-                 .verify = out.back().verify});
+                 .gain_ratio = pays ? saved(c.faster_ratio.value) : 0,
+                 .basis = fmt::format(
+                     "{} in this run, paced against unpaced: {} of blocks, {:+.1f} % throughput{}",
+                     d.pacing->provenance == trace::Provenance::Simulated ? "simulated" : "measured",
+                     c.pairs == 1 ? "1 pair" : fmt::format("{} pairs", c.pairs), 100 * c.faster_ratio.value,
+                     c.has_interval ? fmt::format(" (95 %: {:+.1f} to {:+.1f} %)", 100 * c.faster_ratio.low,
+                                                  100 * c.faster_ratio.high)
+                                    : ""),
+                 .verify = "cox pace RUN: baseline against control, with its interval"});
 }
 
 /// Long steps of everybody that come back: checkpoints, evaluations, restarts.
@@ -163,6 +187,7 @@ std::vector<Remedy> find_remedies(const Diagnosis& d) {
   for (const Finding& f : d.findings) out.push_back(for_finding(f));
   add_global_event(d, out);
   add_fabric(d, out);
+  add_pacing(d, out);
   add_unestimated(d, out);
   std::stable_sort(out.begin(), out.end(), [](const Remedy& a, const Remedy& b) {
     return a.gain_ratio.value_or(-1) > b.gain_ratio.value_or(-1);

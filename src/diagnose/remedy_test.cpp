@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cox/diagnose/diagnosis.hpp"
 
 namespace cox::diagnose {
@@ -39,7 +41,41 @@ TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
   EXPECT_EQ(remedies[1].lever, "garbage_collection");
   for (std::size_t i = 2; i < remedies.size(); ++i) {
     EXPECT_FALSE(remedies[i].gain_ratio.has_value());
-    EXPECT_NE(remedies[i].basis.find("simulation"), std::string::npos);
+    EXPECT_NE(remedies[i].basis.find(remedies[i].lever == "pacing" ? "--pace auto" : "simulation"),
+              std::string::npos);
+  }
+}
+
+/// As a Run of mode auto says of itself.
+Diagnosis tested(double faster, double low, double high) {
+  Diagnosis d = with("gc", 0.1);
+  PacingComparison c;
+  c.within_run = c.has_interval = true;
+  c.pairs = 12;
+  c.baseline.period = {Seconds{1}, Seconds{1}, Seconds{1}};
+  c.faster_ratio = {faster, low, high};
+  d.pacing.emplace();
+  d.pacing->comparison = c;
+  return d;
+}
+
+TEST(Remedies, AMeasuredGainOfPacingIsQuoted) {
+  const auto remedies = find_remedies(tested(0.25, 0.2, 0.3));
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_EQ(remedies.front().lever, "pacing");
+  ASSERT_TRUE(remedies.front().gain_ratio);
+  EXPECT_NEAR(*remedies.front().gain_ratio, 0.2, 1e-12) << "of the unpaced time";
+  EXPECT_NE(remedies.front().basis.find("12 pairs"), std::string::npos);
+  EXPECT_EQ(
+      std::count_if(remedies.begin(), remedies.end(), [](const Remedy& r) { return r.lever == "pacing"; }),
+      1);
+}
+
+TEST(Remedies, PacingThatWasNotShownToPayIsNoRemedy) {
+  for (const Remedy& r : find_remedies(tested(0.01, -0.02, 0.04))) {
+    if (r.lever != "pacing") continue;
+    EXPECT_EQ(r.gain_ratio, 0.0);
+    EXPECT_NE(r.text.find("leave pacing out"), std::string::npos);
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "cox/base/units_text.hpp"
 
+#include "observe/energy.hpp"
 #include "observe/library_paths.hpp"
 
 extern "C" char** environ;
@@ -277,6 +278,30 @@ Check check_shared_memory(const Surroundings& where) {
   return check;
 }
 
+/// Caps that cox observe --energy-cap could set, and those that a killed one left.
+Check check_energy(const Surroundings& where) {
+  Check check{.key = "energy", .subject = "energy caps", .health = Health::Note, .text = {}, .hint = {}};
+  const EnergyState state = energy_state(where.root);
+  if (state.unreadable || (state.has_file && !state.running)) {
+    check.health = Health::Limited;
+    check.text = state.unreadable ? "/run/cox-energy-cap is damaged or not ours"
+                                  : fmt::format("lowered and not put back: {}; process {} was killed first",
+                                                state.held, state.process);
+    check.hint = state.unreadable ? "compare the limits of this host with its defaults, then remove that file"
+                                  : "cox doctor --restore-energy";
+    return check;
+  }
+  if (state.has_file)
+    check.text = fmt::format("lowered: {}, by process {}, which runs", state.held, state.process);
+  else if (state.frequency_limits == 0 && state.power_limits == 0)
+    check.text = "this host offers no frequency or power limits";
+  else
+    check.text =
+        fmt::format("frequency limits: {}, power limits: {}; {}", state.frequency_limits, state.power_limits,
+                    state.writable ? "cox observe --energy-cap may lower them" : "not writable for you");
+  return check;
+}
+
 Check check_environment(const Surroundings& where) {
   Check check{.key = "environment", .subject = "environment", .health = Health::Ok, .text = {}, .hint = {}};
   const std::string disable = env(where, "COX_DISABLE");
@@ -341,8 +366,13 @@ std::vector<Check> examine(const Surroundings& where) {
   checks.push_back(check_folder(where));
   checks.push_back(check_shared_memory(where));
   checks.push_back(check_limits(where));
+  checks.push_back(check_energy(where));
   checks.push_back(check_environment(where));
   return checks;
+}
+
+Result<std::size_t> restore_energy(const Surroundings& where) {
+  return restore_left_caps(where.root);
 }
 
 std::span<const EnvVariable> environment_variables() {
@@ -356,6 +386,9 @@ std::span<const EnvVariable> environment_variables() {
       EnvVariable{"COX_MAX_OVERHEAD", "5",
                   "percent of one CPU that recording may take in a process; beyond it for 3 s it switches "
                   "itself off"},
+      EnvVariable{"COX_PACE_PRIORITY", "0",
+                  "1 = a rank that is always late lowers its niceness, where that can be undone "
+                  "(--pace-priority)"},
       EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},
   };
   return kAll;

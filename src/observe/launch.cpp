@@ -20,8 +20,10 @@
 #include "cox/base/version.hpp"
 #include "cox/trace/run_info.hpp"
 
+#include "observe/energy.hpp"
 #include "observe/launch_environment.hpp"
 #include "observe/launch_folder.hpp"
+#include "observe/wait_mode.hpp"
 
 namespace cox::observe {
 namespace {
@@ -86,13 +88,28 @@ Result<fs::path> find_preload(const fs::path& wanted) {
                     "run cox from its build or install folder, or reinstall it"));
 }
 
+WaitPlan wait_plan(const LaunchOptions& options, const Environment& now) {
+  if (options.wait_mode == pace::WaitMode::Unknown) return {};
+  return plan_wait_mode(options.wait_mode, options.command, now, open_mpi_settings(options.command, now),
+                        LibraryPaths(options.system_root, {now.begin(), now.end()}));
+}
+
+/// What actuators other than the delay need of the environment.
+std::vector<std::pair<std::string, std::string>> actuator_variables(const LaunchOptions& options,
+                                                                    const Environment& now) {
+  std::vector<std::pair<std::string, std::string>> out = wait_plan(options, now).variables;
+  if (options.pace_priority && now.find(kEnvPacePriority) == now.end())
+    out.emplace_back(kEnvPacePriority, "1");
+  return out;
+}
+
 /// Variables for the child: ours are added, what the user set stays.
 std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOptions& options,
                                                                  const fs::path& preload, const fs::path& dir,
                                                                  bool one_of_many) {
   const Environment now = current_environment();
   const auto before = now.find("LD_PRELOAD");
-  std::vector<std::pair<std::string, std::string>> out;
+  std::vector<std::pair<std::string, std::string>> out = actuator_variables(options, now);
   out.emplace_back("LD_PRELOAD", preload_chain(before == now.end() ? std::string_view{} : before->second,
                                                preload.string()));
   out.emplace_back(kEnvDir, dir.string());  // typed as -o, or chosen for this run
@@ -102,8 +119,9 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   if (guest::batch_job() == nullptr && now.find(kEnvJob) == now.end())
     out.emplace_back(kEnvJob, fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ")));
   std::vector<std::string> names;
-  for (const auto& [name, value] : out) names.push_back(name);
-  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvJob})
+  for (const auto& [name, value] : out)
+    if (!name.starts_with("OMPI_MCA_")) names.push_back(name);  // its launcher forwards its own
+  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPacePriority, kEnvJob})
     if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
       names.emplace_back(name);
   if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))
@@ -145,8 +163,22 @@ int wait_forwarding(pid_t child, const sigset_t& watched) {
   }
 }
 
-Result<int> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir,
-                      bool one_of_many) {
+struct ChildEnd {
+  int status = 0;
+  std::string energy{};
+  std::optional<Error> energy_problem{};
+};
+
+/// Takes the caps off while signals still wait, and says how that went.
+void end_cap(std::optional<EnergyCap>& cap, ChildEnd& end) {
+  if (!cap) return;
+  end.energy = cap->summary();
+  if (const Status back = cap->restore(); !back) end.energy_problem = back.error();
+  cap.reset();
+}
+
+Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir,
+                           bool one_of_many) {
   const auto variables = added_variables(options, preload, dir, one_of_many);
   sigset_t watched;
   sigset_t before;
@@ -155,6 +187,15 @@ Result<int> run_child(const LaunchOptions& options, const fs::path& preload, con
   for (const int signal : kForwarded) sigaddset(&watched, signal);
   ::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, no end of the child would be seen
   sigprocmask(SIG_BLOCK, &watched, &before);
+  std::optional<EnergyCap> cap;
+  if (options.energy_cap) {
+    Result<EnergyCap> made = EnergyCap::apply(options.system_root, *options.energy_cap);
+    if (!made) {
+      sigprocmask(SIG_SETMASK, &before, nullptr);
+      return fail(made.error());
+    }
+    cap.emplace(*std::move(made));
+  }
 
   std::array<int, 2> report{};
   if (pipe2(report.data(), O_CLOEXEC) != 0)
@@ -170,6 +211,7 @@ Result<int> run_child(const LaunchOptions& options, const fs::path& preload, con
   if (child < 0) {
     const int reason = errno;
     close(report[0]);
+    cap.reset();
     sigprocmask(SIG_SETMASK, &before, nullptr);
     return fail(
         error(Errc::Io, "observe-005", fmt::format("no process: {}", std::strerror(reason)), "check limits"));
@@ -179,9 +221,11 @@ Result<int> run_child(const LaunchOptions& options, const fs::path& preload, con
   do n = read(report[0], &reason, sizeof reason);
   while (n < 0 && errno == EINTR);
   close(report[0]);
-  const int status = wait_forwarding(child, watched);
+  ChildEnd end;
+  end.status = wait_forwarding(child, watched);
+  end_cap(cap, end);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (n != sizeof reason) return status;
+  if (n != sizeof reason) return end;
   const std::string& name = options.command.front();
   if (reason == ENOENT)
     return fail(error(Errc::NotFound, "observe-003", fmt::format("{}: command not found", name),
@@ -227,6 +271,10 @@ LaunchPlace launch_place() {
   return {.rank = place.rank, .world_size = place.world_size};
 }
 
+std::vector<std::string> wait_mode_notes(const LaunchOptions& options) {
+  return wait_plan(options, current_environment()).notes;
+}
+
 fs::path default_run_dir() {
   const std::string job = job_name();
   return fmt::format("cox-{}-{}", job.empty() ? std::to_string(getpid()) : job, utc("%Y%m%dT%H%M%SZ"));
@@ -237,6 +285,11 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   const guest::Launcher* launcher = guest::find_launcher();
   const guest::Place place = guest::place_of(launcher);
   const bool one_of_many = is_one_of_many(place);
+  if (one_of_many && options.energy_cap)
+    return fail(
+        error(Errc::Usage, "observe-006",
+              fmt::format("--energy-cap cannot be used where {} starts cox once per rank", launcher->name),
+              "put cox observe before the launcher: then it caps the host where it runs"));
   COX_TRY(const fs::path dir, choose_dir(options, one_of_many ? launcher : nullptr));
   const bool made = [&] {
     std::error_code ec;
@@ -251,18 +304,20 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  Result<int> status = run_child(options, preload, dir, one_of_many);
+  const Result<ChildEnd> end = run_child(options, preload, dir, one_of_many);
   const auto wall = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - start);
-  if (!status) {
+  if (!end) {
     std::error_code ec;
     if (made && !one_of_many) fs::remove_all(dir, ec);  // nothing ran: leave nothing behind
-    return fail(status.error());
+    return fail(end.error());
   }
   LaunchOutcome outcome;
   outcome.dir = dir;
   outcome.wall = wall;
-  outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
-  outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + outcome.signal;
+  outcome.energy = end->energy;
+  outcome.energy_problem = end->energy_problem;
+  outcome.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
+  outcome.exit_status = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : 128 + outcome.signal;
   if (one_of_many) {
     outcome.rank = place.rank;
     outcome.world_size = place.world_size;

@@ -2,6 +2,7 @@
 #include "cox/observe/launch.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -212,6 +213,112 @@ TEST_F(Launch, MissingGuestIsSaid) {
   const auto outcome = launch(o);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().id, "observe-002");
+}
+
+/// A host with one processor whose frequency can be capped.
+class LaunchEnergy : public Launch {
+ protected:
+  void SetUp() override {
+    Launch::SetUp();
+    const fs::path policy = dir_ / "sys/devices/system/cpu/cpufreq/policy0";
+    fs::create_directories(policy);
+    fs::create_directories(dir_ / "run");
+    limit_ = policy / "scaling_max_freq";
+    std::ofstream(limit_) << 3000000;
+    std::ofstream(policy / "scaling_min_freq") << 800000;
+    std::ofstream(policy / "cpuinfo_min_freq") << 800000;
+    std::ofstream(policy / "cpuinfo_max_freq") << 3000000;
+  }
+  [[nodiscard]] LaunchOptions capped(const std::string& script) const {
+    LaunchOptions out = options({"/bin/sh", "-c", script});
+    out.out = dir_ / "observed";
+    out.energy_cap = 0.8;
+    out.system_root = dir_;
+    return out;
+  }
+  [[nodiscard]] std::string limit() const {
+    std::string text;
+    std::ifstream(limit_) >> text;
+    return text;
+  }
+  fs::path limit_;
+};
+
+TEST_F(LaunchEnergy, CapsForTheJobAndRestoresAfterIt) {
+  const auto outcome = launch(capped("test \"$(cat " + limit_.string() + ")\" = 2400000"));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->exit_status, 0) << "the job saw another limit";
+  EXPECT_EQ(outcome->energy, "1 frequency limit at 0.8 of what was found");
+  EXPECT_FALSE(outcome->energy_problem);
+  EXPECT_EQ(limit(), "3000000");
+  EXPECT_FALSE(fs::exists(dir_ / "run/cox-energy-cap"));
+}
+
+TEST_F(LaunchEnergy, RestoresAfterASignalAndWhereNothingRan) {
+  const auto ended = launch(capped("trap 'exit 9' TERM; kill -TERM $PPID; while :; do :; done"));
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->exit_status, 9);
+  EXPECT_EQ(limit(), "3000000");
+  LaunchOptions none = capped("");
+  none.out = dir_ / "third";
+  none.command = {dir_ / "no-such-program"};
+  EXPECT_EQ(launch(none).error().id, "observe-003");
+  EXPECT_EQ(limit(), "3000000");
+  std::ofstream(limit_) << "garbage";
+  EXPECT_EQ(launch(none).error().id, "observe-007");
+  EXPECT_FALSE(fs::exists(dir_ / "third"));
+}
+
+TEST_F(LaunchEnergy, ALimitThatIsGoneAtTheEndIsTold) {
+  const auto outcome = launch(capped("rm " + limit_.string()));
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0) << "the job's own";
+  ASSERT_TRUE(outcome->energy_problem);
+  EXPECT_EQ(outcome->energy_problem->id, "observe-009");
+  EXPECT_TRUE(fs::exists(dir_ / "run/cox-energy-cap"));
+}
+
+TEST_F(LaunchEnergy, AKilledParentLeavesWhatTheNextRunPutsBack) {
+  const pid_t parent = fork();
+  if (parent == 0) {
+    static_cast<void>(launch(capped("kill -KILL $PPID")));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(parent, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(limit(), "2400000");
+  EXPECT_TRUE(fs::exists(dir_ / "run/cox-energy-cap"));
+  LaunchOptions again = capped("exit 0");
+  again.out = dir_ / "again";
+  ASSERT_TRUE(launch(again));
+  EXPECT_EQ(limit(), "3000000");
+}
+
+TEST_F(Launch, ActuatorsAreSetOnlyWhereAskedForAndNotSetByTheUser) {
+  // The words must not name the setting themselves: that would be the command's own choice.
+  const auto sees = [](const std::string& priority, const std::string& yield) {
+    return std::vector<std::string>{"/bin/sh", "-c",
+                                    "test \"$COX_PACE_PRIORITY\" = '" + priority +
+                                        "' && test \"$(env | sed -n s/.*yield_when_idle=//p)\" = '" + yield +
+                                        "'"};
+  };
+  LaunchOptions plain = options(sees("", ""));
+  plain.system_root = dir_;
+  EXPECT_EQ(launch(plain)->exit_status, 0);
+  LaunchOptions asked = options(sees("1", "1"));
+  asked.out = dir_ / "asked";
+  asked.system_root = dir_;
+  asked.pace_priority = true;
+  asked.wait_mode = cox::pace::WaitMode::Yield;
+  EXPECT_EQ(launch(asked)->exit_status, 0);
+  setenv("COX_PACE_PRIORITY", "0", 1);
+  setenv("OMPI_MCA_mpi_yield_when_idle", "7", 1);
+  asked.out = dir_ / "theirs";
+  asked.command = sees("0", "7");
+  EXPECT_EQ(launch(asked)->exit_status, 0);
+  unsetenv("COX_PACE_PRIORITY");
+  unsetenv("OMPI_MCA_mpi_yield_when_idle");
 }
 
 }  // namespace

@@ -89,8 +89,10 @@ std::string remedies_section(const Page& page) {
 
 std::string analyses_sections(const Page& page) {
   std::string out;
-  for (const diagnose::Section& s : page.diagnosis.sections)
+  for (const diagnose::Section& s : page.diagnosis.sections) {
+    if (s.key == "pacing") continue;  // a section of its own, with charts
     out += section(s.key, capital(s.title), list(page, s.lines) + table(page, s));
+  }
   return out;
 }
 

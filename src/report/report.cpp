@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,7 @@
 #include "report/columns.hpp"
 #include "report/markup.hpp"
 #include "report/names.hpp"
+#include "report/pacing.hpp"
 #include "report/sections.hpp"
 #include "report/simulated.hpp"
 #include "report/words.hpp"
@@ -156,14 +158,16 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis
       (options.simulated != nullptr ? simulated_section(*options.simulated) : std::string()) +
       scaling_section(options.scaling) + findings_section(page) + remedies_section(page) +
       step_time_section(page);
-  const std::string after = ranks_section(page) + analyses_sections(page) + coverage_section(page) +
-                            groups_section(page) + limits_section(page) + provenance_section(page) +
-                            "</main>\n" + foot();
+  const std::string after = ranks_section(page) + pacing_section(page) + analyses_sections(page) +
+                            coverage_section(page) + groups_section(page) + limits_section(page) +
+                            provenance_section(page) + "</main>\n" + foot();
   const std::string top = head(headline(diagnosis) + " \u00B7 Coxswain");
   // What the data may take: the limit without the fixed part, its description (about 64 bytes a rank), and
   // base64's third.
-  const std::size_t fixed =
-      top.size() + before.size() + after.size() + script_asset().text.size() + 16'384 + 64 * run.ranks.size();
+  ordered_json pacing;
+  if (diagnosis.pacing && diagnosis.pacing->record) pacing = pacing_data(*diagnosis.pacing);
+  const std::size_t fixed = pacing.dump().size() + top.size() + before.size() + after.size() +
+                            script_asset().text.size() + 16'384 + 64 * run.ranks.size();
   const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(options.size_limit.count(), 0));
   const std::size_t budget = std::max(limit > fixed ? (limit - fixed) / 4 * 3 : 0, kSmallestBudget);
   const Columns columns = encode_columns(run, diagnosis, budget);
@@ -180,6 +184,7 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis
   out += "<div id=\"tip\" role=\"status\" hidden></div>\n";
   ordered_json meta = describe(run, diagnosis, names, columns);
   if (options.scaling.size() > 1) meta["scaling"] = scaling_data(options.scaling);
+  if (!pacing.is_null()) meta["pacing"] = std::move(pacing);
   out += "<script type=\"application/json\" id=\"cox-meta\">" + script_json(meta) + "</script>\n";
   out +=
       "<script type=\"application/octet-stream\" id=\"cox-data\">" + base64(columns.deflated) + "</script>\n";

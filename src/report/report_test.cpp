@@ -7,6 +7,7 @@
 
 #include "report/sample.hpp"
 #include "support/make_run.hpp"
+#include "support/paced_run.hpp"
 
 namespace cox::report {
 namespace {
@@ -52,6 +53,29 @@ std::string visible(const std::string& page) {
 
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+TEST(Report, PacingStandsSideBySide) {
+  Input in;
+  in.run = test::make_paced_run({});
+  in.run.communicators[0].name = "<b>world</b>";
+  in.diagnosis = test::sample_diagnosis(in.run);
+  auto pacing = diagnose::understand_pacing(in.run);
+  ASSERT_TRUE(pacing);
+  in.diagnosis.pacing = *std::move(pacing);
+  const std::string page = page_of(in);
+  const std::string text = visible(page);
+  EXPECT_TRUE(has(text, "<section id=\"pacing\""));
+  EXPECT_TRUE(has(text, "Baseline against control"));
+  EXPECT_TRUE(has(text, "energy at full power (estimated)"));
+  EXPECT_TRUE(has(text, "&lt;b&gt;world"));
+  EXPECT_FALSE(has(text, "<b>world"));
+  EXPECT_TRUE(has(page, "\"pacing\":{"));
+  EXPECT_TRUE(has(page, "\"half\":["));
+}
+
+TEST(Report, ARunThatWasNotPacedHasNoSuchSection) {
+  EXPECT_FALSE(has(visible(page_of(named_input())), "id=\"pacing\""));
 }
 
 TEST(Report, SaysTheVerdictInWords) {

@@ -158,6 +158,11 @@ class Exporter {
       case EventKind::Phase:
         return fmt::format(R"("cat":"phase","name":"{}","args":{{"phase":{}{}{}}})", phase_name(e.op[i]),
                            e.op[i], (e.flags[i] & kNoSync) != 0 ? R"(,"no_sync":true)" : "", open);
+      case EventKind::Pace:
+        return fmt::format(
+            R"("cat":"pace","name":"pace","args":{{"reason":{},"state":{},"mode":{},"delay_ns":{},"communicator":{},"iteration":{}{}}})",
+            e.op[i], PaceFlags::state(e.flags[i]), PaceFlags::mode(e.flags[i]), e.bytes[i].count(),
+            communicator(e.comm[i]), e.seq[i], open);
       case EventKind::Step:
       case EventKind::None:
         break;

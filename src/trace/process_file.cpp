@@ -43,7 +43,7 @@ void resize(EventColumns& e, std::size_t n) {
 
 bool is_known(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(EventKind::Collective) &&
-         kind <= static_cast<std::uint8_t>(EventKind::Submit);
+         kind <= static_cast<std::uint8_t>(EventKind::Pace);
 }
 
 }  // namespace

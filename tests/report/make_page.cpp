@@ -10,6 +10,7 @@
 
 #include "report/sample.hpp"
 #include "support/make_run.hpp"
+#include "support/paced_run.hpp"
 
 namespace {
 
@@ -117,7 +118,19 @@ Made diagnosed() {
   return made;
 }
 
+/// Paced by real controllers, where early ranks take something from late ones (`pays`) and where they do not.
+Made paced(bool pays) {
+  Made made;
+  made.run =
+      cox::test::make_paced_run({.ranks = 8, .slow = 2, .steps = 1200, .contention = pays ? 3ms : 0ms});
+  auto real = cox::diagnose::diagnose(made.run);
+  if (real) made.diagnosis = *std::move(real);
+  return made;
+}
+
 Made make_case(std::string_view name) {
+  if (name == "paced") return paced(true);
+  if (name == "paced_in_vain") return paced(false);
   if (name == "nobody") return make({.ranks = 8, .steps = 300, .jitter = 300us});
   if (name == "one") return make({.ranks = 1, .steps = 40});
   if (name == "large") return slow_rank(1000, 1000, 417);

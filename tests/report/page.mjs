@@ -28,7 +28,28 @@ await withBrowser(async (browser) => {
     await page.close();
   }
 
+  const paced = browser.make('paced');
+  for (const [name, options] of Object.entries({
+    paced: {}, 'paced-dark': { scheme: 'dark' }, 'paced-narrow': { width: 390 }
+  })) {
+    const { page, problems } = await browser.open(paced, options);
+    assert.ok(await page.isVisible('#pacing h2'), `${name}: the section on pacing is there`);
+    assert.match(await page.textContent('#pacing'), /throughput \+1\d\.\d %.*simulated/, name);
+    const states = await colours(page, '#pace-states', ['pace-watch', 'pace-trial', 'pace-hold']);
+    for (const [state, share] of Object.entries(states.shares)) {
+      assert.ok(share > 0.003, `${name}: the chart of decisions shows ${state} (${share})`);
+    }
+    assert.ok((await colours(page, '#pace-gain', ['series'])).shares.series > 0.0005, `${name}: the gain is drawn`);
+    assert.equal(await page.locator('#pacing table.sortable tbody tr').count(), 8, `${name}: a row per rank`);
+    const spill = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(spill, 0, `${name}: nothing is wider than the window`);
+    await keep(page, name);
+    assert.deepEqual(problems, [], name);
+    await page.close();
+  }
+
   const { page, problems } = await browser.open(browser.make('nobody'));
+  assert.equal(await page.locator('#pacing').count(), 0, 'no section on pacing where there was none');
   assert.equal((await page.textContent('h1')).trim(), 'Nobody sets the pace');
   await keep(page, 'nobody');
   assert.deepEqual(problems, []);

@@ -5,16 +5,19 @@
 #include <string>
 
 #include "cox/base/units_text.hpp"
+#include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
 
 #include "support/make_run.hpp"
+#include "support/paced_run.hpp"
 
 namespace {
 
 constexpr const char* kUsage =
     "usage: make_run --ranks N --steps N -o DIR [--collectives N] [--work TIME] [--jitter TIME]\n"
     "                [--transfer TIME] [--bytes SIZE] [--slow-rank R --extra TIME] [--rotate STEPS]\n"
-    "                [--first-step N] [--last-step N] [--nodes N] [--seed N] [--no-marks] [--raw]\n";
+    "                [--first-step N] [--last-step N] [--nodes N] [--seed N] [--no-marks] [--raw]\n"
+    "                [--pace SETTINGS [--contention TIME]]\n";
 
 int usage(const std::string& why) {
   std::fprintf(stderr, "make_run: %s\n%s", why.c_str(), kUsage);
@@ -39,6 +42,7 @@ struct Options {
   cox::test::ExtraWork extra{.rank = -1};
   std::string out;
   bool raw = false;
+  cox::test::PacedShape paced{.settings = ""};
 };
 
 /// Takes one flag with its value. False where there is no such flag or its value is bad.
@@ -64,6 +68,12 @@ bool apply(const std::string& flag, const char* value, Options& o) {
     o.shape.seed = static_cast<std::uint64_t>(seed);
     return true;
   }
+  if (flag == "--contention") return take(parse_duration(value), o.paced.contention);
+  if (flag == "--pace") {
+    o.paced.settings = value;
+    cox::pace::Settings checked;
+    return *value != 0 && cox::pace::set_all(checked, value) < 0;
+  }
   if (flag == "-o") {
     o.out = value;
     return true;
@@ -88,7 +98,11 @@ int main(int argc, char** argv) {
   }
   if (o.out.empty()) return usage("no -o DIR");
   if (o.extra.rank >= 0) o.shape.extras.push_back(o.extra);
-  const cox::trace::Run run = cox::test::make_run(o.shape);
+  o.paced.ranks = o.shape.ranks;
+  o.paced.steps = o.shape.steps;
+  o.paced.seed = o.shape.seed;
+  const cox::trace::Run run =
+      o.paced.settings.empty() ? cox::test::make_run(o.shape) : cox::test::make_paced_run(o.paced);
   if (o.raw) return cox::test::write_raw_files(run, o.out) ? 0 : 4;
   const auto status = cox::trace::write_run(run, o.out);
   if (!status) std::fprintf(stderr, "make_run: %s\n", status.error().to_string().c_str());

@@ -18,6 +18,7 @@
 #include "cox/diagnose/fabric.hpp"
 #include "cox/diagnose/graph_path.hpp"
 #include "cox/diagnose/operation_what_if.hpp"
+#include "cox/diagnose/pacing.hpp"
 #include "cox/diagnose/remedy.hpp"
 #include "cox/diagnose/stall.hpp"
 #include "cox/diagnose/time_structure.hpp"
@@ -211,6 +212,7 @@ struct Diagnosis {
   std::optional<Fabric> fabric;
   std::optional<TimeStructure> time_structure;
   std::optional<Efficiencies> efficiencies;
+  std::optional<Pacing> pacing;
 
   /// Matrices for the report, rank-major, `steps` columns; empty where there were no steps.
   std::vector<Duration> step_times;                 ///< per step

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 
 namespace cox::observe {
@@ -58,6 +59,11 @@ struct Surroundings {
 /// Looks at everything. The order of the checks is fixed. Held by: src/observe/doctor_test.cpp,
 /// tests/golden/doctor.
 [[nodiscard]] std::vector<Check> examine(const Surroundings& where);
+
+/// Undoes energy caps that a killed `cox observe --energy-cap` left on this machine; the number of limits
+/// that were put back. Errors: observe-008 (its process runs), observe-009 (the record is damaged, or a limit
+/// cannot be written). Held by: src/observe/energy_test.cpp, tests/golden/doctor.
+[[nodiscard]] Result<std::size_t> restore_energy(const Surroundings& where);
 
 /// An environment variable that Coxswain reads.
 struct EnvVariable {

@@ -10,6 +10,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/pace/advice.hpp"
 
 namespace cox::observe {
 
@@ -21,12 +22,18 @@ inline constexpr const char* kEnvDisable = "COX_DISABLE";           ///< 1 = eve
 inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; default: tsc where invariant
 inline constexpr const char* kEnvJob = "COX_JOB";      ///< the job's name where no batch system has one
 
+inline constexpr const char* kEnvPacePriority = "COX_PACE_PRIORITY";  ///< 1 = priority for a late rank
+
 struct LaunchOptions {
   std::vector<std::string> command{};
   std::filesystem::path out{};        ///< Run folder; empty = `default_run_dir()`
   bool force = false;                 ///< replace a Run folder that is there (only one that Coxswain made)
   std::optional<Bytes> max_size{};    ///< per process; unset = COX_MAX_SIZE, else 256 MB
   std::filesystem::path guest_dir{};  ///< where libcox-preload.so lies; empty = beside the running program
+  bool pace_priority = false;         ///< COX_PACE_PRIORITY=1 for the job, where the user has not set it
+  pace::WaitMode wait_mode = pace::WaitMode::Unknown;  ///< unknown = as the libraries have it
+  std::optional<double> energy_cap{};                  ///< limits of this host at this ratio during the job
+  std::filesystem::path system_root = "/";             ///< where /sys, /run and libraries lie; for tests
 };
 
 struct LaunchOutcome {
@@ -36,7 +43,9 @@ struct LaunchOutcome {
   int world_size = -1;  ///< how many times it did; -1 = not told
   std::filesystem::path dir;
   Duration wall{};
-  std::string hint;  ///< what to do where ranks are missing; empty where nothing is known
+  std::string hint;      ///< what to do where ranks are missing; empty where nothing is known
+  std::string energy{};  ///< what was capped during the job; empty where nothing was asked for
+  std::optional<Error> energy_problem{};  ///< why it is not back (observe-009)
 };
 
 /// Which of how many processes of one launch this one is, as mpirun, srun and others say in the environment.
@@ -48,6 +57,9 @@ struct LaunchPlace {
 
 /// `cox-<job or pid>-<UTC time>` in the current folder.
 [[nodiscard]] std::filesystem::path default_run_dir();
+
+/// What `options.wait_mode` comes to for each library, one clause each; empty where none was asked for.
+[[nodiscard]] std::vector<std::string> wait_mode_notes(const LaunchOptions& options);
 
 /// Runs the command with the preload object in its environment, forwards signals (TERM, INT, HUP, QUIT, USR1,
 /// USR2) to it and waits. Changes no file of the user's.
@@ -61,7 +73,9 @@ struct LaunchPlace {
 /// Errors: observe-001 (folder exists; Errc::InvalidInput), observe-002 (guest objects not found),
 /// observe-003
 ///         (command not found; the caller exits 127), observe-004 (command not executable; 126), observe-005
-///         (folder cannot be made), observe-006 (no -o, or --force, where every rank starts a `cox`).
+///         (folder cannot be made), observe-006 (no -o, or --force or an energy cap, where every rank starts
+///         a `cox`), observe-007 to -009 (energy caps). Caps are set while signals wait and are put back
+///         before they are let through, so that only SIGKILL can leave them behind.
 ///         Held by: tests/e2e.
 [[nodiscard]] Result<LaunchOutcome> launch(const LaunchOptions& options);
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/version.hpp"
+#include "cox/diagnose/pacing.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN and no infinity: what is not a number is null.
+Json number(double x) {
+  return std::isfinite(x) ? Json(x) : Json(nullptr);
+}
+
+Json json_of(const Bounded<double>& b, bool has_interval) {
+  return Json{{"value", number(b.value)},
+              {"interval_95", has_interval ? Json::array({number(b.low), number(b.high)}) : Json(nullptr)}};
+}
+
+Json json_of(const Bounded<Seconds>& b, bool has_interval) {
+  return json_of(Bounded<double>{b.value.count(), b.low.count(), b.high.count()}, has_interval);
+}
+
+Bounded<double> inverse(const Bounded<Seconds>& b) {
+  const auto over = [](Seconds s) { return s.count() > 0 ? 1 / s.count() : 0; };
+  return {over(b.value), over(b.high), over(b.low)};
+}
+
+Json json_of(const PaceArm& a, bool has_interval) {
+  Json j;
+  j["iterations"] = a.iterations;
+  j["blocks"] = a.blocks;
+  j["throughput_per_s"] = json_of(inverse(a.period), has_interval);
+  j["period_s"] = json_of(a.period, has_interval);
+  j["period_median_s"] = json_of(a.median, has_interval);
+  j["period_p99_s"] = json_of(a.p99, has_interval);
+  j["cv_ratio"] = json_of(a.cv_ratio, has_interval);
+  j["wait_s"] = json_of(a.wait, has_interval);
+  j["energy_full_power_s"] = json_of(a.energy, has_interval);
+  return j;
+}
+
+Json json_of(const PacingComparison& c) {
+  Json j;
+  j["from"] = c.within_run ? "blocks" : "runs";
+  j["pairs"] = c.pairs;
+  j["baseline"] = json_of(c.baseline, c.has_interval);
+  j["control"] = json_of(c.control, c.has_interval);
+  j["faster_ratio"] = json_of(c.faster_ratio, c.has_interval);
+  j["cv_over_baseline_ratio"] = json_of(c.cv_ratio, c.has_interval);
+  j["p99_over_baseline_ratio"] = json_of(c.p99_ratio, c.has_interval);
+  j["wait_over_baseline_ratio"] = json_of(c.wait_ratio, c.has_interval);
+  j["energy_over_baseline_ratio"] = json_of(c.energy_ratio, c.has_interval);
+  j["energy_kind"] = "estimated";
+  j["ranks"] = Json::array();
+  for (const RankArms& r : c.ranks)
+    j["ranks"].push_back(Json{{"rank", r.rank.value()},
+                              {"baseline_wait_s", r.baseline_wait.count()},
+                              {"control_wait_s", r.control_wait.count()},
+                              {"control_delay_s", r.control_delay.count()}});
+  return j;
+}
+
+Json json_of(const pace::Decision& d) {
+  return Json{{"state", pace::name_of(d.state)},
+              {"reason", pace::name_of(d.reason)},
+              {"delay_s", in_seconds(d.delay)}};
+}
+
+Json json_of(const RankPacing& r) {
+  Json j;
+  j["rank"] = r.rank.value();
+  j["delays"] = r.delays;
+  j["delayed_s"] = in_seconds(r.delayed);
+  j["decided_s"] = in_seconds(r.decided);
+  j["longest_s"] = in_seconds(r.longest);
+  j["changes"] = Json::array();
+  for (const PaceChange& c : r.changes) {
+    Json change{{"iteration", c.step}, {"at_s", in_seconds(c.at)}};
+    change.update(json_of(c.decision));
+    change["gain_ratio"] = number(c.gain_ratio);
+    j["changes"].push_back(std::move(change));
+  }
+  return j;
+}
+
+Json json_of(const PacingRecord& r) {
+  Json j;
+  j["mode"] = pace::name_of(r.mode);
+  j["settings"] = r.settings_text.empty() ? Json(nullptr) : Json(r.settings_text);
+  j["group"] = r.group_name;
+  j["iterations"] = r.iterations;
+  j["delays"] = r.delays;
+  j["delayed_s"] = in_seconds(r.delayed);
+  j["ranks"] = Json::array();
+  for (const RankPacing& p : r.ranks) j["ranks"].push_back(json_of(p));
+  return j;
+}
+
+Json json_of(const pace::Evidence& e) {
+  return Json{{"period_s", in_seconds(e.period)},
+              {"slack_s", in_seconds(e.slack)},
+              {"deviation_s", in_seconds(e.deviation)},
+              {"predictable_s", in_seconds(e.predictable)},
+              {"gain_ratio", number(e.gain)},
+              {"half_width_ratio", number(e.half_width)},
+              {"pairs", e.pairs},
+              {"spent_s", in_seconds(e.spent)},
+              {"allowance_s", in_seconds(e.allowance)}};
+}
+
+Json json_of(const PaceReplay& r, bool decisions) {
+  Json j;
+  j["rank"] = r.rank.value();
+  j["mode"] = pace::name_of(r.mode);
+  j["open_loop"] = r.open_loop;
+  j["iterations"] = r.observations;
+  j["in_state"] = Json::object();
+  for (std::size_t s = 0; s < std::size(r.in_state); ++s)
+    j["in_state"][pace::name_of(static_cast<pace::State>(s))] = r.in_state[s];
+  j["last"] = json_of(r.last);
+  j["evidence"] = json_of(r.evidence);
+  j["compared"] = r.compared;
+  j["difference"] = nullptr;
+  if (r.difference)
+    j["difference"] = Json{{"iteration", r.difference->step},
+                           {"at_s", in_seconds(r.difference->at)},
+                           {"recorded", json_of(r.difference->recorded)},
+                           {"replayed", json_of(r.difference->replayed)}};
+  if (!decisions) return j;
+  j["decisions"] = Json::array();
+  for (const ReplayedDecision& d : r.decisions) {
+    Json one{{"iteration", d.step}, {"at_s", in_seconds(d.at)}};
+    one.update(json_of(d.decision));
+    one["evidence"] = json_of(d.evidence);
+    j["decisions"].push_back(std::move(one));
+  }
+  return j;
+}
+
+}  // namespace
+
+std::string to_json(const Pacing& p, const trace::Run& run, const std::vector<std::string>& inputs,
+                    bool decisions) {
+  Json j;
+  j["schema"] = "cox.pace/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["inputs"] = inputs;
+  Json& result = j["result"];
+  result["run"] = run.info.name;
+  result["provenance"] = trace::name_of(run.provenance);
+  result["group"] = p.group_name;
+  result["verdict"] = describe(p);
+  result["record"] = p.record ? json_of(*p.record) : Json(nullptr);
+  result["comparison"] = p.comparison ? json_of(*p.comparison) : Json(nullptr);
+  result["replays"] = Json::array();
+  for (const PaceReplay& r : p.replays) result["replays"].push_back(json_of(r, decisions));
+  j["warnings"] = Json::array();
+  for (const trace::Note& note : run.notes)
+    j["warnings"].push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
+  // Names come from files: bytes that are not UTF-8 are replaced, never thrown about.
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cox::diagnose

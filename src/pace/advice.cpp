@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/pace/advice.hpp"
+
+namespace cox::pace {
+namespace {
+
+constexpr Advice kWaitMode{
+    .remedy = Remedy::ChangeWaitMode,
+    .why = "waiting ranks spin on cores that working ranks need",
+    .action = "cox observe --wait-mode yield",
+    .evidence =
+        "82 ms to 26 ms per step with 32 ranks on two cores, 41.8 to 28.7 ms with 4 that compute; "
+        "delay gained 4 to 22 % there at best"};
+constexpr Advice kPriority{
+    .remedy = Remedy::RaisePriority,
+    .why = "the same ranks are late, and early ones take the shared cores from them",
+    .action = "cox observe --pace observe --pace-priority",
+    .evidence = "+22 % throughput with a shared host processor, as much as delay, without any delay"};
+constexpr Advice kStagger{
+    .remedy = Remedy::StaggerGroups,
+    .why = "groups share a link and start together",
+    .action = "stagger their starts within the bounds of a delay",
+    .evidence =
+        "calculated: the mean completion falls by half the offset, the last one stays; shifting two "
+        "whole jobs against each other was measured at -9 to +1 %, so let the test of benefit decide"};
+constexpr Advice kDelayHost{
+    .remedy = Remedy::Delay,
+    .why = "the same ranks are late, and iterations begin on something that early ranks take from them",
+    .action = "cox observe --pace auto",
+    .evidence = "+14 to +24 % throughput with a shared host processor"};
+constexpr Advice kDelayLink{
+    .remedy = Remedy::Delay,
+    .why = "the same ranks are late, and iterations begin on something that early ranks take from them",
+    .action = "cox observe --pace auto",
+    .evidence = "+8 to +15 % throughput with a shared link; the CV rises two to three times"};
+constexpr Advice kDelaySpin{.remedy = Remedy::Delay,
+                            .why = "the same ranks are late, and early ones spin on shared cores",
+                            .action = "cox observe --pace auto",
+                            .evidence = "+4 to +22 % throughput, one arm with too much delay -8.5 %"};
+
+}  // namespace
+
+const char* name_of(WaitMode mode) noexcept {
+  switch (mode) {
+    case WaitMode::Spin:
+      return "spin";
+    case WaitMode::Yield:
+      return "yield";
+    case WaitMode::Block:
+      return "block";
+    case WaitMode::Unknown:
+      break;
+  }
+  return "unknown";
+}
+
+const char* name_of(Remedy remedy) noexcept {
+  switch (remedy) {
+    case Remedy::ChangeWaitMode:
+      return "wait-mode";
+    case Remedy::RaisePriority:
+      return "priority";
+    case Remedy::StaggerGroups:
+      return "stagger";
+    case Remedy::Delay:
+      return "delay";
+    case Remedy::Nothing:
+      break;
+  }
+  return "nothing";
+}
+
+AdviceList advise(const Facts& facts) noexcept {
+  AdviceList list;
+  const bool crowded = facts.cores > 0 && facts.ranks_on_host > facts.cores;
+  const bool spins_on_others = crowded && facts.wait == WaitMode::Spin;
+  const bool steady = facts.persistent && !facts.rotating;
+  if (spins_on_others) list.add(kWaitMode);
+  if (steady && facts.priority_undoable && (facts.host_busy_at_start || spins_on_others)) list.add(kPriority);
+  if (facts.groups_share_link) list.add(kStagger);
+  if (steady && !facts.launch_ahead) {
+    if (facts.host_busy_at_start)
+      list.add(kDelayHost);
+    else if (facts.link_busy_at_start)
+      list.add(kDelayLink);
+    else if (spins_on_others)
+      list.add(kDelaySpin);
+  }
+  if (!list.items().empty()) return list;
+  Advice none{.action = "leave it as it is"};
+  if (facts.rotating) {
+    none.why = "slack that moves from rank to rank cannot be spent";
+    none.evidence = "a delay lost 1 to 9 % with a rotating straggler";
+  } else if (facts.persistent && facts.launch_ahead) {
+    none.why = "the accelerator's queue would absorb a delay of the host";
+    none.evidence = "not measured here";
+  } else if (facts.persistent) {
+    none.why = "nothing is known to be shared, so early ranks cost the late ones nothing";
+    none.evidence = "a delay was neutral (-0.6 %) with a persistent straggler and nothing shared";
+  } else {
+    none.why = "no rank is late persistently";
+    none.evidence = "a delay lost 2 to 24 % with independent jitter and nothing shared";
+  }
+  list.add(none);
+  return list;
+}
+
+}  // namespace cox::pace

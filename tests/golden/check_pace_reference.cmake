@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+cmake_minimum_required(VERSION 3.25)
+# cmake -DCOX=... -DPAGE=... -P check_pace_reference.cmake: the page's table of parameters is the program's, row by row.
+execute_process(COMMAND ${COX} pace --settings --json OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${PAGE} page)
+string(JSON count LENGTH "${printed}" result parameters)
+math(EXPR last "${count} - 1")
+set(rows)
+foreach(i RANGE ${last})
+  foreach(part key default unit effect)
+    string(JSON ${part} GET "${printed}" result parameters ${i} ${part})
+  endforeach()
+  string(APPEND rows "| `${key}` | ${default} | ${unit} | ${effect} |\n")
+endforeach()
+string(FIND "${page}" "|---|---|---|---|\n${rows}\n" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "${PAGE}: its table of parameters is not what the program says; the rows are:\n${rows}")
+endif()
