@@ -53,7 +53,8 @@ void pace_passive(benchmark::State& state, cox::pace::Mode mode) {
                                     .begin = guest::begin,
                                     .end = guest::end,
                                     .is_stored = guest::is_stored,
-                                    .drives_accelerator = []() noexcept { return false; }});
+                                    .drives_accelerator = []() noexcept { return false; },
+                                    .decided = nullptr});
   pacer->define(1, 8, 0);
   const auto ms = static_cast<std::uint64_t>(1e9 / guest::picoseconds_per_tick());
   std::uint64_t now = guest::ticks();

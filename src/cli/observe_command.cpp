@@ -119,6 +119,10 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
 /// Actuators other than the delay; each is off unless asked for.
 Status read_actuators(const Invocation& call, observe::LaunchOptions& options) {
   options.pace_priority = call.has("pace-priority");
+  if (options.pace_priority && (options.pace.empty() || options.pace == "off"))
+    return fail(usage_error("cli-003",
+                            "--pace-priority without --pace: nothing would tell which rank is late",
+                            "add --pace observe, or a mode that paces"));
   const std::string mode = call.value("wait-mode");
   for (const pace::WaitMode m : {pace::WaitMode::Spin, pace::WaitMode::Yield, pace::WaitMode::Block})
     if (mode == name_of(m)) options.wait_mode = m;

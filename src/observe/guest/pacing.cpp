@@ -177,6 +177,7 @@ void Pacer::close_iteration(std::uint64_t now) noexcept {
   sync_ = transfer_ = delayed_ = Duration::zero();
   transfer_known_ = true;
   pending_ = false;
+  if (world_.decided != nullptr) world_.decided(controller_);
   act(controller_.decide());
 }
 

@@ -40,6 +40,8 @@ struct PaceWorld {
   void (*end)(trace::RawRecord* record) noexcept;
   bool (*is_stored)(const trace::RawRecord* record) noexcept;
   bool (*drives_accelerator)() noexcept;  ///< asked once, before the first observation
+  /// Told of every decision, for what else can follow from it; may be null.
+  void (*decided)(const pace::Controller& controller) noexcept;
 };
 
 /// The iterations of one process as its controller sees them.

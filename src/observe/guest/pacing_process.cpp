@@ -15,6 +15,7 @@
 #include "cox/trace/guest_writer.hpp"
 
 #include "observe/guest/pacing.hpp"
+#include "observe/guest/priority.hpp"
 
 namespace cox::observe::guest {
 namespace {
@@ -71,6 +72,13 @@ bool drives_accelerator() noexcept {
   return true;
 }
 
+bool offers_priority = false;
+
+void steer(const pace::Controller& controller) noexcept {
+  if (offers_priority)
+    steer_priority(controller.decide(), controller.evidence(), controller.settings().window);
+}
+
 constexpr PaceWorld kWorld = {
     .is_recording = guest::active,
     .thread = guest::thread_id,
@@ -81,6 +89,7 @@ constexpr PaceWorld kWorld = {
     .end = guest::end,
     .is_stored = guest::is_stored,
     .drives_accelerator = drives_accelerator,
+    .decided = steer,
 };
 
 alignas(Pacer) std::byte storage[sizeof(Pacer)];
@@ -94,8 +103,9 @@ void look() noexcept {
   if (asked == nullptr) return;
   pace::Settings settings;
   refused_at = read_pace(asked, settings);
-  if (refused_at < 0 && settings.mode != pace::Mode::Off)
-    pacer.store(new (storage) Pacer(settings, kWorld), std::memory_order_release);
+  if (refused_at >= 0 || settings.mode == pace::Mode::Off) return;
+  offers_priority = start_priority();
+  pacer.store(new (storage) Pacer(settings, kWorld), std::memory_order_release);
 }
 
 void enter(std::uint32_t comm) noexcept {

@@ -55,6 +55,7 @@ constexpr PaceWorld kFakeWorld = {
     .end = [](RawRecord* r) noexcept { r->end = fake->now; },
     .is_stored = [](const RawRecord*) noexcept { return fake->room; },
     .drives_accelerator = []() noexcept { return fake->accelerator; },
+    .decided = nullptr,
 };
 
 class Pacing : public testing::Test {

@@ -18,6 +18,7 @@
 #include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
 #include "observe/guest/pacing.hpp"
+#include "observe/guest/priority.hpp"
 #include "observe/guest/typed.hpp"
 
 namespace cox::observe::guest {
@@ -182,7 +183,7 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   options.when_off = take_hooks_out;
   if (!trace::guest::open(options, with_environment(identity))) return false;
   note_bypassed();
-  pace_api(find_data);
+  static_cast<void>(pace_api(find_data));
   pace_introduce();
   return true;
 }
@@ -296,6 +297,7 @@ std::atomic<void*> real_functions[sizeof kHooks / sizeof kHooks[0]];
 
 // Every hook becomes the direct jump that it is in a process without us.
 void take_hooks_out() noexcept {
+  restore_priority();
   for (std::size_t i = 0; i < sizeof kHooks / sizeof kHooks[0]; ++i)
     if (void* real = real_functions[i].load(std::memory_order_acquire))
       std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
@@ -306,6 +308,7 @@ void take_hooks_out() noexcept {
 std::atomic<bool> init_passed_us_by{false};
 
 [[gnu::destructor]] void process_ends() {
+  restore_priority();
   if (init_passed_us_by.load() && !trace::guest::active()) open_writer({});
   trace::guest::close();
 }
