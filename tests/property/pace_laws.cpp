@@ -212,7 +212,9 @@ TEST(PaceLaws, AFewLongIterationsDoNotStretchTheBound) {
   Loop loop(4, settings);
   for (int i = 0; i < 500; ++i) {
     loop.step(job);
-    if (i > 64) ASSERT_LE(loop.longest_delay(), 0.25 * 0.0315 * 1.1) << i;
+    if (i > 64) {
+      ASSERT_LE(loop.longest_delay(), 0.25 * 0.0315 * 1.1) << i;
+    }
   }
   EXPECT_GT(loop.longest_delay(), 0);
 }
@@ -253,9 +255,10 @@ TEST(PaceLaws, PassiveSoonAfterTheImbalanceEnds) {
       for (int i = 0; i < end + 1500; ++i) {
         loop.step(job);
         paced = paced || loop.longest_delay() > 0;
-        if (i >= end + kSoon)
+        if (i >= end + kSoon) {
           ASSERT_EQ(loop.longest_delay(), 0)
               << (link ? "link" : "straggler") << ", ended at " << end << ", step " << i;
+        }
       }
       EXPECT_TRUE(paced);
     }
