@@ -1,19 +1,209 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guest code: libc only.
+// What a rank does next: the modes, and the way of mode `auto` from state to state. Guest code: libc only.
 #include "cox/pace/controller.hpp"
 
+#include "pace/arithmetic.hpp"
+
 namespace cox::pace {
+namespace {
+
+constexpr double kShares[] = {0.85, 0.6, 0.42, 0.3, 0.21, 0.15};  // candidates, of the wanted delay
+constexpr double kFirstLevel = 1.0 / 16;   // of the wanted delay: the first that a probe tries
+constexpr double kSmallestShare = 0.005;   // of an iteration: a delay below it is not worth a test
+constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
+
+// A uniform number in [0, 1) for (seed, rank, step). Source: SplitMix64 (Steele, Lea, Flood 2014).
+double draw(std::uint64_t seed, std::uint32_t rank, std::uint64_t step) {
+  std::uint64_t z = seed + (step + 1) * 0x9e3779b97f4a7c15 + (std::uint64_t{rank} << 32);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+}  // namespace
 
 Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32_t ranks) noexcept
-    : settings_(settings), pattern_(settings.seed, settings.block), rank_(rank), ranks_(ranks) {
+    : settings_(settings),
+      pattern_(settings.seed, settings.block),
+      rank_(rank),
+      ranks_(ranks < 1 ? 1 : ranks) {
   slack_.resize(settings.window);
+  for (SlackWindow& other : others_) other.resize(settings.window);
+  decision_.reason = settings.mode <= Mode::Observe ? Reason::Observing : Reason::WarmingUp;
 }
-void Controller::observe(const Observation&) noexcept {
-  ++seen_;
+
+void Controller::observe_other(std::uint32_t group, Duration wait) noexcept {
+  if (group < kOtherGroups) others_[group].add(wait);
 }
-void Controller::observe_other(std::uint32_t, Duration) noexcept {}
+
+void Controller::observe(const Observation& o) noexcept {
+  if (settings_.mode == Mode::Off) return;
+  if (o.work < Duration::zero() || o.sync < Duration::zero() || o.delayed < Duration::zero()) {
+    decision_ = passive(Reason::ClockStep);
+    return;
+  }
+  take_in(o);
+  const std::uint64_t next = o.step + 1;
+  switch (settings_.mode) {
+    case Mode::Auto:
+      decision_ = choose_auto(next);
+      break;
+    case Mode::Paper:
+      decision_ = choose_paper();
+      break;
+    case Mode::Always:
+    case Mode::Random:
+      decision_ = choose_fixed(next);
+      break;
+    case Mode::Off:
+    case Mode::Observe:
+      decision_ = passive(Reason::Observing);
+      break;
+  }
+}
+
+Decision Controller::passive(Reason reason) const noexcept {
+  return {.delay = Duration::zero(), .reason = reason, .state = state_};
+}
+
+Decision Controller::served(double delay, Reason reason) const noexcept {
+  const double most = cap();
+  const double ns = delay > most ? most : delay;
+  return {.delay = ns > 0 ? from_ns(ns) : Duration::zero(), .reason = reason, .state = state_};
+}
+
+double Controller::cap() const noexcept {
+  const double share = settings_.max_ratio * typical_;
+  const double most = to_ns(settings_.max_delay);
+  return share < most ? share : most;
+}
+
+double Controller::least() const noexcept {
+  const double share = kSmallestShare * typical_;
+  const double timer = to_ns(settings_.min_delay);
+  return share > timer ? share : timer;
+}
+
+double Controller::remaining() const noexcept {
+  return settings_.budget * elapsed_ + settings_.window * typical_ - spent_;
+}
+
+bool Controller::affords(double blocks) const noexcept {
+  return blocks * settings_.block * cap() <= remaining();
+}
+
+double Controller::wanted() const noexcept {
+  Duration least_slack = slack_.predictable(settings_.deviations);
+  for (const SlackWindow& other : others_)
+    if (other.count() > 0) {
+      const Duration slack = other.predictable(settings_.deviations);
+      if (slack < least_slack) least_slack = slack;
+    }
+  const double delay = settings_.share * to_ns(least_slack);
+  return !transfer_known_ && delay > proven_ ? proven_ : delay;
+}
+
+Decision Controller::choose_auto(std::uint64_t next) noexcept {
+  if (settings_.launch_ahead) return passive(Reason::LaunchAhead);
+  if (state_ == State::WarmUp) {
+    if (seen_ < settings_.warm_up) return passive(Reason::WarmingUp);
+    state_ = State::Watch;
+  }
+  const bool pair_begins = next % (2 * pattern_.block()) == 0;
+  if (state_ == State::Watch ||
+      (state_ == State::Probe && pair_begins && !transfer_known_ && proven_ > 0 && level_ > 1))
+    return choose_watching(next);
+  return state_ == State::Probe ? choose_probe(next) : choose_testing(next);
+}
+
+Decision Controller::choose_watching(std::uint64_t next) noexcept {
+  state_ = State::Watch;
+  if (next < retry_at_) return passive(left_for_);
+  const double slack = settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  if (slack < least()) return passive(slack > 0 ? Reason::TooSmall : Reason::NoSlack);
+  if (!transfer_known_ && proven_ <= 0) {
+    if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
+    if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
+    state_ = State::Probe;
+    level_ = kFirstLevel;
+    tests_[0].clear();
+    tested_loss_ = 0;
+    spent_before_ = spent_;
+    return choose_probe(next);
+  }
+  const double delay = wanted();
+  if (delay < least()) return passive(transfer_known_ ? Reason::OtherGroup : Reason::UnknownTransfer);
+  if (!affords(1)) return passive(Reason::OverBudget);
+  // All ranks begin together: at the first pair after the warm-up, or where a pause would end.
+  const std::uint64_t pair = 2 * pattern_.block();
+  if (next % pair != 0 || (next >= settings_.warm_up + pair && next / pair * pair % settings_.retry >= pair))
+    return passive(Reason::Waiting);
+  begin_trial();
+  return choose_testing(next);
+}
+
+Decision Controller::choose_testing(std::uint64_t next) noexcept {
+  const bool holding = state_ == State::Hold;
+  if (next % pattern_.block() == 0) {
+    if (wanted() < least()) {
+      leave(Reason::NoSlack, next);
+      return passive(Reason::NoSlack);
+    }
+    while (holding && every_ > 1 && !affords(2.0 * every_)) every_ /= 2;
+    if (!affords(holding ? 2.0 * every_ : 1)) {
+      leave(Reason::OverBudget, next);
+      return passive(Reason::OverBudget);
+    }
+  }
+  if (role_at(next) == Role::Paced)
+    return served(kShares[candidate_at(next)] * wanted(), holding ? Reason::Holding : Reason::BlockPaced);
+  return passive(holding ? Reason::HoldOff : Reason::BlockOff);
+}
+
+Decision Controller::choose_probe(std::uint64_t next) noexcept {
+  const double delay = level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  if (role_at(next) == Role::Paced && delay >= least() && affords(1)) return served(delay, Reason::ProbeTurn);
+  return passive(Reason::UnknownTransfer);
+}
+
+// "When Scaling Fails", section 5.3: a rolling window of observed collective wait times; above a threshold of
+// its variability early ranks are delayed before the next iteration, by a bounded amount; below it they are
+// not. The text leaves open how variability is measured: here by the root mean square of the waits against a
+// typical iteration, which a lasting imbalance raises as well as a changing one.
+Decision Controller::choose_paper() noexcept {
+  if (seen_ < settings_.warm_up) return passive(Reason::WarmingUp);
+  state_ = State::Watch;
+  const double imbalance = to_ns(slack_.root_mean_square());
+  const double threshold = (paper_active_ ? settings_.release : settings_.activate) * typical_;
+  paper_active_ = imbalance > threshold;
+  if (!paper_active_) return passive(Reason::Released);
+  state_ = State::Hold;
+  return served(settings_.paper_share * to_ns(slack_.mean()), Reason::Threshold);
+}
+
+Decision Controller::choose_fixed(std::uint64_t next) noexcept {
+  if (fixed_ < 0) {
+    if (seen_ < settings_.window) return passive(Reason::WarmingUp);
+    fixed_ = settings_.mode == Mode::Always ? settings_.paper_share * to_ns(slack_.mean()) : wanted();
+    if (!transfer_known_ && settings_.mode == Mode::Random)
+      fixed_ = settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  }
+  state_ = State::Hold;
+  const double factor = settings_.mode == Mode::Random ? 2 * draw(settings_.seed, rank_, next) : 1;
+  return served(factor * fixed_, Reason::Fixed);
+}
+
 Evidence Controller::evidence() const noexcept {
-  return {};
+  const BenefitTest& best = tests_[tests_[1].mean() > tests_[0].mean() ? 1 : 0];
+  return {.period = from_ns(typical_),
+          .slack = slack_.mean(),
+          .deviation = slack_.deviation(),
+          .predictable = slack_.predictable(settings_.deviations),
+          .gain = state_ == State::Hold ? held_gain_ : best.mean(),
+          .half_width = best.half_width(settings_.alpha / 2),
+          .pairs = tests_[0].count() + tests_[1].count(),
+          .spent = from_ns(spent_),
+          .allowance = from_ns(remaining())};
 }
 
 }  // namespace cox::pace

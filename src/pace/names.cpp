@@ -32,6 +32,7 @@ constexpr Words kReasons[] = {
     {"probe-turn", "own turn of a probe: a small delay to tell slack from transfer"},
     {"no-gain", "a test ended without a benefit"},
     {"harm", "a test ended because paced blocks were worse"},
+    {"waiting", "the next test begins at a step that is alike on all ranks"},
 };
 constexpr Words kNoReason = {"unknown", "not known to this version"};
 

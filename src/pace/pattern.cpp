@@ -12,8 +12,7 @@ bool Pattern::is_paced(std::uint64_t step) const noexcept {
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   z ^= z >> 31;
   const bool first_is_paced = (z & 1) != 0;
-  const bool in_first = step % (2 * block_) < block_;
-  return in_first == first_is_paced;
+  return is_first(step) == first_is_paced;
 }
 
 }  // namespace cox::pace

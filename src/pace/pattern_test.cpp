@@ -23,8 +23,9 @@ TEST(Pattern, UnpacedBlocksOfRareTestsAreUnpacedInFrequentOnes) {
   const Pattern pattern(7, 8);
   for (std::uint64_t step = 0; step < 4096; ++step)
     for (std::uint32_t every = 2; every <= 16; every *= 2)
-      if (!pattern.is_paced_holding(step, every))
+      if (!pattern.is_paced_holding(step, every)) {
         ASSERT_FALSE(pattern.is_paced_holding(step, every / 2)) << step;
+      }
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ TEST(Slack, MeanAndDeviationAreThoseOfTheLastWindow) {
     for (std::size_t i = all.size() - have; i < all.size(); ++i) squares += (all[i] - mean) * (all[i] - mean);
     EXPECT_EQ(window.count(), have);
     EXPECT_NEAR(to_ns(window.mean()), mean, 1e-6 * mean + 1e-3);
-    if (have > 1)
+    if (have > 1) {
       EXPECT_NEAR(to_ns(window.deviation()), std::sqrt(squares / static_cast<double>(have - 1)), 1e-4 * mean);
+    }
   }
 }
 

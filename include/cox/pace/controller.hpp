@@ -60,11 +60,36 @@ class Pattern {
   [[nodiscard]] bool is_paced_holding(std::uint64_t step, std::uint32_t every) const noexcept {
     return pair_of(step) % every != 0 || is_paced(step);
   }
+  /// Whether the step lies in the first block of its pair.
+  [[nodiscard]] bool is_first(std::uint64_t step) const noexcept { return step % (2 * block_) < block_; }
   [[nodiscard]] std::uint32_t block() const noexcept { return block_; }
 
  private:
   std::uint64_t seed_;
   std::uint32_t block_;
+};
+
+/// Sequential test of a mean that may be looked at after every sample.
+///
+/// Formula: normal mixture confidence sequence, half width = s sqrt((n + r) / n^2 x ln((n + r) / (r
+/// alpha^2)))
+///          with r = 4 and s^2 the larger of the samples' variance and the one that the caller knows of
+///          (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, eq. 14). Held by:
+///          src/pace/benefit_test_test.cpp
+class BenefitTest {
+ public:
+  void add(double gain, double known_variance) noexcept;
+  void clear() noexcept { *this = BenefitTest{}; }
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+  [[nodiscard]] double mean() const noexcept { return mean_; }
+  [[nodiscard]] double variance() const noexcept;  ///< s^2
+  [[nodiscard]] double half_width(double alpha) const noexcept;
+
+ private:
+  double mean_ = 0;
+  double squares_ = 0;  // of the deviations from the mean
+  double known_ = 0;    // mean of the variances that the callers know of
+  std::uint32_t count_ = 0;
 };
 
 /// Decides for one rank and one group of ranks that synchronise.
@@ -99,49 +124,105 @@ class Controller {
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 
  private:
-  struct Block {  // what a block has shown so far, its first `settle` steps left out
+  /// Sums over the steps of one block that count.
+  struct Block {
     float costs[64] = {};
     std::uint32_t count = 0;
-    double period = 0;  // sums, in nanoseconds
-    double wait = 0;
+    double period = 0;   // in nanoseconds, as all doubles here
     double squares = 0;  // of the periods
+    double wait = 0;
+    void clear() noexcept { count = 0, period = squares = wait = 0; }
   };
-  struct Pair {           // the two blocks of one pair, means in nanoseconds
-    double cost[2] = {};  // [paced]
-    double period[2] = {};
-    double wait[2] = {};
-    double variance = 0;  // of one step's period, pooled
-    std::uint32_t steps[2] = {};
-    bool done[2] = {};
+  /// What a block has shown: means over its steps.
+  struct Shown {
+    double cost = 0;
+    double period = 0;
+    double variance = 0;  // of one step's period
+    double wait = 0;
+    std::uint32_t steps = 0;
   };
+  /// A share of the wanted delay, and what iterations with it cost.
+  struct Candidate {
+    double cost = 0;
+    std::uint32_t blocks = 0;
+    bool out = false;
+  };
+  static constexpr std::uint32_t kCandidates = 6;
+  enum class Role : std::uint8_t { Unpaced, Paced, Bystander };  // Bystander: another rank's turn of a probe
 
-  void accept(const Observation& o) noexcept;
+  void take_in(const Observation& o) noexcept;
   void track(double period) noexcept;
-  void close_block(std::uint64_t step) noexcept;
-  void close_pair() noexcept;
-  void judge_trial(double gain) noexcept;
+  [[nodiscard]] double cost_of(const Observation& o, double longest) const noexcept;
+  [[nodiscard]] Role role_at(std::uint64_t step) const noexcept;
+  [[nodiscard]] std::uint32_t variant_at(std::uint64_t step) const noexcept;
+  [[nodiscard]] std::uint32_t candidate_at(std::uint64_t step) const noexcept;
+  [[nodiscard]] Shown close_block() noexcept;
+  void end_block(std::uint64_t step) noexcept;
+  void end_pair(std::uint64_t step) noexcept;
+  void compare(const Shown& shown, std::uint64_t step) noexcept;
+  void suspect(const Shown& paced, bool with_best) noexcept;
+  void judge_trial(std::uint64_t step) noexcept;
   void judge_hold(double gain) noexcept;
-  void judge_probe() noexcept;
-  void leave(Reason why) noexcept;
-  void charge(double loss) noexcept;
-  void consider(std::uint64_t next) noexcept;
-  [[nodiscard]] Decision choose(std::uint64_t next) noexcept;
+  void judge_probe(std::uint64_t step) noexcept;
+  void settle_account(const Shown& unpaced) noexcept;
+  void begin_trial() noexcept;
+  void leave(Reason why, std::uint64_t step) noexcept;
+
   [[nodiscard]] Decision choose_auto(std::uint64_t next) noexcept;
+  [[nodiscard]] Decision choose_watching(std::uint64_t next) noexcept;
+  [[nodiscard]] Decision choose_testing(std::uint64_t next) noexcept;
+  [[nodiscard]] Decision choose_probe(std::uint64_t next) noexcept;
   [[nodiscard]] Decision choose_paper() noexcept;
   [[nodiscard]] Decision choose_fixed(std::uint64_t next) noexcept;
-  [[nodiscard]] Duration bounded(double nanoseconds) const noexcept;
+  [[nodiscard]] Decision served(double delay, Reason reason) const noexcept;
+  [[nodiscard]] Decision passive(Reason reason) const noexcept;
   [[nodiscard]] double wanted() const noexcept;
+  [[nodiscard]] double least() const noexcept;
   [[nodiscard]] double cap() const noexcept;
   [[nodiscard]] double remaining() const noexcept;
-  [[nodiscard]] double radius() const noexcept;
+  [[nodiscard]] bool affords(double blocks) const noexcept;
 
   Settings settings_;
   Pattern pattern_;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 1;
+  State state_ = State::WarmUp;
+  Reason left_for_ = Reason::BackingOff;  // of the last test
   std::uint64_t seen_ = 0;
-  SlackWindow slack_;
+  std::uint64_t last_step_ = 0;
+  double typical_ = 0;  // running median of the period
+  double elapsed_ = 0;
+  bool transfer_known_ = true;
+  bool paper_active_ = false;
+
+  SlackWindow slack_;  // of unpaced iterations
   SlackWindow others_[kOtherGroups];
+  Block block_;
+  Shown unpaced_;  // of this pair
+  Shown paced_;
+  double reference_ = 0;  // recent mean period of unpaced blocks
+  double noise_ = 0;      // recent variance of one step's period
+
+  // A trial tries two of the candidates in turn; a hold begins with the better one and compares all.
+  BenefitTest tests_[2];
+  double time_gains_[2] = {};  // mean relative gains of the period, whatever the objective
+  double tested_loss_ = 0;     // paced minus unpaced, this test
+  double spent_before_ = 0;
+  double spent_ = 0;
+  double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
+  std::uint32_t held_steps_ = 0;
+  double held_gain_ = 0;
+  double held_wait_ = 0;
+  std::uint32_t every_ = 1;  // pairs from test to test in a hold
+  std::uint32_t suspicions_ = 0;
+  Candidate candidates_[kCandidates];
+  std::uint32_t best_ = 0;
+  std::uint32_t failures_ = 0;
+  std::uint64_t retry_at_ = 0;
+
+  double proven_ = 0;  // delay that has not lengthened iterations where transfer is not known
+  double level_ = 0;
+  double fixed_ = -1;  // modes always and random: the delay found in the first window
   Decision decision_;
 };
 

@@ -50,6 +50,7 @@ enum class Reason : std::uint8_t {
   ProbeTurn = 17,       ///< own turn of a probe
   NoGain = 18,          ///< a test has just ended without a benefit
   Harm = 19,            ///< a test has just ended because paced blocks were worse
+  Waiting = 20,         ///< the next test begins at a step that is alike on all ranks
 };
 
 struct Decision {

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// How mode `auto` learns from blocks and pairs of blocks. Guest code: libc only.
+#include "cox/pace/controller.hpp"
+
+#include "pace/arithmetic.hpp"
+
+namespace cox::pace {
+namespace {
+
+constexpr double kLongest = 4;              // typical iterations: what is longer counts as so long
+constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
+constexpr std::uint32_t kMostBackOff = 6;   // doublings
+constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
+constexpr std::uint32_t kTried[] = {1, 4};  // candidates that a trial tries
+constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
+
+double larger(double a, double b) {
+  return a > b ? a : b;
+}
+double smaller(double a, double b) {
+  return a < b ? a : b;
+}
+
+}  // namespace
+
+// A running median: robust against stops of seconds, and follows a new level within a few dozen steps.
+void Controller::track(double period) noexcept {
+  if (seen_ == 0) typical_ = period;
+  const double rate = seen_ < 16 ? 0.3 : 0.05;
+  const double next = period > typical_ ? typical_ * (1 + rate) : typical_ / (1 + rate);
+  typical_ = period > typical_ ? smaller(next, period) : larger(next, period);
+}
+
+double Controller::cost_of(const Observation& o, double longest) const noexcept {
+  double cost = to_ns(o.work + o.sync + o.delayed);
+  if (settings_.objective == Objective::Energy)
+    cost = to_ns(o.work + o.sync) + settings_.idle_power * to_ns(o.delayed);
+  return smaller(cost, longest);
+}
+
+Controller::Role Controller::role_at(std::uint64_t step) const noexcept {
+  bool paced = false;
+  switch (state_) {
+    case State::Trial:
+      paced = pattern_.is_paced(step);
+      break;
+    case State::Hold:
+      paced = pattern_.is_paced_holding(step, every_);
+      break;
+    case State::Probe:
+      if (pattern_.pair_of(step) % ranks_ != rank_) return Role::Bystander;
+      paced = pattern_.is_paced(step);
+      break;
+    case State::WarmUp:
+    case State::Watch:
+      break;
+  }
+  return paced ? Role::Paced : Role::Unpaced;
+}
+
+// Which of the two delays of a trial a step's pair tries.
+std::uint32_t Controller::variant_at(std::uint64_t step) const noexcept {
+  return static_cast<std::uint32_t>(pattern_.pair_of(step) % 2);
+}
+
+// Which candidate's delay a paced step gets. Of a hold's pairs the tested ones get the best, and in the
+// others blocks take turns; one that is out leaves its turn to the best.
+std::uint32_t Controller::candidate_at(std::uint64_t step) const noexcept {
+  if (state_ != State::Hold) return kTried[variant_at(step)];
+  if (pattern_.pair_of(step) % every_ == 0) return best_;
+  const auto turn = static_cast<std::uint32_t>(step / pattern_.block() % kCandidates);
+  return candidates_[turn].out ? best_ : turn;
+}
+
+void Controller::take_in(const Observation& o) noexcept {
+  const double period = to_ns(o.work + o.sync + o.delayed);
+  if (seen_ > 0 && o.step != last_step_ + 1) {  // a gap: what was begun cannot be completed
+    block_.clear();
+    unpaced_ = paced_ = Shown{};
+  }
+  track(period);
+  last_step_ = o.step;
+  ++seen_;
+  elapsed_ += period;
+  const bool by_the_book = settings_.mode == Mode::Paper;  // which takes the whole time for waiting
+  transfer_known_ = o.transfer >= Duration::zero() || by_the_book;
+  const double longest = kLongest * typical_;
+  const double sync = to_ns(o.sync) - (o.transfer > Duration::zero() && !by_the_book ? to_ns(o.transfer) : 0);
+  const double wait = smaller(larger(sync, 0), longest);
+  const bool settled = pattern_.place_of(o.step) >= settings_.settle;
+  const bool testing = settings_.mode == Mode::Auto && state_ >= State::Probe;
+  if (!testing || (role_at(o.step) != Role::Paced && settled)) slack_.add(from_ns(wait));
+  if (!testing) return;
+  if (settled && block_.count < sizeof block_.costs / sizeof block_.costs[0]) {
+    const double bounded = smaller(period, longest);
+    block_.costs[block_.count++] = static_cast<float>(cost_of(o, longest));
+    block_.period += bounded;
+    block_.squares += bounded * bounded;
+    block_.wait += wait;
+  }
+  if (state_ == State::Hold && role_at(o.step) == Role::Paced) {
+    held_loss_ += smaller(period, longest);
+    ++held_steps_;
+  }
+  if (pattern_.place_of(o.step) + 1 == pattern_.block()) end_block(o.step);
+}
+
+Controller::Shown Controller::close_block() noexcept {
+  Shown shown;
+  const std::uint32_t n = block_.count;
+  shown.steps = n;
+  if (n == 0) return shown;
+  shown.period = block_.period / n;
+  shown.wait = block_.wait / n;
+  if (n > 1) shown.variance = larger(0, (block_.squares - block_.period * shown.period) / (n - 1));
+  // The mean over the block, or over its slowest quarter: the largest ones are moved to the front.
+  const std::uint32_t used = settings_.objective == Objective::Tail ? (n + 3) / 4 : n;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < used; ++i) {
+    for (std::uint32_t j = i + 1; used < n && j < n; ++j)
+      if (block_.costs[j] > block_.costs[i]) {
+        const float keep = block_.costs[i];
+        block_.costs[i] = block_.costs[j];
+        block_.costs[j] = keep;
+      }
+    sum += static_cast<double>(block_.costs[i]);
+  }
+  shown.cost = sum / used;
+  block_.clear();
+  return shown;
+}
+
+void Controller::end_block(std::uint64_t step) noexcept {
+  // In a probe the paced block of a pair is some rank's turn.
+  const bool paced = state_ == State::Probe ? pattern_.is_paced(step) : role_at(step) == Role::Paced;
+  const Shown shown = close_block();
+  if (shown.steps == 0) return;
+  if (paced) {
+    paced_ = shown;
+    if (state_ == State::Hold) {
+      suspect(shown, candidate_at(step) == best_);
+      if (state_ == State::Hold) compare(shown, step);
+    }
+  } else {
+    unpaced_ = shown;
+    reference_ = reference_ == 0 ? shown.period : reference_ + 0.5 * (shown.period - reference_);
+    noise_ = noise_ == 0 ? shown.variance : noise_ + 0.25 * (shown.variance - noise_);
+  }
+  const bool pair_ends = (step + 1) % (2 * pattern_.block()) == 0;
+  if (!pair_ends) return;
+  if (paced_.steps > 0 && unpaced_.steps > 0) end_pair(step);
+  unpaced_ = paced_ = Shown{};
+}
+
+// A paced block of a hold: candidates that cost clearly more than the best one are not tried again.
+void Controller::compare(const Shown& shown, std::uint64_t step) noexcept {
+  Candidate& tried = candidates_[candidate_at(step)];
+  if (tried.blocks < kMemory) ++tried.blocks;
+  tried.cost += (shown.cost - tried.cost) / tried.blocks;
+  if (tried.blocks < 2) return;
+  if (candidates_[best_].blocks < 2) best_ = candidate_at(step);
+  for (std::uint32_t i = 0; i < kCandidates; ++i)
+    if (candidates_[i].blocks >= 2 && !candidates_[i].out && candidates_[i].cost < candidates_[best_].cost)
+      best_ = i;
+  const Candidate& best = candidates_[best_];
+  for (Candidate& other : candidates_) {
+    if (other.blocks < 2) continue;
+    const double error = square_root(noise_ / shown.steps * (1.0 / other.blocks + 1.0 / best.blocks));
+    other.out = other.out || other.cost - best.cost > 2 * error;
+  }
+}
+
+// Signs that things are no longer as they were when pacing was shown to pay: iterations longer than unpaced
+// ones were, or waits gone. Two blocks in a row, and the trial begins again.
+void Controller::suspect(const Shown& paced, bool with_best) noexcept {
+  const double deviation = square_root(noise_ / paced.steps);
+  const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
+  const bool gone = with_best && held_wait_ > 0.02 * typical_ && paced.wait < 0.4 * held_wait_;
+  if (with_best) held_wait_ = held_wait_ == 0 ? paced.wait : held_wait_ + 0.1 * (paced.wait - held_wait_);
+  suspicions_ = longer || gone ? suspicions_ + 1 : 0;
+  if (suspicions_ < 2) return;
+  settle_account({.period = reference_});
+  begin_trial();
+}
+
+void Controller::begin_trial() noexcept {
+  state_ = State::Trial;
+  for (BenefitTest& test : tests_) test.clear();
+  time_gains_[0] = time_gains_[1] = 0;
+  tested_loss_ = 0;
+  spent_before_ = spent_;
+  held_loss_ = held_gain_ = held_wait_ = 0;
+  held_steps_ = suspicions_ = 0;
+  every_ = 1;
+  block_.clear();
+  unpaced_ = paced_ = Shown{};
+}
+
+void Controller::end_pair(std::uint64_t step) noexcept {
+  if (state_ == State::Probe) {
+    judge_probe(step);
+    return;
+  }
+  const double gain = (unpaced_.cost - paced_.cost) / unpaced_.cost;
+  if (state_ == State::Hold) {
+    settle_account(unpaced_);
+    held_gain_ += 0.25 * (gain - held_gain_);
+    judge_hold(gain);
+    return;
+  }
+  const std::uint32_t variant = variant_at(step);
+  BenefitTest& test = tests_[variant];
+  const double steps = smaller(unpaced_.steps, paced_.steps);
+  test.add(gain, 2 * noise_ / (unpaced_.period * unpaced_.period) / steps);
+  const double time_gain = (unpaced_.period - paced_.period) / unpaced_.period;
+  time_gains_[variant] += (time_gain - time_gains_[variant]) / test.count();
+  // What the trial has cost so far, and one standard error on top.
+  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  const double variance = tests_[0].variance() * tests_[0].count() + tests_[1].variance() * tests_[1].count();
+  const double error = square_root(variance) * unpaced_.period * pattern_.block();
+  spent_ = spent_before_ + larger(0, tested_loss_ + error);
+  judge_trial(step);
+}
+
+// Charges what the paced iterations since the last unpaced block took more than unpaced ones do now.
+void Controller::settle_account(const Shown& unpaced) noexcept {
+  const double loss = held_loss_ - held_steps_ * unpaced.period;
+  spent_ += larger(0, loss);
+  held_loss_ = 0;
+  held_steps_ = 0;
+}
+
+// Each of the two delays has half of alpha.
+void Controller::judge_trial(std::uint64_t step) noexcept {
+  const double alpha = settings_.alpha / 2;
+  const std::uint32_t pairs = tests_[0].count() + tests_[1].count();
+  bool pays[2] = {};
+  bool useless = true;
+  bool harmful = true;
+  for (int i = 0; i < 2; ++i) {
+    const BenefitTest& test = tests_[i];
+    if (test.count() < 2) return;
+    const double half = test.half_width(alpha);
+    const double error = square_root(test.variance() / test.count());
+    pays[i] = test.mean() - half > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
+    // Giving up needs less proof than pacing does: it costs nothing but the time until the next trial.
+    useless = useless && test.count() >= 3 && test.mean() + 1.5 * error < settings_.min_gain;
+    harmful = harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + half < 0);
+  }
+  if (pairs >= settings_.min_pairs && (pays[0] || pays[1])) {
+    const int better = !pays[1] || (pays[0] && tests_[0].mean() >= tests_[1].mean()) ? 0 : 1;
+    state_ = State::Hold;
+    failures_ = 0;
+    held_gain_ = tests_[better].mean();
+    for (Candidate& candidate : candidates_) candidate = Candidate{};
+    best_ = kTried[better];
+  } else if (harmful) {
+    leave(Reason::Harm, step);
+  } else if (useless || pairs >= settings_.max_pairs) {
+    leave(Reason::NoGain, step);
+  }
+}
+
+void Controller::judge_hold(double gain) noexcept {
+  const double deviation = square_root(tests_[0].variance());
+  if (held_gain_ < settings_.min_gain || gain < -larger(kClearLoss, 3 * deviation)) {
+    begin_trial();
+    return;
+  }
+  if (4 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
+}
+
+// Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
+// tell harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
+void Controller::judge_probe(std::uint64_t step) noexcept {
+  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  spent_ = spent_before_ + larger(0, tested_loss_);
+  if (tested_loss_ > kProbeBudget * settings_.window * typical_) {
+    leave(Reason::UnknownTransfer, step);
+    return;
+  }
+  if (role_at(step) == Role::Bystander) return;
+  const double delay =
+      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  if (delay < least()) return;
+  BenefitTest& harm = tests_[0];
+  const double steps = smaller(unpaced_.steps, paced_.steps);
+  harm.add((paced_.period - unpaced_.period) / delay, 2 * noise_ / steps / (delay * delay));
+  if (harm.count() < 2) return;
+  const double error = 2 * square_root(harm.variance() / harm.count());
+  if (harm.mean() + error < 0.5) {
+    proven_ = delay;
+    level_ *= 2;
+    harm.clear();
+  } else if (harm.mean() - error > 0.25 || harm.count() >= 8) {
+    level_ = 2;  // no further
+    if (proven_ <= 0) leave(Reason::UnknownTransfer, step);
+  }
+}
+
+// Back to watching. The pause begins and ends at steps that are alike on all ranks.
+void Controller::leave(Reason why, std::uint64_t step) noexcept {
+  if (state_ == State::Hold) settle_account({.period = reference_});
+  state_ = State::Watch;
+  left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
+  if (why == Reason::Harm) proven_ = 0;
+  if (why == Reason::UnknownTransfer) ++failures_;  // a round of probes takes long: rarer than trials
+  const std::uint64_t pause = std::uint64_t{settings_.retry}
+                              << (failures_ < kMostBackOff ? failures_ : kMostBackOff);
+  ++failures_;
+  retry_at_ = (step + pause + settings_.retry - 1) / settings_.retry * settings_.retry;
+  block_.clear();
+  unpaced_ = paced_ = Shown{};
+}
+
+}  // namespace cox::pace
