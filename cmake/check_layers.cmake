@@ -9,7 +9,7 @@ endif()
 # One line per room. A room may always see itself and cox/abi, which sees nothing.
 set(rooms base model trace replay pace sync simulate study bench observe diagnose report cli)
 set(base_may)
-set(model_may base)
+set(model_may base pace)
 set(trace_may base model)
 set(replay_may base model trace)
 set(pace_may base)

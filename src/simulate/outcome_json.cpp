@@ -50,6 +50,7 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
                               {"utilisation_ratio", std::round(link.utilisation_ratio * 1e9) / 1e9}});
   }
   j["notes"] = o.notes;
+  if (o.paced) j["paced"] = json_of(*o.paced);
   return j;
 }
 

@@ -21,5 +21,6 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json json_of(const model::Scenario& s, const Outcome& o);
 
 [[nodiscard]] Json json_of(const StepAnalysis& a, std::int64_t number);
+[[nodiscard]] Json json_of(const PacedJobOutcome& paced);
 
 }  // namespace cox::simulate

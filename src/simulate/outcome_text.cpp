@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "cox/base/stats.hpp"
@@ -54,6 +55,9 @@ std::string what(const model::Scenario& s, const Outcome& o) {
     case model::Workload::Training:
       return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,
                          job.layout.tensor, job.layout.pipeline, counted(o.ranks), steps);
+    case model::Workload::Iteration:
+      return fmt::format("iterations of {} ranks on {} host{}, {}", counted(o.ranks),
+                         counted(s.cluster.nodes), s.cluster.nodes == 1 ? "" : "s", steps);
     case model::Workload::Goal:
     case model::Workload::Chakra:
       break;
@@ -62,6 +66,7 @@ std::string what(const model::Scenario& s, const Outcome& o) {
 }
 
 std::string how(const Outcome& o) {
+  if (o.paced) return fmt::format("simulated by {}, cores and link shared evenly", name_of(o.engine));
   std::string text = fmt::format("simulated by {}, {}", name_of(o.engine), name_of(o.protocol));
   if (o.closure) text += ", identities for uniform costs";
   if (o.memo) text += ", repeated states reused";
@@ -82,6 +87,27 @@ void add_steps(const Outcome& o, std::vector<std::string>& lines) {
   const double p50 = quantile_in_place(length, 0.5);
   lines.push_back(fmt::format("step         p50 {}, p99 {}, longest {}", shown(Seconds{p50}),
                               shown(Seconds{p99}), shown(Seconds{longest})));
+}
+
+/// With and without pacing on the same draws, and where the controllers stand at the end.
+void add_paced(const PacedJobOutcome& p, std::vector<std::string>& lines) {
+  const auto line = [](const std::string& name, const PacedSummary& s) {
+    std::string text = fmt::format("{:<12} {} a step, CV {:.4f}, p99 {}; wait {} a rank", name, shown(s.mean),
+                                   s.cv, shown(s.p99), shown(s.wait));
+    if (s.delay > Seconds::zero()) text += fmt::format(", delay {}", shown(s.delay));
+    return text;
+  };
+  lines.push_back(line("without", p.without));
+  if (p.mode == pace::Mode::Off) return;
+  lines.push_back(line(fmt::format("mode {}", pace::name_of(p.mode)), p.with));
+  lines.push_back(
+      fmt::format("throughput   {:+.2f} % against the same draws without pacing", 100 * p.gain()));
+  std::map<pace::State, int> states;
+  for (const PacedRank& rank : p.with.ranks) ++states[rank.last.state];
+  std::string text;
+  for (const auto& [state, ranks] : states)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counted(ranks), pace::name_of(state));
+  lines.push_back("at the end   ranks in state: " + text);
 }
 
 void add_links(const Outcome& o, std::vector<std::string>& lines) {
@@ -118,6 +144,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
     lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", counted(spread.replicas),
                                 shown(spread.mean), shown(spread.half_width_95), shown(spread.p50),
                                 shown(spread.p99)));
+  if (o.paced) add_paced(*o.paced, lines);
   add_links(o, lines);
   for (const std::string& note : o.notes) lines.push_back("note: " + note);
   return lines;

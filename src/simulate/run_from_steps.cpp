@@ -87,6 +87,22 @@ void StepRecorder::begin_step(std::int64_t step, std::span<const Seconds> now) {
   }
 }
 
+void StepRecorder::pace(std::size_t rank, std::int64_t step, Seconds begin, Seconds end,
+                        const PaceRecord& what) {
+  constexpr double kMillion = 1e6;
+  constexpr double kMost = 2e9;  // of an int32
+  trace::EventColumns& events = run_.ranks[rank].events;
+  const std::int64_t nanoseconds = std::chrono::duration_cast<Nanoseconds>(what.decision.delay).count();
+  add(events, rounded(begin), rounded(end), Bytes{nanoseconds}, EventKind::Pace);
+  events.comm.back() = CommId{0};
+  events.seq.back() = static_cast<std::uint32_t>(step);
+  events.op.back() = static_cast<std::uint8_t>(what.decision.reason);
+  events.flags.back() = trace::PaceFlags::of(static_cast<std::uint8_t>(what.decision.state),
+                                             static_cast<std::uint8_t>(what.mode));
+  const double gain = std::clamp(what.gain * kMillion, -kMost, kMost);
+  events.aux.back() = static_cast<std::uint32_t>(static_cast<std::int32_t>(gain));
+}
+
 void StepRecorder::arrive(std::span<const Seconds> now) {
   std::copy(now.begin(), now.end(), arrived_.begin());
 }

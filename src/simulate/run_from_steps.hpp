@@ -8,12 +8,21 @@
 
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/pace/decision.hpp"
+#include "cox/pace/settings.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::simulate {
 
 /// A Run of `ranks` ranks on the scenario's nodes without any event; provenance Simulated.
 [[nodiscard]] trace::Run empty_run(const model::Scenario& scenario, int ranks);
+
+/// What a Pace record says beside its times.
+struct PaceRecord {
+  pace::Decision decision;
+  pace::Mode mode = pace::Mode::Off;
+  double gain = 0;  ///< estimated, ratio
+};
 
 /// Collects one replica, step by step. Memory: 100 bytes per rank and step.
 class StepRecorder {
@@ -27,6 +36,8 @@ class StepRecorder {
 
   StepRecorder(const model::Scenario& scenario, const model::CollectiveSpec& spec);
   void begin_step(std::int64_t step, std::span<const Seconds> now);
+  /// A decision of a rank's controller, with the delay as it was served. Call it in the order of begins.
+  void pace(std::size_t rank, std::int64_t step, Seconds begin, Seconds end, const PaceRecord& what);
   void arrive(std::span<const Seconds> now);
   void depart(std::span<const Seconds> now);
   [[nodiscard]] trace::Run finish() &&;

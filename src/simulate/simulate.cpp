@@ -11,6 +11,7 @@
 
 #include "simulate/collective_job.hpp"
 #include "simulate/operation_job.hpp"
+#include "simulate/paced_job.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -91,6 +92,9 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
       return simulate_schedule(scenario);
     case model::Workload::Chakra:
       return simulate_operations(scenario, engine, options);
+    case model::Workload::Iteration:
+      COX_CHECK(check_plain(scenario));
+      return simulate_iterations(scenario, options);
     case model::Workload::Collective:
       break;
   }

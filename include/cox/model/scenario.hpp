@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What could happen: cluster, fabric, job, noise, failures, policy. The input of `simulate`, `forecast`,
-/// `plan`.
+/// What could happen: cluster, fabric, job, noise, failures, policy, pacing. The input of `simulate`,
+/// `forecast`, `plan`.
 ///
 /// Read from TOML by `cox/model/toml.hpp`; every default is a value here, and `cox simulate --explain` prints
 /// what each came to and where from. Reference: docs/reference/scenario.md.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cox/base/units.hpp"
+#include "cox/model/iteration.hpp"
 #include "cox/model/message_cost.hpp"
 #include "cox/model/schedule.hpp"
 
@@ -69,7 +71,7 @@ struct Fabric {
   double background_load = 0;  ///< part of each switch link that other jobs use, 0..1
 };
 
-enum class Workload : std::uint8_t { Collective, Training, Goal, Chakra };
+enum class Workload : std::uint8_t { Collective, Training, Goal, Chakra, Iteration };
 /// Which rank sits on which place of a collective.
 enum class RankOrder : std::uint8_t {
   Linear,  ///< place i is rank i
@@ -194,6 +196,11 @@ struct Scenario {
   Cluster cluster{};
   Fabric fabric{};
   Job job{};
+  /// Workload Iteration; `ranks` and `hosts` are those of the cluster, whatever is said here.
+  Iteration iteration{};
+  /// Workload Iteration: parameters of pace::Settings that are not at their defaults, by their keys and as
+  /// pace::set takes them.
+  std::map<std::string, std::string> pace{};
   std::vector<NoiseSource> noise{};
   Failures failures{};
   PolicySpec policy{};

@@ -12,6 +12,8 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/pace/settings.hpp"
+#include "cox/simulate/paced.hpp"
 #include "cox/simulate/spread.hpp"
 #include "cox/trace/run.hpp"
 
@@ -24,6 +26,20 @@ struct LinkLoad {
   double utilisation_ratio = 0;  ///< bytes over bandwidth x makespan
 };
 
+/// Workload Iteration: what pacing did in the first replica, beside the same draws without it.
+struct PacedJobOutcome {
+  pace::Mode mode = pace::Mode::Off;
+  PacedSummary with;
+  PacedSummary without;
+  std::vector<PacedChange> changes;   ///< of `with`
+  std::int64_t changes_left_out = 0;  ///< more of them
+
+  /// Formula: throughput with over throughput without, less 1.
+  [[nodiscard]] double gain() const {
+    return with.total > Seconds::zero() ? without.total / with.total - 1 : 0;
+  }
+};
+
 struct Outcome {
   model::EngineKind engine = model::EngineKind::MaxPlus;  ///< never Auto
   model::Protocol protocol = model::Protocol::Rendezvous;
@@ -31,12 +47,13 @@ struct Outcome {
   bool memo = false;     ///< flow engine: repeated states were not solved again
   std::int64_t ranks = 0;
   std::int64_t messages = 0;
-  Seconds total{};                 ///< first replica: until the last rank is done
-  std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
-  Spread over_replicas{};          ///< of `total`
-  std::vector<LinkLoad> links;     ///< flow engine, by name; bytes counted and checked
-  std::vector<std::string> notes;  ///< what was assumed or left out, one sentence each
-  std::optional<trace::Run> run;   ///< where asked for
+  Seconds total{};                         ///< first replica: until the last rank is done
+  std::vector<Seconds> step_ends;          ///< first replica: when the last rank finished each step
+  Spread over_replicas{};                  ///< of `total`
+  std::vector<LinkLoad> links;             ///< flow engine, by name; bytes counted and checked
+  std::vector<std::string> notes;          ///< what was assumed or left out, one sentence each
+  std::optional<trace::Run> run;           ///< where asked for
+  std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
 };
 
 /// The same job at one of several sizes.

@@ -71,8 +71,9 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
 
 /// Messages have to end: where the job sends any, some bandwidth is known.
 Status check_cost(const Scenario& s, const Notes& notes) {
-  // A schedule of messages may come with its own parameters (cox simulate --loggops).
-  if (s.job.workload == Workload::Goal) return {};
+  // A schedule of messages may come with its own parameters (cox simulate --loggops); an iteration has a
+  // link.
+  if (s.job.workload == Workload::Goal || s.job.workload == Workload::Iteration) return {};
   if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
       !notes.said("cost.across.bandwidth"))
     return notes.clash({"cluster.nodes"}, "no bandwidth between nodes is given",
@@ -201,12 +202,49 @@ Status check_training(const Scenario& s, const Notes& notes) {
   return {};
 }
 
+/// A paced job: what its parts need of each other.
+Status check_iteration(const Scenario& s, const Notes& notes) {
+  const Iteration& i = s.iteration;
+  const auto imbalance = imbalance_words()[static_cast<std::size_t>(i.imbalance)];
+  if (i.link == Bandwidth{})
+    for (const auto& [key, bytes] : {std::pair{"iteration.fetch", i.fetch}, {"iteration.reduce", i.reduce}})
+      if (bytes.count() > 0)
+        return notes.clash({key},
+                           fmt::format("{} is {}, and there is no link to carry it", key, spelled(bytes)),
+                           "give iteration.link a bandwidth");
+  if (i.slow_ranks > s.cluster.ranks())
+    return notes.clash(
+        {"iteration.slow_ranks"},
+        fmt::format("iteration.slow_ranks = {}, but the cluster has {}", i.slow_ranks, ranks_text(s.cluster)),
+        "");
+  if (i.jitter == JitterLaw::Exponential && i.spread > 1)
+    return notes.clash(
+        {"iteration.spread"},
+        fmt::format("iteration.spread = {} with jitter \"exponential\", expected at most 1", i.spread),
+        "lognormal can be wider");
+  if (notes.said("iteration.spread") && i.jitter == JitterLaw::None)
+    return notes.clash({"iteration.spread"}, "iteration.spread has no meaning for iteration.jitter \"none\"",
+                       "say lognormal or exponential");
+  for (const std::string_view key : {"iteration.slow_ranks", "iteration.slow_factor", "iteration.episode"})
+    if (notes.said(std::string(key)) && (i.imbalance == Imbalance::None ||
+                                         (key == "iteration.episode" && i.imbalance != Imbalance::Rotating)))
+      return notes.clash({key},
+                         fmt::format("{} has no meaning for iteration.imbalance \"{}\"", key, imbalance),
+                         key == "iteration.episode" ? "only rotating has one" : "say persistent or rotating");
+  if (!s.noise.empty())
+    return notes.clash({kNoiseArray}, "[[noise]] has no meaning for job.workload \"iteration\"",
+                       "iteration.jitter and iteration.imbalance say what disturbs it");
+  return {};
+}
+
 Status check_job(const Scenario& s, const Notes& notes) {
   switch (s.job.workload) {
     case Workload::Collective:
       return check_collective(s, notes);
     case Workload::Training:
       return check_training(s, notes);
+    case Workload::Iteration:
+      return check_iteration(s, notes);
     case Workload::Goal:
     case Workload::Chakra:
       if (s.job.file.empty())
@@ -343,7 +381,9 @@ Status check_workload_meanings(const Scenario& s, const Notes& notes) {
       {"job.collective.algorithm", collective || w == Workload::Chakra, kChooses, "collective or chakra"},
       {"job.compute", collective, kChooses, "collective"},
       {"job.order", collective, kChooses, "collective"},
-      {"job.file", file, kChooses, "goal or chakra"}};
+      {"job.file", file, kChooses, "goal or chakra"},
+      {"iteration.", w == Workload::Iteration, kChooses, "iteration"},
+      {"pace.", w == Workload::Iteration, kChooses, "iteration"}};
   for (const std::string_view key :
        {"job.optimizer", "job.micro_batches", "job.schedule", "job.interleave", "job.zero_stage",
         "job.bucket", "job.overlap", "job.overlap_slowdown", "job.moe_layers", "job.layout.tensor",

@@ -2,6 +2,7 @@
 // What cannot go together: the exact line and reason of each.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "cox/model/toml.hpp"
@@ -226,6 +227,52 @@ TEST(ScenarioCheck, KeysWithoutMeaning) {
             "f.toml:8:1: policy.servers has no meaning for policy.kind \"synchronous\" | "
             "only asynchronous has one");
   EXPECT_EQ(clash("[fabric]\nhosts_per_leaf = 4\n[[noise]]\ncv = 0.1\nscope = \"switch\"\n"), "no error");
+}
+
+TEST(ScenarioCheck, PacedIterations) {
+  const std::string job = "job.workload = \"iteration\"\n";
+  EXPECT_EQ(clash(job + "[iteration]\nfetch = \"1MB\"\n"),
+            "f.toml:3:1: iteration.fetch is 1MB, and there is no link to carry it | "
+            "give iteration.link a bandwidth");
+  EXPECT_EQ(
+      clash(job +
+            "[cluster]\ndevices_per_node = 8\n[iteration]\nimbalance = \"persistent\"\nslow_ranks = 9\n"),
+      "f.toml:6:1: iteration.slow_ranks = 9, but the cluster has 1 nodes x 8 devices = 8 ranks | ");
+  EXPECT_EQ(clash(job + "[iteration]\njitter = \"exponential\"\nspread = 2\n"),
+            "f.toml:4:1: iteration.spread = 2 with jitter \"exponential\", expected at most 1 | "
+            "lognormal can be wider");
+  EXPECT_EQ(clash(job + "[iteration]\nspread = 0.1\n"),
+            "f.toml:3:1: iteration.spread has no meaning for iteration.jitter \"none\" | "
+            "say lognormal or exponential");
+  EXPECT_EQ(clash(job + "[iteration]\nimbalance = \"persistent\"\nepisode = 5\n"),
+            "f.toml:4:1: iteration.episode has no meaning for iteration.imbalance \"persistent\" | "
+            "only rotating has one");
+  EXPECT_EQ(clash(job + "[[noise]]\ncv = 0.1\n"),
+            "f.toml:2:3: [[noise]] has no meaning for job.workload \"iteration\" | "
+            "iteration.jitter and iteration.imbalance say what disturbs it");
+  EXPECT_EQ(clash(kNodes + "[pace]\nmode = \"auto\"\n"),
+            "f.toml:4:1: pace.mode has no meaning for job.workload \"collective\" | "
+            "only iteration has one: change job.workload, or leave pace.mode out");
+}
+
+TEST(ScenarioCheck, ParametersOfTheControllerAreThoseOfItsTable) {
+  const std::string job = "job.workload = \"iteration\"\n[pace]\n";
+  const auto good =
+      parse_scenario(job + "mode = \"auto\"\nwindow = 32\nshare = 0.5\nmax_delay = \"5 ms\"\n", "f.toml", "");
+  ASSERT_TRUE(good) << good.error().to_string();
+  const std::map<std::string, std::string> wanted = {
+      {"mode", "auto"}, {"window", "32"}, {"share", "0.5"}, {"max_delay", "5ms"}};
+  EXPECT_EQ(good->scenario.pace, wanted);
+  const auto again = parse_scenario(scenario_toml(good->scenario), "f.toml", "");
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(again->scenario.pace, wanted);
+  for (const std::string bad : {"window = 1000", "window = \"32\"", "mode = \"fast\"", "max_delay = 5",
+                                "max_delay = \"1h\"", "share = 2", "seed = -1", "block = 2.5", "mode = 3"}) {
+    const auto made = parse_scenario(job + bad + "\n", "f.toml", "");
+    ASSERT_FALSE(made) << bad;
+    EXPECT_EQ(made.error().id, "scenario-003") << bad;
+    EXPECT_EQ(made.error().where->line, 3) << bad;
+  }
 }
 
 TEST(ScenarioCheck, SetMayTakeTheMeaningOfKeysOfTheFile) {

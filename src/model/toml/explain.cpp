@@ -81,9 +81,13 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
     explain_keys(layer_keys(), draft.layers[i], fmt::format("{}[{}].", kLayerArray, i), notes, out);
   for (std::size_t i = 0; i < draft.scenario.noise.size(); ++i)
     explain_keys(noise_keys(), draft.scenario.noise[i], fmt::format("{}[{}].", kNoiseArray, i), notes, out);
-  // Sizes of a model that is not there would only distract.
+  // Sizes of a model that is not there would only distract, and so would a controller without its job.
   if (!notes.said("job.model.parameters"))
     std::erase_if(out, [](const Explained& e) { return e.key.starts_with("job.model."); });
+  if (draft.scenario.job.workload != Workload::Iteration)
+    std::erase_if(out, [](const Explained& e) {
+      return e.key.starts_with("iteration.") || e.key.starts_with("pace.");
+    });
   return out;
 }
 

@@ -19,6 +19,7 @@ namespace {
 #define COX_RATE(member) (RateField<Draft>{.at = [](Draft& d) -> TimePerByte& { return d.member; }})
 #define COX_PATH(type, member) (PathField<type>{.at = [](type& t) -> std::string& { return t.member; }})
 
+constexpr double kBytes = 1125899906842624;  // 1 PiB
 constexpr double kRanks = static_cast<double>(kMostRanks);
 constexpr double kCount =
     9e15;  // whole numbers up to here are exact in a double, as TOML writers may use one
@@ -160,6 +161,30 @@ const Key<Draft> kRoot[] = {
     {"job.model.backward_over_forward", COX_AT(size.backward_over_forward),
      "time of a backward pass in forward passes", 0, 100},
 
+    {"iteration.cores", COX_AT(scenario.iteration.cores), "of each host, shared by its ranks", 1, 1e6},
+    {"iteration.prepare", COX_AT(scenario.iteration.prepare),
+     "CPU time of a rank on the host's cores, at the start"},
+    {"iteration.fetch", COX_AT(scenario.iteration.fetch), "input of a rank over `iteration.link`, then", 0,
+     kBytes},
+    {"iteration.link", COX_AT(scenario.iteration.link), "one link that all ranks share; `0B/s` = none"},
+    {"iteration.compute", COX_AT(scenario.iteration.compute), "then; mean of a rank that is not slow"},
+    {"iteration.compute_on_cores", COX_AT(scenario.iteration.compute_on_cores),
+     "on the shared cores instead of a device of its own"},
+    {"iteration.jitter", COX_WORD(Draft, jitter_words, scenario.iteration.jitter),
+     "law of the factor on `iteration.compute`, of mean 1; fresh for every rank and step"},
+    {"iteration.spread", COX_AT(scenario.iteration.spread),
+     "coefficient of variation of the jitter (exponential: at most 1)", 0, 10},
+    {"iteration.imbalance", COX_WORD(Draft, imbalance_words, scenario.iteration.imbalance),
+     "which ranks are slow: the last ones for ever, or others every episode"},
+    {"iteration.slow_ranks", COX_AT(scenario.iteration.slow_ranks), "how many, at a time", 0, kRanks},
+    {"iteration.slow_factor", COX_AT(scenario.iteration.slow_factor), "times `iteration.compute`", 0, 1e6},
+    {"iteration.episode", COX_AT(scenario.iteration.episode), "rotating: steps after which others are slow",
+     1, kMostSteps},
+    {"iteration.reduce", COX_AT(scenario.iteration.reduce),
+     "of the all-reduce that ends a step, a ring on `iteration.link`; `0B` = a barrier", 0, kBytes},
+    {"iteration.wait", COX_WORD(Draft, wait_words, scenario.iteration.wait),
+     "how ranks wait in it: who spins takes a share of the cores"},
+
     {"failures.node_mtbf", COX_AT(scenario.failures.node_mtbf),
      "mean time between failures of one node; `0s` = none"},
     {"failures.weibull_shape", COX_AT(scenario.failures.weibull_shape), "1 is exponential", 0.01, 100},
@@ -239,8 +264,39 @@ const Key<LayerGroup> kLayers[] = {
 
 }  // namespace
 
+std::string_view kind_name(const pace::Parameter& parameter) {
+  if (!setting_words(parameter).empty()) return "word";
+  const std::string_view unit = parameter.unit;
+  if (unit == "time") return "time";
+  const bool whole =
+      unit == "steps" || unit == "pairs of blocks" || std::string_view(parameter.key) == "seed";
+  return whole ? "count" : "ratio";
+}
+
+/// The table above and, as `pace.`, that of the controller.
 std::span<const Key<Draft>> root_keys() {
-  return kRoot;
+  struct All {
+    std::vector<std::string> names;
+    std::vector<Key<Draft>> keys{std::begin(kRoot), std::end(kRoot)};
+  };
+  static const All all = [] {
+    All out;
+    const auto parameters = pace::parameters();
+    out.names.reserve(parameters.size());  // keys point into it
+    for (const pace::Parameter& p : parameters) {
+      out.names.push_back(std::string("pace.") + p.key);
+      out.keys.push_back(
+          {.name = out.names.back(),
+           .field = SettingField<Draft>{.at = [](Draft& d) -> std::map<std::string, std::string>& {
+                                          return d.scenario.pace;
+                                        },
+                                        .about = &p},
+           .help = p.effect,
+           .most = kind_name(p) == "count" ? kCount : kNoLimit});
+    }
+    return out;
+  }();
+  return all.keys;
 }
 std::span<const Key<NoiseSource>> noise_keys() {
   return kNoise;

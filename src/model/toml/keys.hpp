@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@
 #include <vector>
 
 #include "cox/model/scenario.hpp"
+#include "cox/pace/settings.hpp"
+
+#include "model/toml/words.hpp"
 
 namespace cox::model {
 
@@ -63,12 +67,21 @@ struct PathField {
   std::string& (*at)(T&);
 };
 
+/// A parameter of the pacing controller, whose table is pace::parameters(); kept as text by its key.
+template <class T>
+struct SettingField {
+  std::map<std::string, std::string>& (*at)(T&);
+  const pace::Parameter* about;
+};
+/// What is written in a file for a parameter: a word, a time, a count, or a ratio.
+[[nodiscard]] std::string_view kind_name(const pace::Parameter& parameter);
+
 /// Where a value goes. The alternative is the kind of the quantity: no key can say one and store another.
 template <class T>
 using Field = std::variant<Seconds& (*)(T&), Bytes& (*)(T&), Bandwidth& (*)(T&), TimePerByte& (*)(T&),
                            FlopRate& (*)(T&), int& (*)(T&), std::int64_t& (*)(T&), std::uint64_t& (*)(T&),
                            double& (*)(T&), bool& (*)(T&), std::string& (*)(T&), std::vector<int>& (*)(T&),
-                           WordField<T>, RateField<T>, PathField<T>>;
+                           WordField<T>, RateField<T>, PathField<T>, SettingField<T>>;
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -110,14 +123,17 @@ template <class T>
                                          "counts",
                                          "word",
                                          "rate or time per byte",
-                                         "file"};
+                                         "file",
+                                         "setting"};
   static_assert(std::size(kNames) == std::variant_size_v<Field<T>>);
+  if (const auto* setting = std::get_if<SettingField<T>>(&field)) return kind_name(*setting->about);
   return kNames[field.index()];
 }
 
 /// The words of a word field, else none.
 template <class T>
 [[nodiscard]] std::span<const std::string_view> words_of(const Field<T>& field) {
+  if (const auto* setting = std::get_if<SettingField<T>>(&field)) return setting_words(*setting->about);
   const auto* word = std::get_if<WordField<T>>(&field);
   return word ? word->words() : std::span<const std::string_view>{};
 }

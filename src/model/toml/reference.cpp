@@ -17,7 +17,7 @@ constexpr std::string_view kIntroduction = R"(# Scenario files
 <!-- Written by scenario_reference() (src/model/toml/reference.cpp) from the tables that the reader uses. After a change
      of those: COX_WRITE_REFERENCE=1 build/release/model_toml_test. -->
 
-A scenario says what could happen: cluster, fabric, job, noise, failures, policy. It is a TOML file:
+A scenario says what could happen: cluster, fabric, job, noise, failures, policy, pacing. It is a TOML file:
 
 ```toml
 # What do 5 % of jitter cost 32 GPUs?
@@ -136,6 +136,14 @@ std::string_view about(const std::string& section) {
     return "Workload `training`: layers in their order, each table `count` of them; one table may be written "
            "as "
            "`[job.layers]`. At most 65,536.";
+  if (section == "[iteration]")
+    return "Workload `iteration`: what every rank does in each of `job.steps` steps, in the order of the "
+           "keys, and "
+           "what it shares with whom. One rank per device of the cluster, one host per node. What is "
+           "modelled: "
+           "docs/concepts/pacing-simulated.md.";
+  if (section == "[pace]")
+    return "Workload `iteration`: the pacing controller of every rank, the one of `cox observe --pace`.";
   if (section == "[failures]") return "Of nodes.";
   if (section == "[policy]") return "How workers are kept together.";
   if (section == "[cost]") return "What a message costs.";

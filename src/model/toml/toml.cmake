@@ -6,7 +6,7 @@ cox_room(model_toml
   SOURCES toml/check.cpp toml/derive.cpp toml/document.cpp toml/explain.cpp toml/keys.cpp toml/presets.cpp toml/reference.cpp
           toml/scenario_reader.cpp toml/schema.cpp toml/values.cpp toml/words.cpp
   HEADERS toml.hpp
-  DEPENDS model
+  DEPENDS model pace
   LINK fmt::fmt nlohmann_json::nlohmann_json
   TESTS toml/check_test.cpp toml/derive_test.cpp toml/document_test.cpp toml/examples_test.cpp toml/explain_test.cpp
         toml/presets_test.cpp toml/reference_test.cpp toml/scenario_reader_test.cpp toml/schema_test.cpp

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cox/base/spelling.hpp"
@@ -194,6 +195,42 @@ Status store_word(const Asked& asked, const WordField<T>& field, T& target) {
                       near ? fmt::format("did you mean \"{}\"", *near) : std::string{});
 }
 
+/// What the controller's own table takes; its ranges are there, too.
+template <class T>
+Status store_setting(const Asked& asked, const SettingField<T>& field, T& target) {
+  const pace::Parameter& about = *field.about;
+  const std::string_view kind = kind_name(about);
+  if (kind == "word") {
+    const auto words = setting_words(about);
+    if (asked.node.kind != Node::Kind::Text ||
+        std::find(words.begin(), words.end(), asked.node.text) == words.end()) {
+      const auto near = nearest(asked.node.text, std::vector<std::string>(words.begin(), words.end()));
+      return asked.refuse(fmt::format("one of {}", fmt::join(words, ", ")),
+                          near ? fmt::format("did you mean \"{}\"", *near) : std::string{});
+    }
+  }
+  std::string text = asked.node.text;
+  if (kind == "time") {
+    Seconds value{};
+    COX_CHECK(store_quantity<TimeQuantity>(asked, value));
+    text = spelled(value);
+  } else if (kind == "count") {
+    std::int64_t value = 0;
+    COX_CHECK(store_count(asked, value));
+    text = fmt::format("{}", value);
+  } else if (kind == "ratio") {
+    double value = 0;
+    COX_CHECK(store_ratio(asked, value));
+    text = fmt::format("{}", value);
+  }
+  pace::Settings scratch;
+  if (!pace::set(scratch, about.key, text.c_str()))
+    return asked.refuse(fmt::format("a {} in the range of this parameter, such as {}", kind, about.fallback),
+                        about.effect);
+  field.at(target)[about.key] = text;
+  return {};
+}
+
 std::string rate_text(TimePerByte t) {
   if (t == TimePerByte{}) return spelled(t);
   const Bandwidth rate = Bandwidth::bytes_per_s(1 / t.in_seconds_per_byte());
@@ -230,7 +267,8 @@ Status store(const Key<T>& key, T& target, const Node& node, const std::string& 
                  [&](const RateField<T>& field) {
                    return store_quantity<EitherRateQuantity>(asked, field.at(target));
                  },
-                 [&](const PathField<T>& field) { return store_path(asked, field.at(target)); }},
+                 [&](const PathField<T>& field) { return store_path(asked, field.at(target)); },
+                 [&](const SettingField<T>& field) { return store_setting(asked, field, target); }},
       key.field);
 }
 
@@ -248,6 +286,11 @@ std::string text_of(const Key<T>& key, T& target) {
           [&](const WordField<T>& field) { return std::string(field.words()[field.get(target)]); },
           [&](const RateField<T>& field) { return rate_text(field.at(target)); },
           [&](const PathField<T>& field) { return field.at(target); },
+          [&](const SettingField<T>& field) {
+            const auto& said = field.at(target);
+            const auto at = said.find(field.about->key);
+            return at == said.end() ? std::string(field.about->fallback) : at->second;
+          },
           [&](auto at) { return spelled(at(target)); }},
       key.field);
 }
@@ -258,6 +301,10 @@ bool is_quoted(const Field<T>& field) {
       Overloaded{[](int& (*)(T&)) { return false; }, [](std::int64_t& (*)(T&)) { return false; },
                  [](std::uint64_t& (*)(T&)) { return false; }, [](double& (*)(T&)) { return false; },
                  [](bool& (*)(T&)) { return false; }, [](std::vector<int>& (*)(T&)) { return false; },
+                 [](const SettingField<T>& setting) {
+                   const std::string_view kind = kind_name(*setting.about);
+                   return kind == "word" || kind == "time";
+                 },
                  [](const auto&) { return true; }},
       field);
 }

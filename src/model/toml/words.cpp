@@ -12,7 +12,8 @@ constexpr std::array<std::string_view, 6> kFabrics = {"full-bisection", "fat-tre
                                                       "torus",          "dragonfly", "graph"};
 constexpr std::array<std::string_view, 4> kRoutings = {"static", "ecmp", "adaptive", "spray"};
 constexpr std::array<std::string_view, 2> kSwitchings = {"cut-through", "store-and-forward"};
-constexpr std::array<std::string_view, 4> kWorkloads = {"collective", "training", "goal", "chakra"};
+constexpr std::array<std::string_view, 5> kWorkloads = {"collective", "training", "goal", "chakra",
+                                                        "iteration"};
 constexpr std::array<std::string_view, 4> kPipelines = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
 constexpr std::array<std::string_view, 2> kOrders = {"linear", "random"};
 constexpr std::array<std::string_view, 9> kLaws = {
@@ -23,6 +24,9 @@ constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent
                                                        "drift"};
 constexpr std::array<std::string_view, 6> kPolicies = {"synchronous",  "bounded-wait", "bounded-discard",
                                                        "asynchronous", "local-sgd",    "backup"};
+constexpr std::array<std::string_view, 3> kJitters = {"none", "lognormal", "exponential"};
+constexpr std::array<std::string_view, 3> kImbalances = {"none", "persistent", "rotating"};
+constexpr std::array<std::string_view, 3> kWaits = {"spin", "yield", "block"};
 
 struct CollectiveWord {
   std::string_view word;
@@ -82,6 +86,22 @@ Words pattern_words() {
 }
 Words policy_words() {
   return kPolicies;
+}
+Words jitter_words() {
+  return kJitters;
+}
+Words imbalance_words() {
+  return kImbalances;
+}
+Words wait_words() {
+  return kWaits;
+}
+Words setting_words(const pace::Parameter& parameter) {
+  const std::string_view key = parameter.key;
+  if (key == "mode") return named<pace::Mode, pace::Mode::Random>();
+  if (key == "objective") return named<pace::Objective, pace::Objective::Energy>();
+  if (key == "placement") return named<pace::Placement, pace::Placement::Collective>();
+  return {};
 }
 Words algorithm_words() {
   return named<Algorithm, Algorithm::Chain>();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cox/model/scenario.hpp"
+#include "cox/pace/settings.hpp"
 
 namespace cox::model {
 
@@ -24,11 +25,16 @@ using Words = std::span<const std::string_view>;
 [[nodiscard]] Words target_words();
 [[nodiscard]] Words pattern_words();
 [[nodiscard]] Words policy_words();
+[[nodiscard]] Words jitter_words();
+[[nodiscard]] Words imbalance_words();
+[[nodiscard]] Words wait_words();
 /// Those of `name_of`.
 [[nodiscard]] Words algorithm_words();
 [[nodiscard]] Words form_words();
 [[nodiscard]] Words protocol_words();
 [[nodiscard]] Words engine_words();
+/// Of a parameter of the pacing controller; none where it takes a number.
+[[nodiscard]] Words setting_words(const pace::Parameter& parameter);
 
 /// `all-reduce` for NCCL's `AllReduce`, and so on; only those that a schedule can have.
 [[nodiscard]] Words collective_words();

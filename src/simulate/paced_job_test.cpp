@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenarios of iterations through the one call, and the Run that they leave.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/render.hpp"
+
+namespace cox::simulate {
+namespace {
+
+/// The shared-host condition on one node.
+model::Scenario scenario(int steps) {
+  model::Scenario s;
+  s.name = "host";
+  s.cluster.devices_per_node = 32;
+  s.job.workload = model::Workload::Iteration;
+  s.job.steps = steps;
+  s.iteration.prepare = Seconds{0.6e-3};
+  s.iteration.compute = Seconds{20e-3};
+  s.iteration.imbalance = model::Imbalance::Persistent;
+  s.iteration.slow_ranks = 4;
+  s.iteration.slow_factor = 1.5;
+  return s;
+}
+
+TEST(PacedJob, RanksAndHostsAreThoseOfTheCluster) {
+  model::Scenario s = scenario(3);
+  auto made = simulate(s, {});
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->engine, model::EngineKind::Event);
+  EXPECT_EQ(made->ranks, 32);
+  EXPECT_NEAR(made->total.count(), 3 * 39.6e-3, 1e-12);
+  ASSERT_EQ(made->step_ends.size(), 3U);
+  EXPECT_EQ(made->step_ends.back(), made->total);
+  s.cluster.nodes = 2;
+  s.cluster.devices_per_node = 16;
+  made = simulate(s, {});
+  ASSERT_TRUE(made);
+  EXPECT_NEAR(made->total.count(), 3 * 34.8e-3, 1e-12);
+}
+
+TEST(PacedJob, AModeIsComparedWithTheSameDrawsWithoutIt) {
+  model::Scenario s = scenario(400);
+  s.iteration.jitter = model::JitterLaw::Lognormal;
+  s.iteration.spread = 0.03;
+  s.pace = {{"mode", "paper"}, {"window", "16"}};
+  s.replicas = 3;
+  const auto made = simulate(s, {.threads = 2});
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(made->paced);
+  s.pace = {};
+  const auto off = simulate(s, {.threads = 1});
+  ASSERT_TRUE(off && off->paced);
+  EXPECT_EQ(made->paced->without.total, off->total);
+  EXPECT_EQ(off->paced->gain(), 0);
+  EXPECT_GT(made->paced->gain(), 0.1);
+  EXPECT_GT(made->paced->with.delay, Seconds{});
+  EXPECT_EQ(made->over_replicas.replicas, 3);
+  const std::vector<std::string> text = text_lines(s, *made);
+  EXPECT_TRUE(std::ranges::any_of(text, [](const std::string& l) { return l.starts_with("mode paper"); }));
+}
+
+TEST(PacedJob, TheRunHoldsDecisionsAndSynchronisations) {
+  model::Scenario s = scenario(200);
+  s.pace = {{"mode", "always"}, {"window", "16"}};
+  const auto made = simulate(s, {.want_run = true});
+  ASSERT_TRUE(made && made->run);
+  const trace::EventColumns& e = made->run->ranks[0].events;
+  int marks = 0;
+  int synchronisations = 0;
+  int decisions = 0;
+  Duration served{};
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    if (i > 0) {
+      EXPECT_GE(e.begin[i], e.begin[i - 1]);
+    }
+    marks += e.kind[i] == trace::EventKind::Step ? 1 : 0;
+    synchronisations += e.kind[i] == trace::EventKind::Collective ? 1 : 0;
+    if (e.kind[i] != trace::EventKind::Pace) continue;
+    ++decisions;
+    served += e.end[i] - e.begin[i];
+    EXPECT_EQ(trace::PaceFlags::mode(e.flags[i]), static_cast<std::uint8_t>(pace::Mode::Always));
+  }
+  EXPECT_EQ(marks, 200);
+  EXPECT_EQ(synchronisations, 200);
+  // The first decision, then one per step with a delay: after the first window.
+  EXPECT_EQ(decisions, 1 + 200 - 16);
+  EXPECT_NEAR(in_seconds(served), made->paced->with.ranks[0].delay.count() * 200, 1e-6);
+}
+
+TEST(PacedJob, WhatItCannotDoIsSaid) {
+  const auto refused = [](auto&& change) {
+    model::Scenario s = scenario(2);
+    change(s);
+    const auto made = simulate(s, {});
+    return made ? std::string("taken") : made.error().id;
+  };
+  EXPECT_EQ(refused([](model::Scenario& s) { s.engine = model::EngineKind::Flow; }), "simulate-003");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.policy.kind = model::PolicyKind::Backup; }), "simulate-003");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.cluster.nodes = 4096; }), "simulate-003");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.pace["window"] = "-1"; }), "simulate-007");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.iteration.cores = 0; }), "simulate-007");
+}
+
+}  // namespace
+}  // namespace cox::simulate
