@@ -226,7 +226,11 @@ Result<ExitCode> measure_all(study::PacingStudy study, const Invocation& call, C
   if (output.empty() && depth == study::PacingDepth::Full) output = "pacing.json";
   std::error_code ignored;
   if (!output.empty() && !call.has("force") && fs::exists(output, ignored))
-    return fail(usage_error("base-007", fmt::format("{} is there already", output.string()), "add --force"));
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "base-005",
+                      .message = "exists already",
+                      .hint = "choose another name, or add --force to replace it",
+                      .where = Where{.file = output.string()}});
   Evaluation evaluation(std::move(study), depth, console);
   COX_CHECK(evaluation.run(output));
   const study::PacingResults& results = evaluation.results();
@@ -255,7 +259,7 @@ Result<ExitCode> run_pacing_study(const Invocation& call, Console& console) {
   }
   if (from) return write_page(study, call, console);
   if (call.has("quick") || call.has("full")) return measure_all(std::move(study), call, console);
-  return fail(usage_error("cli-002", "'pacing' is measured, not computed",
+  return fail(usage_error("cli-004", "'pacing' is measured, not computed",
                           "choose --quick (6 minutes), --full (90 minutes), --dry-run, or --from FILE"));
 }
 

@@ -128,9 +128,9 @@ PageSection protocol_section(const PacingStudy& study) {
 PageSection measured_section(const PacingStudy& study, const PacingResults& results,
                              std::span<const SimulatedCondition> simulated) {
   std::string out = fmt::format(
-      "## Measured, and simulated beside it\n\nMeasured: {}. Throughput against off in %, interval in "
-      "brackets. Simulated: "
-      "the same controller in the engine,\nwithout background traffic. Same: sign and size agree (see "
+      "## Measured, and simulated beside it\n\nMeasured: {}.\n\nThroughput against off in %, interval in "
+      "brackets. Simulated: the same controller in the engine, without\nbackground traffic. Same: sign and "
+      "size agree (see "
       "below). CV of the "
       "steps, and of those in paced blocks after the\ndecision (held). Energy: an estimate from work and "
       "waiting, on over "
