@@ -7,9 +7,9 @@
 namespace cox::pace {
 namespace {
 
-constexpr double kShares[] = {0.85, 0.6, 0.42, 0.3, 0.21, 0.15};  // candidates, of the wanted delay
-constexpr double kFirstLevel = 1.0 / 16;   // of the wanted delay: the first that a probe tries
-constexpr double kSmallestShare = 0.005;   // of an iteration: a delay below it is not worth a test
+constexpr double kShares[] = {0.85, 0.5, 0.3, 0.18};  // candidates, of the wanted delay
+constexpr double kFirstLevel = 1.0 / 16;              // of the wanted delay: the first that a probe tries
+constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
 // A uniform number in [0, 1) for (seed, rank, step). Source: SplitMix64 (Steele, Lea, Flood 2014).
@@ -20,13 +20,20 @@ double draw(std::uint64_t seed, std::uint32_t rank, std::uint64_t step) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+bool can_be(Duration time) {
+  constexpr Duration kLongest = std::chrono::hours{240};
+  return time >= Duration::zero() && time <= kLongest;
+}
+
 }  // namespace
 
 Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32_t ranks) noexcept
     : settings_(settings),
       pattern_(settings.seed, settings.block),
       rank_(rank),
-      ranks_(ranks < 1 ? 1 : ranks) {
+      ranks_(ranks < 1 ? 1 : ranks),
+      deviations_(settings.deviations * expected_maximum(ranks)) {
+  if (settings_.settle >= pattern_.block()) settings_.settle = pattern_.block() - 1;
   slack_.resize(settings.window);
   for (SlackWindow& other : others_) other.resize(settings.window);
   decision_.reason = settings.mode <= Mode::Observe ? Reason::Observing : Reason::WarmingUp;
@@ -38,7 +45,7 @@ void Controller::observe_other(std::uint32_t group, Duration wait) noexcept {
 
 void Controller::observe(const Observation& o) noexcept {
   if (settings_.mode == Mode::Off) return;
-  if (o.work < Duration::zero() || o.sync < Duration::zero() || o.delayed < Duration::zero()) {
+  if (!can_be(o.work) || !can_be(o.sync) || !can_be(o.delayed)) {
     decision_ = passive(Reason::ClockStep);
     return;
   }
@@ -47,6 +54,7 @@ void Controller::observe(const Observation& o) noexcept {
   switch (settings_.mode) {
     case Mode::Auto:
       decision_ = choose_auto(next);
+      if (decision_.delay > Duration::zero()) at_stake_ += cap();
       break;
     case Mode::Paper:
       decision_ = choose_paper();
@@ -84,19 +92,23 @@ double Controller::least() const noexcept {
   return share > timer ? share : timer;
 }
 
+// The window is the first one, or one of today's iterations where these have become shorter. A twentieth is
+// kept back for what the measurements are off.
 double Controller::remaining() const noexcept {
-  return settings_.budget * elapsed_ + settings_.window * typical_ - spent_;
+  const double today = settings_.window * typical_;
+  const double window = today < first_window_ ? today : first_window_;
+  return 0.95 * (settings_.budget * elapsed_ + window) - spent_;
 }
 
 bool Controller::affords(double blocks) const noexcept {
-  return blocks * settings_.block * cap() <= remaining();
+  return blocks * pattern_.block() * cap() <= remaining();
 }
 
 double Controller::wanted() const noexcept {
-  Duration least_slack = slack_.predictable(settings_.deviations);
+  Duration least_slack = slack_.predictable(deviations_);
   for (const SlackWindow& other : others_)
     if (other.count() > 0) {
-      const Duration slack = other.predictable(settings_.deviations);
+      const Duration slack = other.predictable(deviations_);
       if (slack < least_slack) least_slack = slack;
     }
   const double delay = settings_.share * to_ns(least_slack);
@@ -119,7 +131,7 @@ Decision Controller::choose_auto(std::uint64_t next) noexcept {
 Decision Controller::choose_watching(std::uint64_t next) noexcept {
   state_ = State::Watch;
   if (next < retry_at_) return passive(left_for_);
-  const double slack = settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  const double slack = settings_.share * to_ns(slack_.predictable(deviations_));
   if (slack < least()) return passive(slack > 0 ? Reason::TooSmall : Reason::NoSlack);
   if (!transfer_known_ && proven_ <= 0) {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
@@ -161,7 +173,7 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
 }
 
 Decision Controller::choose_probe(std::uint64_t next) noexcept {
-  const double delay = level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations));
+  const double delay = level_ * settings_.share * to_ns(slack_.predictable(deviations_));
   if (role_at(next) == Role::Paced && delay >= least() && affords(1)) return served(delay, Reason::ProbeTurn);
   return passive(Reason::UnknownTransfer);
 }
@@ -186,7 +198,7 @@ Decision Controller::choose_fixed(std::uint64_t next) noexcept {
     if (seen_ < settings_.window) return passive(Reason::WarmingUp);
     fixed_ = settings_.mode == Mode::Always ? settings_.paper_share * to_ns(slack_.mean()) : wanted();
     if (!transfer_known_ && settings_.mode == Mode::Random)
-      fixed_ = settings_.share * to_ns(slack_.predictable(settings_.deviations));
+      fixed_ = settings_.share * to_ns(slack_.predictable(deviations_));
   }
   state_ = State::Hold;
   const double factor = settings_.mode == Mode::Random ? 2 * draw(settings_.seed, rank_, next) : 1;
@@ -198,7 +210,7 @@ Evidence Controller::evidence() const noexcept {
   return {.period = from_ns(typical_),
           .slack = slack_.mean(),
           .deviation = slack_.deviation(),
-          .predictable = slack_.predictable(settings_.deviations),
+          .predictable = slack_.predictable(deviations_),
           .gain = state_ == State::Hold ? held_gain_ : best.mean(),
           .half_width = best.half_width(settings_.alpha / 2),
           .pairs = tests_[0].count() + tests_[1].count(),

@@ -69,7 +69,7 @@ TEST(Controller, AutoLeavesALateRankAndAnUnsteadyOneAlone) {
   Rank unsteady(with_mode(Mode::Auto));
   for (int i = 0; i < 300; ++i) {
     late.pass(Duration::zero(), milliseconds{20});
-    unsteady.pass(milliseconds{i % 3 == 0 ? 0 : 12}, milliseconds{20});
+    unsteady.pass(milliseconds{i % 2 == 0 ? 0 : 12}, milliseconds{20});
     ASSERT_EQ(late.controller.decide().delay, Duration::zero());
     ASSERT_EQ(unsteady.controller.decide().delay, Duration::zero());
   }

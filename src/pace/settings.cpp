@@ -91,8 +91,9 @@ constexpr Row kRows[] = {
      COX_TIME(min_delay)},
     {{"share", "of predictable slack", "0.8", "how much of its predictable slack a rank gives up"},
      COX_RATIO(share, 0, 1)},
-    {{"deviations", "standard deviations", "3",
-      "predictable slack lies so far below the mean wait: larger takes less of what is random"},
+    {{"deviations", "standard deviations", "1.2",
+      "predictable slack lies so far below the mean wait, times the expected largest of as many standard "
+      "normals as there are ranks: with 1, ranks that are alike have none"},
      COX_RATIO(deviations, 0, 100)},
     {{"budget", "of run time", "0.005", "what finding out may cost in all, beside one window at the start"},
      COX_RATIO(budget, 0, 1)},

@@ -50,5 +50,14 @@ TEST(Arithmetic, LogarithmIsThatOfTheLibrary) {
     EXPECT_NEAR(natural_log(x), std::log(x), 1e-9) << x;
 }
 
+// Expectations: Harter 1961, "Expected values of normal order statistics", table 1.
+TEST(Arithmetic, ExpectedMaximumIsTheTabulatedOne) {
+  EXPECT_EQ(expected_maximum(1), 0);
+  EXPECT_NEAR(expected_maximum(2), 0.5642, 0.03);
+  EXPECT_NEAR(expected_maximum(4), 1.0294, 0.02);
+  EXPECT_NEAR(expected_maximum(16), 1.7660, 0.02);
+  EXPECT_NEAR(expected_maximum(100), 2.5076, 0.02);
+}
+
 }  // namespace
 }  // namespace cox::pace

@@ -7,11 +7,14 @@
 namespace cox::pace {
 namespace {
 
-constexpr double kLongest = 4;              // typical iterations: what is longer counts as so long
+// Typical iterations that one may count as: in what is compared, and in what is charged. A lost packet or a
+// stopped process makes one of hundreds; it must be paid for and must not decide.
+constexpr double kLongest = 2;
+constexpr double kLongestCharged = 4;
 constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
 constexpr std::uint32_t kMostBackOff = 6;   // doublings
 constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
-constexpr std::uint32_t kTried[] = {1, 4};  // candidates that a trial tries
+constexpr std::uint32_t kTried[] = {1, 3};  // candidates that a trial tries
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
 
 double larger(double a, double b) {
@@ -25,7 +28,7 @@ double smaller(double a, double b) {
 
 // A running median: robust against stops of seconds, and follows a new level within a few dozen steps.
 void Controller::track(double period) noexcept {
-  if (seen_ == 0) typical_ = period;
+  if (typical_ <= 0) typical_ = period;
   const double rate = seen_ < 16 ? 0.3 : 0.05;
   const double next = period > typical_ ? typical_ * (1 + rate) : typical_ / (1 + rate);
   typical_ = period > typical_ ? smaller(next, period) : larger(next, period);
@@ -72,35 +75,50 @@ std::uint32_t Controller::candidate_at(std::uint64_t step) const noexcept {
   return candidates_[turn].out ? best_ : turn;
 }
 
+// One very long wait says nothing about the next: it counts as twice the mean and a little more.
+void Controller::note_slack(double wait) noexcept {
+  const double usual = 2 * to_ns(slack_.mean()) + 0.05 * typical_;
+  const bool known = slack_.count() >= 8 && settings_.mode != Mode::Paper;
+  slack_.add(from_ns(known ? smaller(wait, usual) : smaller(wait, kLongestCharged * typical_)));
+}
+
 void Controller::take_in(const Observation& o) noexcept {
   const double period = to_ns(o.work + o.sync + o.delayed);
   if (seen_ > 0 && o.step != last_step_ + 1) {  // a gap: what was begun cannot be completed
     block_.clear();
     unpaced_ = paced_ = Shown{};
+    write_off();
   }
   track(period);
   last_step_ = o.step;
   ++seen_;
-  elapsed_ += period;
   const bool by_the_book = settings_.mode == Mode::Paper;  // which takes the whole time for waiting
   transfer_known_ = o.transfer >= Duration::zero() || by_the_book;
   const double longest = kLongest * typical_;
+  const double charged = smaller(period, kLongestCharged * typical_);
+  elapsed_ += charged;
+  if (seen_ <= settings_.window) first_window_ = elapsed_ / static_cast<double>(seen_) * settings_.window;
   const double sync = to_ns(o.sync) - (o.transfer > Duration::zero() && !by_the_book ? to_ns(o.transfer) : 0);
-  const double wait = smaller(larger(sync, 0), longest);
+  const double wait = larger(sync, 0);
   const bool settled = pattern_.place_of(o.step) >= settings_.settle;
   const bool testing = settings_.mode == Mode::Auto && state_ >= State::Probe;
-  if (!testing || (role_at(o.step) != Role::Paced && settled)) slack_.add(from_ns(wait));
-  if (!testing) return;
+  if (!testing || (role_at(o.step) != Role::Paced && settled)) note_slack(wait);
+  if (settings_.mode != Mode::Auto) return;
   if (settled && block_.count < sizeof block_.costs / sizeof block_.costs[0]) {
-    const double bounded = smaller(period, longest);
     block_.costs[block_.count++] = static_cast<float>(cost_of(o, longest));
+    const double bounded = smaller(period, longest);
     block_.period += bounded;
     block_.squares += bounded * bounded;
-    block_.wait += wait;
+    block_.charged += charged;
   }
   if (state_ == State::Hold && role_at(o.step) == Role::Paced) {
-    held_loss_ += smaller(period, longest);
-    ++held_steps_;
+    at_stake_ = 0;
+    held_loss_ += charged;
+    // Twice as long as the longest way from test to test: gaps keep the tests from being completed.
+    if (++held_steps_ > 4 * every_ * pattern_.block()) {
+      settle_account({.charged = reference_});
+      begin_trial();
+    }
   }
   if (pattern_.place_of(o.step) + 1 == pattern_.block()) end_block(o.step);
 }
@@ -111,7 +129,7 @@ Controller::Shown Controller::close_block() noexcept {
   shown.steps = n;
   if (n == 0) return shown;
   shown.period = block_.period / n;
-  shown.wait = block_.wait / n;
+  shown.charged = block_.charged / n;
   if (n > 1) shown.variance = larger(0, (block_.squares - block_.period * shown.period) / (n - 1));
   // The mean over the block, or over its slowest quarter: the largest ones are moved to the front.
   const std::uint32_t used = settings_.objective == Objective::Tail ? (n + 3) / 4 : n;
@@ -131,15 +149,18 @@ Controller::Shown Controller::close_block() noexcept {
 }
 
 void Controller::end_block(std::uint64_t step) noexcept {
-  // In a probe the paced block of a pair is some rank's turn.
-  const bool paced = state_ == State::Probe ? pattern_.is_paced(step) : role_at(step) == Role::Paced;
+  // While this rank has no test of its own, the paced block of a pair may be that of others.
+  const bool testing = state_ == State::Trial || state_ == State::Hold;
+  const bool paced = testing ? role_at(step) == Role::Paced : pattern_.is_paced(step);
   const Shown shown = close_block();
-  if (shown.steps == 0) return;
-  if (paced) {
+  if (shown.steps == 0) {
+    // nothing of the block counts
+  } else if (paced) {
     paced_ = shown;
+    if (testing) note_cost(shown, step);
     if (state_ == State::Hold) {
+      compare(shown);
       suspect(shown, candidate_at(step) == best_);
-      if (state_ == State::Hold) compare(shown, step);
     }
   } else {
     unpaced_ = shown;
@@ -148,39 +169,57 @@ void Controller::end_block(std::uint64_t step) noexcept {
   }
   const bool pair_ends = (step + 1) % (2 * pattern_.block()) == 0;
   if (!pair_ends) return;
-  if (paced_.steps > 0 && unpaced_.steps > 0) end_pair(step);
+  if (paced_.steps > 0 && unpaced_.steps > 0)
+    end_pair(step);
+  else
+    write_off();
   unpaced_ = paced_ = Shown{};
 }
 
-// A paced block of a hold: candidates that cost clearly more than the best one are not tried again.
-void Controller::compare(const Shown& shown, std::uint64_t step) noexcept {
+// What a candidate's blocks cost, a trial's included.
+void Controller::note_cost(const Shown& paced, std::uint64_t step) noexcept {
   Candidate& tried = candidates_[candidate_at(step)];
   if (tried.blocks < kMemory) ++tried.blocks;
-  tried.cost += (shown.cost - tried.cost) / tried.blocks;
-  if (tried.blocks < 2) return;
-  if (candidates_[best_].blocks < 2) best_ = candidate_at(step);
+  tried.cost += (paced.cost - tried.cost) / tried.blocks;
+  paced_noise_ = paced_noise_ == 0 ? paced.variance : paced_noise_ + 0.25 * (paced.variance - paced_noise_);
+}
+
+// Candidates that cost clearly more than the best one are not tried again.
+void Controller::compare(const Shown& paced) noexcept {
   for (std::uint32_t i = 0; i < kCandidates; ++i)
     if (candidates_[i].blocks >= 2 && !candidates_[i].out && candidates_[i].cost < candidates_[best_].cost)
       best_ = i;
   const Candidate& best = candidates_[best_];
   for (Candidate& other : candidates_) {
-    if (other.blocks < 2) continue;
-    const double error = square_root(noise_ / shown.steps * (1.0 / other.blocks + 1.0 / best.blocks));
+    if (other.blocks < 2 || best.blocks < 2) continue;
+    const double error = square_root(paced_noise_ / paced.steps * (1.0 / other.blocks + 1.0 / best.blocks));
     other.out = other.out || other.cost - best.cost > 2 * error;
   }
 }
 
-// Signs that things are no longer as they were when pacing was shown to pay: iterations longer than unpaced
-// ones were, or waits gone. Two blocks in a row, and the trial begins again.
+// Signs that things are no longer as they were when pacing was shown to pay; two blocks in a row, and only
+// what all ranks see alike. Iterations longer than unpaced ones were: the trial begins again. Other than
+// paced ones were: the next pair is tested.
 void Controller::suspect(const Shown& paced, bool with_best) noexcept {
   const double deviation = square_root(noise_ / paced.steps);
   const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
-  const bool gone = with_best && held_wait_ > 0.02 * typical_ && paced.wait < 0.4 * held_wait_;
-  if (with_best) held_wait_ = held_wait_ == 0 ? paced.wait : held_wait_ + 0.1 * (paced.wait - held_wait_);
-  suspicions_ = longer || gone ? suspicions_ + 1 : 0;
-  if (suspicions_ < 2) return;
-  settle_account({.period = reference_});
-  begin_trial();
+  suspicions_ = longer ? suspicions_ + 1 : 0;
+  if (suspicions_ >= 2) {
+    settle_account({.charged = reference_});
+    begin_trial();
+    return;
+  }
+  if (!with_best) return;
+  const double change = paced.period - paced_reference_;
+  const double usual = larger(kClearLoss * reference_, 4 * square_root(paced_noise_ / paced.steps));
+  if (paced_reference_ == 0 || (change < usual && -change < usual)) {
+    paced_reference_ = paced_reference_ == 0 ? paced.period : paced_reference_ + 0.2 * change;
+    changes_ = 0;
+  } else if (++changes_ >= 2) {
+    paced_reference_ = 0;
+    changes_ = 0;
+    every_ = 1;
+  }
 }
 
 void Controller::begin_trial() noexcept {
@@ -189,14 +228,24 @@ void Controller::begin_trial() noexcept {
   time_gains_[0] = time_gains_[1] = 0;
   tested_loss_ = 0;
   spent_before_ = spent_;
-  held_loss_ = held_gain_ = held_wait_ = 0;
+  held_loss_ = held_gain_ = 0;
   held_steps_ = suspicions_ = 0;
   every_ = 1;
+  paced_reference_ = 0;
+  changes_ = 0;
+  for (Candidate& candidate : candidates_) candidate = Candidate{};
+  paced_noise_ = 0;
   block_.clear();
   unpaced_ = paced_ = Shown{};
 }
 
 void Controller::end_pair(std::uint64_t step) noexcept {
+  at_stake_ = 0;
+  if (state_ == State::WarmUp) return;
+  if (state_ == State::Watch) {
+    charge_others();
+    return;
+  }
   if (state_ == State::Probe) {
     judge_probe(step);
     return;
@@ -212,19 +261,41 @@ void Controller::end_pair(std::uint64_t step) noexcept {
   BenefitTest& test = tests_[variant];
   const double steps = smaller(unpaced_.steps, paced_.steps);
   test.add(gain, 2 * noise_ / (unpaced_.period * unpaced_.period) / steps);
-  const double time_gain = (unpaced_.period - paced_.period) / unpaced_.period;
+  const double time_gain = (unpaced_.charged - paced_.charged) / unpaced_.charged;
   time_gains_[variant] += (time_gain - time_gains_[variant]) / test.count();
   // What the trial has cost so far, and one standard error on top.
-  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  tested_loss_ += (paced_.charged - unpaced_.charged) * pattern_.block();
   const double variance = tests_[0].variance() * tests_[0].count() + tests_[1].variance() * tests_[1].count();
   const double error = square_root(variance) * unpaced_.period * pattern_.block();
   spent_ = spent_before_ + larger(0, tested_loss_ + error);
   judge_trial(step);
 }
 
+// Paced steps that nobody measured are charged with the most that they can have cost.
+void Controller::write_off() noexcept {
+  spent_ += at_stake_;
+  spent_before_ += at_stake_;
+  at_stake_ = 0;
+}
+
+// Ranks that have slack at different times would otherwise spend a budget each: what tests of others visibly
+// cost is charged here too. Nothing says whether there are any, so a difference between the blocks has to
+// stand out of what is usual. Formula: one-sided CUSUM, k = 1/2, h = 4 deviations (Page 1954).
+void Controller::charge_others() noexcept {
+  const double block = pattern_.block();
+  const double loss = (paced_.period - unpaced_.period) * block;
+  const double known = 2 * noise_ / smaller(unpaced_.steps, paced_.steps) * block * block;
+  const double deviation = square_root(larger(known, usual_));
+  if (loss < 0) usual_ += (loss * loss - usual_) / 16;  // harm is never below zero, noise is
+  others_loss_ = larger(0, others_loss_ + loss - deviation / 2);
+  if (others_loss_ <= 4 * deviation) return;
+  spent_ += others_loss_;
+  others_loss_ = 0;
+}
+
 // Charges what the paced iterations since the last unpaced block took more than unpaced ones do now.
 void Controller::settle_account(const Shown& unpaced) noexcept {
-  const double loss = held_loss_ - held_steps_ * unpaced.period;
+  const double loss = held_loss_ - held_steps_ * unpaced.charged;
   spent_ += larger(0, loss);
   held_loss_ = 0;
   held_steps_ = 0;
@@ -252,7 +323,6 @@ void Controller::judge_trial(std::uint64_t step) noexcept {
     state_ = State::Hold;
     failures_ = 0;
     held_gain_ = tests_[better].mean();
-    for (Candidate& candidate : candidates_) candidate = Candidate{};
     best_ = kTried[better];
   } else if (harmful) {
     leave(Reason::Harm, step);
@@ -267,21 +337,20 @@ void Controller::judge_hold(double gain) noexcept {
     begin_trial();
     return;
   }
-  if (4 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
+  if (2 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
 }
 
 // Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
 // tell harm = iterations lengthened per delay: 0 where the delay was slack, 1 where it was transfer time.
 void Controller::judge_probe(std::uint64_t step) noexcept {
-  tested_loss_ += (paced_.period - unpaced_.period) * pattern_.block();
+  tested_loss_ += (paced_.charged - unpaced_.charged) * pattern_.block();
   spent_ = spent_before_ + larger(0, tested_loss_);
   if (tested_loss_ > kProbeBudget * settings_.window * typical_) {
     leave(Reason::UnknownTransfer, step);
     return;
   }
   if (role_at(step) == Role::Bystander) return;
-  const double delay =
-      smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(settings_.deviations)));
+  const double delay = smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(deviations_)));
   if (delay < least()) return;
   BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);
@@ -300,7 +369,8 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
 
 // Back to watching. The pause begins and ends at steps that are alike on all ranks.
 void Controller::leave(Reason why, std::uint64_t step) noexcept {
-  if (state_ == State::Hold) settle_account({.period = reference_});
+  if (state_ == State::Hold) settle_account({.charged = reference_});
+  write_off();
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;

@@ -130,15 +130,15 @@ class Controller {
     std::uint32_t count = 0;
     double period = 0;   // in nanoseconds, as all doubles here
     double squares = 0;  // of the periods
-    double wait = 0;
-    void clear() noexcept { count = 0, period = squares = wait = 0; }
+    double charged = 0;
+    void clear() noexcept { count = 0, period = squares = charged = 0; }
   };
   /// What a block has shown: means over its steps.
   struct Shown {
     double cost = 0;
     double period = 0;
     double variance = 0;  // of one step's period
-    double wait = 0;
+    double charged = 0;   // as `period`, with long ones counting for more
     std::uint32_t steps = 0;
   };
   /// A share of the wanted delay, and what iterations with it cost.
@@ -147,10 +147,11 @@ class Controller {
     std::uint32_t blocks = 0;
     bool out = false;
   };
-  static constexpr std::uint32_t kCandidates = 6;
+  static constexpr std::uint32_t kCandidates = 4;
   enum class Role : std::uint8_t { Unpaced, Paced, Bystander };  // Bystander: another rank's turn of a probe
 
   void take_in(const Observation& o) noexcept;
+  void note_slack(double wait) noexcept;
   void track(double period) noexcept;
   [[nodiscard]] double cost_of(const Observation& o, double longest) const noexcept;
   [[nodiscard]] Role role_at(std::uint64_t step) const noexcept;
@@ -159,12 +160,15 @@ class Controller {
   [[nodiscard]] Shown close_block() noexcept;
   void end_block(std::uint64_t step) noexcept;
   void end_pair(std::uint64_t step) noexcept;
-  void compare(const Shown& shown, std::uint64_t step) noexcept;
+  void note_cost(const Shown& paced, std::uint64_t step) noexcept;
+  void compare(const Shown& paced) noexcept;
   void suspect(const Shown& paced, bool with_best) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
   void judge_hold(double gain) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
   void settle_account(const Shown& unpaced) noexcept;
+  void write_off() noexcept;
+  void charge_others() noexcept;
   void begin_trial() noexcept;
   void leave(Reason why, std::uint64_t step) noexcept;
 
@@ -190,8 +194,10 @@ class Controller {
   Reason left_for_ = Reason::BackingOff;  // of the last test
   std::uint64_t seen_ = 0;
   std::uint64_t last_step_ = 0;
-  double typical_ = 0;  // running median of the period
+  double deviations_ = 0;  // below the mean wait, where predictable slack lies
+  double typical_ = 0;     // running median of the period
   double elapsed_ = 0;
+  double first_window_ = 0;  // time of the first `window` iterations
   bool transfer_known_ = true;
   bool paper_active_ = false;
 
@@ -209,14 +215,19 @@ class Controller {
   double tested_loss_ = 0;     // paced minus unpaced, this test
   double spent_before_ = 0;
   double spent_ = 0;
-  double held_loss_ = 0;  // steps and time since the last unpaced block of a hold
+  double at_stake_ = 0;     // the most that paced steps can have cost which are not measured yet
+  double others_loss_ = 0;  // of pairs while watching, above what is usual
+  double usual_ = 0;        // mean square of the differences of watched pairs
+  double held_loss_ = 0;    // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
-  double held_wait_ = 0;
   std::uint32_t every_ = 1;  // pairs from test to test in a hold
   std::uint32_t suspicions_ = 0;
   Candidate candidates_[kCandidates];
   std::uint32_t best_ = 0;
+  double paced_reference_ = 0;  // recent mean period of blocks with the best delay
+  std::uint32_t changes_ = 0;
+  double paced_noise_ = 0;  // as `noise_`, of paced blocks
   std::uint32_t failures_ = 0;
   std::uint64_t retry_at_ = 0;
 

@@ -64,7 +64,7 @@ struct Evidence {
   Duration period{};        ///< typical time of an unpaced iteration
   Duration slack{};         ///< mean wait of unpaced iterations, without transfer
   Duration deviation{};     ///< its standard deviation
-  Duration predictable{};   ///< max(0, slack - deviations * deviation)
+  Duration predictable{};   ///< max(0, slack - k x deviation): see Settings::deviations
   double gain = 0;          ///< estimate, relative time saved by pacing in the current or last test
   double half_width = 0;    ///< of its confidence sequence
   std::uint32_t pairs = 0;  ///< of blocks in that test
