@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipe of the link: token bucket of 16 kB with a queue of 512 kB behind it, segmentation left on, so that a
-// single flow reaches the configured payload rate.
+// Recipe of the link: token bucket of 16 kB, segmentation left on, so that a single flow reaches the configured payload
+// rate, and a queue that holds what all ranks can have under way: a lost packet costs a timeout of 200 ms, which would
+// hide everything that is measured here.
 #include "bench/pace/worker/network.hpp"
 
 #include <arpa/inet.h>
@@ -65,7 +66,7 @@ std::string set_up(const std::string& device, int host, Bandwidth rate) {
             "tc class add dev {} parent 1: classid 1:10 htb rate {}bit ceil {}bit burst 16kb cburst 16kb "
             "quantum 9000",
             device, bits, bits),
-        fmt::format("tc qdisc add dev {} parent 1:10 bfifo limit 512kb", device)})
+        fmt::format("tc qdisc add dev {} parent 1:10 bfifo limit 4mb", device)})
     if (!run_words(line)) return line;
   const int file = ::open("/proc/sys/net/ipv4/tcp_slow_start_after_idle", O_WRONLY | O_CLOEXEC);
   if (file >= 0) {  // without it a connection that pauses between steps begins slowly each time
@@ -162,7 +163,7 @@ pid_t Network::start_background(const PacePlan& plan, Control& control) const {
   if (id != 0) return id;
   follow(parent);
   const int socket = connect_to(2, kSinkPort);
-  const int queue = 262144;
+  const int queue = 65536;  // what stands in the link's queue before the others' packets
   setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &queue, sizeof queue);
   const RandomStream draws(plan.seed, kBackgroundStream);
   const std::vector<char> data(16384, 1);
