@@ -147,10 +147,17 @@ class Evaluation {
     std::vector<study::MeasuredGroup> groups{};
   };
 
-  [[nodiscard]] std::vector<std::size_t> arms_of(const study::PacingCondition& c) const {
+  /// Without those that this machine cannot run, and without auto once it is decided: its segment is long.
+  [[nodiscard]] std::vector<std::size_t> arms_of(std::size_t i, int group) const {
+    const study::PacingCondition& c = *conditions_[i].condition;
     std::vector<std::size_t> arms;
-    for (const std::size_t a : c.arms)
-      if (study_.arms[a].nice == 0 || !no_priority_) arms.push_back(a);
+    for (const std::size_t a : c.arms) {
+      if (study_.arms[a].nice != 0 && no_priority_) continue;
+      if (group > 0 && study_.arms[a].name == study::kArmAuto &&
+          !study::is_auto_open(study_, c, results_.conditions[i]))
+        continue;
+      arms.push_back(a);
+    }
     return arms;
   }
 
@@ -159,7 +166,7 @@ class Evaluation {
     if (!so_far.skipped.empty()) return false;
     if (group == 0) return true;
     const study::PacingCondition& c = *conditions_[i].condition;
-    const Seconds lasts = study::plan_pacing(study_, c, arms_of(c), depth_, group).lasts(c);
+    const Seconds lasts = study::plan_pacing(study_, c, arms_of(i, group), depth_, group).lasts(c);
     const Seconds passed = Clock::now() - begin_;
     return passed + lasts <= study_.protocol.limit && study::wants_more(study_, c, so_far);
   }
@@ -167,7 +174,7 @@ class Evaluation {
   Status measure(std::size_t i, int group) {
     State& state = conditions_[i];
     const study::PacingCondition& c = *state.condition;
-    study::PacingPlan plan = study::plan_pacing(study_, c, arms_of(c), depth_, group);
+    study::PacingPlan plan = study::plan_pacing(study_, c, arms_of(i, group), depth_, group);
     console_.err << fmt::format("cox: {}: group {}, about {:.0f} s\n", c.name, group + 1,
                                 plan.lasts(c).count());
     const bench::PaceRunOptions options{.program = program_, .limit = 10 * plan.lasts(c) + Seconds{60}};

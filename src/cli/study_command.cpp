@@ -146,35 +146,31 @@ const Command& study_command() {
            .summary = "compute what a source printed, and say whether it follows",
            .about =
                "Computes studies with the engines and compares the result with what their source printed.",
-           .examples = {{"cox study --list", "which there are"},
-                        {"cox study allreduce-crossover", "printed and computed, side by side"},
+           .examples = {{"cox study allreduce-crossover", "printed and computed, side by side"},
                         {"cox study all -o studies-now", "a page, a table and a picture of each"},
                         {"cox study pacing --quick", "what holding early ranks back does on this machine"}},
            .args = {{.name = "NAME",
                      .help = "a study, all, or pacing (measured here); without one they are listed",
                      .required = false}},
-           .flags =
-               {{.name = "list", .help = "list the studies"},
-                {.name = "output",
-                 .letter = 'o',
-                 .value = "DIR",
-                 .help =
-                     "also write NAME.md, NAME.csv and NAME.svg into this folder; pacing: results to this "
-                     "file (--full: default pacing.json)",
-                 .complete = Complete::Folder},
-                {.name = "force", .letter = 'f', .help = "replace files"},
-                {.name = "quick", .help = "pacing: measure four conditions, some 6 minutes"},
-                {.name = "full", .help = "pacing: measure all conditions, at most 90 minutes"},
-                {.name = "only", .value = "CONDITION", .help = "pacing: this condition only"},
-                {.name = "dry-run", .help = "pacing: print what would be measured"},
-                {.name = "from",
-                 .value = "FILE",
-                 .help = "pacing: write pacing.md into DIR from the results in FILE",
-                 .complete = Complete::File},
-                {.name = "studies",
-                 .value = "DIR",
-                 .help = "studies of this folder (*.toml) instead of those that are part of cox",
-                 .complete = Complete::Folder}},
+           .flags = {{.name = "list", .help = "list the studies"},
+                     {.name = "output",
+                      .letter = 'o',
+                      .value = "DIR",
+                      .help = "also write NAME.md, .csv and .svg into this folder; pacing: this JSON file",
+                      .complete = Complete::Folder},
+                     {.name = "force", .letter = 'f', .help = "replace files"},
+                     {.name = "quick", .help = "pacing: measure four conditions, some 6 minutes"},
+                     {.name = "full", .help = "pacing: measure all conditions, at most 90 minutes"},
+                     {.name = "only", .value = "CONDITION", .help = "pacing: this condition only"},
+                     {.name = "dry-run", .help = "pacing: print what would be measured"},
+                     {.name = "from",
+                      .value = "FILE",
+                      .help = "pacing: write pacing.md into DIR from the results in FILE",
+                      .complete = Complete::File},
+                     {.name = "studies",
+                      .value = "DIR",
+                      .help = "studies of this folder (*.toml) instead of those that are part of cox",
+                      .complete = Complete::Folder}},
            .shared = {.json = true, .threads = true},
            .notes =
                "Verdicts, from good to bad: follows, typed-in, needs-a-run, input-missing, contradicts, "
@@ -183,7 +179,8 @@ const Command& study_command() {
                "numbers'. How such a file is written: docs/reference/study-files.md.\n\n"
                "Pacing is another kind of study: real processes are measured on this machine, which should "
                "be idle. What runs and how it is judged is frozen in studies/pacing.toml. Conditions with a "
-               "network need root; what cannot run here is skipped, and the reason is printed."},
+               "network need root; what cannot run here is skipped, and the reason is printed. "
+               "--full writes its results to pacing.json unless -o says otherwise."},
       .run = run};
   return command;
 }

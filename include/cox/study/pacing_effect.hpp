@@ -131,8 +131,10 @@ struct BootstrapOfPairs {
                                                     const PacingCondition& condition,
                                                     std::span<const MeasuredGroup> groups);
 
-/// Whether a further group could change something: the floor is too wide, or an interval of auto holds the
-/// border that decides.
+/// Whether `auto` is undecided: an interval of it holds the border that decides (its bar, else the harm).
+[[nodiscard]] bool is_auto_open(const PacingStudy& study, const PacingCondition& condition,
+                                const PacingConditionResult& result);
+/// Whether a further group could change something: auto is undecided, or the floor is too wide.
 [[nodiscard]] bool wants_more(const PacingStudy& study, const PacingCondition& condition,
                               const PacingConditionResult& result);
 

@@ -249,16 +249,20 @@ PacingConditionResult judge_condition(const PacingStudy& study, const PacingCond
   return result;
 }
 
-bool wants_more(const PacingStudy& study, const PacingCondition& condition,
-                const PacingConditionResult& result) {
-  const PacingEffect* again = find(result, kArmAgain);
-  if (again != nullptr && !result.is_resolved) return true;
+bool is_auto_open(const PacingStudy& study, const PacingCondition& condition,
+                  const PacingConditionResult& result) {
   const PacingEffect* effect = find(result, kArmAuto);
   if (effect == nullptr) return false;
   const double border = condition.bar > 0 ? condition.bar : -study.protocol.harm;
   const auto holds = [&](double low, double high) { return low <= border && border <= high; };
   return effect->pairs < 2 || holds(effect->low, effect->high) ||
          holds(effect->total_low, effect->total_high);
+}
+
+bool wants_more(const PacingStudy& study, const PacingCondition& condition,
+                const PacingConditionResult& result) {
+  const bool has_floor = find(result, kArmAgain) != nullptr;
+  return (has_floor && !result.is_resolved) || is_auto_open(study, condition, result);
 }
 
 void correct_tests(const PacingStudy& study, std::vector<PacingConditionResult>& results) {

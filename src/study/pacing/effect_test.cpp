@@ -162,6 +162,9 @@ TEST(PacingEffect, AWideFloorIsUnresolvedAndAsksForMore) {
   const PacingConditionResult r = judge_condition(lab.study, lab.condition, {&group, 1});
   EXPECT_FALSE(r.is_resolved);
   EXPECT_TRUE(wants_more(lab.study, lab.condition, r));
+  EXPECT_FALSE(is_auto_open(lab.study, lab.condition, r));
+  lab.condition.bar = 0.25;  // in the middle of its interval
+  EXPECT_TRUE(is_auto_open(lab.study, lab.condition, r));
 }
 
 }  // namespace
