@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kShares[] = {0.85, 0.5, 0.3, 0.18};  // candidates, of the wanted delay
 constexpr double kFirstLevel = 1.0 / 16;              // of the wanted delay: the first that a probe tries
+constexpr double kConfidence = 2;                     // standard errors
+constexpr double kSmallestTried = 0.03;               // of an iteration: slack that is worth a trial
 constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
@@ -104,11 +106,20 @@ bool Controller::affords(double blocks) const noexcept {
   return blocks * pattern_.block() * cap() <= remaining();
 }
 
+// Both mean and deviation are estimates from n waits: the bound lies two standard errors lower,
+// s sqrt((1 + k^2 / 2) / n).
+Duration Controller::predictable(const SlackWindow& window) const noexcept {
+  const std::uint32_t n = window.count();
+  if (n < 2) return Duration::zero();
+  const double error = square_root((1 + deviations_ * deviations_ / 2) / n);
+  return window.predictable(deviations_ + kConfidence * error);
+}
+
 double Controller::wanted() const noexcept {
-  Duration least_slack = slack_.predictable(deviations_);
+  Duration least_slack = predictable(slack_);
   for (const SlackWindow& other : others_)
     if (other.count() > 0) {
-      const Duration slack = other.predictable(deviations_);
+      const Duration slack = predictable(other);
       if (slack < least_slack) least_slack = slack;
     }
   const double delay = settings_.share * to_ns(least_slack);
@@ -131,8 +142,9 @@ Decision Controller::choose_auto(std::uint64_t next) noexcept {
 Decision Controller::choose_watching(std::uint64_t next) noexcept {
   state_ = State::Watch;
   if (next < retry_at_) return passive(left_for_);
-  const double slack = settings_.share * to_ns(slack_.predictable(deviations_));
-  if (slack < least()) return passive(slack > 0 ? Reason::TooSmall : Reason::NoSlack);
+  const double slack = settings_.share * to_ns(predictable(slack_));
+  if (slack < least() || slack < kSmallestTried * typical_)
+    return passive(slack > 0 ? Reason::TooSmall : Reason::NoSlack);
   if (!transfer_known_ && proven_ <= 0) {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
     if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
@@ -173,7 +185,7 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
 }
 
 Decision Controller::choose_probe(std::uint64_t next) noexcept {
-  const double delay = level_ * settings_.share * to_ns(slack_.predictable(deviations_));
+  const double delay = level_ * settings_.share * to_ns(predictable(slack_));
   if (role_at(next) == Role::Paced && delay >= least() && affords(1)) return served(delay, Reason::ProbeTurn);
   return passive(Reason::UnknownTransfer);
 }
@@ -198,7 +210,7 @@ Decision Controller::choose_fixed(std::uint64_t next) noexcept {
     if (seen_ < settings_.window) return passive(Reason::WarmingUp);
     fixed_ = settings_.mode == Mode::Always ? settings_.paper_share * to_ns(slack_.mean()) : wanted();
     if (!transfer_known_ && settings_.mode == Mode::Random)
-      fixed_ = settings_.share * to_ns(slack_.predictable(deviations_));
+      fixed_ = settings_.share * to_ns(predictable(slack_));
   }
   state_ = State::Hold;
   const double factor = settings_.mode == Mode::Random ? 2 * draw(settings_.seed, rank_, next) : 1;
@@ -210,7 +222,7 @@ Evidence Controller::evidence() const noexcept {
   return {.period = from_ns(typical_),
           .slack = slack_.mean(),
           .deviation = slack_.deviation(),
-          .predictable = slack_.predictable(deviations_),
+          .predictable = predictable(slack_),
           .gain = state_ == State::Hold ? held_gain_ : best.mean(),
           .half_width = best.half_width(settings_.alpha / 2),
           .pairs = tests_[0].count() + tests_[1].count(),

@@ -91,7 +91,7 @@ constexpr Row kRows[] = {
      COX_TIME(min_delay)},
     {{"share", "of predictable slack", "0.8", "how much of its predictable slack a rank gives up"},
      COX_RATIO(share, 0, 1)},
-    {{"deviations", "standard deviations", "1.2",
+    {{"deviations", "standard deviations", "1",
       "predictable slack lies so far below the mean wait, times the expected largest of as many standard "
       "normals as there are ranks: with 1, ranks that are alike have none"},
      COX_RATIO(deviations, 0, 100)},

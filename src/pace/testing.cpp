@@ -110,6 +110,7 @@ void Controller::take_in(const Observation& o) noexcept {
     block_.period += bounded;
     block_.squares += bounded * bounded;
     block_.charged += charged;
+    block_.wait += smaller(wait, longest);
   }
   if (state_ == State::Hold && role_at(o.step) == Role::Paced) {
     at_stake_ = 0;
@@ -130,6 +131,7 @@ Controller::Shown Controller::close_block() noexcept {
   if (n == 0) return shown;
   shown.period = block_.period / n;
   shown.charged = block_.charged / n;
+  shown.wait = block_.wait / n;
   if (n > 1) shown.variance = larger(0, (block_.squares - block_.period * shown.period) / (n - 1));
   // The mean over the block, or over its slowest quarter: the largest ones are moved to the front.
   const std::uint32_t used = settings_.objective == Objective::Tail ? (n + 3) / 4 : n;
@@ -164,6 +166,9 @@ void Controller::end_block(std::uint64_t step) noexcept {
     }
   } else {
     unpaced_ = shown;
+    // Waits of half of what they were are not the same waits: the window would forget the old ones too
+    // slowly.
+    if (testing && shown.wait < 0.5 * to_ns(slack_.mean())) slack_.clear();
     reference_ = reference_ == 0 ? shown.period : reference_ + 0.5 * (shown.period - reference_);
     noise_ = noise_ == 0 ? shown.variance : noise_ + 0.25 * (shown.variance - noise_);
   }
@@ -350,7 +355,7 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
     return;
   }
   if (role_at(step) == Role::Bystander) return;
-  const double delay = smaller(cap(), level_ * settings_.share * to_ns(slack_.predictable(deviations_)));
+  const double delay = smaller(cap(), level_ * settings_.share * to_ns(predictable(slack_)));
   if (delay < least()) return;
   BenefitTest& harm = tests_[0];
   const double steps = smaller(unpaced_.steps, paced_.steps);

@@ -131,7 +131,8 @@ class Controller {
     double period = 0;   // in nanoseconds, as all doubles here
     double squares = 0;  // of the periods
     double charged = 0;
-    void clear() noexcept { count = 0, period = squares = charged = 0; }
+    double wait = 0;
+    void clear() noexcept { count = 0, period = squares = charged = wait = 0; }
   };
   /// What a block has shown: means over its steps.
   struct Shown {
@@ -139,6 +140,7 @@ class Controller {
     double period = 0;
     double variance = 0;  // of one step's period
     double charged = 0;   // as `period`, with long ones counting for more
+    double wait = 0;
     std::uint32_t steps = 0;
   };
   /// A share of the wanted delay, and what iterations with it cost.
@@ -180,6 +182,7 @@ class Controller {
   [[nodiscard]] Decision choose_fixed(std::uint64_t next) noexcept;
   [[nodiscard]] Decision served(double delay, Reason reason) const noexcept;
   [[nodiscard]] Decision passive(Reason reason) const noexcept;
+  [[nodiscard]] Duration predictable(const SlackWindow& window) const noexcept;
   [[nodiscard]] double wanted() const noexcept;
   [[nodiscard]] double least() const noexcept;
   [[nodiscard]] double cap() const noexcept;

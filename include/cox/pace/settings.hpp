@@ -49,7 +49,7 @@ struct Settings {
   Duration min_delay = std::chrono::microseconds{100};
   // predictable slack
   double share = 0.8;
-  double deviations = 1.2;
+  double deviations = 1;
   // the test of benefit
   double budget = 0.005;
   double alpha = 0.05;
