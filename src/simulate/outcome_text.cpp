@@ -66,7 +66,7 @@ std::string what(const model::Scenario& s, const Outcome& o) {
 }
 
 std::string how(const Outcome& o) {
-  if (o.paced) return fmt::format("simulated by {}, cores and link shared evenly", name_of(o.engine));
+  if (o.paced) return fmt::format("simulated by {}", name_of(o.engine));
   std::string text = fmt::format("simulated by {}, {}", name_of(o.engine), name_of(o.protocol));
   if (o.closure) text += ", identities for uniform costs";
   if (o.memo) text += ", repeated states reused";

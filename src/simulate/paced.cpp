@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -16,6 +17,8 @@ namespace cox::simulate {
 namespace {
 
 constexpr Seconds kLongestPart{86'400};  ///< of one part of one iteration
+constexpr Seconds kShortestSlice{1e-6};
+constexpr double kMostSlices = 1e6;  ///< of one rank's work in a step
 constexpr std::int64_t kMostSteps = 100'000'000;
 constexpr double kMostFactor = 1e6;
 
@@ -73,6 +76,9 @@ class PacedJob {
     for (std::vector<Seconds>* v : {&compute_, &before_, &at_entry_, &delayed_, &wake_up_, &arrived_})
       v->resize(ranks);
     weight_.resize(ranks);
+    wake_order_.resize(ranks);
+    by_arrival_.resize(ranks);
+    std::iota(wake_order_.begin(), wake_order_.end(), 0);
     for (const PacedArm& arm : options.arms) states_.push_back(state_of(arm));
   }
 
@@ -130,6 +136,7 @@ class PacedJob {
                              .delay_at_entry = at_entry_,
                              .wake_up = wake_up_,
                              .weight = weight_,
+                             .wake_order = wake_order_,
                              .wait = spec.wait.value_or(job_.wait)};
     player_.play(what, arrived_);
     const Seconds last = *std::max_element(arrived_.begin(), arrived_.end());
@@ -141,6 +148,18 @@ class PacedJob {
     for (std::size_t r = 0; r < state.controllers.size(); ++r) observe(step, arm, r, period);
     ++state.steps;
     now_ += period;
+    if (job_.time_slice > Seconds::zero()) order_by_arrival();
+  }
+
+  /// Who came first wakes first; the last one never slept and goes on before all others.
+  void order_by_arrival() {
+    std::iota(by_arrival_.begin(), by_arrival_.end(), 0);
+    std::stable_sort(by_arrival_.begin(), by_arrival_.end(), [&](int a, int b) {
+      return arrived_[static_cast<std::size_t>(a)] < arrived_[static_cast<std::size_t>(b)];
+    });
+    const int last = static_cast<int>(by_arrival_.size()) - 1;
+    for (int i = 0; i <= last; ++i)
+      wake_order_[static_cast<std::size_t>(by_arrival_[static_cast<std::size_t>(i)])] = i == last ? 0 : i + 1;
   }
 
   void account(ArmState& state, Seconds last, Seconds period) {
@@ -230,6 +249,8 @@ class PacedJob {
   std::vector<Seconds> arrived_;
   std::vector<Seconds> absolute_;
   std::vector<double> weight_;
+  std::vector<int> wake_order_;
+  std::vector<int> by_arrival_;
   PacedOutcome out_;
 };
 
@@ -269,7 +290,15 @@ Status check_iteration(const model::Iteration& job) {
   if (!(job.slow_factor >= 0 && job.slow_factor <= kMostFactor))
     return without_meaning("factor of slow ranks", fmt::format("{}", job.slow_factor),
                            fmt::format("0 to {}", kMostFactor));
-  return check_count("steps of an episode", job.episode, 1, kMostSteps);
+  COX_CHECK(check_count("steps of an episode", job.episode, 1, kMostSteps));
+  // Shorter slices would take for ever, and processor sharing is what they come to.
+  const Seconds shortest =
+      std::max(kShortestSlice, (job.prepare + job.compute * std::max(1.0, job.slow_factor)) / kMostSlices);
+  if (job.time_slice == Seconds::zero() || (job.time_slice >= shortest && job.time_slice <= kLongestPart))
+    return {};
+  return without_meaning(
+      "time slice of a core", fmt::format("{} s", job.time_slice.count()),
+      fmt::format("0 (processor sharing) or {} to {} s", shortest.count(), kLongestPart.count()));
 }
 
 Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options) {

@@ -22,26 +22,35 @@ IterationPlayer::IterationPlayer(const model::Iteration& job)
   shared_.push_back({.resource = SharedResource(job.link.in_bytes_per_s())});
 }
 
-/// Earlier first; of simultaneous ones, the lower rank.
-void IterationPlayer::push(const Event& e) {
+/// Earlier first; of simultaneous ones, who is first in the wake order.
+void IterationPlayer::push(Event e) {
+  e.order = step_->wake_order[static_cast<std::size_t>(e.rank)];
   events_.push_back(e);
-  std::push_heap(events_.begin(), events_.end(),
-                 [](const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.rank > b.rank; });
+  std::push_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+    return a.at != b.at ? a.at > b.at : a.order > b.order;
+  });
 }
 
 IterationPlayer::Event IterationPlayer::pop() {
-  std::pop_heap(events_.begin(), events_.end(),
-                [](const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.rank > b.rank; });
+  std::pop_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+    return a.at != b.at ? a.at > b.at : a.order > b.order;
+  });
   const Event e = events_.back();
   events_.pop_back();
   return e;
 }
 
-/// Every change of a resource moves the next end of a job on it.
+/// Every change of a resource moves the next end of a job, or of a slice, on it.
 void IterationPlayer::announce(std::int32_t shared) {
   Shared& s = shared_[static_cast<std::size_t>(shared)];
-  const SharedResource::Next next = s.resource.next();
   ++s.version;
+  if (s.queue) {
+    const CoreQueue::Next next = s.queue->next();
+    if (next.rank >= 0)
+      push({.at = next.at, .rank = next.rank, .shared = shared, .version = s.version, .job = 0});
+    return;
+  }
+  const SharedResource::Next next = s.resource.next();
   if (next.job == SharedResource::kNoJob) return;
   push({.at = next.at, .rank = s.rank_of[next.job], .shared = shared, .version = s.version, .job = next.job});
 }
@@ -49,8 +58,12 @@ void IterationPlayer::announce(std::int32_t shared) {
 void IterationPlayer::share(std::int32_t shared, int rank, Seconds now, double work, double weight,
                             double limit) {
   Shared& s = shared_[static_cast<std::size_t>(shared)];
-  s.resource.add(now, work, weight, limit);
-  s.rank_of.push_back(rank);
+  if (s.queue) {
+    s.queue->add(now, rank, Seconds{work}, weight);
+  } else {
+    s.resource.add(now, work, weight, limit);
+    s.rank_of.push_back(rank);
+  }
   announce(shared);
 }
 
@@ -93,29 +106,42 @@ void IterationPlayer::enter(int rank, Phase phase, Seconds now) {
   }
 }
 
-void IterationPlayer::finish(const Event& e) {
-  if (e.shared != kTimer) {
-    Shared& s = shared_[static_cast<std::size_t>(e.shared)];
-    if (e.version != s.version) return;
+/// Whether a rank's work on what it shares is done.
+bool IterationPlayer::take_off(const Event& e) {
+  Shared& s = shared_[static_cast<std::size_t>(e.shared)];
+  if (e.version != s.version) return false;
+  bool done = true;
+  if (s.queue)
+    done = s.queue->advance();
+  else
     s.resource.remove(e.at, e.job);
-    announce(e.shared);
-  }
+  announce(e.shared);
+  return done;
+}
+
+void IterationPlayer::finish(const Event& e) {
+  if (e.shared != kTimer && !take_off(e)) return;
   enter(e.rank, next_[static_cast<std::size_t>(e.rank)], e.at);
 }
 
-void IterationPlayer::start(const IterationStep& step) {
+void IterationPlayer::reset(const IterationStep& step) {
   step_ = &step;
   waiting_ = job_.ranks;
   events_.clear();
-  for (std::int32_t i = 0; i < link_; ++i)
-    shared_[static_cast<std::size_t>(i)].resource = SharedResource(job_.cores);
+  for (std::int32_t i = 0; i < link_; ++i) {
+    Shared& host = shared_[static_cast<std::size_t>(i)];
+    if (job_.time_slice > Seconds::zero())
+      host.queue.emplace(std::min(job_.cores, per_host_), job_.time_slice);
+    else
+      host.resource = SharedResource(job_.cores);
+  }
   shared_.back().resource = SharedResource(job_.link.in_bytes_per_s());
   for (Shared& s : shared_) s.rank_of.clear();
 }
 
 void IterationPlayer::play(const IterationStep& step, std::span<Seconds> arrived) {
   arrived_ = arrived;
-  start(step);
+  reset(step);
   for (int rank = 0; rank < job_.ranks; ++rank) {
     const Seconds delay = step.delay_before[static_cast<std::size_t>(rank)];
     next_[static_cast<std::size_t>(rank)] = Phase::Prepare;

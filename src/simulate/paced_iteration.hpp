@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cox/base/units.hpp"
 #include "cox/model/iteration.hpp"
 #include "cox/simulate/event.hpp"
+
+#include "simulate/core_queue.hpp"
 
 namespace cox::simulate {
 
@@ -20,13 +23,14 @@ struct IterationStep {
   std::span<const Seconds> delay_at_entry;  ///< before the synchronisation
   std::span<const Seconds> wake_up;         ///< added to the preparation
   std::span<const double> weight;           ///< on the host's cores
+  std::span<const int> wake_order;          ///< places of ranks that begin at the same time
   model::WaitMode wait = model::WaitMode::Block;
 };
 
 /// Plays iterations, one after the other, in event time. Nothing of one reaches the next: all ranks leave a
 /// synchronisation together, and whatever is shared is free by then.
 ///
-/// Order of simultaneous events: by rank. Keeps its memory from step to step.
+/// Order of simultaneous events: by place in the wake order. Keeps its memory from step to step.
 class IterationPlayer {
  public:
   explicit IterationPlayer(const model::Iteration& job);
@@ -38,8 +42,9 @@ class IterationPlayer {
   /// The cores of one host, or the link.
   struct Shared {
     SharedResource resource;
-    std::vector<int> rank_of{};  ///< by job
-    std::uint32_t version = 0;   ///< counts changes: an event of an older one is void
+    std::optional<CoreQueue> queue{};  ///< instead of it, for cores with time slices
+    std::vector<int> rank_of{};        ///< by job
+    std::uint32_t version = 0;         ///< counts changes: an event of an older one is void
   };
   struct Event {
     Seconds at;
@@ -47,14 +52,16 @@ class IterationPlayer {
     std::int32_t shared;  ///< whose job ends; -1 = a timer of the rank
     std::uint32_t version;
     SharedResource::Job job;
+    int order = 0;  ///< among simultaneous ones
   };
 
-  void start(const IterationStep& step);
+  void reset(const IterationStep& step);
   void enter(int rank, Phase phase, Seconds now);
   void share(std::int32_t shared, int rank, Seconds now, double work, double weight, double limit);
   void finish(const Event& e);
+  [[nodiscard]] bool take_off(const Event& e);
   void announce(std::int32_t shared);
-  void push(const Event& e);
+  void push(Event e);
   Event pop();
   [[nodiscard]] std::int32_t host_of(int rank) const { return rank / per_host_; }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cox/base/parallel.hpp"
+#include "cox/simulate/paced.hpp"
 
 #include "simulate/run_from_steps.hpp"
 
@@ -114,8 +115,11 @@ PacedJobOutcome beside(pace::Mode mode, PacedOutcome with, PacedOutcome without)
 }
 
 std::vector<std::string> notes_of(const model::Iteration& job) {
-  std::vector<std::string> notes = {
-      "cores and link are processor sharing; timers are exact and waking up costs nothing"};
+  std::vector<std::string> notes = {job.time_slice > Seconds::zero()
+                                        ? "cores serve ranks in slices, in the order in which they wake; the "
+                                          "link is shared evenly; timers are "
+                                          "exact"
+                                        : "cores and link are shared evenly; timers are exact"};
   if (job.reduce.count() > 0)
     notes.emplace_back("the all-reduce is the ring's closed form on the link after the last arrival");
   return notes;

@@ -47,6 +47,7 @@ Iteration any_sharing_job() {
   job.fetch = Bytes{*rc::gen::inRange(0, 2'000'000)};
   job.compute_on_cores = *rc::gen::arbitrary<bool>();
   job.wait = *rc::gen::element(WaitMode::Spin, WaitMode::Yield, WaitMode::Block);
+  job.time_slice = Seconds{*rc::gen::element(0.0, 0.5e-3, 3e-3)};
   return job;
 }
 

@@ -36,6 +36,9 @@ struct Iteration {
   std::int64_t episode = 10;  ///< Rotating: steps after which others are slow
   Bytes reduce{};             ///< payload of the all-reduce; 0 = a barrier
   WaitMode wait = WaitMode::Block;
+  /// Engines only (a live host has its own): longest time that a core runs one rank while others want it; 0 =
+  /// all of them at once, each at its share, the limit of short slices.
+  Seconds time_slice{};
 };
 
 /// Compute time of one rank in one step: a pure function of (job, seed, rank, step), alike for every arm and

@@ -13,7 +13,7 @@
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/pace/settings.hpp"
-#include "cox/simulate/paced.hpp"
+#include "cox/simulate/paced_summary.hpp"
 #include "cox/simulate/spread.hpp"
 #include "cox/trace/run.hpp"
 

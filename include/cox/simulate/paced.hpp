@@ -18,6 +18,7 @@
 #include "cox/base/units.hpp"
 #include "cox/model/iteration.hpp"
 #include "cox/pace/controller.hpp"
+#include "cox/simulate/paced_summary.hpp"
 
 namespace cox::simulate {
 
@@ -31,8 +32,8 @@ namespace cox::simulate {
 struct PacedArm {
   std::string name = "off";
   pace::Settings settings{};  ///< a controller per rank; mode Off: none
-  /// A delay per (rank, step) in place of the controllers, for controls: fixed, random, an oracle. Pure;
-  /// never negative (asserted). Served where `settings.placement` says.
+  /// A delay per (rank, step) instead of controllers, for controls; it may use what `each_step` has told so
+  /// far; never negative (asserted). Served where `settings.placement` says.
   std::function<Seconds(int rank, std::int64_t step)> delays{};
   /// Priority instead of delay: ranks that are not slow in a step run on their host's cores at this nice
   /// value, the slow ones at 0. Knows who is slow, so it is a bound on what priority can do.
@@ -68,36 +69,6 @@ struct PacedOptions {
   std::function<void(const PacedStep&)> each_step{};
 };
 
-/// A rank over the steps of one arm.
-struct PacedRank {
-  Seconds delay{};  ///< mean per step
-  Seconds wait{};   ///< mean per step, without transfer
-  pace::Decision last{};
-  pace::Evidence evidence{};  ///< at the end
-};
-
-struct PacedSummary {
-  std::string name;
-  std::int64_t steps = 0;
-  Seconds total{};
-  Seconds mean{};
-  double cv = 0;  ///< standard deviation (n - 1) of the periods over their mean
-  Seconds p50{};
-  Seconds p99{};
-  Seconds delay{};               ///< mean per rank and step
-  Seconds wait{};                ///< the same
-  std::int64_t paced_steps = 0;  ///< in which some rank was delayed
-  std::vector<PacedRank> ranks;
-};
-
-/// A rank's reason changed.
-struct PacedChange {
-  std::int64_t step = 0;  ///< the first step that the decision holds for
-  std::size_t arm = 0;
-  int rank = 0;
-  pace::Decision decision;
-};
-
 struct PacedOutcome {
   std::vector<Seconds> periods;       ///< per step: from one common departure to the next
   std::vector<std::uint32_t> arms;    ///< per step
@@ -110,13 +81,14 @@ struct PacedOutcome {
 inline constexpr int kMostPacedRanks = 65'536;
 
 /// Simulates `job` step by step.
-/// Formula: docs/concepts/pacing-simulated.md: cores and link are processor sharing (SharedResource), a step
-/// ends for all at the last arrival + transfer, the ring's 2 (n - 1) ceil(bytes / n) / link.
-/// Errors: simulate-007 (a parameter without meaning, with its name, what it is and what is wanted).
-/// Threads: none of its own; same input, same bytes. Cost: per step O(n^2) elementary operations in the
-/// worst case (n ranks that share one resource), measured in docs/concepts/pacing-simulated.md. Memory:
-/// O(steps + ranks x arms).
-/// Held by: src/simulate/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
+/// Formula: docs/concepts/pacing-simulated.md: the link is processor sharing (SharedResource), and so are the
+/// cores unless they have time slices: then ranks are served in the order in which they wake, as they had
+/// come to the synchronisation, the last one first, because it never slept. A step ends for all at the last
+/// arrival + transfer, the ring's 2 (n - 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without
+/// meaning, with its name, what it is and what is wanted). Threads: none of its own; same input, same bytes.
+/// Cost: per step O(n^2) elementary operations in the worst case (n ranks that share one resource), measured
+/// in docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by:
+/// src/simulate/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
 [[nodiscard]] Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options);
 
 /// Whether `simulate_paced` takes a job: its error where it does not.

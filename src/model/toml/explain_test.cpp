@@ -50,8 +50,16 @@ TEST(ScenarioExplain, EveryValueHasAnOrigin) {
 TEST(ScenarioExplain, ListsEveryKeyOnce) {
   const auto read = parse_scenario(kText, "f.toml", "");
   ASSERT_TRUE(read);
+  // Keys of paced iterations are listed only for those.
+  const auto paced = parse_scenario("job.workload = \"iteration\"\n", "f.toml", "");
+  ASSERT_TRUE(paced);
   std::set<std::string> seen;
   for (const Explained& e : read->explained) EXPECT_TRUE(seen.insert(e.key).second) << e.key;
+  EXPECT_FALSE(seen.contains("pace.mode"));
+  for (const Explained& e : paced->explained)
+    if (e.key.starts_with("iteration.") || e.key.starts_with("pace.")) {
+      EXPECT_TRUE(seen.insert(e.key).second) << e.key;
+    }
   for (const ScenarioKey& key : scenario_keys()) {
     std::string name = key.key;
     if (name.starts_with("job.model.") || name.starts_with("job.layers[]")) continue;

@@ -162,6 +162,8 @@ const Key<Draft> kRoot[] = {
      "time of a backward pass in forward passes", 0, 100},
 
     {"iteration.cores", COX_AT(scenario.iteration.cores), "of each host, shared by its ranks", 1, 1e6},
+    {"iteration.time_slice", COX_AT(scenario.iteration.time_slice),
+     "longest time that a core runs one rank while others want it; `0s` = all at once, each at its share"},
     {"iteration.prepare", COX_AT(scenario.iteration.prepare),
      "CPU time of a rank on the host's cores, at the start"},
     {"iteration.fetch", COX_AT(scenario.iteration.fetch), "input of a rank over `iteration.link`, then", 0,
