@@ -32,5 +32,6 @@ Result<Computation> compute_ring_pattern(const Inputs& in, const ComputeOptions&
 Result<Computation> compute_single_server(const Inputs& in, const ComputeOptions& options);
 Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions& options);
 Result<Computation> compute_scaling_case(const Inputs& in, const ComputeOptions& options);
+Result<Computation> compute_pacing_table(const Inputs& in, const ComputeOptions& options);
 
 }  // namespace cox::study

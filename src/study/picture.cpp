@@ -157,9 +157,8 @@ std::string bars_of(const Picture& p, const Axis& y) {
   return out;
 }
 
-}  // namespace
-
-std::string to_svg(const Picture& p) {
+/// One panel without its frame; empty where there is nothing to draw.
+std::string panel_of(const Picture& p) {
   if (p.series.empty()) return {};
   Range xs;
   Range ys;
@@ -169,24 +168,41 @@ std::string to_svg(const Picture& p) {
   }
   if (!(ys.least <= ys.most)) return {};
   const Axis y(ys.least, ys.most, p.y_is_log, kBottom, kTop);
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-label=\"{2}\" "
-      "font-family=\"sans-serif\" font-size=\"12\" fill=\"currentColor\">\n"
-      "<style>svg{{color:#222}}@media(prefers-color-scheme:dark){{svg{{color:#ddd}}}}</style>\n"
-      "<text x=\"{3}\" y=\"18\" font-size=\"14\" font-weight=\"bold\">{2}</text>\n",
-      kWidth, kHeight, escaped(p.title), kLeft);
+  std::string out = fmt::format("<text x=\"{}\" y=\"18\" font-size=\"14\" font-weight=\"bold\">{}</text>\n",
+                                kLeft, escaped(p.title));
   out += legend_of(p) + y_axis_of(y, p);
   if (p.kind == Picture::Kind::Bars) {
     out += bars_of(p, y);
   } else {
     out += lines_of(p, Axis(xs.least, xs.most, p.x_is_log, kLeft, kRight), y);
   }
-  out += fmt::format(
-      "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"currentColor\"/>\n<text x=\"{3}\" "
-      "y=\"{4}\" "
-      "text-anchor=\"middle\">{5}</text>\n</svg>\n",
-      kLeft, kRight, kBottom, (kLeft + kRight) / 2, kBottom + 38, escaped(p.x_label));
-  return out;
+  return out +
+         fmt::format(
+             "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"currentColor\"/>\n<text x=\"{3}\" "
+             "y=\"{4}\" "
+             "text-anchor=\"middle\">{5}</text>\n",
+             kLeft, kRight, kBottom, (kLeft + kRight) / 2, kBottom + 38, escaped(p.x_label));
+}
+
+}  // namespace
+
+std::string to_svg(const Picture& p) {
+  const std::string first = panel_of(p);
+  if (first.empty()) return {};
+  std::string below;
+  double height = kHeight;
+  for (const Picture& further : p.below) {
+    const std::string panel = panel_of(further);
+    if (panel.empty()) continue;
+    below += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", height, panel);
+    height += kHeight;
+  }
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" "
+             "font-family=\"sans-serif\" font-size=\"12\" fill=\"currentColor\">\n"
+             "<style>svg{{color:#222}}@media(prefers-color-scheme:dark){{svg{{color:#ddd}}}}</style>\n",
+             kWidth, height, escaped(p.title)) +
+         first + below + "</svg>\n";
 }
 
 }  // namespace cox::study

@@ -35,6 +35,7 @@ constexpr std::array kComputations = {
     Named{"single-server", compute_single_server},
     Named{"shared-uplink", compute_shared_uplink},
     Named{"scaling-case", compute_scaling_case},
+    Named{"pacing-table", compute_pacing_table},
 };
 
 }  // namespace

@@ -122,6 +122,7 @@ std::string to_markdown(const Answer& a, const std::string& picture_file) {
                   a.study.title, a.study.name, a.study.question, a.study.source, name_of(a.verdict));
   if (!a.study.answer.empty()) out += a.study.answer + "\n\n";
   if (!picture_file.empty()) out += fmt::format("![{}]({})\n\n", a.computation.picture.title, picture_file);
+  if (!a.computation.section.empty()) out += a.computation.section + "\n";
   if (!a.study.printed.empty())
     out += "## Printed against computed\n\n" + printed_table(a) + reasons(a) + "\n";
   out += "## Inputs\n\n" + inputs_table(a) + "\n## Computed\n\n" + computed_table(a) + checks_text(a);

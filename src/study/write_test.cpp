@@ -29,6 +29,19 @@ TEST(Svg, EscapesAndDrawsEachSeries) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+TEST(Svg, PanelsStandBelowEachOther) {
+  Picture p = two_curves();
+  const std::string one = to_svg(p);
+  p.below = {two_curves(), Picture{}};
+  p.below[0].title = "lower";
+  const std::string two = to_svg(p);
+  EXPECT_NE(one.find("viewBox=\"0 0 720 360\""), std::string::npos);
+  EXPECT_NE(two.find("viewBox=\"0 0 720 720\""), std::string::npos);
+  EXPECT_NE(two.find("translate(0 360)"), std::string::npos);
+  EXPECT_NE(two.find(">lower<"), std::string::npos);
+  EXPECT_EQ(two.find("translate(0 720)"), std::string::npos);  // nothing to draw there
+}
+
 TEST(Svg, NothingToDrawIsEmpty) {
   EXPECT_EQ(to_svg({}), "");
   Picture p;

@@ -50,6 +50,7 @@ struct Picture {
   bool y_is_log = false;
   std::vector<Series> series{};
   std::vector<std::string> categories{};  ///< Bars: the name of x = 0, 1, ...
+  std::vector<Picture> below{};           ///< further panels under this one; theirs are not drawn
 };
 
 struct Computation {
@@ -57,6 +58,7 @@ struct Computation {
   std::vector<Check> checks;
   std::vector<std::string> notes;  ///< what was assumed, a sentence each
   Picture picture;
+  std::string section{};  ///< Markdown of its own, headings of level two and below; may be empty
 };
 
 struct ComputeOptions {

@@ -57,6 +57,8 @@ struct PageSection {
 /// Tables of what was measured, simulated beside it, and which tests passed.
 [[nodiscard]] PageSection measured_section(const PacingStudy& study, const PacingResults& results,
                                            std::span<const SimulatedCondition> simulated);
+/// Where the paper's own table is redone: a study and a page of its own.
+[[nodiscard]] PageSection table_link_section();
 /// docs/studies/pacing.md: title and sections in this order.
 [[nodiscard]] std::string pacing_page(const PacingStudy& study, std::span<const PageSection> sections);
 

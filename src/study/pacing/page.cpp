@@ -163,6 +163,12 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
   return {out};
 }
 
+PageSection table_link_section() {
+  return {
+      "## Table 1 of the paper\n\nFitted to its Baseline column, its Coordination column predicted: "
+      "[pacing-table](pacing-table.md) (`cox study pacing-table`).\n"};
+}
+
 std::string pacing_page(const PacingStudy& study, std::span<const PageSection> sections) {
   std::string out = fmt::format(
       "# {}\n\nMade by `cox study pacing --from docs/studies/pacing.json -o docs/studies`; measured by `cox "

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/pacing_table/maxima.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "cox/study/pacing_table.hpp"
+
+#include "study/extremes.hpp"
+
+namespace cox::study {
+namespace {
+
+using Law = MaximumMoments (*)(int);
+constexpr std::array<Law, 4> kLight = {exponential_maximum, [](int n) { return normal_maximum(n, 0.1); },
+                                       [](int n) { return lognormal_maximum_moments(n, 0.2); },
+                                       [](int n) { return lognormal_maximum_moments(n, 0.5); }};
+
+TEST(Maxima, ExponentialByHand) {
+  EXPECT_DOUBLE_EQ(exponential_maximum(1).cv(), 1);
+  EXPECT_NEAR(exponential_maximum(4).mean, 25.0 / 12, 1e-14);
+  EXPECT_NEAR(exponential_maximum(4).deviation, std::sqrt(205.0) / 12, 1e-14);
+  // Gumbel's limit: deviation pi / sqrt(6), mean ln n + Euler's constant.
+  const MaximumMoments many = exponential_maximum(100'000);
+  EXPECT_NEAR(many.deviation, std::numbers::pi / std::sqrt(6), 1e-5);
+  EXPECT_NEAR(many.mean, std::log(100'000) + std::numbers::egamma, 1e-5);
+}
+
+TEST(Maxima, NormalByHand) {
+  const double pi = std::numbers::pi;
+  EXPECT_NEAR(normal_maximum(1, 0.1).cv(), 0.1, 1e-9);
+  EXPECT_NEAR(normal_maximum(2, 0.1).mean, 1 + 0.1 / std::sqrt(pi), 1e-9);
+  EXPECT_NEAR(normal_maximum(2, 0.1).deviation, 0.1 * std::sqrt(1 - 1 / pi), 1e-8);
+  EXPECT_NEAR(normal_maximum(3, 0.1).mean, 1 + 0.15 / std::sqrt(pi), 1e-9);
+}
+
+TEST(Maxima, LognormalAndParetoAgreeWithTheirMeans) {
+  EXPECT_NEAR(lognormal_maximum_moments(1, 0.3).cv(), 0.3, 1e-8);
+  EXPECT_NEAR(lognormal_maximum_moments(64, 0.3).mean, lognormal_maximum(64, 0.3), 1e-9);
+  EXPECT_NEAR(pareto_maximum_moments(1, 3).cv(), 1 / std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(pareto_maximum_moments(64, 3).mean, pareto_maximum(64, 3), 1e-9);
+  EXPECT_NEAR(pareto_maximum_moments(1'000'000, 4).cv(), pareto_cv_limit(4), 1e-5);
+}
+
+TEST(Maxima, LightTailsFallAndPowerTailsStay) {
+  for (const Law law : kLight)
+    for (int n = 2; n <= 64; n *= 2) EXPECT_LT(law(n).cv(), law(n / 2).cv()) << n;
+  for (const double shape : {2.2, 2.5, 3.0, 5.0})
+    EXPECT_LT(pareto_maximum_moments(64, shape).cv() / pareto_maximum_moments(4, shape).cv(), 1.1) << shape;
+}
+
+TEST(Maxima, DrawsAgreeWithFormulas) {
+  for (const int n : {1, 4, 64}) {
+    EXPECT_NEAR(sampled_maximum(Jitter::Exponential, n, 7).cv() / exponential_maximum(n).cv(), 1, 0.03) << n;
+    EXPECT_NEAR(sampled_maximum(Jitter::Normal, n, 7).cv() / normal_maximum(n, 0.1).cv(), 1, 0.03) << n;
+    EXPECT_NEAR(sampled_maximum(Jitter::Lognormal, n, 7).cv() / lognormal_maximum_moments(n, 0.5).cv(), 1,
+                0.03)
+        << n;
+  }
+}
+
+TEST(Maxima, NoLawIsBeyondTheBoundAndWhatIsAlikeForAllIs) {
+  const auto expect_within = [](const MaximumMoments& few, int fewer, const MaximumMoments& many, int more) {
+    EXPECT_LE(many.cv(), largest_independent_cv(fewer, few.cv(), few.mean, more, many.mean) * (1 + 1e-9))
+        << fewer << " to " << more;
+  };
+  for (int fewer = 1; fewer <= 32; fewer *= 2)
+    for (int more = 2 * fewer; more <= 64; more *= 2) {
+      for (const Law law : kLight) expect_within(law(fewer), fewer, law(more), more);
+      for (const double shape : {2.01, 2.5, 4.0}) {
+        MaximumMoments few = pareto_maximum_moments(fewer, shape);
+        MaximumMoments many = pareto_maximum_moments(more, shape);
+        expect_within(few, fewer, many, more);
+        few.mean += 100;  // a constant part, where a power tail's CV grows
+        many.mean += 200;
+        expect_within(few, fewer, many, more);
+      }
+    }
+  // compute 1, 0.1 per node, load with CV 0.3
+  EXPECT_GT(0.3 * 6.4 / 7.4, largest_independent_cv(4, 0.3 * 0.4 / 1.4, 1.4, 64, 7.4));
+}
+
+// The smaller job's CV rounded up, the larger one's down: still beyond what independent nodes can do.
+TEST(Maxima, ThePrintedBaselineIsBeyondTheBound) {
+  for (std::size_t i = 0; i + 1 < kPaperTable.size(); ++i) {
+    const TableRow& few = kPaperTable[i];
+    const TableRow& many = kPaperTable[i + 1];
+    EXPECT_LT(largest_independent_cv(few.nodes, few.baseline_cv + 0.005, few.nodes / few.baseline_rate,
+                                     many.nodes, many.nodes / many.baseline_rate),
+              many.baseline_cv - 0.005)
+        << many.nodes;
+  }
+}
+
+}  // namespace
+}  // namespace cox::study
