@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipe of the link: token bucket of 16 kB, segmentation left on, so that a single flow reaches the configured payload
-// rate, and a queue that holds what all ranks can have under way: a lost packet costs a timeout of 200 ms, which would
-// hide everything that is measured here.
+// Recipe of the link: token bucket of 16 kB, segmentation left on, so that a single flow reaches the
+// configured payload rate, and a queue that holds what all ranks can have under way: a lost packet costs a
+// timeout of 200 ms, which would hide everything that is measured here.
 #include "bench/pace/worker/network.hpp"
 
 #include <arpa/inet.h>
