@@ -2,10 +2,11 @@
 // What observing costs per call, with and without, side by side in one process:
 //   Raw/ClockOnly          two reads of the recording clock: the floor
 //   Raw/Record             begin + end of the writer, no library behind it
+//   Pace/<mode>            what a synchronisation costs its controller while it is passive (--pace)
 //   Mpi/<call>/plain       the library's own entry point (PMPI_*), which is never hooked
 //   Mpi/<call>/hooked      the same call by its MPI_* name, through stub, wrapper and writer
-// Runs on one rank. Starts itself again with the preload object and a folder for its file, then removes the
-// folder:
+// Runs on one rank, with COX_PACE as it is set (one rank is never paced). Starts itself again with the
+// preload object and a folder for its file, then removes the folder:
 //   build/release/hook_bench
 #define OMPI_SKIP_MPICXX 1
 #include <benchmark/benchmark.h>
@@ -14,9 +15,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "cox/trace/guest_writer.hpp"
+
+#include "observe/guest/pacing.hpp"
 
 namespace {
 
@@ -33,6 +37,34 @@ void clock_only(benchmark::State& state) {
 void raw_record(benchmark::State& state) {
   std::uint32_t seq = 0;
   for (auto _ : state) guest::end(guest::begin(cox::trace::EventKind::Collective, 1, 0, 1, seq++, 8, 0));
+}
+
+/// Iterations of 10 ms, a fifth of it waiting, by turns more and less: nothing that a rank could give up.
+void pace_passive(benchmark::State& state, cox::pace::Mode mode) {
+  cox::pace::Settings settings;
+  settings.mode = mode;
+  namespace observed = cox::observe::guest;
+  auto pacer = std::make_unique<observed::Pacer>(
+      settings, observed::PaceWorld{.is_recording = guest::active,
+                                    .thread = guest::thread_id,
+                                    .ticks = guest::ticks,
+                                    .picoseconds_per_tick = guest::picoseconds_per_tick,
+                                    .sleep = [](cox::Duration) noexcept {},
+                                    .begin = guest::begin,
+                                    .end = guest::end,
+                                    .is_stored = guest::is_stored,
+                                    .drives_accelerator = []() noexcept { return false; },
+                                    .decided = nullptr});
+  pacer->define(1, 8, 0);
+  const auto ms = static_cast<std::uint64_t>(1e9 / guest::picoseconds_per_tick());
+  std::uint64_t now = guest::ticks();
+  std::uint64_t step = 0;
+  for (auto _ : state) {
+    const std::uint64_t wait = ++step % 8 == 0 ? 16 * ms : 0;
+    pacer->enter(1);
+    pacer->leave(1, now, now + wait, 8, observed::Boundary::Synchronisation);
+    now += wait + 8 * ms;
+  }
 }
 
 void barrier_plain(benchmark::State& state) {
@@ -72,9 +104,11 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   MPI_Init(&argc, &argv);
   // The writer linked into this program is another copy than the guest's: it records to a file of its own.
-  guest::open({.dir = folder.c_str()}, {.rank = 0, .world_size = 1});
+  guest::open({.dir = folder.c_str(), .max_overhead = 10}, {.rank = 0, .world_size = 1});
   benchmark::RegisterBenchmark("Raw/ClockOnly", clock_only);
   benchmark::RegisterBenchmark("Raw/Record", raw_record);
+  benchmark::RegisterBenchmark("Pace/observe", pace_passive, cox::pace::Mode::Observe);
+  benchmark::RegisterBenchmark("Pace/auto", pace_passive, cox::pace::Mode::Auto);
   benchmark::RegisterBenchmark("Mpi/Barrier/plain", barrier_plain);
   benchmark::RegisterBenchmark("Mpi/Barrier/hooked", barrier_hooked);
   benchmark::RegisterBenchmark("Mpi/Allreduce8B/plain", allreduce_plain);

@@ -28,4 +28,9 @@ void import(std::string_view reader, std::string_view bytes);
 /// A study's file: read, or refused with a line.
 void study(std::string_view bytes);
 
+/// Settings of pacing as text: taken or refused as a whole, and within bounds a controller under them.
+void pace_settings(std::string_view bytes);
+/// A line of such text, then observations: bounds hold, and a second controller decides the same.
+void pace_observations(std::string_view bytes);
+
 }  // namespace cox::fuzz

@@ -11,6 +11,7 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/observe/launch.hpp"
+#include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
 
 #include "cli/envelope.hpp"
@@ -19,6 +20,7 @@
 #include "cli/output_file.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_input.hpp"
+#include "observe/guest/pacing.hpp"
 
 namespace cox::cli {
 namespace {
@@ -117,6 +119,10 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
 /// Actuators other than the delay; each is off unless asked for.
 Status read_actuators(const Invocation& call, observe::LaunchOptions& options) {
   options.pace_priority = call.has("pace-priority");
+  if (options.pace_priority && (options.pace.empty() || options.pace == "off"))
+    return fail(usage_error("cli-003",
+                            "--pace-priority without --pace: nothing would tell which rank is late",
+                            "add --pace observe, or a mode that paces"));
   const std::string mode = call.value("wait-mode");
   for (const pace::WaitMode m : {pace::WaitMode::Spin, pace::WaitMode::Yield, pace::WaitMode::Block})
     if (mode == name_of(m)) options.wait_mode = m;
@@ -132,9 +138,25 @@ Status read_actuators(const Invocation& call, observe::LaunchOptions& options) {
   return {};
 }
 
+/// The value of --pace, which the guests will read again.
+Status check_pace(const std::string& text) {
+  pace::Settings settings;
+  const std::ptrdiff_t refused = observe::guest::read_pace(text.c_str(), settings);
+  if (refused < 0) return {};
+  const std::string part = text.substr(static_cast<std::size_t>(refused), 40);
+  return fail(
+      usage_error("cli-003",
+                  fmt::format("--pace is '{}', expected MODE[,key=value...]: not understood from '{}' on",
+                              text.substr(0, 80), part.substr(0, part.find(','))),
+                  "modes: off, observe, paper, auto, always, random; keys: `cox pace --settings`"));
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
-  observe::LaunchOptions options{
-      .command = call.job, .out = call.value("output"), .force = call.has("force")};
+  observe::LaunchOptions options{.command = call.job,
+                                 .out = call.value("output"),
+                                 .force = call.has("force"),
+                                 .pace = call.value("pace")};
+  if (call.values.contains("pace")) COX_CHECK(check_pace(options.pace));
   if (const std::string size = call.value("max-size"); !size.empty()) {
     Result<Bytes> bytes = parse_bytes(size);
     if (!bytes) {
@@ -200,6 +222,10 @@ const Command& observe_command() {
                       .value = "SIZE",
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
+                     {.name = "pace",
+                      .value = "MODE",
+                      .help = "hold early ranks back: auto, observe, paper ... [,key=value]",
+                      .fallback = "off"},
                      {.name = "pace-priority",
                       .help = "priority for a rank that is always late, where it can be undone"},
                      {.name = "wait-mode",

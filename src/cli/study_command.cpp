@@ -14,23 +14,27 @@
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/study/answer.hpp"
+#include "cox/study/pacing.hpp"
 #include "cox/study/study.hpp"
 #include "cox/study/write.hpp"
 
 #include "cli/embedded.hpp"
 #include "cli/envelope.hpp"
 #include "cli/failure.hpp"
+#include "cli/pacing_study_command.hpp"
 
 namespace cox::cli {
 namespace {
 
 constexpr const char* kAll = "all";
+constexpr const char* kPacing = "pacing";
 
 /// Those of --studies, else those that are part of the program.
 Result<std::vector<study::Study>> known_studies(const Invocation& call) {
   if (const std::string folder = call.value("studies"); !folder.empty()) return study::read_studies(folder);
   std::vector<study::Study> studies;
   for (const EmbeddedFile& file : embedded_studies()) {
+    if (file.name == study::kPacingFile) continue;
     COX_TRY(study::Study s, study::parse_study(file.text, fmt::format("studies/{}", file.name)));
     studies.push_back(std::move(s));
   }
@@ -93,7 +97,19 @@ void warn_about_checks(const study::Answer& a, Console& console) {
                                  c.name, study::to_string(c.engine), study::to_string(c.oracle));
 }
 
+/// Those that only make sense for what is measured.
+Status check_flags(const Invocation& call) {
+  for (const char* flag : {"quick", "full", "dry-run", "from", "only"})
+    if (call.has(flag) || !call.value(flag).empty())
+      return fail(usage_error("cli-003", fmt::format("--{} belongs to the study {}", flag, kPacing),
+                              fmt::format("`cox study {} --{}`", kPacing, flag)));
+  return {};
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
+  if (!call.has("list") && !call.args.empty() && call.args.front() == kPacing)
+    return run_pacing_study(call, console);
+  COX_CHECK(check_flags(call));
   if (call.has("list") && !call.args.empty())
     return fail(usage_error("cli-003", fmt::format("--list and the name '{}' clash", call.args.front()),
                             "`cox study --list` lists all of them"));
@@ -130,28 +146,41 @@ const Command& study_command() {
            .summary = "compute what a source printed, and say whether it follows",
            .about =
                "Computes studies with the engines and compares the result with what their source printed.",
-           .examples = {{"cox study --list", "which there are"},
-                        {"cox study allreduce-crossover", "printed and computed, side by side"},
-                        {"cox study all -o studies-now", "a page, a table and a picture of each"}},
+           .examples = {{"cox study allreduce-crossover", "printed and computed, side by side"},
+                        {"cox study all -o studies-now", "a page, a table and a picture of each"},
+                        {"cox study pacing --quick", "what holding early ranks back does on this machine"}},
            .args = {{.name = "NAME",
-                     .help = "a study, or all; without one they are listed",
+                     .help = "a study, all, or pacing (measured here); without one they are listed",
                      .required = false}},
            .flags = {{.name = "list", .help = "list the studies"},
                      {.name = "output",
                       .letter = 'o',
                       .value = "DIR",
-                      .help = "also write NAME.md, NAME.csv and NAME.svg into this folder",
+                      .help = "also write NAME.md, .csv and .svg into this folder; pacing: this JSON file",
                       .complete = Complete::Folder},
-                     {.name = "force", .letter = 'f', .help = "replace files in DIR"},
+                     {.name = "force", .letter = 'f', .help = "replace files"},
+                     {.name = "quick", .help = "pacing: measure four conditions, some 6 minutes"},
+                     {.name = "full", .help = "pacing: measure all conditions, at most 90 minutes"},
+                     {.name = "only", .value = "CONDITION", .help = "pacing: this condition only"},
+                     {.name = "dry-run", .help = "pacing: print what would be measured"},
+                     {.name = "from",
+                      .value = "FILE",
+                      .help = "pacing: write pacing.md into DIR from the results in FILE",
+                      .complete = Complete::File},
                      {.name = "studies",
                       .value = "DIR",
                       .help = "studies of this folder (*.toml) instead of those that are part of cox",
                       .complete = Complete::Folder}},
            .shared = {.json = true, .threads = true},
-           .notes = "Verdicts, from good to bad: follows, typed-in, needs-a-run, input-missing, contradicts, "
-                    "does-not-follow. Follows and does-not-follow are computed; the others are declared in "
-                    "the study's file with a reason, and checked. A study's verdict is the worst of its "
-                    "numbers'. How such a file is written: docs/reference/study-files.md."},
+           .notes =
+               "Verdicts, from good to bad: follows, typed-in, needs-a-run, input-missing, contradicts, "
+               "does-not-follow. Follows and does-not-follow are computed; the others are declared in "
+               "the study's file with a reason, and checked. A study's verdict is the worst of its "
+               "numbers'. How such a file is written: docs/reference/study-files.md.\n\n"
+               "Pacing is another kind of study: real processes are measured on this machine, which should "
+               "be idle. What runs and how it is judged is frozen in studies/pacing.toml. Conditions with a "
+               "network need root; what cannot run here is skipped, and the reason is printed. "
+               "--full writes its results to pacing.json unless -o says otherwise."},
       .run = run};
   return command;
 }

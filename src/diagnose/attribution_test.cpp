@@ -223,6 +223,29 @@ TEST(Attribution, MessagesTellWaitFromTransfer) {
   EXPECT_EQ(attribute(run).ranks[0].short_term, 19ms);
 }
 
+TEST(Attribution, ServedDelayIsNoWorkOfTheRank) {
+  trace::Run run = testing::empty_run(3);
+  constexpr int kSteps = 11;
+  Duration left = 1ms;
+  for (int step = 0; step < kSteps; ++step) {
+    // Rank 2 works 5 ms longer; rank 1 is held back for so long that it comes last all the same.
+    const Duration entries[] = {left + 10ms, left + 8ms + 10ms, left + 15ms};
+    const Duration last = left + 18ms;
+    auto& held = run.ranks[1].events;
+    if (step > 0)
+      testing::add_event(held, trace::EventKind::Pace, 15, left, left + 8ms, 8'000'000, CommId{0},
+                         static_cast<std::uint32_t>(step));
+    for (std::size_t r = 0; r < 3; ++r)
+      testing::add_call(run.ranks[r].events, model::Collective::Barrier, entries[r], last, 0,
+                        static_cast<std::uint32_t>(step));
+    left = last;
+  }
+  const Attribution a = attribute(run);
+  EXPECT_EQ(a.ranks[0].self_delay, 0ms);
+  EXPECT_EQ(a.ranks[1].self_delay, 0ms);
+  EXPECT_EQ(a.ranks[2].self_delay, (kSteps - 1) * 5ms);
+}
+
 TEST(Attribution, AnUnnamedPeerIsUnknown) {
   trace::Run run = testing::empty_run(2);
   for (auto& track : run.ranks) testing::add_call(track.events, model::Collective::Barrier, 9ms, 10ms, 0, 0);

@@ -49,7 +49,7 @@ class CallCursor {
  private:
   [[nodiscard]] bool is_program_call(std::size_t i) const {
     const trace::EventColumns& e = *events_;
-    if (e.kind[i] == trace::EventKind::Wait) return true;
+    if (e.kind[i] == trace::EventKind::Wait || is_served_delay(e, i)) return true;
     if (e.kind[i] != trace::EventKind::Collective) return false;
     return !scan_->program_waits ||
            ((e.flags[i] & trace::kOffThread) == 0 && e.thread[i] == scan_->program_thread);

@@ -114,6 +114,7 @@ Attendance Meetings::attend(const EventColumns& e, std::size_t i, WaitCounts& co
             .arrives = m != kNoMeeting,
             .stays = m != kNoMeeting && (e.flags[i] & trace::kNonBlocking) == 0};
   }
+  if (e.kind[i] == EventKind::Pace) return {};
   if (!is_program_wait(e, i)) return at_start(e, i);
   if (static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Request) {
     const Meeting m = by_number(e.comm[i], e.seq[i]);

@@ -84,6 +84,11 @@ struct RankScan {
          static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Peer;
 }
 
+/// Whether the record is a delay that a pacing controller served: neither a wait of the program nor its work.
+[[nodiscard]] inline bool is_served_delay(const trace::EventColumns& e, std::size_t i) {
+  return e.kind[i] == trace::EventKind::Pace && e.end[i] > e.begin[i];
+}
+
 /// Cost: one pass over the rank's events. Threads: ranks are independent.
 [[nodiscard]] RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms);
 

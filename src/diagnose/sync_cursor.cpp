@@ -98,14 +98,15 @@ model::Collective SyncCursor::awaited(std::size_t i, std::int32_t comm) const {
   return kind;
 }
 
-/// A rank that waited in a receive did not work then; whom it waited for the collectives after it tell.
-void SyncCursor::add_peer_wait(std::size_t i) {
+/// A rank that waited in a receive, or that a controller held back, did not work then; whom it waited for the
+/// collectives after it tell.
+void SyncCursor::add_idle(std::size_t i) {
   const trace::EventColumns& e = *events_;
   if (!started_ || e.end[i] == trace::kStillRunning) return;
-  const Duration from = std::max({e.begin[i], previous_exit_, peer_until_});
+  const Duration from = std::max({e.begin[i], previous_exit_, idle_until_});
   if (e.end[i] <= from) return;
-  add_to(peer_, minus_clamped(e.end[i], from));
-  peer_until_ = e.end[i];
+  add_to(idle_, minus_clamped(e.end[i], from));
+  idle_until_ = e.end[i];
 }
 
 bool SyncCursor::advance_time(std::size_t i, SyncPoint& point) {
@@ -120,10 +121,10 @@ bool SyncCursor::advance_time(std::size_t i, SyncPoint& point) {
   point.entry = started_ ? std::max(e.begin[i], previous_exit_) : e.begin[i];
   point.exit = std::max(e.end[i], point.entry);
   point.gap = started_ ? minus_clamped(point.entry, previous_exit_) : Duration::zero();
-  const Duration peer = std::min(peer_, point.gap);
-  point.gap -= peer;
-  add_to(held_, peer);
-  peer_ = Duration::zero();
+  const Duration idle = std::min(idle_, point.gap);
+  point.gap -= idle;
+  add_to(held_, idle);
+  idle_ = Duration::zero();
   const bool alone = point.group >= 0 && (*groups_)[static_cast<std::size_t>(point.group)].declared < 2;
   point.holds_all = !alone && model::synchronizes_all(point.kind);
   add_to(work_, point.gap);

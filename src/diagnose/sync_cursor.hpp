@@ -64,8 +64,8 @@ class SyncCursor {
         point.kind = static_cast<model::Collective>(e.op[i]);
       } else if (is_program_wait(e, i)) {
         locate_wait(i, point);
-      } else if (is_peer_wait(e, i)) {
-        add_peer_wait(i);
+      } else if (is_peer_wait(e, i) || is_served_delay(e, i)) {
+        add_idle(i);
         continue;
       } else {
         continue;
@@ -91,7 +91,7 @@ class SyncCursor {
   void locate_wait(std::size_t i, SyncPoint& point);
   [[nodiscard]] model::Collective awaited(std::size_t i, std::int32_t comm) const;
   bool advance_time(std::size_t i, SyncPoint& point);
-  void add_peer_wait(std::size_t i);
+  void add_idle(std::size_t i);
 
   const trace::EventColumns* events_;
   const CommIndex* comms_;
@@ -107,8 +107,9 @@ class SyncCursor {
   Duration previous_exit_{};
   Duration work_ = Duration::zero();
   Duration held_ = Duration::zero();
-  Duration peer_ = Duration::zero();       ///< waits for single peers since the previous exit: not own work
-  Duration peer_until_ = Duration::min();  ///< end of the last one, so that none counts twice
+  /// Waits for single peers and delays that a controller served since the previous exit: not own work.
+  Duration idle_ = Duration::zero();
+  Duration idle_until_ = Duration::min();  ///< end of the last one, so that none counts twice
 };
 
 }  // namespace cox::diagnose

@@ -389,6 +389,8 @@ std::span<const EnvVariable> environment_variables() {
       EnvVariable{"COX_PACE_PRIORITY", "0",
                   "1 = a rank that is always late lowers its niceness, where that can be undone "
                   "(--pace-priority)"},
+      EnvVariable{"COX_PACE", "off",
+                  "MODE[,key=value...] of the controller that may hold early ranks back (--pace)"},
       EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},
   };
   return kAll;

@@ -115,13 +115,15 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   out.emplace_back(kEnvDir, dir.string());  // typed as -o, or chosen for this run
   if (auto asan = sanitizer_options(options.command, now)) out.emplace_back("ASAN_OPTIONS", *std::move(asan));
   if (options.max_size) out.emplace_back(kEnvMaxSize, std::to_string(options.max_size->count()));
+  if (!options.pace.empty()) out.emplace_back(kEnvPace, options.pace);
   if (one_of_many) return out;
   if (guest::batch_job() == nullptr && now.find(kEnvJob) == now.end())
     out.emplace_back(kEnvJob, fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ")));
   std::vector<std::string> names;
   for (const auto& [name, value] : out)
     if (!name.starts_with("OMPI_MCA_")) names.push_back(name);  // its launcher forwards its own
-  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPacePriority, kEnvJob})
+  for (const char* name :
+       {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace, kEnvPacePriority, kEnvJob})
     if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
       names.emplace_back(name);
   if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))

@@ -53,6 +53,10 @@ void Controller::observe(const Observation& o) noexcept {
   }
   take_in(o);
   const std::uint64_t next = o.step + 1;
+  if (settings_.launch_ahead && settings_.mode != Mode::Observe) {
+    decision_ = passive(Reason::LaunchAhead);
+    return;
+  }
   switch (settings_.mode) {
     case Mode::Auto:
       decision_ = choose_auto(next);
@@ -78,7 +82,7 @@ Decision Controller::passive(Reason reason) const noexcept {
 
 Decision Controller::served(double delay, Reason reason) const noexcept {
   const double most = cap();
-  const double ns = delay > most ? most : delay;
+  const double ns = delay > most ? most : (delay < to_ns(settings_.min_delay) ? 0 : delay);
   return {.delay = ns > 0 ? from_ns(ns) : Duration::zero(), .reason = reason, .state = state_};
 }
 
@@ -127,7 +131,6 @@ double Controller::wanted() const noexcept {
 }
 
 Decision Controller::choose_auto(std::uint64_t next) noexcept {
-  if (settings_.launch_ahead) return passive(Reason::LaunchAhead);
   if (state_ == State::WarmUp) {
     if (seen_ < settings_.warm_up) return passive(Reason::WarmingUp);
     state_ = State::Watch;

@@ -174,7 +174,8 @@ void Controller::end_block(std::uint64_t step) noexcept {
   }
   const bool pair_ends = (step + 1) % (2 * pattern_.block()) == 0;
   if (!pair_ends) return;
-  if (paced_.steps > 0 && unpaced_.steps > 0)
+  // Iterations of no length measure nothing: gains are relative to unpaced ones.
+  if (paced_.steps > 0 && unpaced_.steps > 0 && unpaced_.cost > 0 && unpaced_.period > 0)
     end_pair(step);
   else
     write_off();

@@ -62,6 +62,7 @@ ordered_json span_names() {
   }
   constexpr std::array<std::string_view, 3> kWaits = {"wait", "gradient wait", "request wait"};
   for (std::size_t i = 0; i < kWaits.size(); ++i) names[std::to_string(kWaitCode + i)] = kWaits[i];
+  names[std::to_string(kDelayCode)] = "served delay";
   return names;
 }
 

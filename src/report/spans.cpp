@@ -60,6 +60,16 @@ bool has_end(const EventColumns& e, std::size_t i) {
   return e.end[i] != trace::kStillRunning && e.end[i] >= e.begin[i];
 }
 
+bool is_served_delay(const EventColumns& e, std::size_t i) {
+  return e.kind[i] == EventKind::Pace && has_end(e, i) && e.end[i] > e.begin[i];
+}
+
+std::uint8_t code_of(const EventColumns& e, std::size_t i) {
+  if (e.kind[i] == EventKind::Pace) return kDelayCode;
+  if (e.kind[i] == EventKind::Wait) return static_cast<std::uint8_t>(kWaitCode + e.op[i]);
+  return static_cast<std::uint8_t>(std::min<std::uint8_t>(e.op[i], model::kCollectiveCount - 1));
+}
+
 std::vector<Entry> matched_entries(const trace::Run& run) {
   std::vector<Entry> entries;
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
@@ -225,16 +235,17 @@ std::vector<Span> rank_spans(const trace::Run& run, const diagnose::Diagnosis& d
   Duration free_from = Duration::min();
   for (std::size_t i = 0; i < e.size(); ++i) {
     const bool is_wait = Foreground::is_wait(e, i);
-    if (!is_wait && (e.kind[i] != EventKind::Collective || foreground.runs_behind(e, i))) continue;
+    const bool is_delay = is_served_delay(e, i);
+    if (!is_wait && !is_delay && (e.kind[i] != EventKind::Collective || foreground.runs_behind(e, i)))
+      continue;
     const bool ended = has_end(e, i);
     Span s;
     s.end = ended ? e.end[i] : std::max(arrivals.last() + offset, e.begin[i]);
-    s.what = is_wait
-                 ? static_cast<std::uint8_t>(kWaitCode + e.op[i])
-                 : static_cast<std::uint8_t>(std::min<std::uint8_t>(e.op[i], model::kCollectiveCount - 1));
+    s.what = code_of(e, i);
     Duration until = arrivals.waited_until(rank_index, i);
     bool known = arrivals.split(rank_index, i);
     if (is_wait) std::tie(until, known) = background.take(s.end);
+    if (is_delay) until = s.end, known = true;
     if (!ended) {
       until = s.end;  // it never got what it asked for
       s.what |= kUnfinishedMark;

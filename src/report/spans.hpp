@@ -12,12 +12,14 @@
 
 namespace cox::report {
 
-/// What a span is: a model::Collective, or kWaitCode + trace::WaitKind; plus the marks below.
+/// What a span is: a model::Collective, kWaitCode + trace::WaitKind, or kDelayCode; plus the marks below.
 inline constexpr std::uint8_t kWaitCode = 32;
+inline constexpr std::uint8_t kDelayCode = 40;  ///< a delay that a pacing controller served: idle, all of it
 inline constexpr std::uint8_t kUnfinishedMark = 128;  ///< had not returned when the record ends
 inline constexpr std::uint8_t kUnsplitMark = 64;      ///< its wait cannot be told from its transfer
 
-/// One stay of the program inside communication. `begin <= wait_end <= end`; spans of a rank do not overlap.
+/// One stay of the program inside communication, or in a delay that was served. `begin <= wait_end <= end`;
+/// spans of a rank do not overlap.
 struct Span {
   Duration begin{};
   Duration wait_end{};

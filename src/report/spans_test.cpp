@@ -122,6 +122,19 @@ TEST(Spans, NestedCallsBelongToTheOuterOne) {
   EXPECT_EQ(spans[1].end, Duration{40ms});
 }
 
+TEST(Spans, ServedDelaysAreDrawnAsSuchAndDecisionsWithoutOneAreNot) {
+  trace::Run run = empty_run(1);
+  append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, 30ms, 0);
+  append(run.ranks[0].events, EventKind::Pace, 15, 30ms, 35ms, 1);
+  append(run.ranks[0].events, EventKind::Pace, 14, 36ms, 36ms, 2);
+  append(run.ranks[0].events, EventKind::Pace, 15, 37ms, trace::kStillRunning, 3);
+  const auto spans = spans_of(run, by("clock"), 0);
+  ASSERT_EQ(spans.size(), 2U);
+  EXPECT_EQ(spans[1].what, kDelayCode);
+  EXPECT_EQ(spans[1].begin, Duration{30ms});
+  EXPECT_EQ(spans[1].end, Duration{35ms});
+}
+
 TEST(Spans, ACallThatNeverReturnedWaitsToTheEnd) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, trace::kStillRunning);

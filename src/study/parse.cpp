@@ -14,6 +14,7 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
+#include "cox/study/pacing.hpp"
 #include "cox/study/study.hpp"
 
 namespace cox::study {
@@ -318,7 +319,8 @@ Result<std::vector<Study>> read_studies(const std::filesystem::path& folder) {
   std::error_code problem;
   for (std::filesystem::directory_iterator at(folder, problem), end; !problem && at != end;
        at.increment(problem))
-    if (at->path().extension() == ".toml") files.push_back(at->path());
+    if (at->path().extension() == ".toml" && at->path().filename() != kPacingFile)
+      files.push_back(at->path());
   if (problem || files.empty())
     return fail(
         Error{.code = problem ? Errc::NotFound : Errc::InvalidInput,

@@ -64,6 +64,24 @@ TEST(ExportPerfetto, UnfinishedCallsHaveNoEnd) {
   EXPECT_FALSE(last.contains("dur"));
 }
 
+TEST(ExportPerfetto, DecisionsOfPacingSayWhatAndHowLong) {
+  trace::Run run = test::make_run({.ranks = 1, .steps = 1, .step_marks = false});
+  EventColumns& e = run.ranks[0].events;
+  e.kind[0] = EventKind::Pace;
+  e.op[0] = 10;
+  e.flags[0] = PaceFlags::of(4, 3);
+  e.bytes[0] = Bytes{2'500'000};
+  e.seq[0] = 77;
+  const auto json = exported(run);
+  const auto& last = json["traceEvents"].back();
+  EXPECT_EQ(last["cat"], "pace");
+  EXPECT_EQ(last["args"]["reason"], 10);
+  EXPECT_EQ(last["args"]["state"], 4);
+  EXPECT_EQ(last["args"]["mode"], 3);
+  EXPECT_EQ(last["args"]["delay_ns"], 2'500'000);
+  EXPECT_EQ(last["args"]["iteration"], 77);
+}
+
 TEST(ExportPerfetto, TextsAreEscaped) {
   trace::Run run = test::make_run({.ranks = 1, .steps = 1});
   run.nodes[0].host = "h\"\\\n\x01";

@@ -131,7 +131,6 @@ void add_clock_pair() noexcept;
 [[nodiscard]] ClockPair read_clocks() noexcept;
 
 // guest_writer.cpp
-void add_locality(const char* lines, std::size_t bytes) noexcept;
 /// Own cost per event, in ticks.
 [[nodiscard]] std::uint64_t measure_overhead() noexcept;
 

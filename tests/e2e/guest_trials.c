@@ -6,14 +6,17 @@
 //   steps N   N small all-reduces, a tenth of a millisecond apart
 //   skew      N R MS: N steps of 10 ms of timed sleep and an 8-byte all-reduce; rank R sleeps MS longer
 //   closes    closes every descriptor that it may, opens files of its own and makes many events
+//   alarms N  N steps in which rank 1 takes 5 ms longer, with a signal in every millisecond
 //   reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,6 +150,28 @@ static int closes(void) {
   return whole ? 0 : 1;
 }
 
+static volatile sig_atomic_t alarms_seen = 0;
+static void on_alarm(int signal) {
+  (void)signal;
+  ++alarms_seen;
+}
+static int alarms(int count) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+  const struct itimerval each_ms = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &each_ms, NULL);
+  for (int i = 0; i < count; ++i) {
+    const double until = now() + (rank == 1 ? 15e-3 : 10e-3);
+    while (now() < until) usleep(500);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  setitimer(ITIMER_REAL, &never, NULL);
+  if (rank == 0) printf("%d steps, %s\n", count, alarms_seen > count ? "interrupted" : "left alone");
+  return 0;
+}
+
 /// Not linked against anything it calls here: the library comes and goes by name.
 static int reload(void) {
 #if defined(OPEN_MPI)
@@ -178,6 +203,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "steps") == 0) rc = steps(atoi(value));
   if (strcmp(trial, "skew") == 0 && argc > 4) rc = skew(atoi(value), atoi(argv[3]), atof(argv[4]));
   if (strcmp(trial, "closes") == 0) rc = closes();
+  if (strcmp(trial, "alarms") == 0) rc = alarms(atoi(value));
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();
   return rc;

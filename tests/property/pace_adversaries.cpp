@@ -18,6 +18,16 @@ bool any_delays(Controllers controllers) {
                              [](const Controller& c) { return c.decide().delay > Duration::zero(); });
 }
 
+/// Use that is just enough to be believed, and all the harm that a delay can do.
+void turn_against(std::uint64_t, Controllers all, Regime& now, Load&) {
+  const bool holding = any_in(all, State::Hold);
+  now.toll = holding ? 1 : 0;
+  now.relief = holding ? 0 : 0.1;
+}
+void step_forward(std::uint64_t step, std::size_t, Observation& seen) {
+  if (step % 2000 == 5) seen.work += std::chrono::hours{60};
+}
+
 class Collection {
  public:
   Job& add(std::string name, int ranks, std::uint64_t steps, const Regime& regime) {
@@ -35,13 +45,11 @@ class Collection {
 
 /// They read what the controllers decide and turn against it.
 void add_readers(Collection& to) {
-  // The effect changes its sign after each decision.
-  to.add("harm while they hold, use when they let go", 4, 6000, straggler(0.002)).adapt =
-      [](std::uint64_t, Controllers all, Regime& now, Load&) {
-        const bool holding = any_in(all, State::Hold);
-        now.toll = holding ? 1 : 0;
-        now.relief = holding ? 0 : 0.1;
-      };
+  // The effect changes its sign after each decision; long enough for the budget to be what ends it.
+  to.add("harm while they hold, use when they let go", 4, 16000, straggler(0.002)).adapt = turn_against;
+  Job& days = to.add("the same with a clock that steps forward by days", 4, 16000, straggler(0.002));
+  days.adapt = turn_against;
+  days.lie = step_forward;
   to.add("use in trials, harm outside them, by the imbalance", 8, 3000, shared_link(2)).adapt =
       [](std::uint64_t, Controllers all, Regime& now, Load&) { now.slow = any_in(all, State::Hold) ? 0 : 2; };
   to.add("harm in trials, use in a hold that never comes", 4, 4000, straggler()).adapt =
@@ -133,9 +141,13 @@ void add_noise(Collection& to) {
                                                                              Observation& seen) {
     if (step % 8 == 5) seen.work = -milliseconds{300};
   };
-  to.add("a clock that steps forward by days", 4, 4000, harmful).lie = [](std::uint64_t step, std::size_t,
-                                                                          Observation& seen) {
-    if (step % 100 == 5) seen.work += std::chrono::hours{60};
+  Job& late_gaps = to.add("gaps and harm that begin in a hold", 4, 4000, straggler());
+  late_gaps.adapt = [](std::uint64_t step, Controllers, Regime& now, Load&) {
+    now.relief = step < 600 ? 0.5 : 0;
+    now.toll = step < 600 ? 0 : 1;
+  };
+  late_gaps.lie = [](std::uint64_t step, std::size_t, Observation& seen) {
+    if (step > 600 && step % 8 == 5) seen.sync = -milliseconds{1};
   };
   for (const std::uint64_t stride : {3, 5, 9, 15, 16, 17})
     to.add("synchronisations numbered by " + std::to_string(stride), 4, 3000, harmful).lie =
@@ -164,11 +176,11 @@ void add_groups(Collection& to) {
   };
   Job& hidden = to.add("two groups, of which one is not told", 4, 2000, straggler());
   hidden.after = [](std::uint64_t, Controllers, Regime&, Load& load) { load.headroom.assign(4, 0); };
-  to.add("the only early rank changes every 2000 steps, and delays harm", 16, 32000, straggler(0.002)).after =
+  to.add("the only early rank changes every 500 steps, and delays harm", 24, 11000, straggler(0.002)).after =
       [](std::uint64_t step, Controllers, Regime& now, Load& load) {
         now.slow = 0;
         now.toll = 1;
-        load.device[step / 2000 % 16] *= 0.6;
+        load.device[step / 500 % 24] *= 0.6;
       };
 }
 

@@ -171,6 +171,35 @@ TEST(PaceLaws, DelayIsNeverBeyondItsBounds) {
     EXPECT_EQ(delays[m] > 0, kModes[m] > Mode::Observe) << name_of(kModes[m]);
 }
 
+/// Blocks in which no step counts would be neither judged nor paid for.
+TEST(PaceLaws, NoSettingMakesATestFree) {
+  for (const char* text :
+       {"auto,settle=62", "auto,block=2,settle=5", "auto,block=64,settle=62", "auto,window=2", "auto,retry=1",
+        "auto,max_pairs=2,min_pairs=50", "auto,deviations=0,min_delay=0ns"}) {
+    Regime harmful = straggler();
+    harmful.toll = 1;
+    Condition condition{.name = text, .steps = 4000, .job = std::make_unique<Job>(9, harmful)};
+    Settings settings;
+    ASSERT_EQ(set_all(settings, text), -1);
+    const Regret regret = regret_of(condition, settings);
+    EXPECT_LE(regret.worst, 1) << text << ", step " << regret.step;
+  }
+}
+
+/// What a job does before its first iteration is over says nothing about the others.
+TEST(PaceLaws, AnOddFirstIterationIsForgotten) {
+  for (const Duration first :
+       {Duration::zero(), Duration{std::chrono::milliseconds{1}}, Duration{std::chrono::minutes{3}}}) {
+    Job job(3, shared_link(2));
+    job.lie = [first](std::uint64_t step, std::size_t, Observation& seen) {
+      if (step == 0) seen.work = seen.sync = first;
+    };
+    Loop loop(8, with(Mode::Auto));
+    for (int i = 0; i < 1500; ++i) loop.step(job);
+    EXPECT_GT(loop.off() / loop.paced() - 1, 0.08) << in_seconds(first);
+  }
+}
+
 /// A typical iteration is one that the rank has: stops of seconds do not stretch the bound.
 TEST(PaceLaws, AFewLongIterationsDoNotStretchTheBound) {
   Job job(5, straggler());
@@ -183,7 +212,9 @@ TEST(PaceLaws, AFewLongIterationsDoNotStretchTheBound) {
   Loop loop(4, settings);
   for (int i = 0; i < 500; ++i) {
     loop.step(job);
-    if (i > 64) ASSERT_LE(loop.longest_delay(), 0.25 * 0.0315 * 1.1) << i;
+    if (i > 64) {
+      ASSERT_LE(loop.longest_delay(), 0.25 * 0.0315 * 1.1) << i;
+    }
   }
   EXPECT_GT(loop.longest_delay(), 0);
 }
@@ -224,12 +255,50 @@ TEST(PaceLaws, PassiveSoonAfterTheImbalanceEnds) {
       for (int i = 0; i < end + 1500; ++i) {
         loop.step(job);
         paced = paced || loop.longest_delay() > 0;
-        if (i >= end + kSoon)
+        if (i >= end + kSoon) {
           ASSERT_EQ(loop.longest_delay(), 0)
               << (link ? "link" : "straggler") << ", ended at " << end << ", step " << i;
+        }
       }
       EXPECT_TRUE(paced);
     }
+}
+
+/// Where imbalance stays and the benefit ends, so does pacing: what is left are trials, ever rarer.
+TEST(PaceLaws, LetsGoWhereTheBenefitEnds) {
+  Job job(1, straggler());
+  job.adapt = [](std::uint64_t step, std::span<const Controller>, Regime& now, Load&) {
+    now.relief = step < 1000 ? 0.5 : 0;
+  };
+  Loop loop(4, with(Mode::Auto));
+  int before = 0;
+  int after = 0;
+  for (int i = 0; i < 4000; ++i) {
+    loop.step(job);
+    before += i < 1000 && loop.longest_delay() > 0 ? 1 : 0;
+    after += i >= 2000 && loop.longest_delay() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(before, 600);
+  EXPECT_LT(after, 500);
+}
+
+/// A straggler that shares nothing: no benefit, and at most alpha = 5 % of the trials say otherwise.
+TEST(PaceLaws, DoesNotHoldWhereNothingIsShared) {
+  int held = 0;
+  constexpr int kJobs = 60;
+  for (std::uint64_t seed = 0; seed < kJobs; ++seed) {
+    Regime regime = straggler(0.05);
+    regime.skew = 2e-4;
+    Job job(seed, regime);
+    Loop loop(4, with(Mode::Auto));
+    bool holds = false;
+    for (int i = 0; i < 400; ++i) {
+      loop.step(job);
+      for (const Controller& c : loop.controllers()) holds = holds || c.decide().state == State::Hold;
+    }
+    held += holds ? 1 : 0;
+  }
+  EXPECT_LE(held, 6);  // 5 % of 60 + 2 standard deviations
 }
 
 // ---- determinism ----

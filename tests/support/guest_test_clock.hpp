@@ -5,11 +5,13 @@
 ///
 /// COX_TEST_CLOCK=SECONDS,PPM,EPOCH_NS: the monotonic clock shows SECONDS more than it should at EPOCH_NS (of
 /// the true one) and runs PPM faster; the counter runs as much faster, from a base of its own. The realtime
-/// clock is left alone.
+/// clock is left alone. A fourth and a fifth number, AFTER_S,STEP_S: that long after the process began, the
+/// monotonic clock (not the counter) is set STEP_S further.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 
 namespace cox::trace::guest::test_clock {
 
@@ -17,6 +19,8 @@ struct Setting {
   double offset_s = 0;
   double rate = 0;
   std::int64_t epoch_ns = 0;
+  std::int64_t step_at_ns = 0;
+  std::int64_t step_ns = 0;  ///< 0 = it is not set
 };
 inline Setting setting;
 
@@ -28,11 +32,18 @@ inline Setting setting;
   setting.offset_s = strtod(text, &end);
   if (*end == ',') setting.rate = strtod(end + 1, &end) * 1e-6;
   if (*end == ',') setting.epoch_ns = strtoll(end + 1, &end, 10);
+  if (*end != ',') return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  setting.step_at_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec +
+                       static_cast<std::int64_t>(strtod(end + 1, &end) * 1e9);
+  if (*end == ',') setting.step_ns = static_cast<std::int64_t>(strtod(end + 1, &end) * 1e9);
 }
 
 inline std::int64_t monotonic(std::int64_t ns) {
   const double since = static_cast<double>(ns - setting.epoch_ns);
-  return ns + static_cast<std::int64_t>(setting.offset_s * 1e9) +
+  const std::int64_t step = ns < setting.step_at_ns ? 0 : setting.step_ns;
+  return ns + step + static_cast<std::int64_t>(setting.offset_s * 1e9) +
          static_cast<std::int64_t>(since * setting.rate);
 }
 

@@ -20,6 +20,7 @@ inline constexpr const char* kEnvMaxSize = "COX_MAX_SIZE";          ///< bytes p
 inline constexpr const char* kEnvMaxOverhead = "COX_MAX_OVERHEAD";  ///< percent of one CPU
 inline constexpr const char* kEnvDisable = "COX_DISABLE";           ///< 1 = every hook is a direct call
 inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; default: tsc where invariant
+inline constexpr const char* kEnvPace = "COX_PACE";    ///< MODE[,key=value...], see cox/pace/settings.hpp
 inline constexpr const char* kEnvJob = "COX_JOB";      ///< the job's name where no batch system has one
 
 inline constexpr const char* kEnvPacePriority = "COX_PACE_PRIORITY";  ///< 1 = priority for a late rank
@@ -29,6 +30,7 @@ struct LaunchOptions {
   std::filesystem::path out{};        ///< Run folder; empty = `default_run_dir()`
   bool force = false;                 ///< replace a Run folder that is there (only one that Coxswain made)
   std::optional<Bytes> max_size{};    ///< per process; unset = COX_MAX_SIZE, else 256 MB
+  std::string pace{};                 ///< MODE[,key=value...]; empty = COX_PACE, else no controller
   std::filesystem::path guest_dir{};  ///< where libcox-preload.so lies; empty = beside the running program
   bool pace_priority = false;         ///< COX_PACE_PRIORITY=1 for the job, where the user has not set it
   pace::WaitMode wait_mode = pace::WaitMode::Unknown;  ///< unknown = as the libraries have it

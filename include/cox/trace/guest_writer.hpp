@@ -86,6 +86,8 @@ std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std
                                   const char* name) noexcept;
 /// Records a text once per text (by address): something that could not be done.
 void note(const char* text) noexcept;
+/// Records facts: lines `path<TAB>value`. Off the hot path: takes a spin lock.
+void add_locality(const char* lines, std::size_t bytes) noexcept;
 
 /// Linux thread id of the caller, cached.
 [[nodiscard]] std::uint32_t thread_id() noexcept;

@@ -157,6 +157,10 @@ void remember_work(const abi::WorkPointer* result) {
   entry.work.store(result->get, std::memory_order_release);
 }
 
+void enter_paced(const void* group) {
+  if (const Comm* comm = groups.find(reinterpret_cast<std::uintptr_t>(group))) pacing->enter(comm->number);
+}
+
 }  // namespace
 
 Submitted last_submitted() noexcept {
@@ -253,6 +257,9 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
                     static_cast<std::uint32_t>(what >> 32), static_cast<std::uint32_t>(what), 0, 0);
   const bool done = real_wait(self, timeout_ms);
   writer->end(record);
+  if (pacing != nullptr && done)
+    pacing->leave(record->comm, record->begin, record->end, take_background_bytes(),
+                  Boundary::Synchronisation);
   return done;
 }
 
@@ -260,6 +267,7 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
 #define COX_SUBMIT(name, collective, PARAMETERS, ARGUMENTS)    \
   void*(*real_##name)PARAMETERS = nullptr;                     \
   void* wrap_##name PARAMETERS {                               \
+    if (pacing != nullptr) enter_paced(self);                  \
     submission.op = Collective::collective;                    \
     submission.last = {};                                      \
     submission.in_monitored_barrier = false;                   \

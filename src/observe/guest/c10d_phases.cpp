@@ -364,6 +364,8 @@ void wrap_finalize_backward(void* self) {
                                           0, what.comm, what.tag, 0, 0);
   real_finalize_backward(self);
   writer->end(record);
+  if (pacing != nullptr)
+    pacing->leave(record->comm, record->begin, record->end, take_background_bytes(), Boundary::Gradients);
   if (!ranges_on) {
     end_phase(gap);
     gap = begin_phase(PhaseKind::Other);

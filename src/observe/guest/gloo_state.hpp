@@ -17,6 +17,7 @@ namespace cox::observe::guest::gloo {
 
 extern const Host* host;
 extern const WriterApi* writer;
+extern const PaceApi* pacing;      ///< null where nobody asked for it
 extern CommTable contexts;         ///< by gloo::Context
 extern Occurrences occurrences;    ///< of groups with one set of members, or one chain of prefixes
 extern std::uint32_t main_thread;  ///< of a rank; a forked child records nothing
@@ -29,6 +30,8 @@ struct Submitted {
   std::uint32_t tag = 0;
 };
 [[nodiscard]] Submitted last_submitted() noexcept;
+/// Payload of the collectives that pool threads ran since the last call; negative where none was seen to run.
+[[nodiscard]] std::int64_t take_background_bytes() noexcept;
 /// Whether this thread is inside a process group's method that submits a collective.
 [[nodiscard]] bool is_submitting() noexcept;
 

@@ -16,6 +16,7 @@ namespace cox::observe::guest::gloo {
 
 const Host* host = nullptr;
 const WriterApi* writer = nullptr;
+const PaceApi* pacing = nullptr;
 CommTable contexts;
 Occurrences occurrences;
 std::uint32_t main_thread = 0;
@@ -96,6 +97,10 @@ struct Latest {
 };
 thread_local Latest latest;
 
+// What pool threads transferred since the program last waited, plus 1; 0 = nothing ran. Of all groups: too
+// much is subtracted from a wait rather than too little.
+std::atomic<std::uint64_t> background_bytes{0};
+
 inline RawRecord* enter_tagged(std::uint32_t comm, Collective op, std::uint64_t bytes, std::uint32_t tag,
                                std::uint16_t flags, int root) {
   // PyTorch numbers its operations; two pool threads may run them out of order.
@@ -111,6 +116,7 @@ inline RawRecord* enter_tagged(std::uint32_t comm, Collective op, std::uint64_t 
                                           tag, bytes, static_cast<std::uint32_t>(root));
   if (began != 0) record->begin = began;
   latest = {record, record->begin, bytes, comm, tag};
+  if (pacing != nullptr) background_bytes.fetch_add(bytes + 1, std::memory_order_relaxed);
   return record;
 }
 
@@ -119,6 +125,7 @@ inline RawRecord* enter(Comm* comm, Collective op, std::uint64_t bytes, std::uin
   const std::uint32_t number = comm == nullptr ? 0 : comm->number;
   if (under_torch) return enter_tagged(number, op, bytes, tag, flags, root);
   const std::uint32_t seq = comm == nullptr ? 0 : comm->seq++;
+  if (pacing != nullptr) pacing->enter(number);
   return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(op), flags, number, seq, bytes,
                        static_cast<std::uint32_t>(root));
 }
@@ -140,11 +147,18 @@ inline std::uint64_t sum_of(const abi::Vector& v) {
   return sum;
 }
 
+inline void leave(RawRecord* record) {
+  writer->end(record);
+  if (pacing != nullptr && !under_torch)
+    pacing->leave(record->comm, record->begin, record->end, static_cast<std::int64_t>(record->bytes),
+                  Boundary::Synchronisation);
+}
+
 // Calls the real function between entry and exit of a record.
 #define OBSERVED(record, call)       \
   RawRecord* const event = (record); \
   call;                              \
-  writer->end(event)
+  leave(event)
 
 template <class Options>
 using Real = void (*)(const Options&);
@@ -274,6 +288,10 @@ constexpr struct {
 
 }  // namespace
 
+std::int64_t cox::observe::guest::gloo::take_background_bytes() noexcept {
+  return static_cast<std::int64_t>(background_bytes.exchange(0, std::memory_order_relaxed)) - 1;
+}
+
 void cox::observe::guest::gloo::inspect_torch(const void* anchor) noexcept {
   static bool done = false;  // process groups are made by one thread at a time
   Dl_info info{};
@@ -293,6 +311,7 @@ const TypedTable* cox_typed_attach(const Host* from) {
   if (from == nullptr || from->abi != kTypedAbi) return nullptr;
   host = from;
   writer = from->writer;
+  pacing = from->pace;
   main_thread = static_cast<std::uint32_t>(getpid());
   under_torch = host->find_real(kGroupConstructor) != nullptr;
   Dl_info info{};

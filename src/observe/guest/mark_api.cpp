@@ -7,6 +7,7 @@
 #include "cox/abi/observe.h"
 
 #include "observe/guest/communicators.hpp"
+#include "observe/guest/pacing.hpp"
 
 namespace {
 
@@ -18,6 +19,7 @@ constexpr std::uint32_t kMostCommunicators = 64;
 constexpr std::size_t kMostMembers = 4096;
 
 const WriterApi* writer = nullptr;
+const PaceApi* pacing = nullptr;
 
 // Sequence per communicator; a communicator is used by one thread at a time, as in MPI.
 std::uint32_t sequences[kMostCommunicators];
@@ -43,6 +45,7 @@ cox_communicator communicator(const int32_t* ranks, std::size_t count, int32_t m
 void step(uint64_t number) {
   writer->open({.library = "cox/abi/observe.h"});
   writer->instant(EventKind::Step, 0, cox::trace::kMarked, number);
+  if (pacing != nullptr) pace_mark();
 }
 
 cox_span phase_begin(uint32_t phase) {
@@ -51,12 +54,20 @@ cox_span phase_begin(uint32_t phase) {
 
 cox_span collective_begin(uint32_t collective, cox_communicator comm, uint64_t bytes) {
   if (comm >= kMostCommunicators) comm = 0;  // beyond what we number: unknown rather than matched wrongly
+  if (pacing != nullptr) pacing->enter(comm);
   return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(collective), cox::trace::kMarked,
                        comm, sequences[comm]++, bytes, 0);
 }
 
 void span_end(cox_span span) {
   writer->end(static_cast<RawRecord*>(span));
+}
+
+void collective_end(cox_span span) {
+  span_end(span);
+  if (pacing == nullptr) return;
+  const auto& r = *static_cast<const RawRecord*>(span);
+  pacing->leave(r.comm, r.begin, r.end, static_cast<std::int64_t>(r.bytes), Boundary::Synchronisation);
 }
 
 constexpr cox_observe_v1 kApi = {
@@ -67,7 +78,7 @@ constexpr cox_observe_v1 kApi = {
     .phase_begin = phase_begin,
     .phase_end = span_end,
     .collective_begin = collective_begin,
-    .collective_end = span_end,
+    .collective_end = collective_end,
 };
 
 }  // namespace
@@ -76,5 +87,6 @@ extern "C" __attribute__((visibility("default"))) const cox_observe_v1* cox_obse
 
 const cox_observe_v1* cox_observe_get_v1() {
   writer = mark_writer();
+  if (writer != nullptr) pacing = mark_pacing();
   return writer == nullptr ? nullptr : &kApi;
 }

@@ -27,6 +27,7 @@ const cox::observe::guest::TypedTable* cox_typed_attach(const cox::observe::gues
   if (from == nullptr || from->abi != cox::observe::guest::kTypedAbi) return nullptr;
   host = from;
   writer = from->writer;
+  pacing = from->pace;
   const bool good = library.find(*from) && add(communicator_wrappers()) && add(collective_wrappers()) &&
                     add(completion_wrappers()) && add(peer_wrappers());
   return good ? &table : nullptr;

@@ -162,6 +162,8 @@ Shape neighbor_alltoallw(const void*, const int*, const MPI_Aint*, const MPI_Dat
 inline RawRecord* begin(const Shape& s, std::uint16_t more = 0) noexcept {
   if (peers.pending()) peers.flush();
   Comm* const c = s.comm;
+  if (pacing != nullptr) [[unlikely]]
+    enter_paced(c);
   return writer->begin(EventKind::Collective, static_cast<std::uint8_t>(s.op), s.flags | more,
                        c == nullptr ? 0 : c->number, c == nullptr ? 0 : c->seq++, s.bytes, s.aux);
 }
@@ -169,7 +171,11 @@ inline RawRecord* begin(const Shape& s, std::uint16_t more = 0) noexcept {
 struct Blocking {
   using Tail = Types<>;
   static RawRecord* before(const Shape& s) noexcept { return begin(s); }
-  static void after(RawRecord* record, bool, MPI_Request) noexcept { writer->end(record); }
+  static void after(RawRecord* record, bool good, MPI_Request) noexcept {
+    writer->end(record);
+    if (pacing != nullptr && good) [[unlikely]]
+      leave_paced(record);
+  }
 };
 
 /// The record is the call that starts the operation; the wait that completes it names it.

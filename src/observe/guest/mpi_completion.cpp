@@ -85,6 +85,49 @@ void end_test(RawRecord* record, bool complete, const Request* collective) noexc
     writer->retract(record);
 }
 
+/// A completed collective, kept until its request is forgotten: a delay is served after that, since another
+/// thread may be given the handle meanwhile.
+class Completed {
+ public:
+  explicit Completed(const Request* r) noexcept {
+    if (pacing == nullptr || r == nullptr) return;
+    comm_ = r->comm;
+    bytes_ = static_cast<std::int64_t>(r->bytes);
+  }
+  /// The program waited for it as the record says, which has ended.
+  void tell(const RawRecord* record) const noexcept {
+    if (comm_ != 0) pacing->leave(comm_, record->begin, record->end, bytes_, Boundary::Synchronisation);
+  }
+  /// It completed together with one that was told.
+  void tell_instant(std::uint64_t at) const noexcept {
+    if (comm_ != 0) pacing->leave(comm_, at, at, bytes_, Boundary::Synchronisation);
+  }
+
+ private:
+  std::uint32_t comm_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+/// Some of a list completed: `position(i)` of the i-th of `found`. Each counts as one synchronisation, in
+/// whatever portions they come, so that all members count alike.
+template <class Position>
+void complete_some(const Keys& keys, const RawRecord* record, int found, Position position) {
+  const std::uint64_t end = record->end;
+  bool first = true;
+  for (int i = 0; i < found; ++i) {
+    const auto at = static_cast<std::size_t>(position(i));
+    const Request* r = keys.collective(at);
+    const Completed done(r);
+    keys.completed(at);
+    if (r == nullptr) continue;
+    if (first)
+      done.tell(record);
+    else
+      done.tell_instant(end);
+    first = false;
+  }
+}
+
 /// Completion of requests, whatever the binding: `key_at(i)` reads the i-th request before the call, `call()`
 /// makes it and returns whether it went well, `done` and `index` are read after it.
 template <class Key, class Call>
@@ -97,7 +140,10 @@ void wait_all(int count, Key key_at, Call call) {
   RawRecord* const record = begin_wait(keys.collective());
   const bool good = call();
   end_wait(record, keys.collective());
-  if (good) keys.all_completed();
+  if (!good) return;
+  const Completed done(keys.collective());
+  keys.all_completed();
+  done.tell(record);
 }
 template <class Key, class Call, class Index>
 void wait_any(int count, Key key_at, Call call, Index index) {
@@ -112,7 +158,9 @@ void wait_any(int count, Key key_at, Call call, Index index) {
   const Request* r = which < 0 ? nullptr : keys.collective(static_cast<std::size_t>(which));
   if (r != nullptr) name(record, *r);
   end_wait(record, r != nullptr ? r : keys.collective());
+  const Completed done(r);
   if (which >= 0) keys.completed(static_cast<std::size_t>(which));
+  done.tell(record);
 }
 template <class Key, class Call, class Done>
 void test_all(int count, Key key_at, Call call, Done done) {
@@ -124,7 +172,10 @@ void test_all(int count, Key key_at, Call call, Done done) {
   RawRecord* const record = begin_wait(keys.collective());
   const bool complete = call() && done();
   end_test(record, complete, keys.collective());
-  if (complete) keys.all_completed();
+  if (!complete) return;
+  const Completed told(keys.collective());
+  keys.all_completed();
+  told.tell(record);
 }
 
 void start(std::uintptr_t key) noexcept {
@@ -138,6 +189,7 @@ void start(std::uintptr_t key) noexcept {
     return;
   }
   if (peers.pending()) peers.flush();
+  if (pacing != nullptr) enter_paced(comm);
   r->seq = comm->seq++;
   RawRecord* record = writer->begin(trace::EventKind::Collective, r->op, r->flags | trace::kNonBlocking,
                                     r->comm, r->seq, r->bytes, r->aux);
@@ -186,7 +238,7 @@ int wrap_Waitsome(int count, MPI_Request* list, int* found, int* indices, MPI_St
   RawRecord* const record = begin_wait(keys.collective());
   const int rc = real_Waitsome(count, list, found, indices, statuses);
   end_wait(record, keys.collective());
-  for (int i = 0; rc == MPI_SUCCESS && i < *found; ++i) keys.completed(static_cast<std::size_t>(indices[i]));
+  complete_some(keys, record, rc == MPI_SUCCESS ? *found : 0, [&](int i) { return indices[i]; });
   return rc;
 }
 int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -212,7 +264,9 @@ int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status
   const Request* r = done ? keys.collective(static_cast<std::size_t>(*index)) : nullptr;
   if (r != nullptr) name(record, *r);
   end_test(record, done, r);
+  const Completed told(r);
   if (done) keys.completed(static_cast<std::size_t>(*index));
+  told.tell(record);
   return rc;
 }
 int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
@@ -226,7 +280,7 @@ int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_St
     if (const Request* one = keys.collective(static_cast<std::size_t>(indices[i]))) r = one;
   if (r != nullptr) name(record, *r);
   end_test(record, good, r);
-  for (int i = 0; good && i < *found; ++i) keys.completed(static_cast<std::size_t>(indices[i]));
+  complete_some(keys, record, good ? *found : 0, [&](int i) { return indices[i]; });
   return rc;
 }
 int wrap_Start(MPI_Request* request) {
@@ -310,8 +364,8 @@ struct F {
     RawRecord* const record = begin_wait(keys.collective());
     e.of(waitsome, count, list, found, indices, statuses);
     end_wait(record, keys.collective());
-    for (int i = 0; e.good() && i < number(found); ++i)
-      keys.completed(static_cast<std::size_t>(static_cast<const MPI_Fint*>(indices)[i] - 1));
+    complete_some(keys, record, e.good() ? number(found) : 0,
+                  [&](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; });
   }
   static void wrap_test(void* request, void* flag, void* status, MPI_Fint* given) {
     Error e(given);
@@ -334,7 +388,9 @@ struct F {
     const Request* r = done ? keys.collective(static_cast<std::size_t>(number(index) - 1)) : nullptr;
     if (r != nullptr) name(record, *r);
     end_test(record, done, r);
+    const Completed told(r);
     if (done) keys.completed(static_cast<std::size_t>(number(index) - 1));
+    told.tell(record);
   }
   static void wrap_testsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {
@@ -344,8 +400,8 @@ struct F {
     e.of(testsome, count, list, found, indices, statuses);
     const bool good = e.good() && number(found) > 0;
     end_test(record, good, keys.collective());
-    for (int i = 0; good && i < number(found); ++i)
-      keys.completed(static_cast<std::size_t>(static_cast<const MPI_Fint*>(indices)[i] - 1));
+    complete_some(keys, record, good ? number(found) : 0,
+                  [&](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; });
   }
   static void wrap_start(void* request, MPI_Fint* given) {
     Error e(given);

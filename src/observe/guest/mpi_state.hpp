@@ -17,6 +17,7 @@ namespace cox::observe::guest::mpi {
 
 inline const Host* host = nullptr;
 inline const WriterApi* writer = nullptr;
+inline const PaceApi* pacing = nullptr;  ///< null where nobody asked for it
 inline bool announced = false;
 
 inline CommTable comms;
@@ -24,6 +25,15 @@ inline RequestTable requests;
 
 /// A blocking call with one peer leaves a record of its own only where it took at least this long.
 inline constexpr std::uint64_t kLongNs = 50'000;
+
+// Out of line: where nobody asked for pacing, a call pays for two tests of a pointer.
+[[gnu::noinline, gnu::cold]] inline void enter_paced(const Comm* comm) noexcept {
+  if (comm != nullptr) pacing->enter(comm->number);
+}
+[[gnu::noinline, gnu::cold]] inline void leave_paced(const trace::RawRecord* record) noexcept {
+  pacing->leave(record->comm, record->begin, record->end, static_cast<std::int64_t>(record->bytes),
+                Boundary::Synchronisation);
+}
 
 /// Opens the file once the library can say who we are.
 void announce() noexcept;

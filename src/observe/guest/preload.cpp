@@ -17,6 +17,8 @@
 #include "observe/guest/bypass.hpp"
 #include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
+#include "observe/guest/pacing.hpp"
+#include "observe/guest/priority.hpp"
 #include "observe/guest/typed.hpp"
 
 namespace cox::observe::guest {
@@ -181,11 +183,22 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   options.when_off = take_hooks_out;
   if (!trace::guest::open(options, with_environment(identity))) return false;
   note_bypassed();
+  static_cast<void>(pace_api(find_data));
+  pace_introduce();
   return true;
 }
 
 std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) * trace::guest::picoseconds_per_tick() * 1e-3);
+}
+
+std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
+                                  const std::int32_t* members, std::uint32_t member_count,
+                                  const char* name) noexcept {
+  const std::uint32_t number =
+      trace::guest::define_communicator(identity, size, my_rank, members, member_count, name);
+  pace_define(number, size, my_rank);
+  return number;
 }
 
 constexpr WriterApi kWriter = {
@@ -202,12 +215,19 @@ constexpr WriterApi kWriter = {
     .nanoseconds = nanoseconds,
     .count_calls = trace::guest::count_calls,
     .instant = trace::guest::instant,
-    .define_communicator = trace::guest::define_communicator,
+    .define_communicator = define_communicator,
     .note = trace::guest::note,
     .thread_id = trace::guest::thread_id,
     .group_identity = trace::guest::group_identity,
 };
-constexpr Host kHost = {.abi = kTypedAbi, .writer = &kWriter, .find_real = find_real, .find_data = find_data};
+
+Host host_of_typed() noexcept {
+  return {.abi = kTypedAbi,
+          .writer = &kWriter,
+          .pace = pace_api(find_data),
+          .find_real = find_real,
+          .find_data = find_data};
+}
 
 const TypedTable* load_typed(const char* file) {
   char path[4096];
@@ -220,7 +240,9 @@ const TypedTable* load_typed(const char* file) {
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return nullptr;
   const auto attach = reinterpret_cast<AttachFunction>(dlsym(handle, "cox_typed_attach"));
-  const TypedTable* table = attach == nullptr ? nullptr : attach(&kHost);
+  static Host host;  // typed objects keep its address; every load writes the same
+  host = host_of_typed();
+  const TypedTable* table = attach == nullptr ? nullptr : attach(&host);
   return table != nullptr && table->abi == kTypedAbi ? table : nullptr;
 }
 
@@ -275,6 +297,7 @@ std::atomic<void*> real_functions[sizeof kHooks / sizeof kHooks[0]];
 
 // Every hook becomes the direct jump that it is in a process without us.
 void take_hooks_out() noexcept {
+  restore_priority();
   for (std::size_t i = 0; i < sizeof kHooks / sizeof kHooks[0]; ++i)
     if (void* real = real_functions[i].load(std::memory_order_acquire))
       std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
@@ -285,6 +308,7 @@ void take_hooks_out() noexcept {
 std::atomic<bool> init_passed_us_by{false};
 
 [[gnu::destructor]] void process_ends() {
+  restore_priority();
   if (init_passed_us_by.load() && !trace::guest::active()) open_writer({});
   trace::guest::close();
 }
@@ -293,6 +317,10 @@ std::atomic<bool> init_passed_us_by{false};
 
 const WriterApi* mark_writer() {
   return wanted() ? &kWriter : nullptr;
+}
+
+const PaceApi* mark_pacing() {
+  return pace_api(find_data);
 }
 
 }  // namespace cox::observe::guest

@@ -45,10 +45,10 @@ struct Process {
   int steps = 0;  // offered; written before any other thread looks
   int base = 0;   // of the thread that decided, for threads that were born raised
   std::size_t count = 0;
-  Entry entries[kMostThreads];
+  Entry entries[kMostThreads] = {};
   PriorityPolicy policy;
 };
-Process process;
+constinit Process process;
 
 class KeepErrno {
  public:

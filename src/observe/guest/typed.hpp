@@ -10,7 +10,7 @@
 
 namespace cox::observe::guest {
 
-inline constexpr std::uint32_t kTypedAbi = 3;
+inline constexpr std::uint32_t kTypedAbi = 4;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
@@ -42,10 +42,30 @@ struct WriterApi {
   std::uint64_t (*group_identity)(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept;
 };
 
+/// What ends an iteration of the paced group. The later ones say it better: the first of a kind that is seen
+/// takes over from those before it.
+enum class Boundary : std::uint8_t {
+  Synchronisation = 0,  ///< each synchronisation, where the program says nothing else
+  Gradients = 1,        ///< the gradients of a backward pass are there
+  Mark = 2,             ///< the program marks its steps
+};
+
+/// The controller of this process (observe/guest/pacing.hpp). Calls from other threads than the one that
+/// synchronised first change nothing.
+struct PaceApi {
+  /// Before a collective of the communicator: the place of a delay that was asked for there.
+  void (*enter)(std::uint32_t comm) noexcept;
+  /// The program has waited from `begin` to `end` (clock ticks) for a collective of `bytes` (negative = not
+  /// known); a delay before the next iteration is served here.
+  void (*leave)(std::uint32_t comm, std::uint64_t begin, std::uint64_t end, std::int64_t bytes,
+                Boundary boundary) noexcept;
+};
+
 /// What the preload object offers.
 struct Host {
   std::uint32_t abi;
   const WriterApi* writer;
+  const PaceApi* pace;  ///< null where nobody asked for a controller
   /// The next definition of a symbol after ours, in the process's own lookup order or in a library that was
   /// opened privately (Python's RTLD_LOCAL). Null where there is none.
   void* (*find_real)(const char* symbol);

@@ -9,6 +9,7 @@
 
 #include "cox/base/elementary.hpp"
 #include "cox/base/stats.hpp"
+#include "cox/simulate/paced.hpp"
 #include "cox/study/study.hpp"
 
 #include "study/inputs.hpp"
@@ -208,6 +209,34 @@ TEST(Predict, NoPacingVariesLessThanItCan) {
   const Seconds bound = kLink.compute / 1.5 + kLink.per_node * 64;
   EXPECT_NEAR(least_paced_cv(kLink, 64, 1.5, bound * (1 + 1e-9)), 0.4 * 0.128 / bound.count(), 1e-4);
   EXPECT_TRUE(std::isnan(least_paced_cv(kLink, 64, 1.5, bound * 0.99)));
+}
+
+// Without line rates and without load it is a job that the simulator of paced jobs can run too: another
+// program with the same controller.
+TEST(Predict, AgreesWithTheSimulatorOfPacedJobs) {
+  TableParameters p = kLink;
+  p.alone = 1e-6;
+  p.spread = 1e-9;
+  for (const int nodes : {8, 32}) {
+    model::Iteration job;
+    job.ranks = nodes;
+    job.fetch = Bytes{1'000'000};
+    job.link = Bandwidth::bytes_per_s(1e6 / p.per_node.count());
+    job.compute = p.compute / 1.5;
+    job.imbalance = model::Imbalance::Persistent;
+    job.slow_ranks = nodes / 4;
+    job.slow_factor = 1.5;
+    for (const pace::Mode mode : {pace::Mode::Off, pace::Mode::Paper, pace::Mode::Auto}) {
+      simulate::PacedOptions options;
+      options.steps = kShort.steps;
+      options.arms[0].settings.mode = mode;
+      const auto simulated = simulate::simulate_paced(job, options);
+      ASSERT_TRUE(simulated) << simulated.error().to_string();
+      const double rate = nodes * 32 / simulated->summary[0].mean.count();
+      EXPECT_NEAR(predicted(Mechanism::Input, p, {nodes}, mode, kShort)[0].rate / rate, 1, 1e-3)
+          << nodes << " " << pace::name_of(mode);
+    }
+  }
 }
 
 TEST(Predict, SameForAnyNumberOfThreads) {

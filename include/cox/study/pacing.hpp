@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The evaluation of pacing as data: conditions, arms and protocol as studies/pacing.toml freezes them, and
+/// the order of blocks that follows from them. Nothing here runs anything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/iteration.hpp"
+
+namespace cox::study {
+
+/// How it is measured and judged; every field is a key of `[protocol]`.
+struct PacingProtocol {
+  std::uint64_t seed = 7;
+  std::int64_t window = 16;  ///< steps
+  std::int64_t block_windows = 3;
+  std::int64_t dropped_windows = 1;
+  std::int64_t lead_in_windows = 4;
+  int quads = 2;
+  int groups = 6;
+  Seconds segment{60};
+  Seconds chunk{10};
+  Seconds chunk_off{4};
+  Seconds chunk_off_quick{2.4};
+  Seconds limit{5280};
+  int draws = 4000;
+  double confidence = 0.95;
+  double alpha = 0.05;
+  double steal = 0.02;
+  double floor = 0.005;
+  double harm = 0.01;
+};
+
+/// One way of running. `settings`: as `pace::set_all` reads; empty = no controller.
+struct PacingArm {
+  std::string name{};
+  std::string settings{};
+  std::optional<model::WaitMode> wait{};
+  int nice = 0;
+  bool quick = true;  ///< part of --quick
+};
+
+struct PacingCondition {
+  std::string name{};
+  std::string mechanism{};
+  std::string about{};
+  bool quick = false;
+  double bar = 0;     ///< `auto` has to be better than this; 0 = need not
+  double cv_bar = 0;  ///< CV while holding over that of off may be at most this; 0 = no such bar
+  Seconds period{};   ///< of a step, expected
+  Seconds best{};     ///< of a step at its shortest, expected: a segment of so many steps is long enough
+  model::Iteration job{};
+  double background = 0;  ///< share of the episodes in which others use the link
+  std::int64_t background_episode = 4;
+  std::vector<std::size_t> arms{};  ///< of `PacingStudy::arms`, without off
+};
+
+struct PacingStudy {
+  std::string title{};
+  PacingProtocol protocol{};
+  std::vector<PacingArm> arms{};  ///< the first is off
+  std::vector<PacingCondition> conditions{};
+};
+
+/// File in studies/ that holds it; it is no `Study`, and left out where those are read.
+inline constexpr std::string_view kPacingFile = "pacing.toml";
+inline constexpr std::string_view kArmOff = "off";
+inline constexpr std::string_view kArmAgain = "again";  ///< off against off: the floor
+inline constexpr std::string_view kArmAuto = "auto";
+inline constexpr std::string_view kArmRandom = "random";
+
+/// Reads it. Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value), with the
+/// line. Bounds: 1 MB of text, 64 conditions, 32 arms. Held by: src/study/pacing/read_test.cpp
+[[nodiscard]] Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file);
+
+/// Steps under one arm, in the order in which they run.
+struct PacingBlock {
+  std::size_t arm = 0;
+  std::int64_t steps = 0;
+  std::int64_t dropped = 0;     ///< of them, at the beginning
+  std::int64_t first_draw = 0;  ///< both blocks of a pair have the same draws
+  bool cold = true;
+};
+/// Two blocks that are compared. `arm` is what the second one runs, the first is off.
+struct PacingPair {
+  std::size_t arm = 0;
+  std::size_t off = 0;  ///< block
+  std::size_t on = 0;   ///< block
+};
+struct PacingPlan {
+  std::vector<PacingBlock> blocks{};
+  std::vector<PacingPair> pairs{};
+  /// What it will last if steps take as long as expected.
+  [[nodiscard]] Seconds lasts(const PacingCondition& condition) const;
+};
+
+enum class PacingDepth : std::uint8_t { Quick, Full };
+
+/// Group number `group` of one condition: every arm's quads (off on on off, or the other way round, drawn),
+/// in an order that is drawn too, and the segment of auto before or after them. The same for the same study.
+/// `arms`: those that this machine can run. Quick: the short arms share their off blocks, in an order that
+/// reads the same backwards. Held by: src/study/pacing/plan_test.cpp
+[[nodiscard]] PacingPlan plan_pacing(const PacingStudy& study, const PacingCondition& condition,
+                                     const std::vector<std::size_t>& arms, PacingDepth depth, int group);
+
+}  // namespace cox::study

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the evaluation of pacing leaves: results as JSON, its simulated counterpart, text for a terminal and
+/// the page.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/study/pacing_effect.hpp"
+
+namespace cox::study {
+
+/// Schema cox.pacing-study/1. Numbers carry nine significant digits; keys end in their unit.
+[[nodiscard]] std::string pacing_json(const PacingResults& results);
+/// Reads it back. Errors: study-007 (no such file's content: what is missing or has a bad value).
+/// Bounds: 16 MB, 64 conditions, 32 arms each. Held by: src/study/pacing/page_test.cpp
+[[nodiscard]] Result<PacingResults> parse_pacing_json(std::string_view text, const std::string& file);
+
+/// One arm of one condition in the engine, against off on the same draws.
+struct SimulatedEffect {
+  std::string arm{};
+  double gain = 0;
+  double cv_off = 0;
+  double cv_on = 0;
+  Seconds mean_off{};
+  Seconds delay{};  ///< mean per rank and step
+};
+struct SimulatedCondition {
+  std::string name{};
+  std::vector<SimulatedEffect> effects{};
+};
+/// The same conditions in the engine: as many steps as the segment of auto has, all from a cold start, first
+/// lead-in not left out. Background traffic is not simulated. Deterministic for any number of threads.
+/// Errors: those of `simulate::simulate_paced`.
+[[nodiscard]] Result<std::vector<SimulatedCondition>> simulate_pacing(const PacingStudy& study, int threads);
+
+/// Whether the engine says what was measured: where the measured interval leaves 0 out, the same sign and a
+/// size within the larger of 5 points and 40 %; elsewhere both within 2 %.
+[[nodiscard]] bool agrees(const PacingEffect& measured, const SimulatedEffect& simulated);
+
+/// Gain and interval that an arm is judged by: of all time for auto, the median of pairs for the others.
+struct ShownGain {
+  double gain = 0;
+  double low = 0;
+  double high = 0;
+};
+[[nodiscard]] ShownGain shown_gain(const PacingEffect& e);
+
+/// A part of the page: Markdown with headings of level two and below.
+struct PageSection {
+  std::string markdown{};
+};
+[[nodiscard]] PageSection protocol_section(const PacingStudy& study);
+/// Tables of what was measured, simulated beside it, and which tests passed.
+[[nodiscard]] PageSection measured_section(const PacingStudy& study, const PacingResults& results,
+                                           std::span<const SimulatedCondition> simulated);
+/// Where the paper's own table is redone: a study and a page of its own.
+[[nodiscard]] PageSection table_link_section();
+/// docs/studies/pacing.md: title and sections in this order.
+[[nodiscard]] std::string pacing_page(const PacingStudy& study, std::span<const PageSection> sections);
+
+/// One condition for a terminal.
+[[nodiscard]] std::string condition_text(const PacingStudy& study, const PacingConditionResult& result);
+/// The tests over all conditions, and what was skipped or stays unresolved.
+[[nodiscard]] std::string verdict_text(const PacingStudy& study, const PacingResults& results);
+/// What would run: conditions, arms, blocks, seconds.
+[[nodiscard]] std::string plan_text(const PacingStudy& study, PacingDepth depth);
+
+}  // namespace cox::study

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cox/study/pacing_page.hpp"
+
+namespace cox::study {
+namespace {
+
+PacingSide side(double mean, double cv) {
+  return {.steps = 100,
+          .lasted = Seconds{100 * mean},
+          .mean = Seconds{mean},
+          .p99 = Seconds{mean * 1.1},
+          .cv = cv,
+          .wait = Seconds{mean / 4},
+          .delay = Seconds{0.001},
+          .energy = mean / 2};
+}
+
+struct Sample {
+  PacingStudy study;
+  PacingResults results;
+  Sample() {
+    study.title = "A title";
+    study.arms = {{.name = "off"}, {.name = "auto", .settings = "auto"}, {.name = "random"}};
+    study.protocol.segment = Seconds{2};
+    study.conditions = {{.name = "link",
+                         .about = "shared",
+                         .quick = true,
+                         .bar = 0.08,
+                         .cv_bar = 0.7,
+                         .period = Seconds{0.03},
+                         .best = Seconds{0.02},
+                         .job = {.ranks = 4,
+                                 .fetch = Bytes{100'000},
+                                 .link = Bandwidth::gbit_per_s(0.4),
+                                 .compute = Seconds{0.01},
+                                 .jitter = model::JitterLaw::Lognormal,
+                                 .spread = 0.03,
+                                 .imbalance = model::Imbalance::Persistent,
+                                 .slow_ranks = 1,
+                                 .slow_factor = 1.5},
+                         .arms = {1, 2}},
+                        {.name = "other",
+                         .period = Seconds{0.03},
+                         .best = Seconds{0.02},
+                         .job = {.ranks = 2, .compute = Seconds{0.01}},
+                         .arms = {1}}};
+    results = {.full = true,
+               .machine = {.kernel = "6.1", .cores = 2, .date = "2026-01-02", .load_before = 0.25}};
+    PacingConditionResult link{.name = "link", .groups = 2, .floor_half_width = 0.004, .is_resolved = true};
+    link.effects = {{.arm = "auto",
+                     .pairs = 12,
+                     .struck = 1,
+                     .gain = 0.15,
+                     .low = 0.13,
+                     .high = 0.16,
+                     .total_gain = 0.14,
+                     .total_low = 0.12,
+                     .total_high = 0.15,
+                     .off = side(0.03, 0.05),
+                     .on = side(0.026, 0.04),
+                     .held_cv = 0.03,
+                     .held_steps = 500,
+                     .p_harm = 0.001,
+                     .p_bar = 0.002,
+                     .p_random = 0.003},
+                    {.arm = "random",
+                     .pairs = 8,
+                     .gain = 0.1,
+                     .low = 0.08,
+                     .high = 0.12,
+                     .off = side(0.03, 0.05),
+                     .on = side(0.027, 0.06)}};
+    results.conditions = {link, {.name = "other", .skipped = "no network namespace"}};
+    correct_tests(study, results.conditions);
+  }
+};
+
+TEST(PacingResults, ReadBackToThemselves) {
+  const Sample sample;
+  const std::string text = pacing_json(sample.results);
+  const auto back = parse_pacing_json(text, "p.json");
+  ASSERT_TRUE(back) << back.error().to_string();
+  EXPECT_EQ(pacing_json(*back), text);
+  EXPECT_EQ(back->conditions[0].effects[0].held_steps, 500);
+  EXPECT_DOUBLE_EQ(back->conditions[0].effects[0].total_low, 0.12);
+  EXPECT_EQ(back->conditions[1].skipped, "no network namespace");
+}
+
+TEST(PacingResults, HostileFilesAreRefused) {
+  const std::string text = pacing_json(Sample().results);
+  const std::pair<const char*, const char*> cases[] = {{"cox.pacing-study/1", "cox.pacing-study/2"},
+                                                       {"\"pairs\": 12", "\"pairs\": -1"},
+                                                       {"\"pairs\": 12", "\"pairs\": 1e30"},
+                                                       {"\"pairs\": 12", "\"pears\": 12"},
+                                                       {"\"cv\": 0.05", "\"cv\": null"},
+                                                       {"\"resolved\": true", "\"resolved\": 1"},
+                                                       {"\"effects\": []", "\"effects\": {}"},
+                                                       {"\"kernel\": \"6.1\"", "\"kernel\": 6"},
+                                                       {"\"machine\": {", "\"machine\": [{"}};
+  for (const auto& [what, by] : cases) {
+    std::string bad = text;
+    const std::size_t at = bad.find(what);
+    ASSERT_NE(at, std::string::npos) << what;
+    bad.replace(at, std::string(what).size(), by);
+    const auto back = parse_pacing_json(bad, "p.json");
+    ASSERT_FALSE(back) << by;
+    EXPECT_EQ(back.error().id, "study-007");
+  }
+  EXPECT_FALSE(parse_pacing_json("[]", "p.json"));
+}
+
+TEST(PacingPage, SaysWhatPassedAndWhatWasSkipped) {
+  const Sample sample;
+  const auto simulated = simulate_pacing(sample.study, 1);
+  ASSERT_TRUE(simulated) << simulated.error().to_string();
+  const PageSection sections[] = {protocol_section(sample.study),
+                                  measured_section(sample.study, sample.results, *simulated)};
+  const std::string page = pacing_page(sample.study, sections);
+  EXPECT_EQ(page.find("# A title\n"), 0U);
+  EXPECT_NE(page.find("| link | yes (p = 0.0010) | +8 %: yes (p = 0.0020) | yes (p = 0.0030) | yes (0.60) |"),
+            std::string::npos);
+  EXPECT_NE(page.find("| other | skipped: no network namespace |"), std::string::npos);
+  EXPECT_NE(page.find("| auto | +14.0 [+12.0, +15.0] | "), std::string::npos);
+  EXPECT_NE(page.find("| 12 (1 struck) |"), std::string::npos);
+  EXPECT_NE(page.find("2026-01-02 on 2 cores, kernel 6.1"), std::string::npos);
+}
+
+TEST(PacingPage, SimulatedCounterpartIsTheSameForAnyNumberOfThreads) {
+  const Sample sample;
+  const auto one = simulate_pacing(sample.study, 1);
+  const auto four = simulate_pacing(sample.study, 4);
+  ASSERT_TRUE(one && four);
+  ASSERT_EQ(one->size(), 2U);
+  ASSERT_EQ((*one)[0].effects.size(), 2U);
+  EXPECT_EQ((*one)[0].effects[0].gain, (*four)[0].effects[0].gain);
+  EXPECT_EQ((*one)[0].effects[1].delay, (*four)[0].effects[1].delay);
+  EXPECT_EQ((*one)[1].effects[0].delay, Seconds{}) << "nothing shared, nobody slow";
+}
+
+TEST(PacingPage, AgreementIsSignAndSizeOrBothNearZero) {
+  const auto measured = [](double low, double gain, double high) {
+    return PacingEffect{.arm = "always", .gain = gain, .low = low, .high = high};
+  };
+  EXPECT_TRUE(agrees(measured(0.15, 0.2, 0.25), {.gain = 0.13}));  // within 40 %
+  EXPECT_FALSE(agrees(measured(0.15, 0.2, 0.25), {.gain = 0.11}));
+  EXPECT_TRUE(agrees(measured(0.01, 0.02, 0.03), {.gain = 0.06}));    // within 5 points
+  EXPECT_FALSE(agrees(measured(0.01, 0.02, 0.03), {.gain = -0.01}));  // another sign
+  EXPECT_TRUE(agrees(measured(-0.01, 0.01, 0.03), {.gain = -0.02}));
+  EXPECT_FALSE(agrees(measured(-0.01, 0.01, 0.03), {.gain = 0.03}));
+  // auto is judged by all of its time
+  PacingEffect cold = measured(0.1, 0.2, 0.3);
+  cold.arm = "auto";
+  cold.total_low = -0.01;
+  cold.total_high = 0.01;
+  EXPECT_TRUE(agrees(cold, {.gain = 0.0}));
+}
+
+}  // namespace
+}  // namespace cox::study

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "cox/base/file.hpp"
+#include "cox/study/pacing.hpp"
+
+namespace cox::study {
+namespace {
+
+PacingStudy frozen() {
+  const auto text = read_file(std::string(COX_STUDIES) + "/pacing.toml", 1'000'000);
+  EXPECT_TRUE(text);
+  auto study = parse_pacing(text.value_or(""), "pacing.toml");
+  EXPECT_TRUE(study) << study.error().to_string();
+  return study ? *study : PacingStudy{};
+}
+
+TEST(PacingStudy, TheFrozenOneIsWhatTheIssueAsksFor) {
+  const PacingStudy study = frozen();
+  EXPECT_EQ(study.conditions.size(), 14U);
+  std::set<std::string> mechanisms;
+  int quick = 0;
+  for (const PacingCondition& c : study.conditions) {
+    mechanisms.insert(c.mechanism);
+    quick += c.quick ? 1 : 0;
+    EXPECT_GE(c.job.ranks, 4) << c.name;
+    EXPECT_LE(c.job.ranks, 64) << c.name;
+    std::set<std::string> arms;
+    for (const std::size_t a : c.arms) arms.insert(study.arms[a].name);
+    for (const char* arm : {"again", "observe", "paper", "auto", "always", "random"})
+      EXPECT_TRUE(arms.contains(arm)) << c.name << ' ' << arm;
+  }
+  EXPECT_EQ(mechanisms.size(), 7U);
+  EXPECT_EQ(quick, 4);
+  EXPECT_GE(study.protocol.block_windows, 3);
+  EXPECT_DOUBLE_EQ(study.protocol.floor, 0.005);
+  EXPECT_GE(study.protocol.segment, Seconds{60});
+}
+
+TEST(PacingPlan, EveryQuadIsBalancedAndItsPairsShareDraws) {
+  const PacingStudy study = frozen();
+  const PacingCondition& c = study.conditions.front();
+  const PacingPlan plan = plan_pacing(study, c, c.arms, PacingDepth::Full, 3);
+  std::map<std::size_t, int> balance;  // of arms: places of on less places of off
+  std::map<std::size_t, int> pairs;
+  for (const PacingPair& p : plan.pairs) {
+    EXPECT_EQ(plan.blocks[p.off].arm, 0U);
+    EXPECT_EQ(plan.blocks[p.on].arm, p.arm);
+    EXPECT_EQ(plan.blocks[p.off].first_draw, plan.blocks[p.on].first_draw);
+    EXPECT_EQ(p.off > p.on ? p.off - p.on : p.on - p.off, 1U);
+    balance[p.arm] += p.on > p.off ? 1 : -1;
+    ++pairs[p.arm];
+    EXPECT_GE(plan.blocks[p.off].steps, 3 * study.protocol.window);
+    EXPECT_EQ(plan.blocks[p.off].dropped, study.protocol.window);
+  }
+  for (const auto& [arm, sum] : balance) EXPECT_EQ(sum, 0) << study.arms[arm].name;
+  for (const auto& [arm, count] : pairs)
+    EXPECT_EQ(count, study.arms[arm].name == kArmAuto ? 6 : 2 * study.protocol.quads);
+}
+
+TEST(PacingPlan, AutoIsColdOnceAndLongEnough) {
+  const PacingStudy study = frozen();
+  for (const PacingCondition& c : study.conditions)
+    for (const PacingDepth depth : {PacingDepth::Quick, PacingDepth::Full}) {
+      const PacingPlan plan = plan_pacing(study, c, c.arms, depth, 0);
+      std::int64_t steps = 0;
+      int cold = 0;
+      for (const PacingBlock& b : plan.blocks) {
+        if (study.arms[b.arm].name != kArmAuto) continue;
+        steps += b.steps;
+        cold += b.cold ? 1 : 0;
+        EXPECT_EQ(b.dropped, 0);
+      }
+      EXPECT_EQ(cold, 1);
+      EXPECT_GE(c.best * static_cast<double>(steps), study.protocol.segment) << c.name;
+    }
+}
+
+TEST(PacingPlan, GroupsHaveDrawsAndOrdersOfTheirOwn) {
+  const PacingStudy study = frozen();
+  const PacingCondition& c = study.conditions[7];
+  const auto order = [&](int group) {
+    std::vector<std::size_t> arms;
+    for (const PacingBlock& b : plan_pacing(study, c, c.arms, PacingDepth::Full, group).blocks)
+      arms.push_back(b.arm);
+    return arms;
+  };
+  EXPECT_EQ(order(1), order(1));
+  EXPECT_NE(order(1), order(2));
+  std::set<std::int64_t> draws;
+  std::size_t pairs = 0;
+  for (int group = 0; group < 3; ++group) {
+    const PacingPlan plan = plan_pacing(study, c, c.arms, PacingDepth::Full, group);
+    for (const PacingPair& p : plan.pairs) draws.insert(plan.blocks[p.on].first_draw);
+    pairs += plan.pairs.size();
+  }
+  EXPECT_EQ(draws.size(), pairs);
+}
+
+TEST(PacingPlan, QuickIsBalancedAndKeepsItsTime) {
+  const PacingStudy study = frozen();
+  Seconds all{};
+  for (const PacingCondition& c : study.conditions) {
+    if (!c.quick) continue;
+    const PacingPlan plan = plan_pacing(study, c, c.arms, PacingDepth::Quick, 0);
+    all += plan.lasts(c);
+    double at_off = 0;
+    double at_on = 0;
+    for (const PacingPair& p : plan.pairs) {
+      if (study.arms[p.arm].name != "always") continue;
+      EXPECT_EQ(plan.blocks[p.off].arm, 0U);
+      EXPECT_EQ(plan.blocks[p.off].first_draw, plan.blocks[p.on].first_draw);
+      at_off += static_cast<double>(p.off);
+      at_on += static_cast<double>(p.on);
+    }
+    EXPECT_DOUBLE_EQ(at_off, at_on) << c.name;
+  }
+  EXPECT_LT(all, Seconds{360});
+}
+
+std::string with(std::string text, const std::string& what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+TEST(PacingStudy, BadFilesAreRefusedWithTheirLine) {
+  const std::string text = *read_file(std::string(COX_STUDIES) + "/pacing.toml", 1'000'000);
+  const std::pair<const char*, const char*> cases[] = {
+      {"window = 16", "window = 0"},
+      {"block_windows = 3", "block_windows = 2"},
+      {"steal = 0.02", "steals = 0.02"},
+      {"settings = \"auto\"", "settings = \"auto,window=0\""},
+      {"ranks = 64", "ranks = 1"},
+      {"link = \"400Mbps\"", "link = \"400MB\""},
+      {"\"again\", \"obs", "\"agai\", \"obs"},
+      {"best = \"25ms\"", "best = \"26ms\""},
+      {"fetch = \"100kB\"\n", ""},
+      {"name = \"jitter-persistent\"", "name = \"jitter\""},
+      {"slow_ranks = 8", "slow_ranks = 64"},
+      {"name = \"off\"", "name = \"of\""}};
+  for (const auto& [what, by] : cases) {
+    const auto study = parse_pacing(with(text, what, by), "p.toml");
+    ASSERT_FALSE(study) << what << " -> " << by;
+    EXPECT_EQ(study.error().id, "study-002") << by;
+    EXPECT_GT(study.error().where->line, 1) << by;
+  }
+  EXPECT_EQ(parse_pacing("a = ", "p.toml").error().id, "study-001");
+  EXPECT_FALSE(parse_pacing("", "p.toml"));
+}
+
+}  // namespace
+}  // namespace cox::study

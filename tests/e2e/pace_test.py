@@ -1,0 +1,322 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pacing in real jobs: results are the same bits in every mode, who is late is not delayed, and whatever happens to a
+rank, its clock or its signals, no delay is longer than its bound and no job hangs that would not hang without us.
+
+usage: pace_test.py BUILD SOURCE [CASE...]
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+build, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+cox = os.path.join(build, "cox")
+programs = os.path.join(build, "tests", "e2e")
+launcher = shutil.which("mpirun.openmpi")
+clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
+clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+MODES = ["observe", "paper", "auto", "always", "random"]
+EAGER = "window=4,warm_up=2,block=2,settle=0,activate=0,release=0,min_delay=1us,deviations=0"  # delays as soon as there is a wait
+OBSERVING, NO_SLACK, LAUNCH_AHEAD, THRESHOLD, RELEASED, FIXED, CLOCK_STEP = 0, 2, 5, 13, 14, 15, 16
+
+
+class Skip(Exception):
+    """The case cannot be tried here."""
+
+
+def mpi(program, *arguments, ranks=3):
+    path = os.path.join(programs, program + ".openmpi")
+    if not launcher or not os.access(path, os.X_OK):
+        raise Skip(f"no mpirun.openmpi, or {program}.openmpi was not built")
+    return ["timeout", "60", launcher, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks), path,
+            *map(str, arguments)]
+
+
+def run(command, environment=None):
+    return subprocess.run(command, env=clean | (environment or {}), capture_output=True, text=True, timeout=120)
+
+
+def paced(folder, mode, command):
+    return [cox, "observe", "--quiet", "-o", folder, "--pace", mode, "--", *command]
+
+
+def good(command, environment=None):
+    done = run(command, environment)
+    assert done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def decisions(folder):
+    """By rank, in order of time: (reason, delay decided, delay served), in seconds."""
+    page = os.path.join(folder + ".json")
+    good([cox, "export", "--to", "perfetto", folder, "-o", page, "--force"])
+    with open(page, encoding="utf-8") as f:
+        events = json.load(f)["traceEvents"]
+    out = {}
+    for e in sorted((e for e in events if e.get("cat") == "pace"), key=lambda e: e["ts"]):
+        a = e["args"]
+        out.setdefault(e["pid"], []).append((a["reason"], a["delay_ns"] * 1e-9, e.get("dur", 0) * 1e-6))
+    return out
+
+
+def delays_of(rank):
+    """As decided: on a busy machine a sleep lasts longer than it was asked to."""
+    return [d for _, d, _ in rank if d > 0]
+
+
+def case_bits_mpi(work):
+    job = mpi("order_sum", ranks=4)
+    plain = good(job).stdout
+    assert re.fullmatch(r"[0-9a-f]{16}\n", plain), plain
+    total = 0
+    for mode in MODES + ["always,placement=collective"]:
+        folder = os.path.join(work, mode)
+        assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
+        delays = sum(len(delays_of(r)) for r in decisions(folder).values())
+        assert (delays > 0) == (not mode.startswith(("observe", "auto"))) or mode == "auto", (mode, delays)
+        total += delays
+    return f"{total} delays"
+
+
+def case_bits_gloo(work):
+    program = os.path.join(build, "examples", "gloo_train")
+    if not os.access(program, os.X_OK):
+        raise Skip("gloo_train was not built")
+    job = ["timeout", "60", program, "--ranks", "3", "--steps", "24"]
+    plain = good(job).stdout
+    for mode in MODES:
+        folder = os.path.join(work, mode)
+        assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
+        found = decisions(folder)
+        assert sorted(found) == [0, 1, 2], (mode, found)
+        delays = sum(len(delays_of(rank)) for rank in found.values())
+        assert delays > 10 or mode in ("observe", "auto"), (mode, found)
+
+
+TRAINING = """
+import hashlib, os, socket, sys
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]), GLOO_SOCKET_IFNAME="lo")
+child = os.fork()
+rank = 1 if child == 0 else 0
+torch.set_num_threads(1)
+dist.init_process_group("gloo", rank=rank, world_size=2)
+torch.manual_seed(1)
+model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+inputs = torch.randn(256, 32, generator=torch.Generator().manual_seed(rank))
+for step in range(60):
+    optimizer.zero_grad()
+    model(inputs).square().mean().backward()
+    if rank == 1:
+        torch.zeros(300, 300) @ torch.zeros(300, 300)
+    optimizer.step()
+digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
+dist.destroy_process_group()
+if rank == 1:
+    os._exit(0)  # as multiprocessing ends a child
+os.waitpid(child, 0)
+print(digest)
+"""
+
+
+def case_bits_torch(work):
+    if run(["/usr/bin/python3", "-c", "import torch.distributed as d; assert d.is_gloo_available()"]).returncode != 0:
+        raise Skip("/usr/bin/python3 has no PyTorch with Gloo (package python3-torch)")
+    job = ["timeout", "60", "/usr/bin/python3", "-c", TRAINING]
+    plain = good(job).stdout
+    assert re.fullmatch(r"[0-9a-f]{64}\n", plain), plain
+    for mode in MODES[:-1] + ["random,placement=collective"]:
+        folder = os.path.join(work, mode)
+        assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
+        found = decisions(folder)
+        assert sorted(found) == [0, 1], (mode, found)
+        delays = sum(len(delays_of(rank)) for rank in found.values())
+        assert delays > 10 or mode in ("observe", "auto"), (mode, found)
+
+
+def case_marks(work):
+    """Steps and collectives that a program marks itself."""
+    job = [os.path.join(build, "examples", "marks"), "60"]
+    if not os.access(job[0], os.X_OK):
+        raise Skip("examples/marks was not built")
+    folder = os.path.join(work, "run")
+    assert good(paced(folder, f"always,{EAGER}", job)).stdout == good(job).stdout
+    found = decisions(folder)
+    assert sorted(found) == [0, 1, 2, 3] and sum(len(delays_of(rank)) for rank in found.values()) > 10, found
+
+
+def case_late_rank(work):
+    """Rank 2 sleeps 20 ms longer in each step of 10 ms."""
+    said = []
+    for mode in ("always", "paper"):
+        folder = os.path.join(work, mode)
+        good(paced(folder, f"{mode},window=8,warm_up=8", mpi("timed_steps", 2, 10, 2, 20)))
+        found = decisions(folder)
+        late = sum(delays_of(found[2]))
+        for rank in (0, 1):
+            # On a busy machine the late rank waits now and then, and these two modes do not ask whether it pays.
+            assert len(delays_of(found[rank])) > 20 and sum(delays_of(found[rank])) > 5 * late, (mode, rank, late)
+            assert all(d <= 0.1 for _, d, _ in found[rank])
+        said.append(f"{mode}: {sum(delays_of(found[0])):.3f} s on an early rank, {late:.3f} s on the late one")
+        # What we did is not what the rank did: only rank 2 is named.
+        findings = json.loads(good([cox, "diagnose", folder, "--json"]).stdout)["result"]["findings"]
+        assert [f["rank"] for f in findings if "rank" in f] == [2], findings
+    return "; ".join(said)
+
+
+def start(folder, mode, command):
+    return subprocess.Popen(paced(folder, mode, command), env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def rank_process(folder, process):
+    """A process of the job, by the name of its file."""
+    for _ in range(500):
+        assert process.poll() is None, process.communicate()
+        for file in glob.glob(os.path.join(folder, "*.coxraw")):
+            return int(re.search(r"-(\d+)-[0-9a-f]+\.coxraw$", file)[1])
+        time.sleep(0.02)
+    raise AssertionError("no file of a rank came up")
+
+
+def case_stopped(work):
+    folder = os.path.join(work, "run")
+    process = start(folder, "paper,window=16,warm_up=8,max_delay=50ms,activate=0.3,release=0.25",
+                    mpi("timed_steps", 6, 10, -1, 0))
+    victim = rank_process(folder, process)
+    time.sleep(1)
+    os.kill(victim, signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(victim, signal.SIGCONT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and "steps" in out, (process.returncode, out, err)
+    found = decisions(folder)
+    delays = [d for rank in found.values() for _, d, _ in rank]
+    assert 0 < max(delays) <= 0.05, found  # the others saw one enormous wait, and kept to the bound
+    assert all(rank[-1][0] == RELEASED for rank in found.values()), found  # and it was forgotten
+    return f"{sum(d > 0 for d in delays)} delays, none beyond {max(delays) * 1e3:.1f} ms, then passive again"
+
+
+def case_signals(work):
+    """A signal in every millisecond neither ends a delay early nor begins it again."""
+    folder = os.path.join(work, "run")
+    done = good(paced(folder, "always,window=8,warm_up=8", mpi("guest_trials", "alarms", 100, ranks=2)))
+    assert done.stdout == "100 steps, interrupted\n", done.stdout
+    early = [(d, s) for _, d, s in decisions(folder)[0] if d > 0]
+    assert len(early) > 50 and min(d for d, _ in early) > 1.1e-3, early
+    assert all(s >= d - 1e-5 for d, s in early), early
+    over = sorted(s - d for d, s in early)
+    assert over[len(over) // 2] < 1e-3, over
+    return f"{len(early)} delays of {early[0][0] * 1e3:.2f} ms, {over[len(over) // 2] * 1e6:.0f} us longer (median)"
+
+
+def case_rank_gone(work):
+    """A job ends as it ends without us where a rank is killed while others are held back."""
+    codes = []
+    for mode in (None, "always,window=4,warm_up=2"):
+        folder = os.path.join(work, str(mode))
+        command = mpi("timed_steps", 20, 10, 2, 10)
+        process = start(folder, mode or "off", command)
+        victim = rank_process(folder, process)
+        time.sleep(0.7)
+        os.kill(victim, signal.SIGKILL)
+        process.communicate(timeout=30)
+        codes.append(process.returncode)
+    assert codes[0] == codes[1] and codes[0] != 0, codes
+
+
+def case_clock_step(work):
+    """The recording clock is set, by hours forth and by seconds back, in the middle of the job."""
+    if not os.path.exists(os.path.join(build, "test_guest", "libcox-preload.so")):
+        raise Skip("the guest with a clock of its own was not built")
+    guest = os.path.join(work, "guest")
+    os.mkdir(guest)
+    for file in (os.path.join(build, "test_guest", "libcox-preload.so"), os.path.join(build, "libcox-mpi-openmpi.so")):
+        os.symlink(file, os.path.join(guest, os.path.basename(file)))
+    for step in (7200, -5):
+        folder = os.path.join(work, f"run{step}")
+        os.mkdir(folder)
+        began = time.monotonic()
+        good(mpi("timed_steps", 3, 10, 2, 5), {"LD_PRELOAD": os.path.join(guest, "libcox-preload.so"),
+                                              "COX_DIR": folder, "COX_CLOCK": "monotonic",
+                                              "COX_PACE": "paper,window=8,warm_up=8,max_delay=20ms",
+                                              "COX_TEST_CLOCK": f"0,0,0,1.5,{step}"})
+        took = time.monotonic() - began
+        assert took < 20, took
+        found = decisions(folder)
+        assert all(d <= 0.02 for rank in found.values() for _, d, _ in rank), found
+        assert all(rank for rank in found.values()) and delays_of(found[0]), found
+        if step < 0:
+            assert CLOCK_STEP in [r for r, _, _ in found[0]], found[0]
+
+
+def case_accelerator(work):
+    """Where a driver is loaded a delay would vanish in its queue: passive, and the file says so."""
+    plain = glob.glob("/lib/*/libutil.so.1") + glob.glob("/usr/lib/*/libutil.so.1")
+    if not plain:
+        raise Skip("no small library to stand in for a driver")
+    driver = os.path.join(work, "libcuda.so.1")
+    shutil.copy(plain[0], driver)
+    folder = os.path.join(work, "run")
+    good(paced(folder, "always,window=4,warm_up=2", mpi("timed_steps", 1, 10, 2, 10)), {"LD_PRELOAD": driver})
+    found = decisions(folder)
+    assert [[r for r, _, _ in rank] for rank in found.values()] == [[LAUNCH_AHEAD]] * 3, found
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    assert "this process is not paced" in told, told
+
+
+def case_bad_text(work):
+    folder = os.path.join(work, "run")
+    job = mpi("timed_steps", 0.5, 10, -1, 0)
+    for text in ("sometimes", "auto,window=0", "auto,windows=8", "", "auto," + 500 * "x"):
+        done = run(paced(folder, text, job))
+        assert done.returncode == 125 and "--pace" in done.stderr and "[cli-003]" in done.stderr, (text, done)
+        assert len(done.stderr) < 400 and not os.path.exists(folder), (text, done.stderr)
+    good([cox, "observe", "-o", folder, "--", *job], {"COX_PACE": "always,window=\tx"})
+    assert decisions(folder) == {}
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    assert "COX_PACE cannot be read" in told, told
+
+
+def case_off(work):
+    folder = os.path.join(work, "run")
+    job = mpi("timed_steps", 0.5, 10, -1, 0)
+    good(paced(folder, "off", job), {"COX_PACE": "always,window=2,warm_up=2"})  # what is typed counts
+    assert decisions(folder) == {}
+
+
+def case_trials(work):
+    """Programs that fork and that call from several threads, held back as often as possible."""
+    for trial, arguments in (("forks", ()), ("threads", ()), ("reload", ())):
+        command = mpi("guest_trials", trial, *arguments, ranks=2)
+        done = run(command)
+        if done.returncode == 77:
+            continue
+        mode = f"always,{EAGER}"
+        assert good(paced(os.path.join(work, trial), mode, command)).stdout == done.stdout, trial
+
+
+cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
+tried = False
+for name in sys.argv[3:] or cases:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
+        try:
+            said = cases[name](scratch) or "as it should"
+            tried = True
+        except Skip as skip:
+            said = f"not tried: {skip}"
+    print(f"{name}: {said} ({time.monotonic() - began:.1f} s)", flush=True)
+sys.exit(0 if tried else 77)
