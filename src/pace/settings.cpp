@@ -106,7 +106,7 @@ constexpr Row kRows[] = {
      COX_COUNT(min_pairs, 2, 1e6)},
     {{"max_pairs", "pairs of blocks", "16", "after which an undecided test counts as no benefit"},
      COX_COUNT(max_pairs, 2, 1e6)},
-    {{"retry", "steps", "128", "pause after a test without benefit; doubles each time, to 64 times this"},
+    {{"retry", "steps", "256", "pause after a test without benefit; doubles each time, to 64 times this"},
      COX_COUNT(retry, 1, 1e9)},
     {{"idle_power", "of full power", "0.3", "objective energy: what a sleeping rank draws"},
      COX_RATIO(idle_power, 0, 1)},

@@ -14,7 +14,7 @@ constexpr double kLongestCharged = 4;
 constexpr double kClearLoss = 0.02;         // relative; with three deviations behind it a test ends at once
 constexpr std::uint32_t kMostBackOff = 6;   // doublings
 constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
-constexpr std::uint32_t kTried[] = {1, 3};  // candidates that a trial tries
+constexpr std::uint32_t kTried[] = {0, 2};  // candidates that a trial tries
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
 
 double larger(double a, double b) {
@@ -116,7 +116,7 @@ void Controller::take_in(const Observation& o) noexcept {
     at_stake_ = 0;
     held_loss_ += charged;
     // Twice as long as the longest way from test to test: gaps keep the tests from being completed.
-    if (++held_steps_ > 4 * every_ * pattern_.block()) {
+    if (++held_steps_ > 4 * settings_.window) {
       settle_account({.charged = reference_});
       begin_trial();
     }
@@ -192,9 +192,11 @@ void Controller::note_cost(const Shown& paced, std::uint64_t step) noexcept {
 
 // Candidates that cost clearly more than the best one are not tried again.
 void Controller::compare(const Shown& paced) noexcept {
+  const std::uint32_t before = best_;
   for (std::uint32_t i = 0; i < kCandidates; ++i)
     if (candidates_[i].blocks >= 2 && !candidates_[i].out && candidates_[i].cost < candidates_[best_].cost)
       best_ = i;
+  if (best_ != before) paced_reference_ = 0;
   const Candidate& best = candidates_[best_];
   for (Candidate& other : candidates_) {
     if (other.blocks < 2 || best.blocks < 2) continue;
@@ -321,7 +323,7 @@ void Controller::judge_trial(std::uint64_t step) noexcept {
     const double error = square_root(test.variance() / test.count());
     pays[i] = test.mean() - half > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
     // Giving up needs less proof than pacing does: it costs nothing but the time until the next trial.
-    useless = useless && test.count() >= 3 && test.mean() + 1.5 * error < settings_.min_gain;
+    useless = useless && test.mean() + error < settings_.min_gain;
     harmful = harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + half < 0);
   }
   if (pairs >= settings_.min_pairs && (pays[0] || pays[1])) {

@@ -58,7 +58,7 @@ struct Settings {
   std::uint32_t settle = 1;
   std::uint32_t min_pairs = 4;
   std::uint32_t max_pairs = 16;
-  std::uint32_t retry = 128;
+  std::uint32_t retry = 256;
   double idle_power = 0.3;
   // the published rule
   double activate = 0.05;
