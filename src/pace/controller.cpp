@@ -10,6 +10,7 @@ namespace {
 constexpr double kShares[] = {0.85, 0.5, 0.3, 0.18};  // candidates, of the wanted delay
 constexpr double kFirstLevel = 1.0 / 16;              // of the wanted delay: the first that a probe tries
 constexpr double kConfidence = 2;                     // standard errors
+constexpr std::uint32_t kFewest = 8;                  // waits that make another group part of the iterations
 constexpr double kSmallestTried = 0.03;               // of an iteration: slack that is worth a trial
 constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
@@ -36,13 +37,16 @@ Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32
       ranks_(ranks < 1 ? 1 : ranks),
       deviations_(settings.deviations * expected_maximum(ranks)) {
   if (settings_.settle >= pattern_.block()) settings_.settle = pattern_.block() - 1;
+  if (settings_.release > settings_.activate) settings_.release = settings_.activate;
   slack_.resize(settings.window);
   for (SlackWindow& other : others_) other.resize(settings.window);
   decision_.reason = settings.mode <= Mode::Observe ? Reason::Observing : Reason::WarmingUp;
 }
 
 void Controller::observe_other(std::uint32_t group, Duration wait) noexcept {
-  if (group < kOtherGroups) others_[group].add(wait);
+  if (group >= kOtherGroups) return;
+  others_[group].add(wait);
+  other_seen_[group] = seen_;
 }
 
 void Controller::observe(const Observation& o) noexcept {
@@ -121,11 +125,12 @@ Duration Controller::predictable(const SlackWindow& window) const noexcept {
 
 double Controller::wanted() const noexcept {
   Duration least_slack = predictable(slack_);
-  for (const SlackWindow& other : others_)
-    if (other.count() > 0) {
-      const Duration slack = predictable(other);
-      if (slack < least_slack) least_slack = slack;
-    }
+  for (std::uint32_t i = 0; i < kOtherGroups; ++i) {
+    // A barrier now and then is no part of the iterations, and a group that is used no more is none.
+    if (others_[i].count() < kFewest || seen_ - other_seen_[i] > settings_.window) continue;
+    const Duration slack = predictable(others_[i]);
+    if (slack < least_slack) least_slack = slack;
+  }
   const double delay = settings_.share * to_ns(least_slack);
   return !transfer_known_ && delay > proven_ ? proven_ : delay;
 }
@@ -152,7 +157,7 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
     if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
     state_ = State::Probe;
-    level_ = kFirstLevel;
+    level_ = kFirstLevel * slack > least() ? kFirstLevel : least() / slack;
     tests_[0].clear();
     tested_loss_ = 0;
     spent_before_ = spent_;

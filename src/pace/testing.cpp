@@ -112,6 +112,8 @@ void Controller::take_in(const Observation& o) noexcept {
     block_.charged += charged;
     block_.wait += smaller(wait, longest);
   }
+  if (state_ == State::Probe && role_at(o.step) == Role::Paced && o.delayed > Duration::zero())
+    ++turns_served_;
   if (state_ == State::Hold && role_at(o.step) == Role::Paced) {
     at_stake_ = 0;
     held_loss_ += charged;
@@ -357,7 +359,9 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
     leave(Reason::UnknownTransfer, step);
     return;
   }
-  if (role_at(step) == Role::Bystander) return;
+  const std::uint32_t served = turns_served_;
+  turns_served_ = 0;
+  if (role_at(step) == Role::Bystander || 2 * served < pattern_.block()) return;
   const double delay = smaller(cap(), level_ * settings_.share * to_ns(predictable(slack_)));
   if (delay < least()) return;
   BenefitTest& harm = tests_[0];

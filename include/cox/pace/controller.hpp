@@ -206,6 +206,8 @@ class Controller {
 
   SlackWindow slack_;  // of unpaced iterations
   SlackWindow others_[kOtherGroups];
+  std::uint64_t other_seen_[kOtherGroups] = {};  // iterations seen at its last wait
+  std::uint32_t turns_served_ = 0;               // steps of this pair's own turn with a delay
   Block block_;
   Shown unpaced_;  // of this pair
   Shown paced_;
