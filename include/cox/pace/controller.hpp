@@ -102,7 +102,7 @@ class BenefitTest {
 ///         cost (its steps x the largest delay) still fits.
 /// Threads: one owner. Cost: O(1) per step (a block's end: O(block)), no allocation, no clock, no system
 /// call,
-///          no libm; about 3 KiB.
+///          no libm; about 6 KiB (five windows of slack are 5 KiB of it).
 /// Held by: src/pace/controller_test.cpp, tests/property/pace_laws.cpp
 class Controller {
  public:
