@@ -114,8 +114,9 @@ class Controller {
 
   /// Takes one passed synchronisation of the paced group.
   void observe(const Observation& o) noexcept;
-  /// A wait of another group that the same iteration has (tensor, pipeline, ...): a rank is never delayed by
-  /// more than the least predictable slack of all its groups. `group` < kOtherGroups; others are ignored.
+  /// A wait of another group that the same iteration has (tensor, pipeline, ...): trials and holds of `auto`
+  /// never delay by more than the least predictable slack of all groups that were ever told of; turns of a
+  /// probe and the other modes do not keep to that. `group` < kOtherGroups; others are ignored.
   void observe_other(std::uint32_t group, Duration wait) noexcept;
   /// What to do before the iteration that follows the last observation.
   [[nodiscard]] const Decision& decide() const noexcept { return decision_; }
