@@ -290,6 +290,7 @@ struct Pairs {
 
 Pairs pairs_of(const Table& t, const pace::Settings& s) {
   const pace::Pattern pattern(s.seed, s.block);
+  const std::uint32_t settle = std::min(s.settle, pattern.block() - 1);  // as the controller takes it
   const std::vector<Arm> arms = arms_of(t.group);
   Pairs out{.units = {}, .used = std::vector<Arm>(t.group.count, Arm::None)};
   std::size_t k = 0;
@@ -299,7 +300,7 @@ Pairs pairs_of(const Table& t, const pace::Settings& s) {
     Unit unit;
     for (; k < t.group.count && pattern.pair_of(t.group.first + k) == pair; ++k) {
       const bool told = arms[k] == Arm::Baseline || arms[k] == Arm::Control;
-      if (!told || pattern.place_of(t.group.first + k) < s.settle) continue;
+      if (!told || pattern.place_of(t.group.first + k) < settle) continue;
       const Iteration i = iteration_of(t, k, s.idle_power);
       if (!i.known) continue;
       unit.arm[arms[k] == Arm::Control ? 1 : 0].push_back(i);

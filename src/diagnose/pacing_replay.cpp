@@ -107,7 +107,9 @@ Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run, const Repla
     if (options.rank && run.ranks[m.track].rank != *options.rank) continue;
     pace::Settings own = settings;
     own.launch_ahead = own.launch_ahead || saw_launch_ahead(run.ranks[m.track], m);
-    out.push_back(replay_member(run, *g, m, own, options, !as_recorded || m.entries.empty()));
+    const bool late = m.seen.front().step > 0;
+    out.push_back(replay_member(run, *g, m, own, options, !as_recorded || m.entries.empty() || late));
+    out.back().begins_late = late;
   }
   if (out.empty())
     return fail(Error{

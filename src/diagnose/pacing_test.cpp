@@ -211,6 +211,15 @@ TEST(Pacing, AnOverwrittenBeginningIsNumberedAsTheRecordsAre) {
   const auto rest = compare_blocks(run, *record);
   ASSERT_TRUE(rest);
   EXPECT_NEAR(rest->faster_ratio.value, whole->faster_ratio.value, 0.03);
+  const auto replays = replay_pacing(run);
+  ASSERT_TRUE(replays);
+  int late = 0;
+  for (const PaceReplay& r : *replays) {
+    late += r.begins_late ? 1 : 0;
+    EXPECT_TRUE(r.open_loop);
+    EXPECT_FALSE(r.difference) << "what the controller knew before is not in the Run";
+  }
+  EXPECT_GT(late, 0);
 }
 
 TEST(Pacing, SettingsThatCannotBeReadAreNotBelieved) {

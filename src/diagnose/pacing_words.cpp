@@ -148,6 +148,9 @@ void say_check(const Pacing& p, std::vector<std::string>& lines) {
                                 count(compared, "decision", "decisions"), count(ranks, "rank", "ranks")));
   else if (p.record && p.record->settings_text.empty())
     lines.emplace_back("replay: the settings were not recorded, so the decisions cannot be checked");
+  else if (p.record &&
+           std::any_of(p.replays.begin(), p.replays.end(), [](const PaceReplay& r) { return r.begins_late; }))
+    lines.emplace_back("replay: the first iterations are not in the Run, so the decisions cannot be checked");
 }
 
 void say_open_loop(const Pacing& p, std::vector<std::string>& lines) {

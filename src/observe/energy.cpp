@@ -258,9 +258,17 @@ Put put_back(const fs::path& root, const EnergyLimit& limit, const LimitFiles& f
   return after && *after <= limit.found && *after > limit.set ? Put::Back : Put::Failed;
 }
 
+/// Takes the file of this process away; one that another job has written meanwhile stays.
+void remove_state(const fs::path& root, std::int64_t process) {
+  const auto now = read_state(root);
+  if (now && *now && (*now)->process != process) return;
+  std::error_code ec;
+  fs::remove(root / kState, ec);
+}
+
 /// Puts all of them back and takes the file away; the file stays where one failed.
-Result<std::size_t> put_all_back(const fs::path& root, const std::vector<EnergyLimit>& limits,
-                                 const LimitFiles& files) {
+Result<std::size_t> put_all_back(const fs::path& root, std::int64_t process,
+                                 const std::vector<EnergyLimit>& limits, const LimitFiles& files) {
   std::vector<std::string> failed;
   std::size_t back = 0;
   for (const EnergyLimit& limit : limits) {
@@ -273,8 +281,7 @@ Result<std::size_t> put_all_back(const fs::path& root, const std::vector<EnergyL
                              fmt::format("{} of {} limits could not be put back, the first is {}",
                                          failed.size(), limits.size(), failed.front()),
                              "cox doctor --restore-energy, as a user who may write it"));
-  std::error_code ec;
-  fs::remove(root / kState, ec);
+  remove_state(root, process);
   return back;
 }
 
@@ -309,7 +316,7 @@ EnergyCap::~EnergyCap() {
 Status EnergyCap::restore() {
   const std::vector<EnergyLimit> limits = std::exchange(limits_, {});
   if (limits.empty()) return {};
-  COX_CHECK(put_all_back(root_, limits, files_));
+  COX_CHECK(put_all_back(root_, getpid(), limits, files_));
   return {};
 }
 
@@ -419,7 +426,7 @@ Result<std::size_t> restore_left_caps(const fs::path& root, const LimitFiles& fi
                                fmt::format("{} names {} for {}, more than the hardware allows",
                                            (root / kState).string(), limit.found, limit.file.string()),
                                "compare the limits of this host with its defaults, then remove the file"));
-  return put_all_back(root, state->limits, files);
+  return put_all_back(root, state->process, state->limits, files);
 }
 
 }  // namespace cox::observe

@@ -119,6 +119,7 @@ class MetaLock {
 }  // namespace
 
 void add_locality(const char* lines, std::size_t bytes) noexcept {
+  const NoCancel whole;
   const MetaLock lock;
   if (!active()) return;
   if (std::byte* at = meta_entry(MetaKind::Locality, bytes)) {

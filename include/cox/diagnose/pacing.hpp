@@ -138,9 +138,12 @@ struct PaceDifference {
 struct PaceReplay {
   Rank rank;
   pace::Mode mode = pace::Mode::Off;
-  /// The Run was not paced, or by other settings: what the controller would have seen. What it would have
-  /// changed is not in it: the synchronisations stay as they were.
+  /// The Run was not paced, or by other settings, or begins late: what the controller would have seen. What
+  /// it would have changed is not in it: the synchronisations stay as they were.
   bool open_loop = true;
+  /// The Run does not hold the first iterations that the controller saw (they were overwritten): what it knew
+  /// from them is missing, and its decisions cannot be checked.
+  bool begins_late = false;
   std::int64_t observations = 0;
   std::vector<ReplayedDecision> decisions;  ///< changes of state or reason, or one per iteration
   std::int64_t in_state[5] = {};            ///< iterations by pace::State

@@ -102,7 +102,7 @@ class BenefitTest {
 ///         cost (its steps x the largest delay) still fits.
 /// Threads: one owner. Cost: O(1) per step (a block's end: O(block)), no allocation, no clock, no system
 /// call,
-///          no libm; about 3 KiB.
+///          no libm; about 6 KiB (five windows of slack are 5 KiB of it).
 /// Held by: src/pace/controller_test.cpp, tests/property/pace_laws.cpp
 class Controller {
  public:
@@ -114,8 +114,9 @@ class Controller {
 
   /// Takes one passed synchronisation of the paced group.
   void observe(const Observation& o) noexcept;
-  /// A wait of another group that the same iteration has (tensor, pipeline, ...): a rank is never delayed by
-  /// more than the least predictable slack of all its groups. `group` < kOtherGroups; others are ignored.
+  /// A wait of another group that the same iteration has (tensor, pipeline, ...): trials and holds of `auto`
+  /// never delay by more than the least predictable slack of all groups that were ever told of; turns of a
+  /// probe and the other modes do not keep to that. `group` < kOtherGroups; others are ignored.
   void observe_other(std::uint32_t group, Duration wait) noexcept;
   /// What to do before the iteration that follows the last observation.
   [[nodiscard]] const Decision& decide() const noexcept { return decision_; }

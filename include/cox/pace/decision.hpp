@@ -31,7 +31,7 @@ enum class State : std::uint8_t {
 /// Why the decision is what it is. Values are part of the Run format and are never renumbered.
 enum class Reason : std::uint8_t {
   Observing = 0,        ///< mode `observe` or `off`
-  WarmingUp = 1,        ///< the first window is not full
+  WarmingUp = 1,        ///< fewer than `warm_up` observations, or the first window where that is needed
   NoSlack = 2,          ///< this rank does not wait predictably: it is late, or its slack moves
   TooSmall = 3,         ///< its slack is below the smallest delay worth a timer
   UnknownTransfer = 4,  ///< wait and transfer cannot be told apart here
@@ -61,10 +61,10 @@ struct Decision {
 
 /// What lies behind a decision: for reports, never for control.
 struct Evidence {
-  Duration period{};        ///< typical time of an unpaced iteration
-  Duration slack{};         ///< mean wait of unpaced iterations, without transfer
+  Duration period{};        ///< typical time of an iteration, paced ones too
+  Duration slack{};         ///< mean wait without transfer; in tests of `auto` of unpaced iterations
   Duration deviation{};     ///< its standard deviation
-  Duration predictable{};   ///< max(0, slack - k x deviation): see Settings::deviations
+  Duration predictable{};   ///< what of it can be counted on: see Settings::deviations
   double gain = 0;          ///< estimate, relative time saved by pacing in the current or last test
   double half_width = 0;    ///< of its confidence sequence
   std::uint32_t pairs = 0;  ///< of blocks in that test

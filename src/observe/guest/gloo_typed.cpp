@@ -106,6 +106,7 @@ inline RawRecord* enter_tagged(std::uint32_t comm, Collective op, std::uint64_t 
   // PyTorch numbers its operations; two pool threads may run them out of order.
   flags |= kTagged;
   if (writer->thread_id() != main_thread) flags |= kOffThread;
+  const std::uint64_t own_bytes = bytes;
   std::uint64_t began = 0;
   if (latest.record != nullptr && latest.tag == tag && latest.comm == comm && comm != 0) {
     writer->retract(latest.record);
@@ -116,7 +117,9 @@ inline RawRecord* enter_tagged(std::uint32_t comm, Collective op, std::uint64_t 
                                           tag, bytes, static_cast<std::uint32_t>(root));
   if (began != 0) record->begin = began;
   latest = {record, record->begin, bytes, comm, tag};
-  if (pacing != nullptr) background_bytes.fetch_add(bytes + 1, std::memory_order_relaxed);
+  // One more per record, so that the Run tells the same sum.
+  if (pacing != nullptr)
+    background_bytes.fetch_add(own_bytes + (began == 0 ? 1 : 0), std::memory_order_relaxed);
   return record;
 }
 

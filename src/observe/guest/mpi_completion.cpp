@@ -89,6 +89,7 @@ void end_test(RawRecord* record, bool complete, const Request* collective) noexc
 /// thread may be given the handle meanwhile.
 class Completed {
  public:
+  Completed() noexcept = default;
   explicit Completed(const Request* r) noexcept {
     if (pacing == nullptr || r == nullptr) return;
     comm_ = r->comm;
@@ -112,20 +113,35 @@ class Completed {
 /// whatever portions they come, so that all members count alike.
 template <class Position>
 void complete_some(const Keys& keys, const RawRecord* record, int found, Position position) {
+  if (pacing == nullptr) {
+    for (int i = 0; i < found; ++i) keys.completed(static_cast<std::size_t>(position(i)));
+    return;
+  }
+  constexpr std::size_t kAtOnce = 64;
   const std::uint64_t end = record->end;
+  Completed done[kAtOnce];  // all are forgotten before the first is told
+  std::size_t count = 0;
   bool first = true;
+  const auto tell = [&] {
+    for (std::size_t k = 0; k < count; ++k) {
+      if (first)
+        done[k].tell(record);
+      else
+        done[k].tell_instant(end);
+      first = false;
+    }
+    count = 0;
+  };
   for (int i = 0; i < found; ++i) {
     const auto at = static_cast<std::size_t>(position(i));
     const Request* r = keys.collective(at);
-    const Completed done(r);
+    const Completed one(r);
     keys.completed(at);
     if (r == nullptr) continue;
-    if (first)
-      done.tell(record);
-    else
-      done.tell_instant(end);
-    first = false;
+    if (count == kAtOnce) tell();
+    done[count++] = one;
   }
+  tell();
 }
 
 /// Completion of requests, whatever the binding: `key_at(i)` reads the i-th request before the call, `call()`

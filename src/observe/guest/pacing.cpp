@@ -34,6 +34,13 @@ bool Pacer::is_ours() noexcept {
   return owner == me;
 }
 
+// The same for calls that are no synchronisation: they make no thread the one that counts. Asked before
+// anything else is read, which belongs to that thread.
+bool Pacer::is_owner() const noexcept {
+  const std::uint32_t owner = owner_.load(std::memory_order_relaxed);
+  return owner != 0 && world_.is_recording() && owner == world_.thread();
+}
+
 // Negative where the clock went back.
 Duration Pacer::span(std::uint64_t begin, std::uint64_t end) const noexcept {
   const double ps = static_cast<double>(static_cast<std::int64_t>(end - begin)) * ps_per_tick_;
@@ -144,7 +151,7 @@ void Pacer::leave(std::uint32_t comm, std::uint64_t begin, std::uint64_t end, st
 }
 
 void Pacer::mark() noexcept {
-  if (paced_ == 0 || !is_ours()) return;
+  if (!is_owner() || paced_ == 0) return;
   const std::uint64_t now = world_.ticks();
   if (boundary_ == Boundary::Mark) {
     close_iteration(now);
@@ -156,7 +163,7 @@ void Pacer::mark() noexcept {
 
 void Pacer::enter(std::uint32_t comm) noexcept {
   if (settings_.placement != Placement::Collective) return;
-  if (!is_ours() || !pending_ || comm != paced_) return;
+  if (!is_owner() || !pending_ || comm != paced_) return;
   pending_ = false;
   serve(waiting_);
 }

@@ -92,6 +92,7 @@ class Pacer {
   };
 
   [[nodiscard]] bool is_ours() noexcept;
+  [[nodiscard]] bool is_owner() const noexcept;
   [[nodiscard]] Duration span(std::uint64_t begin, std::uint64_t end) const noexcept;
   [[nodiscard]] Duration transfer_of(std::int64_t bytes, Duration wait) const noexcept;
   [[nodiscard]] bool takes_over(std::uint32_t comm) noexcept;

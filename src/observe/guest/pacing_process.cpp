@@ -61,15 +61,15 @@ void* (*find_symbol)(const char*) = nullptr;
 bool drives_accelerator() noexcept {
   const int saved_errno = errno;
   const bool found = dl_iterate_phdr(is_driver, nullptr) != 0 || find_symbol("ncclAllReduce") != nullptr;
+  if (found) {
+    guest::note(
+        "an accelerator's driver or NCCL is loaded: its queue would absorb a delay of the host, so this "
+        "process is not paced");
+    constexpr char kFact[] = "cox/pace/launch_ahead\t1\n";
+    guest::add_locality(kFact, sizeof kFact - 1);
+  }
   errno = saved_errno;
-  if (!found) return false;
-  guest::note(
-      "an accelerator's driver or NCCL is loaded: its queue would absorb a delay of the host, so this "
-      "process "
-      "is not paced");
-  constexpr char kFact[] = "cox/pace/launch_ahead\t1\n";
-  guest::add_locality(kFact, sizeof kFact - 1);
-  return true;
+  return found;
 }
 
 bool offers_priority = false;

@@ -50,15 +50,21 @@ struct Process {
 };
 constinit Process process;
 
-class KeepErrno {
+// The caller keeps its errno, and is not cancelled here: open, close and join are cancellation points, and no
+// frame of ours can be unwound.
+class Unnoticed {
  public:
-  KeepErrno() = default;
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-  ~KeepErrno() { errno = before_; }
+  Unnoticed() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_); }
+  Unnoticed(const Unnoticed&) = delete;
+  Unnoticed& operator=(const Unnoticed&) = delete;
+  ~Unnoticed() {
+    pthread_setcancelstate(cancel_, nullptr);
+    errno = errno_;
+  }
 
  private:
-  int before_ = errno;
+  int errno_ = errno;
+  int cancel_ = 0;
 };
 
 /// Calls `visit` for each thread of this process; without allocation, which opendir would need.
@@ -124,7 +130,7 @@ void restore_all() noexcept {
 /// In a child there is one thread, with the niceness of the one that forked. A raised one goes back, and a
 /// child is nobody's rank.
 void forget_in_child() noexcept {
-  const KeepErrno keep;
+  const Unnoticed here;
   Process& p = process;
   const bool raised = p.raised.load(std::memory_order_acquire);
   if (raised) {
@@ -204,7 +210,7 @@ int probe_steps(const PriorityCalls& calls, int thread) noexcept {
 }
 
 bool start_priority() noexcept {
-  const KeepErrno keep;
+  const Unnoticed here;
   const char* asked = getenv("COX_PACE_PRIORITY");
   if (asked == nullptr || strcmp(asked, "1") != 0) return false;
   if (process.steps > 0) return true;
@@ -220,7 +226,7 @@ void steer_priority(const pace::Decision& decision, const pace::Evidence& eviden
   if (p.steps == 0 || p.off.load(std::memory_order_relaxed)) return;
   const PriorityPolicy::Change change = p.policy.observe(standing_of(decision, evidence), window);
   if (change == PriorityPolicy::Change::None) return;
-  const KeepErrno keep;
+  const Unnoticed here;
   if (p.busy.test_and_set(std::memory_order_acquire)) {
     p.policy.set_raised(p.raised.load(std::memory_order_acquire));
     return;
@@ -233,7 +239,7 @@ void steer_priority(const pace::Decision& decision, const pace::Evidence& eviden
 }
 
 void restore_priority() noexcept {
-  const KeepErrno keep;
+  const Unnoticed here;
   process.off.store(true, std::memory_order_release);
   if (!process.busy.test_and_set(std::memory_order_acquire)) release_busy();
 }
