@@ -212,9 +212,9 @@ Result<ExitCode> write_page(const study::PacingStudy& study, const Invocation& c
   COX_TRY(const study::PacingResults results, study::parse_pacing_json(text, from.string()));
   COX_TRY(const std::vector<study::SimulatedCondition> simulated,
           study::simulate_pacing(study, call.common.threads));
-  const std::vector<study::PageSection> sections = {study::protocol_section(study),
-                                                    study::measured_section(study, results, simulated),
-                                                    study::table_link_section()};
+  const std::vector<study::PageSection> sections = {
+      study::protocol_section(study), study::measured_section(study, results, simulated),
+      study::limits_section(study), study::table_link_section()};
   const std::string page = study::pacing_page(study, sections);
   const std::string folder = call.value("output");
   if (folder.empty()) {
