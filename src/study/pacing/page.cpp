@@ -150,7 +150,7 @@ corrected (Holm), each of the three kinds over all conditions that have it and w
       p.draws);
   out += fmt::format(
       R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
-last. A pair is struck where the host took more than {:.0f} % of the machine during either block; nothing else is
+last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open. A pair is struck where the host took more than {:.0f} % of the machine during either block; nothing else is
 discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
 this stood in studies/pacing.toml before the run.
 )",
