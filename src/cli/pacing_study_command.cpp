@@ -122,14 +122,13 @@ class Evaluation {
   /// One group of each, then more of those that are undecided, while there is time.
   Status run(const fs::path& output) {
     const int cap = depth_ == study::PacingDepth::Full ? study_.protocol.groups : 1;
-    for (int group = 0; group < cap; ++group)
-      for (std::size_t i = 0; i < conditions_.size(); ++i) {
-        if (!wants(i, group)) continue;
-        COX_CHECK(measure(i, group));
-        if (!output.empty())  // what is there is kept, whatever happens to the rest
-          COX_CHECK(write_file_atomically(output, study::pacing_json(results()), IfExists::Replace));
-      }
-    return {};
+    COX_CHECK(measure_groups(
+        0, 1, [](const study::PacingCondition&) { return true; }, output));
+    // Those that have a bar come first: they must not stay unresolved.
+    COX_CHECK(measure_groups(
+        1, cap, [](const study::PacingCondition& c) { return c.bar > 0; }, output));
+    return measure_groups(
+        1, cap, [](const study::PacingCondition& c) { return c.bar <= 0; }, output);
   }
   [[nodiscard]] const study::PacingResults& results() {
     study::correct_tests(study_, results_.conditions);
@@ -147,18 +146,33 @@ class Evaluation {
     std::vector<study::MeasuredGroup> groups{};
   };
 
-  /// Without those that this machine cannot run, and without auto once it is decided: its segment is long.
+  /// Those that this machine can run; in further groups only what is undecided: off against off, and auto
+  /// with what it is compared with.
   [[nodiscard]] std::vector<std::size_t> arms_of(std::size_t i, int group) const {
     const study::PacingCondition& c = *conditions_[i].condition;
+    const bool is_open = group == 0 || study::is_auto_open(study_, c, results_.conditions[i]);
     std::vector<std::size_t> arms;
     for (const std::size_t a : c.arms) {
+      const std::string& name = study_.arms[a].name;
       if (study_.arms[a].nice != 0 && no_priority_) continue;
-      if (group > 0 && study_.arms[a].name == study::kArmAuto &&
-          !study::is_auto_open(study_, c, results_.conditions[i]))
-        continue;
-      arms.push_back(a);
+      const bool is_undecided = name == study::kArmAgain || (is_open && name == study::kArmAuto) ||
+                                (is_open && c.bar > 0 && name == study::kArmRandom);
+      if (group == 0 || is_undecided) arms.push_back(a);
     }
     return arms;
+  }
+
+  /// Groups of those conditions that are chosen and want them, in turns.
+  Status measure_groups(int from, int to, bool (*is_chosen)(const study::PacingCondition&),
+                        const fs::path& output) {
+    for (int group = from; group < to; ++group)
+      for (std::size_t i = 0; i < conditions_.size(); ++i) {
+        if (!is_chosen(*conditions_[i].condition) || !wants(i, group)) continue;
+        COX_CHECK(measure(i, group));
+        if (!output.empty())  // what is there is kept, whatever happens to the rest
+          COX_CHECK(write_file_atomically(output, study::pacing_json(results()), IfExists::Replace));
+      }
+    return {};
   }
 
   [[nodiscard]] bool wants(std::size_t i, int group) const {
@@ -190,6 +204,7 @@ class Evaluation {
     } else {
       state.groups.push_back(measured(std::move(plan), *rows));
       results_.conditions[i] = study::judge_condition(study_, c, state.groups);
+      study::correct_tests(study_, results_.conditions);
     }
     console_.err << study::condition_text(study_, results_.conditions[i]);
     return {};
@@ -212,9 +227,9 @@ Result<ExitCode> write_page(const study::PacingStudy& study, const Invocation& c
   COX_TRY(const study::PacingResults results, study::parse_pacing_json(text, from.string()));
   COX_TRY(const std::vector<study::SimulatedCondition> simulated,
           study::simulate_pacing(study, call.common.threads));
-  const std::vector<study::PageSection> sections = {study::protocol_section(study),
-                                                    study::measured_section(study, results, simulated),
-                                                    study::table_link_section()};
+  const std::vector<study::PageSection> sections = {
+      study::protocol_section(study), study::measured_section(study, results, simulated),
+      study::limits_section(study), study::table_link_section()};
   const std::string page = study::pacing_page(study, sections);
   const std::string folder = call.value("output");
   if (folder.empty()) {

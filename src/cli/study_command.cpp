@@ -57,7 +57,7 @@ ExitCode list_studies(const std::vector<study::Study>& studies, const Invocation
 /// The one that is asked for, or all of them.
 Result<std::vector<study::Study>> chosen(std::vector<study::Study> studies, const std::string& name) {
   if (name == kAll) return studies;
-  std::vector<std::string> names = {kAll};
+  std::vector<std::string> names = {kAll, kPacing};
   for (study::Study& s : studies) {
     if (s.name == name) return std::vector<study::Study>{std::move(s)};
     names.push_back(s.name);

@@ -131,7 +131,8 @@ struct BootstrapOfPairs {
                                                     const PacingCondition& condition,
                                                     std::span<const MeasuredGroup> groups);
 
-/// Whether `auto` is undecided: an interval of it holds the border that decides (its bar, else the harm).
+/// Whether `auto` is undecided: a test of it has not passed, after the correction, and is not refuted either
+/// (an interval that lies below the border). Pre: `correct_tests` has seen the result.
 [[nodiscard]] bool is_auto_open(const PacingStudy& study, const PacingCondition& condition,
                                 const PacingConditionResult& result);
 /// Whether a further group could change something: auto is undecided, or the floor is too wide.

@@ -54,6 +54,8 @@ struct PageSection {
   std::string markdown{};
 };
 [[nodiscard]] PageSection protocol_section(const PacingStudy& study);
+/// What the numbers do not say.
+[[nodiscard]] PageSection limits_section(const PacingStudy& study);
 /// Tables of what was measured, simulated beside it, and which tests passed.
 [[nodiscard]] PageSection measured_section(const PacingStudy& study, const PacingResults& results,
                                            std::span<const SimulatedCondition> simulated);
@@ -64,7 +66,7 @@ struct PageSection {
 
 /// One condition for a terminal.
 [[nodiscard]] std::string condition_text(const PacingStudy& study, const PacingConditionResult& result);
-/// The tests over all conditions, and what was skipped or stays unresolved.
+/// The tests over all conditions, and what stays unresolved.
 [[nodiscard]] std::string verdict_text(const PacingStudy& study, const PacingResults& results);
 /// What would run: conditions, arms, blocks, seconds.
 [[nodiscard]] std::string plan_text(const PacingStudy& study, PacingDepth depth);

@@ -253,10 +253,14 @@ bool is_auto_open(const PacingStudy& study, const PacingCondition& condition,
                   const PacingConditionResult& result) {
   const PacingEffect* effect = find(result, kArmAuto);
   if (effect == nullptr) return false;
-  const double border = condition.bar > 0 ? condition.bar : -study.protocol.harm;
-  const auto holds = [&](double low, double high) { return low <= border && border <= high; };
-  return effect->pairs < 2 || holds(effect->low, effect->high) ||
-         holds(effect->total_low, effect->total_high);
+  if (effect->pairs < 2) return true;
+  const auto is_open = [&](const PacingVerdict& verdict, double border) {
+    return !verdict.passed && effect->high >= border && effect->total_high >= border;
+  };
+  if (is_open(result.no_harm, -study.protocol.harm)) return true;
+  if (condition.bar <= 0) return false;
+  return is_open(result.superior, condition.bar) ||
+         (!result.no_worse_than_random.passed && find(result, kArmRandom) != nullptr);
 }
 
 bool wants_more(const PacingStudy& study, const PacingCondition& condition,

@@ -159,12 +159,15 @@ TEST(PacingEffect, AWideFloorIsUnresolvedAndAsksForMore) {
   Lab lab;
   lab.study.protocol.floor = 0.00001;
   const MeasuredGroup group = lab.measure({0.02, 0.02, 0.016, 0.017});
-  const PacingConditionResult r = judge_condition(lab.study, lab.condition, {&group, 1});
-  EXPECT_FALSE(r.is_resolved);
-  EXPECT_TRUE(wants_more(lab.study, lab.condition, r));
-  EXPECT_FALSE(is_auto_open(lab.study, lab.condition, r));
-  lab.condition.bar = 0.25;  // in the middle of its interval
-  EXPECT_TRUE(is_auto_open(lab.study, lab.condition, r));
+  std::vector<PacingConditionResult> r = {judge_condition(lab.study, lab.condition, {&group, 1})};
+  correct_tests(lab.study, r);
+  EXPECT_FALSE(r[0].is_resolved);
+  EXPECT_TRUE(wants_more(lab.study, lab.condition, r[0]));
+  EXPECT_FALSE(is_auto_open(lab.study, lab.condition, r[0]));
+  lab.condition.bar = arm(r[0], "auto").gain;  // inside its interval
+  r = {judge_condition(lab.study, lab.condition, {&group, 1})};
+  correct_tests(lab.study, r);
+  EXPECT_TRUE(is_auto_open(lab.study, lab.condition, r[0]));
 }
 
 }  // namespace

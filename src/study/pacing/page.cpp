@@ -4,10 +4,14 @@
 #include <algorithm>
 
 #include "cox/base/units_text.hpp"
+#include "cox/pace/settings.hpp"
 #include "cox/study/pacing_page.hpp"
 
 namespace cox::study {
 namespace {
+
+/// Of all conditions, how many the floor may leave open. Set before the run.
+constexpr std::size_t kMostUnresolved = 2;
 
 /// `+12.3`: a ratio as signed per cent.
 std::string percent(double ratio) {
@@ -33,6 +37,15 @@ const SimulatedEffect* effect_of(const SimulatedCondition* c, std::string_view a
   const auto at = std::find_if(c->effects.begin(), c->effects.end(),
                                [&](const SimulatedEffect& e) { return e.arm == arm; });
   return at == c->effects.end() ? nullptr : &*at;
+}
+
+/// Whether an arm is off under another name, or only looks.
+bool is_idle(const PacingStudy& study, std::string_view name) {
+  const PacingArm* arm = named<PacingArm>(study.arms, name);
+  if (arm == nullptr || arm->wait || arm->nice != 0) return false;
+  pace::Settings settings;
+  [[maybe_unused]] const auto read = pace::set_all(settings, arm->settings.c_str());
+  return settings.mode <= pace::Mode::Observe;
 }
 
 std::string held_text(const PacingEffect& e) {
@@ -92,6 +105,27 @@ std::string verdict_table(const PacingStudy& study, const PacingResults& results
   return out;
 }
 
+/// Which conditions the floor leaves open, and whether those are few enough. Empty where no floor was
+/// measured.
+std::string floors_text(const PacingStudy& study, const PacingResults& results) {
+  std::size_t measured = 0;
+  std::vector<std::string> open;
+  bool is_kept = true;
+  for (const PacingConditionResult& r : results.conditions) {
+    if (r.floor_half_width < 0) continue;
+    ++measured;
+    if (r.is_resolved) continue;
+    open.push_back(r.name);
+    const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
+    is_kept = is_kept && (c == nullptr || c->bar <= 0);
+  }
+  if (measured == 0) return "";
+  is_kept = is_kept && open.size() <= kMostUnresolved;
+  return fmt::format("Unresolved: {} of {}{}{}. At most {} may be, and none that has a bar: {}.\n",
+                     open.size(), measured, open.empty() ? "" : ": ", fmt::join(open, ", "), kMostUnresolved,
+                     is_kept ? "so it is" : "not so");
+}
+
 std::string machine_text(const PacingResults& r) {
   return fmt::format("{} on {} cores, kernel {}, load {:.2f} at the beginning", r.machine.date,
                      r.machine.cores, r.machine.kernel, r.machine.load_before);
@@ -101,28 +135,50 @@ std::string machine_text(const PacingResults& r) {
 
 PageSection protocol_section(const PacingStudy& study) {
   const PacingProtocol& p = study.protocol;
-  return {
-      fmt::format("## How it is measured\n\n"
-                  "Real processes on one machine do what a condition says. The arms take turns inside one "
-                  "set of processes, in\n"
-                  "randomised blocks (off on on off, or on off off on) of {} windows of {} steps whose first "
-                  "{} are dropped by rule. "
-                  "Both\nblocks of a pair have the same draws. `auto` begins cold in a segment of at least "
-                  "{} that is interleaved with "
-                  "chunks of\noff; it is charged from its first step, with its trials. The unit is a pair of "
-                  "blocks: median log "
-                  "ratio with a\nbootstrap interval of {:.0f} % ({} draws) over pairs, for `auto` the ratio "
-                  "of all time on either side, "
-                  "and its tests hold with\nboth. One-sided tests are corrected over all conditions (Holm). "
-                  "Groups of pairs are "
-                  "added until nothing is undecided, up to\na cap of {}. A pair is struck where the host "
-                  "took more than {:.0f} % of the "
-                  "machine during either block; nothing else is\ndiscarded. `again` is off against off: "
-                  "where its half-width stays "
-                  "above {:.1f} % the condition is unresolved. All of this\nstood in studies/pacing.toml "
-                  "before the run.\n",
-                  p.block_windows, p.window, p.dropped_windows * p.window, to_string(p.segment),
-                  p.confidence * 100, p.draws, p.groups, p.steal * 100, p.floor * 100)};
+  std::string out = fmt::format(
+      R"(## How it is measured
+
+Real processes on one machine do what a condition says. The arms take turns inside one set of processes, in
+randomised blocks (off on on off, or on off off on) of {} windows of {} steps whose first {} are dropped by rule. Both
+blocks of a pair begin with the same draws. `auto` begins cold in a segment of at least {} that is interleaved with
+chunks of off; it is charged from its first step, with its trials. The unit is a pair of blocks: median log ratio with
+a bootstrap interval of {:.0f} % ({} draws) over pairs; for `auto` the ratio of all time on either side, and its tests
+against off hold with both. Against random it is the medians of pairs: both after their decision. One-sided tests are
+corrected (Holm), each of the three kinds over all conditions that have it and were measured.
+)",
+      p.block_windows, p.window, p.dropped_windows * p.window, to_string(p.segment), p.confidence * 100,
+      p.draws);
+  out += fmt::format(
+      R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
+last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open. A pair is struck where the host took more than {:.0f} % of the machine during either block; nothing else is
+discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
+this stood in studies/pacing.toml before the run.
+)",
+      p.groups, to_string(p.limit), p.steal * 100, p.floor * 100);
+  return {out};
+}
+
+PageSection limits_section(const PacingStudy& study) {
+  const PacingProtocol& p = study.protocol;
+  const std::int64_t counted = (p.block_windows - p.dropped_windows) * p.window;
+  return {fmt::format(
+      R"(## What it cannot tell
+
+- It is emulated training on one machine: compute is a timer or processor time. Nothing here is about accelerators or
+  real fabrics.
+- The chunks of a segment share one cold start. Their interval says how well that one was measured; how often `auto`
+  would decide otherwise shows only from group to group. Where a chunk was struck, less than the segment is charged.
+- Bootstrap intervals of few pairs are too short: with normal noise one of 95 % from 2 pairs holds what is true in some
+  60 % of cases, the ratio of all time from 4 pairs in some 89 % (calculated). Groups are added after a look at the
+  data, which the correction does not count.
+- `paper`, `always` and `random` begin anew in every block and show the {} steps after its first {}; the engine runs
+  them for a whole segment. Where the imbalance moves only every few hundred steps, a block does not see it move.
+- `random` draws on average the whole share of the slack that a rank could give up; `auto` holds the best of four parts
+  of it. So their mean delays differ: they are in the tables.
+- Arms with a priority know which ranks are slow. They show what priority can do, not what finding out costs.
+- Energy is calculated from work and waiting, not measured.
+)",
+      counted, p.dropped_windows * p.window)};
 }
 
 PageSection measured_section(const PacingStudy& study, const PacingResults& results,
@@ -134,10 +190,11 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
       "below). CV of the "
       "steps, and of those in paced blocks after the\ndecision (held). Energy: an estimate from work and "
       "waiting, on over "
-      "off.\n\n{}",
-      machine_text(results), verdict_table(study, results));
+      "off.\n\n{}\n{}",
+      machine_text(results), verdict_table(study, results), floors_text(study, results));
   int rows = 0;
   int same = 0;
+  int idle = 0;
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
     if (c == nullptr || !r.skipped.empty()) continue;
@@ -153,13 +210,15 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
       out += measured_row(e, beside);
       rows += beside != nullptr ? 1 : 0;
       same += beside != nullptr && agrees(e, *beside) ? 1 : 0;
+      idle += beside != nullptr && is_idle(study, e.arm) ? 1 : 0;
     }
   }
   if (rows > 0)
     out += fmt::format(
         "\nSimulated and measured agree in {} of {} rows: the same sign and a size within the larger of 5 "
-        "points and 40 % where the\nmeasured interval leaves 0 out, both within 2 % elsewhere.\n",
-        same, rows);
+        "points and 40 % where the\nmeasured interval leaves 0 out, both within 2 % elsewhere. Of these rows "
+        "{} are of arms that do nothing, for which the\nengine says 0 by itself.\n",
+        same, rows, idle);
   return {out};
 }
 
@@ -211,7 +270,7 @@ std::string verdict_text(const PacingStudy& study, const PacingResults& results)
       out += fmt::format("; CV while holding at most {:.1f} of off: {}", c->cv_bar, cv_text(*c, r));
     out += "\n";
   }
-  return out;
+  return out + floors_text(study, results);
 }
 
 std::string plan_text(const PacingStudy& study, PacingDepth depth) {

@@ -138,7 +138,7 @@ TEST(PacingStudy, BadFilesAreRefusedWithTheirLine) {
       {"link = \"400Mbps\"", "link = \"400MB\""},
       {"\"again\", \"obs", "\"agai\", \"obs"},
       {"best = \"25ms\"", "best = \"26ms\""},
-      {"fetch = \"100kB\"\n", ""},
+      {"fetch = \"225kB\"\n", ""},
       {"name = \"jitter-persistent\"", "name = \"jitter\""},
       {"slow_ranks = 8", "slow_ranks = 64"},
       {"name = \"off\"", "name = \"of\""}};

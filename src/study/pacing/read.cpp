@@ -218,6 +218,7 @@ void read_job(Keys& k, model::Iteration& job) {
   k.whole("episode", job.episode, 1, 1'000'000);
   k.size("reduce", job.reduce);
   k.word("wait", job.wait, kWaits);
+  k.seconds("time_slice", job.time_slice, kNothing, Seconds{1});
 }
 
 void read_arms(Keys& k, PacingCondition& c, const std::vector<PacingArm>& arms) {

@@ -212,6 +212,7 @@ How much slower the slow nodes are changes nothing without pacing and everything
   return out + fmt::format(R"(
 So the Baseline columns do not fix the gain: all of these rows go with them. All printed gains are met in {} of the
 rows, all printed CVs in {}; but a row picked for that is a fit to the Coordination columns and predicts nothing.
+The row of 12.5 % by 1.4 is such a one: it was put in after the printed gains had been seen.
 
 What depends on no rule is the least CV that pacing of any kind could reach on this link at the printed Coordination
 throughput. The link moves the bytes of all nodes in every iteration and the fastest node computes after its own, so an
