@@ -64,6 +64,7 @@ struct PacingCondition {
 
 struct PacingStudy {
   std::string title{};
+  std::string before{};  ///< what the plan and the controller had seen before it was frozen
   PacingProtocol protocol{};
   std::vector<PacingArm> arms{};  ///< the first is off
   std::vector<PacingCondition> conditions{};

@@ -97,6 +97,10 @@ std::string verdict_table(const PacingStudy& study, const PacingResults& results
       out += fmt::format("| {} | skipped: {} | | | | |\n", r.name, r.skipped);
       continue;
     }
+    if (r.effects.empty()) {
+      out += fmt::format("| {} | not measured | | | | |\n", r.name);
+      continue;
+    }
     const bool has_bar = c->bar > 0;
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", r.name, passed_text(r.no_harm),
                        has_bar ? fmt::format("{:+.0f} %: {}", c->bar * 100, passed_text(r.superior)) : "-",
@@ -150,11 +154,12 @@ corrected (Holm), each of the three kinds over all conditions that have it and w
       p.draws);
   out += fmt::format(
       R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
-last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open. A pair is struck where the host took more than {:.0f} % of the machine during either block; nothing else is
-discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
+last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open. A pair is
+struck where the host took more than {:.0f} % of the machine during either block; nothing else is discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
 this stood in studies/pacing.toml before the run.
 )",
       p.groups, to_string(p.limit), p.steal * 100, p.floor * 100);
+  if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);
   return {out};
 }
 
@@ -197,7 +202,7 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
   int idle = 0;
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
-    if (c == nullptr || !r.skipped.empty()) continue;
+    if (c == nullptr || !r.skipped.empty() || r.effects.empty()) continue;
     const SimulatedCondition* s = named<SimulatedCondition>(simulated, r.name);
     out += fmt::format("\n### {}\n\n{}. {} {}, {}.\n\n", r.name, c->about, r.groups,
                        r.groups == 1 ? "group" : "groups", resolved_text(r));
@@ -260,7 +265,7 @@ std::string verdict_text(const PacingStudy& study, const PacingResults& results)
   std::string out = fmt::format("measured: {}\n", machine_text(results));
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
-    if (c == nullptr || !r.skipped.empty()) continue;
+    if (c == nullptr || !r.skipped.empty() || r.effects.empty()) continue;
     out += fmt::format("  {:<24} not worse than off by {:.0f} %: {}", r.name, study.protocol.harm * 100,
                        passed_text(r.no_harm));
     if (c->bar > 0)

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostText = 1'000'000;
 constexpr std::size_t kMostArms = 32;
 constexpr std::size_t kMostConditions = 64;
-constexpr std::size_t kMostLetters = 200;
+constexpr std::size_t kMostLetters = 1000;
 constexpr int kMostRanks = 128;
 
 tl::unexpected<Error> refuse(const std::string& file, std::int64_t line, std::string message,
@@ -299,6 +299,7 @@ Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file)
   PacingStudy study;
   Keys keys(root, file, "the file");
   keys.text("title", study.title);
+  keys.text("before", study.before);
   keys.take("protocol");
   keys.take("arm");
   keys.take("condition");
