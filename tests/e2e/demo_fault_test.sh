@@ -17,8 +17,9 @@ case $fault in
     equal "$(first kind)" transient_straggler "kind"
     equal "$(first rank)" 5 "rank"
     begin=$(first first_step) end=$(first last_step)
-    [ "$begin" -ge 35 ] && [ "$begin" -le 45 ] || fail "first step: got $begin, expected about 40"
-    [ "$end" -ge 74 ] && [ "$end" -le 84 ] || fail "last step: got $end, expected about 79"
+    # Steps before and after may be late on a machine that has other work; 10 of 40 steps.
+    [ "$begin" -ge 30 ] && [ "$begin" -le 50 ] || fail "first step: got $begin, expected about 40"
+    [ "$end" -ge 69 ] && [ "$end" -le 89 ] || fail "last step: got $end, expected about 79"
     ;;
   rotating)
     equal "$(first kind)" rotating_straggler "kind"

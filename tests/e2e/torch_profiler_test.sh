@@ -41,10 +41,16 @@ step()
 dist.destroy_process_group()
 PY
 job=(timeout 60 /usr/bin/python3 "$work/profiled.py")
-equal "$(status "${job[@]}" "$(free_port)" "$work/graph")" 0 "exit status without cox"
-cp "$work/out" "$work/plain"
-equal "$(status "$cox" observe -o "$work/run" -- "${job[@]}" "$(free_port)" "$work/graph")" 0 "exit status under cox"
-diff "$work/plain" "$work/out" || fail "a profiler sees something else"
+# What the profiler counts differs now and then by one operator from run to run, with nothing preloaded: the pair is
+# run again, and only a difference in each of three pairs is ours.
+same=no
+for _ in 1 2 3; do
+    equal "$(status "${job[@]}" "$(free_port)" "$work/graph")" 0 "exit status without cox"
+    cp "$work/out" "$work/plain"
+    equal "$(status "$cox" observe -f -o "$work/run" -- "${job[@]}" "$(free_port)" "$work/graph")" 0 "exit status under cox"
+    if diff "$work/plain" "$work/out"; then same=yes; break; fi
+done
+equal "$same" yes "a profiler sees what it sees without cox"
 grep -q "('gloo:all_reduce', " <(grep "per thread" "$work/plain") || fail "the profiler sees no operation of Gloo"
 grep -q "('gloo:all_reduce', " <(grep "all threads" "$work/plain") || fail "the observer sees no operation of Gloo"
 printf 'events of both profilers as without cox\n'
