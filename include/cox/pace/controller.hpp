@@ -96,10 +96,10 @@ class BenefitTest {
 ///
 /// Bounds: 0 <= delay <= min(max_delay, max_ratio x typical period), whatever it is told.
 /// Mode `auto`: a rank delays at most `share` of its predictable slack, in paced blocks, and goes on only
-///         while these are better than unpaced ones by a sequential test (normal mixture confidence sequence:
-///         Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, eq. 14). What finding out has cost stays
-///         below budget x time + one window, because a paced block only begins where the worst that it can
-///         cost (its steps x the largest delay) still fits.
+///         while these are better than unpaced ones by `BenefitTest`. How much of it is best is found among a
+///         few candidates whose blocks take turns (successive elimination: Even-Dar, Mannor, Mansour 2006).
+///         What finding out has cost stays below budget x time + one window, because a paced block only
+///         begins where the worst that it can cost (its steps x the largest delay) still fits.
 /// Threads: one owner. Cost: O(1) per step (a block's end: O(block)), no allocation, no clock, no system
 /// call,
 ///          no libm; about 6 KiB (five windows of slack are 5 KiB of it).

@@ -100,8 +100,8 @@ struct PacingResults {
 
 /// Ratios of one arm's pairs.
 struct PairSums {
-  double off_s = 0;  ///< time of the counted steps
-  double on_s = 0;
+  Seconds off{};  ///< time of the counted steps
+  Seconds on{};
   std::int64_t off_steps = 0;
   std::int64_t on_steps = 0;
   /// log of (off per step over on per step): positive = faster

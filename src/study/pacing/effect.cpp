@@ -26,11 +26,11 @@ struct ArmData {
   Welford on_delay;
 };
 
-void add_side(const PacingBlock& block, const MeasuredBlock& measured, double& sum, std::int64_t& steps,
+void add_side(const PacingBlock& block, const MeasuredBlock& measured, Seconds& sum, std::int64_t& steps,
               std::vector<double>& periods) {
   for (std::size_t i = static_cast<std::size_t>(block.dropped); i < measured.steps.size(); ++i) {
     const double period = in_seconds(measured.steps[i].period);
-    sum += period;
+    sum += Seconds{period};
     ++steps;
     periods.push_back(period);
   }
@@ -49,8 +49,8 @@ ArmData collect(const PacingStudy& study, std::span<const MeasuredGroup> groups,
         continue;
       }
       PairSums sums;
-      add_side(group.plan.blocks[pair.off], off, sums.off_s, sums.off_steps, data.off_periods);
-      add_side(group.plan.blocks[pair.on], on, sums.on_s, sums.on_steps, data.on_periods);
+      add_side(group.plan.blocks[pair.off], off, sums.off, sums.off_steps, data.off_periods);
+      add_side(group.plan.blocks[pair.on], on, sums.on, sums.on_steps, data.on_periods);
       const auto off_from = static_cast<std::size_t>(group.plan.blocks[pair.off].dropped);
       const auto on_from = static_cast<std::size_t>(group.plan.blocks[pair.on].dropped);
       for (std::size_t i = off_from; i < off.steps.size(); ++i)
@@ -171,7 +171,7 @@ void correct(std::vector<PacingConditionResult>& results, double alpha,
 }  // namespace
 
 double PairSums::log_ratio() const {
-  return std::log((off_s / static_cast<double>(off_steps)) / (on_s / static_cast<double>(on_steps)));
+  return std::log((off / static_cast<double>(off_steps)) / (on / static_cast<double>(on_steps)));
 }
 
 BootstrapOfPairs bootstrap_pairs(std::span<const PairSums> pairs, std::uint64_t seed, int draws) {
@@ -181,8 +181,8 @@ BootstrapOfPairs bootstrap_pairs(std::span<const PairSums> pairs, std::uint64_t 
   std::transform(pairs.begin(), pairs.end(), ratios.begin(), [](const PairSums& s) { return s.log_ratio(); });
   const auto total_of = [](const PairSums& s) { return s.log_ratio(); };
   const auto add = [](PairSums& sum, const PairSums& one) {
-    sum.off_s += one.off_s;
-    sum.on_s += one.on_s;
+    sum.off += one.off;
+    sum.on += one.on;
     sum.off_steps += one.off_steps;
     sum.on_steps += one.on_steps;
   };

@@ -26,7 +26,7 @@ TEST(PacingEffect, HolmStepsDown) {
 }
 
 PairSums pair_of(double ratio) {
-  return {.off_s = std::exp(ratio) * 32, .on_s = 32, .off_steps = 32, .on_steps = 32};
+  return {.off = Seconds{std::exp(ratio) * 32}, .on = Seconds{32}, .off_steps = 32, .on_steps = 32};
 }
 
 TEST(PacingEffect, TheMedianForgetsWhatTheTotalCharges) {

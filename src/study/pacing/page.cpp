@@ -124,10 +124,18 @@ std::string floors_text(const PacingStudy& study, const PacingResults& results) 
     is_kept = is_kept && (c == nullptr || c->bar <= 0);
   }
   if (measured == 0) return "";
+  std::size_t missing = 0;
+  for (const PacingConditionResult& r : results.conditions)
+    missing += r.effects.empty() && r.skipped.empty() ? 1 : 0;
+  const std::string ended = missing == 0 ? ""
+                                         : fmt::format(
+                                               "The run was ended before {} conditions were measured and "
+                                               "before groups were added to others.\n",
+                                               missing);
   is_kept = is_kept && open.size() <= kMostUnresolved;
-  return fmt::format("Unresolved: {} of {}{}{}. At most {} may be, and none that has a bar: {}.\n",
-                     open.size(), measured, open.empty() ? "" : ": ", fmt::join(open, ", "), kMostUnresolved,
-                     is_kept ? "so it is" : "not so");
+  return ended + fmt::format("Unresolved: {} of {}{}{}. At most {} may be, and none that has a bar: {}.\n",
+                             open.size(), measured, open.empty() ? "" : ": ", fmt::join(open, ", "),
+                             kMostUnresolved, is_kept ? "so it is" : "not so");
 }
 
 std::string machine_text(const PacingResults& r) {
