@@ -41,7 +41,18 @@ Result<std::vector<study::Study>> known_studies(const Invocation& call) {
   return studies;
 }
 
-ExitCode list_studies(const std::vector<study::Study>& studies, const Invocation& call, Console& console) {
+ExitCode list_studies(std::vector<study::Study> studies, const Invocation& call, Console& console) {
+  if (call.value("studies").empty()) {  // measured, not computed: no file of the others' form
+    study::Study pacing;
+    pacing.name = kPacing;
+    pacing.title = "What pacing early ranks is worth";
+    pacing.question =
+        "What does it bring to hold early ranks back? (measured here: cox study pacing --quick)";
+    pacing.source = "studies/pacing.toml";
+    const auto after =
+        std::find_if(studies.begin(), studies.end(), [](const study::Study& s) { return s.name > kPacing; });
+    studies.insert(after, std::move(pacing));
+  }
   std::vector<JsonObject> list;
   std::string text;
   std::size_t wide = 0;
@@ -99,7 +110,7 @@ void warn_about_checks(const study::Answer& a, Console& console) {
 
 /// Those that only make sense for what is measured.
 Status check_flags(const Invocation& call) {
-  for (const char* flag : {"quick", "full", "dry-run", "from", "only"})
+  for (const char* flag : {"quick", "full", "dry-run", "from", "only", "into"})
     if (call.has(flag) || !call.value(flag).empty())
       return fail(usage_error("cli-003", fmt::format("--{} belongs to the study {}", flag, kPacing),
                               fmt::format("`cox study {} --{}`", kPacing, flag)));
@@ -114,7 +125,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     return fail(usage_error("cli-003", fmt::format("--list and the name '{}' clash", call.args.front()),
                             "`cox study --list` lists all of them"));
   COX_TRY(std::vector<study::Study> studies, known_studies(call));
-  if (call.has("list") || call.args.empty()) return list_studies(studies, call, console);
+  if (call.has("list") || call.args.empty()) return list_studies(std::move(studies), call, console);
   const std::string& name = call.args.front();
   COX_TRY(studies, chosen(std::move(studies), name));
   std::vector<study::Answer> answers;
@@ -161,7 +172,12 @@ const Command& study_command() {
                      {.name = "force", .letter = 'f', .help = "replace files"},
                      {.name = "quick", .help = "pacing: measure four conditions, some 6 minutes"},
                      {.name = "full", .help = "pacing: measure all conditions, at most 90 minutes"},
-                     {.name = "only", .value = "CONDITION", .help = "pacing: this condition only"},
+                     {.name = "only",
+                      .value = "CONDITION",
+                      .help = "pacing: these only, A,B,...; `sizes` is one of them"},
+                     {.name = "into",
+                      .value = "FILE",
+                      .help = "pacing: with --full, put them into earlier results"},
                      {.name = "dry-run", .help = "pacing: print what would be measured"},
                      {.name = "from",
                       .value = "FILE",

@@ -282,6 +282,10 @@ std::vector<Unit> stretches(const Table& t, std::size_t length, int arm, double 
   return thinned(std::move(units));
 }
 
+bool is_told(Arm arm) {
+  return arm == Arm::Baseline || arm == Arm::Control;
+}
+
 /// The test's pairs of blocks that have both arms.
 struct Pairs {
   std::vector<Unit> units;
@@ -298,9 +302,18 @@ Pairs pairs_of(const Table& t, const pace::Settings& s) {
     const std::uint64_t pair = pattern.pair_of(t.group.first + k);
     const std::size_t begin = k;
     Unit unit;
+    std::uint32_t left =
+        0;  // iterations that settle, after the beginning of a block and after a change of arm
     for (; k < t.group.count && pattern.pair_of(t.group.first + k) == pair; ++k) {
-      const bool told = arms[k] == Arm::Baseline || arms[k] == Arm::Control;
-      if (!told || pattern.place_of(t.group.first + k) < settle) continue;
+      const std::uint32_t place = pattern.place_of(t.group.first + k);
+      const bool told = is_told(arms[k]);
+      if (k == begin) left = settle - std::min(settle, place);
+      if (place == 0 || (k > begin && told && is_told(arms[k - 1]) && arms[k] != arms[k - 1])) left = settle;
+      if (left > 0) {
+        --left;
+        continue;
+      }
+      if (!told) continue;
       const Iteration i = iteration_of(t, k, s.idle_power);
       if (!i.known) continue;
       unit.arm[arms[k] == Arm::Control ? 1 : 0].push_back(i);

@@ -43,6 +43,10 @@ bool holds_up(const trace::EventColumns& e, std::size_t i, Library library) {
   return !worked_off && (e.flags[i] & (trace::kNonBlocking | trace::kOffThread)) == 0;
 }
 
+bool is_decision(const trace::EventColumns& e, std::size_t i) {
+  return e.kind[i] == EventKind::Pace && !keeps_order(e, i);
+}
+
 bool is_gradient_wait(const trace::EventColumns& e, std::size_t i) {
   return e.kind[i] == EventKind::Wait &&
          static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::GradientSync;
@@ -64,7 +68,7 @@ std::vector<Turn> turns_of(const trace::EventColumns& e, Library library) {
   for (std::size_t i = 0; i < e.size(); ++i) {
     const bool sync = holds_up(e, i, library);
     if (sync && !thread) thread = e.thread[i];
-    if (e.kind[i] == EventKind::Pace)
+    if (is_decision(e, i))
       turns.push_back({e.begin[i], kRecord, i});
     else if (e.kind[i] == EventKind::Step && (e.flags[i] & trace::kMarked) != 0)  // not those of a framework
       turns.push_back({e.begin[i], kMark, i});
@@ -282,7 +286,7 @@ std::map<CommId, Use> uses_of(const trace::Run& run) {
     std::map<CommId, std::int64_t> calls;
     const Library library = library_of(e);
     for (std::size_t i = 0; i < e.size(); ++i) {
-      if (e.kind[i] == EventKind::Pace) ++uses[e.comm[i]].pace_records;
+      if (is_decision(e, i)) ++uses[e.comm[i]].pace_records;
       if (holds_up(e, i, library)) ++calls[e.comm[i]];
     }
     for (const auto& [comm, n] : calls) {
@@ -339,7 +343,9 @@ void lay_out(GroupIterations& g) {
 
 bool has_pace_records(const trace::Run& run) {
   return std::any_of(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrack& t) {
-    return std::find(t.events.kind.begin(), t.events.kind.end(), EventKind::Pace) != t.events.kind.end();
+    for (std::size_t i = 0; i < t.events.size(); ++i)
+      if (is_decision(t.events, i)) return true;
+    return false;
   });
 }
 

@@ -80,6 +80,16 @@ struct GroupIterations {
                                                                    const pace::Settings& settings,
                                                                    const std::string& preferred = {});
 
+/// Time that a synchronisation takes once its last rank has come, where no rank knows it by itself.
+///
+/// Formula: 90 % quantile over iterations of the least time that any member was inside its synchronisations;
+/// of those
+///          iterations that all members have and none knows the transfer of. The last to come waits for
+///          nobody.
+/// Nothing where fewer than 32 such iterations are there, or members of the group are not in the Run.
+/// Cost: linear in iterations and members. Held by: src/diagnose/pacing_test.cpp
+[[nodiscard]] std::optional<Duration> find_transfer(const GroupIterations& g);
+
 /// Whether any rank left a Pace record. Cost: one look at each event's kind.
 [[nodiscard]] bool has_pace_records(const trace::Run& run);
 

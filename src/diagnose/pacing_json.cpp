@@ -154,6 +154,7 @@ std::string to_json(const Pacing& p, const trace::Run& run, const std::vector<st
   result["run"] = run.info.name;
   result["provenance"] = trace::name_of(run.provenance);
   result["group"] = p.group_name;
+  result["transfer_s"] = p.transfer ? Json(in_seconds(*p.transfer)) : Json(nullptr);
   result["verdict"] = describe(p);
   result["record"] = p.record ? json_of(*p.record) : Json(nullptr);
   result["comparison"] = p.comparison ? json_of(*p.comparison) : Json(nullptr);

@@ -128,7 +128,10 @@ Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& opt
   p.provenance = run.provenance;
   p.record = read_pacing(run);
   COX_TRY(p.replays, replay_pacing(run, options));
-  if (const auto g = find_group_iterations(run, {})) p.group_name = g->name;
+  if (const auto g = find_group_iterations(run, p.record ? p.record->settings : pace::Settings{})) {
+    p.group_name = g->name;
+    p.transfer = find_transfer(*g);
+  }
   if (baseline != nullptr) {
     p.comparison = compare_runs(*baseline, run);
     if (const auto before = read_pacing(*baseline); before && before->delays > 0)

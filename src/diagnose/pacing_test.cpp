@@ -56,6 +56,34 @@ TEST(Pacing, WhatTheControllersDidIsReadBack) {
   EXPECT_EQ(record->ranks[0].changes.front().step, 1U);
 }
 
+TEST(Pacing, TransferIsWhatTheLastRankWaits) {
+  const auto unknown = understand_pacing(test::make_run({.ranks = 4, .steps = 100}));
+  ASSERT_TRUE(unknown);
+  ASSERT_TRUE(unknown->transfer);
+  EXPECT_NEAR(in_seconds(*unknown->transfer), 1e-3, 1e-6);
+  EXPECT_NE(describe(*unknown).at(describe(*unknown).size() - 2).find("transfer_latency=1000us"),
+            std::string::npos);
+  // A barrier has none, and what the job was told need not be found.
+  const auto small = understand_pacing(test::make_run({.ranks = 4, .steps = 100, .bytes = Bytes{8}}));
+  ASSERT_TRUE(small);
+  EXPECT_FALSE(small->transfer);
+  const auto few = understand_pacing(test::make_run({.ranks = 4, .steps = 20}));
+  ASSERT_TRUE(few);
+  EXPECT_FALSE(few->transfer);
+}
+
+TEST(Pacing, RecordsThatKeepAnOrderAreNoDecisions) {
+  trace::Run run = test::make_paced_run({});
+  const auto before = read_pacing(run);
+  trace::EventColumns& e = events_of(run, 0);
+  const std::size_t at = served_record(e, 3);
+  ASSERT_LT(at, e.size());
+  e.op[at] = static_cast<std::uint8_t>(pace::Reason::InOrder);
+  const auto after = read_pacing(run);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(after->ranks[0].delays, before->ranks[0].delays - 1);
+}
+
 TEST(Pacing, ARunWithoutPaceRecordsHasNoRecord) {
   EXPECT_FALSE(read_pacing(test::make_run({.ranks = 4, .steps = 50})));
 }

@@ -230,6 +230,12 @@ std::vector<std::string> describe(const Pacing& p) {
   if (open_loop && !p.replays.empty() && (!p.record || !p.record->settings_text.empty()))
     say_open_loop(p, lines);
   say_check(p, lines);
+  if (p.transfer)
+    lines.push_back(fmt::format(
+        "transfer: at most {} in 9 of 10 iterations (the shortest time inside of all ranks); so that no rank "
+        "has to find it "
+        "out: --pace auto,transfer_latency={}us",
+        to_string(*p.transfer), static_cast<std::int64_t>(std::ceil(in_seconds(*p.transfer) * 1e6))));
   if (!p.record && !p.comparison)
     lines.emplace_back("to find out what pacing brings here: cox observe --pace auto -o RUN -- COMMAND");
   return lines;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
+#include "cox/pace/decision.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
@@ -84,9 +85,15 @@ struct RankScan {
          static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Peer;
 }
 
+/// Whether the record is a hold that kept collectives of a pool of threads in order: on a worker's thread,
+/// and no decision of a controller.
+[[nodiscard]] inline bool keeps_order(const trace::EventColumns& e, std::size_t i) {
+  return e.kind[i] == trace::EventKind::Pace && static_cast<pace::Reason>(e.op[i]) == pace::Reason::InOrder;
+}
+
 /// Whether the record is a delay that a pacing controller served: neither a wait of the program nor its work.
 [[nodiscard]] inline bool is_served_delay(const trace::EventColumns& e, std::size_t i) {
-  return e.kind[i] == trace::EventKind::Pace && e.end[i] > e.begin[i];
+  return e.kind[i] == trace::EventKind::Pace && e.end[i] > e.begin[i] && !keeps_order(e, i);
 }
 
 /// Cost: one pass over the rank's events. Threads: ranks are independent.

@@ -23,6 +23,13 @@ double draw(std::uint64_t seed, std::uint32_t rank, std::uint64_t step) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+// What a hold leaves unpaced of a block: half, with enough steps after the settling ones to say something of
+// the waits too. Who passed a trial has a gain that half a block shows again; a tail it would not show.
+std::uint32_t half_of(std::uint32_t block, std::uint32_t settle) {
+  constexpr std::uint32_t kMeasured = 3;
+  return block / 2 < settle + kMeasured ? settle + kMeasured : block / 2;
+}
+
 bool can_be(Duration time) {
   constexpr Duration kLongest = std::chrono::hours{240};
   return time >= Duration::zero() && time <= kLongest;
@@ -38,6 +45,10 @@ Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32
       deviations_(settings.deviations * expected_maximum(ranks)) {
   if (settings_.settle >= pattern_.block()) settings_.settle = pattern_.block() - 1;
   if (settings_.release > settings_.activate) settings_.release = settings_.activate;
+  unpaced_steps_ = pattern_.block();
+  if (const std::uint32_t half = half_of(pattern_.block(), settings_.settle);
+      settings_.objective != Objective::Tail && half < pattern_.block())
+    unpaced_steps_ = half;
   slack_.resize(settings.window);
   for (SlackWindow& other : others_) other.resize(settings.window);
   decision_.reason = settings.mode <= Mode::Observe ? Reason::Observing : Reason::WarmingUp;

@@ -53,6 +53,18 @@ TEST(Controller, AutoHoldsWherePacedIterationsAreShorter) {
   EXPECT_EQ(rank.controller.evidence().spent, Duration::zero());
 }
 
+TEST(Controller, AHoldTestsWithHalfABlockWhereTheGainIsClear) {
+  Rank rank(with_mode(Mode::Auto));
+  for (int i = 0; i < 512; ++i) rank.pass(milliseconds{10}, milliseconds{25});
+  int unpaced = 0;
+  for (int i = 0; i < 1024; ++i) {
+    rank.pass(milliseconds{10}, milliseconds{25});
+    ASSERT_EQ(rank.controller.decide().state, State::Hold);
+    unpaced += rank.controller.decide().reason == Reason::HoldOff ? 1 : 0;
+  }
+  EXPECT_EQ(unpaced, 1024 / 128 * 4);  // every eighth pair of blocks of 8
+}
+
 TEST(Controller, AutoLetsGoWhereTheyAreNot) {
   for (const Duration paced : {Duration{milliseconds{30}}, Duration{milliseconds{32}}}) {
     Rank rank(with_mode(Mode::Auto));

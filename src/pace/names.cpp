@@ -33,6 +33,7 @@ constexpr Words kReasons[] = {
     {"no-gain", "a test ended without a benefit"},
     {"harm", "a test ended because paced blocks were worse"},
     {"waiting", "the next test begins at a step that is alike on all ranks"},
+    {"in-order", "a collective held until the one before it had begun"},
 };
 constexpr Words kNoReason = {"unknown", "not known to this version"};
 

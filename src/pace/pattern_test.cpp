@@ -23,9 +23,18 @@ TEST(Pattern, UnpacedBlocksOfRareTestsAreUnpacedInFrequentOnes) {
   const Pattern pattern(7, 8);
   for (std::uint64_t step = 0; step < 4096; ++step)
     for (std::uint32_t every = 2; every <= 16; every *= 2)
-      if (!pattern.is_paced_holding(step, every)) {
-        ASSERT_FALSE(pattern.is_paced_holding(step, every / 2)) << step;
-      }
+      for (const std::uint32_t unpaced : {4U, 8U})
+        if (!pattern.is_paced_holding(step, every, unpaced)) {
+          ASSERT_FALSE(pattern.is_paced_holding(step, every / 2, unpaced)) << step;
+          ASSERT_FALSE(pattern.is_paced_holding(step, every, 8)) << step;
+        }
+}
+
+TEST(Pattern, AHoldLeavesOnlyTheBeginningOfATestedBlockUnpaced) {
+  const Pattern pattern(7, 8);
+  int unpaced = 0;
+  for (std::uint64_t step = 0; step < 1024; ++step) unpaced += pattern.is_paced_holding(step, 8, 4) ? 0 : 1;
+  EXPECT_EQ(unpaced, 1024 / 128 * 4);
 }
 
 }  // namespace

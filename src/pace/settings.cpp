@@ -2,6 +2,8 @@
 // Guest code: libc only.
 #include "cox/pace/settings.hpp"
 
+#include <locale.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -11,9 +13,15 @@
 namespace cox::pace {
 namespace {
 
+// With a decimal point wherever the host program's locale has a comma. (glibc makes no object for "C".)
+double number_at(const char* text, char** end) {
+  static locale_t plain = newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr));
+  return plain == nullptr ? strtod(text, end) : strtod_l(text, end, plain);
+}
+
 bool read_number(const char* text, double low, double high, double& out) {
   char* end = nullptr;
-  const double value = strtod(text, &end);
+  const double value = number_at(text, &end);
   if (end == text || *end != 0 || !(value >= low && value <= high)) return false;
   out = value;
   return true;
@@ -32,7 +40,7 @@ bool read_count(const char* text, double low, double high, T& out) {
 // A number and one of ns, us, ms, s.
 bool read_duration(const char* text, Duration longest, Duration& out) {
   char* end = nullptr;
-  const double value = strtod(text, &end);
+  const double value = number_at(text, &end);
   if (end == text || !(value >= 0)) return false;
   double unit = 0;
   if (strcmp(end, "ns") == 0) unit = 1;
@@ -121,6 +129,11 @@ constexpr Row kRows[] = {
      COX_TIME(transfer_latency)},
     {{"transfer_ps_per_byte", "ps/B", "0", "calibration: further time per byte of its size"},
      COX_RATIO(transfer_ps_per_byte, 0, 1e9)},
+    {{"order", "time", "0s",
+      "longest that a collective of a pool of threads (PyTorch with Gloo) is held for the one before it; not "
+      "tested, "
+      "and given up after 8 that waited in vain; 0s = not held"},
+     COX_TIME(order)},
 };
 #undef COX_NAME
 #undef COX_COUNT

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <string>
 
 namespace cox::pace {
@@ -35,6 +36,7 @@ TEST(Settings, EveryParametersDefaultIsWhatTheTableSays) {
     EXPECT_EQ(changed.activate, plain.activate) << p.key;
     EXPECT_EQ(changed.release, plain.release) << p.key;
     EXPECT_EQ(changed.paper_share, plain.paper_share) << p.key;
+    EXPECT_EQ(changed.order, plain.order) << p.key;
   }
 }
 
@@ -46,6 +48,18 @@ TEST(Settings, ReadsAList) {
   EXPECT_EQ(s.max_delay, Duration{std::chrono::milliseconds{5}});
   EXPECT_EQ(s.share, 0.5);
   EXPECT_EQ(s.objective, Objective::Tail);
+}
+
+TEST(Settings, NumbersHaveAPointWhateverTheHostsLocale) {
+  const char* found = nullptr;
+  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "da_DK.UTF-8"})
+    if (found == nullptr) found = setlocale(LC_NUMERIC, name);
+  if (found == nullptr) GTEST_SKIP() << "no locale with a decimal comma is installed";
+  Settings s;
+  const std::ptrdiff_t refused = set_all(s, "auto,budget=0.25");
+  setlocale(LC_NUMERIC, "C");
+  EXPECT_EQ(refused, -1);
+  EXPECT_EQ(s.budget, 0.25);
 }
 
 TEST(Settings, RefusesWhatItDoesNotKnowAndChangesNothing) {

@@ -16,6 +16,7 @@ constexpr std::uint32_t kMostBackOff = 6;   // doublings
 constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
 constexpr std::uint32_t kTried[] = {0, 2};  // candidates that a trial tries
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
+constexpr double kConfidence = 2;           // standard errors
 
 double larger(double a, double b) {
   return a > b ? a : b;
@@ -48,7 +49,7 @@ Controller::Role Controller::role_at(std::uint64_t step) const noexcept {
       paced = pattern_.is_paced(step);
       break;
     case State::Hold:
-      paced = pattern_.is_paced_holding(step, every_);
+      paced = pattern_.is_paced_holding(step, every_, unpaced_steps_);
       break;
     case State::Probe:
       if (pattern_.pair_of(step) % ranks_ != rank_) return Role::Bystander;
@@ -59,6 +60,12 @@ Controller::Role Controller::role_at(std::uint64_t step) const noexcept {
       break;
   }
   return paced ? Role::Paced : Role::Unpaced;
+}
+
+// Whether what a block shows is what paced iterations take. While this rank has no test of its own, the paced
+// block of a pair may be that of others.
+bool Controller::is_in_paced_block(std::uint64_t step) const noexcept {
+  return pattern_.is_paced(step) || (state_ == State::Hold && pattern_.pair_of(step) % every_ != 0);
 }
 
 // Which of the two delays of a trial a step's pair tries.
@@ -104,7 +111,9 @@ void Controller::take_in(const Observation& o) noexcept {
   const bool testing = settings_.mode == Mode::Auto && state_ >= State::Probe;
   if (!testing || (role_at(o.step) != Role::Paced && settled)) note_slack(wait);
   if (settings_.mode != Mode::Auto) return;
-  if (settled && block_.count < sizeof block_.costs / sizeof block_.costs[0]) {
+  // The rest of a block that is paced again says nothing of unpaced iterations.
+  const bool is_rest = role_at(o.step) == Role::Paced && !is_in_paced_block(o.step);
+  if (settled && !is_rest && block_.count < sizeof block_.costs / sizeof block_.costs[0]) {
     block_.costs[block_.count++] = static_cast<float>(cost_of(o, longest));
     const double bounded = smaller(period, longest);
     block_.period += bounded;
@@ -118,7 +127,7 @@ void Controller::take_in(const Observation& o) noexcept {
     at_stake_ = 0;
     held_loss_ += charged;
     // Twice as long as the longest way from test to test: gaps keep the tests from being completed.
-    if (++held_steps_ > 4 * settings_.window) {
+    if (++held_steps_ > 4 * larger(settings_.window, pattern_.block())) {
       settle_account({.charged = reference_});
       begin_trial();
     }
@@ -153,9 +162,8 @@ Controller::Shown Controller::close_block() noexcept {
 }
 
 void Controller::end_block(std::uint64_t step) noexcept {
-  // While this rank has no test of its own, the paced block of a pair may be that of others.
   const bool testing = state_ == State::Trial || state_ == State::Hold;
-  const bool paced = testing ? role_at(step) == Role::Paced : pattern_.is_paced(step);
+  const bool paced = is_in_paced_block(step);
   const Shown shown = close_block();
   if (shown.steps == 0) {
     // nothing of the block counts
@@ -170,7 +178,8 @@ void Controller::end_block(std::uint64_t step) noexcept {
     unpaced_ = shown;
     // Waits of half of what they were are not the same waits: the window would forget the old ones too
     // slowly.
-    if (testing && shown.wait < 0.5 * to_ns(slack_.mean())) slack_.clear();
+    const double error = kConfidence * to_ns(slack_.deviation()) / square_root(shown.steps);
+    if (testing && shown.wait + error < 0.5 * to_ns(slack_.mean())) slack_.clear();
     reference_ = reference_ == 0 ? shown.period : reference_ + 0.5 * (shown.period - reference_);
     noise_ = noise_ == 0 ? shown.variance : noise_ + 0.25 * (shown.variance - noise_);
   }

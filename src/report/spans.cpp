@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
+#include "cox/pace/decision.hpp"
 
 namespace cox::report {
 namespace {
@@ -61,7 +62,9 @@ bool has_end(const EventColumns& e, std::size_t i) {
 }
 
 bool is_served_delay(const EventColumns& e, std::size_t i) {
-  return e.kind[i] == EventKind::Pace && has_end(e, i) && e.end[i] > e.begin[i];
+  return e.kind[i] == EventKind::Pace && has_end(e, i) && e.end[i] > e.begin[i] &&
+         static_cast<pace::Reason>(e.op[i]) !=
+             pace::Reason::InOrder;  // which holds a worker, not the program
 }
 
 std::uint8_t code_of(const EventColumns& e, std::size_t i) {

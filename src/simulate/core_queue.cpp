@@ -36,6 +36,11 @@ void CoreQueue::give(Core& core, Seconds now) {
   });
   core.job = ready_.back();
   ready_.pop_back();
+  if (core.job.is_waking) {
+    core.job.is_waking = false;
+    core.job.left = woken_(core.job.rank, now);
+    COX_ASSERT(core.job.left >= Seconds::zero(), "work is a length of time");
+  }
   core.length = std::min(core.job.left, slice_);
   core.ends = now + core.length;
   floor_ = std::max(floor_, core.job.used);
@@ -43,7 +48,19 @@ void CoreQueue::give(Core& core, Seconds now) {
 
 void CoreQueue::add(Seconds now, int rank, Seconds work, double weight) {
   COX_ASSERT(rank >= 0 && work >= Seconds::zero() && weight > 0, "a job has a rank, work and a weight");
-  wait({.rank = rank, .left = work, .weight = weight, .used = floor_, .order = added_++});
+  queue({.rank = rank, .left = work, .weight = weight}, now);
+}
+
+void CoreQueue::wake(Seconds now, int rank, double weight) {
+  COX_ASSERT(rank >= 0 && weight > 0 && woken_, "somebody says what a rank that wakes wants");
+  queue({.rank = rank, .weight = weight, .is_waking = true}, now);
+}
+
+void CoreQueue::queue(const Job& job, Seconds now) {
+  Job queued = job;
+  queued.used = floor_;
+  queued.order = added_++;
+  wait(queued);
   for (Core& core : running_)
     if (core.job.rank < 0) return give(core, now);
 }

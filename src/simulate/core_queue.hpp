@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "cox/base/units.hpp"
@@ -20,9 +22,15 @@ namespace cox::simulate {
 /// Cost: O(log n + cores) per slice. Held by: src/simulate/core_queue_test.cpp
 class CoreQueue {
  public:
-  CoreQueue(int cores, Seconds slice) : slice_(slice), running_(static_cast<std::size_t>(cores)) {}
+  /// `woken` is told of a rank that `wake` queued when it gets a core for the first time, and says how much
+  /// CPU time it wants; it must not call the queue.
+  using Woken = std::function<Seconds(int rank, Seconds now)>;
+  explicit CoreQueue(int cores, Seconds slice, Woken woken = {})
+      : slice_(slice), woken_(std::move(woken)), running_(static_cast<std::size_t>(cores)) {}
   /// `work` is CPU time; infinite: a waiter that spins.
   void add(Seconds now, int rank, Seconds work, double weight);
+  /// A rank that does not know yet what it will do: it finds out when it has a core. Pre: there is a `woken`.
+  void wake(Seconds now, int rank, double weight);
   /// The slice that ends first, on the lowest core of several; `rank` is -1 where no core is busy.
   struct Next {
     Seconds at;
@@ -39,6 +47,7 @@ class CoreQueue {
     double weight = 1;
     Seconds used{};  ///< virtual runtime
     std::uint64_t order = 0;
+    bool is_waking = false;
   };
   struct Core {
     Job job;
@@ -48,8 +57,10 @@ class CoreQueue {
   [[nodiscard]] std::size_t first() const;
   void give(Core& core, Seconds now);
   void wait(const Job& job);
+  void queue(const Job& job, Seconds now);
 
   Seconds slice_;
+  Woken woken_;
   std::vector<Core> running_;
   std::vector<Job> ready_;  ///< a heap
   Seconds floor_{};

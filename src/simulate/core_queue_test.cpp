@@ -33,6 +33,17 @@ TEST(CoreQueue, ShortJobsRunInTheOrderInWhichTheyCome) {
   EXPECT_EQ(queue.next().rank, -1);
 }
 
+TEST(CoreQueue, WhoWakesSaysWhatItWantsWhenItHasACore) {
+  std::vector<End> told;
+  CoreQueue queue(1, Seconds{10}, [&](int rank, Seconds now) {
+    told.push_back({rank, now.count()});
+    return Seconds{rank == 1 ? 0.0 : 2.0};
+  });
+  for (int r = 0; r < 3; ++r) queue.wake({}, r, 1);
+  EXPECT_EQ(run(queue), (std::vector<End>{{0, 2}, {1, 2}, {2, 4}}));
+  EXPECT_EQ(told, (std::vector<End>{{0, 0}, {1, 2}, {2, 2}}));
+}
+
 TEST(CoreQueue, LongJobsTakeTurns) {
   CoreQueue queue(1, Seconds{1});
   queue.add({}, 0, Seconds{2}, 1);

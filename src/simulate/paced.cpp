@@ -55,10 +55,20 @@ Status check_options(const model::Iteration& job, const PacedOptions& options) {
   return {};
 }
 
+/// A step that is over, and whose end the rank has not noticed yet.
+struct Passed {
+  std::size_t arm = 0;
+  Seconds period{};
+  Seconds arrived{};
+  Seconds woke{};
+  Seconds delayed{};
+};
+
 /// What one arm has done so far, and its controllers.
 struct ArmState {
   std::vector<pace::Controller> controllers;  ///< empty in mode Off, and where delays are given
   std::vector<pace::Decision> decisions;
+  std::vector<std::uint64_t> seen;  ///< steps that each controller was told of
   std::uint64_t steps = 0;
   std::int64_t paced_steps = 0;
   Welford period;
@@ -73,14 +83,17 @@ class PacedJob {
   PacedJob(const model::Iteration& job, const PacedOptions& options)
       : job_(job), options_(options), player_(job), transfer_(transfer_time(job)) {
     const auto ranks = static_cast<std::size_t>(job.ranks);
-    for (std::vector<Seconds>* v : {&compute_, &before_, &at_entry_, &delayed_, &wake_up_, &arrived_})
-      v->resize(ranks);
+    for (std::vector<Seconds>* v : {&compute_, &woke_, &delayed_, &arrived_}) v->resize(ranks);
+    passed_.resize(ranks);
     weight_.resize(ranks);
     wake_order_.resize(ranks);
     by_arrival_.resize(ranks);
     std::iota(wake_order_.begin(), wake_order_.end(), 0);
     for (const PacedArm& arm : options.arms) states_.push_back(state_of(arm));
   }
+
+  PacedJob(const PacedJob&) = delete;
+  PacedJob& operator=(const PacedJob&) = delete;
 
   PacedOutcome run() {
     out_.periods.reserve(static_cast<std::size_t>(options_.steps));
@@ -89,6 +102,11 @@ class PacedJob {
       COX_ASSERT(arm < states_.size(), "a schedule names arms that there are");
       play(step, arm);
     }
+    for (std::size_t r = 0; r < passed_.size(); ++r) observe(options_.steps, r, {});
+    std::stable_sort(out_.changes.begin(), out_.changes.end(),
+                     [](const PacedChange& a, const PacedChange& b) {
+                       return std::pair{a.step, a.rank} < std::pair{b.step, b.rank};
+                     });
     for (std::size_t arm = 0; arm < states_.size(); ++arm)
       out_.summary.push_back(summary_of(options_.arms[arm], states_[arm]));
     return std::move(out_);
@@ -102,6 +120,7 @@ class PacedJob {
     state.delay.resize(ranks);
     state.wait.resize(ranks);
     if (arm.settings.mode == pace::Mode::Off || arm.delays) return state;
+    state.seen.resize(ranks);
     state.controllers.reserve(ranks);
     for (std::uint32_t r = 0; r < ranks; ++r)
       state.controllers.emplace_back(arm.settings, r, static_cast<std::uint32_t>(ranks));
@@ -109,34 +128,42 @@ class PacedJob {
     return state;
   }
 
-  /// Delays, weights and compute times of a step under an arm.
-  void prepare(std::int64_t step, const PacedArm& arm, const ArmState& state) {
-    const bool blocks = arm.wait.value_or(job_.wait) == model::WaitMode::Block;
-    const bool at_entry = arm.settings.placement == pace::Placement::Collective;
+  /// Weights and compute times of a step under an arm.
+  void prepare(std::int64_t step, const PacedArm& arm) {
     const double early = nice_weight(arm.early_nice);
     for (std::size_t r = 0; r < delayed_.size(); ++r) {
       const int rank = static_cast<int>(r);
-      compute_[r] = model::compute_time(job_, options_.seed, rank, step);
-      delayed_[r] = arm.delays ? arm.delays(rank, step) : Seconds(state.decisions[r].delay);
-      COX_ASSERT(delayed_[r] >= Seconds::zero() && delayed_[r] <= kLongestPart,
-                 "a delay is a length of time");
-      before_[r] = at_entry ? Seconds::zero() : delayed_[r];
-      at_entry_[r] = at_entry ? delayed_[r] : Seconds::zero();
-      wake_up_[r] = blocks || before_[r] > Seconds::zero() ? options_.wake_up : Seconds::zero();
-      weight_[r] = model::is_slow(job_, options_.seed, rank, step) ? 1 : early;
+      compute_[r] = model::compute_time(job_, options_.seed, rank, options_.first_draw + step);
+      weight_[r] = model::is_slow(job_, options_.seed, rank, options_.first_draw + step) ? 1 : early;
     }
+  }
+
+  /// The rank notices that the last step is over, and its controller says what it does next.
+  Waking wake(int rank, Seconds now) {
+    const auto r = static_cast<std::size_t>(rank);
+    const PacedArm& spec = options_.arms[arm_];
+    woke_[r] = now;
+    if (step_ > 0) observe(step_, r, now);
+    delayed_[r] = spec.delays ? spec.delays(rank, step_) : Seconds(states_[arm_].decisions[r].delay);
+    COX_ASSERT(delayed_[r] >= Seconds::zero() && delayed_[r] <= kLongestPart, "a delay is a length of time");
+    const bool at_entry = spec.settings.placement == pace::Placement::Collective;
+    const bool blocks = spec.wait.value_or(job_.wait) == model::WaitMode::Block;
+    Waking w{.delay_before = at_entry ? Seconds::zero() : delayed_[r],
+             .delay_at_entry = at_entry ? delayed_[r] : Seconds::zero()};
+    w.wake_up = blocks || w.delay_before > Seconds::zero() ? options_.wake_up : Seconds::zero();
+    return w;
   }
 
   void play(std::int64_t step, std::size_t arm) {
     ArmState& state = states_[arm];
     const PacedArm& spec = options_.arms[arm];
-    prepare(step, spec, state);
+    prepare(step, spec);
+    step_ = step;
+    arm_ = arm;
     const IterationStep what{.compute = compute_,
-                             .delay_before = before_,
-                             .delay_at_entry = at_entry_,
-                             .wake_up = wake_up_,
                              .weight = weight_,
                              .wake_order = wake_order_,
+                             .wake = waking_,
                              .wait = spec.wait.value_or(job_.wait)};
     player_.play(what, arrived_);
     const Seconds last = *std::max_element(arrived_.begin(), arrived_.end());
@@ -145,7 +172,9 @@ class PacedJob {
     out_.periods.push_back(period);
     out_.arms.push_back(static_cast<std::uint32_t>(arm));
     if (options_.each_step) tell(step, arm, period);
-    for (std::size_t r = 0; r < state.controllers.size(); ++r) observe(step, arm, r, period);
+    for (std::size_t r = 0; r < passed_.size(); ++r)
+      passed_[r] = {
+          .arm = arm, .period = period, .arrived = arrived_[r], .woke = woke_[r], .delayed = delayed_[r]};
     ++state.steps;
     now_ += period;
     if (job_.time_slice > Seconds::zero()) order_by_arrival();
@@ -182,20 +211,24 @@ class PacedJob {
                         .begin = now_,
                         .end = now_ + period,
                         .transfer = transfer_,
+                        .woke = woke_,
                         .delayed = delayed_,
                         .arrived = absolute_,
                         .decisions = states_[arm].decisions,
                         .controllers = states_[arm].controllers});
   }
 
-  /// What the rank saw of the step, as its guest would measure it; and its next decision.
-  void observe(std::int64_t step, std::size_t arm, std::size_t r, Seconds period) {
-    ArmState& state = states_[arm];
-    const Duration whole = duration_from_seconds(period.count());
-    const Duration sync = duration_from_seconds((period - arrived_[r]).count());
-    const Duration delayed = duration_from_seconds(delayed_[r].count());
+  /// What the rank saw of the step before `step`, as its guest would measure it, once it has a core again;
+  /// and what its controller decides then.
+  void observe(std::int64_t step, std::size_t r, Seconds now) {
+    const Passed& p = passed_[r];
+    ArmState& state = states_[p.arm];
+    if (state.controllers.empty()) return;
+    const Duration whole = duration_from_seconds((p.period + now - p.woke).count());
+    const Duration sync = duration_from_seconds((p.period - p.arrived + now).count());
+    const Duration delayed = duration_from_seconds(p.delayed.count());
     state.controllers[r].observe(
-        {.step = state.steps,
+        {.step = state.seen[r]++,
          .work = std::max(Duration::zero(), whole - sync - delayed),
          .sync = sync,
          .transfer = options_.tell_transfer ? duration_from_seconds(transfer_.count()) : Duration{-1},
@@ -204,7 +237,7 @@ class PacedJob {
     if (decided.reason != state.decisions[r].reason) {
       if (out_.changes.size() < PacedOutcome::kMostChanges)
         out_.changes.push_back(
-            {.step = step + 1, .arm = arm, .rank = static_cast<int>(r), .decision = decided});
+            {.step = step, .arm = p.arm, .rank = static_cast<int>(r), .decision = decided});
       else
         ++out_.changes_left_out;
     }
@@ -238,15 +271,19 @@ class PacedJob {
   const model::Iteration& job_;
   const PacedOptions& options_;
   IterationPlayer player_;
+  const std::function<Waking(int, Seconds)> waking_ = [this](int rank, Seconds now) {
+    return wake(rank, now);
+  };
+  std::int64_t step_ = 0;  ///< that is played, and the arm it belongs to
+  std::size_t arm_ = 0;
   Seconds transfer_;
   Seconds now_{};
   std::vector<ArmState> states_;
   std::vector<Seconds> compute_;
-  std::vector<Seconds> before_;
-  std::vector<Seconds> at_entry_;
+  std::vector<Seconds> woke_;
   std::vector<Seconds> delayed_;
-  std::vector<Seconds> wake_up_;
   std::vector<Seconds> arrived_;
+  std::vector<Passed> passed_;  ///< the last step, by rank
   std::vector<Seconds> absolute_;
   std::vector<double> weight_;
   std::vector<int> wake_order_;

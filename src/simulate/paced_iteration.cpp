@@ -16,7 +16,8 @@ IterationPlayer::IterationPlayer(const model::Iteration& job)
     : job_(job),
       per_host_((job.ranks + job.hosts - 1) / job.hosts),
       link_((job.ranks - 1) / per_host_ + 1),
-      next_(static_cast<std::size_t>(job.ranks)) {
+      next_(static_cast<std::size_t>(job.ranks)),
+      waking_(next_.size()) {
   for (std::int32_t host = 0; host < link_; ++host)
     shared_.push_back({.resource = SharedResource(job.cores)});
   shared_.push_back({.resource = SharedResource(job.link.in_bytes_per_s())});
@@ -67,6 +68,24 @@ void IterationPlayer::share(std::int32_t shared, int rank, Seconds now, double w
   announce(shared);
 }
 
+/// What a rank that has got a core for the first time keeps it for: it goes on with its work unless it is
+/// held back.
+Seconds IterationPlayer::begin_work(int rank, Seconds now) {
+  const auto r = static_cast<std::size_t>(rank);
+  waking_[r] = step_->wake(rank, now);
+  next_[r] = Phase::Delay;
+  if (waking_[r].delay_before > Seconds::zero()) return {};
+  const Seconds prepare = job_.prepare + waking_[r].wake_up;
+  if (prepare > Seconds::zero()) {
+    next_[r] = Phase::Fetch;
+    return prepare;
+  }
+  const bool fetches = job_.fetch.count() > 0 && job_.link > Bandwidth{};
+  if (fetches || !job_.compute_on_cores) return {};
+  next_[r] = Phase::EntryDelay;
+  return step_->compute[r];
+}
+
 /// Lets a rank begin `phase`, or the first after it that takes time.
 void IterationPlayer::enter(int rank, Phase phase, Seconds now) {
   const auto r = static_cast<std::size_t>(rank);
@@ -79,8 +98,18 @@ void IterationPlayer::enter(int rank, Phase phase, Seconds now) {
     share(host_of(rank), rank, now, work.count(), step_->weight[r], 1);
   };
   switch (phase) {
+    case Phase::Wake:
+      if (std::optional<CoreQueue>& queue = shared_[static_cast<std::size_t>(host_of(rank))].queue) {
+        queue->wake(now, rank, step_->weight[r]);
+        return announce(host_of(rank));
+      }
+      waking_[r] = step_->wake(rank, now);
+      [[fallthrough]];
+    case Phase::Delay:
+      if (waking_[r].delay_before > Seconds::zero()) return timer(waking_[r].delay_before, Phase::Prepare);
+      [[fallthrough]];
     case Phase::Prepare:
-      if (const Seconds work = job_.prepare + step_->wake_up[r]; work > Seconds::zero())
+      if (const Seconds work = job_.prepare + waking_[r].wake_up; work > Seconds::zero())
         return on_cores(work, Phase::Fetch);
       [[fallthrough]];
     case Phase::Fetch:
@@ -95,7 +124,7 @@ void IterationPlayer::enter(int rank, Phase phase, Seconds now) {
                                      : timer(step_->compute[r], Phase::EntryDelay);
       [[fallthrough]];
     case Phase::EntryDelay:
-      if (step_->delay_at_entry[r] > Seconds::zero()) return timer(step_->delay_at_entry[r], Phase::Arrive);
+      if (waking_[r].delay_at_entry > Seconds::zero()) return timer(waking_[r].delay_at_entry, Phase::Arrive);
       [[fallthrough]];
     case Phase::Arrive:
       arrived_[r] = now;
@@ -131,7 +160,8 @@ void IterationPlayer::reset(const IterationStep& step) {
   for (std::int32_t i = 0; i < link_; ++i) {
     Shared& host = shared_[static_cast<std::size_t>(i)];
     if (job_.time_slice > Seconds::zero())
-      host.queue.emplace(std::min(job_.cores, per_host_), job_.time_slice);
+      host.queue.emplace(std::min(job_.cores, per_host_), job_.time_slice,
+                         [this](int rank, Seconds now) { return begin_work(rank, now); });
     else
       host.resource = SharedResource(job_.cores);
   }
@@ -143,9 +173,8 @@ void IterationPlayer::play(const IterationStep& step, std::span<Seconds> arrived
   arrived_ = arrived;
   reset(step);
   for (int rank = 0; rank < job_.ranks; ++rank) {
-    const Seconds delay = step.delay_before[static_cast<std::size_t>(rank)];
-    next_[static_cast<std::size_t>(rank)] = Phase::Prepare;
-    push({.at = delay, .rank = rank, .shared = kTimer, .version = 0, .job = 0});
+    next_[static_cast<std::size_t>(rank)] = Phase::Wake;
+    push({.at = {}, .rank = rank, .shared = kTimer, .version = 0, .job = 0});
   }
   while (waiting_ > 0) finish(pop());
 }

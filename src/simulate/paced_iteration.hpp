@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,14 +17,21 @@
 
 namespace cox::simulate {
 
+/// What a rank does that has just left a synchronisation.
+struct Waking {
+  Seconds delay_before{};    ///< before the work
+  Seconds delay_at_entry{};  ///< before the synchronisation
+  Seconds wake_up{};         ///< added to the preparation
+};
+
 /// What differs from step to step; one entry per rank.
 struct IterationStep {
   std::span<const Seconds> compute;
-  std::span<const Seconds> delay_before;    ///< before the work
-  std::span<const Seconds> delay_at_entry;  ///< before the synchronisation
-  std::span<const Seconds> wake_up;         ///< added to the preparation
-  std::span<const double> weight;           ///< on the host's cores
-  std::span<const int> wake_order;          ///< places of ranks that begin at the same time
+  std::span<const double> weight;   ///< on the host's cores
+  std::span<const int> wake_order;  ///< places of ranks that begin at the same time
+  /// Asked once per rank, when it has left the last synchronisation: at the begin of the iteration, and where
+  /// cores have time slices as soon as it gets one.
+  const std::function<Waking(int rank, Seconds now)>& wake;
   model::WaitMode wait = model::WaitMode::Block;
 };
 
@@ -38,7 +46,7 @@ class IterationPlayer {
   void play(const IterationStep& step, std::span<Seconds> arrived);
 
  private:
-  enum class Phase : std::uint8_t { Prepare, Fetch, Compute, EntryDelay, Arrive };
+  enum class Phase : std::uint8_t { Wake, Delay, Prepare, Fetch, Compute, EntryDelay, Arrive };
   /// The cores of one host, or the link.
   struct Shared {
     SharedResource resource;
@@ -57,6 +65,7 @@ class IterationPlayer {
 
   void reset(const IterationStep& step);
   void enter(int rank, Phase phase, Seconds now);
+  Seconds begin_work(int rank, Seconds now);
   void share(std::int32_t shared, int rank, Seconds now, double work, double weight, double limit);
   void finish(const Event& e);
   [[nodiscard]] bool take_off(const Event& e);
@@ -72,6 +81,7 @@ class IterationPlayer {
   std::span<Seconds> arrived_;
   int waiting_ = 0;
   std::vector<Phase> next_;  ///< of each rank, when what it does now ends
+  std::vector<Waking> waking_;
   std::vector<Shared> shared_;
   std::vector<Event> events_;  ///< a heap, the earliest on top
 };

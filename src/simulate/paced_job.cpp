@@ -67,15 +67,20 @@ class PacedRecorder {
             .bytes = job.reduce};
   }
 
+  /// A rank leaves a synchronisation when it has a core again, which the next step tells.
   void add(const PacedStep& step) {
-    std::ranges::fill(ends_, step.begin);
+    for (std::size_t r = 0; r < ends_.size(); ++r) ends_[r] = step.begin + step.woke[r];
+    if (step.step > 0) steps_.depart(ends_);
     steps_.begin_step(step.step, ends_);
     for (std::size_t r = 0; r < step.controllers.size(); ++r) decide(step, r);
     steps_.arrive(step.arrived);
     std::ranges::fill(ends_, step.end);
-    steps_.depart(ends_);
+    began_ = true;
   }
-  [[nodiscard]] trace::Run finish() && { return std::move(steps_).finish(); }
+  [[nodiscard]] trace::Run finish() && {
+    if (began_) steps_.depart(ends_);
+    return std::move(steps_).finish();
+  }
 
  private:
   void decide(const PacedStep& step, std::size_t r) {
@@ -84,7 +89,7 @@ class PacedRecorder {
     if (!served && decision.reason == told_[r] && step.step > 0) return;
     told_[r] = decision.reason;
     const bool at_entry = settings_.placement == pace::Placement::Collective;
-    const Seconds begin = at_entry && served ? step.arrived[r] - step.delayed[r] : step.begin;
+    const Seconds begin = at_entry && served ? step.arrived[r] - step.delayed[r] : step.begin + step.woke[r];
     steps_.pace(r, step.step, begin, begin + step.delayed[r],
                 {.decision = decision, .mode = settings_.mode, .gain = step.controllers[r].evidence().gain});
   }
@@ -92,7 +97,8 @@ class PacedRecorder {
   StepRecorder steps_;
   const pace::Settings& settings_;
   std::vector<pace::Reason> told_;
-  std::vector<Seconds> ends_;
+  std::vector<Seconds> ends_;  ///< of the last synchronisation, by rank
+  bool began_ = false;
 };
 
 /// A record more than a mark and a synchronisation: a decision.

@@ -212,6 +212,34 @@ TEST(Paced, CoresWithTimeSlicesServeShortJobsInTheOrderInWhichTheyWake) {
   EXPECT_NEAR(fine->periods[2].count(), 32.6e-3, 0.1e-3);
 }
 
+TEST(Paced, UntilItHasACoreARankIsInsideTheSynchronisation) {
+  Iteration job = shared_host();
+  job.slow_ranks = 0;
+  job.imbalance = model::Imbalance::None;
+  job.time_slice = Seconds{1.5e-3};
+  PacedOptions options = steps(100);
+  options.arms[0].settings.mode = pace::Mode::Observe;
+  std::vector<Seconds> woke;
+  options.each_step = [&](const PacedStep& s) { woke.assign(s.woke.begin(), s.woke.end()); };
+  const auto made = simulate_paced(job, options);
+  ASSERT_TRUE(made);
+  std::sort(woke.begin(), woke.end());
+  // 32 ranks of 0.6 ms on 2 cores: two at once.
+  EXPECT_NEAR(woke.front().count(), 0, kExact);
+  EXPECT_NEAR(woke.back().count(), 15 * 0.6e-3, kExact);
+  // Who is served first waits for the last one, who is served last has waited for a core: all alike see 9 ms.
+  // (The last of the 64 that it remembers is of no step that begins after it.)
+  for (const PacedRank& rank : made->summary[0].ranks)
+    EXPECT_NEAR(in_seconds(rank.evidence.slack), 15 * 0.6e-3, 0.15e-3);
+  // Without slices all go on at once, and nobody waits here: preparation is over for all at the same time.
+  job.time_slice = {};
+  const auto shared = simulate_paced(job, options);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(woke, std::vector<Seconds>(32));
+  for (const PacedRank& rank : shared->summary[0].ranks)
+    EXPECT_NEAR(in_seconds(rank.evidence.slack), 0, 1e-9);
+}
+
 TEST(Paced, AnAllReduceEndsAfterTheRingsTime) {
   Iteration job = shared_link();
   job.fetch = {};

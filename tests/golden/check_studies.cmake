@@ -22,9 +22,14 @@ endforeach()
 # The page on pacing is made from what was measured once.
 if(EXISTS ${PAGES}/pacing.json)
   execute_process(COMMAND ${COX} study pacing --from ${PAGES}/pacing.json -o ${MADE} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${MADE}/pacing.md ${PAGES}/pacing.md RESULT_VARIABLE differs)
-  if(differs)
-    message(SEND_ERROR "docs/studies/pacing.md is not what the program makes of pacing.json; make it anew: cox study pacing "
-                       "--from docs/studies/pacing.json -o docs/studies --force")
-  endif()
+  foreach(name pacing.md pacing.svg)
+    if(NOT EXISTS ${MADE}/${name} AND NOT EXISTS ${PAGES}/${name})
+      continue()  # no size was measured
+    endif()
+    execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${MADE}/${name} ${PAGES}/${name} RESULT_VARIABLE differs)
+    if(differs)
+      message(SEND_ERROR "docs/studies/${name} is not what the program makes of pacing.json; make it anew: cox study pacing "
+                         "--from docs/studies/pacing.json -o docs/studies --force")
+    endif()
+  endforeach()
 endif()

@@ -101,8 +101,8 @@ struct PacingComparison {
 
 /// Baseline against control from the Run's own test blocks: iterations before which nobody was held back and
 /// somebody's test wanted it so (BlockOff, HoldOff) against those of the same pair of blocks in which
-/// somebody was (BlockPaced, Holding). Only pairs that have both; each block's first `settle` iterations left
-/// out.
+/// somebody was (BlockPaced, Holding). Only pairs that have both; the first `settle` iterations of each
+/// block, and after a change of arm within one, left out.
 ///
 /// Formula: period = mean over ranks of the time between the ends of two synchronisations; wait = time inside
 ///          less the shortest time that any member was inside; energy of an iteration = mean over ranks of
@@ -175,6 +175,9 @@ struct Pacing {
   std::optional<pace::Mode> baseline_mode;  ///< of the other Run, where that one held somebody back too
   std::vector<PaceReplay> replays;          ///< by rank
   std::string group_name;                   ///< whose synchronisations were replayed
+  /// Transfer time of an iteration where the controllers could not know it: what 90 % of iterations stay
+  /// below, from the rank that was inside the shortest.
+  std::optional<Duration> transfer;
   trace::Provenance provenance = trace::Provenance::Observed;  ///< of the Run: measured or simulated
 };
 

@@ -56,9 +56,11 @@ class Pattern {
   /// Whether the step lies in its pair's paced block.
   [[nodiscard]] bool is_paced(std::uint64_t step) const noexcept;
   /// The same for a rank that holds and tests one pair out of `every` (a power of two): other pairs are paced
-  /// throughout. Unpaced blocks of a larger `every` are unpaced for any smaller one too.
-  [[nodiscard]] bool is_paced_holding(std::uint64_t step, std::uint32_t every) const noexcept {
-    return pair_of(step) % every != 0 || is_paced(step);
+  /// throughout, and of a tested pair's unpaced block the steps from `unpaced` on. Unpaced steps of a larger
+  /// `every` are unpaced for any smaller one too.
+  [[nodiscard]] bool is_paced_holding(std::uint64_t step, std::uint32_t every,
+                                      std::uint32_t unpaced) const noexcept {
+    return pair_of(step) % every != 0 || is_paced(step) || place_of(step) >= unpaced;
   }
   /// Whether the step lies in the first block of its pair.
   [[nodiscard]] bool is_first(std::uint64_t step) const noexcept { return step % (2 * block_) < block_; }
@@ -158,6 +160,7 @@ class Controller {
   void track(double period) noexcept;
   [[nodiscard]] double cost_of(const Observation& o, double longest) const noexcept;
   [[nodiscard]] Role role_at(std::uint64_t step) const noexcept;
+  [[nodiscard]] bool is_in_paced_block(std::uint64_t step) const noexcept;
   [[nodiscard]] std::uint32_t variant_at(std::uint64_t step) const noexcept;
   [[nodiscard]] std::uint32_t candidate_at(std::uint64_t step) const noexcept;
   [[nodiscard]] Shown close_block() noexcept;
@@ -196,6 +199,7 @@ class Controller {
   std::uint32_t ranks_ = 1;
   State state_ = State::WarmUp;
   Reason left_for_ = Reason::BackingOff;  // of the last test
+  std::uint32_t unpaced_steps_ = 0;       // of a hold's tested pair, from the beginning of its unpaced block
   std::uint64_t seen_ = 0;
   std::uint64_t last_step_ = 0;
   double deviations_ = 0;  // below the mean wait, where predictable slack lies

@@ -67,6 +67,8 @@ struct Settings {
   // transfer time, where it is known from a calibration: latency + bytes * per_byte
   Duration transfer_latency = Duration{-1};
   double transfer_ps_per_byte = 0;
+  // where a pool of threads submits collectives
+  Duration order{};
   /// The process drives an accelerator whose queue absorbs a delay of the host: stay passive.
   bool launch_ahead = false;
 };

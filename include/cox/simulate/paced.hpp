@@ -46,17 +46,19 @@ struct PacedStep {
   std::int64_t step = 0;
   std::size_t arm = 0;
   Seconds begin{};
-  Seconds end{};                                    ///< all ranks leave
-  Seconds transfer{};                               ///< part of it after the last arrival
-  std::span<const Seconds> delayed;                 ///< per rank, as served
-  std::span<const Seconds> arrived;                 ///< per rank, at the synchronisation
-  std::span<const pace::Decision> decisions;        ///< per rank, that held in this step
+  Seconds end{};                              ///< all ranks leave
+  Seconds transfer{};                         ///< part of it after the last arrival
+  std::span<const Seconds> woke;              ///< per rank: at `begin` + so much it got a core and went on
+  std::span<const Seconds> delayed;           ///< per rank, as served
+  std::span<const Seconds> arrived;           ///< per rank, at the synchronisation
+  std::span<const pace::Decision> decisions;  ///< per rank, that held in this step
   std::span<const pace::Controller> controllers{};  ///< as they were when they decided; empty = none
 };
 
 struct PacedOptions {
   std::uint64_t seed = 1;  ///< of the draws: model::compute_time(job, seed, rank, step)
   std::int64_t steps = 1000;
+  std::int64_t first_draw = 0;  ///< the draws are those of the steps from this one on
   std::vector<PacedArm> arms = std::vector<PacedArm>(1);
   /// Index of the arm that a step belongs to; unset = the first. Controllers of the other arms see nothing
   /// of it: each counts the steps of its own arm.
@@ -83,12 +85,13 @@ inline constexpr int kMostPacedRanks = 65'536;
 /// Simulates `job` step by step.
 /// Formula: docs/concepts/pacing-simulated.md: the link is processor sharing (SharedResource), and so are the
 /// cores unless they have time slices: then ranks are served in the order in which they wake, as they had
-/// come to the synchronisation, the last one first, because it never slept. A step ends for all at the last
-/// arrival + transfer, the ring's 2 (n - 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without
-/// meaning, with its name, what it is and what is wanted). Threads: none of its own; same input, same bytes.
-/// Cost: per step O(n^2) elementary operations in the worst case (n ranks that share one resource), measured
-/// in docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by:
-/// src/simulate/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
+/// come to the synchronisation, the last one first, because it never slept; and until a rank is served it is
+/// still inside the synchronisation, as its guest would see it. A step ends for all at the last arrival +
+/// transfer, the ring's 2 (n - 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without meaning,
+/// with its name, what it is and what is wanted). Threads: none of its own; same input, same bytes. Cost: per
+/// step O(n^2) elementary operations in the worst case (n ranks that share one resource), measured in
+/// docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by: src/simulate/paced_test.cpp
+/// (cases solved by hand), tests/property/paced_laws.cpp
 [[nodiscard]] Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options);
 
 /// Whether `simulate_paced` takes a job: its error where it does not.

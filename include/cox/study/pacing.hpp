@@ -65,9 +65,14 @@ struct PacingCondition {
 struct PacingStudy {
   std::string title{};
   std::string before{};  ///< what the plan and the controller had seen before it was frozen
+  std::string after{};   ///< what has changed since the run; may be empty
   PacingProtocol protocol{};
   std::vector<PacingArm> arms{};  ///< the first is off
   std::vector<PacingCondition> conditions{};
+  /// One of the conditions with other numbers of ranks, in rising order: off and auto alone, outside the
+  /// tests.
+  std::vector<PacingCondition> sizes{};
+  std::string size_of{};  ///< that condition
 };
 
 /// File in studies/ that holds it; it is no `Study`, and left out where those are read.

@@ -46,8 +46,9 @@ struct PacingSide {
 /// One arm against off.
 struct PacingEffect {
   std::string arm{};
-  int pairs = 0;   ///< that count
-  int struck = 0;  ///< by the steal-time rule
+  int pairs = 0;                     ///< that count
+  std::vector<double> pair_gains{};  ///< of each pair that counts, in the order in which they were measured
+  int struck = 0;                    ///< by the steal-time rule
   /// Throughput against off: exp(median log ratio) - 1, and its bootstrap interval.
   double gain = 0;
   double low = 0;
@@ -96,6 +97,7 @@ struct PacingResults {
   bool full = false;
   PacingMachine machine{};
   std::vector<PacingConditionResult> conditions{};
+  std::vector<PacingConditionResult> sizes{};  ///< of `PacingStudy::sizes`; no tests
 };
 
 /// Ratios of one arm's pairs.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cox/study/answer.hpp"
 #include "cox/study/pacing_effect.hpp"
 
 namespace cox::study {
@@ -32,9 +33,10 @@ struct SimulatedCondition {
   std::string name{};
   std::vector<SimulatedEffect> effects{};
 };
-/// The same conditions in the engine: as many steps as the segment of auto has, all from a cold start, first
-/// lead-in not left out. Background traffic is not simulated. Deterministic for any number of threads.
-/// Errors: those of `simulate::simulate_paced`.
+/// The same conditions and sizes in the engine, as they are measured: auto from one cold start over as many
+/// steps as its segment has, the others in the pairs of blocks of the first group, with its draws. Background
+/// traffic is not simulated. Deterministic for any number of threads. Errors: those of
+/// `simulate::simulate_paced`.
 [[nodiscard]] Result<std::vector<SimulatedCondition>> simulate_pacing(const PacingStudy& study, int threads);
 
 /// Whether the engine says what was measured: where the measured interval leaves 0 out, the same sign and a
@@ -59,6 +61,14 @@ struct PageSection {
 /// Tables of what was measured, simulated beside it, and which tests passed.
 [[nodiscard]] PageSection measured_section(const PacingStudy& study, const PacingResults& results,
                                            std::span<const SimulatedCondition> simulated);
+/// Throughput and CV against the number of ranks, off and auto, measured and simulated; empty where no size
+/// was measured. `picture_file` is linked where it is not empty.
+[[nodiscard]] PageSection sizes_section(const PacingStudy& study, const PacingResults& results,
+                                        std::span<const SimulatedCondition> simulated,
+                                        const std::string& picture_file);
+/// The same as curves, two panels; no series has points where no size was measured.
+[[nodiscard]] Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
+                                    std::span<const SimulatedCondition> simulated);
 /// Where the paper's own table is redone: a study and a page of its own.
 [[nodiscard]] PageSection table_link_section();
 /// docs/studies/pacing.md: title and sections in this order.

@@ -60,7 +60,9 @@ inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
 /// Fields of a Pace record. `begin`..`end` is the delay as it was served (begin == end: none was); `op` is
 /// pace::Reason, `bytes` the delay decided in nanoseconds, `comm` the paced group, `seq` the iteration that
 /// it precedes, `aux` the estimated gain in millionths (as int32), and `flags` the state and the mode. There
-/// is one where a delay was served and one where the reason has changed.
+/// is one where a delay was served and one where the reason has changed. One of reason InOrder is no
+/// decision: a worker's collective, number `seq` of `comm`, was held from `begin` to `end`, and for `bytes`
+/// nanoseconds at most.
 struct PaceFlags {
   [[nodiscard]] static constexpr std::uint16_t of(std::uint8_t state, std::uint8_t mode) {
     return static_cast<std::uint16_t>(state | (mode << 8));

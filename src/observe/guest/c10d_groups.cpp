@@ -216,6 +216,7 @@ std::uint32_t wrap_next_tag(void* self) {
   const std::uint32_t tag = real_next_tag(self);
   if (submission.in_monitored_barrier && submission.open < 2) {
     const Comm* group = groups.find(reinterpret_cast<std::uintptr_t>(self));
+    if (pacing != nullptr && group != nullptr) pacing->keep_order(group->number, tag);
     submission.barriers[submission.open++] =
         writer->begin(EventKind::Collective, static_cast<std::uint8_t>(Collective::Barrier), trace::kTagged,
                       group == nullptr ? 0 : group->number, tag, 0, 0);

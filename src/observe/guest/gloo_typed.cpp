@@ -106,9 +106,11 @@ inline RawRecord* enter_tagged(std::uint32_t comm, Collective op, std::uint64_t 
   // PyTorch numbers its operations; two pool threads may run them out of order.
   flags |= kTagged;
   if (writer->thread_id() != main_thread) flags |= kOffThread;
+  const bool is_first = latest.record == nullptr || latest.tag != tag || latest.comm != comm || comm == 0;
+  if (pacing != nullptr && is_first) pacing->keep_order(comm, tag);
   const std::uint64_t own_bytes = bytes;
   std::uint64_t began = 0;
-  if (latest.record != nullptr && latest.tag == tag && latest.comm == comm && comm != 0) {
+  if (!is_first) {
     writer->retract(latest.record);
     bytes += latest.bytes;
     began = latest.begin;

@@ -14,6 +14,7 @@
 
 #include "cox/trace/guest_writer.hpp"
 
+#include "observe/guest/ordering.hpp"
 #include "observe/guest/pacing.hpp"
 #include "observe/guest/priority.hpp"
 
@@ -58,10 +59,15 @@ int is_driver(dl_phdr_info* object, std::size_t, void*) {
 
 void* (*find_symbol)(const char*) = nullptr;
 
+// Asked by the program's thread and by those of a pool; told once.
 bool drives_accelerator() noexcept {
+  static std::atomic<int> known{0};  // 0 not yet, 1 no, 2 yes
+  if (const int before = known.load(std::memory_order_relaxed); before != 0) return before == 2;
   const int saved_errno = errno;
   const bool found = dl_iterate_phdr(is_driver, nullptr) != 0 || find_symbol("ncclAllReduce") != nullptr;
-  if (found) {
+  int nothing = 0;
+  const bool is_first = known.compare_exchange_strong(nothing, found ? 2 : 1);
+  if (found && is_first) {
     guest::note(
         "an accelerator's driver or NCCL is loaded: its queue would absorb a delay of the host, so this "
         "process is not paced");
@@ -94,9 +100,11 @@ constexpr PaceWorld kWorld = {
 
 alignas(Pacer) std::byte storage[sizeof(Pacer)];
 std::atomic<Pacer*> pacer{nullptr};  // null: nothing is paced here
-std::atomic<int> phase{0};           // 0 not looked, 1 looking, 2 known
-const char* asked = nullptr;         // value of COX_PACE, read once
-std::ptrdiff_t refused_at = -1;      // where it cannot be read
+alignas(Ordering) std::byte order_storage[sizeof(Ordering)];
+Ordering* ordering = nullptr;    // set before `pacer` is
+std::atomic<int> phase{0};       // 0 not looked, 1 looking, 2 known
+const char* asked = nullptr;     // value of COX_PACE, read once
+std::ptrdiff_t refused_at = -1;  // where it cannot be read
 
 void look() noexcept {
   asked = getenv("COX_PACE");
@@ -105,6 +113,7 @@ void look() noexcept {
   refused_at = read_pace(asked, settings);
   if (refused_at >= 0 || settings.mode == pace::Mode::Off) return;
   offers_priority = start_priority();
+  ordering = new (order_storage) Ordering(settings, kWorld);
   pacer.store(new (storage) Pacer(settings, kWorld), std::memory_order_release);
 }
 
@@ -115,7 +124,10 @@ void leave(std::uint32_t comm, std::uint64_t begin, std::uint64_t end, std::int6
            Boundary boundary) noexcept {
   pacer.load(std::memory_order_relaxed)->leave(comm, begin, end, bytes, boundary);
 }
-constexpr PaceApi kApi = {.enter = enter, .leave = leave};
+void keep_order(std::uint32_t comm, std::uint64_t number) noexcept {
+  ordering->enter(comm, number);
+}
+constexpr PaceApi kApi = {.enter = enter, .leave = leave, .keep_order = keep_order};
 
 }  // namespace
 

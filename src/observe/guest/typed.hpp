@@ -10,7 +10,7 @@
 
 namespace cox::observe::guest {
 
-inline constexpr std::uint32_t kTypedAbi = 4;
+inline constexpr std::uint32_t kTypedAbi = 5;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
@@ -51,7 +51,7 @@ enum class Boundary : std::uint8_t {
 };
 
 /// The controller of this process (observe/guest/pacing.hpp). Calls from other threads than the one that
-/// synchronised first change nothing.
+/// synchronised first change nothing, but for `keep_order`.
 struct PaceApi {
   /// Before a collective of the communicator: the place of a delay that was asked for there.
   void (*enter)(std::uint32_t comm) noexcept;
@@ -59,6 +59,9 @@ struct PaceApi {
   /// known); a delay before the next iteration is served here.
   void (*leave)(std::uint32_t comm, std::uint64_t begin, std::uint64_t end, std::int64_t bytes,
                 Boundary boundary) noexcept;
+  /// Collective number `number` of the communicator is about to begin on one of a pool's threads: it is held
+  /// here for the one before it, where that was asked for. Any thread.
+  void (*keep_order)(std::uint32_t comm, std::uint64_t number) noexcept;
 };
 
 /// What the preload object offers.

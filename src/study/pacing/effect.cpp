@@ -123,6 +123,7 @@ PacingEffect effect_of(const PacingStudy& study, const PacingCondition& conditio
                  waiting_power(wait_of(study.arms[arm], condition)));
   e.held_steps = static_cast<std::int64_t>(data.held_periods.size());
   if (e.held_steps >= 2 * p.window) e.held_cv = cv_of(data.held_periods);
+  for (const PairSums& sums : data.pairs) e.pair_gains.push_back(std::expm1(sums.log_ratio()));
   if (data.pairs.empty()) return e;
   e.gain = std::expm1(boot.median);
   e.total_gain = std::expm1(boot.total);

@@ -20,6 +20,8 @@ constexpr std::string_view kSchema = "cox.pacing-study/1";
 constexpr std::size_t kMostText = std::size_t{16} << 20U;
 constexpr std::size_t kMostConditions = 64;
 constexpr std::size_t kMostArms = 32;
+constexpr std::size_t kMostPairs = 100'000;
+constexpr double kMostNumber = 1e12;
 constexpr std::size_t kMostLetters = 400;
 
 Json number(double value) {
@@ -126,8 +128,7 @@ struct Reader {
   void operator()(const char* key, double& v) const {
     const Json* j = at(key);
     if (j == nullptr) return;
-    constexpr double kMost = 1e12;
-    if (!j->is_number() || !(std::abs(j->get<double>()) <= kMost)) return refuse(key);
+    if (!j->is_number() || !(std::abs(j->get<double>()) <= kMostNumber)) return refuse(key);
     v = j->get<double>();
   }
   void operator()(const char* key, Seconds& v) const {
@@ -140,6 +141,8 @@ struct Reader {
 Json json_of(const PacingEffect& e) {
   Json json;
   visit_effect(e, Writer{json});
+  json["pair_gain_ratios"] = Json::array();
+  for (const double gain : e.pair_gains) json["pair_gain_ratios"].push_back(number(gain));
   visit_side(e.off, Writer{json["off"]});
   visit_side(e.on, Writer{json["on"]});
   return json;
@@ -152,6 +155,14 @@ void read_effect(const Json& json, PacingEffect& e, std::string& problem) {
   const Json* on = reader.at("on");
   if (off != nullptr) visit_side(e.off, Reader{*off, problem});
   if (on != nullptr) visit_side(e.on, Reader{*on, problem});
+  const auto gains = json.is_object() ? json.find("pair_gain_ratios") : json.end();
+  if (gains == json.end()) return;  // files of earlier versions have none
+  if (!gains->is_array() || gains->size() > kMostPairs) return reader.refuse("pair_gain_ratios");
+  for (const Json& each : *gains) {
+    if (!each.is_number() || !(std::abs(each.get<double>()) <= kMostNumber))
+      return reader.refuse("pair_gain_ratios");
+    e.pair_gains.push_back(each.get<double>());
+  }
 }
 
 void read_condition(const Json& json, PacingConditionResult& r, std::string& problem) {
@@ -162,6 +173,24 @@ void read_condition(const Json& json, PacingConditionResult& r, std::string& pro
   if (effects == nullptr) return;
   if (!effects->is_array() || effects->size() > kMostArms) return reader.refuse("effects");
   for (const Json& each : *effects) read_effect(each, r.effects.emplace_back(), problem);
+}
+
+void read_conditions(const Json& list, const char* key, const Reader& reader,
+                     std::vector<PacingConditionResult>& out) {
+  if (!list.is_array() || list.size() > kMostConditions) return reader.refuse(key);
+  for (const Json& each : list) read_condition(each, out.emplace_back(), reader.problem);
+}
+
+Json json_of(const std::vector<PacingConditionResult>& conditions) {
+  Json list = Json::array();
+  for (const PacingConditionResult& r : conditions) {
+    Json one;
+    visit_condition(r, Writer{one});
+    one["effects"] = Json::array();
+    for (const PacingEffect& e : r.effects) one["effects"].push_back(json_of(e));
+    list.push_back(std::move(one));
+  }
+  return list;
 }
 
 tl::unexpected<Error> refuse(const std::string& file, std::string message) {
@@ -181,14 +210,8 @@ std::string pacing_json(const PacingResults& results) {
   json["kind"] = "measured";
   json["full"] = results.full;
   visit_machine(results.machine, Writer{json["machine"]});
-  json["conditions"] = Json::array();
-  for (const PacingConditionResult& r : results.conditions) {
-    Json one;
-    visit_condition(r, Writer{one});
-    one["effects"] = Json::array();
-    for (const PacingEffect& e : r.effects) one["effects"].push_back(json_of(e));
-    json["conditions"].push_back(std::move(one));
-  }
+  json["conditions"] = json_of(results.conditions);
+  json["sizes"] = json_of(results.sizes);
   return json.dump(1) + "\n";
 }
 
@@ -203,11 +226,10 @@ Result<PacingResults> parse_pacing_json(std::string_view text, const std::string
   const Reader reader{json, problem};
   reader("full", results.full);
   if (const Json* machine = reader.at("machine")) visit_machine(results.machine, Reader{*machine, problem});
-  const Json* conditions = reader.at("conditions");
-  if (conditions != nullptr && (!conditions->is_array() || conditions->size() > kMostConditions))
-    reader.refuse("conditions");
-  if (problem.empty())
-    for (const Json& each : *conditions) read_condition(each, results.conditions.emplace_back(), problem);
+  if (const Json* list = reader.at("conditions"))
+    read_conditions(*list, "conditions", reader, results.conditions);
+  if (const auto sizes = json.find("sizes"); sizes != json.end())  // files of earlier versions have none
+    read_conditions(*sizes, "sizes", reader, results.sizes);
   if (!problem.empty()) return refuse(file, fmt::format("'{}' is missing or has a bad value", problem));
   return results;
 }

@@ -10,6 +10,8 @@
 namespace cox::study {
 namespace {
 
+using cox::to_string;
+
 /// Of all conditions, how many the floor may leave open. Set before the run.
 constexpr std::size_t kMostUnresolved = 2;
 
@@ -30,6 +32,11 @@ template <class T>
 const T* named(std::span<const T> all, std::string_view name) {
   const auto at = std::find_if(all.begin(), all.end(), [&](const T& t) { return t.name == name; });
   return at == all.end() ? nullptr : &*at;
+}
+
+const PacingCondition* condition_named(const PacingStudy& study, std::string_view name) {
+  const PacingCondition* c = named<PacingCondition>(study.conditions, name);
+  return c != nullptr ? c : named<PacingCondition>(study.sizes, name);
 }
 
 const SimulatedEffect* effect_of(const SimulatedCondition* c, std::string_view arm) {
@@ -162,12 +169,14 @@ corrected (Holm), each of the three kinds over all conditions that have it and w
       p.draws);
   out += fmt::format(
       R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
-last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open. A pair is
+last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open; those with a
+bar first. A pair is
 struck where the host took more than {:.0f} % of the machine during either block; nothing else is discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
 this stood in studies/pacing.toml before the run.
 )",
       p.groups, to_string(p.limit), p.steal * 100, p.floor * 100);
   if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);
+  if (!study.after.empty()) out += fmt::format("\nSince then: {}\n", study.after);
   return {out};
 }
 
@@ -184,8 +193,8 @@ PageSection limits_section(const PacingStudy& study) {
 - Bootstrap intervals of few pairs are too short: with normal noise one of 95 % from 2 pairs holds what is true in some
   60 % of cases, the ratio of all time from 4 pairs in some 89 % (calculated). Groups are added after a look at the
   data, which the correction does not count.
-- `paper`, `always` and `random` begin anew in every block and show the {} steps after its first {}; the engine runs
-  them for a whole segment. Where the imbalance moves only every few hundred steps, a block does not see it move.
+- `paper`, `always` and `random` begin anew in every block, live and in the engine, and show the {} steps after its first
+  {}. Where the imbalance moves only every few hundred steps, a block does not see it move.
 - `random` draws on average the whole share of the slack that a rank could give up; `auto` holds the best of four parts
   of it. So their mean delays differ: they are in the tables.
 - Arms with a priority know which ranks are slow. They show what priority can do, not what finding out costs.
@@ -247,12 +256,13 @@ std::string pacing_page(const PacingStudy& study, std::span<const PageSection> s
       "study pacing "
       "--full`.\n",
       study.title);
-  for (const PageSection& s : sections) out += "\n" + s.markdown;
+  for (const PageSection& s : sections)
+    if (!s.markdown.empty()) out += "\n" + s.markdown;
   return out;
 }
 
 std::string condition_text(const PacingStudy& study, const PacingConditionResult& r) {
-  const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
+  const PacingCondition* c = condition_named(study, r.name);
   std::string out = fmt::format("{}: {}\n", r.name, c == nullptr ? "" : c->about);
   if (!r.skipped.empty()) return out + fmt::format("  skipped: {}\n", r.skipped);
   out += fmt::format("  {:<9} {:>24}  {:>16}  {:>6}  {:>16}  {:>8}  {:>5}\n", "arm", "throughput vs off, %",
@@ -289,7 +299,9 @@ std::string verdict_text(const PacingStudy& study, const PacingResults& results)
 std::string plan_text(const PacingStudy& study, PacingDepth depth) {
   std::string out;
   Seconds all{};
-  for (const PacingCondition& c : study.conditions) {
+  std::vector<PacingCondition> planned = study.conditions;
+  if (depth == PacingDepth::Full) planned.insert(planned.end(), study.sizes.begin(), study.sizes.end());
+  for (const PacingCondition& c : planned) {
     if (depth == PacingDepth::Quick && !c.quick) continue;
     const PacingPlan plan = plan_pacing(study, c, c.arms, depth, 0);
     const Seconds lasts = plan.lasts(c);

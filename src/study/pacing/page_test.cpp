@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cox/study/pacing_page.hpp"
+#include "cox/study/write.hpp"
 
 namespace cox::study {
 namespace {
@@ -109,6 +110,52 @@ TEST(PacingResults, HostileFilesAreRefused) {
     EXPECT_EQ(back.error().id, "study-007");
   }
   EXPECT_FALSE(parse_pacing_json("[]", "p.json"));
+}
+
+TEST(PacingResults, FilesWithoutSizesOrPairsAreRead) {
+  const Sample sample;
+  std::string text = pacing_json(sample.results);
+  for (const std::string_view key : {"sizes", "pair_gain_ratios"})
+    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
+      text[at] = 'x';
+  const auto back = parse_pacing_json(text, "p.json");
+  ASSERT_TRUE(back) << back.error().to_string();
+  EXPECT_TRUE(back->conditions[0].effects[0].pair_gains.empty());
+}
+
+TEST(PacingPage, SizesAreInRisingOrderWithTheConditionAmongThem) {
+  Sample sample;
+  sample.study.size_of = "link";
+  for (const int ranks : {2, 8}) {
+    PacingCondition c = sample.study.conditions[0];
+    c.name = "link-" + std::to_string(ranks);
+    c.job.ranks = ranks;
+    c.arms = {1};
+    sample.study.sizes.push_back(c);
+    PacingConditionResult r = sample.results.conditions[0];
+    r.name = c.name;
+    sample.results.sizes.push_back(r);
+  }
+  const auto simulated = simulate_pacing(sample.study, 1);
+  ASSERT_TRUE(simulated) << simulated.error().to_string();
+  const std::string text = sizes_section(sample.study, sample.results, *simulated, "p.svg").markdown;
+  const std::size_t two = text.find("\n| 2 | 67 → 77 | +14.0 [+12.0, +15.0] | 0.050 → 0.040 | 0.030 | ");
+  const std::size_t four = text.find("\n| 4 | 133 → 154 | ");
+  const std::size_t eight = text.find("\n| 8 | 267 → 308 | ");
+  ASSERT_NE(two, std::string::npos) << text;
+  EXPECT_LT(two, four);
+  EXPECT_LT(four, eight);
+  EXPECT_NE(eight, std::string::npos) << text;
+  EXPECT_NE(text.find("](p.svg)"), std::string::npos);
+  const Picture picture = sizes_picture(sample.study, sample.results, *simulated);
+  ASSERT_EQ(picture.series.size(), 4U);
+  EXPECT_EQ(picture.series[0].x, (std::vector<double>{2, 4, 8}));
+  ASSERT_EQ(picture.below.size(), 1U);
+  EXPECT_EQ(picture.below[0].series[2].y, (std::vector<double>{0.03, 0.03, 0.03}));
+  // Nothing was measured: no section and no picture.
+  sample.results.sizes.clear();
+  EXPECT_TRUE(sizes_section(sample.study, sample.results, *simulated, "p.svg").markdown.empty());
+  EXPECT_TRUE(to_svg(sizes_picture(sample.study, sample.results, *simulated)).empty());
 }
 
 TEST(PacingPage, SaysWhatPassedAndWhatWasSkipped) {

@@ -40,6 +40,38 @@ TEST(PacingStudy, TheFrozenOneIsWhatTheIssueAsksFor) {
   EXPECT_GE(study.protocol.segment, Seconds{60});
 }
 
+TEST(PacingStudy, SizesAreTheConditionWithOtherRanks) {
+  const PacingStudy study = frozen();
+  EXPECT_EQ(study.size_of, "shared-host-persistent");
+  ASSERT_EQ(study.sizes.size(), 4U);
+  std::vector<int> ranks;
+  for (const PacingCondition& c : study.sizes) {
+    ranks.push_back(c.job.ranks);
+    EXPECT_EQ(c.job.slow_ranks, std::max(1, c.job.ranks / 8)) << c.name;
+    EXPECT_EQ(c.bar, 0) << c.name;
+    ASSERT_EQ(c.arms.size(), 1U);
+    EXPECT_EQ(study.arms[c.arms[0]].name, kArmAuto);
+    EXPECT_LE(c.best, c.period);
+  }
+  EXPECT_EQ(ranks, (std::vector<int>{4, 8, 16, 64}));
+  EXPECT_DOUBLE_EQ(study.sizes[0].period.count(), 39.5e-3 - 28 * 0.6e-3 / 2);
+  EXPECT_DOUBLE_EQ(study.sizes[3].period.count(), 39.5e-3 + 32 * 0.6e-3 / 2);
+}
+
+TEST(PacingStudy, BadSizesAreRefused) {
+  const auto text = read_file(std::string(COX_STUDIES) + "/pacing.toml", 1'000'000);
+  ASSERT_TRUE(text);
+  const std::string good = "ranks = [4, 8, 16, 64]";
+  for (const char* bad : {"ranks = [8, 4]", "ranks = [1]", "ranks = []", "ranks = 4", "ranks = [4, 4096]",
+                          "ranks = [\"4\"]", "rank = [4]", "ranks = [32]"}) {
+    std::string changed = *text;
+    changed.replace(changed.find(good), good.size(), bad);
+    const auto study = parse_pacing(changed, "pacing.toml");
+    ASSERT_FALSE(study) << bad;
+    EXPECT_EQ(study.error().id, "study-002") << bad;
+  }
+}
+
 TEST(PacingPlan, EveryQuadIsBalancedAndItsPairsShareDraws) {
   const PacingStudy study = frozen();
   const PacingCondition& c = study.conditions.front();

@@ -150,6 +150,8 @@ constexpr std::array<std::string_view, 3> kLaws = {"none", "lognormal", "exponen
 constexpr std::array<std::string_view, 3> kImbalances = {"none", "persistent", "rotating"};
 constexpr Seconds kNothing{0};
 constexpr Seconds kDay{86'400};
+constexpr Seconds kShortestStep{1e-4};
+constexpr Seconds kLongestStep{10};
 
 Result<PacingProtocol> protocol_of(const toml::table& table, const std::string& file) {
   PacingProtocol p;
@@ -249,8 +251,8 @@ Result<PacingCondition> condition_of(const toml::table& table, const std::string
   k.flag("quick", c.quick);
   k.real("bar", c.bar, 0, 10);
   k.real("cv_bar", c.cv_bar, 0, 10);
-  k.seconds("period", c.period, Seconds{1e-4}, Seconds{10});
-  k.seconds("best", c.best, Seconds{1e-4}, Seconds{10});
+  k.seconds("period", c.period, kShortestStep, kLongestStep);
+  k.seconds("best", c.best, kShortestStep, kLongestStep);
   k.real("background", c.background, 0, 1);
   k.whole("background_episode", c.background_episode, 1, 1'000'000);
   read_job(k, c.job);
@@ -269,17 +271,67 @@ Result<PacingCondition> condition_of(const toml::table& table, const std::string
   return c;
 }
 
-const toml::array* list_at(const toml::table& table, std::string_view key) {
-  const toml::node* node = table.get(key);
-  const toml::array* list = node == nullptr ? nullptr : node->as_array();
-  return list != nullptr && list->is_array_of_tables() ? list : nullptr;
-}
-
 template <class T>
 Status check_name(const std::vector<T>& all, const T& one, const std::string& file, const toml::node& node) {
   if (std::none_of(all.begin(), all.end(), [&](const T& o) { return o.name == one.name; })) return {};
   return refuse(file, line_of(node), fmt::format("the name '{}' is taken", one.name),
                 "give each a name of its own");
+}
+
+/// The condition at another number of ranks: the same share of them is slow, and what they prepare on shared
+/// cores lengthens the step in proportion.
+PacingCondition resized(const PacingCondition& of, int ranks, std::size_t only_arm) {
+  PacingCondition c = of;
+  c.name = fmt::format("{}-{}", of.name, ranks);
+  c.about = fmt::format("the same with {} ranks", ranks);
+  c.bar = c.cv_bar = 0;
+  c.quick = false;
+  c.arms = {only_arm};
+  c.job.ranks = ranks;
+  if (of.job.slow_ranks > 0) c.job.slow_ranks = std::max(1, of.job.slow_ranks * ranks / of.job.ranks);
+  const Seconds more = of.job.prepare * static_cast<double>(ranks - of.job.ranks) / std::max(1, of.job.cores);
+  const Seconds compute = of.job.compute * (of.job.slow_ranks > 0 ? of.job.slow_factor : 1.0);
+  c.period = std::max(of.period + more, compute);
+  c.best = std::min(of.best, std::max(of.best + more, compute));
+  return c;
+}
+
+Status read_sizes(const toml::table& table, const std::string& file, PacingStudy& study) {
+  Keys k(table, file, "[sizes]");
+  k.text("of", study.size_of);
+  const toml::node* node = k.take("ranks");
+  COX_CHECK(k.done());
+  const auto of = std::find_if(study.conditions.begin(), study.conditions.end(),
+                               [&](const PacingCondition& c) { return c.name == study.size_of; });
+  const auto automatic = std::find_if(study.arms.begin(), study.arms.end(),
+                                      [](const PacingArm& a) { return a.name == kArmAuto; });
+  const toml::array* list = node == nullptr ? nullptr : node->as_array();
+  if (of == study.conditions.end() || automatic == study.arms.end() || list == nullptr || list->empty() ||
+      list->size() > kMostConditions)
+    return refuse(file, k.line(), "[sizes] names no condition, no ranks, or there is no arm 'auto'",
+                  "write of = \"the name of a [[condition]]\" and ranks = [4, 8]");
+  for (const toml::node& each : *list) {
+    const auto ranks = each.value_exact<std::int64_t>().value_or(0);
+    if (ranks < 2 || ranks > kMostRanks || (!study.sizes.empty() && ranks <= study.sizes.back().job.ranks))
+      return refuse(file, line_of(each), "'ranks' of [sizes] has a bad value",
+                    fmt::format("write rising numbers from 2 to {}", kMostRanks));
+    PacingCondition c =
+        resized(*of, static_cast<int>(ranks), static_cast<std::size_t>(automatic - study.arms.begin()));
+    if (ranks == of->job.ranks || c.best < kShortestStep || c.period > kLongestStep)
+      return refuse(file, line_of(each),
+                    fmt::format("{} ranks are those of '{}' itself, or a step would last {} to {}", ranks,
+                                of->name, to_string(c.best), to_string(c.period)),
+                    "[sizes] wants other numbers of ranks, with steps of 100 us to 10 s");
+    COX_CHECK(check_name(study.conditions, c, file, each));
+    study.sizes.push_back(std::move(c));
+  }
+  return {};
+}
+
+const toml::array* list_at(const toml::table& table, std::string_view key) {
+  const toml::node* node = table.get(key);
+  const toml::array* list = node == nullptr ? nullptr : node->as_array();
+  return list != nullptr && list->is_array_of_tables() ? list : nullptr;
 }
 
 }  // namespace
@@ -300,9 +352,11 @@ Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file)
   Keys keys(root, file, "the file");
   keys.text("title", study.title);
   keys.text("before", study.before);
+  keys.text("after", study.after);
   keys.take("protocol");
   keys.take("arm");
   keys.take("condition");
+  keys.take("sizes");
   COX_CHECK(keys.done());
   const toml::array* arms = list_at(root, "arm");
   const toml::array* conditions = list_at(root, "condition");
@@ -323,6 +377,10 @@ Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file)
     COX_TRY(PacingCondition c, condition_of(*each.as_table(), file, study.arms));
     COX_CHECK(check_name(study.conditions, c, file, each));
     study.conditions.push_back(std::move(c));
+  }
+  if (const toml::node* sizes = root.get("sizes")) {
+    if (!sizes->is_table()) return refuse(file, line_of(*sizes), "'sizes' is no table", "write [sizes]");
+    COX_CHECK(read_sizes(*sizes->as_table(), file, study));
   }
   return study;
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cox/base/parallel.hpp"
+#include "cox/base/stats.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/simulate/paced.hpp"
 #include "cox/study/pacing_page.hpp"
@@ -16,14 +17,53 @@ simulate::PacedArm paced_arm(const PacingArm& arm) {
   return paced;
 }
 
-Result<simulate::PacedSummary> run_arm(const PacingStudy& study, const PacingCondition& c, std::size_t arm) {
+/// One side of an effect.
+struct Side {
+  Welford periods;
+  Seconds delay{};  ///< sum over steps of the mean over ranks
+};
+
+/// Steps of one arm from a cold start, the first `block.dropped` left out.
+Status add_block(const PacingStudy& study, const PacingCondition& c, std::size_t arm,
+                 const PacingBlock& block, Side& side) {
   simulate::PacedOptions options{.seed = study.protocol.seed};
-  options.steps = static_cast<std::int64_t>(std::ceil(study.protocol.segment / c.best));
+  options.steps = block.steps;
+  options.first_draw = block.first_draw;
   options.arms = {paced_arm(study.arms[arm])};
   options.tell_transfer =
       c.job.reduce.count() == 0;  // as live: a barrier has none, an all-reduce's is not known
-  COX_TRY(const simulate::PacedOutcome outcome, simulate::simulate_paced(c.job, options));
-  return outcome.summary.front();
+  options.each_step = [&](const simulate::PacedStep& step) {
+    if (step.step < block.dropped) return;
+    side.periods.add((step.end - step.begin).count());
+    for (const Seconds delay : step.delayed) side.delay += delay / static_cast<double>(step.delayed.size());
+  };
+  COX_CHECK(simulate::simulate_paced(c.job, options));
+  return {};
+}
+
+/// As it is measured: auto from one cold start over the whole segment, the others in the pairs of blocks of
+/// the first group, with their draws.
+Result<SimulatedEffect> effect_of(const PacingStudy& study, const PacingCondition& c, std::size_t arm) {
+  Side off;
+  Side on;
+  if (study.arms[arm].name == kArmAuto) {
+    const PacingBlock segment{.steps = static_cast<std::int64_t>(std::ceil(study.protocol.segment / c.best))};
+    COX_CHECK(add_block(study, c, 0, segment, off));
+    COX_CHECK(add_block(study, c, arm, segment, on));
+  } else {
+    const PacingPlan plan = plan_pacing(study, c, c.arms, PacingDepth::Full, 0);
+    for (const PacingPair& pair : plan.pairs) {
+      if (pair.arm != arm) continue;
+      COX_CHECK(add_block(study, c, 0, plan.blocks[pair.off], off));
+      COX_CHECK(add_block(study, c, arm, plan.blocks[pair.on], on));
+    }
+  }
+  return SimulatedEffect{.arm = study.arms[arm].name,
+                         .gain = off.periods.mean() / on.periods.mean() - 1,
+                         .cv_off = off.periods.cv(),
+                         .cv_on = on.periods.cv(),
+                         .mean_off = Seconds{off.periods.mean()},
+                         .delay = on.delay / static_cast<double>(on.periods.count())};
 }
 
 }  // namespace
@@ -33,30 +73,20 @@ Result<std::vector<SimulatedCondition>> simulate_pacing(const PacingStudy& study
     std::size_t condition;
     std::size_t arm;
   };
+  std::vector<PacingCondition> conditions = study.conditions;
+  conditions.insert(conditions.end(), study.sizes.begin(), study.sizes.end());
   std::vector<Run> runs;
-  for (std::size_t c = 0; c < study.conditions.size(); ++c) {
-    runs.push_back({c, 0});
-    for (const std::size_t arm : study.conditions[c].arms) runs.push_back({c, arm});
-  }
-  std::vector<Result<simulate::PacedSummary>> done(runs.size(), simulate::PacedSummary{});
+  for (std::size_t c = 0; c < conditions.size(); ++c)
+    for (const std::size_t arm : conditions[c].arms) runs.push_back({c, arm});
+  std::vector<Result<SimulatedEffect>> done(runs.size(), SimulatedEffect{});
   parallel_for(runs.size(), threads, [&](std::size_t i) {
-    done[i] = run_arm(study, study.conditions[runs[i].condition], runs[i].arm);
+    done[i] = effect_of(study, conditions[runs[i].condition], runs[i].arm);
   });
   std::vector<SimulatedCondition> all;
-  simulate::PacedSummary off;
+  for (const PacingCondition& c : conditions) all.push_back({.name = c.name, .effects = {}});
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    COX_TRY(simulate::PacedSummary on, std::move(done[i]));
-    if (runs[i].arm == 0) {
-      off = on;
-      all.push_back({.name = study.conditions[runs[i].condition].name});
-      continue;
-    }
-    all.back().effects.push_back({.arm = study.arms[runs[i].arm].name,
-                                  .gain = off.mean / on.mean - 1,
-                                  .cv_off = off.cv,
-                                  .cv_on = on.cv,
-                                  .mean_off = off.mean,
-                                  .delay = on.delay});
+    COX_TRY(SimulatedEffect effect, std::move(done[i]));
+    all[runs[i].condition].effects.push_back(std::move(effect));
   }
   return all;
 }

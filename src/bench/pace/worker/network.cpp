@@ -55,18 +55,35 @@ bool run_words(const std::string& line) {
   return id > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// What makes one end of the cable; the first line that fails, or nothing.
-std::string set_up(const std::string& device, int host, Bandwidth rate) {
+/// Priority of packets that go into the queue of one flow: the number of a class (tc-htb(8),
+/// "classification").
+int queue_of(int flow) {
+  constexpr int kHandle = 0x10000;
+  constexpr int kFirst = 0x100;
+  return kHandle + kFirst + flow;
+}
+
+/// What makes one end of the cable; the first line that fails, or nothing. `flows`: so many queues, served in
+/// turn, so that flows share the cable evenly; everything else goes through one more.
+std::string set_up(const std::string& device, int host, Bandwidth rate, int flows) {
   const auto bits = static_cast<std::int64_t>(rate.in_bytes_per_s() * 8);
-  for (const std::string& line :
-       {std::string("ip link set lo up"), fmt::format("ip addr add 10.77.0.{}/24 dev {}", host, device),
-        fmt::format("ip link set {} up", device),
-        fmt::format("tc qdisc add dev {} root handle 1: htb default 10", device),
-        fmt::format(
-            "tc class add dev {} parent 1: classid 1:10 htb rate {}bit ceil {}bit burst 16kb cburst 16kb "
-            "quantum 9000",
-            device, bits, bits),
-        fmt::format("tc qdisc add dev {} parent 1:10 bfifo limit 4mb", device)})
+  std::vector<std::string> lines = {
+      "ip link set lo up", fmt::format("ip addr add 10.77.0.{}/24 dev {}", host, device),
+      fmt::format("ip link set {} up", device),
+      fmt::format("tc qdisc add dev {} root handle 1: htb default 10", device),
+      fmt::format(
+          "tc class add dev {} parent 1: classid 1:1 htb rate {}bit ceil {}bit burst 16kb cburst 16kb",
+          device, bits, bits)};
+  const auto add_queue = [&](int minor) {
+    lines.push_back(fmt::format(
+        "tc class add dev {} parent 1:1 classid 1:{:x} htb rate {}bit ceil {}bit burst 16kb cburst 16kb "
+        "quantum 9000",
+        device, minor, bits / (flows + 1), bits));
+    lines.push_back(fmt::format("tc qdisc add dev {} parent 1:{:x} bfifo limit 4mb", device, minor));
+  };
+  add_queue(0x10);
+  for (int flow = 0; flow < flows; ++flow) add_queue(queue_of(flow) & 0xffff);
+  for (const std::string& line : lines)
     if (!run_words(line)) return line;
   const int file = ::open("/proc/sys/net/ipv4/tcp_slow_start_after_idle", O_WRONLY | O_CLOEXEC);
   if (file >= 0) {  // without it a connection that pauses between steps begins slowly each time
@@ -82,8 +99,10 @@ void follow(pid_t parent) {
   if (getppid() != parent) _exit(1);
 }
 
-[[noreturn]] void serve_input(int listener) {
+[[noreturn]] void serve_input(int listener, int rank) {
   const int socket = accept_one(listener);
+  const int queue = queue_of(rank);
+  setsockopt(socket, SOL_SOCKET, SO_PRIORITY, &queue, sizeof queue);
   std::vector<char> data(65536, 1);
   std::int64_t left = 0;
   while (socket >= 0 && receive_all(socket, &left, sizeof left))
@@ -92,7 +111,7 @@ void follow(pid_t parent) {
   _exit(0);
 }
 
-[[noreturn]] void sink(int listener) {
+[[noreturn]] void sink(int listener, int) {
   const int socket = accept_one(listener);
   std::vector<char> data(65536);
   while (socket >= 0 && recv(socket, data.data(), data.size(), 0) > 0) {
@@ -102,14 +121,14 @@ void follow(pid_t parent) {
 
 /// One process per listener, all children of the far process.
 template <class Serve>
-bool start_server(std::uint16_t port, Serve serve) {
+bool start_server(std::uint16_t port, int rank, Serve serve) {
   const int listener = listen_on(port);
   if (listener < 0) return false;
   const pid_t parent = getpid();
   const pid_t id = fork();
   if (id == 0) {
     follow(parent);
-    serve(listener);
+    serve(listener, rank);
   }
   close(listener);
   return id > 0;
@@ -119,10 +138,11 @@ bool start_server(std::uint16_t port, Serve serve) {
 [[noreturn]] void be_far(const PacePlan& plan, int channel) {
   char letter = unshare(CLONE_NEWNET) == 0 ? 'n' : 'x';
   if (write(channel, &letter, 1) != 1 || letter != 'n' || read(channel, &letter, 1) != 1) _exit(1);
-  bool good = set_up("cable", 2, plan.job.link).empty();
-  for (int rank = 0; good && plan.job.fetch.count() > 0 && rank < plan.job.ranks; ++rank)
-    good = start_server(static_cast<std::uint16_t>(kInputPort + rank), serve_input);
-  if (good && plan.background.share > 0) good = start_server(kSinkPort, sink);
+  const int inputs = plan.job.fetch.count() > 0 ? plan.job.ranks : 0;
+  bool good = set_up("cable", 2, plan.job.link, inputs).empty();
+  for (int rank = 0; good && rank < inputs; ++rank)
+    good = start_server(static_cast<std::uint16_t>(kInputPort + rank), rank, serve_input);
+  if (good && plan.background.share > 0) good = start_server(kSinkPort, 0, sink);
   letter = good ? 's' : 'x';
   if (write(channel, &letter, 1) != 1) _exit(1);
   while (read(channel, &letter, 1) > 0) {  // until the near process is gone
@@ -148,7 +168,7 @@ std::string Network::make(const PacePlan& plan) {
   if (far_ < 0 || read(ends[0], &letter, 1) != 1 || letter != 'n') return "no second network namespace";
   const std::string link = fmt::format("ip link add cable type veth peer name cable netns {}", far_);
   if (!run_words(link)) return fmt::format("this failed: {}", link);
-  if (const std::string line = set_up("cable", 1, plan.job.link); !line.empty())
+  if (const std::string line = set_up("cable", 1, plan.job.link, 0); !line.empty())
     return fmt::format("this failed: {}", line);
   letter = 'c';
   if (write(ends[0], &letter, 1) != 1 || read(ends[0], &letter, 1) != 1 || letter != 's')

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/guest/ordering.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace cox::observe::guest {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using trace::RawRecord;
+
+// A process with a clock of nanoseconds; `while_asleep` is what another thread does meanwhile.
+struct Fake {
+  bool recording = true;
+  bool room = true;
+  std::int64_t clock_runs = 1;  // 0: it stands still
+  std::uint64_t now = 1'000'000;
+  std::function<void()> while_asleep = [] {};
+  std::vector<Duration> slept;
+  std::deque<RawRecord> records;
+};
+Fake* fake = nullptr;
+
+constexpr PaceWorld kFakeWorld = {
+    .is_recording = []() noexcept { return fake->recording; },
+    .thread = []() noexcept -> std::uint32_t { return 7; },
+    .ticks = []() noexcept { return fake->now; },
+    .picoseconds_per_tick = []() noexcept { return 1000.0; },
+    .sleep =
+        [](Duration d) noexcept {
+          fake->slept.push_back(d);
+          fake->now += static_cast<std::uint64_t>(fake->clock_runs * d.count() / 1000);
+          fake->while_asleep();
+        },
+    .begin = [](trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
+                std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept -> RawRecord* {
+      fake->records.push_back({.begin = fake->now,
+                               .end = 0,
+                               .bytes = bytes,
+                               .comm = comm,
+                               .seq = seq,
+                               .kind = static_cast<std::uint8_t>(kind),
+                               .op = op,
+                               .flags = flags,
+                               .aux = aux});
+      return &fake->records.back();
+    },
+    .end = [](RawRecord* r) noexcept { r->end = fake->now; },
+    .is_stored = [](const RawRecord*) noexcept { return fake->room; },
+    .drives_accelerator = []() noexcept { return false; },
+    .decided = nullptr,
+};
+
+class OrderingTest : public testing::Test {
+ protected:
+  void SetUp() override { fake = &process_; }
+  void TearDown() override { fake = nullptr; }
+  void start(const char* text) {
+    pace::Settings settings;
+    ASSERT_EQ(read_pace(text, settings), -1);
+    ordering_ = std::make_unique<Ordering>(settings, kFakeWorld);
+  }
+  Duration slept() const {
+    Duration sum{};
+    for (const Duration d : process_.slept) sum += d;
+    return sum;
+  }
+  Fake process_;
+  std::unique_ptr<Ordering> ordering_;
+};
+
+TEST_F(OrderingTest, OneThatComesEarlyIsHeldUntilTheOneBeforeItHasBegun) {
+  start("always,order=5ms");
+  ordering_->enter(1, 0);
+  process_.while_asleep = [&] {
+    if (process_.slept.size() == 3) ordering_->enter(1, 1);
+  };
+  ordering_->enter(1, 2);
+  EXPECT_EQ(process_.slept.size(), 3U);
+  ASSERT_EQ(process_.records.size(), 1U);
+  const RawRecord& r = process_.records.front();
+  EXPECT_EQ(r.kind, static_cast<std::uint8_t>(trace::EventKind::Pace));
+  EXPECT_EQ(r.op, static_cast<std::uint8_t>(pace::Reason::InOrder));
+  EXPECT_EQ(r.seq, 2U);
+  EXPECT_EQ(r.bytes, 5'000'000U);  // the most that it could have been, in ns
+  EXPECT_EQ(r.end - r.begin, 150'000U);
+}
+
+TEST_F(OrderingTest, NothingIsHeldLongerThanAsked) {
+  for (const std::int64_t clock : {1, 0}) {
+    process_ = Fake{};
+    process_.clock_runs = clock;
+    start("auto,order=1ms");
+    ordering_->enter(1, 0);
+    ordering_->enter(1, 2);  // 1 never comes
+    EXPECT_EQ(slept(), Duration{milliseconds{1}}) << clock;
+    // A group whose numbers have gaps is left alone for good.
+    for (std::uint64_t k = 4; k < 100; k += 2) ordering_->enter(1, k);
+    EXPECT_EQ(slept(), Duration{milliseconds{pace::Order::kMostExpired}}) << clock;
+  }
+}
+
+TEST_F(OrderingTest, DoesNothingWhereItIsOff) {
+  for (const char* text : {"always", "observe,order=5ms", "off,order=5ms"}) {
+    start(text);
+    ordering_->enter(1, 0);
+    ordering_->enter(1, 5);
+  }
+  start("always,order=5ms");
+  ordering_->enter(0, 0);  // a communicator that was not told of
+  ordering_->enter(0, 5);
+  process_.recording = false;
+  ordering_->enter(1, 0);
+  ordering_->enter(1, 5);
+  EXPECT_TRUE(process_.slept.empty());
+  EXPECT_TRUE(process_.records.empty());
+}
+
+TEST_F(OrderingTest, WhatCannotBeRecordedIsNotDone) {
+  start("always,order=5ms");
+  process_.room = false;
+  ordering_->enter(1, 0);
+  ordering_->enter(1, 5);
+  EXPECT_TRUE(process_.slept.empty());
+}
+
+TEST_F(OrderingTest, CommunicatorsAreToldApartAndTheFifthIsLeftAlone) {
+  start("always,order=1ms");
+  for (std::uint32_t comm = 1; comm <= Ordering::kGroups + 1; ++comm) ordering_->enter(comm, 0);
+  for (std::uint32_t comm = 1; comm <= Ordering::kGroups; ++comm) ordering_->enter(comm, 1);
+  EXPECT_TRUE(process_.slept.empty());
+  ordering_->enter(Ordering::kGroups + 1, 7);
+  EXPECT_TRUE(process_.slept.empty());
+  ordering_->enter(2, 7);
+  EXPECT_EQ(slept(), Duration{milliseconds{1}});
+}
+
+}  // namespace
+}  // namespace cox::observe::guest
