@@ -158,10 +158,10 @@ const Command& study_command() {
            .about =
                "Computes studies with the engines and compares the result with what their source printed.",
            .examples = {{"cox study allreduce-crossover", "printed and computed, side by side"},
-                        {"cox study all -o studies-now", "a page, a table and a picture of each"},
                         {"cox study pacing --quick", "what holding early ranks back does on this machine"}},
            .args = {{.name = "NAME",
-                     .help = "a study, all, or pacing (measured here); without one they are listed",
+                     .help =
+                         "a study, all (-o DIR: a page each), or pacing (measured); without one: the list",
                      .required = false}},
            .flags = {{.name = "list", .help = "list the studies"},
                      {.name = "output",
