@@ -160,8 +160,7 @@ const Command& study_command() {
            .examples = {{"cox study allreduce-crossover", "printed and computed, side by side"},
                         {"cox study pacing --quick", "what holding early ranks back does on this machine"}},
            .args = {{.name = "NAME",
-                     .help =
-                         "a study, all (-o DIR: a page each), or pacing (measured); without one: the list",
+                     .help = "a study, all, or pacing (measured here); without one they are listed",
                      .required = false}},
            .flags = {{.name = "list", .help = "list the studies"},
                      {.name = "output",
