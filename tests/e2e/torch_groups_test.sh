@@ -68,7 +68,7 @@ def run(rank, port):
     dist.all_reduce(torch.ones(4))
     if rank == 0:
         works = [dist.all_reduce(torch.ones(4), async_op=True) for _ in range(5)]
-    time.sleep(1)
+    time.sleep(1 + rank)  # rank 1 is there as long as rank 0 waits for it
     os._exit(0)
 
 if __name__ == "__main__":

@@ -141,20 +141,33 @@ struct WorkEntry {
   std::atomic<const void*> work{nullptr};
   std::atomic<std::uint64_t> what{0};  // communicator in the upper half, number in the lower one
 };
-constexpr std::size_t kWorks = 1024;
-WorkEntry works[kWorks];
+// Works that fall into one set are kept beside each other until there are more than it has room for.
+struct WorkSet {
+  WorkEntry entries[4];
+  std::atomic<std::uint32_t> oldest{0};
+};
+constexpr std::size_t kWorkSets = 256;
+WorkSet works[kWorkSets];
 
-WorkEntry& work_entry(const void* work) {
-  return works[(reinterpret_cast<std::uintptr_t>(work) >> 4) * 0x9e3779b97f4a7c15 >> 54];
+WorkSet& set_of(const void* work) {
+  return works[(reinterpret_cast<std::uintptr_t>(work) >> 4) * 0x9e3779b97f4a7c15 >> 56];
+}
+
+WorkEntry* find_work(WorkSet& set, const void* work) {
+  for (WorkEntry& entry : set.entries)
+    if (entry.work.load(std::memory_order_acquire) == work) return &entry;
+  return nullptr;
 }
 
 void remember_work(const abi::WorkPointer* result) {
   const Submitted what = submission.last;
   if (result->get == nullptr || what.comm == 0) return;
-  WorkEntry& entry = work_entry(result->get);
-  entry.work.store(nullptr, std::memory_order_relaxed);
-  entry.what.store(std::uint64_t{what.comm} << 32 | what.tag, std::memory_order_release);
-  entry.work.store(result->get, std::memory_order_release);
+  WorkSet& set = set_of(result->get);
+  WorkEntry* entry = find_work(set, result->get);
+  if (entry == nullptr) entry = &set.entries[set.oldest.fetch_add(1, std::memory_order_relaxed) % 4];
+  entry->work.store(nullptr, std::memory_order_relaxed);
+  entry->what.store(std::uint64_t{what.comm} << 32 | what.tag, std::memory_order_release);
+  entry->work.store(result->get, std::memory_order_release);
 }
 
 void enter_paced(const void* group) {
@@ -250,9 +263,8 @@ void wrap_monitored_barrier(void* self, const void* options, bool wait_for_all) 
 bool wrap_wait(void* self, std::int64_t timeout_ms) {
   if (is_worker)
     return real_wait(self, timeout_ms);  // a barrier waits there for what was submitted before it
-  const WorkEntry& entry = work_entry(self);
-  std::uint64_t what = 0;
-  if (entry.work.load(std::memory_order_acquire) == self) what = entry.what.load(std::memory_order_acquire);
+  const WorkEntry* entry = find_work(set_of(self), self);
+  const std::uint64_t what = entry == nullptr ? 0 : entry->what.load(std::memory_order_acquire);
   RawRecord* const record =
       writer->begin(EventKind::Wait, static_cast<std::uint8_t>(WaitKind::Request), 0,
                     static_cast<std::uint32_t>(what >> 32), static_cast<std::uint32_t>(what), 0, 0);
