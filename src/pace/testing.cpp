@@ -395,7 +395,7 @@ void Controller::leave(Reason why, std::uint64_t step) noexcept {
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;
   if (why == Reason::Harm) proven_ = 0;
-  if (why == Reason::UnknownTransfer) ++failures_;  // a round of probes takes long: rarer than trials
+  if (why == Reason::UnknownTransfer) failures_ += 3;  // a round of probes takes long: rarer than trials
   const std::uint64_t pause = std::uint64_t{settings_.retry}
                               << (failures_ < kMostBackOff ? failures_ : kMostBackOff);
   ++failures_;
