@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
 #include <memory>
-#include <vector>
+
+#include "observe/guest/fake_process.hpp"
 
 namespace cox::observe::guest {
 namespace {
@@ -14,48 +13,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using trace::RawRecord;
-
-// A process with a clock of nanoseconds; `while_asleep` is what another thread does meanwhile.
-struct Fake {
-  bool recording = true;
-  bool room = true;
-  std::int64_t clock_runs = 1;  // 0: it stands still
-  std::uint64_t now = 1'000'000;
-  std::function<void()> while_asleep = [] {};
-  std::vector<Duration> slept;
-  std::deque<RawRecord> records;
-};
-Fake* fake = nullptr;
-
-constexpr PaceWorld kFakeWorld = {
-    .is_recording = []() noexcept { return fake->recording; },
-    .thread = []() noexcept -> std::uint32_t { return 7; },
-    .ticks = []() noexcept { return fake->now; },
-    .picoseconds_per_tick = []() noexcept { return 1000.0; },
-    .sleep =
-        [](Duration d) noexcept {
-          fake->slept.push_back(d);
-          fake->now += static_cast<std::uint64_t>(fake->clock_runs * d.count() / 1000);
-          fake->while_asleep();
-        },
-    .begin = [](trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
-                std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept -> RawRecord* {
-      fake->records.push_back({.begin = fake->now,
-                               .end = 0,
-                               .bytes = bytes,
-                               .comm = comm,
-                               .seq = seq,
-                               .kind = static_cast<std::uint8_t>(kind),
-                               .op = op,
-                               .flags = flags,
-                               .aux = aux});
-      return &fake->records.back();
-    },
-    .end = [](RawRecord* r) noexcept { r->end = fake->now; },
-    .is_stored = [](const RawRecord*) noexcept { return fake->room; },
-    .drives_accelerator = []() noexcept { return false; },
-    .decided = nullptr,
-};
 
 class OrderingTest : public testing::Test {
  protected:
@@ -71,7 +28,7 @@ class OrderingTest : public testing::Test {
     for (const Duration d : process_.slept) sum += d;
     return sum;
   }
-  Fake process_;
+  FakeProcess process_;
   std::unique_ptr<Ordering> ordering_;
 };
 
@@ -93,8 +50,8 @@ TEST_F(OrderingTest, OneThatComesEarlyIsHeldUntilTheOneBeforeItHasBegun) {
 }
 
 TEST_F(OrderingTest, NothingIsHeldLongerThanAsked) {
-  for (const std::int64_t clock : {1, 0}) {
-    process_ = Fake{};
+  for (const bool clock : {true, false}) {
+    process_ = FakeProcess{};
     process_.clock_runs = clock;
     start("auto,order=1ms");
     ordering_->enter(1, 0);
@@ -120,6 +77,14 @@ TEST_F(OrderingTest, DoesNothingWhereItIsOff) {
   ordering_->enter(1, 5);
   EXPECT_TRUE(process_.slept.empty());
   EXPECT_TRUE(process_.records.empty());
+}
+
+TEST_F(OrderingTest, NothingIsHeldAheadOfAnAccelerator) {
+  start("always,order=5ms");
+  process_.accelerator = true;
+  ordering_->enter(1, 0);
+  ordering_->enter(1, 5);
+  EXPECT_TRUE(process_.slept.empty());
 }
 
 TEST_F(OrderingTest, WhatCannotBeRecordedIsNotDone) {

@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <limits>
 #include <memory>
 #include <vector>
+
+#include "observe/guest/fake_process.hpp"
 
 namespace cox::observe::guest {
 namespace {
@@ -15,48 +16,6 @@ using pace::Reason;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using trace::RawRecord;
-
-// The process under test: a clock of nanoseconds that moves when told and while it sleeps.
-struct Fake {
-  bool recording = true;
-  bool accelerator = false;
-  bool room = true;  // in the file
-  std::uint32_t thread = 7;
-  std::uint64_t now = 1'000'000'000;
-  std::int64_t steps_during_sleep = 0;  // of the clock
-  std::vector<Duration> slept;
-  std::deque<RawRecord> records;
-};
-Fake* fake = nullptr;
-
-constexpr PaceWorld kFakeWorld = {
-    .is_recording = []() noexcept { return fake->recording; },
-    .thread = []() noexcept { return fake->thread; },
-    .ticks = []() noexcept { return fake->now; },
-    .picoseconds_per_tick = []() noexcept { return 1000.0; },
-    .sleep =
-        [](Duration d) noexcept {
-          fake->slept.push_back(d);
-          fake->now += static_cast<std::uint64_t>(d.count() / 1000 + fake->steps_during_sleep);
-        },
-    .begin = [](trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
-                std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept -> RawRecord* {
-      fake->records.push_back({.begin = fake->now,
-                               .end = 0,
-                               .bytes = bytes,
-                               .comm = comm,
-                               .seq = seq,
-                               .kind = static_cast<std::uint8_t>(kind),
-                               .op = op,
-                               .flags = flags,
-                               .aux = aux});
-      return &fake->records.back();
-    },
-    .end = [](RawRecord* r) noexcept { r->end = fake->now; },
-    .is_stored = [](const RawRecord*) noexcept { return fake->room; },
-    .drives_accelerator = []() noexcept { return fake->accelerator; },
-    .decided = nullptr,
-};
 
 class Pacing : public testing::Test {
  protected:
@@ -97,7 +56,7 @@ class Pacing : public testing::Test {
     return out;
   }
 
-  Fake process_;
+  FakeProcess process_;
   std::unique_ptr<Pacer> pacer_;
   Duration at_last_{};
 };
