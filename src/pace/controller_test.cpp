@@ -53,7 +53,7 @@ TEST(Controller, AutoHoldsWherePacedIterationsAreShorter) {
   EXPECT_EQ(rank.controller.evidence().spent, Duration::zero());
 }
 
-TEST(Controller, AHoldTestsWithHalfABlockWhereTheGainIsClear) {
+TEST(Controller, AHoldTestsWithHalfABlock) {
   Rank rank(with_mode(Mode::Auto));
   for (int i = 0; i < 512; ++i) rank.pass(milliseconds{10}, milliseconds{25});
   int unpaced = 0;

@@ -3,9 +3,12 @@
 /// A process for tests of what paces one: a clock of nanoseconds that moves when told and while it sleeps.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 #include "observe/guest/pacing.hpp"
@@ -23,6 +26,10 @@ struct FakeProcess {
   std::function<void()> while_asleep = [] {};  ///< what another thread does meanwhile
   std::vector<Duration> slept;
   std::deque<trace::RawRecord> records;
+
+  [[nodiscard]] Duration slept_in_all() const {
+    return std::accumulate(slept.begin(), slept.end(), Duration{});
+  }
 };
 /// The one that `kFakeWorld` is of; a test sets it.
 inline FakeProcess* fake = nullptr;
@@ -56,6 +63,14 @@ inline constexpr PaceWorld kFakeWorld = {
     .is_stored = [](const trace::RawRecord*) noexcept { return fake->room; },
     .drives_accelerator = []() noexcept { return fake->accelerator; },
     .decided = nullptr,
+};
+
+/// Each test has a process of its own.
+class FakeProcessTest : public testing::Test {
+ protected:
+  void SetUp() override { fake = &process_; }
+  void TearDown() override { fake = nullptr; }
+  FakeProcess process_;
 };
 
 }  // namespace cox::observe::guest

@@ -10,25 +10,17 @@
 namespace cox::observe::guest {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using trace::RawRecord;
 
-class OrderingTest : public testing::Test {
+class OrderingTest : public FakeProcessTest {
  protected:
-  void SetUp() override { fake = &process_; }
-  void TearDown() override { fake = nullptr; }
   void start(const char* text) {
     pace::Settings settings;
     ASSERT_EQ(read_pace(text, settings), -1);
     ordering_ = std::make_unique<Ordering>(settings, kFakeWorld);
   }
-  Duration slept() const {
-    Duration sum{};
-    for (const Duration d : process_.slept) sum += d;
-    return sum;
-  }
-  FakeProcess process_;
+  Duration slept() const { return process_.slept_in_all(); }
   std::unique_ptr<Ordering> ordering_;
 };
 

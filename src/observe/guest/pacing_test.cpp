@@ -17,11 +17,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using trace::RawRecord;
 
-class Pacing : public testing::Test {
+class Pacing : public FakeProcessTest {
  protected:
-  void SetUp() override { fake = &process_; }
-  void TearDown() override { fake = nullptr; }
-
   void start(const char* text) {
     pace::Settings settings;
     ASSERT_EQ(read_pace(text, settings), -1);
@@ -45,18 +42,13 @@ class Pacing : public testing::Test {
       at_last_ = before;
     }
   }
-  Duration total_delay() const {
-    Duration sum{};
-    for (const Duration d : process_.slept) sum += d;
-    return sum;
-  }
+  Duration total_delay() const { return process_.slept_in_all(); }
   std::vector<std::uint8_t> reasons() const {
     std::vector<std::uint8_t> out;
     for (const RawRecord& r : process_.records) out.push_back(r.op);
     return out;
   }
 
-  FakeProcess process_;
   std::unique_ptr<Pacer> pacer_;
   Duration at_last_{};
 };

@@ -172,7 +172,7 @@ corrected (Holm), each of the three kinds over all conditions that have it and w
 last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open; those with a
 bar first. A pair is
 struck where the host took more than {:.0f} % of the machine during either block; nothing else is discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
-this stood in studies/pacing.toml before the run.
+this stood in studies/pacing.toml before the run, but for what is said below.
 )",
       p.groups, to_string(p.limit), p.steal * 100, p.floor * 100);
   if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostText = 1'000'000;
 constexpr std::size_t kMostArms = 32;
 constexpr std::size_t kMostConditions = 64;
-constexpr std::size_t kMostLetters = 1000;
+constexpr std::size_t kMostLetters = 4000;
 constexpr int kMostRanks = 128;
 
 tl::unexpected<Error> refuse(const std::string& file, std::int64_t line, std::string message,
