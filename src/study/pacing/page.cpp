@@ -170,11 +170,12 @@ corrected (Holm), each of the three kinds over all conditions that have it and w
   out += fmt::format(
       R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
 last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open; those with a
-bar first. A pair is
-struck where the host took more than {:.0f} % of the machine during either block; nothing else is discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
-this stood in studies/pacing.toml before the run, but for what is said below.
+bar first. A pair is struck where the host took more than {:.0f} % of the machine during either block; nothing else is
+discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
+this stood in studies/pacing.toml before the run{}.
 )",
-      p.groups, to_string(p.limit), p.steal * 100, p.floor * 100);
+      p.groups, to_string(p.limit), p.steal * 100, p.floor * 100,
+      study.after.empty() ? "" : ", but for what is said below");
   if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);
   if (!study.after.empty()) out += fmt::format("\nSince then: {}\n", study.after);
   return {out};

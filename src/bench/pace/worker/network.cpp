@@ -31,6 +31,13 @@ constexpr std::uint32_t kBackgroundStream = 0x70616367;
 constexpr std::uint16_t kInputPort = 7000;
 constexpr std::uint16_t kSinkPort = 6999;
 
+/// Whether others use the link in an episode. Episodes come in antithetic pairs, u and 1 - u: each is busy with the
+/// probability `share`, and a pair of blocks sees nearly equal shares (exactly, where the share is a half).
+bool is_busy(const RandomStream& draws, std::int64_t episode, double share) {
+  const double u = draws.uniform(static_cast<std::uint64_t>(episode / 2), 0);
+  return (episode % 2 == 0 ? u : 1 - u) < share;
+}
+
 /// Runs a program quietly; whether it exited with 0.
 bool run_words(const std::string& line) {
   std::vector<std::string> words;
@@ -189,9 +196,8 @@ pid_t Network::start_background(const PacePlan& plan, Control& control) const {
   const std::vector<char> data(16384, 1);
   constexpr std::int64_t kPause = 500'000;
   while (socket >= 0) {
-    const auto episode =
-        static_cast<std::uint64_t>(control.draw.load(std::memory_order_relaxed) / plan.background.episode);
-    if (draws.uniform(episode, 0) >= plan.background.share) {
+    const std::int64_t episode = control.draw.load(std::memory_order_relaxed) / plan.background.episode;
+    if (!is_busy(draws, episode, plan.background.share)) {
       sleep_until(now_ns() + kPause);
     } else if (!send_all(socket, data.data(), data.size())) {
       break;
