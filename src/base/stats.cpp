@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+
+#include "cox/base/assert.hpp"
 
 namespace cox {
 
@@ -69,6 +72,39 @@ double binomial_upper_tail(std::int64_t successes, std::int64_t trials, double p
                     (n - x) * std::log1p(-p));
   }
   return std::min(1.0, sum);
+}
+
+double student_upper_tail(double t, std::int64_t freedom) {
+  COX_ASSERT(freedom >= 1, "no degrees of freedom");
+  if (t < 0) return 1 - student_upper_tail(-t, freedom);
+  if (std::isinf(t)) return 0;
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(freedom)));
+  const double cosine = std::cos(angle);
+  // Sum of c_k cos^k over k = 0, 2, ... or 1, 3, ... up to freedom - 2, with c_k = c_(k-2) (k - 1) / k.
+  const std::int64_t first = freedom % 2;
+  double term = first == 0 ? 1 : cosine;
+  double sum = freedom >= 2 + first ? term : 0;
+  for (std::int64_t k = first + 2; k <= freedom - 2; k += 2) {
+    term *= cosine * cosine * static_cast<double>(k - 1) / static_cast<double>(k);
+    sum += term;
+  }
+  const double inside =
+      first == 0 ? std::sin(angle) * sum : (angle + std::sin(angle) * sum) / (std::numbers::pi / 2);
+  return (1 - inside) / 2;
+}
+
+double student_quantile(double tail, std::int64_t freedom) {
+  COX_ASSERT(tail > 0 && tail < 1, "no tail");
+  if (tail > 0.5) return -student_quantile(1 - tail, freedom);
+  double low = 0;
+  double high = 1;
+  while (student_upper_tail(high, freedom) > tail) high *= 2;
+  constexpr int kHalvings = 60;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (student_upper_tail(middle, freedom) > tail ? low : high) = middle;
+  }
+  return high;
 }
 
 }  // namespace cox

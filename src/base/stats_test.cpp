@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 namespace cox {
@@ -114,6 +115,30 @@ TEST(BinomialUpperTail, StaysFiniteForManyTrials) {
   EXPECT_NEAR(half, 0.503989, 1e-5);
   EXPECT_GT(binomial_upper_tail(9000, 10000, 0.5), -1e-300);
   EXPECT_LT(binomial_upper_tail(9000, 10000, 0.5), 1e-300);
+}
+
+// Student's table: Abramowitz, Stegun 1964, table 26.10.
+TEST(Student, AgreesWithTheTable) {
+  EXPECT_NEAR(student_quantile(0.025, 1), 12.706, 5e-4);
+  EXPECT_NEAR(student_quantile(0.025, 2), 4.303, 5e-4);
+  EXPECT_NEAR(student_quantile(0.05, 3), 2.353, 5e-4);
+  EXPECT_NEAR(student_quantile(0.025, 5), 2.571, 5e-4);
+  EXPECT_NEAR(student_quantile(0.005, 10), 3.169, 5e-4);
+  EXPECT_NEAR(student_quantile(0.025, 120), 1.980, 5e-4);
+}
+
+TEST(Student, TailsAreThoseOfTheClosedForms) {
+  // One degree: Cauchy; two: 1/2 - t / (2 sqrt(2 + t^2)).
+  for (const double t : {0.0, 0.3, 1.0, 4.0, 50.0}) {
+    EXPECT_NEAR(student_upper_tail(t, 1), 0.5 - std::atan(t) / std::numbers::pi, 1e-14);
+    EXPECT_NEAR(student_upper_tail(t, 2), 0.5 - t / (2 * std::sqrt(2 + t * t)), 1e-14);
+    for (const std::int64_t freedom : {1, 2, 3, 8, 31})
+      EXPECT_NEAR(student_upper_tail(t, freedom) + student_upper_tail(-t, freedom), 1, 1e-14);
+  }
+  for (const std::int64_t freedom : {1, 2, 3, 4, 7, 40})
+    for (const double tail : {0.4, 0.1, 0.01, 1e-4})
+      EXPECT_NEAR(student_upper_tail(student_quantile(tail, freedom), freedom), tail, 1e-12);
+  EXPECT_EQ(student_upper_tail(INFINITY, 5), 0);
 }
 
 }  // namespace

@@ -104,6 +104,7 @@ Result<study::PacingResults> results_before(const study::PacingStudy& study, con
                       .where = Where{.file = file.string()}});
   };
   if (!before.full) return refuse("these are not results of --full");
+  if (before.plan != study.digest) return refuse("these were measured by another plan");
   if (before.machine.kernel != machine.kernel || before.machine.cores != machine.cores)
     return refuse("these were measured on another machine");
   const auto same = [](const study::PacingConditionResult& r, const study::PacingCondition& c) {
@@ -168,6 +169,7 @@ class Evaluation {
         begin_(Clock::now()),
         results_(std::move(before)) {
     results_.full = depth == study::PacingDepth::Full;
+    results_.plan = study_.digest;
     std::error_code ignored;
     program_ = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "cox-bench-pace";
     no_priority_ = bench::why_no_priority();
@@ -212,6 +214,8 @@ class Evaluation {
     std::size_t result = 0;  // its place among the results
     std::vector<study::MeasuredGroup> groups{};
     int measured = 0;  // groups, those that failed included
+    int failed = 0;
+    std::string failure{};
   };
 
   /// Where the results of a condition are, empty ones for it from now on.
@@ -282,6 +286,8 @@ class Evaluation {
       if (group > 0) {
         console_.err << fmt::format("cox: warning: {}: group {} left out: {}\n", c.name, group + 1,
                                     rows.error().to_string());
+        result.failure = state.failure = rows.error().message;
+        result.failed_groups = ++state.failed;
         return {};
       }
       if (access(program_.c_str(), X_OK) != 0) return fail(rows.error());
@@ -289,6 +295,8 @@ class Evaluation {
     } else {
       state.groups.push_back(measured(std::move(plan), *rows));
       result = study::judge_condition(study_, c, state.groups);
+      result.failed_groups = state.failed;
+      result.failure = state.failure;
     }
     console_.err << study::condition_text(study_, result);
     return {};

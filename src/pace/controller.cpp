@@ -9,7 +9,6 @@ namespace {
 
 constexpr double kShares[] = {0.85, 0.5, 0.3, 0.18};  // candidates, of the wanted delay
 constexpr double kFirstLevel = 1.0 / 16;              // of the wanted delay: the first that a probe tries
-constexpr double kConfidence = 2;                     // standard errors
 constexpr std::uint32_t kFewest = 8;                  // waits that make another group part of the iterations
 constexpr double kSmallestTried = 0.03;               // of an iteration: slack that is worth a trial
 constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test

@@ -16,7 +16,6 @@ constexpr std::uint32_t kMostBackOff = 6;   // doublings
 constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
 constexpr std::uint32_t kTried[] = {0, 2};  // candidates that a trial tries
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
-constexpr double kConfidence = 2;           // standard errors
 
 double larger(double a, double b) {
   return a > b ? a : b;

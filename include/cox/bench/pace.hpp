@@ -39,6 +39,10 @@ struct PaceBlock {
 struct PaceBackground {
   double share = 0;  ///< of the episodes that are on; 0 = none
   std::int64_t episode = 4;
+  /// Whether it is on in the step with this draw. Episodes come in antithetic pairs, u and 1 - u, on where
+  /// that is below `share`: each is on with that probability, and two blocks see nearly equal shares of it
+  /// (of a half: exactly one of every pair). Held by: src/bench/pace/background_test.cpp
+  [[nodiscard]] bool is_on(std::uint64_t seed, std::int64_t draw) const;
 };
 
 struct PacePlan {

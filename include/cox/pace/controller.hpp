@@ -127,6 +127,7 @@ class Controller {
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 
  private:
+  static constexpr double kConfidence = 2;  // standard errors that a mean has to be away
   /// Sums over the steps of one block that count.
   struct Block {
     float costs[64] = {};

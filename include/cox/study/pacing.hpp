@@ -57,7 +57,7 @@ struct PacingCondition {
   Seconds period{};   ///< of a step, expected
   Seconds best{};     ///< of a step at its shortest, expected: a segment of so many steps is long enough
   model::Iteration job{};
-  double background = 0;  ///< share of the episodes in which others use the link
+  double background = 0;  ///< share of the episodes in which others use the link (bench::PaceBackground)
   std::int64_t background_episode = 4;
   std::vector<std::size_t> arms{};  ///< of `PacingStudy::arms`, without off
 };
@@ -66,6 +66,7 @@ struct PacingStudy {
   std::string title{};
   std::string before{};  ///< what the plan and the controller had seen before it was frozen
   std::string after{};   ///< what has changed since the run; may be empty
+  std::string digest{};  ///< 16 hex digits, of the file's text: FNV-1a, which finds a slip, not a lie
   PacingProtocol protocol{};
   std::vector<PacingArm> arms{};  ///< the first is off
   std::vector<PacingCondition> conditions{};

@@ -76,7 +76,9 @@ struct PacingVerdict {
 struct PacingConditionResult {
   std::string name{};
   std::string skipped{};  ///< why it was not measured; empty = it was
-  int groups = 0;
+  int groups = 0;         ///< that were measured
+  int failed_groups = 0;  ///< that broke off, and are not part of anything
+  std::string failure{};  ///< the last of these, in words
   std::vector<PacingEffect> effects{};
   double floor_half_width = -1;  ///< of off against off; negative = not measured
   bool is_resolved = false;
@@ -95,6 +97,7 @@ struct PacingMachine {
 
 struct PacingResults {
   bool full = false;
+  std::string plan{};  ///< `PacingStudy::digest` of what was measured
   PacingMachine machine{};
   std::vector<PacingConditionResult> conditions{};
   std::vector<PacingConditionResult> sizes{};  ///< of `PacingStudy::sizes`; no tests

@@ -63,6 +63,8 @@ void visit_condition(Result& r, Visit visit) {
   visit("name", r.name);
   visit("skipped", r.skipped);
   visit("groups", r.groups);
+  visit("failed_groups", r.failed_groups);
+  visit("failure", r.failure);
   visit("floor_half_width_ratio", r.floor_half_width);
   visit("resolved", r.is_resolved);
   visit("no_harm_p", r.no_harm.p);
@@ -209,6 +211,7 @@ std::string pacing_json(const PacingResults& results) {
   json["tool"] = "cox " COX_VERSION;
   json["kind"] = "measured";
   json["full"] = results.full;
+  json["plan"] = results.plan;
   visit_machine(results.machine, Writer{json["machine"]});
   json["conditions"] = json_of(results.conditions);
   json["sizes"] = json_of(results.sizes);
@@ -225,6 +228,7 @@ Result<PacingResults> parse_pacing_json(std::string_view text, const std::string
   std::string problem;
   const Reader reader{json, problem};
   reader("full", results.full);
+  reader("plan", results.plan);
   if (const Json* machine = reader.at("machine")) visit_machine(results.machine, Reader{*machine, problem});
   if (const Json* list = reader.at("conditions"))
     read_conditions(*list, "conditions", reader, results.conditions);

@@ -71,9 +71,11 @@ std::string measured_row(const PacingEffect& e, const SimulatedEffect* s) {
 }
 
 std::string resolved_text(const PacingConditionResult& r) {
-  if (r.floor_half_width < 0) return "floor not measured";
-  return fmt::format("floor ±{:.2f} %, {}", r.floor_half_width * 100,
-                     r.is_resolved ? "resolved" : "unresolved");
+  const std::string failed =
+      r.failed_groups == 0 ? "" : fmt::format("; {} more broke off ({})", r.failed_groups, r.failure);
+  if (r.floor_half_width < 0) return "floor not measured" + failed;
+  return fmt::format("floor ±{:.2f} %, {}{}", r.floor_half_width * 100,
+                     r.is_resolved ? "resolved" : "unresolved", failed);
 }
 
 std::string passed_text(const PacingVerdict& v) {
@@ -120,11 +122,13 @@ std::string verdict_table(const PacingStudy& study, const PacingResults& results
 /// measured.
 std::string floors_text(const PacingStudy& study, const PacingResults& results) {
   std::size_t measured = 0;
-  std::vector<std::string> open;
+  std::size_t counted = 0;
+  std::vector<std::string> open;  // what was skipped or has no floor is as open as what has a wide one
+
   bool is_kept = true;
   for (const PacingConditionResult& r : results.conditions) {
-    if (r.floor_half_width < 0) continue;
-    ++measured;
+    ++counted;
+    measured += r.floor_half_width >= 0 ? 1 : 0;
     if (r.is_resolved) continue;
     open.push_back(r.name);
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
@@ -141,7 +145,7 @@ std::string floors_text(const PacingStudy& study, const PacingResults& results) 
                                                missing);
   is_kept = is_kept && open.size() <= kMostUnresolved;
   return ended + fmt::format("Unresolved: {} of {}{}{}. At most {} may be, and none that has a bar: {}.\n",
-                             open.size(), measured, open.empty() ? "" : ": ", fmt::join(open, ", "),
+                             open.size(), counted, open.empty() ? "" : ": ", fmt::join(open, ", "),
                              kMostUnresolved, is_kept ? "so it is" : "not so");
 }
 
@@ -161,8 +165,9 @@ Real processes on one machine do what a condition says. The arms take turns insi
 randomised blocks (off on on off, or on off off on) of {} windows of {} steps whose first {} are dropped by rule. Both
 blocks of a pair begin with the same draws. `auto` begins cold in a segment of at least {} that is interleaved with
 chunks of off; it is charged from its first step, with its trials. The unit is a pair of blocks: median log ratio with
-a bootstrap interval of {:.0f} % ({} draws) over pairs; for `auto` the ratio of all time on either side, and its tests
-against off hold with both. Against random it is the medians of pairs: both after their decision. One-sided tests are
+a bootstrap interval of {:.0f} % ({} draws) over pairs, widened by Student's quantile for their number; a p value is the
+larger of the bootstrap's and Student's. For `auto` it is the ratio of all time on either side, and its tests against
+off hold with both. Against random it is the medians of pairs: both after their decision. One-sided tests are
 corrected (Holm), each of the three kinds over all conditions that have it and were measured.
 )",
       p.block_windows, p.window, p.dropped_windows * p.window, to_string(p.segment), p.confidence * 100,

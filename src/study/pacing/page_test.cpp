@@ -194,6 +194,8 @@ TEST(PacingPage, AgreementIsSignAndSizeOrBothNearZero) {
   EXPECT_FALSE(agrees(measured(0.15, 0.2, 0.25), {.gain = 0.11}));
   EXPECT_TRUE(agrees(measured(0.01, 0.02, 0.03), {.gain = 0.06}));    // within 5 points
   EXPECT_FALSE(agrees(measured(0.01, 0.02, 0.03), {.gain = -0.01}));  // another sign
+  EXPECT_FALSE(agrees(measured(0.01, 0.02, 0.03), {.gain = 0.0}));    // none is another one, on either side
+  EXPECT_FALSE(agrees(measured(-0.03, -0.02, -0.01), {.gain = 0.0}));
   EXPECT_TRUE(agrees(measured(-0.01, 0.01, 0.03), {.gain = -0.02}));
   EXPECT_FALSE(agrees(measured(-0.01, 0.01, 0.03), {.gain = 0.03}));
   // auto is judged by all of its time

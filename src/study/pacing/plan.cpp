@@ -39,10 +39,11 @@ class Planner {
     }
   }
 
-  /// Chunks of one cold start, each beside a chunk of off; the blocks of `beside` are spread over them, in
-  /// turn and back, and share the chunks of off.
+  /// Chunks of one cold start, each beside a chunk of off, in turn before and after it (which comes first is
+  /// drawn); the blocks of `beside` are spread over them, in turn and back, and share the chunks of off.
   void add_segment(std::size_t arm, std::vector<std::size_t> beside) {
     beside.insert(beside.end(), beside.rbegin(), beside.rend());
+    const bool off_first = toss();
     const Seconds off_lasts = depth_ == PacingDepth::Quick ? protocol_.chunk_off_quick : protocol_.chunk_off;
     const auto chunks = std::max<std::size_t>(
         2, 2 * static_cast<std::size_t>(std::ceil(protocol_.segment / protocol_.chunk / 2)));
@@ -57,7 +58,7 @@ class Planner {
         blocks.push_back({.arm = beside[k], .steps = least, .dropped = dropped(), .first_draw = draw_});
       blocks.push_back(off);
       blocks.push_back({.arm = arm, .steps = on_steps, .dropped = 0, .first_draw = draw_, .cold = i == 0});
-      if (i % 2 == 1) std::reverse(blocks.begin(), blocks.end());
+      if ((i % 2 == 1) == off_first) std::reverse(blocks.begin(), blocks.end());
       add_round(blocks);
       draw_ += std::max(off_steps, on_steps);
     }

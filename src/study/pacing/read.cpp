@@ -334,6 +334,13 @@ const toml::array* list_at(const toml::table& table, std::string_view key) {
   return list != nullptr && list->is_array_of_tables() ? list : nullptr;
 }
 
+/// Source: Fowler, Noll, Vo; 64-bit FNV-1a.
+std::string digest_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
 }  // namespace
 
 Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file) {
@@ -349,6 +356,7 @@ Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file)
         .where = Where{.file = file, .line = static_cast<std::int64_t>(parsed.error().source().begin.line)}});
   const toml::table& root = parsed.table();
   PacingStudy study;
+  study.digest = digest_of(text);
   Keys keys(root, file, "the file");
   keys.text("title", study.title);
   keys.text("before", study.before);

@@ -103,7 +103,7 @@ bool agrees(const PacingEffect& measured, const SimulatedEffect& simulated) {
   const ShownGain live = shown_gain(measured);
   if (live.low <= 0 && live.high >= 0)
     return std::abs(live.gain) <= kNear && std::abs(simulated.gain) <= kNear;
-  return (live.gain > 0) == (simulated.gain > 0) &&
+  return live.gain * simulated.gain > 0 &&
          std::abs(live.gain - simulated.gain) <= std::max(kPoints, kShare * std::abs(live.gain));
 }
 

@@ -20,23 +20,13 @@
 #include <csignal>
 #include <cstring>
 
-#include "cox/base/random.hpp"
-
 #include "bench/pace/worker/socket.hpp"
 
 namespace cox::bench::worker {
 namespace {
 
-constexpr std::uint32_t kBackgroundStream = 0x70616367;
 constexpr std::uint16_t kInputPort = 7000;
 constexpr std::uint16_t kSinkPort = 6999;
-
-/// Whether others use the link in an episode. Episodes come in antithetic pairs, u and 1 - u: each is busy with the
-/// probability `share`, and a pair of blocks sees nearly equal shares (exactly, where the share is a half).
-bool is_busy(const RandomStream& draws, std::int64_t episode, double share) {
-  const double u = draws.uniform(static_cast<std::uint64_t>(episode / 2), 0);
-  return (episode % 2 == 0 ? u : 1 - u) < share;
-}
 
 /// Runs a program quietly; whether it exited with 0.
 bool run_words(const std::string& line) {
@@ -192,12 +182,10 @@ pid_t Network::start_background(const PacePlan& plan, Control& control) const {
   const int socket = connect_to(2, kSinkPort);
   const int queue = 65536;  // what stands in the link's queue before the others' packets
   setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &queue, sizeof queue);
-  const RandomStream draws(plan.seed, kBackgroundStream);
   const std::vector<char> data(16384, 1);
   constexpr std::int64_t kPause = 500'000;
   while (socket >= 0) {
-    const std::int64_t episode = control.draw.load(std::memory_order_relaxed) / plan.background.episode;
-    if (!is_busy(draws, episode, plan.background.share)) {
+    if (!plan.background.is_on(plan.seed, control.draw.load(std::memory_order_relaxed))) {
       sleep_until(now_ns() + kPause);
     } else if (!send_all(socket, data.data(), data.size())) {
       break;
@@ -229,7 +217,7 @@ bool Input::fetch(Bytes size) {
   if (!send_all(socket_, &left, sizeof left)) return false;
   while (left > 0) {
     const ssize_t got = recv(socket_, part.data(), std::min(part.size(), static_cast<std::size_t>(left)), 0);
-    if (got <= 0 && errno != EINTR) return false;
+    if (got == 0 || (got < 0 && errno != EINTR)) return false;
     left -= std::max<ssize_t>(got, 0);
   }
   return true;
