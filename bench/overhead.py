@@ -4,10 +4,11 @@
   startup   a process that is no rank: `/bin/true` with the preload object and without, medians over batches
   mpi       16 ranks under Open MPI: timed sleep of 10 ms and an all-reduce per step
   ddp       4 ranks of PyTorch's DistributedDataParallel over Gloo (examples/torch_ddp.py)
+  pace-mpi, pace-ddp   the same jobs, `cox observe --pace off` against `--pace observe`
 For jobs: wall and CPU time per run, mean of the paired relative differences with its 95 % interval (Student's t), and
 the share by counting: hooked calls of a rank x cost of one / time of its steps.
 
-usage: overhead.py BUILD SOURCE startup|mpi|ddp [PAIRS [NS-PER-CALL]]     (20 pairs; 40 ns)
+usage: overhead.py BUILD SOURCE startup|mpi|ddp|pace-mpi|pace-ddp [PAIRS [NS-PER-CALL]]     (20 pairs; 40 ns)
 """
 import json
 import math
@@ -89,7 +90,8 @@ def by_count(folder):
 
 
 def job():
-    if what == "mpi":
+    paced = what.startswith("pace-")
+    if what.endswith("mpi"):
         command = ["mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", "16",
                    os.path.join(build, "tests", "e2e", "guest_trials.openmpi"), "skew", "400", "-1", "0"]
     else:
@@ -100,19 +102,26 @@ def job():
         for i in range(pairs):
             folder = os.path.join(work, f"run-{i}")
             # The job alone against the whole of `cox observe`, its own start and end included.
-            observed = [cox, "observe", "-q", "-o", folder, "--", *command]
+            # With "pace-": the same without and with the controller's observing.
+            kinds = [command, [cox, "observe", "-q", "-o", folder, "--", *command]]
+            if paced:
+                kinds = [[cox, "observe", "-q", "-o", f"{folder}-{mode}", "--pace", mode, "--", *command]
+                         for mode in ("off", "observe")]
             took = {}
             for kind in ((0, 1) if i % 2 == 0 else (1, 0)):
-                took[kind] = timed(observed if kind else command)
+                took[kind] = timed(kinds[kind])
             wall.append(took[1][0] / took[0][0] - 1)
             cpu.append(took[1][1] / took[0][1] - 1)
-        folder = os.path.join(work, "counted")
-        timed([cox, "observe", "-q", "-o", folder, "--", *command])
-        share, calls = by_count(folder)
+        if not paced:
+            folder = os.path.join(work, "counted")
+            timed([cox, "observe", "-q", "-o", folder, "--", *command])
+            share, calls = by_count(folder)
     for name, values in (("wall", wall), ("CPU", cpu)):
         mean, low, high = interval(values)
         print(f"{what}: {name} time {100 * mean:+.2f} % (95 % {100 * low:+.2f} to {100 * high:+.2f}; median "
               f"{100 * statistics.median(values):+.2f}), {pairs} pairs")
+    if paced:
+        return
     print(f"{what}: by count {100 * share:.4f} % of a rank's time ({calls} records at {ns_per_call:.0f} ns)")
 
 

@@ -117,15 +117,16 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
 }
 
 /// Actuators other than the delay; each is off unless asked for.
-Status read_actuators(const Invocation& call, observe::LaunchOptions& options) {
+Status read_actuators(const Invocation& call, pace::Mode mode, observe::LaunchOptions& options) {
   options.pace_priority = call.has("pace-priority");
-  if (options.pace_priority && (options.pace.empty() || options.pace == "off"))
+  if (options.pace_priority && mode == pace::Mode::Off)
     return fail(usage_error("cli-003",
-                            "--pace-priority without --pace: nothing would tell which rank is late",
+                            fmt::format("--pace-priority {}: nothing would tell which rank is late",
+                                        options.pace.empty() ? "without --pace" : "with --pace off"),
                             "add --pace observe, or a mode that paces"));
-  const std::string mode = call.value("wait-mode");
+  const std::string wait_mode = call.value("wait-mode");
   for (const pace::WaitMode m : {pace::WaitMode::Spin, pace::WaitMode::Yield, pace::WaitMode::Block})
-    if (mode == name_of(m)) options.wait_mode = m;
+    if (wait_mode == name_of(m)) options.wait_mode = m;
   const std::string cap = call.value("energy-cap");
   if (cap.empty()) return {};
   double ratio = 0;
@@ -138,17 +139,21 @@ Status read_actuators(const Invocation& call, observe::LaunchOptions& options) {
   return {};
 }
 
-/// The value of --pace, which the guests will read again.
-Status check_pace(const std::string& text) {
+/// The mode of --pace, a text that the guests will read again.
+Result<pace::Mode> asked_mode(const Invocation& call) {
+  if (!call.values.contains("pace")) return pace::Mode::Off;
+  const std::string text = call.value("pace");
   pace::Settings settings;
   const std::ptrdiff_t refused = observe::guest::read_pace(text.c_str(), settings);
-  if (refused < 0) return {};
-  const std::string part = text.substr(static_cast<std::size_t>(refused), 40);
-  return fail(
-      usage_error("cli-003",
-                  fmt::format("--pace is '{}', expected MODE[,key=value...]: not understood from '{}' on",
-                              text.substr(0, 80), part.substr(0, part.find(','))),
-                  "modes: off, observe, paper, auto, always, random; keys: `cox pace --settings`"));
+  if (refused < 0 && observe::guest::names_mode(text.c_str())) return settings.mode;
+  std::string why = "no mode in it";
+  if (refused >= 0) {
+    const std::string part = text.substr(static_cast<std::size_t>(refused), 40);
+    why = fmt::format("not understood from '{}' on", part.substr(0, part.find(',')));
+  }
+  return fail(usage_error(
+      "cli-003", fmt::format("--pace is '{}', expected MODE[,key=value...]: {}", text.substr(0, 80), why),
+      "modes: off, observe, paper, auto, always, random; keys: `cox pace --settings`"));
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
@@ -156,7 +161,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                                  .out = call.value("output"),
                                  .force = call.has("force"),
                                  .pace = call.value("pace")};
-  if (call.values.contains("pace")) COX_CHECK(check_pace(options.pace));
+  COX_TRY(const pace::Mode mode, asked_mode(call));
   if (const std::string size = call.value("max-size"); !size.empty()) {
     Result<Bytes> bytes = parse_bytes(size);
     if (!bytes) {
@@ -165,7 +170,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     }
     options.max_size = *bytes;
   }
-  COX_CHECK(read_actuators(call, options));
+  COX_CHECK(read_actuators(call, mode, options));
   if (!call.common.quiet && observe::launch_place().rank <= 0)
     for (const std::string& note : observe::wait_mode_notes(options))
       console.err << fmt::format("cox: wait mode {}: {}\n", name_of(options.wait_mode), note);

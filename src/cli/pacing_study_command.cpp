@@ -2,6 +2,7 @@
 #include "cli/pacing_study_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -80,8 +81,16 @@ Result<Chosen> chosen(const study::PacingStudy& study, const Invocation& call) {
     if (name != kSizes) out.conditions.insert(name);
     out.sizes = out.sizes || name == kSizes;
   }
-  if (call.has("quick") && out.conditions.empty())
-    return fail(usage_error("cli-003", "--quick has no sizes", "choose --full --only sizes"));
+  if (!call.has("quick")) return out;
+  std::vector<std::string> quick;
+  for (const study::PacingCondition& c : study.conditions)
+    if (c.quick) quick.push_back(c.name);
+  const auto is_quick = [&](const std::string& name) {
+    return std::find(quick.begin(), quick.end(), name) != quick.end();
+  };
+  if (out.sizes || !std::all_of(out.conditions.begin(), out.conditions.end(), is_quick))
+    return fail(usage_error("cli-003", fmt::format("--quick has only {}", fmt::join(quick, ", ")),
+                            "for the others: --full --only NAME"));
   return out;
 }
 
@@ -391,6 +400,9 @@ Result<ExitCode> run_pacing_study(const Invocation& call, Console& console) {
     return ExitCode::Ok;
   }
   if (from) {
+    if (call.common.json || !call.value("into").empty())
+      return fail(usage_error("cli-003", "--from writes the page; --json and --into go with a measurement",
+                              "leave them out: the results are in the file of --from"));
     keep_only(study, which);
     return write_page(study, call, console);
   }

@@ -19,6 +19,7 @@
 #include "diagnose/mismatch.hpp"
 #include "diagnose/naming.hpp"
 #include "diagnose/open_calls.hpp"
+#include "diagnose/pace_facts.hpp"
 #include "diagnose/scan.hpp"
 #include "diagnose/skew.hpp"
 #include "diagnose/span_math.hpp"
@@ -251,6 +252,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
+  d.waiting = facts_of(run, d);
   d.remedies = find_remedies(d);
   d.trouble = trouble_headline(d);
   const std::string trouble = trouble_words(d);

@@ -156,6 +156,12 @@ std::string to_json(const Pacing& p, const trace::Run& run, const std::vector<st
   result["group"] = p.group_name;
   result["transfer_s"] = p.transfer ? Json(in_seconds(*p.transfer)) : Json(nullptr);
   result["verdict"] = describe(p);
+  result["advice"] = Json::array();
+  for (const pace::Advice& a : p.advice)
+    result["advice"].push_back(Json{{"remedy", pace::name_of(a.remedy)},
+                                    {"action", a.action},
+                                    {"why", a.why},
+                                    {"seen_elsewhere", a.evidence}});
   result["record"] = p.record ? json_of(*p.record) : Json(nullptr);
   result["comparison"] = p.comparison ? json_of(*p.comparison) : Json(nullptr);
   result["replays"] = Json::array();

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "cox/base/spelling.hpp"
 #include "cox/diagnose/pacing.hpp"
 #include "cox/pace/controller.hpp"
 
+#include "diagnose/pace_facts.hpp"
 #include "diagnose/pacing_iterations.hpp"
 #include "diagnose/span_math.hpp"
 
@@ -81,6 +84,35 @@ bool saw_launch_ahead(const trace::RankTrack& track, const GroupMember& m) {
                      [](const PaceEntry& e) { return e.decision.reason == pace::Reason::LaunchAhead; });
 }
 
+/// Part of each rank's iterations that it was inside the group's synchronisations.
+std::vector<double> time_inside(const trace::Run& run, const GroupIterations& g) {
+  std::vector<double> out(run.ranks.size(), 0);
+  for (const GroupMember& m : g.members) {
+    double inside = 0;
+    double all = 0;
+    for (const SeenIteration& i : m.seen) {
+      inside += in_seconds(i.sync);
+      all += in_seconds(minus_clamped(i.end, i.begin));
+    }
+    if (all > 0) out[m.track] = inside / all;
+  }
+  return out;
+}
+
+/// What a Run has measured needs no advice from elsewhere, and what could not be told is no reason to leave
+/// everything as it is.
+std::vector<pace::Advice> find_advice(const trace::Run& run, const Pacing& p,
+                                      std::span<const double> inside) {
+  std::vector<pace::Advice> out;
+  for (const pace::Advice& a : pace::advise(facts_of(run, p, inside)).items()) {
+    const bool measured =
+        p.comparison && (a.remedy == pace::Remedy::Delay || a.remedy == pace::Remedy::Nothing);
+    const bool unknown = p.transfer && a.remedy == pace::Remedy::Nothing;
+    if (!measured && !unknown) out.push_back(a);
+  }
+  return out;
+}
+
 Error no_group(const trace::Run& run) {
   return Error{.code = Errc::InvalidInput,
                .id = "pace-001",
@@ -128,7 +160,9 @@ Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& opt
   p.provenance = run.provenance;
   p.record = read_pacing(run);
   COX_TRY(p.replays, replay_pacing(run, options));
+  std::vector<double> inside(run.ranks.size(), 0);
   if (const auto g = find_group_iterations(run, p.record ? p.record->settings : pace::Settings{})) {
+    inside = time_inside(run, *g);
     p.group_name = g->name;
     p.transfer = find_transfer(*g);
   }
@@ -139,6 +173,7 @@ Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& opt
   } else if (p.record) {
     p.comparison = compare_blocks(run, *p.record);
   }
+  p.advice = find_advice(run, p, inside);
   return p;
 }
 

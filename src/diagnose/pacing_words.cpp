@@ -236,6 +236,8 @@ std::vector<std::string> describe(const Pacing& p) {
         "has to find it "
         "out: --pace auto,transfer_latency={}us",
         to_string(*p.transfer), static_cast<std::int64_t>(std::ceil(in_seconds(*p.transfer) * 1e6))));
+  for (const pace::Advice& a : p.advice)
+    lines.push_back(fmt::format("advice: {}: {} (seen elsewhere: {})", a.action, a.why, a.evidence));
   if (!p.record && !p.comparison)
     lines.emplace_back("to find out what pacing brings here: cox observe --pace auto -o RUN -- COMMAND");
   return lines;

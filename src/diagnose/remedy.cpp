@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/pace/advice.hpp"
 
 #include "diagnose/wording.hpp"
 
@@ -75,6 +76,10 @@ std::string verify(double gain) {
                      percent(gain), "the interval should not hold 1");
 }
 
+std::string verify_lost() {
+  return "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
+}
+
 Remedy for_finding(const Finding& f) {
   const auto at =
       std::find_if(kLevers.begin(), kLevers.end(), [&](const Lever& l) { return f.cause == l.cause; });
@@ -92,6 +97,20 @@ Remedy for_finding(const Finding& f) {
   r.basis = known ? "replay of the recorded operations without it" : "needs a simulation of this job";
   r.verify = verify(f.gain_ratio);
   return r;
+}
+
+/// What fits how the ranks wait, before anybody is held back.
+void add_advice(const Diagnosis& d, std::vector<Remedy>& out) {
+  for (const pace::Advice& a : pace::advise(d.waiting).items()) {
+    const bool is_wait = a.remedy == pace::Remedy::ChangeWaitMode;
+    if (!is_wait && a.remedy != pace::Remedy::RaisePriority) continue;
+    out.push_back({.lever = is_wait ? "wait_mode" : "priority",
+                   .text = fmt::format("{}: {}", a.action, a.why),
+                   .ranks = {},
+                   .gain_ratio = std::nullopt,
+                   .basis = fmt::format("needs a test in the job itself; seen elsewhere: {}", a.evidence),
+                   .verify = verify_lost()});
+  }
 }
 
 /// Jitter that nobody in particular causes: what pacing, fewer synchronisations or another algorithm would
@@ -114,7 +133,8 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
        .gain_ratio = std::nullopt,
        .basis = needs,
        .verify = verify(0.0)});
-  out.back().verify = "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
+  out.back().verify = verify_lost();
+  add_advice(d, out);
   if (d.pacing && d.pacing->comparison) return;
   out.push_back(
       {.lever = "pacing",

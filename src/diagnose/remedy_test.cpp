@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
 
@@ -77,6 +79,18 @@ TEST(Remedies, PacingThatWasNotShownToPayIsNoRemedy) {
     EXPECT_EQ(r.gain_ratio, 0.0);
     EXPECT_NE(r.text.find("leave pacing out"), std::string::npos);
   }
+}
+
+TEST(Remedies, SpinningWaitersOnSharedCoresAreToldToYieldBeforeAnybodyIsPaced) {
+  Diagnosis d = with("gc", 0.1);
+  d.waiting = {.ranks_on_host = 32, .cores = 2, .wait = pace::WaitMode::Spin};
+  std::vector<std::string> levers;
+  for (const Remedy& r : find_remedies(d)) levers.push_back(r.lever);
+  const auto wait = std::find(levers.begin(), levers.end(), "wait_mode");
+  ASSERT_NE(wait, levers.end());
+  EXPECT_LT(wait, std::find(levers.begin(), levers.end(), "pacing"));
+  d.waiting.cores = 32;
+  for (const Remedy& r : find_remedies(d)) EXPECT_NE(r.lever, "wait_mode");
 }
 
 TEST(Remedies, NothingToDoWhereNothingIsLost) {

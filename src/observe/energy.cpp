@@ -27,6 +27,7 @@ constexpr const char* kZones = "sys/class/powercap";
 constexpr std::size_t kMostLimits = 8192;
 constexpr std::size_t kMostState = std::size_t{2} << 20;
 constexpr std::int64_t kMostValue = 1'000'000'000'000;
+constexpr double kRounding = 1.02;  // limits are kept in steps of the hardware
 
 Error energy_error(const char* id, Errc code, std::string message, std::string hint) {
   return Error{.code = code, .id = id, .message = std::move(message), .hint = std::move(hint), .where = {}};
@@ -297,6 +298,16 @@ std::int64_t lowered(const EnergyLimit& limit, double ratio) {
   return std::clamp(value, std::min(limit.floor, limit.found), limit.found);
 }
 
+/// The record before anything is lowered. A cap that the hardware has rounded up is ours even where we were
+/// killed before it was read back: until then `set` is the most that a cap may show.
+State state_before(std::vector<EnergyLimit> limits, std::int64_t process, std::int64_t start) {
+  for (EnergyLimit& limit : limits) {
+    const auto most = static_cast<std::int64_t>(static_cast<double>(limit.set) * kRounding);
+    limit.set = std::min(most, limit.found - 1);
+  }
+  return {.process = process, .start = start, .limits = std::move(limits)};
+}
+
 }  // namespace
 
 LimitFiles real_limit_files() {
@@ -328,7 +339,6 @@ std::string EnergyCap::summary() const {
 
 /// The limits are known and the state file stands.
 Status EnergyCap::lower(double ratio) {
-  constexpr double kRounding = 1.02;  // limits are kept in steps of the hardware
   for (EnergyLimit& limit : limits_) {
     const std::int64_t wanted = limit.set;
     const fs::path path = root_ / limit.file;
@@ -376,7 +386,7 @@ Result<EnergyCap> EnergyCap::apply(const fs::path& root, double ratio, const Lim
     std::erase_if(*limits, [](const EnergyLimit& limit) { return limit.set == limit.found; });
     if (limits->empty()) continue;  // all at their least already
     // What was found is on record before anything is written; of several jobs one gets the file.
-    const State state{.process = getpid(), .start = start_of(root, getpid()), .limits = *limits};
+    const State state = state_before(*limits, getpid(), start_of(root, getpid()));
     if (const Status made = write_file_atomically(root / kState, to_text(state), IfExists::Fail); !made) {
       if (made.error().id == "base-005") return fail(held_by("another process"));
       return refuse(fmt::format("{}: {}", (root / kState).string(), made.error().message),

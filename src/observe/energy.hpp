@@ -24,7 +24,9 @@ namespace cox::observe {
 struct EnergyLimit {
   std::filesystem::path file;  ///< relative to the root
   std::int64_t found = 0;
-  std::int64_t set = 0;    ///< what the file showed after the cap was written; never above `found`
+  /// What the file showed after the cap was written; on record, until all are read back, the most that it may
+  /// show. Never above `found`.
+  std::int64_t set = 0;
   std::int64_t floor = 0;  ///< least that the hardware or the administrator allows
 };
 

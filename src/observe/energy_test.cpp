@@ -2,9 +2,11 @@
 #include "observe/energy.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -160,6 +162,32 @@ TEST_F(Energy, RoundingOfTheHardwareIsKeptInMind) {
   EXPECT_NE(text(kState).find(" 3000000 2325000"), std::string::npos) << text(kState);
   EXPECT_TRUE(cap->restore());
   EXPECT_EQ(frequency(0), 3'000'000);
+}
+
+TEST_F(Energy, KilledBeforeARoundedCapWasReadBackItIsStillOurs) {
+  processors(3);
+  for (int i = 0; i < 3; ++i) faults_[kPolicy + std::to_string(i) + "/scaling_max_freq"] = {.step = 25'000};
+  const pid_t child = fork();
+  if (child == 0) {
+    int lowered = 0;
+    LimitFiles mortal = files_;
+    mortal.write = [&](const fs::path& path, std::int64_t value) {
+      const bool written = files_.write(path, value);
+      if (value < 3'000'000 && ++lowered == 2) ::raise(SIGKILL);
+      return written;
+    };
+    static_cast<void>(EnergyCap::apply(root_, 0.77, mortal));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(frequency(0), 2'325'000) << "2,310,000 was asked for";
+  EXPECT_EQ(frequency(1), 2'325'000);
+  EXPECT_EQ(frequency(2), 3'000'000);
+  EXPECT_EQ(restore_left_caps(root_, files_).value_or(0), 3U);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(frequency(i), 3'000'000);
+  EXPECT_FALSE(fs::exists(root_ / kState));
 }
 
 TEST_F(Energy, WhatOthersSetMeanwhileStays) {

@@ -32,6 +32,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPreload = "libcox-preload.so";
 constexpr std::array kForwarded = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+// These end a process as well, and so do the real-time signals. Not among them: those of a fault (SIGSEGV and
+// its like), which cannot wait.
+constexpr std::array kEnding = {SIGABRT, SIGALRM,   SIGIO,     SIGPIPE, SIGPROF,
+                                SIGPWR,  SIGSTKFLT, SIGVTALRM, SIGXCPU, SIGXFSZ};
 
 Error error(Errc code, const char* id, std::string message, std::string hint) {
   return Error{.code = code, .id = id, .message = std::move(message), .hint = std::move(hint), .where = {}};
@@ -147,6 +151,25 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   _exit(127);
 }
 
+/// Whether the signal would end us: nobody here handles or ignores it.
+bool would_end_us(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
+/// The end of the child, and every signal that could end us before it: what was set for the job is put back.
+sigset_t signals_to_watch() {
+  sigset_t watched;
+  sigemptyset(&watched);
+  sigaddset(&watched, SIGCHLD);
+  for (const int signal : kForwarded) sigaddset(&watched, signal);
+  for (const int signal : kEnding)
+    if (would_end_us(signal)) sigaddset(&watched, signal);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal)
+    if (would_end_us(signal)) sigaddset(&watched, signal);
+  return watched;
+}
+
 /// Waits for the child while signals that arrive for us go to it. Signals are blocked and taken one by one,
 /// so no handler runs and nothing is lost.
 int wait_forwarding(pid_t child, const sigset_t& watched) {
@@ -182,11 +205,8 @@ void end_cap(std::optional<EnergyCap>& cap, ChildEnd& end) {
 Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir,
                            bool one_of_many) {
   const auto variables = added_variables(options, preload, dir, one_of_many);
-  sigset_t watched;
+  const sigset_t watched = signals_to_watch();
   sigset_t before;
-  sigemptyset(&watched);
-  sigaddset(&watched, SIGCHLD);
-  for (const int signal : kForwarded) sigaddset(&watched, signal);
   ::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, no end of the child would be seen
   sigprocmask(SIG_BLOCK, &watched, &before);
   std::optional<EnergyCap> cap;
@@ -200,9 +220,13 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload
   }
 
   std::array<int, 2> report{};
-  if (pipe2(report.data(), O_CLOEXEC) != 0)
+  if (pipe2(report.data(), O_CLOEXEC) != 0) {
+    const int reason = errno;
+    cap.reset();
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     return fail(
-        error(Errc::Io, "observe-005", fmt::format("no pipe: {}", std::strerror(errno)), "check limits"));
+        error(Errc::Io, "observe-005", fmt::format("no pipe: {}", std::strerror(reason)), "check limits"));
+  }
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child == 0) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -267,6 +268,39 @@ TEST_F(LaunchEnergy, RestoresAfterASignalAndWhereNothingRan) {
   std::ofstream(limit_) << "garbage";
   EXPECT_EQ(launch(none).error().id, "observe-007");
   EXPECT_FALSE(fs::exists(dir_ / "third"));
+}
+
+TEST_F(LaunchEnergy, RestoresAfterEverySignalThatWouldEndUs) {
+  for (const int number : {SIGABRT, SIGALRM, SIGIO, SIGPIPE, SIGPROF, SIGPWR, SIGSTKFLT, SIGVTALRM, SIGXCPU,
+                           SIGXFSZ, SIGRTMIN, SIGRTMAX}) {
+    ::signal(number, SIG_DFL);  // whatever the test was started with; the job inherits it
+    const std::string name = std::to_string(number);
+    LaunchOptions ended = capped("ulimit -c 0; kill -" + name + " $PPID; while :; do :; done");
+    ended.out = dir_ / ("observed-" + name);
+    const auto outcome = launch(ended);
+    ASSERT_TRUE(outcome) << name;
+    EXPECT_EQ(outcome->signal, number) << "it goes to the job";
+    EXPECT_EQ(limit(), "3000000") << name;
+    EXPECT_FALSE(fs::exists(dir_ / "run/cox-energy-cap")) << name;
+  }
+}
+
+TEST_F(LaunchEnergy, TheJobInheritsNoneOfTheSignalsThatWeHold) {
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, nullptr, &before);
+  const auto outcome = launch(capped("grep ^SigBlk: /proc/self/status > " + (dir_ / "mask").string()));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  std::string word;
+  std::string mask;
+  std::ifstream(dir_ / "mask") >> word >> mask;
+  std::uint64_t expected = 0;
+  for (int number = 1; number <= 64; ++number)
+    if (sigismember(&before, number) == 1) expected |= std::uint64_t{1} << (number - 1);
+  EXPECT_EQ(std::strtoull(mask.c_str(), nullptr, 16), expected) << mask;
+  sigset_t after;
+  sigprocmask(SIG_BLOCK, nullptr, &after);
+  for (const int number : {SIGTERM, SIGALRM, SIGPIPE, SIGXCPU, SIGRTMAX})
+    EXPECT_EQ(sigismember(&after, number), sigismember(&before, number)) << number;
 }
 
 TEST_F(LaunchEnergy, ALimitThatIsGoneAtTheEndIsTold) {

@@ -93,7 +93,7 @@ AdviceList advise(const Facts& facts) noexcept {
     none.evidence = "a delay lost 1 to 9 % with a rotating straggler";
   } else if (facts.persistent && facts.launch_ahead) {
     none.why = "the accelerator's queue would absorb a delay of the host";
-    none.evidence = "not measured here";
+    none.evidence = "not measured";
   } else if (facts.persistent) {
     none.why = "nothing is known to be shared, so early ranks cost the late ones nothing";
     none.evidence = "a delay was neutral (-0.6 %) with a persistent straggler and nothing shared";

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pace_study_test.py BUILD SOURCE: the processes of `cox study pacing` do what their plan says. No time is judged."""
+import json
 import os
 import signal
 import subprocess
@@ -130,11 +131,92 @@ def check_lost_rank():
     assert not workers()
 
 
+PLAN = """
+title = "A small evaluation"
+[protocol]
+seed = 7
+window = 2
+quads = 1
+groups = 3
+segment = "1s"
+chunk = "0.25s"
+chunk_off = "0.1s"
+limit = "60s"
+draws = 200
+floor = 0.0
+harm = 0.5
+[[arm]]
+name = "off"
+[[arm]]
+name = "again"
+[[arm]]
+name = "auto"
+settings = "auto"
+"""
+CONDITION = """
+[[condition]]
+name = "{}"
+mechanism = "none"
+about = "two ranks on timers"
+arms = ["again", "auto"]
+period = "2.2ms"
+best = "2ms"
+ranks = 2
+compute = "2ms"
+"""
+
+
+def study(folder, *flags):
+    command = [os.path.join(build, "cox"), "study", "pacing", "--studies", folder, *flags]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def check_evaluation():
+    """Groups are added where something is undecided, of what is undecided; results belong to their plan."""
+    folder = os.path.join(scratch.name, "studies")
+    os.mkdir(folder)
+    plan = os.path.join(folder, "pacing.toml")
+    with open(plan, "w") as file:
+        file.write(PLAN + CONDITION.format("one") + CONDITION.format("two") + "quick = true\n")
+    results = os.path.join(folder, "results.json")
+    run = study(folder, "--full", "--only", "one,two", "-o", results)
+    assert run.returncode == 0, run.stderr
+    with open(results) as file:
+        measured = json.load(file)
+    for condition in measured["conditions"]:
+        # A floor of nothing cannot be met, so all groups are made; harm of a half is excluded at once, so auto is
+        # measured in the first one alone.
+        pairs = {e["arm"]: e["pairs"] + e["struck"] for e in condition["effects"]}
+        assert condition["groups"] == 3 and condition["failed_groups"] == 0, condition
+        assert pairs == {"again": 6, "auto": 4}, pairs
+        assert not condition["resolved"]
+    before = open(results).read()
+    again = study(folder, "--full", "--only", "two", "--into", results)
+    assert again.returncode == 0, again.stderr
+    with open(results) as file:
+        after = json.load(file)
+    assert after["conditions"][0]["effects"] == measured["conditions"][0]["effects"], "the other one changed"
+    assert after["conditions"][1]["effects"] != measured["conditions"][1]["effects"], "not measured anew"
+    with open(plan, "a") as file:
+        file.write("# another plan\n")
+    kept = open(results).read()
+    for flags, said in ((["--full", "--only", "two", "--into", results], "measured by another plan"),
+                        (["--full", "-o", results], "exists already"),
+                        (["--quick", "--only", "one"], "--quick has only"),
+                        (["--from", results, "--json"], "--from writes the page")):
+        refused = study(folder, *flags)
+        assert refused.returncode != 0 and said in refused.stderr, (flags, refused.stderr)
+    assert open(results).read() == kept != before
+    page = study(folder, "--from", results)
+    assert page.returncode == 0 and "measured by another plan" in page.stdout, page.stderr
+
+
 assert not workers(), "another cox-bench-pace of this build runs"
 check_rows()
 check_refused()
 check_killed({}, 5)
 check_lost_rank()
+check_evaluation()
 link = {"fetch_bytes": 20000, "link_bytes_per_s": 5e7}
 skipped = check_killed(link, 10) or check_killed({**link, "reduce_bytes": 65536}, 10)
 print("the networks of these processes cannot be made here: " + skipped if skipped else "all well")

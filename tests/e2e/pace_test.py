@@ -24,7 +24,10 @@ clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.star
 clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODES = ["observe", "paper", "auto", "always", "random"]
 EAGER = "window=4,warm_up=2,block=2,settle=0,activate=0,release=0,min_delay=1us,deviations=0"  # delays as soon as there is a wait
-OBSERVING, NO_SLACK, LAUNCH_AHEAD, THRESHOLD, RELEASED, FIXED, CLOCK_STEP, IN_ORDER = 0, 2, 5, 13, 14, 15, 16, 21
+# The same for auto where imbalance lasts: transfer is known, no test is too dear and none has to wait for long.
+AUTO = f"auto,{EAGER},budget=1,retry=1,transfer_latency=1us"
+OBSERVING, NO_SLACK, LAUNCH_AHEAD, BLOCK_PACED, THRESHOLD, RELEASED, FIXED, CLOCK_STEP, IN_ORDER = (
+    0, 2, 5, 9, 13, 14, 15, 16, 21)
 
 
 class Skip(Exception):
@@ -98,6 +101,32 @@ def case_bits_gloo(work):
         assert sorted(found) == [0, 1, 2], (mode, found)
         delays = sum(len(delays_of(rank)) for rank in found.values())
         assert delays > 10 or mode in ("observe", "auto"), (mode, found)
+
+
+def case_bits_auto(work):
+    """One rank is late by 25 ms in every step, so auto begins its test at once and holds the others back in it."""
+    gloo = os.path.join(build, "examples", "gloo_train")
+    jobs = {}
+    if os.access(gloo, os.X_OK):
+        jobs["gloo"] = ["timeout", "60", gloo, "--ranks", "3", "--steps", "40", "--fault", "host", "--slow-rank", "2",
+                        "--host-wait-ms", "25"]
+    try:
+        jobs["mpi"] = mpi("guest_trials", "skew", 60, 2, 25)
+    except Skip:
+        if not jobs:
+            raise
+    said = []
+    for name, job in jobs.items():
+        folder = os.path.join(work, name)
+        assert good(paced(folder, AUTO, job)).stdout == good(job).stdout, name
+        found = decisions(folder)
+        tested = [served for rank in found.values() for reason, delay, served in rank
+                  if reason == BLOCK_PACED and delay > 0]
+        assert tested and min(tested) > 0, (name, found)
+        ranks = json.loads(good([cox, "pace", folder, "--json"]).stdout)["result"]["record"]["ranks"]
+        assert sum(r["delays"] for r in ranks) >= len(tested), (name, ranks, len(tested))
+        said.append(f"{name}: {len(tested)} delays in blocks of a test")
+    return "; ".join(said)
 
 
 TRAINING = """
@@ -284,7 +313,7 @@ def case_accelerator(work):
 def case_bad_text(work):
     folder = os.path.join(work, "run")
     job = mpi("timed_steps", 0.5, 10, -1, 0)
-    for text in ("sometimes", "auto,window=0", "auto,windows=8", "", "auto," + 500 * "x"):
+    for text in ("sometimes", "auto,window=0", "auto,windows=8", "window=32", "", "auto," + 500 * "x"):
         done = run(paced(folder, text, job))
         assert done.returncode == 125 and "--pace" in done.stderr and "[cli-003]" in done.stderr, (text, done)
         assert len(done.stderr) < 400 and not os.path.exists(folder), (text, done.stderr)
@@ -292,6 +321,23 @@ def case_bad_text(work):
     assert decisions(folder) == {}
     told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
     assert "COX_PACE cannot be read" in told, told
+    good([cox, "observe", "--force", "-o", folder, "--", *job], {"COX_PACE": "window=32"})
+    assert decisions(folder) == {}
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    assert "COX_PACE names no mode" in told, told
+
+
+def case_priority(work):
+    """The Run says whether a late rank could be raised, and that it was."""
+    job = mpi("timed_steps", 3, 10, 2, 40)
+    folder = os.path.join(work, "run")
+    mode = "observe,window=4,warm_up=2,transfer_latency=1us"
+    good([cox, "observe", "--quiet", "-o", folder, "--pace", mode, "--pace-priority", "--", *job])
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    refused = "--pace-priority: refused" in told
+    raised = "--pace-priority: this rank was late" in told
+    assert refused != raised, told
+    return "refused here" if refused else "a rank was raised"
 
 
 def case_off(work):

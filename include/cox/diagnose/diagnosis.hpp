@@ -23,6 +23,7 @@
 #include "cox/diagnose/stall.hpp"
 #include "cox/diagnose/time_structure.hpp"
 #include "cox/diagnose/what_if.hpp"
+#include "cox/pace/advice.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
 
@@ -201,6 +202,7 @@ struct Diagnosis {
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
   std::string wait_method;               ///< "clock" or "duration"
   std::vector<NodeLocality> locality;    ///< per node; empty where nothing was recorded
+  pace::Facts waiting;                   ///< how its ranks wait, as far as that was recorded
   std::vector<Section> sections;         ///< what further analyses say, in the order in which to read them
   std::vector<Remedy> remedies;          ///< what to do, most gain first
   trace::TimesKind times = trace::TimesKind::Clocked;

@@ -12,6 +12,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/pace/advice.hpp"
 #include "cox/pace/decision.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/trace/run.hpp"
@@ -179,6 +180,9 @@ struct Pacing {
   /// below, from the rank that was inside the shortest.
   std::optional<Duration> transfer;
   trace::Provenance provenance = trace::Provenance::Observed;  ///< of the Run: measured or simulated
+  /// Remedies that fit what the Run tells, in the order in which to try them; what it measured of pacing
+  /// itself is in `comparison`, and then `Remedy::Delay` and `Remedy::Nothing` are not among them.
+  std::vector<pace::Advice> advice;
 };
 
 /// All of the above. `baseline`: the same job unpaced, or null. Errors: those of `replay_pacing`.

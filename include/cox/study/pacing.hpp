@@ -84,7 +84,7 @@ inline constexpr std::string_view kArmAuto = "auto";
 inline constexpr std::string_view kArmRandom = "random";
 
 /// Reads it. Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value), with the
-/// line. Bounds: 1 MB of text, 64 conditions, 32 arms. Held by: src/study/pacing/read_test.cpp
+/// line. Bounds: 1 MB of text, 64 conditions, 32 arms. Held by: src/study/pacing/plan_test.cpp
 [[nodiscard]] Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file);
 
 /// Steps under one arm, in the order in which they run.

@@ -174,17 +174,18 @@ void Pacer::close_iteration(std::uint64_t now) noexcept {
     others_[i].waits = 0;
     others_[i].sum = Duration::zero();
   }
-  controller_.observe({.step = step_,
-                       .work = span(began_, now) - delayed_ - sync_,
-                       .sync = sync_,
-                       .transfer = transfer_known_ ? transfer_ : Duration{-1},
-                       .delayed = delayed_});
+  const pace::Observation seen{.step = step_,
+                               .work = span(began_, now) - delayed_ - sync_,
+                               .sync = sync_,
+                               .transfer = transfer_known_ ? transfer_ : Duration{-1},
+                               .delayed = delayed_};
+  controller_.observe(seen);
   ++step_;
   began_ = now;
   sync_ = transfer_ = delayed_ = Duration::zero();
   transfer_known_ = true;
   pending_ = false;
-  if (world_.decided != nullptr) world_.decided(controller_);
+  if (world_.decided != nullptr) world_.decided(controller_, seen);
   act(controller_.decide());
 }
 

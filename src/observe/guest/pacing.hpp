@@ -27,6 +27,13 @@ inline constexpr std::size_t kLongestPaceText = 400;
     if (text[i] <= ' ' || text[i] > '~' || i == kLongestPaceText) return static_cast<std::ptrdiff_t>(i);
   return *text == 0 ? 0 : pace::set_all(settings, text);
 }
+/// Whether a text that can be read says which mode. One of parameters alone would pace nothing.
+[[nodiscard]] inline bool names_mode(const char* text) noexcept {
+  pace::Settings from_off;
+  pace::Settings from_auto;
+  from_auto.mode = pace::Mode::Auto;
+  return read_pace(text, from_off) < 0 && read_pace(text, from_auto) < 0 && from_off.mode == from_auto.mode;
+}
 
 /// What a pacer needs of its process.
 struct PaceWorld {
@@ -40,8 +47,8 @@ struct PaceWorld {
   void (*end)(trace::RawRecord* record) noexcept;
   bool (*is_stored)(const trace::RawRecord* record) noexcept;
   bool (*drives_accelerator)() noexcept;  ///< asked once, before the first observation
-  /// Told of every decision, for what else can follow from it; may be null.
-  void (*decided)(const pace::Controller& controller) noexcept;
+  /// Told of every decision and what was seen last, for what else can follow from it; may be null.
+  void (*decided)(const pace::Controller& controller, const pace::Observation& seen) noexcept;
 };
 
 /// The iterations of one process as its controller sees them.

@@ -3,7 +3,6 @@
 // code: libc only.
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +13,7 @@
 
 #include "cox/trace/guest_writer.hpp"
 
+#include "observe/guest/one_look.hpp"
 #include "observe/guest/ordering.hpp"
 #include "observe/guest/pacing.hpp"
 #include "observe/guest/priority.hpp"
@@ -78,11 +78,46 @@ bool drives_accelerator() noexcept {
   return found;
 }
 
-bool offers_priority = false;
+PriorityOffer priority;
 
-void steer(const pace::Controller& controller) noexcept {
-  if (offers_priority)
-    steer_priority(controller.decide(), controller.evidence(), controller.settings().window);
+// A niceness is gone with its thread: the Run keeps that there was one. Each text comes in once.
+void note_change(PriorityPolicy::Change change) noexcept {
+  using Change = PriorityPolicy::Change;
+  const int saved_errno = errno;
+  if (change == Change::Raise)
+    guest::note(
+        "--pace-priority: this rank was late throughout a window of iterations: its threads got a lower "
+        "niceness, the first time");
+  if (change == Change::Restore)
+    guest::note(
+        "--pace-priority: this rank waits for the others now: its threads got their niceness back, the first "
+        "time");
+  errno = saved_errno;
+}
+
+void note_hidden_late() noexcept {
+  const int saved_errno = errno;
+  guest::note(
+      "--pace-priority: transfer time is not known here, and wait and transfer together are above 5 % of an "
+      "iteration: whether this rank is late cannot be told, and it is not raised; give --pace "
+      "MODE,transfer_latency=TIME (`cox pace` of this Run finds it)");
+  errno = saved_errno;
+}
+
+// Told of every decision, on the thread that counts.
+void steer(const pace::Controller& controller, const pace::Observation& seen) noexcept {
+  if (priority.steps == 0) return;
+  const pace::Settings& settings = controller.settings();
+  pace::Evidence evidence = controller.evidence();
+  // Mode paper takes transfer for waiting; who is late is judged without it.
+  if (settings.mode == pace::Mode::Paper && seen.transfer > Duration::zero()) evidence.slack -= seen.transfer;
+  static bool told = false;
+  if (!told && controller.seen() >= settings.window && is_late_hidden(seen, evidence)) {
+    told = true;
+    note_hidden_late();
+  }
+  const PriorityPolicy::Change change = steer_priority(controller.decide(), evidence, settings.window);
+  if (change != PriorityPolicy::Change::None) note_change(change);
 }
 
 constexpr PaceWorld kWorld = {
@@ -102,7 +137,7 @@ alignas(Pacer) std::byte storage[sizeof(Pacer)];
 std::atomic<Pacer*> pacer{nullptr};  // null: nothing is paced here
 alignas(Ordering) std::byte order_storage[sizeof(Ordering)];
 Ordering* ordering = nullptr;    // set before `pacer` is
-std::atomic<int> phase{0};       // 0 not looked, 1 looking, 2 known
+OneLook looked;                  // at what the environment asks for
 const char* asked = nullptr;     // value of COX_PACE, read once
 std::ptrdiff_t refused_at = -1;  // where it cannot be read
 
@@ -112,7 +147,7 @@ void look() noexcept {
   pace::Settings settings;
   refused_at = read_pace(asked, settings);
   if (refused_at >= 0 || settings.mode == pace::Mode::Off) return;
-  offers_priority = start_priority();
+  priority = start_priority();
   ordering = new (order_storage) Ordering(settings, kWorld);
   pacer.store(new (storage) Pacer(settings, kWorld), std::memory_order_release);
 }
@@ -129,16 +164,23 @@ void keep_order(std::uint32_t comm, std::uint64_t number) noexcept {
 }
 constexpr PaceApi kApi = {.enter = enter, .leave = leave, .keep_order = keep_order};
 
+// What the probe found; nothing where nobody asked.
+void introduce_priority() noexcept {
+  constexpr char kOffered[] = "cox/pace/priority\toffered\n";
+  constexpr char kRefused[] = "cox/pace/priority\trefused\n";
+  if (priority.steps > 0) guest::add_locality(kOffered, sizeof kOffered - 1);
+  if (priority.refused == nullptr) return;
+  guest::add_locality(kRefused, sizeof kRefused - 1);
+  guest::note(priority.refused);
+}
+
 }  // namespace
 
 const PaceApi* pace_api(void* (*find_data)(const char*)) noexcept {
-  int none = 0;
-  if (phase.compare_exchange_strong(none, 1)) {
+  looked.take([find_data]() noexcept {
     find_symbol = find_data;
     look();
-    phase.store(2, std::memory_order_release);
-  }
-  while (phase.load(std::memory_order_acquire) != 2) sched_yield();
+  });
   return pacer.load(std::memory_order_acquire) == nullptr ? nullptr : &kApi;
 }
 
@@ -157,10 +199,14 @@ void pace_introduce() noexcept {
              "COX_PACE cannot be read from its byte %d on: this process is not paced: %.100s",
              static_cast<int>(refused_at), asked);
     guest::note(text);
+  } else if (asked != nullptr && !names_mode(asked)) {
+    snprintf(text, sizeof text, "COX_PACE names no mode: this process is not paced: %.100s", asked);
+    guest::note(text);
   } else if (pacer.load(std::memory_order_acquire) != nullptr) {
     const int length = snprintf(text, sizeof text, "cox/pace/settings\t%s\n", asked);
     if (length > 0 && static_cast<std::size_t>(length) < sizeof text)
       guest::add_locality(text, static_cast<std::size_t>(length));
+    introduce_priority();
   }
 }
 

@@ -66,6 +66,13 @@ TEST_F(Pacing, ReadsWhatItIsAskedAndSaysWhereItCannot) {
   EXPECT_EQ(settings.window, 32U);
 }
 
+TEST_F(Pacing, ParametersAloneNameNoMode) {
+  for (const char* named : {"auto", "off,seed=2", "window=32,paper", "mode=observe", "always,mode=off"})
+    EXPECT_TRUE(names_mode(named)) << named;
+  for (const char* nameless : {"window=32", "seed=2,objective=tail", "", "sometimes", "auto,window=x"})
+    EXPECT_FALSE(names_mode(nameless)) << nameless;
+}
+
 TEST_F(Pacing, ServesTheDelayOnReturnFromTheSynchronisation) {
   start("always,warm_up=4,window=8");
   early_iterations(60);
@@ -85,6 +92,23 @@ TEST_F(Pacing, ObservesWithoutEverHoldingBack) {
   early_iterations(300);
   EXPECT_TRUE(process_.slept.empty());
   EXPECT_EQ(reasons(), std::vector<std::uint8_t>{static_cast<std::uint8_t>(Reason::Observing)});
+}
+
+TEST_F(Pacing, TellsWithEachDecisionWhatWasSeen) {
+  static Duration transfer;
+  PaceWorld world = kFakeWorld;
+  world.decided = [](const pace::Controller&, const pace::Observation& seen) noexcept {
+    transfer = seen.transfer;
+  };
+  pace::Settings settings;
+  ASSERT_EQ(read_pace("observe", settings), -1);
+  pacer_ = std::make_unique<Pacer>(settings, world);
+  pacer_->define(1, 4, 0);
+  transfer = Duration{-7};
+  early_iterations(8);
+  EXPECT_EQ(transfer, Duration::zero()) << "small payloads take none";
+  wait(1, milliseconds{5}, 1'000'000);
+  EXPECT_LT(transfer, Duration::zero()) << "not known";
 }
 
 TEST_F(Pacing, ServesAtTheEntryOfTheNextCollectiveWhereAsked) {

@@ -4,7 +4,6 @@
 // is not wanted, the hook becomes a direct jump to the real function.
 #include <dlfcn.h>
 #include <link.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +16,7 @@
 #include "observe/guest/bypass.hpp"
 #include "observe/guest/launcher.hpp"
 #include "observe/guest/mark_api.hpp"
+#include "observe/guest/one_look.hpp"
 #include "observe/guest/pacing.hpp"
 #include "observe/guest/priority.hpp"
 #include "observe/guest/typed.hpp"
@@ -275,7 +275,7 @@ const TypedTable* typed_for(Family family) {
 }
 
 struct FamilyState {
-  std::atomic<int> phase{0};  // 0 not looked, 1 looking, 2 known
+  OneLook look;
   const TypedTable* table = nullptr;
 };
 FamilyState family_states[kFamilies];
@@ -283,12 +283,7 @@ FamilyState family_states[kFamilies];
 const TypedTable* table_of(Family family) {
   // PyTorch and Gloo share one typed object.
   FamilyState& state = family_states[family == C10d ? Gloo : family];
-  int none = 0;
-  if (state.phase.compare_exchange_strong(none, 1)) {
-    state.table = typed_for(family);
-    state.phase.store(2, std::memory_order_release);
-  }
-  while (state.phase.load(std::memory_order_acquire) != 2) sched_yield();
+  state.look.take([&state, family]() noexcept { state.table = typed_for(family); });
   return state.table;
 }
 

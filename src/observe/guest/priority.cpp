@@ -21,6 +21,12 @@ namespace {
 constexpr std::size_t kMostThreads = 256;
 constexpr int kLowest = -20;
 
+constexpr const char* kUnreadable = "--pace-priority: refused: the niceness of a thread cannot be read here";
+constexpr const char* kNotAllowed =
+    "--pace-priority: refused: no thread may be given a lower niceness here (RLIMIT_NICE, CAP_SYS_NICE)";
+constexpr const char* kNotUndone = "--pace-priority: refused: a lower niceness could not be undone here";
+constexpr const char* kNoThread = "--pace-priority: refused: no thread could be started to try it on";
+
 int get_niceness(int thread) noexcept {
   errno = 0;
   const int niceness = getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
@@ -143,23 +149,23 @@ void forget_in_child() noexcept {
   p.busy.clear();
 }
 
-void* probe_thread(void* steps) {
-  *static_cast<int*>(steps) = probe_steps(kCalls, 0);
+void* probe_thread(void* offer) {
+  *static_cast<PriorityOffer*>(offer) = probe_priority(kCalls, 0);
   return nullptr;
 }
 
-int probe_on_own_thread() noexcept {
+PriorityOffer probe_on_own_thread() noexcept {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  int steps = 0;
+  PriorityOffer offer{.refused = kNoThread};
   pthread_t thread{};
   // The thread inherits the mask: no handler of the program's runs on it.
-  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return 0;
-  const bool runs = pthread_create(&thread, nullptr, probe_thread, &steps) == 0;
+  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return offer;
+  const bool runs = pthread_create(&thread, nullptr, probe_thread, &offer) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (runs) pthread_join(thread, nullptr);
-  return steps;
+  return offer;
 }
 
 /// A switch-off that came while another thread was changing is done by that thread.
@@ -172,14 +178,24 @@ void release_busy() noexcept {
            !p.busy.test_and_set(std::memory_order_acquire));
 }
 
+/// A late rank's wait: the threshold of the published rule.
+Duration longest_late(const pace::Evidence& evidence) noexcept {
+  return evidence.period / 20;
+}
+
 }  // namespace
 
 Standing standing_of(const pace::Decision& decision, const pace::Evidence& evidence) noexcept {
   if (decision.reason == pace::Reason::WarmingUp || evidence.period <= Duration::zero())
     return Standing::Between;
   if (evidence.slack > evidence.period / 100 * 15) return Standing::Early;
-  const bool late = decision.delay == Duration::zero() && evidence.slack <= evidence.period / 20;
+  const bool late = decision.delay == Duration::zero() && evidence.slack <= longest_late(evidence);
   return late ? Standing::Late : Standing::Between;
+}
+
+bool is_late_hidden(const pace::Observation& seen, const pace::Evidence& evidence) noexcept {
+  return seen.transfer < Duration::zero() && evidence.period > Duration::zero() &&
+         evidence.slack > longest_late(evidence);
 }
 
 PriorityPolicy::Change PriorityPolicy::observe(Standing standing, std::uint32_t window) noexcept {
@@ -196,46 +212,51 @@ PriorityPolicy::Change PriorityPolicy::observe(Standing standing, std::uint32_t 
   return raised_ ? Change::Raise : Change::Restore;
 }
 
-int probe_steps(const PriorityCalls& calls, int thread) noexcept {
+PriorityOffer probe_priority(const PriorityCalls& calls, int thread) noexcept {
   const int found = calls.get(thread);
-  if (found == kNoNiceness) return 0;
+  if (found == kNoNiceness) return {.refused = kUnreadable};
   for (int steps = kMostSteps; steps > 0; --steps) {
     if (found - steps < kLowest || !calls.set(thread, found - steps)) continue;
     const bool raised = calls.get(thread) == found - steps;
     const bool restored = calls.set(thread, found) && calls.get(thread) == found;
-    if (!restored) return 0;
-    if (raised) return steps;
+    if (!restored) return {.refused = kNotUndone};
+    if (raised) return {.steps = steps};
   }
-  return 0;
+  return {.refused = kNotAllowed};
 }
 
-bool start_priority() noexcept {
+PriorityOffer start_priority() noexcept {
   const Unnoticed here;
   const char* asked = getenv("COX_PACE_PRIORITY");
-  if (asked == nullptr || strcmp(asked, "1") != 0) return false;
-  if (process.steps > 0) return true;
-  const int steps = probe_on_own_thread();
-  if (steps == 0 || pthread_atfork(nullptr, nullptr, forget_in_child) != 0) return false;
-  process.steps = steps;
-  return true;
+  if (asked == nullptr || strcmp(asked, "1") != 0) return {};
+  if (process.steps > 0) return {.steps = process.steps};
+  const PriorityOffer offer = probe_on_own_thread();
+  if (offer.steps > 0 && pthread_atfork(nullptr, nullptr, forget_in_child) != 0)
+    return {.refused = kNotUndone};
+  process.steps = offer.steps;
+  return offer;
 }
 
-void steer_priority(const pace::Decision& decision, const pace::Evidence& evidence,
-                    std::uint32_t window) noexcept {
+PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace::Evidence& evidence,
+                                      std::uint32_t window) noexcept {
+  using Change = PriorityPolicy::Change;
   Process& p = process;
-  if (p.steps == 0 || p.off.load(std::memory_order_relaxed)) return;
-  const PriorityPolicy::Change change = p.policy.observe(standing_of(decision, evidence), window);
-  if (change == PriorityPolicy::Change::None) return;
+  if (p.steps == 0 || p.off.load(std::memory_order_relaxed)) return Change::None;
+  Change change = p.policy.observe(standing_of(decision, evidence), window);
+  if (change == Change::None) return change;
   const Unnoticed here;
   if (p.busy.test_and_set(std::memory_order_acquire)) {
     p.policy.set_raised(p.raised.load(std::memory_order_acquire));
-    return;
+    return Change::None;
   }
-  if (change == PriorityPolicy::Change::Raise)
-    p.policy.set_raised(raise_all());
-  else
+  if (change == Change::Restore) {
     restore_all();
+  } else if (!raise_all()) {
+    p.policy.set_raised(false);
+    change = Change::None;
+  }
   release_busy();
+  return change;
 }
 
 void restore_priority() noexcept {

@@ -31,6 +31,10 @@ enum class Standing : std::uint8_t {
 /// Formula: mean wait at most 5 % of the period, the threshold of the published rule; above 15 %. Between
 ///          them nothing changes, so that a rank which priority has helped a little keeps it.
 [[nodiscard]] Standing standing_of(const pace::Decision& decision, const pace::Evidence& evidence) noexcept;
+/// Whether a rank that looks as if it waited may be the late one: what part of its waits is transfer is not
+/// known, and both together are above what a late rank's wait may be. No local rule tells them apart: the
+/// wait of a rank that is always early is as steady as a transfer.
+[[nodiscard]] bool is_late_hidden(const pace::Observation& seen, const pace::Evidence& evidence) noexcept;
 
 /// When to change: after a window in which every step said the same, and at most once per window. A rank that
 /// became early because it was raised would go up and down; so each way back doubles the windows that the
@@ -61,18 +65,23 @@ struct PriorityCalls {
 };
 inline constexpr int kNoNiceness = 1000;
 
-/// By how many steps the calling thread's niceness can be lowered and restored; 0 = not offered. Leaves the
-/// thread as it found it, or, where it cannot, with the lower niceness: call it on a thread that ends.
-[[nodiscard]] int probe_steps(const PriorityCalls& calls, int thread) noexcept;
+/// What a probe found. Neither of both: nobody asked.
+struct PriorityOffer {
+  int steps = 0;                  ///< of niceness that can be given and taken back; 0 = not offered
+  const char* refused = nullptr;  ///< why not, as a note for the Run: a literal
+};
+/// Whether the thread's niceness can be lowered and restored. Leaves the thread as it found it, or, where it
+/// cannot, with the lower niceness: call it on a thread that ends.
+[[nodiscard]] PriorityOffer probe_priority(const PriorityCalls& calls, int thread) noexcept;
 
 /// Reads COX_PACE_PRIORITY and probes. Call once, where the guest is attached; starts and joins one thread.
-/// Returns whether priority is offered. Cost: 0.2 ms where asked for, one look-up where not.
-bool start_priority() noexcept;
+/// Cost: 0.2 ms where asked for, one look-up where not.
+PriorityOffer start_priority() noexcept;
 /// Once per decision, on the thread that decides. Raises or restores all threads of the process (the first
 /// 256), at most once per `window` steps. Cost: 3 ns; a change: one walk of /proc/self/task and two
-/// system calls per thread, 0.1 ms for one. Keeps errno.
-void steer_priority(const pace::Decision& decision, const pace::Evidence& evidence,
-                    std::uint32_t window) noexcept;
+/// system calls per thread, 0.1 ms for one. Keeps errno. Returns what was really changed.
+PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace::Evidence& evidence,
+                                      std::uint32_t window) noexcept;
 /// Back to what was found, and no change any more. For the end of the program and for a guest that switches
 /// itself off. Threads: any; idempotent.
 void restore_priority() noexcept;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 namespace cox::observe::guest {
@@ -34,6 +35,14 @@ TEST(Priority, LateIsWhoHardlyWaitsAtAll) {
   EXPECT_EQ(standing_of({.delay = milliseconds{1}, .reason = pace::Reason::Holding}, evidence(0)),
             Standing::Between);
   EXPECT_EQ(standing_of(kNoSlack, {}), Standing::Between) << "nothing was measured";
+}
+
+TEST(Priority, LateCannotBeToldWhereTransferMayBeAllOfTheWait) {
+  const pace::Observation unknown{.transfer = Duration{-1}};
+  EXPECT_TRUE(is_late_hidden(unknown, evidence(6)));
+  EXPECT_FALSE(is_late_hidden(unknown, evidence(5))) << "late whatever part of it is transfer";
+  EXPECT_FALSE(is_late_hidden({.transfer = milliseconds{3}}, evidence(50))) << "it waits";
+  EXPECT_FALSE(is_late_hidden(unknown, {})) << "nothing was measured";
 }
 
 /// Steps until a change comes, or `most`.
@@ -102,23 +111,30 @@ constexpr PriorityCalls kFake{
         },
 };
 
+/// Why the probe does not offer it; empty where it does.
+std::string refusal() {
+  const PriorityOffer offer = probe_priority(kFake, 0);
+  return offer.steps > 0 || offer.refused == nullptr ? "" : offer.refused;
+}
+
 TEST(Priority, OfferedOnlyWhereRaisingAndRestoringBothWork) {
   fake = {};
-  EXPECT_EQ(probe_steps(kFake, 0), kMostSteps);
+  EXPECT_EQ(probe_priority(kFake, 0).steps, kMostSteps);
+  EXPECT_EQ(probe_priority(kFake, 0).refused, nullptr);
   EXPECT_EQ(fake.niceness, 0) << "as it was found";
   fake = {.limit = 0};
-  EXPECT_EQ(probe_steps(kFake, 0), 0) << "no right to raise";
+  EXPECT_NE(refusal().find("RLIMIT_NICE"), std::string::npos) << refusal();
   fake = {.limit = -2};
-  EXPECT_EQ(probe_steps(kFake, 0), 2) << "as far as RLIMIT_NICE lets it";
+  EXPECT_EQ(probe_priority(kFake, 0).steps, 2) << "as far as RLIMIT_NICE lets it";
   EXPECT_EQ(fake.niceness, 0);
   fake = {.restores = false};
-  EXPECT_EQ(probe_steps(kFake, 0), 0) << "cannot be undone";
+  EXPECT_NE(refusal().find("undone"), std::string::npos);
   fake = {.ignores = true};
-  EXPECT_EQ(probe_steps(kFake, 0), 0) << "nothing really changed";
+  EXPECT_NE(refusal(), "") << "nothing really changed";
   fake = {.niceness = -18};
-  EXPECT_EQ(probe_steps(kFake, 0), 2) << "never below -20";
+  EXPECT_EQ(probe_priority(kFake, 0).steps, 2) << "never below -20";
   fake = {.niceness = kNoNiceness};
-  EXPECT_EQ(probe_steps(kFake, 0), 0);
+  EXPECT_NE(refusal().find("cannot be read"), std::string::npos);
 }
 
 /// The real thing needs a process of its own: what it changes, it changes for all of the process.
@@ -158,7 +174,8 @@ class SleepingThread {
 TEST(Priority, NothingHappensUnlessAsked) {
   EXPECT_EQ(in_child([] {
               unsetenv("COX_PACE_PRIORITY");
-              if (start_priority()) return 1;
+              const PriorityOffer offer = start_priority();
+              if (offer.steps > 0 || offer.refused != nullptr) return 1;
               for (int i = 0; i < 100; ++i) steer_priority(kNoSlack, evidence(0), 4);
               return is_priority_raised() ? 2 : 0;
             }),
@@ -169,10 +186,13 @@ TEST(Priority, RaisesALateProcessAndRestoresItHereIfOffered) {
   const int result = in_child([] {
     setenv("COX_PACE_PRIORITY", "1", 1);
     const int before = getpriority(PRIO_PROCESS, 0);
-    if (!start_priority()) return getpriority(PRIO_PROCESS, 0) == before ? 77 : 1;
+    const PriorityOffer offer = start_priority();
+    if (offer.steps == 0) return getpriority(PRIO_PROCESS, 0) == before && offer.refused != nullptr ? 77 : 1;
     if (getpriority(PRIO_PROCESS, 0) != before) return 2;  // the probe touched the program's thread
     errno = 42;
-    for (int i = 0; i < 4; ++i) steer_priority(kNoSlack, evidence(0), 4);
+    for (int i = 0; i < 3; ++i)
+      if (steer_priority(kNoSlack, evidence(0), 4) != Change::None) return 10;
+    if (steer_priority(kNoSlack, evidence(0), 4) != Change::Raise) return 11;
     if (errno != 42) return 3;
     if (!is_priority_raised() || getpriority(PRIO_PROCESS, 0) >= before) return 4;
     const pid_t child = fork();
@@ -196,7 +216,7 @@ TEST(Priority, RaisesALateProcessAndRestoresItHereIfOffered) {
 TEST(Priority, ReachesEveryThreadAndThoseBornMeanwhile) {
   const int result = in_child([] {
     setenv("COX_PACE_PRIORITY", "1", 1);
-    if (!start_priority()) return 77;
+    if (start_priority().steps == 0) return 77;
     const int before = getpriority(PRIO_PROCESS, 0);
     SleepingThread first;
     for (int i = 0; i < 4; ++i) steer_priority(kNoSlack, evidence(0), 4);

@@ -132,6 +132,17 @@ double waiting_power(model::WaitMode wait) {
   return wait == model::WaitMode::Block ? pace::Settings{}.idle_power : 1;
 }
 
+void set_gains(const PacingProtocol& p, const BootstrapOfPairs& boot, PacingEffect& e) {
+  e.gain = std::expm1(boot.median);
+  e.total_gain = std::expm1(boot.total);
+  const Interval median = interval_of(boot.median, boot.medians, p.confidence, e.pairs);
+  const Interval total = interval_of(boot.total, boot.totals, p.confidence, e.pairs);
+  e.low = median.low;
+  e.high = median.high;
+  e.total_low = total.low;
+  e.total_high = total.high;
+}
+
 PacingEffect effect_of(const PacingStudy& study, const PacingCondition& condition, std::size_t arm,
                        const ArmData& data, const BootstrapOfPairs& boot) {
   const PacingProtocol& p = study.protocol;
@@ -144,14 +155,7 @@ PacingEffect effect_of(const PacingStudy& study, const PacingCondition& conditio
   if (e.held_steps >= 2 * p.window) e.held_cv = cv_of(data.held_periods);
   for (const PairSums& sums : data.pairs) e.pair_gains.push_back(std::expm1(sums.log_ratio()));
   if (data.pairs.empty()) return e;
-  e.gain = std::expm1(boot.median);
-  e.total_gain = std::expm1(boot.total);
-  const Interval median = interval_of(boot.median, boot.medians, p.confidence, e.pairs);
-  const Interval total = interval_of(boot.total, boot.totals, p.confidence, e.pairs);
-  e.low = median.low;
-  e.high = median.high;
-  e.total_low = total.low;
-  e.total_high = total.high;
+  set_gains(p, boot, e);
   if (data.pairs.size() < 2) return e;  // no spread to test with
   const auto p_of = [&](double border) {
     const double at = std::log1p(border);
@@ -171,6 +175,13 @@ PacingEffect* find(PacingConditionResult& result, std::string_view arm) {
 }
 const PacingEffect* find(const PacingConditionResult& result, std::string_view arm) {
   return find(const_cast<PacingConditionResult&>(result), arm);
+}
+
+void set_floor(const PacingStudy& study, PacingConditionResult& result) {
+  const PacingEffect* again = find(result, kArmAgain);
+  if (again == nullptr || again->pairs < 2) return;
+  result.floor_half_width = (again->high - again->low) / 2;
+  result.is_resolved = result.floor_half_width <= study.protocol.floor;
 }
 
 /// Corrects one family of tests: the same member of all results that have it.
@@ -272,10 +283,7 @@ PacingConditionResult judge_condition(const PacingStudy& study, const PacingCond
     find(result, kArmAuto)->p_random =
         p_at_most(of_auto.median - of_random.median, difference, std::log1p(-study.protocol.harm), fewest);
   }
-  if (const PacingEffect* again = find(result, kArmAgain); again != nullptr && again->pairs >= 2) {
-    result.floor_half_width = (again->high - again->low) / 2;
-    result.is_resolved = result.floor_half_width <= study.protocol.floor;
-  }
+  set_floor(study, result);
   return result;
 }
 

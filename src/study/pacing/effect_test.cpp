@@ -106,6 +106,59 @@ const PacingEffect& arm(const PacingConditionResult& r, const std::string& name)
   return none;
 }
 
+/// Intervals of an arm without effect, over jobs whose blocks differ by 1 %: how many hold 0.
+int intervals_that_hold_nothing(int quads, int trials) {
+  Lab lab;
+  lab.study.protocol.quads = quads;
+  lab.study.protocol.draws = 300;
+  lab.condition.arms = {1};
+  const PacingPlan plan = plan_pacing(lab.study, lab.condition, lab.condition.arms, PacingDepth::Full, 0);
+  int held = 0;
+  for (int t = 0; t < trials; ++t) {
+    const RandomStream noise(static_cast<std::uint64_t>(t), 3);
+    MeasuredGroup group{.plan = plan};
+    for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+      const PacedMeasurement step{.period = duration_from_seconds(0.02 * (1 + 0.01 * noise.normal(b, 0)))};
+      group.blocks.push_back(
+          {.steps = std::vector<PacedMeasurement>(static_cast<std::size_t>(plan.blocks[b].steps), step)});
+    }
+    const PacingEffect e = judge_condition(lab.study, lab.condition, {&group, 1}).effects.at(0);
+    held += e.low <= 0 && e.high >= 0 ? 1 : 0;
+  }
+  return held;
+}
+
+TEST(PacingEffect, IntervalsOfFewPairsAreWideEnough) {
+  constexpr int kTrials = 300;
+  for (const int quads : {1, 2, 3}) {
+    const int held = intervals_that_hold_nothing(quads, kTrials);
+    EXPECT_GE(held, kTrials * 0.91) << quads;
+    EXPECT_LE(held, kTrials * 0.995) << quads;
+  }
+}
+
+/// All pairs lie on the right side, but not by much: of four, chance does that once in 16 times.
+TEST(PacingEffect, FewPairsOnOneSideDoNotMakeAProof) {
+  Lab lab;
+  lab.condition.bar = 0;
+  lab.study.protocol.draws = 5000;
+  const MeasuredGroup group = lab.measure({0.02, 0.02, 0.02, 0.02});
+  MeasuredGroup shaky = group;
+  // Chunks of auto whose steps last between 0 and 0.75 % longer than those of off.
+  int chunk = 0;
+  for (std::size_t b = 0; b < shaky.blocks.size(); ++b)
+    if (lab.study.arms[shaky.plan.blocks[b].arm].name == kArmAuto) {
+      for (PacedMeasurement& s : shaky.blocks[b].steps)
+        s.period = duration_from_seconds(0.02 * (1 + 0.0025 * chunk));
+      ++chunk;
+    }
+  ASSERT_GE(chunk, 4);
+  const PacingConditionResult r = judge_condition(lab.study, lab.condition, {&shaky, 1});
+  EXPECT_GT(arm(r, "auto").p_harm, 1e-3);
+  const PacingConditionResult steady = judge_condition(lab.study, lab.condition, {&group, 1});
+  EXPECT_LT(arm(steady, "auto").p_harm, 1e-3);
+}
+
 TEST(PacingEffect, FindsTheGainThatIsThere) {
   const Lab lab;
   const MeasuredGroup group = lab.measure({0.02, 0.02, 0.016, 0.017});

@@ -154,6 +154,13 @@ std::string machine_text(const PacingResults& r) {
                      r.machine.cores, r.machine.kernel, r.machine.load_before);
 }
 
+/// Whether the protocol above is the one that was measured by.
+std::string other_plan_text(const PacingStudy& study, const PacingResults& r) {
+  if (r.plan == study.digest) return "";
+  return fmt::format("**These results were measured by another plan (digest {}, the one above has {}).**\n\n",
+                     r.plan.empty() ? "unknown" : r.plan, study.digest);
+}
+
 }  // namespace
 
 PageSection protocol_section(const PacingStudy& study) {
@@ -196,9 +203,7 @@ PageSection limits_section(const PacingStudy& study) {
   real fabrics.
 - The chunks of a segment share one cold start. Their interval says how well that one was measured; how often `auto`
   would decide otherwise shows only from group to group. Where a chunk was struck, less than the segment is charged.
-- Bootstrap intervals of few pairs are too short: with normal noise one of 95 % from 2 pairs holds what is true in some
-  60 % of cases, the ratio of all time from 4 pairs in some 89 % (calculated). Groups are added after a look at the
-  data, which the correction does not count.
+- Groups are added after a look at the data, which the correction does not count.
 - `paper`, `always` and `random` begin anew in every block, live and in the engine, and show the {} steps after its first
   {}. Where the imbalance moves only every few hundred steps, a block does not see it move.
 - `random` draws on average the whole share of the slack that a rank could give up; `auto` holds the best of four parts
@@ -222,8 +227,9 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
       "below). CV of the "
       "steps, and of those in paced blocks after the\ndecision (held). Energy: an estimate from work and "
       "waiting, on over "
-      "off.\n\n{}\n{}",
-      machine_text(results), verdict_table(study, results), floors_text(study, results));
+      "off.\n\n{}{}\n{}",
+      machine_text(results), other_plan_text(study, results), verdict_table(study, results),
+      floors_text(study, results));
   int rows = 0;
   int same = 0;
   int idle = 0;

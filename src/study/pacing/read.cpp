@@ -199,7 +199,7 @@ Result<PacingArm> arm_of(const toml::table& table, const std::string& file) {
     return refuse(file, k.line(),
                   fmt::format("settings of arm '{}': '{}' is refused", arm.name,
                               arm.settings.substr(static_cast<std::size_t>(at))),
-                  "docs/reference/pace.md lists the parameters");
+                  "docs/reference/pacing.md lists the parameters");
   return arm;
 }
 
