@@ -99,16 +99,18 @@ std::vector<double> time_inside(const trace::Run& run, const GroupIterations& g)
   return out;
 }
 
-/// What a Run has measured needs no advice from elsewhere, and what could not be told is no reason to leave
-/// everything as it is.
+/// What a Run has measured needs no advice from elsewhere. And what it cannot tell (which part of a wait is
+/// transfer, whether ranks share a link) is no reason to leave everything as it is.
 std::vector<pace::Advice> find_advice(const trace::Run& run, const Pacing& p,
                                       std::span<const double> inside) {
   std::vector<pace::Advice> out;
-  for (const pace::Advice& a : pace::advise(facts_of(run, p, inside)).items()) {
-    const bool measured =
-        p.comparison && (a.remedy == pace::Remedy::Delay || a.remedy == pace::Remedy::Nothing);
-    const bool unknown = p.transfer && a.remedy == pace::Remedy::Nothing;
-    if (!measured && !unknown) out.push_back(a);
+  const pace::Facts facts = facts_of(run, p, inside);
+  const bool is_open = p.transfer || (facts.persistent && !facts.launch_ahead);
+  for (const pace::Advice& a : pace::advise(facts).items()) {
+    const bool is_nothing = a.remedy == pace::Remedy::Nothing;
+    if (p.comparison && (is_nothing || a.remedy == pace::Remedy::Delay)) continue;
+    if (is_open && is_nothing) continue;
+    out.push_back(a);
   }
   return out;
 }
@@ -173,7 +175,7 @@ Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& opt
   } else if (p.record) {
     p.comparison = compare_blocks(run, *p.record);
   }
-  p.advice = find_advice(run, p, inside);
+  if (!options.rank) p.advice = find_advice(run, p, inside);  // of one rank nothing follows for the job
   return p;
 }
 

@@ -208,10 +208,12 @@ PageSection limits_section(const PacingStudy& study) {
   {}. Where the imbalance moves only every few hundred steps, a block does not see it move.
 - `random` draws on average the whole share of the slack that a rank could give up; `auto` holds the best of four parts
   of it. So their mean delays differ: they are in the tables.
-- Where engine and measurement part: intervals of two pairs that leave 0 out by some tenths (too short, see above); ranks
-  that spin, for which the engine takes turns of one length on each core, while a kernel moves them between cores and lets
-  others in; ranks that yield, which take nothing in the engine and a slice now and then in a kernel; delays that change
-  from step to step on the shared link, which TCP does not share anew at once. The reasons are plausible and not shown.
+- The floor is a width: a condition is resolved where off against off is known to 0.5 %, also if its interval lies beside
+  0, as one of 20 does.
+- Where engine and measurement part: intervals of few pairs that are wider than 2 %; ranks that spin, for which the engine
+  takes turns of one length on each core, while a kernel moves them between cores and lets others in; ranks that yield,
+  which take nothing in the engine and a slice now and then in a kernel; delays that change from step to step on the shared
+  link, which TCP does not share anew at once. The reasons are plausible and not shown.
 - Arms with a priority know which ranks are slow. They show what priority can do, not what finding out costs.
 - Energy is calculated from work and waiting, not measured.
 )",
