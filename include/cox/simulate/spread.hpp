@@ -23,8 +23,7 @@ struct Spread {
 /// src/simulate/spread_test.cpp
 [[nodiscard]] Spread spread_of(std::span<const Seconds> values);
 
-/// Two-sided 95 % quantile of Student's t; 0 for no degree of freedom. To 7 digits up to 30 degrees, beyond
-/// that by the expansion of Cornish and Fisher (Abramowitz, Stegun 1964, 26.7.5), below 1e-5.
+/// Two-sided 95 % quantile of Student's t (`student_quantile`); 0 for no degree of freedom.
 [[nodiscard]] double student_t_95(int degrees);
 
 }  // namespace cox::simulate
