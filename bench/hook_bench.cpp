@@ -18,9 +18,9 @@
 #include <memory>
 #include <string>
 
-#include "cox/trace/guest_writer.hpp"
+#include "cox/guest/writer.hpp"
 
-#include "observe/guest/pacing.hpp"
+#include "guest/pacing/pacing.hpp"
 
 namespace {
 

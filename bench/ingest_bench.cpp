@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/import/byte_source.hpp"
-#include "trace/import/reader.hpp"
+#include "trace/import/bytes/byte_source.hpp"
+#include "trace/import/part/reader.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 //   Locality/machine once, at start, on the first rank of a node: topology and devices too
 #include <benchmark/benchmark.h>
 
-#include "trace/guest_sampler.hpp"
+#include "guest/writer/sampler.hpp"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "cox/replay/graph.hpp"
 #include "cox/replay/tracks.hpp"
 
-#include "diagnose/synthetic_job.hpp"
+#include "diagnose/match/synthetic_job.hpp"
 
 namespace {
 

@@ -1,6 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-# GoogleTest's headers, compiled once for all tests of rooms: they are a third of what a test file takes. Nothing else is
-# in there, so that every file still includes what it uses.
+set(COX_TOOL_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory> <numeric>
+    <optional> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>
+    <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>)
+
+# g++ 12 warns falsely of libstdc++'s own strings, and tells them from ours no more where they were compiled before.
+function(cox_false_warnings target)
+  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endfunction()
+
+# The libraries' headers, compiled once for all rooms of the tool: parsing them took half of what a file takes. Nothing of
+# our own is in there, and clang builds without it (preset tidy), so that every file still includes what it uses.
+function(cox_tool_headers target)
+  if(COX_SANITIZE OR COX_TIDY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
+  if(NOT TARGET cox_tool_headers)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tool_headers.cpp CONTENT "")
+    add_library(cox_tool_headers STATIC ${PROJECT_BINARY_DIR}/tool_headers.cpp)
+    target_link_libraries(cox_tool_headers PRIVATE cox_options tl::expected fmt::fmt nlohmann_json::nlohmann_json)
+    target_precompile_headers(cox_tool_headers PRIVATE ${COX_TOOL_HEADERS})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM cox_tool_headers)
+  cox_false_warnings(${target})
+endfunction()
+
+# The same for tests of rooms, with GoogleTest's.
 function(cox_test_headers target)
   if(COX_SANITIZE OR COX_TIDY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()
@@ -8,36 +32,66 @@ function(cox_test_headers target)
   if(NOT TARGET cox_test_headers)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp CONTENT "int main() { return 0; }\n")
     add_executable(cox_test_headers ${PROJECT_BINARY_DIR}/test_headers.cpp)
-    target_link_libraries(cox_test_headers PRIVATE cox_options GTest::gtest_main)
+    target_link_libraries(cox_test_headers PRIVATE cox_options tl::expected fmt::fmt nlohmann_json::nlohmann_json
+                          GTest::gtest_main)
     target_compile_options(cox_test_headers PRIVATE ${COX_TEST_OPTIONS})
-    target_precompile_headers(cox_test_headers PRIVATE <gtest/gtest.h>)
+    target_precompile_headers(cox_test_headers PRIVATE ${COX_TOOL_HEADERS} <gtest/gtest.h>)
   endif()
   target_precompile_headers(${target} REUSE_FROM cox_test_headers)
+  cox_false_warnings(${target})
 endfunction()
 
-# cox_room(<target> [ROOM <folder>] SOURCES ... HEADERS ... DEPENDS ... LINK ... TESTS ...)
+# cox_files(<sources> <tests> FOLDER...): the C++ files of these folders of the calling one, tests apart. Every file of a
+# folder is built, so none can be forgotten; files for one instruction set are named by who gives them their flags.
+function(cox_files sources tests)
+  set(all)
+  foreach(folder ${ARGN})
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    if(NOT found)
+      message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${folder} holds no source")
+    endif()
+    list(APPEND all ${found})
+  endforeach()
+  list(FILTER all EXCLUDE REGEX "_(baseline|avx2|avx512)\\.cpp$")
+  set(units ${all})
+  list(FILTER units EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER all INCLUDE REGEX "_test\\.cpp$")
+  set(${sources} ${units} PARENT_SCOPE)
+  set(${tests} ${all} PARENT_SCOPE)
+endfunction()
+
+# cox_room(<target> [ROOM <folder>] FOLDERS ... [SOURCES ...] HEADERS ... DEPENDS ... LINK ... OPTIONS ...)
 # One room = one folder under src/ and include/cox/ = one library cox_<target> with alias cox::<target>.
-# A room may hold a second target (trace_read beside trace); it then names its folder with ROOM.
+# A room may hold a second target (trace_import beside trace_read); it then names its folder with ROOM.
+# FOLDERS are its sub-rooms (`.`: the folder itself): every source in them is built, every *_test.cpp is a test.
 # LINK lists third-party targets that stay private to the room. Paths are relative to the calling folder.
 function(cox_room name)
-  cmake_parse_arguments(ARG "" "ROOM" "SOURCES;HEADERS;DEPENDS;LINK;PUBLIC_LINK;TESTS;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "ROOM" "FOLDERS;SOURCES;HEADERS;DEPENDS;LINK;PUBLIC_LINK;OPTIONS;TEST_LINK" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "cox_room(${name}): got '${ARG_UNPARSED_ARGUMENTS}', expected a keyword first")
+  endif()
   if(NOT ARG_ROOM)
     set(ARG_ROOM ${name})
   endif()
+  cox_files(sources tests ${ARG_FOLDERS})
   list(TRANSFORM ARG_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/cox/${ARG_ROOM}/)
-  add_library(cox_${name} STATIC ${ARG_SOURCES})
+  add_library(cox_${name} STATIC ${sources} ${ARG_SOURCES})
   add_library(cox::${name} ALIAS cox_${name})
   set_target_properties(cox_${name} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
   target_sources(cox_${name} PUBLIC FILE_SET HEADERS
                  BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ARG_HEADERS})
   target_include_directories(cox_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(cox_${name} PUBLIC cxx_std_20)
+  target_compile_options(cox_${name} PRIVATE ${ARG_OPTIONS})
+  if("fmt::fmt" IN_LIST ARG_LINK AND NOT ARG_OPTIONS)
+    cox_tool_headers(cox_${name})
+  endif()
   list(TRANSFORM ARG_DEPENDS PREPEND cox::)
   target_link_libraries(cox_${name} PUBLIC ${ARG_DEPENDS} ${ARG_PUBLIC_LINK}
                         PRIVATE $<BUILD_INTERFACE:cox_options> ${ARG_LINK})
   install(TARGETS cox_${name} EXPORT coxTargets FILE_SET HEADERS)
-  if(BUILD_TESTING AND ARG_TESTS)
-    add_executable(${name}_test ${ARG_TESTS})
+  if(BUILD_TESTING AND tests)
+    add_executable(${name}_test ${tests})
     target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name}_test PRIVATE cox::${name} cox_options ${ARG_TEST_LINK} GTest::gtest_main)
     target_compile_options(${name}_test PRIVATE ${COX_TEST_OPTIONS})

@@ -20,5 +20,6 @@ function(cox_vector_kernels variable stem)
     set_source_files_properties(${stem}_avx512.cpp PROPERTIES COMPILE_OPTIONS
       "${common};-mavx512f;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-uninitialized>")
   endif()
+  set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # other flags
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()

@@ -6,13 +6,13 @@
 
 #include "cox/base/assert.hpp"
 
-#include "trace/assemble.hpp"
-#include "trace/block_codec.hpp"
-#include "trace/compact_file.hpp"
-#include "trace/meta_entries.hpp"
-#include "trace/process_file.hpp"
-#include "trace/raw_file.hpp"
-#include "trace/run_info_json.hpp"
+#include "trace/raw/meta_entries.hpp"
+#include "trace/raw/process_file.hpp"
+#include "trace/raw/raw_file.hpp"
+#include "trace/run/assemble.hpp"
+#include "trace/run/run_info_json.hpp"
+#include "trace/store/block_codec.hpp"
+#include "trace/store/compact_file.hpp"
 
 namespace cox::fuzz {
 namespace {

@@ -13,9 +13,9 @@
 #include "cox/base/assert.hpp"
 
 #include "fuzz/entries.hpp"
-#include "trace/import/assemble_parts.hpp"
-#include "trace/import/reader.hpp"
-#include "trace/meta_entries.hpp"
+#include "trace/import/part/assemble_parts.hpp"
+#include "trace/import/part/reader.hpp"
+#include "trace/raw/meta_entries.hpp"
 
 namespace cox::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command.hpp"
+#include "cli/frame/command.hpp"
 
 namespace cox::cli {
 

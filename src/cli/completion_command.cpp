@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cli/command_table.hpp"
-#include "cli/embedded.hpp"
-#include "cli/error_reference.hpp"
+#include "cli/frame/embedded.hpp"
+#include "cli/frame/error_reference.hpp"
 
 namespace cox::cli {
 namespace {

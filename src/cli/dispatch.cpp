@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "cli/command_table.hpp"
-#include "cli/failure.hpp"
+#include "cli/frame/spelling.hpp"
 #include "cli/help.hpp"
-#include "cli/observe_command.hpp"
-#include "cli/parse.hpp"
-#include "cli/spelling.hpp"
-#include "cli/terminal.hpp"
-#include "cli/version_command.hpp"
+#include "cli/input/parse.hpp"
+#include "cli/output/failure.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/verbs/observe_command.hpp"
+#include "cli/verbs/version_command.hpp"
 
 namespace cox::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.hpp"
+#include "cli/frame/command.hpp"
 
 namespace cox::cli {
 

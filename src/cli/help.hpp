@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/command.hpp"
+#include "cli/frame/command.hpp"
 
 namespace cox::cli {
 

@@ -3,7 +3,7 @@
 /// `cox help`.
 #pragma once
 
-#include "cli/command.hpp"
+#include "cli/frame/command.hpp"
 
 namespace cox::cli {
 

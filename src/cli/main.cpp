@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/dispatch.hpp"
-#include "cli/interrupt.hpp"
+#include "cli/frame/interrupt.hpp"
 
 extern "C" char** environ;
 

@@ -10,7 +10,7 @@
 #include "cox/base/result.hpp"
 #include "cox/trace/run.hpp"
 
-#include "observe/guest/launcher.hpp"
+#include "guest/seam/launcher.hpp"
 
 namespace cox::observe {
 

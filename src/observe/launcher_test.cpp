@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/guest/launcher.hpp"
+#include "guest/seam/launcher.hpp"
 
 #include <gtest/gtest.h>
 

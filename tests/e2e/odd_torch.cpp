@@ -16,7 +16,7 @@ void make_group(void*, const void* const*, int, int, void*) {}
 void allreduce(const void*) {}
 void finalize_backward(void*) {}
 #else
-#include "observe/guest/gloo_abi.hpp"
+#include "guest/gloo/abi.hpp"
 
 int main() {
   namespace abi = cox::observe::guest::gloo_abi;

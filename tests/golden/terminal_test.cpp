@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/interrupt.hpp"
-#include "cli/progress.hpp"
+#include "cli/frame/interrupt.hpp"
+#include "cli/output/progress.hpp"
 
 namespace cox::cli {
 namespace {

@@ -41,9 +41,35 @@ file(REMOVE_RECURSE ${WORK}/src/elsewhere)
 plant(src/base/utils.hpp "int x" "`utils` names no responsibility")
 plant(src/report/html_helpers/planted.hpp "int x" "`helpers` names no responsibility")
 file(REMOVE_RECURSE ${WORK}/src/report/html_helpers)
-plant(src/observe/guest/planted.cpp "#include <fmt/format.h>" "must not include fmt/format.h: guests need libc only")
-plant(src/trace/guest_planted.cpp "#include <zstd.h>" "must not include zstd.h: guests need libc only")
+plant(src/guest/preload/planted.cpp "#include <fmt/format.h>" "must not include fmt/format.h: guests need libc only")
+plant(src/guest/writer/planted.cpp "#include <zstd.h>" "must not include zstd.h: guests need libc only")
 # Reached through a header of our own.
-plant(src/observe/guest/planted.cpp "#include \"cox/base/result.hpp\""
-      "include/cox/base/result.hpp: the guest src/observe/guest/planted.cpp must not include tl/expected.hpp")
+plant(src/guest/preload/planted.cpp "#include \"cox/base/result.hpp\""
+      "include/cox/base/result.hpp: the guest src/guest/preload/planted.cpp must not include tl/expected.hpp")
+# One for every folder of a parted room: each is refused something that it must not see.
+foreach(pair
+    cli/frame:cli/output cli/output:cli/input cli/input:cli/verbs cli/verbs:cli/command_table.hpp
+    diagnose/match:diagnose/naming diagnose/naming:diagnose/cause diagnose/cause:diagnose/charge
+    diagnose/charge:diagnose/naming diagnose/what_if:diagnose/charge diagnose/operations:diagnose/what_if
+    diagnose/efficiency:diagnose/fabric diagnose/fabric:diagnose/efficiency diagnose/over_time:diagnose/stall
+    diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/what_if
+    guest/seam:guest/pacing guest/writer:guest/seam guest/pacing:guest/preload guest/preload:guest/mpi
+    guest/mpi:guest/gloo guest/gloo:guest/mpi guest/torch:guest/mpi
+    simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow
+    simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
+    simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer
+    simulate/answer:simulate/sweep simulate/sweep:simulate/training
+    trace/clocks:trace/raw trace/raw:trace/store trace/store:trace/run trace/run:trace/import
+    trace/import/bytes:trace/import/part trace/import/part:trace/import/mpi trace/import/mpi:trace/import/kineto
+    trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables
+    trace/import/graphs:trace/import/nccl trace/import/tables:trace/import/graphs)
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 from)
+  list(GET pair 1 to)
+  if(NOT to MATCHES "hpp$")
+    string(APPEND to /planted.hpp)
+  endif()
+  plant(src/${from}/planted.cpp "#include \"${to}\"" "src/${from}/planted.cpp: ${from} must not include")
+endforeach()
+plant(src/diagnose/elsewhere/planted.cpp "int x" "diagnose/elsewhere has no line")
 file(REMOVE_RECURSE ${WORK})

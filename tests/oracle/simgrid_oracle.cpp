@@ -19,7 +19,7 @@
 #include "cox/base/file.hpp"
 
 #include "oracle_cases.hpp"
-#include "simulate/flow_rounds.hpp"
+#include "simulate/flow/rounds.hpp"
 
 namespace {
 

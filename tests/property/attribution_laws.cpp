@@ -12,7 +12,7 @@
 #include "cox/diagnose/fabric.hpp"
 #include "cox/diagnose/time_structure.hpp"
 
-#include "diagnose/attribution_synthetic.hpp"
+#include "diagnose/charge/synthetic.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -10,9 +10,9 @@
 #include "cox/trace/read.hpp"
 
 #include "support/make_run.hpp"
-#include "trace/block_codec.hpp"
-#include "trace/compact_file.hpp"
-#include "trace/raw_file.hpp"
+#include "trace/raw/raw_file.hpp"
+#include "trace/store/block_codec.hpp"
+#include "trace/store/compact_file.hpp"
 
 namespace cox::trace {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cox/diagnose/diagnosis.hpp"
 
-#include "diagnose/synthetic_job.hpp"
+#include "diagnose/match/synthetic_job.hpp"
 
 namespace cox::diagnose {
 namespace {

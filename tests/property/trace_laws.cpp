@@ -10,8 +10,8 @@
 #include "cox/trace/read.hpp"
 
 #include "support/make_run.hpp"
-#include "trace/block_codec.hpp"
-#include "trace/compact_file.hpp"
+#include "trace/store/block_codec.hpp"
+#include "trace/store/compact_file.hpp"
 
 namespace cox::trace {
 namespace {

@@ -12,7 +12,7 @@
 #include "cox/trace/compact.hpp"
 #include "cox/trace/read.hpp"
 
-#include "simulate/training_scenarios.hpp"
+#include "simulate/training/scenarios.hpp"
 #include "support/make_run.hpp"
 
 namespace cox::simulate {

@@ -9,7 +9,7 @@
 
 #include "cox/diagnose/what_if.hpp"
 
-#include "diagnose/synthetic_job.hpp"
+#include "diagnose/match/synthetic_job.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "cox/base/file.hpp"
 
-#include "trace/compact_file.hpp"
-#include "trace/raw_file.hpp"
-#include "trace/run_folder.hpp"
+#include "trace/raw/raw_file.hpp"
+#include "trace/store/compact_file.hpp"
+#include "trace/store/run_folder.hpp"
 
 namespace {
 

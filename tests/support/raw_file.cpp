@@ -9,7 +9,7 @@
 #include <map>
 
 #include "support/make_run.hpp"
-#include "trace/sample_block.hpp"
+#include "trace/raw/sample_block.hpp"
 
 namespace cox::test {
 namespace {

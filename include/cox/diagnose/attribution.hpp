@@ -72,8 +72,8 @@ struct Attribution {
 /// For itself; inside `diagnose` the same is done on what is matched already. Source: Böhme et al. 2010
 /// (delay costs in Scalasca), generalised to waits of any group and to measured durations alone. Errors:
 /// diagnose-001 (no rank in it); a Run without synchronisation has no waits. Threads: one; the answer does
-/// not depend on it. Cost: linear in (calls x groups per rank). Held by: src/diagnose/attribution_test.cpp,
-/// tests/property/attribution_laws.cpp
+/// not depend on it. Cost: linear in (calls x groups per rank). Held by:
+/// src/diagnose/charge/attribution_test.cpp, tests/property/attribution_laws.cpp
 [[nodiscard]] Result<Attribution> attribute_waits(const trace::Run& run);
 
 /// The account in a few plain lines, most important first; never empty.

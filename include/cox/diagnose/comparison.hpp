@@ -40,7 +40,8 @@ struct Comparison {
 /// Formula: ratio of the medians of step times; interval by a moving block bootstrap (the cube root of the
 ///          number of steps, 1,000 resamplings, fixed seed), so that neighbours that resemble each other do
 ///          not pass for many. Unclear where the interval holds 1, below 0.5 %, and under 10 steps.
-/// Source:  Kuensch 1989 (moving blocks). Cost: 1,000 x steps. Held by: src/diagnose/comparison_test.cpp
+/// Source:  Kuensch 1989 (moving blocks). Cost: 1,000 x steps. Held by:
+/// src/diagnose/verdict/comparison_test.cpp
 [[nodiscard]] Comparison compare(const Diagnosis& before, const Diagnosis& after);
 
 }  // namespace cox::diagnose

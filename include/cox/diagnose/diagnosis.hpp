@@ -240,7 +240,7 @@ struct DiagnoseOptions {
 /// Diagnoses a Run. Naming nobody is an answer.
 /// Errors: diagnose-001 (no rank in it), diagnose-002 (no synchronisation in it).
 /// Threads: deterministic for any number. Cost: linear in events.
-/// Held by: src/diagnose/diagnose_test.cpp, tests/property/diagnose_laws.cpp, tests/e2e
+/// Held by: src/diagnose/verdict/diagnose_test.cpp, tests/property/diagnose_laws.cpp, tests/e2e
 [[nodiscard]] Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options = {});
 
 /// The whole document that `cox diagnose --json` prints, schema cox.diagnose/1

@@ -59,7 +59,7 @@ struct Efficiencies {
 ///          transfer = communication / serialisation.
 /// Source:  POP metrics (Rosas, Gimenez, Labarta 2014; pop-coe.eu), as BSC's basicanalysis computes them.
 /// Threads: none of its own. Cost: linear in events, messages log-linear.
-/// Held by: src/diagnose/efficiency_test.cpp (published values of a real job)
+/// Held by: src/diagnose/efficiency/efficiency_test.cpp (published values of a real job)
 [[nodiscard]] std::optional<Efficiencies> measure_efficiencies(const trace::Run& run);
 
 /// How the problem changes with the number of ranks.
@@ -90,7 +90,7 @@ struct ScalingEfficiencies {
 /// Formula: with the smallest size as reference, summed over ranks: computation scaling = sum U_ref / sum U;
 ///          instructions alike; IPC and frequency scaling = value / value_ref; speed-up = T_ref / T. Where
 ///          the problem grows, times, instructions and speed-up are per rank (times ranks / ranks_ref).
-/// Held by: src/diagnose/efficiency_test.cpp
+/// Held by: src/diagnose/efficiency/efficiency_test.cpp
 [[nodiscard]] std::optional<ScalingEfficiencies> compare_sizes(std::vector<Efficiencies> sizes,
                                                                ProblemSize problem = ProblemSize::Fixed);
 

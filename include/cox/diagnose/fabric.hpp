@@ -101,7 +101,7 @@ struct Fabric {
 /// greedy cover, all sets of that size or less checked up to three. Lateness of a rank's own work is not in a
 /// transfer and names nothing here. Source: transfer as the shortest duration, see
 /// docs/concepts/wait-and-transfer.md; busbw: nccl-tests. Errors: diagnose-001 (no rank). Cost: linear in
-/// calls, O(n log n) in operations. Held by: src/diagnose/fabric_test.cpp
+/// calls, O(n log n) in operations. Held by: src/diagnose/fabric/fabric_test.cpp
 [[nodiscard]] Result<Fabric> understand_fabric(const trace::Run& run);
 
 /// A few plain lines; never empty.

@@ -69,7 +69,7 @@ struct GraphPath {
 /// Formula: begin = max over predecessors of their end; makespan = max of all ends (max-plus).
 /// Errors:  none; what is missing is in `limits`.
 /// Cost:    O((operations + edges) log operations), no recursion.
-/// Held by: src/diagnose/graph_path_test.cpp
+/// Held by: src/diagnose/operations/graph_path_test.cpp
 [[nodiscard]] std::optional<GraphPath> find_graph_path(const trace::Run& run);
 
 /// A few plain lines; never empty.

@@ -155,7 +155,7 @@ struct OperationWhatIf {
 /// Threads: none of its own; the result depends on nothing but the Run and the options.
 /// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
 ///          `budget`.
-/// Held by: src/diagnose/operation_what_if_test.cpp
+/// Held by: src/diagnose/operations/operation_what_if_test.cpp
 [[nodiscard]] Result<OperationWhatIf> what_if_operations(const trace::Run& run,
                                                          const OperationWhatIfOptions& options = {});
 

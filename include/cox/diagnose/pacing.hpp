@@ -55,7 +55,7 @@ struct PacingRecord {
 };
 
 /// Nothing where the Run holds no Pace record of a communicator that it knows.
-/// Cost: linear in events. Held by: src/diagnose/pacing_test.cpp
+/// Cost: linear in events. Held by: src/diagnose/pacing/pacing_test.cpp
 [[nodiscard]] std::optional<PacingRecord> read_pacing(const trace::Run& run);
 
 /// A figure and the ends of its 95 % interval; both equal to it where there is none.
@@ -111,7 +111,7 @@ struct PacingComparison {
 /// Source:  percentile bootstrap over pairs (Efron 1979; blocks: Künsch 1989), fixed seed, 400 draws.
 /// Nothing where there is no such pair; modes that do not test (paper, always, random) have none.
 /// Cost: linear in events, plus the draws (at most 2,048 pairs are used, thinned evenly).
-/// Held by: src/diagnose/pacing_test.cpp
+/// Held by: src/diagnose/pacing/pacing_test.cpp
 [[nodiscard]] std::optional<PacingComparison> compare_blocks(const trace::Run& run,
                                                              const PacingRecord& record);
 /// The same figures for two Runs of one job, all iterations of each: blocks as long as a pair are resampled,
@@ -165,7 +165,7 @@ struct ReplayOptions {
 /// recorded ones: same state and reason at every iteration, delays within 1 us and 1 % (times in a Run are
 /// rounded to its clock).
 /// Errors: pace-001 (no group of two ranks that iterates), pace-002 (no such rank).
-/// Cost: O(1) per synchronisation. Threads: none. Held by: src/diagnose/pacing_test.cpp
+/// Cost: O(1) per synchronisation. Threads: none. Held by: src/diagnose/pacing/pacing_test.cpp
 [[nodiscard]] Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run,
                                                             const ReplayOptions& options = {});
 

@@ -24,7 +24,7 @@ struct Remedy {
 };
 
 /// Levers for the findings of a diagnosis, most predicted gain first, those not estimated last.
-/// Held by: src/diagnose/remedy_test.cpp
+/// Held by: src/diagnose/verdict/remedy_test.cpp
 [[nodiscard]] std::vector<Remedy> find_remedies(const Diagnosis& d);
 
 }  // namespace cox::diagnose

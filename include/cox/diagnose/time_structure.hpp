@@ -85,7 +85,7 @@ struct TimeStructure {
 /// steps: nothing but the median. Source: change points by optimal partitioning (Jackson et al. 2005) under
 /// absolute deviation, posterior by the Bayes factor of two levels against one. Details and limits:
 /// docs/concepts/time-structure.md Threads: none. Cost: O(n log n), and O(256^2 log 256) whatever n. Held by:
-/// src/diagnose/time_structure_test.cpp
+/// src/diagnose/over_time/time_structure_test.cpp
 [[nodiscard]] TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps);
 /// The same, and whom the long steps concern: `work_by_rank[rank][step]`, rows as long as `times`.
 [[nodiscard]] TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps,

@@ -121,7 +121,7 @@ struct WhatIfOptions {
 /// Cost:    linear in events, plus the scenarios (bounded by `most_work`).
 /// Source:  Lin et al., OSDI'25 (ByteDance what-if analysis: S, removal and add-back); block bootstrap:
 ///          Künsch 1989.
-/// Held by: src/diagnose/what_if_test.cpp, tests/property/what_if_laws.cpp
+/// Held by: src/diagnose/what_if/what_if_test.cpp, tests/property/what_if_laws.cpp
 [[nodiscard]] WhatIf what_if(const trace::Run& run, const WhatIfOptions& options = {});
 
 /// The answer in plain lines for a terminal, most important first; no line longer than 120 characters.

@@ -77,7 +77,7 @@ class Pattern {
 /// alpha^2)))
 ///          with r = 4 and s^2 the larger of the samples' variance and the one that the caller knows of
 ///          (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, eq. 14). Held by:
-///          src/pace/benefit_test_test.cpp
+///          src/pace/benefit_test.cpp
 class BenefitTest {
  public:
   void add(double gain, double known_variance) noexcept;

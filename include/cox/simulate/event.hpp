@@ -72,7 +72,7 @@ struct EventOutcome {
 ///         most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
 /// Units:  of work: the caller's, say bytes or core seconds; capacity and limits: that per second.
 /// Memory: 40 bytes per job. Cost: O(n) per call. Same calls, same answers on every machine.
-/// Held by: src/simulate/shared_resource_test.cpp (hand-solved cases)
+/// Held by: src/simulate/event/shared_resource_test.cpp (hand-solved cases)
 class SharedResource {
  public:
   using Job = std::uint32_t;

@@ -87,7 +87,7 @@ struct FlowOutcome {
 /// Routing, switching, incast loss, pause and background load are those of `fabric`.
 /// Errors: none of input; asserted preconditions. Cost: O(changes x affected flows); memoised: until the
 /// state repeats. Memory: O(links + participants x alike rounds under way). Held by:
-/// src/simulate/flow_test.cpp (hand-solved cases), tests/oracle (SimGrid), docs/accuracy.md.
+/// src/simulate/flow/flow_test.cpp (hand-solved cases), tests/oracle (SimGrid), docs/accuracy.md.
 [[nodiscard]] FlowOutcome run_flows(const model::Schedule& schedule, const Network& network,
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);

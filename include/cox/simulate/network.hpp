@@ -29,7 +29,7 @@ struct NetworkLink {
 /// and the NIC that device i of d shares with its neighbours, NIC i * n / d of n. A torus has no NICs: its
 /// routers are the nodes. What each fabric looks like: docs/concepts/flow-engine.md.
 /// Memory: linear in links; a graph file adds a table of nodes x vertices of at most 2^24 entries.
-/// Held by: src/simulate/network_test.cpp
+/// Held by: src/simulate/flow/network_test.cpp
 class Network {
  public:
   /// Errors: simulate-005 (fabric and cluster do not fit; graph file), base-002 to base-004 (graph file).

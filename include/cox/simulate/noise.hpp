@@ -22,8 +22,8 @@ struct Placement {
 };
 
 /// All noise sources of a scenario. Immutable; const calls from any thread; copies share what was read.
-/// Formulas: docs/concepts/noise.md. Held by: src/simulate/noise_test.cpp (moments and quantiles against
-/// closed forms, order and thread independence)
+/// Formulas: docs/concepts/noise.md. Held by: src/simulate/noise/noise_test.cpp (moments and quantiles
+/// against closed forms, order and thread independence)
 class Noise {
  public:
   Noise() = default;

@@ -63,7 +63,7 @@ struct OperationOutcome {
 /// channel; ranks
 ///         twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
 /// Cost:   O((operations + edges) log operations), bounded by construction. Deterministic.
-/// Held by: src/simulate/operation_replay_test.cpp
+/// Held by: src/simulate/event/operation_replay_test.cpp
 [[nodiscard]] Result<OperationOutcome> replay_operations(std::span<const trace::Run> runs,
                                                          const OperationCosts& costs);
 

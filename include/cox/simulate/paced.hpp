@@ -25,7 +25,7 @@ namespace cox::simulate {
 /// Weight of a process on its core against one of nice value 0.
 /// Formula: 1.25^-nice. Source: sched(7): a step of 1 is a factor of 1.25. Linux's own table holds it
 /// rounded over 1024: 335 at nice 5, 110 at 10, 36 at 15, 15 at 19 (sched_prio_to_weight,
-/// kernel/sched/core.c). Pre: -20 <= nice <= 19 (asserted). Held by: src/simulate/paced_test.cpp
+/// kernel/sched/core.c). Pre: -20 <= nice <= 19 (asserted). Held by: src/simulate/paced/paced_test.cpp
 [[nodiscard]] double nice_weight(int nice);
 
 /// What is done to the ranks in some of the steps.
@@ -90,8 +90,8 @@ inline constexpr int kMostPacedRanks = 65'536;
 /// transfer, the ring's 2 (n - 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without meaning,
 /// with its name, what it is and what is wanted). Threads: none of its own; same input, same bytes. Cost: per
 /// step O(n^2) elementary operations in the worst case (n ranks that share one resource), measured in
-/// docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by: src/simulate/paced_test.cpp
-/// (cases solved by hand), tests/property/paced_laws.cpp
+/// docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by:
+/// src/simulate/paced/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
 [[nodiscard]] Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options);
 
 /// Whether `simulate_paced` takes a job: its error where it does not.

@@ -27,7 +27,7 @@ struct BspJob {
 
 /// When the last rank has finished the last step. `step_ends`, where not empty, has one element per step:
 /// when the last rank finished it. Memory: 32 bytes per rank, and what the collective needs. Cost: O(steps
-/// (draws + messages)). Held by: src/simulate/replicas_test.cpp (the BSP values of simulators.md)
+/// (draws + messages)). Held by: src/simulate/max_plus/replicas_test.cpp (the BSP values of simulators.md)
 [[nodiscard]] Seconds run_bsp(const BspJob& job, const Noise& noise, std::span<Seconds> step_ends = {});
 
 struct ReplicaOutcome {

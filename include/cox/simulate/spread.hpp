@@ -20,7 +20,7 @@ struct Spread {
 };
 
 /// Quantiles by `cox::quantile`. An empty span gives zeros with `replicas` 0. Held by:
-/// src/simulate/spread_test.cpp
+/// src/simulate/record/spread_test.cpp
 [[nodiscard]] Spread spread_of(std::span<const Seconds> values);
 
 /// Two-sided 95 % quantile of Student's t (`student_quantile`); 0 for no degree of freedom.

@@ -74,7 +74,7 @@ struct SweepProgress {
 /// Computes what is missing of this process's share (points i with i mod `of` = `rank`), then, where every
 /// point is done, writes `output`; the same bytes whoever does it. Points that fail are recorded with their
 /// error. Threads: `threads` at a time. Errors: sweep-002 (the journal is of another sweep), base-006. Held
-/// by: src/simulate/sweep_test.cpp, tests/e2e/sweep_test.sh (mpirun -n 4, killed, resumed).
+/// by: src/simulate/sweep/sweep_test.cpp, tests/e2e/sweep_test.sh (mpirun -n 4, killed, resumed).
 [[nodiscard]] Result<SweepProgress> run_sweep(const Sweep& sweep, const SweepOptions& options);
 
 }  // namespace cox::simulate

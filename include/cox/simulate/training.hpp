@@ -29,8 +29,8 @@ struct StageOp {
 };
 
 /// Order of operations on `stage` of a pipeline. GPipe (Huang 2019), 1F1B (Narayanan 2019), interleaved
-/// (Narayanan 2021), zero-bubble ZB-H1 (Qi 2024). Held by: src/simulate/pipeline_test.cpp (bubble (p - 1) /
-/// (m + p - 1), peak live m and min(p - s, m); no order waits for ever).
+/// (Narayanan 2021), zero-bubble ZB-H1 (Qi 2024). Held by: src/simulate/training/pipeline_test.cpp (bubble (p
+/// - 1) / (m + p - 1), peak live m and min(p - s, m); no order waits for ever).
 [[nodiscard]] std::vector<StageOp> pipeline_order(model::PipelineSchedule schedule, int stages, int stage,
                                                   int micro_batches, int interleave);
 
@@ -39,8 +39,8 @@ struct StageOp {
 /// ... Errors: simulate-001 (layout and cluster do not fit, a number without meaning), simulate-003 (a policy
 /// that the layout rules out; failures that leave no progress), simulate-004 (an order that waits for ever).
 /// Threads: replicas over `options.threads`; the same bytes for any number. Cost: per replica and step
-/// O(pieces of all units + messages that no identity covers). Held by: src/simulate/training_test.cpp,
-/// tests/property/training_laws.cpp
+/// O(pieces of all units + messages that no identity covers). Held by:
+/// src/simulate/training/training_test.cpp, tests/property/training_laws.cpp
 [[nodiscard]] Result<Outcome> simulate_training(const model::Scenario& scenario,
                                                 const SimulateOptions& options);
 
@@ -80,7 +80,7 @@ struct StepAnalysis {
 
 /// Takes step `step` of the first replica apart, after simulating those before it. Synchronous and local-SGD
 /// policies. Errors: as simulate_training. Cost: its, and O(pieces) memory for that one step.
-/// Held by: src/simulate/training_test.cpp (sums; the path against the makespan)
+/// Held by: src/simulate/training/training_test.cpp (sums; the path against the makespan)
 [[nodiscard]] Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step);
 
 /// Under a policy with servers or backups: every update in the order in which it was taken, and when.
@@ -112,7 +112,7 @@ struct FailureOutcome {
 /// whole job, which goes back to the last complete checkpoint after `restart`; nodes fail while restarting
 /// and writing, too, and are new after they failed. Oracle: M e^(R/M) (e^((tau + C)/M) - 1) / tau per second
 /// of work (Daly 2006) for exponential laws. Errors: simulate-003 where 100,000 failures happen without
-/// progress. Deterministic. Held by: src/simulate/failures_test.cpp (within 3 standard errors)
+/// progress. Deterministic. Held by: src/simulate/training/failures_test.cpp (within 3 standard errors)
 [[nodiscard]] Result<FailureOutcome> run_with_failures(std::span<const Seconds> steps,
                                                        const model::Failures& failures, int nodes,
                                                        std::uint64_t seed);

@@ -27,7 +27,7 @@ struct CollectReport {
 /// name and different content are both kept. `out` appears when all of it is there, or not at all.
 ///
 /// Errors: trace-001, trace-002 (an input holds no Run), base-005 (`out` exists), base-002, base-006.
-/// Cost: reads and writes every file once or twice. Held by: src/trace/collect_test.cpp
+/// Cost: reads and writes every file once or twice. Held by: src/trace/store/collect_test.cpp
 [[nodiscard]] Result<CollectReport> collect_runs(const std::vector<std::filesystem::path>& inputs,
                                                  const std::filesystem::path& out, int threads = 0);
 

@@ -31,7 +31,7 @@ enum class CompactScope : std::uint8_t { All, ThisHost };
 
 /// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new
 /// file was read back and compared. Safe to call while the job runs: files of living processes are left
-/// alone. Errors: trace-001, trace-002, base-006. Held by: src/trace/compact_test.cpp
+/// alone. Errors: trace-001, trace-002, base-006. Held by: src/trace/store/compact_test.cpp
 [[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0,
                                                 CompactScope scope = CompactScope::All);
 

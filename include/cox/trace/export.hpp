@@ -12,7 +12,7 @@ namespace cox::trace {
 
 /// Writes the Run as Chrome trace-event JSON, which ui.perfetto.dev opens: a process per rank, a track per
 /// thread, collectives, waits, phases and step marks, times in microseconds from the Run's origin. Source:
-/// "Trace Event Format", Google. Errors: base-006. Held by: src/trace/export_test.cpp
+/// "Trace Event Format", Google. Errors: base-006. Held by: src/trace/run/export_test.cpp
 [[nodiscard]] Status export_perfetto(const Run& run, std::ostream& out);
 
 }  // namespace cox::trace

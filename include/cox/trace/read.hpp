@@ -27,7 +27,7 @@ struct ReadOptions {
 ///          format version). A damaged file beside good ones is a Note, not an error.
 /// Threads: files are read in parallel; the result does not depend on how many threads.
 /// Cost:    linear; about 35 bytes of memory per event.
-/// Held by: src/trace/read_test.cpp, tests/property/cut_run.cpp, tests/e2e
+/// Held by: src/trace/run/read_test.cpp, tests/property/cut_run.cpp, tests/e2e
 [[nodiscard]] Result<Run> open_run(const std::filesystem::path& path, const ReadOptions& options = {});
 
 }  // namespace cox::trace

@@ -12,10 +12,10 @@
 
 #include "cox/base/parallel.hpp"
 
-#include "trace/import/assemble_parts.hpp"
 #include "trace/import/input_folder.hpp"
-#include "trace/import/reader.hpp"
-#include "trace/run_folder.hpp"
+#include "trace/import/part/assemble_parts.hpp"
+#include "trace/import/part/reader.hpp"
+#include "trace/store/run_folder.hpp"
 
 namespace cox::trace {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "support/make_run.hpp"
-#include "trace/import/part_builder.hpp"
-#include "trace/import/reader.hpp"
+#include "trace/import/part/part_builder.hpp"
+#include "trace/import/part/reader.hpp"
 
 namespace cox::trace {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "cox/base/parallel.hpp"
 
-#include "trace/compact_file.hpp"
-#include "trace/meta_entries.hpp"
-#include "trace/run_folder.hpp"
+#include "trace/raw/meta_entries.hpp"
+#include "trace/store/compact_file.hpp"
+#include "trace/store/run_folder.hpp"
 
 namespace cox::trace {
 namespace {

@@ -12,7 +12,7 @@
 #include "cox/base/result.hpp"
 #include "cox/trace/run.hpp"
 
-#include "trace/import/reader.hpp"
+#include "trace/import/part/reader.hpp"
 
 namespace cox::trace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/import/reader.hpp"
+#include "trace/import/part/reader.hpp"
 
 namespace cox::trace {
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/input/run_input.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+#include "cox/trace/import.hpp"
+
+namespace cox::cli {
+namespace {
+
+constexpr std::size_t kNotesShown = 5;
+constexpr std::size_t kSourcesShown = 3;
+constexpr std::size_t kRunsNamed = 6;
+
+/// One line for the files that were not used, the names of the first few; all of them with --verbose.
+void warn_about_sources(const std::vector<trace::SourceFile>& sources, const Invocation& call,
+                        Console& console) {
+  if (call.common.quiet) return;
+  std::vector<const trace::SourceFile*> unused;
+  for (const trace::SourceFile& s : sources)
+    if (!s.used && !s.why.starts_with("read with ")) unused.push_back(&s);
+  for (std::size_t i = 0; i < unused.size(); ++i) {
+    if (i == kSourcesShown && !call.common.verbose) {
+      console.err << fmt::format("cox: warning: {} more files are not used; --verbose lists them\n",
+                                 unused.size() - i);
+      return;
+    }
+    console.err << fmt::format("cox: warning: {}: not used: {}\n", unused[i]->file, unused[i]->why);
+  }
+}
+
+std::string names_of(const std::vector<trace::Run>& runs) {
+  std::string names;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (i == kRunsNamed) return names + fmt::format(" and {} more", runs.size() - i);
+    names += (i > 0 ? ", " : "") + runs[i].info.name;
+  }
+  return names;
+}
+
+Result<std::vector<trace::Run>> read_all_runs(const std::string& path, const Invocation& call,
+                                              Console& console) {
+  const auto progress = make_progress(call, console, "reading");
+  Result<trace::Imported> found =
+      trace::import_path(path, {.threads = call.common.threads, .progress = callback(*progress)});
+  progress->finish();
+  if (!found) return fail(std::move(found).error());
+  warn_about_sources(found->sources, call, console);
+  return std::move(found->runs);
+}
+
+Result<trace::Run> only(std::vector<trace::Run> runs, const std::string& path) {
+  if (runs.size() > 1)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "cli-009",
+                      .message = fmt::format("{} runs in it, expected one: {}", runs.size(), names_of(runs)),
+                      .hint = "name one with --run NAME, or one of its files",
+                      .where = Where{.file = path}});
+  return std::move(runs.front());
+}
+
+}  // namespace
+
+std::unique_ptr<Progress> make_progress(const Invocation& call, Console& console, const std::string& label) {
+  const bool dumb = console.env("TERM").value_or("") == "dumb";
+  const ProgressStyle style = call.common.quiet                  ? ProgressStyle::Off
+                              : console.err_is_terminal && !dumb ? ProgressStyle::Bar
+                                                                 : ProgressStyle::Lines;
+  return std::make_unique<Progress>(console.err, style, label);
+}
+
+trace::Progress callback(Progress& progress) {
+  return [&progress](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+}
+
+FlagSpec run_flag() {
+  return {.name = "run", .value = "NAME", .help = "only this one, where PATH holds several runs"};
+}
+
+ArgSpec path_arg() {
+  return {.name = "PATH", .help = "Run folder, trace file, or a folder of them", .complete = Complete::File};
+}
+
+Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call, Console& console) {
+  COX_TRY(std::vector<trace::Run> runs, read_all_runs(path, call, console));
+  if (const std::string wanted = call.value("run"); !wanted.empty()) {
+    const auto at =
+        std::find_if(runs.begin(), runs.end(), [&](const trace::Run& r) { return r.info.name == wanted; });
+    if (at == runs.end())
+      return fail(Error{.code = Errc::Usage,
+                        .id = "cli-003",
+                        .message = fmt::format("--run {}: no such run, expected {}", wanted, names_of(runs)),
+                        .hint = "names are those that `cox diagnose` prints",
+                        .where = Where{.file = path}});
+    trace::Run one = std::move(*at);
+    runs.clear();
+    runs.push_back(std::move(one));
+  }
+  for (const trace::Run& run : runs) warn_about(run.notes, call, console);
+  return runs;
+}
+
+Result<trace::Run> read_run(const Invocation& call, Console& console) {
+  COX_TRY(std::vector<trace::Run> runs, read_runs(call.args.front(), call, console));
+  return only(std::move(runs), call.args.front());
+}
+
+Result<trace::Run> read_only_run(const std::string& path, const Invocation& call, Console& console) {
+  COX_TRY(std::vector<trace::Run> runs, read_all_runs(path, call, console));
+  return only(std::move(runs), path);
+}
+
+void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console) {
+  if (call.common.quiet) return;
+  std::size_t shown = 0;
+  for (const trace::Note& note : notes) {
+    if (shown == kNotesShown && !call.common.verbose) {
+      console.err << fmt::format("cox: warning: {} more like these; --verbose lists them\n",
+                                 notes.size() - shown);
+      break;
+    }
+    ++shown;
+    console.err << (note.file.empty() ? fmt::format("cox: warning: {}\n", note.text)
+                                      : fmt::format("cox: warning: {}: {}\n", note.file, note.text));
+  }
+}
+
+}  // namespace cox::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Reading the Run that a verb was given, with progress and with warnings for what could not be used.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cox/trace/read.hpp"
+#include "cox/trace/run.hpp"
+
+#include "cli/frame/command.hpp"
+#include "cli/output/progress.hpp"
+
+namespace cox::cli {
+
+/// Progress as the options and the terminal ask for it. Keep it alive while the callback is in use.
+[[nodiscard]] std::unique_ptr<Progress> make_progress(const Invocation& call, Console& console,
+                                                      const std::string& label);
+[[nodiscard]] trace::Progress callback(Progress& progress);
+
+/// Everything at `path`: our own Runs and what other tools left behind, one Run per job, with `--run NAME`
+/// only that one. Warns of what could not be used. Errors: those of `trace::import_path`; cli-003 (no such
+/// run).
+[[nodiscard]] Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call,
+                                                        Console& console);
+
+/// The first argument where it holds one Run, or the one that `--run` names. Errors: those of `read_runs`;
+/// cli-009 (several).
+[[nodiscard]] Result<trace::Run> read_run(const Invocation& call, Console& console);
+
+/// The same of any path, without `--run`.
+[[nodiscard]] Result<trace::Run> read_only_run(const std::string& path, const Invocation& call,
+                                               Console& console);
+
+/// The flag `--run NAME` of every verb that reads.
+[[nodiscard]] FlagSpec run_flag();
+/// The argument PATH of every verb that reads.
+[[nodiscard]] ArgSpec path_arg();
+
+/// One line per note on standard error; beyond five only their number, unless --verbose.
+void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console);
+
+}  // namespace cox::cli

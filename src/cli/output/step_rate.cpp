@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/step_rate.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace cox::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+}  // namespace
+
+StepRate::StepRate(std::ostream& stream, bool terminal, std::string unit, Clock clock)
+    : stream_(stream),
+      terminal_(terminal),
+      unit_(std::move(unit)),
+      clock_(std::move(clock)),
+      start_(clock_()),
+      drawn_(start_) {}
+
+void StepRate::update(std::int64_t done, std::int64_t total) {
+  const auto now = clock_();
+  const bool last = done >= total;
+  if (!last && now - drawn_ < (terminal_ ? milliseconds(200) : milliseconds(1000))) return;
+  drawn_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const std::string line = fmt::format("{} of {} {}, {:.3g} {}/s", done, total, unit_, rate, unit_);
+  if (terminal_)
+    stream_ << '\r' << line << "\x1b[K" << (last ? "\n" : "") << std::flush;
+  else
+    stream_ << "cox: " << line << '\n' << std::flush;
+}
+
+}  // namespace cox::cli

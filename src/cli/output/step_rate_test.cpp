@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/step_rate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace cox::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(StepRate, SaysALineASecondAndTheEnd) {
+  std::ostringstream out;
+  std::chrono::steady_clock::time_point now{};
+  StepRate rate(out, false, "steps", [&] { return now; });
+  now += milliseconds(500);
+  rate.update(5, 40);
+  EXPECT_EQ(out.str(), "");
+  now += milliseconds(500);
+  rate.update(10, 40);
+  EXPECT_EQ(out.str(), "cox: 10 of 40 steps, 10 steps/s\n");
+  now += milliseconds(1);
+  rate.update(40, 40);
+  EXPECT_EQ(out.str(), "cox: 10 of 40 steps, 10 steps/s\ncox: 40 of 40 steps, 40 steps/s\n");
+}
+
+TEST(StepRate, RedrawsOneLineOnATerminal) {
+  std::ostringstream out;
+  std::chrono::steady_clock::time_point now{};
+  StepRate rate(out, true, "points", [&] { return now; });
+  now += milliseconds(250);
+  rate.update(1, 2);
+  now += milliseconds(250);
+  rate.update(2, 2);
+  EXPECT_EQ(out.str(), "\r1 of 2 points, 4 points/s\x1b[K\r2 of 2 points, 4 points/s\x1b[K\n");
+}
+
+}  // namespace
+}  // namespace cox::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/explain_command.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "cli/frame/error_reference.hpp"
+#include "cli/frame/spelling.hpp"
+#include "cli/output/envelope.hpp"
+#include "cli/output/failure.hpp"
+
+namespace cox::cli {
+namespace {
+
+Result<ExitCode> list_all(const Invocation& call, Console& console) {
+  std::vector<JsonObject> list;
+  std::string text;
+  for (const ErrorEntry& entry : error_reference()) {
+    list.push_back({{"id", entry.id}, {"title", entry.title}});
+    text += fmt::format("{:<13} {}\n", entry.id, entry.title);
+  }
+  console.out << (call.common.json ? to_json({.schema = "cox.errors/1"}, "errors", list) : text);
+  return ExitCode::Ok;
+}
+
+Result<ExitCode> run(const Invocation& call, Console& console) {
+  if (call.args.empty()) return list_all(call, console);
+  const std::string& id = call.args.front();
+  std::vector<std::string> ids;
+  for (const ErrorEntry& entry : error_reference()) {
+    ids.push_back(entry.id);
+    if (entry.id != id) continue;
+    if (call.common.json) {
+      console.out << to_json({.schema = "cox.error/1"},
+                             JsonObject{{"id", entry.id}, {"title", entry.title}, {"text", entry.body}});
+    } else {
+      console.out << fmt::format("{}: {}\n\n{}\n", entry.id, entry.title, entry.body);
+    }
+    return ExitCode::Ok;
+  }
+  const auto near = nearest(id, ids);
+  return fail(usage_error("cli-005", fmt::format("no error has the id '{}'", id),
+                          near ? fmt::format("did you mean {}?", *near) : "`cox explain` lists all of them"));
+}
+
+}  // namespace
+
+const Command& explain_command() {
+  static const Command command{
+      .spec = {.name = "explain",
+               .summary = "say what an error id means and what to do about it",
+               .about =
+                   "Says what an error id means and what to do about it. Without an id it lists all of them.",
+               .examples = {{"cox explain trace-002", "ids stand in brackets behind each error"},
+                            {"cox explain", "all of them, one per line"}},
+               .args = {{.name = "ID",
+                         .help = "as printed, such as trace-002",
+                         .required = false,
+                         .complete = Complete::ErrorIds}},
+               .shared = {.json = true}},
+      .run = run};
+  return command;
+}
+
+}  // namespace cox::cli

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/observe_command.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ostream>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cox/base/units_text.hpp"
+#include "cox/observe/launch.hpp"
+#include "cox/pace/settings.hpp"
+#include "cox/trace/compact.hpp"
+
+#include "cli/frame/interrupt.hpp"
+#include "cli/input/recorded.hpp"
+#include "cli/input/run_input.hpp"
+#include "cli/output/envelope.hpp"
+#include "cli/output/failure.hpp"
+#include "cli/output/output_file.hpp"
+#include "guest/pacing/pacing.hpp"
+
+namespace cox::cli {
+namespace {
+
+/// `run` where it lies in the current folder: that is what the next command needs.
+std::string shown(const std::filesystem::path& dir) {
+  std::error_code ec;
+  const auto relative = std::filesystem::relative(dir, ec);
+  if (ec || relative.empty() || *relative.begin() == "..") return dir.string();
+  return relative.string();
+}
+
+/// Many processes that run at the same time and each think that they are alone.
+std::string singletons(std::int64_t count) {
+  return fmt::format(
+      "cox: warning: {} processes that ran at the same time each say that they are rank 0 of 1: the launcher "
+      "and the "
+      "MPI library of the program do not match (mpirun of one MPI, library of another)\n",
+      count);
+}
+
+/// What `cox` says where a launcher started it once per rank: only rank 0 talks, and it knows only what lies
+/// there so far.
+std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded& heads, bool anything,
+                           const std::string& dir) {
+  if (!anything)
+    return fmt::format(
+        "cox: warning: rank {} recorded nothing in {}: no process used a library that cox observes, or it is "
+        "static "
+        "or setuid\ncox: next: cox doctor\n",
+        outcome.rank, dir);
+  std::string text;
+  if (heads.alone > 0 && outcome.world_size > 1) text = singletons(outcome.world_size);
+  text += fmt::format("cox: rank {} has ended; all ranks of this launch record into {}\n", outcome.rank, dir);
+  return text +
+         fmt::format("cox: next: cox diagnose {} (hosts with folders of their own: cox collect)\n", dir);
+}
+
+/// The two lines that end every observed job.
+std::string summary(const Recorded& heads, const trace::CompactReport& compacted, const std::string& dir,
+                    const std::string& hint) {
+  if (heads.ranks.empty())
+    return fmt::format(
+        "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
+        "is static "
+        "or setuid\ncox: next: cox doctor\n",
+        dir);
+  const auto seen = static_cast<std::int64_t>(heads.ranks.size());
+  std::string line = seen < heads.world_size
+                         ? fmt::format("cox: recorded {} of {} ranks", seen, heads.world_size)
+                         : fmt::format("cox: recorded {} {}", seen, seen == 1 ? "rank" : "ranks");
+  line += fmt::format(", {} events in {} ({}); own cost {} per event, {} dropped", compacted.events, dir,
+                      to_string(compacted.compact_bytes), to_string(heads.overhead_per_event),
+                      heads.dropped_records);
+  if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
+  if (heads.disabled > 0) line += fmt::format(", {} processes switched recording off", heads.disabled);
+  if (compacted.kept_raw > 0) line += fmt::format(", {} processes still run", compacted.kept_raw);
+  if (heads.singletons > 1) line = singletons(heads.alone) + line;
+  if (seen < heads.world_size && !hint.empty()) line += fmt::format("\ncox: hint: {}", hint);
+  return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
+}
+
+Status write_summary(const std::string& file, const observe::LaunchOutcome& outcome, const Recorded& heads,
+                     const trace::CompactReport& compacted, Console& console) {
+  COX_TRY(Output output, Output::open(file, IfExists::Replace, console.out));
+  output.stream() << to_json(
+      {.schema = "cox.observe/1"},
+      JsonObject{{"run", outcome.dir.string()},
+                 {"exit_status", std::int64_t{outcome.exit_status}},
+                 {"wall_s", in_seconds(outcome.wall)},
+                 {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
+                 {"ranks_expected", std::int64_t{heads.world_size}},
+                 {"events", compacted.events},
+                 {"raw_bytes", compacted.raw_bytes.count()},
+                 {"compact_bytes", compacted.compact_bytes.count()},
+                 {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
+                 {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
+                 {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
+  return output.commit();
+}
+
+/// The end of a `cox` that is one of several of one launch: puts away what this host's processes left and, on
+/// rank 0, says so. Whatever goes wrong here is not the job's concern.
+void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, Console& console) {
+  const Recorded heads = read_heads(outcome.dir);
+  const Result<trace::CompactReport> compacted =
+      trace::compact_run(outcome.dir, 1, trace::CompactScope::ThisHost);
+  if (outcome.rank != 0 || call.common.quiet) return;
+  if (compacted && call.common.verbose) warn_about(compacted->notes, call, console);
+  console.err << shared_summary(outcome, heads, compacted.has_value(), shown(outcome.dir));
+  if (!compacted && compacted.error().id != "trace-002")
+    console.err << fmt::format("cox: warning: {} [{}]\n", compacted.error().to_string(),
+                               compacted.error().id);
+}
+
+/// Actuators other than the delay; each is off unless asked for.
+Status read_actuators(const Invocation& call, pace::Mode mode, observe::LaunchOptions& options) {
+  options.pace_priority = call.has("pace-priority");
+  if (options.pace_priority && mode == pace::Mode::Off)
+    return fail(usage_error("cli-003",
+                            fmt::format("--pace-priority {}: nothing would tell which rank is late",
+                                        options.pace.empty() ? "without --pace" : "with --pace off"),
+                            "add --pace observe, or a mode that paces"));
+  const std::string wait_mode = call.value("wait-mode");
+  for (const pace::WaitMode m : {pace::WaitMode::Spin, pace::WaitMode::Yield, pace::WaitMode::Block})
+    if (wait_mode == name_of(m)) options.wait_mode = m;
+  const std::string cap = call.value("energy-cap");
+  if (cap.empty()) return {};
+  double ratio = 0;
+  const auto [at, problem] = std::from_chars(cap.data(), cap.data() + cap.size(), ratio);
+  if (problem != std::errc{} || at != cap.data() + cap.size())
+    return fail(usage_error("cli-003",
+                            fmt::format("--energy-cap is '{}', expected a ratio", cap.substr(0, 40)),
+                            "for example --energy-cap 0.8"));
+  options.energy_cap = ratio;
+  return {};
+}
+
+/// The mode of --pace, a text that the guests will read again.
+Result<pace::Mode> asked_mode(const Invocation& call) {
+  if (!call.values.contains("pace")) return pace::Mode::Off;
+  const std::string text = call.value("pace");
+  pace::Settings settings;
+  const std::ptrdiff_t refused = observe::guest::read_pace(text.c_str(), settings);
+  if (refused < 0 && observe::guest::names_mode(text.c_str())) return settings.mode;
+  std::string why = "no mode in it";
+  if (refused >= 0) {
+    const std::string part = text.substr(static_cast<std::size_t>(refused), 40);
+    why = fmt::format("not understood from '{}' on", part.substr(0, part.find(',')));
+  }
+  return fail(usage_error(
+      "cli-003", fmt::format("--pace is '{}', expected MODE[,key=value...]: {}", text.substr(0, 80), why),
+      "modes: off, observe, paper, auto, always, random; keys: `cox pace --settings`"));
+}
+
+Result<ExitCode> run(const Invocation& call, Console& console) {
+  observe::LaunchOptions options{.command = call.job,
+                                 .out = call.value("output"),
+                                 .force = call.has("force"),
+                                 .pace = call.value("pace")};
+  COX_TRY(const pace::Mode mode, asked_mode(call));
+  if (const std::string size = call.value("max-size"); !size.empty()) {
+    Result<Bytes> bytes = parse_bytes(size);
+    if (!bytes) {
+      bytes.error().message = fmt::format("--max-size: {}", bytes.error().message);
+      return fail(bytes.error());
+    }
+    options.max_size = *bytes;
+  }
+  COX_CHECK(read_actuators(call, mode, options));
+  if (!call.common.quiet && observe::launch_place().rank <= 0)
+    for (const std::string& note : observe::wait_mode_notes(options))
+      console.err << fmt::format("cox: wait mode {}: {}\n", name_of(options.wait_mode), note);
+  COX_TRY(const observe::LaunchOutcome outcome, observe::launch(options));
+
+  // From here on the job is over and its status stands: trouble of ours is told, never returned.
+  const FinishFirst unbroken;
+  if (outcome.energy_problem)
+    console.err << fmt::format("cox: warning: {}: {} [{}]\ncox: next: {}\n", outcome.energy,
+                               outcome.energy_problem->message, outcome.energy_problem->id,
+                               outcome.energy_problem->hint);
+  else if (!call.common.quiet && !outcome.energy.empty())
+    console.err << fmt::format("cox: energy: {}, all back\n", outcome.energy);
+  if (outcome.rank >= 0) {
+    end_shared(outcome, call, console);
+    return static_cast<ExitCode>(outcome.exit_status);
+  }
+  const Recorded heads = read_heads(outcome.dir);
+  const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
+  const auto status = static_cast<ExitCode>(outcome.exit_status);
+  if (!compacted && !heads.ranks.empty()) {
+    console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
+                               shown(outcome.dir), compacted.error().to_string(), compacted.error().id);
+    return status;
+  }
+  const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
+  if (call.common.verbose) warn_about(report.notes, call, console);
+  if (!call.common.quiet) console.err << summary(heads, report, shown(outcome.dir), outcome.hint);
+  if (const std::string file = call.value("json"); !file.empty())
+    if (const Status written = write_summary(file, outcome, heads, report, console); !written)
+      console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
+  return status;
+}
+
+}  // namespace
+
+const Command& observe_command() {
+  static const Command command{
+      .spec =
+          {.name = "observe",
+           .summary = "run a job and record what each of its ranks does",
+           .about = "Runs a job as it is and records the collectives, waits and steps of each rank.",
+           .examples = {{"cox observe -o run -- mpirun -np 8 ./train", "Open MPI"},
+                        {"mpirun -np 8 cox observe -o run -- ./train", "the same, safest over several hosts"},
+                        {"cox observe -- python3 train.py", "PyTorch over Gloo, into cox-<pid>-<time>"}},
+           .flags = {{.name = "output",
+                      .letter = 'o',
+                      .value = "DIR",
+                      .help = "folder of the Run",
+                      .fallback = "cox-<job or pid>-<time>",
+                      .complete = Complete::Folder},
+                     {.name = "force", .letter = 'f', .help = "replace DIR where it is a Run"},
+                     {.name = "max-size",
+                      .value = "SIZE",
+                      .help = "most that one process writes; then old events make room",
+                      .fallback = "256MB"},
+                     {.name = "pace",
+                      .value = "MODE",
+                      .help = "hold early ranks back: auto, observe, paper ... [,key=value]",
+                      .fallback = "off"},
+                     {.name = "pace-priority",
+                      .help = "priority for a rank that is always late, where it can be undone"},
+                     {.name = "wait-mode",
+                      .value = "MODE",
+                      .help = "how libraries wait: spin, yield or block, where they let it be set",
+                      .choices = {"spin", "yield", "block"}},
+                     {.name = "energy-cap",
+                      .value = "RATIO",
+                      .help = "frequency or power limits of this host at RATIO (0.5 to below 1)"},
+                     {.name = "json",
+                      .value = "FILE",
+                      .help = "also write the summary as JSON (standard output is the job's)",
+                      .complete = Complete::File}},
+           .takes_command = true,
+           .notes =
+               "The job's output, its signals and its exit status are its own. Nothing in its environment is "
+               "replaced, only added. Behind the launcher, started once per rank, all ranks of one launch "
+               "share the folder "
+               "and only rank 0 speaks. At the end two lines on standard error say what was recorded and "
+               "what "
+               "to type next. Where cox itself fails, it exits with 125; 126 where the command cannot be "
+               "executed; 127 where it is not found."},
+      .run = run};
+  return command;
+}
+
+}  // namespace cox::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// `cox study pacing`: composes the protocol (study) with the processes that carry it out (bench).
+#pragma once
+
+#include "cli/frame/command.hpp"
+
+namespace cox::cli {
+
+/// What `cox study` does for the name `pacing`.
+[[nodiscard]] Result<ExitCode> run_pacing_study(const Invocation& call, Console& console);
+
+}  // namespace cox::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// In which phase of the step a late rank spends its extra time, where the program told its phases.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/match/scan.hpp"
+#include "diagnose/naming/naming.hpp"
+
+namespace cox::diagnose {
+
+struct PhaseExcess {
+  std::string cause;    ///< as `Finding::cause`, never unknown
+  double share = 0;     ///< of all extra work, the part in this phase
+  Duration per_step{};  ///< extra time in it, mean over the steps of the finding
+};
+
+/// The phase that holds most of the extra work of one late rank against the median of all others.
+/// Nothing where not all ranks recorded phases, or the finding is not about one rank.
+[[nodiscard]] std::optional<PhaseExcess> find_phase(const Evidenced& x, const CommIndex& comms,
+                                                    const std::vector<RankScan>& scans, const Named& named);
+
+/// Part of the extra work that a phase must hold to be called the cause.
+inline constexpr double kExplains = 0.8;
+
+}  // namespace cox::diagnose

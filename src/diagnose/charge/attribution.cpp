@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/attribution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/charge/charge.hpp"
+#include "diagnose/charge/pass.hpp"
+#include "diagnose/charge/validity.hpp"
+#include "diagnose/match/span_math.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// Above this, durations do not say who was late (docs/concepts/wait-and-transfer.md).
+constexpr double kWorstValidity = 0.5;
+/// Of a Run with more ranks only the costliest pairs are kept.
+constexpr std::size_t kAllPairsRanks = 64;
+constexpr std::size_t kKeptPairs = 256;
+
+std::vector<PairCharge> pairs_of(const trace::Run& run, const Charges& c, bool& complete) {
+  const std::size_t ranks = run.ranks.size();
+  std::vector<PairCharge> pairs;
+  for (std::size_t q = 0; q < ranks; ++q) {
+    if (c.row_of_rank[q] < 0) continue;
+    const Charges::OfPair* row = &c.pairs[static_cast<std::size_t>(c.row_of_rank[q]) * ranks];
+    for (std::size_t p = 0; p < ranks; ++p)
+      if (row[p].direct > Duration::zero() || row[p].passed > Duration::zero())
+        pairs.push_back({run.ranks[q].rank, run.ranks[p].rank, row[p].direct, row[p].passed});
+  }
+  const auto cost = [](const PairCharge& p) {
+    WideSum sum;
+    sum.add(p.direct);
+    sum.add(p.passed);
+    return sum.clamped();
+  };
+  const auto costlier = [&](const PairCharge& a, const PairCharge& b) {
+    const Duration x = cost(a);
+    const Duration y = cost(b);
+    if (x != y) return x > y;
+    return std::pair{a.culprit, a.waiting} < std::pair{b.culprit, b.waiting};
+  };
+  complete = ranks <= kAllPairsRanks || (ranks * ranks == c.pairs.size() && pairs.size() <= kKeptPairs);
+  if (!complete && pairs.size() > kKeptPairs) {
+    std::nth_element(pairs.begin(), pairs.begin() + kKeptPairs, pairs.end(), costlier);
+    pairs.resize(kKeptPairs);
+  }
+  std::sort(pairs.begin(), pairs.end(), costlier);
+  return pairs;
+}
+
+std::vector<ActivityCost> activities_of(const ActivityScheme& scheme, const Charges& c,
+                                        const WaitTimeline& t) {
+  const std::size_t classes = scheme.size();
+  std::vector<ActivityCost> costs;
+  for (std::size_t x = 0; x < classes; ++x) {
+    WideSum charged;
+    WideSum injected;
+    for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+      charged.add(c.by_activity[r * classes + x]);
+      if (classes == 1) injected.add(t.self_delay[r]);
+    }
+    if (classes > 1) injected.add(t.activity_delay[x]);
+    if (charged == WideSum{} && injected == WideSum{}) continue;
+    costs.push_back({scheme.names()[x], injected.clamped(), charged.clamped(), charged.over(injected)});
+  }
+  std::stable_sort(costs.begin(), costs.end(),
+                   [](const ActivityCost& a, const ActivityCost& b) { return a.charged > b.charged; });
+  return costs;
+}
+
+void fill(const trace::Run& run, const ActivityScheme& scheme, const WaitTimeline& t, const Charges& c,
+          Attribution& a) {
+  const std::size_t classes = scheme.size();
+  WideSum charged;
+  WideSum communication;
+  WideSum self_delay;
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    RankCharge& rank = a.ranks[r];
+    const Charges::OfRank& sums = c.ranks[r];
+    rank.waited = t.ranks[r].waited.back();
+    rank.short_term = sums.short_term.clamped();
+    rank.long_term = sums.long_term.clamped();
+    rank.communication = sums.communication.clamped();
+    rank.self_delay = t.self_delay[r];
+    for (std::size_t x = 0; x < classes; ++x)
+      rank.by_activity.push_back(c.by_activity[r * classes + x].clamped());
+    charged.add(sums.short_term);
+    charged.add(sums.long_term);
+    communication.add(sums.communication);
+    self_delay.add(rank.self_delay);
+  }
+  a.waited = c.waited.clamped();
+  a.charged = charged.clamped();
+  a.communication = communication.clamped();
+  a.carried_in = c.carried_in.clamped();
+  a.unknown = c.unknown.clamped();
+  a.self_delay = self_delay.clamped();
+  a.amplification = c.waited.over(self_delay);
+  WideSum all = charged;
+  all.add(communication);
+  all.add(c.carried_in);
+  all.add(c.unknown);
+  a.balanced = all == c.waited;
+  a.synchronisations = c.operations;
+  a.by_activity = activities_of(scheme, c, t);
+  a.pairs = pairs_of(run, c, a.pairs_complete);
+}
+
+void add_notes(const Matching& m, const WaitTimeline& t, const Charges& c, bool comparable, Attribution& a) {
+  const bool peers =
+      std::any_of(t.peers.begin(), t.peers.end(), [](const PeerWait& w) { return w.peer < 0; });
+  if (peers) a.notes.emplace_back("waits for a peer that the input does not name are charged to nobody");
+  if (!comparable && !t.peers.empty())
+    a.notes.emplace_back("waits for single peers need a common clock to be charged; here they are to nobody");
+  if (t.incomplete > 0)
+    a.notes.push_back(
+        fmt::format("{} operations lack a member: who came last in them is not known", t.incomplete));
+  if (t.contradictory > 0)
+    a.notes.push_back(fmt::format(
+        "{} operations come in another order on some of their members and were left out", t.contradictory));
+  if (c.too_tangled)
+    a.notes.emplace_back("groups overlap so much that some waits were not followed to their cause");
+  if (m.ops.size() >= kPeerBit) a.notes.emplace_back("too many operations to be numbered");
+}
+
+}  // namespace
+
+Attribution attribute_matched(const trace::Run& run, const CommIndex& comms,
+                              const std::vector<RankScan>& scans, const Matching& m,
+                              const ClockView& clocks) {
+  Attribution a;
+  a.method = clocks.comparable ? "clock" : "duration";
+  a.validity_ratio = clocks.validity;
+  for (const trace::RankTrack& track : run.ranks) a.ranks.push_back({.rank = track.rank, .by_activity = {}});
+  const ActivityScheme scheme(run, scans);
+  a.activities = scheme.names();
+  if (!clocks.comparable && a.validity_ratio > kWorstValidity)
+    a.validity_ratio = validity_where_it_matters(m);
+  if (!clocks.comparable && a.validity_ratio > kWorstValidity) {
+    a.refused = fmt::format(
+        "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
+        "begins, "
+        "above {:.1f} durations do not say who was late",
+        a.validity_ratio, kWorstValidity);
+    return a;
+  }
+  if (m.ops.size() >= kPeerBit) {
+    a.refused = "the Run holds more operations than can be numbered (2^31)";
+    return a;
+  }
+  const RoleClasses roles = group_by_role(run);
+  const TimelineInput in{run, comms, scans, m, scheme, roles, clocks.comparable};
+  const WaitTimeline timeline = lay_out_waits(in);
+  const Charges charges = charge_waits(in, timeline);
+  fill(run, scheme, timeline, charges, a);
+  add_notes(m, timeline, charges, clocks.comparable, a);
+  return a;
+}
+
+Result<Attribution> attribute_waits(const trace::Run& run) {
+  const CommIndex comms(run);
+  if (run.ranks.empty())
+    return fail({.code = Errc::InvalidInput,
+                 .id = "diagnose-001",
+                 .message = "the Run holds no rank, expected at least one",
+                 .hint = "record one with: cox observe -o DIR -- COMMAND",
+                 .where = {}});
+  std::vector<RankScan> scans;
+  scans.reserve(run.ranks.size());
+  for (const trace::RankTrack& track : run.ranks) scans.push_back(scan_rank(track, comms));
+  number_waits(run, comms, scans);
+  const Matching m = match(run, comms, scans);
+  return attribute_matched(run, comms, scans, m, look_at_clocks(run, m));
+}
+
+std::vector<std::string> describe(const Attribution& a) {
+  std::vector<std::string> lines;
+  if (!a.refused.empty()) return {"Who made whom wait: not told. " + a.refused + "."};
+  if (a.waited <= Duration::zero()) return {"Who made whom wait: nobody waited for anybody."};
+  const auto percent = [&](Duration d) { return 100 * ratio(d, a.waited); };
+  lines.push_back(
+      fmt::format("Ranks waited {} in all: {:.1f} % for the own work of others, {:.1f} % for transfers, "
+                  "{:.1f} % carried in, "
+                  "{:.1f} % unknown{}.",
+                  to_string(a.waited), percent(a.charged), percent(a.communication), percent(a.carried_in),
+                  percent(a.unknown), a.balanced ? " (adds up exactly)" : " (does NOT add up: a bug)"));
+  if (a.amplification > 0)
+    lines.push_back(fmt::format("A second of own delay cost {:.2f} s of waiting (self-delay {} in all).",
+                                a.amplification, to_string(a.self_delay)));
+  const auto cost = [](const RankCharge& r) { return plus_clamped(r.short_term, r.long_term); };
+  std::vector<const RankCharge*> order;
+  for (const RankCharge& r : a.ranks)
+    if (cost(r) > Duration::zero()) order.push_back(&r);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const RankCharge* x, const RankCharge* y) { return cost(*x) > cost(*y); });
+  constexpr std::size_t kToldRanks = 5;
+  for (std::size_t i = 0; i < std::min(order.size(), kToldRanks); ++i) {
+    const RankCharge& r = *order[i];
+    lines.push_back(fmt::format(
+        "Rank {} cost the others {} ({:.1f} %): {} directly, {} by way of ranks it held up.", r.rank.value(),
+        to_string(cost(r)), percent(cost(r)), to_string(r.short_term), to_string(r.long_term)));
+  }
+  if (a.by_activity.size() > 1)
+    for (const ActivityCost& x : a.by_activity)
+      if (percent(x.charged) >= 5)
+        lines.push_back(fmt::format("{:.1f} % of the waiting was for {}.", percent(x.charged), x.name));
+  for (const std::string& note : a.notes) lines.push_back("Not used: " + note + ".");
+  return lines;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/efficiency/ideal_network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "cox/replay/graph.hpp"
+
+#include "diagnose/efficiency/ideal_network_meetings.hpp"
+#include "diagnose/efficiency/ideal_network_messages.hpp"
+#include "diagnose/efficiency/ideal_network_plan.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using replay::kNoNode;
+using replay::Node;
+using trace::EventColumns;
+using trace::Run;
+
+constexpr std::uint32_t kNone = 0xffffffff;
+
+/// Lays out the graph by letting every rank go on as far as it can, again and again.
+class Rehearsal {
+ public:
+  Rehearsal(const Run& run, const std::vector<RankScan>& scans, const UsefulTime& useful,
+            const Meetings& meetings, const PlacedMessages& placed, Bytes eager_limit)
+      : run_(run),
+        meetings_(meetings),
+        placed_(placed),
+        eager_limit_(eager_limit),
+        halls_(meetings.size()),
+        sent_(run.messages.size(), kNoNode),
+        posted_(run.messages.size(), kNoNode) {
+    graph_.reserve(meetings.size() + 3 * run.messages.size() + 2 * run.ranks.size(),
+                   meetings.arrivals() + 4 * run.messages.size() + run.ranks.size());
+    const Node start = graph_.add();
+    lanes_.reserve(run.ranks.size());
+    for (std::size_t r = 0; r < run.ranks.size(); ++r)
+      lanes_.push_back({.plan = RankPlan(run.ranks[r], r, scans[r], useful, meetings, placed.postings[r]),
+                        .last = start,
+                        .since = minus_clamped(useful.first[r], useful.from)});
+  }
+
+  /// False where ranks wait for each other in a circle.
+  bool complete() {
+    for (std::size_t r = lanes_.size(); r-- > 0;) ready_.push_back(static_cast<std::uint32_t>(r));
+    while (!ready_.empty()) {
+      const std::uint32_t r = ready_.back();
+      ready_.pop_back();
+      advance(r);
+    }
+    return done_ == lanes_.size();
+  }
+
+  [[nodiscard]] IdealNetwork result() const {
+    IdealNetwork ideal;
+    const std::vector<Duration> durations(graph_.size(), Duration::zero());
+    ideal.runtime = replay::replay(graph_, durations).makespan;
+    for (const Lane& lane : lanes_) ideal.useful_maximum = std::max(ideal.useful_maximum, lane.outside);
+    return ideal;
+  }
+
+ private:
+  struct Lane {
+    RankPlan plan;
+    Node last = kNoNode;  ///< what the rank did last, and the time since
+    Duration since{};
+    PlannedCall call{};
+    Duration outside{};         ///< all time outside communication so far
+    std::size_t touch = 0;      ///< first of this call's, later first that was not waited for yet
+    std::size_t touch_end = 0;  ///< behind this call's
+    std::uint32_t next_waiting = kNone;
+    std::uint32_t awaited_message = kNone;
+    bool inside = false;
+    bool holds_node = false;  ///< the call has a node of its own
+    std::vector<Node> until{};
+  };
+  /// A meeting under way.
+  struct Hall {
+    std::uint32_t arrived = 0;
+    std::uint32_t first_arrival = kNone;  ///< list in `arrivals_`
+    std::uint32_t first_waiting = kNone;  ///< list through the lanes
+    Node node = kNoNode;
+  };
+  struct Arrival {
+    Node last = kNoNode;
+    Duration since{};
+    std::uint32_t next = kNone;
+  };
+
+  void advance(std::uint32_t r) {
+    Lane& lane = lanes_[r];
+    while (true) {
+      if (!lane.inside) {
+        const PlannedCall* next = lane.call.open ? nullptr : lane.plan.next();
+        if (next == nullptr) return finish(lane);
+        lane.call = *next;
+        enter(r);
+      }
+      if (!leave(r)) return;
+      lane.inside = false;
+    }
+  }
+
+  Node follow(Lane& lane) {
+    lane.last = graph_.add(std::span(&lane.last, 1), std::span(&lane.since, 1));
+    lane.since = Duration::zero();
+    return lane.last;
+  }
+
+  void enter(std::uint32_t r) {
+    Lane& lane = lanes_[r];
+    lane.inside = true;
+    add_to(lane.since, lane.call.gap);
+    add_to(lane.outside, lane.call.gap);
+    if (lane.call.posting != nullptr) {
+      follow(lane);
+      begin_part(lane, lane.call.posting->message, lane.call.posting->part);
+      return;
+    }
+    const auto& touches = placed_.touches[r];
+    lane.touch = lane.touch_end;
+    while (lane.touch < touches.size() && touches[lane.touch].event < lane.call.event) ++lane.touch;
+    lane.touch_end = lane.touch;
+    while (lane.touch_end < touches.size() && touches[lane.touch_end].event == lane.call.event)
+      ++lane.touch_end;
+    const Attendance& at = lane.call.at;
+    const bool only_meets = at.arrives && at.stays && !lane.call.open;
+    lane.holds_node = lane.touch < lane.touch_end || (at.meeting != kNoMeeting && !only_meets);
+    if (lane.holds_node) follow(lane);
+    if (at.arrives) arrive(lane);
+    for (std::size_t i = lane.touch; i < lane.touch_end; ++i)
+      begin_part(lane, touches[i].message, touches[i].part);
+  }
+
+  /// What the call that begins now does for whoever waits for it.
+  void begin_part(const Lane& lane, std::uint32_t message, Part part) {
+    if (part == Part::Receive) return;
+    const bool sends = part == Part::Send;
+    (sends ? sent_ : posted_)[message] = lane.last;
+    const std::uint32_t other = (sends ? placed_.receiver : placed_.sender)[message];
+    if (lanes_[other].awaited_message != message) return;
+    lanes_[other].awaited_message = kNone;
+    ready_.push_back(other);
+  }
+
+  void arrive(const Lane& lane) {
+    Hall& hall = halls_[lane.call.at.meeting];
+    if (hall.node != kNoNode) return;
+    std::uint32_t place = free_arrival_;
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(arrivals_.size());
+      arrivals_.emplace_back();
+    } else {
+      free_arrival_ = arrivals_[place].next;
+    }
+    arrivals_[place] = {lane.last, lane.since, hall.first_arrival};
+    hall.first_arrival = place;
+    if (++hall.arrived == meetings_.expected(lane.call.at.meeting)) open(hall);
+  }
+
+  /// All are there: the meeting becomes an operation, and whoever waits for it can go.
+  void open(Hall& hall) {
+    before_.clear();
+    lags_.clear();
+    for (std::uint32_t a = hall.first_arrival; a != kNone;) {
+      Arrival& arrival = arrivals_[a];
+      before_.push_back(arrival.last);
+      lags_.push_back(arrival.since);
+      a = std::exchange(arrival.next, std::exchange(free_arrival_, a));
+    }
+    hall.node = graph_.add(before_, lags_);
+    for (std::uint32_t r = hall.first_waiting; r != kNone;) {
+      ready_.push_back(r);
+      r = std::exchange(lanes_[r].next_waiting, kNone);
+    }
+  }
+
+  /// False where the call has to wait; it is asked again when it may go on.
+  bool leave(std::uint32_t r) {
+    Lane& lane = lanes_[r];
+    if (lane.call.open || lane.call.posting != nullptr) return true;
+    if (lane.call.at.stays) {
+      Hall& hall = halls_[lane.call.at.meeting];
+      if (hall.node == kNoNode) {
+        lane.next_waiting = std::exchange(hall.first_waiting, r);
+        return false;
+      }
+      if (!lane.holds_node) {
+        lane.last = hall.node;
+        lane.since = Duration::zero();
+      } else {
+        lane.until.push_back(hall.node);
+      }
+      lane.call.at.stays = false;
+    }
+    for (; lane.call.blocks && lane.touch < lane.touch_end; ++lane.touch) {
+      const Node needed = needed_by(placed_.touches[r][lane.touch], lane);
+      if (needed == kNoNode) return false;
+      if (needed != lane.last) lane.until.push_back(needed);
+    }
+    if (!lane.until.empty()) {
+      lane.until.push_back(lane.last);
+      lane.last = graph_.add(lane.until);
+      lane.until.clear();
+    }
+    return true;
+  }
+
+  /// The operation that a call waits for on behalf of a message, its own where there is none; kNoNode where
+  /// that has not happened yet.
+  Node needed_by(const Touch& touch, Lane& lane) {
+    const std::uint32_t k = touch.message;
+    if (touch.part == Part::Post) return lane.last;
+    if (touch.part == Part::Send && run_.messages.bytes[k] <= eager_limit_) return lane.last;
+    const Node needed = touch.part == Part::Receive ? sent_[k] : posted_[k];
+    if (needed == kNoNode) lane.awaited_message = k;
+    return needed;
+  }
+
+  void finish(Lane& lane) {
+    ++done_;
+    if (!lane.call.open) {
+      const Duration rest = lane.plan.rest();
+      add_to(lane.since, rest);
+      add_to(lane.outside, rest);
+    }
+    follow(lane);
+  }
+
+  const Run& run_;
+  const Meetings& meetings_;
+  const PlacedMessages& placed_;
+  Bytes eager_limit_;
+  replay::Graph graph_;
+  std::vector<Lane> lanes_;
+  std::vector<Hall> halls_;
+  std::vector<Arrival> arrivals_;
+  std::uint32_t free_arrival_ = kNone;
+  std::vector<Node> sent_;  ///< per message: its send began
+  std::vector<Node> posted_;
+  std::vector<Node> before_;
+  std::vector<Duration> lags_;
+  std::vector<std::uint32_t> ready_;
+  std::size_t done_ = 0;
+};
+
+std::string reason_against(const Run& run, const UsefulTime& useful) {
+  if (useful.source == UsefulSource::ComputeKernels)
+    return "communication runs on the device beside the program: what it waits for there is not told";
+  if (run.times != trace::TimesKind::Clocked) return "begins and ends were not read from clocks";
+  if (run.world_size > 0 && std::cmp_greater(run.world_size, run.ranks.size()))
+    return fmt::format("{} of {} ranks are present", run.ranks.size(), run.world_size);
+  if (run.messages.size() > 0) return {};
+  for (const trace::RankTrack& track : run.ranks) {
+    const EventColumns& e = track.events;
+    for (std::size_t i = 0; i < e.size(); ++i)
+      if (is_peer_wait(e, i) && (e.flags[i] & trace::kNonBlocking) == 0)
+        return "ranks wait in point-to-point calls, and which messages they wait for was not recorded";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<IdealNetwork> replay_ideal_network(const Run& run, const CommIndex& comms,
+                                                 const std::vector<RankScan>& scans, const UsefulTime& useful,
+                                                 std::string& why_not) {
+  why_not = reason_against(run, useful);
+  if (!why_not.empty()) return std::nullopt;
+  const auto meetings = Meetings::find(run, comms, scans);
+  if (!meetings) {
+    why_not = "sequence numbers of collectives are no sequence";
+    return std::nullopt;
+  }
+  const PlacedMessages placed = place_messages(run);
+  if (placed.unplaced * 10 > run.messages.size()) {
+    why_not =
+        fmt::format("{} of {} messages arrive in no recorded call", placed.unplaced, run.messages.size());
+    return std::nullopt;
+  }
+  for (const Bytes limit : {kEagerLimit, Bytes{std::numeric_limits<std::int64_t>::max()}}) {
+    Rehearsal rehearsal(run, scans, useful, *meetings, placed, limit);
+    if (rehearsal.complete()) return rehearsal.result();
+  }
+  why_not = "the calls of the ranks do not fit together: they wait for each other in a circle";
+  return std::nullopt;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/match/open_calls.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace cox::diagnose {
+namespace {
+
+using trace::EventColumns;
+using trace::EventKind;
+
+/// Operations and (operation, member) pairs that are put together; a file may claim any number of open calls.
+constexpr std::size_t kMostOperations = 16384;
+constexpr std::size_t kMostPairs = std::size_t{1} << 22;
+
+bool is_peer_wait(const EventColumns& e, std::size_t i) {
+  return e.kind[i] == EventKind::Wait && static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Peer;
+}
+
+/// Open records of one rank that are still true, newest first. A thread that began another collective or a
+/// step has left what it was in, even where no record says so (an exception passed through).
+std::vector<std::size_t> open_records(const trace::RankTrack& track) {
+  std::vector<std::size_t> open;
+  const EventColumns& e = track.events;
+  if (track.state != trace::WriterState::Open) return open;
+  if (std::find(e.end.begin(), e.end.end(), trace::kStillRunning) == e.end.end()) return open;
+  struct Later {
+    bool collective = false;
+    bool wait = false;
+  };
+  std::unordered_map<std::uint32_t, Later> later;
+  for (std::size_t i = e.size(); i-- > 0;) {
+    const bool wait = is_program_wait(e, i) || is_peer_wait(e, i);
+    if (e.kind[i] == EventKind::Step) later[e.thread[i]] = {true, true};
+    if (e.kind[i] != EventKind::Collective && !wait) continue;
+    Later& seen = later[e.thread[i]];
+    const bool running = e.end[i] == trace::kStillRunning;
+    if (running && !seen.wait && (wait || !seen.collective)) open.push_back(i);
+    (wait ? seen.wait : seen.collective) = true;
+  }
+  return open;
+}
+
+using OperationKey = std::pair<std::int32_t, std::uint32_t>;
+struct KeyHash {
+  std::size_t operator()(const OperationKey& k) const noexcept {
+    return (static_cast<std::size_t>(static_cast<std::uint32_t>(k.first)) << 32 | k.second) *
+           0x9e3779b97f4a7c15ULL;
+  }
+};
+
+class Finder {
+ public:
+  Finder(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans)
+      : run_(run), comms_(comms), scans_(scans) {
+    out_.ranks.resize(run.ranks.size());
+  }
+
+  OpenCalls find() && {
+    for (std::size_t r = 0; r < run_.ranks.size(); ++r) collect(r);
+    if (out_.operations.empty()) return std::move(out_);
+    place_members();
+    for (std::size_t r = 0; r < run_.ranks.size(); ++r) mark(r);
+    for (std::size_t o = 0; o < out_.operations.size(); ++o) settle(o);
+    sort_operations();
+    return std::move(out_);
+  }
+
+ private:
+  void collect(std::size_t r) {
+    const trace::RankTrack& track = run_.ranks[r];
+    const EventColumns& e = track.events;
+    Standing& standing = out_.ranks[r];
+    standing.recorded = track.state != trace::WriterState::Disabled && track.dropped_records == 0 &&
+                        (e.size() > 0 || !track.samples.empty());
+    for (const std::size_t i : open_records(track)) {
+      const bool collective = e.kind[i] == EventKind::Collective;
+      if (!collective || !scans_[r].in_background(e, i)) standing.still = true;
+      const std::int32_t comm = comms_.find(e.comm[i]);
+      if (comm < 0) continue;
+      if (is_peer_wait(e, i)) {
+        add_peer(r, i, comm);
+      } else if (collective || static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Request) {
+        add_collective(r, i, comm);
+      }
+    }
+  }
+
+  bool room_for(std::size_t members) {
+    if (out_.operations.size() < kMostOperations && pairs_ + members <= kMostPairs) {
+      pairs_ += members;
+      return true;
+    }
+    ++out_.not_looked_at;
+    return false;
+  }
+
+  /// Name and size as the first record says that tells them.
+  static void describe(OpenOperation& op, const EventColumns& e, std::size_t i) {
+    if (e.kind[i] != EventKind::Collective || op.kind != model::Collective::Other) return;
+    op.kind = e.collective(i);
+    op.bytes = std::max(e.bytes[i], Bytes{});
+  }
+
+  void enter(std::int32_t o, std::size_t r, std::size_t event) {
+    OpenOperation& op = out_.operations[static_cast<std::size_t>(o)];
+    const auto self = static_cast<std::int32_t>(r);
+    const EventColumns& e = run_.ranks[r].events;
+    if (op.inside.empty() || e.begin[event] < op.since) {
+      op.since = e.begin[event];
+      op.first = self;
+    }
+    describe(op, e, event);
+    auto& mine = out_.ranks[r].operations;
+    if (std::find(mine.begin(), mine.end(), o) == mine.end()) mine.push_back(o);
+    if (op.inside.empty() || op.inside.back() != self) op.inside.push_back(self);
+  }
+
+  void add_collective(std::size_t r, std::size_t i, std::int32_t comm) {
+    const EventColumns& e = run_.ranks[r].events;
+    const OperationKey key{comm, e.seq[i]};
+    auto at = places_.find(key);
+    if (at == places_.end()) {
+      if (!room_for(run_.communicators[static_cast<std::size_t>(comm)].ranks.size())) return;
+      at = places_.emplace(key, static_cast<std::int32_t>(out_.operations.size())).first;
+      out_.operations.push_back({.comm = comm, .seq = e.seq[i]});
+    }
+    enter(at->second, r, i);
+  }
+
+  void add_peer(std::size_t r, std::size_t i, std::int32_t comm) {
+    if (!room_for(2)) return;
+    const EventColumns& e = run_.ranks[r].events;
+    out_.operations.push_back(
+        {.comm = comm, .point_to_point = true, .kind = model::Collective::SendRecv, .bytes = e.bytes[i]});
+    OpenOperation& op = out_.operations.back();
+    const std::int32_t peer = e.aux[i] == trace::kAnyPeer ? -1 : rank_at(run_, comm, e.aux[i]);
+    if (peer < 0)
+      op.unnamed = 1;
+    else if (peer != static_cast<std::int32_t>(r))
+      op.missing.push_back(peer);
+    enter(static_cast<std::int32_t>(out_.operations.size() - 1), r, i);
+  }
+
+  /// A part for each member of each collective, not entered until a record says otherwise.
+  void place_members() {
+    for (const OpenOperation& op : out_.operations) {
+      const auto& members = run_.communicators[static_cast<std::size_t>(op.comm)].ranks;
+      parts_.emplace_back(op.point_to_point ? 0 : members.size(), MemberPart::NotEntered);
+      calls_in_use_.push_back(op.comm);
+    }
+    std::sort(calls_in_use_.begin(), calls_in_use_.end());
+    calls_in_use_.erase(std::unique(calls_in_use_.begin(), calls_in_use_.end()), calls_in_use_.end());
+  }
+
+  /// Writes what the records of one rank say into its parts.
+  void mark(std::size_t r) {
+    const bool concerned =
+        std::any_of(scans_[r].comms.begin(), scans_[r].comms.end(), [&](const CommUse& use) {
+          return std::binary_search(calls_in_use_.begin(), calls_in_use_.end(), use.comm);
+        });
+    if (!concerned) return;
+    const EventColumns& e = run_.ranks[r].events;
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      if (e.kind[i] != EventKind::Collective) continue;
+      const std::int32_t comm = comms_.find(e.comm[i]);
+      if (comm < 0) continue;
+      const auto at = places_.find({comm, e.seq[i]});
+      if (at == places_.end()) continue;
+      const auto& members = run_.communicators[static_cast<std::size_t>(comm)].ranks;
+      const auto member = std::lower_bound(members.begin(), members.end(), run_.ranks[r].rank);
+      if (member == members.end() || *member != run_.ranks[r].rank) continue;
+      describe(out_.operations[static_cast<std::size_t>(at->second)], e, i);
+      parts_[static_cast<std::size_t>(at->second)][static_cast<std::size_t>(member - members.begin())] =
+          MemberPart::Left;
+    }
+  }
+
+  /// Whether a rank without a record of the operation can be said not to have entered it.
+  [[nodiscard]] bool surely_not_entered(std::size_t r, const OpenOperation& op) const {
+    const trace::RankTrack& track = run_.ranks[r];
+    if (!out_.ranks[r].recorded) return false;
+    const auto& uses = scans_[r].comms;
+    const auto use = std::lower_bound(uses.begin(), uses.end(), op.comm,
+                                      [](const CommUse& u, std::int32_t c) { return u.comm < c; });
+    const bool used = use != uses.end() && use->comm == op.comm;
+    if (used && use->last_seq > op.seq) return false;  // it is further: the record is lost
+    if (track.recycled_records == 0) return true;
+    // Records are overwritten from the oldest on, but the first ones are kept: only a hole that lies before
+    // its last call here shows that nothing after that call was overwritten.
+    const auto span = used ? std::int64_t{use->last_seq} - std::int64_t{use->first_seq} + 1 : 0;
+    return used && use->calls < span;
+  }
+
+  void settle(std::size_t o) {
+    OpenOperation& op = out_.operations[o];
+    if (op.point_to_point) return settle_peer(op);
+    const trace::Communicator& comm = run_.communicators[static_cast<std::size_t>(op.comm)];
+    for (std::size_t k = 0; k < comm.ranks.size(); ++k) {
+      const std::int32_t r = index_of(run_, comm.ranks[k]);
+      if (r < 0) {
+        op.not_recorded.push_back(comm.ranks[k]);
+      } else if (std::binary_search(op.inside.begin(), op.inside.end(), r)) {
+        continue;
+      } else if (parts_[o][k] == MemberPart::Left) {
+        op.left.push_back(comm.ranks[k]);
+      } else if (surely_not_entered(static_cast<std::size_t>(r), op)) {
+        op.missing.push_back(r);
+      } else {
+        op.not_recorded.push_back(comm.ranks[k]);
+      }
+    }
+    std::sort(op.missing.begin(), op.missing.end());
+    op.unnamed = std::max<std::int64_t>(0, comm.size - static_cast<std::int64_t>(comm.ranks.size()));
+  }
+
+  void settle_peer(OpenOperation& op) {
+    if (op.missing.empty()) return;
+    const auto peer = static_cast<std::size_t>(op.missing.front());
+    if (out_.ranks[peer].recorded) return;
+    op.not_recorded.push_back(run_.ranks[peer].rank);
+    op.missing.clear();
+  }
+
+  void sort_operations() {
+    std::vector<std::int32_t> order(out_.operations.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+    const auto key = [&](std::int32_t i) {
+      const OpenOperation& op = out_.operations[static_cast<std::size_t>(i)];
+      return std::tuple{op.point_to_point, op.comm, op.seq, op.first, i};
+    };
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return key(a) < key(b); });
+    std::vector<std::int32_t> moved(order.size());
+    std::vector<OpenOperation> sorted;
+    sorted.reserve(order.size());
+    for (const std::int32_t i : order) {
+      moved[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(sorted.size());
+      sorted.push_back(std::move(out_.operations[static_cast<std::size_t>(i)]));
+    }
+    out_.operations = std::move(sorted);
+    for (Standing& standing : out_.ranks) {
+      for (std::int32_t& o : standing.operations) o = moved[static_cast<std::size_t>(o)];
+      std::sort(standing.operations.begin(), standing.operations.end());
+    }
+  }
+
+  const trace::Run& run_;
+  const CommIndex& comms_;
+  const std::vector<RankScan>& scans_;
+  OpenCalls out_;
+  std::unordered_map<OperationKey, std::int32_t, KeyHash> places_;
+  std::vector<std::vector<MemberPart>> parts_;
+  std::vector<std::int32_t> calls_in_use_;
+  std::size_t pairs_ = 0;
+};
+
+}  // namespace
+
+OpenCalls find_open_calls(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans) {
+  return Finder(run, comms, scans).find();
+}
+
+std::int32_t index_of(const trace::Run& run, Rank rank) {
+  const auto at = std::lower_bound(run.ranks.begin(), run.ranks.end(), rank,
+                                   [](const trace::RankTrack& t, Rank r) { return t.rank < r; });
+  return at != run.ranks.end() && at->rank == rank ? static_cast<std::int32_t>(at - run.ranks.begin()) : -1;
+}
+
+std::int32_t rank_at(const trace::Run& run, std::int32_t comm, std::uint32_t place) {
+  const trace::Communicator& c = run.communicators[static_cast<std::size_t>(comm)];
+  if (place < c.by_rank.size() && c.by_rank[place].value() >= 0) return index_of(run, c.by_rank[place]);
+  return -1;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What would be saved if somebody had been on time: removal of self-delay, operation by operation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cox/base/units.hpp"
+
+#include "diagnose/match/matching.hpp"
+#include "diagnose/match/skew.hpp"
+
+namespace cox::diagnose {
+
+/// Who is imagined to be on time, and when. Several suspects must not share a rank.
+struct Suspect {
+  std::vector<std::int32_t> ranks;  ///< indices into `run.ranks`
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;  ///< inclusive
+  /// Where set, only this rank of `ranks` is meant in each step (-1: none): a culprit that rotates.
+  std::vector<std::int32_t> rank_of_step;
+};
+
+struct Saving {
+  Duration share{};  ///< this suspect's part of what fixing all of them saves
+  Duration alone{};  ///< what fixing only this one saves
+};
+
+struct Savings {
+  Duration joint{};  ///< what fixing all of them saves; the shares add up to it
+  std::vector<Saving> each;
+};
+
+/// Removes the self-delay of the suspects and compares the latest arrivals before and after.
+///
+/// The joint saving is divided by the Shapley value, which for "the latest one sets the time" has the closed
+/// form of the airport game: the time between the i-th and the (i+1)-th latest suspect is divided among the
+/// first i. Source: Littlechild, Owen 1973, "A simple expression for the Shapley value in a special case".
+/// Cost: O(cells of compared operations). Held by: src/diagnose/naming/lost_time_test.cpp
+[[nodiscard]] Savings savings_without(const Matching& m, const Skew& skew, std::size_t rank_count,
+                                      const std::vector<Suspect>& suspects);
+
+}  // namespace cox::diagnose

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "cox/base/stats.hpp"
+
+#include "diagnose/naming/naming.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr std::int64_t kLeastWindow = 5;
+/// A window must be so long a part of the Run (up to kLongWindow steps): shorter bursts are what machines do.
+constexpr double kLeastWindowShare = 0.04;
+constexpr std::int64_t kLongWindow = 20;
+/// Beyond this part of the Run it is not limited in time, and the rules for all along apply.
+constexpr double kMostWindowShare = 0.8;
+/// Part of a window's steps that a late rank is expected to be late in.
+constexpr double kLateInWindow = 0.75;
+/// Nobody is so punctual that the next late step would be a surprise of more than one in so many.
+constexpr double kLeastLateRate = 0.01;
+constexpr double kMostLateRate = 0.5;
+constexpr double kMostAgainRate = 0.95;
+/// Weight of "one late step says nothing about the next" against what the others' steps say.
+constexpr double kPriorSteps = 10;
+/// How far a window must stand above the 95th percentile of equally long stretches of all other ranks.
+constexpr double kAboveOthersBest = 2;
+
+/// Candidates looked at closely, and stretches of others they are held against: bounds of the cost, not of
+/// the method.
+constexpr std::size_t kMostChecked = 16;
+constexpr std::size_t kMostStretches = 8192;
+
+struct Window {
+  std::int64_t first = 0;
+  std::int64_t last = -1;
+  double score = 0;
+  [[nodiscard]] std::int64_t length() const { return last - first + 1; }
+};
+
+/// How often a rank is late by chance: after a punctual step, and after a late one (machines have bad moments
+/// that last).
+struct ByChance {
+  double fresh = 0;
+  double again = 0;
+};
+
+/// Stretch with the largest log likelihood ratio of "late in 3 of 4 steps" against "late as everybody is".
+///
+/// Source: maximal scoring segment, Karlin, Altschul 1990; Kadane's scan. By Ville's inequality a score of x
+/// from any of S starts has a probability of at most S exp(-x) where lateness depends on the step before at
+/// most.
+Window best_window(const std::vector<bool>& late, ByChance chance) {
+  // Where lateness sticks by itself, only what sticks more closely is news.
+  const double expected = std::max(kLateInWindow, (1 + chance.again) / 2);
+  const auto gain = [&](bool now, double rate) {
+    return std::log(now ? expected / rate : (1 - expected) / (1 - rate));
+  };
+  const double gains[2][2] = {{gain(false, chance.fresh), gain(true, chance.fresh)},
+                              {gain(false, chance.again), gain(true, chance.again)}};
+  Window best;
+  double score = 0;
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < late.size(); ++s) {
+    if (score <= 0) score = 0, first = static_cast<std::int64_t>(s);
+    score += gains[s > 0 && late[s - 1] ? 1 : 0][late[s] ? 1 : 0];
+    if (score > best.score) best = {first, static_cast<std::int64_t>(s), score};
+  }
+  return best;
+}
+
+/// Steps counted by whether they were late, and whether the one before was.
+struct Habit {
+  std::int64_t counts[2][2] = {};
+  void add(const Habit& other) {
+    for (int before : {0, 1})
+      for (int now : {0, 1}) counts[before][now] += other.counts[before][now];
+  }
+  void add(const std::vector<bool>& late) {
+    for (std::size_t s = 0; s < late.size(); ++s) ++counts[s > 0 && late[s - 1] ? 1 : 0][late[s] ? 1 : 0];
+  }
+};
+
+struct Burst {
+  std::size_t rank = 0;
+  Window window;
+  double chance = 1;  ///< upper bound, over all ranks and starts
+};
+
+/// Who was late when, for one meaning of late.
+class Lateness {
+ public:
+  Lateness(const Evidenced& x, const std::vector<bool>& known, double bar)
+      : late_(x.ranks()),
+        habits_(x.ranks()),
+        starts_(static_cast<double>(x.ranks()) * static_cast<double>(x.steps.count)) {
+    for (std::size_t r = 0; r < x.ranks(); ++r) {
+      if (known[r]) continue;
+      late_[r].resize(static_cast<std::size_t>(x.steps.count));
+      for (std::size_t s = 0; s < late_[r].size(); ++s) late_[r][s] = x.delay(r, s) > bar;
+      habits_[r].add(late_[r]);
+      everybody_.add(habits_[r]);
+    }
+  }
+
+  [[nodiscard]] Burst burst_of(std::size_t r, double needed) const {
+    const Habit& own = habits_[r];
+    const auto most = static_cast<double>(own.counts[0][1] + own.counts[1][1]) * std::log(1 / kLeastLateRate);
+    if (starts_ * std::exp(-most) > needed) return {r, {}, 1};  // too few late steps for any window
+    // How often the others are late is what chance would give this one.
+    const auto others = [&](int before, int now) {
+      return static_cast<double>(everybody_.counts[before][now] - own.counts[before][now]);
+    };
+    ByChance chance;
+    chance.fresh =
+        std::clamp((others(0, 1) + 1) / (others(0, 0) + others(0, 1) + 1), kLeastLateRate, kMostLateRate);
+    chance.again =
+        std::clamp((others(1, 1) + kPriorSteps * chance.fresh) / (others(1, 0) + others(1, 1) + kPriorSteps),
+                   kLeastLateRate, kMostAgainRate);
+    Burst burst{r, best_window(late_[r], chance), 1};
+    burst.chance = std::min(1.0, starts_ * std::exp(-burst.window.score));
+    return burst;
+  }
+
+ private:
+  std::vector<std::vector<bool>> late_;
+  std::vector<Habit> habits_;
+  Habit everybody_;
+  double starts_;
+};
+
+class TransientSearch {
+ public:
+  TransientSearch(const Evidenced& x, const DelayFigures& f, const std::vector<Named>& persistent)
+      : x_(x), known_(x.ranks(), false) {
+    for (const Named& n : persistent)
+      for (const auto r : n.suspect.ranks) known_[static_cast<std::size_t>(r)] = true;
+    for (const double bar : f.late_bars)
+      lateness_.emplace_back(x, known_, std::max(x.rules.least_delay, bar));
+  }
+
+  std::vector<Named> find() const {
+    std::vector<Burst> bursts;
+    for (std::size_t r = 0; r < x_.ranks(); ++r) {
+      if (known_[r]) continue;
+      const Burst burst = best_burst(r);
+      if (burst.chance <= x_.rules.burst_test && long_enough(burst.window)) bursts.push_back(burst);
+    }
+    // Where a quarter of the ranks has its bad stretch, bad stretches are what this machine does.
+    if (bursts.size() > std::max<std::size_t>(2, x_.ranks() / 4)) return {};
+    std::stable_sort(bursts.begin(), bursts.end(),
+                     [](const Burst& a, const Burst& b) { return a.chance < b.chance; });
+    if (bursts.size() > kMostChecked) bursts.resize(kMostChecked);
+    std::vector<Named> found;
+    for (const Burst& burst : bursts)
+      if (auto named = check(burst)) found.push_back(*std::move(named));
+    return found;
+  }
+
+ private:
+  [[nodiscard]] Burst best_burst(std::size_t r) const {
+    Burst best{r, {}, 1};
+    const auto meanings = static_cast<double>(lateness_.size());
+    for (const Lateness& lateness : lateness_)
+      if (const Burst burst = lateness.burst_of(r, x_.rules.burst_test / meanings);
+          burst.chance < best.chance)
+        best = burst;
+    best.chance = std::min(1.0, best.chance * meanings);
+    return best;
+  }
+
+  /// Neither one of a machine's short bad moments nor nearly the whole Run.
+  [[nodiscard]] bool long_enough(const Window& w) const {
+    const auto steps = static_cast<double>(x_.steps.count);
+    const auto least =
+        std::max(kLeastWindow, std::min(kLongWindow, static_cast<std::int64_t>(kLeastWindowShare * steps)));
+    return w.length() >= least && static_cast<double>(w.length()) <= kMostWindowShare * steps;
+  }
+
+  [[nodiscard]] std::optional<Named> check(const Burst& burst) const {
+    const std::size_t r = burst.rank;
+    const Window& w = burst.window;
+    const double inside = median_of(r, w.first, w.last + 1);
+    const double outside = median_outside(r, w);
+    const double spread = others_spread(r, w.length());
+    if (inside < std::max(x_.rules.least_burst_delay, x_.rules.spreads * spread) || outside > inside / 2)
+      return std::nullopt;
+
+    Named n{.kind = FindingKind::TransientStraggler,
+            .suspect = {{static_cast<std::int32_t>(r)}, w.first, w.last, {}}};
+    const Savings savings = savings_without(x_.m, x_.skew, x_.ranks(), {n.suspect});
+    n.saving = savings.each[0];
+    Duration window_time{};
+    for (std::int64_t s = w.first; s <= w.last; ++s)
+      window_time += x_.step_times[static_cast<std::size_t>(s)];
+    if (window_time <= Duration::zero()) return std::nullopt;
+    if (ratio(n.saving.share, window_time) < x_.rules.least_window_gain) return std::nullopt;
+    if (ratio(n.saving.share, x_.stepped) < x_.rules.least_burst_gain) return std::nullopt;
+    n.typical_delay = inside;
+    n.others_spread = spread;
+    std::int64_t late = 0;
+    for (auto step = w.first; step <= w.last; ++step)
+      late += x_.delay(r, static_cast<std::size_t>(step)) > x_.rules.least_delay / 2;
+    n.agreement = static_cast<double>(late) / static_cast<double>(w.length());
+    if (n.agreement < x_.rules.blocks_agree) return std::nullopt;
+    n.chance = burst.chance;
+    return n;
+  }
+
+  [[nodiscard]] double median_of(std::size_t r, std::int64_t from, std::int64_t to) const {
+    std::vector<double> part;
+    for (auto s = from; s < to; ++s) part.push_back(x_.delay(r, static_cast<std::size_t>(s)));
+    return median_in_place(part);
+  }
+
+  [[nodiscard]] double median_outside(std::size_t r, const Window& w) const {
+    std::vector<double> part;
+    for (std::int64_t s = 0; s < x_.steps.count; ++s)
+      if (s < w.first || s > w.last) part.push_back(x_.delay(r, static_cast<std::size_t>(s)));
+    return median_in_place(part);
+  }
+
+  /// What equally long stretches of the others look like: their spread, or what their highest would ask for.
+  [[nodiscard]] double others_spread(std::size_t r, std::int64_t length) const {
+    std::vector<double> stretches;
+    const auto per_rank = static_cast<std::size_t>(x_.steps.count / length);
+    const std::size_t stride = 1 + x_.ranks() * per_rank / kMostStretches;
+    for (std::size_t q = 0; q < x_.ranks(); q += stride) {
+      if (q == r || known_[q]) continue;
+      for (std::int64_t s = 0; s + length <= x_.steps.count; s += length)
+        stretches.push_back(median_of(q, s, s + length));
+    }
+    return std::max(scaled_mad(stretches), kAboveOthersBest * quantile(stretches, 0.95) / x_.rules.spreads);
+  }
+
+  const Evidenced& x_;
+  std::vector<bool> known_;
+  std::vector<Lateness> lateness_;
+};
+
+}  // namespace
+
+std::vector<Named> find_transient(const Evidenced& x, const DelayFigures& f,
+                                  const std::vector<Named>& persistent) {
+  return TransientSearch(x, f, persistent).find();
+}
+
+}  // namespace cox::diagnose

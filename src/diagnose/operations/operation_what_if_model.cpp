@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/operations/operation_what_if_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+
+namespace cox::diagnose {
+namespace {
+
+/// A transfer that ends so long before its peer began is a fault of the recording, not of a clock. Source:
+/// the artifact's value.
+constexpr Duration kImpossible{-10'000'000'000};  // -10 ms
+
+/// Where a rank stands: the replica of the model that it is part of, and its stage in it.
+struct Place {
+  std::uint32_t replica = 0;  ///< number of the data rank, tensor rank and copy
+  std::uint32_t column = 0;   ///< number of the tensor rank and copy: whose data ranks reduce together
+  int stage = 0;
+};
+
+std::vector<Place> place_ranks(const trace::Run& run) {
+  struct Seat {
+    int data;
+    int tensor;
+    int copy;
+    int stage;
+  };
+  std::vector<Seat> seats;
+  std::map<std::tuple<int, int, int>, int> copies;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const trace::Role& role = run.ranks[r].role;
+    const int stage = std::max(0, role.pipeline);
+    // Ranks without a place work side by side; of several at one place each has a pipeline of its own.
+    const int data = role.data < 0 && role.pipeline < 0 ? static_cast<int>(r) : role.data;
+    seats.push_back({data, role.tensor, copies[{data, role.tensor, stage}]++, stage});
+  }
+  std::map<std::tuple<int, int, int>, std::uint32_t> replicas;
+  std::map<std::pair<int, int>, std::uint32_t> columns;
+  for (const Seat& s : seats) replicas[{s.tensor, s.copy, s.data}] = 0, columns[{s.tensor, s.copy}] = 0;
+  std::uint32_t next = 0;
+  for (auto& [key, number] : replicas) number = next++;
+  next = 0;
+  for (auto& [key, number] : columns) number = next++;
+  std::vector<Place> places;
+  for (const Seat& s : seats)
+    places.push_back({replicas[{s.tensor, s.copy, s.data}], columns[{s.tensor, s.copy}], s.stage});
+  return places;
+}
+
+/// An operation with what it is sorted by.
+struct Item {
+  std::int32_t step = 0;
+  std::uint32_t replica = 0;
+  std::int32_t sequence = 0;
+  SliceOperation op;
+
+  [[nodiscard]] auto key() const {
+    return std::tuple(step, replica, op.stage, op.role, op.type, sequence, op.begin, op.end, op.index);
+  }
+};
+
+/// Join of everything of a step, and of one group of operations that transfer together.
+class StepBuilder {
+ public:
+  StepBuilder(OperationModel& model, const std::vector<Place>& places, const trace::OperationColumns& o)
+      : model_(model), places_(places), o_(o) {}
+
+  /// Adds a step; false, and nothing added, where its operations wait for each other in a circle.
+  bool add(std::span<const Item> items, const std::vector<std::uint32_t>& slice_begin,
+           const std::vector<const Schedule*>& schedules) {
+    items_ = items;
+    unite(slice_begin, schedules);
+    connect(slice_begin, schedules);
+    if (!sort()) return false;
+    emit();
+    return true;
+  }
+
+ private:
+  /// Gives every operation its party: those that transfer together, or itself alone.
+  void unite(const std::vector<std::uint32_t>& slice_begin, const std::vector<const Schedule*>& schedules) {
+    party_.assign(items_.size(), kNoPair);
+    std::uint32_t next = 0;
+    std::map<std::tuple<OperationRole, std::uint32_t, int, std::uint32_t>, std::uint32_t> shared;
+    for (std::size_t s = 0; s + 1 < slice_begin.size(); ++s) {
+      const std::uint32_t base = next;
+      next += schedules[s]->pairs;
+      for (std::uint32_t i = slice_begin[s]; i < slice_begin[s + 1]; ++i) {
+        const SliceOperation& op = items_[i].op;
+        const std::uint32_t pair = schedules[s]->pair[i - slice_begin[s]];
+        if (pair != kNoPair) {
+          party_[i] = base + pair;
+        } else if (is_data_collective(op.role) || op.role == OperationRole::ClipGrads) {
+          // Clipping needs the norm over all ranks; the others reduce over the data ranks of a stage.
+          const bool is_clip = op.role == OperationRole::ClipGrads;
+          const std::uint32_t column = is_clip ? 0 : places_[o_.rank[op.index]].column;
+          const auto [at, is_new] =
+              shared.try_emplace({op.role, column, is_clip ? 0 : op.stage, op.ordinal}, next);
+          if (is_new) ++next;
+          party_[i] = at->second;
+        } else {
+          party_[i] = next++;
+        }
+      }
+    }
+    first_member_.assign(std::size_t{next} + 1, 0);
+    for (const std::uint32_t p : party_) ++first_member_[p + 1];
+    std::partial_sum(first_member_.begin(), first_member_.end(), first_member_.begin());
+    members_.resize(items_.size());
+    std::vector<std::uint32_t> fill(first_member_.begin(), first_member_.end() - 1);
+    for (std::uint32_t i = 0; i < party_.size(); ++i) members_[fill[party_[i]]++] = i;
+  }
+
+  /// Successors of each party, from who waits for whom.
+  void connect(const std::vector<std::uint32_t>& slice_begin, const std::vector<const Schedule*>& schedules) {
+    waits_.clear();
+    for (std::size_t s = 0; s + 1 < slice_begin.size(); ++s)
+      for (std::uint32_t i = slice_begin[s]; i < slice_begin[s + 1]; ++i)
+        for (const std::uint32_t b : schedules[s]->before[i - slice_begin[s]])
+          waits_.push_back({slice_begin[s] + b, i});
+    const std::size_t parties = first_member_.size() - 1;
+    pending_.assign(parties, 0);
+    first_after_.assign(parties + 1, 0);
+    has_after_.assign(items_.size(), 0);
+    for (const auto& [before, op] : waits_)
+      ++pending_[party_[op]], ++first_after_[party_[before] + 1], has_after_[before] = 1;
+    std::partial_sum(first_after_.begin(), first_after_.end(), first_after_.begin());
+    after_.resize(waits_.size());
+    std::vector<std::uint32_t> fill(first_after_.begin(), first_after_.end() - 1);
+    for (const auto& [before, op] : waits_) after_[fill[party_[before]]++] = party_[op];
+    std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) {
+      return std::tie(a.op, a.before) < std::tie(b.op, b.before);
+    });
+  }
+
+  /// Order in which every party comes after those it waits for (Kahn 1962).
+  bool sort() {
+    order_.clear();
+    const std::size_t parties = pending_.size();
+    for (std::uint32_t p = 0; p < parties; ++p)
+      if (pending_[p] == 0) order_.push_back(p);
+    for (std::size_t k = 0; k < order_.size(); ++k)
+      for (std::uint32_t a = first_after_[order_[k]]; a < first_after_[order_[k] + 1]; ++a)
+        if (--pending_[after_[a]] == 0) order_.push_back(after_[a]);
+    return order_.size() == parties;
+  }
+
+  void emit() {
+    const replay::Node start = model_.step_end.empty() ? replay::kNoNode : model_.step_end.back();
+    node_.assign(items_.size(), replay::kNoNode);
+    std::vector<replay::Node> ends;
+    for (const std::uint32_t p : order_) {
+      const std::span<const std::uint32_t> members(members_.data() + first_member_[p],
+                                                   first_member_[p + 1] - first_member_[p]);
+      if (members.empty()) continue;
+      std::vector<replay::Node> before;
+      Duration begin = Duration::min();
+      for (const std::uint32_t i : members) {
+        collect(i, before);
+        begin = std::max(begin, items_[i].op.begin);
+      }
+      std::sort(before.begin(), before.end());
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      if (before.empty() && start != replay::kNoNode) before.push_back(start);
+      if (members.size() > 1) {
+        before.assign(1, add_node(before, Duration::zero(), kNoType, kNoType));
+      }
+      for (const std::uint32_t i : members) {
+        const SliceOperation& op = items_[i].op;
+        const Duration transfer = op.end - begin;
+        node_[i] = add_node(before, transfer <= kImpossible ? Duration::zero() : transfer, op.type,
+                            o_.rank[op.index]);
+        if (has_after_[i] == 0) ends.push_back(node_[i]);
+      }
+    }
+    model_.step_end.push_back(add_node(ends, Duration::zero(), kNoType, kNoType));
+    model_.operations += static_cast<std::int64_t>(items_.size());
+  }
+
+  void collect(std::uint32_t i, std::vector<replay::Node>& before) const {
+    auto w = std::lower_bound(waits_.begin(), waits_.end(), i,
+                              [](const Wait& a, std::uint32_t op) { return a.op < op; });
+    for (; w != waits_.end() && w->op == i; ++w) before.push_back(node_[w->before]);
+  }
+
+  replay::Node add_node(std::span<const replay::Node> before, Duration d, std::uint32_t type,
+                        std::uint32_t rank) {
+    model_.original.push_back(d);
+    model_.type.push_back(type);
+    model_.rank.push_back(rank);
+    return model_.graph.add(before);
+  }
+
+  struct Wait {
+    std::uint32_t before;
+    std::uint32_t op;
+  };
+  OperationModel& model_;
+  const std::vector<Place>& places_;
+  const trace::OperationColumns& o_;
+  std::span<const Item> items_;
+  std::vector<std::uint32_t> party_, first_member_, members_;
+  std::vector<Wait> waits_;
+  std::vector<std::uint32_t> pending_, first_after_, after_, order_;
+  std::vector<std::uint8_t> has_after_;
+  std::vector<replay::Node> node_;
+};
+
+/// Schedules by the operations that a slice is made of. The first slice of a kind, that of the first step and
+/// the first data rank, teaches all its like: one recording's jitter must not decide who waits for whom.
+class Schedules {
+ public:
+  explicit Schedules(ScheduleShape shape) : shape_(shape) {}
+  const Schedule& of(std::span<const Item> slice) {
+    std::vector<std::uint64_t> kind;
+    kind.reserve(2 * slice.size());
+    for (const Item& i : slice) {
+      kind.push_back((std::uint64_t{static_cast<std::uint32_t>(i.op.stage)} << 32) | i.op.type);
+      kind.push_back((std::uint64_t{static_cast<std::uint32_t>(i.op.chunk)} << 32) | i.op.ordinal);
+    }
+    const auto at = known_.find(kind);
+    if (at != known_.end()) return at->second;
+    std::vector<SliceOperation> operations;
+    operations.reserve(slice.size());
+    for (const Item& i : slice) operations.push_back(i.op);
+    const Schedule& learnt =
+        known_.emplace(std::move(kind), learn_schedule(operations, shape_)).first->second;
+    unmatched_ += learnt.unmatched;
+    return learnt;
+  }
+  [[nodiscard]] std::uint64_t unmatched() const { return unmatched_; }
+
+ private:
+  ScheduleShape shape_;
+  std::map<std::vector<std::uint64_t>, Schedule> known_;
+  std::uint64_t unmatched_ = 0;
+};
+
+void name_types(const trace::Run& run, OperationModel& model) {
+  std::map<std::string, std::uint32_t> merged;
+  std::vector<std::string> unknown;
+  for (const std::string& name : run.names) {
+    const OperationRule rule = rule_of(name);
+    const auto [at, is_new] =
+        merged.try_emplace(std::string(rule.merged), static_cast<std::uint32_t>(model.merged.size()));
+    if (is_new) model.merged.emplace_back(rule.merged);
+    model.types.push_back({name, rule.role, rule.is_communication, at->second});
+  }
+}
+
+void note_unknown_types(const trace::OperationColumns& o, OperationModel& model) {
+  std::vector<std::int64_t> count(model.types.size(), 0);
+  for (const std::uint32_t n : o.name) ++count[n];
+  for (std::size_t t = 0; t < count.size(); ++t)
+    if (count[t] > 0 && model.types[t].role == OperationRole::Unknown)
+      model.notes.push_back(fmt::format("{} operations of unknown type {}: taken as compute of their rank",
+                                        count[t], model.types[t].name));
+}
+
+tl::unexpected<Error> refuse(std::string message) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "diagnose-002",
+                    .message = std::move(message),
+                    .hint = "a table of operations (CSV or Parquet) with start and duration is needed",
+                    .where = {}});
+}
+
+/// Stops at the range of times, which other readers than ours may come near.
+Duration end_of(const trace::OperationColumns& o, std::size_t i) {
+  const Duration d = std::max(Duration::zero(), o.duration[i]);
+  return o.begin[i] > Duration::max() - d ? Duration::max() : o.begin[i] + d;
+}
+
+std::vector<Item> sorted_items(const trace::Run& run, const std::vector<Place>& places,
+                               OperationModel& model) {
+  const trace::OperationColumns& o = run.operations;
+  std::vector<Item> items;
+  items.reserve(o.size());
+  for (std::size_t i = 0; i < o.size(); ++i) {
+    if (o.begin[i] == trace::kNoDuration || o.duration[i] == trace::kNoDuration) continue;
+    const Place& p = places[o.rank[i]];
+    items.push_back({.step = o.step[i],
+                     .replica = p.replica,
+                     .sequence = o.sequence[i],
+                     .op = {.index = static_cast<std::uint32_t>(i),
+                            .stage = p.stage,
+                            .role = model.types[o.name[i]].role,
+                            .type = o.name[i],
+                            .chunk = std::max(0, o.chunk[i]),
+                            .begin = o.begin[i],
+                            .end = end_of(o, i)}});
+  }
+  if (items.size() < o.size())
+    model.notes.push_back(fmt::format("{} operations without a time are left out", o.size() - items.size()));
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.key() < b.key(); });
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    const Item& a = items[i - 1];
+    Item& b = items[i];
+    const bool is_next =
+        a.step == b.step && a.replica == b.replica && a.op.stage == b.op.stage && a.op.type == b.op.type;
+    b.op.ordinal = is_next ? a.op.ordinal + 1 : 0;
+  }
+  return items;
+}
+
+ScheduleShape shape_of(const std::vector<Item>& items) {
+  ScheduleShape shape;
+  for (const Item& i : items) {
+    shape.stages = std::max(shape.stages, i.op.stage + 1);
+    shape.chunks = std::max(shape.chunks, i.op.chunk == INT32_MAX ? i.op.chunk : i.op.chunk + 1);
+    shape.overlaps_data |= i.op.role == OperationRole::SeparateReduce;
+  }
+  return shape;
+}
+
+Duration length_of(std::span<const Item> items) {
+  Duration begin = Duration::max();
+  Duration end = Duration::min();
+  for (const Item& i : items) begin = std::min(begin, i.op.begin), end = std::max(end, i.op.end);
+  return end - begin;
+}
+
+}  // namespace
+
+Result<OperationModel> build_operation_model(const trace::Run& run) {
+  const trace::OperationColumns& o = run.operations;
+  if (o.size() == 0) return refuse("the Run has no operations");
+  if (!o.first_before.empty())
+    return refuse("the operations of the Run are a graph with edges, expected a table with times");
+  OperationModel model;
+  name_types(run, model);
+  note_unknown_types(o, model);
+  const std::vector<Place> places = place_ranks(run);
+  const std::vector<Item> items = sorted_items(run, places, model);
+  if (items.empty()) return refuse("no operation of the Run has a begin and a duration");
+
+  Schedules schedules(shape_of(items));
+  StepBuilder builder(model, places, o);
+  model.graph.reserve(items.size() * 2, items.size() * 3);
+  std::size_t circles = 0;
+  for (std::size_t begin = 0; begin < items.size();) {
+    std::vector<std::uint32_t> slice_begin;
+    std::vector<const Schedule*> of_slice;
+    std::size_t end = begin;
+    while (end < items.size() && items[end].step == items[begin].step) {
+      const std::size_t first = end;
+      while (end < items.size() && items[end].step == items[begin].step &&
+             items[end].replica == items[first].replica)
+        ++end;
+      slice_begin.push_back(static_cast<std::uint32_t>(first - begin));
+      of_slice.push_back(&schedules.of(std::span(items).subspan(first, end - first)));
+    }
+    slice_begin.push_back(static_cast<std::uint32_t>(end - begin));
+    const std::span<const Item> step = std::span(items).subspan(begin, end - begin);
+    if (builder.add(step, slice_begin, of_slice)) {
+      model.steps.push_back(items[begin].step);
+      model.measured.push_back(length_of(step));
+    } else {
+      ++circles;
+    }
+    begin = end;
+  }
+  if (model.steps.empty()) return refuse("the recorded order of operations is a circle in every step");
+  if (circles > 0)
+    model.notes.push_back(
+        fmt::format("{} steps are left out: their operations wait for each other in a circle", circles));
+  if (schedules.unmatched() > 0)
+    model.notes.push_back(
+        fmt::format("{} sends and receives have no peer; they are taken as they are", schedules.unmatched()));
+  return model;
+}
+
+}  // namespace cox::diagnose

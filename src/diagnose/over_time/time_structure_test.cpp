@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/time_structure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/over_time/json.hpp"
+#include "tests/support/test_data.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<StepId> numbers(std::size_t n) {
+  std::vector<StepId> steps;
+  for (std::size_t s = 0; s < n; ++s) steps.emplace_back(static_cast<std::int64_t>(s));
+  return steps;
+}
+
+template <class Level>
+std::vector<Duration> series(int n, std::uint64_t seed, double jitter, const Level& level) {
+  std::vector<Duration> times;
+  for (int s = 0; s < n; ++s)
+    times.push_back(testing::lognormal_work(seed, 0, s, duration_from_seconds(0.1 * level(s)), jitter));
+  return times;
+}
+
+TEST(TimeStructure, JitterAloneHasNone) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed)
+    for (const double jitter : {0.01, 0.05, 0.3, 0.8}) {
+      const auto times = series(40 + static_cast<int>(seed * 7), seed, jitter, [](int) { return 1.0; });
+      const TimeStructure t = understand_times(times, numbers(times.size()));
+      EXPECT_FALSE(t.evident()) << "seed " << seed << " jitter " << jitter << ": " << describe(t).front();
+    }
+}
+
+TEST(TimeStructure, HeavyTailsHaveNone) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    std::vector<Duration> times;
+    for (int s = 0; s < 300; ++s) times.push_back(testing::pareto_work(seed, 1, s, 100ms));
+    const TimeStructure t = understand_times(times, numbers(times.size()));
+    EXPECT_FALSE(t.evident()) << "seed " << seed << ": " << describe(t).front();
+  }
+}
+
+TEST(TimeStructure, ASpeedThatWandersALittleHasNone) {
+  int evident = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    double wander = 0;
+    const auto times = series(400, seed, 0.01, [&](int s) {
+      wander = 0.9 * wander + 0.03 * std::log(in_seconds(testing::lognormal_work(seed, 9, s, 1s, 1.0)));
+      return std::exp(wander);
+    });
+    evident += understand_times(times, numbers(times.size())).evident();
+  }
+  EXPECT_LE(evident, 3);
+}
+
+TEST(TimeStructure, FindsAnOnset) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto times = series(300, seed, 0.03, [](int s) { return s < 120 ? 1.0 : 1.15; });
+    const TimeStructure t = understand_times(times, numbers(times.size()));
+    ASSERT_EQ(t.changes.size(), 1U) << seed;
+    EXPECT_NEAR(static_cast<double>(t.changes[0].first_step.value()), 120, 2);
+    EXPECT_NEAR(t.changes[0].shift_ratio, 0.15, 0.02);
+    EXPECT_GE(t.changes[0].posterior, 0.8);
+    EXPECT_LE(t.changes[0].earliest_step, t.changes[0].first_step);
+    EXPECT_GE(t.changes[0].latest_step, t.changes[0].first_step);
+    EXPECT_FALSE(t.drift);
+  }
+}
+
+TEST(TimeStructure, FindsBothEndsOfAnEpisodeInALongSeries) {
+  const auto times = series(20000, 4, 0.05, [](int s) { return s >= 9000 && s < 10000 ? 1.3 : 1.0; });
+  const TimeStructure t = understand_times(times, numbers(times.size()));
+  ASSERT_EQ(t.changes.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(t.changes[0].first_step.value()), 9000, 3);
+  EXPECT_NEAR(static_cast<double>(t.changes[1].first_step.value()), 10000, 3);
+}
+
+TEST(TimeStructure, AShiftThatIsTooSmallOrTooShortIsNone) {
+  const auto small = series(300, 1, 0.01, [](int s) { return s < 120 ? 1.0 : 1.06; });
+  EXPECT_TRUE(understand_times(small, numbers(300)).changes.empty());
+  const auto brief = series(300, 1, 0.01, [](int s) { return s >= 120 && s < 125 ? 1.5 : 1.0; });
+  EXPECT_TRUE(understand_times(brief, numbers(300)).changes.empty());
+}
+
+TEST(TimeStructure, TellsDriftFromSteps) {
+  const auto times = series(500, 2, 0.02, [](int s) { return 1 + 0.3 * s / 500.0; });
+  const TimeStructure t = understand_times(times, numbers(500));
+  ASSERT_TRUE(t.drift);
+  EXPECT_NEAR(t.drift->total_ratio, 0.3, 0.03);
+  EXPECT_TRUE(t.changes.empty());
+  EXPECT_EQ(t.long_count, 0);
+}
+
+TEST(TimeStructure, FindsCheckpointsAndThatTheyConcernEverybody) {
+  std::vector<std::vector<Duration>> work(4);
+  std::vector<Duration> times;
+  for (int s = 0; s < 400; ++s) {
+    const Duration extra = s % 50 == 49 ? 60ms : 0ms;
+    Duration longest{};
+    for (int r = 0; r < 4; ++r) {
+      work[static_cast<std::size_t>(r)].push_back(testing::lognormal_work(3, r, s, 100ms, 0.01) + extra);
+      longest = std::max(longest, work[static_cast<std::size_t>(r)].back());
+    }
+    times.push_back(longest + 5ms);
+  }
+  const TimeStructure t = understand_times(times, numbers(400), work);
+  ASSERT_TRUE(t.recurrence);
+  EXPECT_EQ(t.recurrence->period_steps, 50);
+  EXPECT_EQ(t.recurrence->episodes, 8);
+  EXPECT_EQ(t.long_kind, LongStepKind::Everybody);
+  EXPECT_TRUE(t.changes.empty());
+
+  for (std::size_t s = 49; s < 400; s += 50)  // the same, by one rank alone
+    for (std::size_t r = 1; r < 4; ++r) work[r][s] -= 60ms;
+  EXPECT_EQ(understand_times(times, numbers(400), work).long_kind, LongStepKind::SomeRank);
+  for (std::size_t s = 49; s < 400; s += 50) work[0][s] -= 60ms;
+  EXPECT_EQ(understand_times(times, numbers(400), work).long_kind, LongStepKind::Communication);
+}
+
+TEST(TimeStructure, DelaysOfARankAreSeenBesideTheStep) {
+  std::vector<Duration> delays;
+  for (int s = 0; s < 200; ++s)
+    delays.push_back(testing::lognormal_work(5, 0, s, 1ms, 0.5) - 1ms +
+                     (s >= 80 ? Duration{20ms} : Duration{}));
+  const TimeStructure t = understand_delays(delays, numbers(200), 100ms);
+  ASSERT_EQ(t.changes.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(t.changes[0].first_step.value()), 80, 1);
+}
+
+TEST(TimeStructure, HandlesWhatIsHardlyASeries) {
+  EXPECT_FALSE(understand_times({}, {}).evident());
+  const std::vector<Duration> equal(50, 10ms);
+  EXPECT_FALSE(understand_times(equal, numbers(50)).evident());
+  const std::vector<Duration> zero(50, 0ms);
+  EXPECT_FALSE(understand_times(zero, numbers(50)).evident());
+  std::vector<Duration> extreme(50, Duration::max());
+  extreme[3] = Duration::min();
+  EXPECT_FALSE(understand_times(extreme, numbers(50)).evident());
+  EXPECT_EQ(understand_times(equal, numbers(49)).median, 10ms);
+}
+
+TEST(TimeStructure, MegatronRestartsComeBack) {
+  COX_NEED_DATA(path, "traces/megatron-steps/gpt3_15b_8t_a100_iteration_time.csv");
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  std::vector<Duration> times;
+  std::vector<StepId> steps;
+  while (std::getline(file, line)) {
+    const auto comma = line.find(',');
+    steps.emplace_back(std::stoll(line.substr(0, comma)));
+    times.push_back(duration_from_seconds(std::stod(line.substr(comma + 1))));
+  }
+  const TimeStructure t = understand_times(times, steps);
+  EXPECT_EQ(t.count, 508);
+  EXPECT_NEAR(in_seconds(t.median), 3.39, 1e-4);
+  EXPECT_EQ(t.long_count, 13);
+  EXPECT_EQ(t.long_steps.front().step, StepId{100});
+  EXPECT_EQ(t.long_steps[4].step, StepId{15300});
+  EXPECT_TRUE(t.changes.empty());
+  EXPECT_FALSE(t.drift);
+  ASSERT_TRUE(t.recurrence);
+  EXPECT_EQ(t.recurrence->episodes, 13);
+  EXPECT_GE(t.recurrence->shortest_steps, 3600);
+  EXPECT_LE(t.recurrence->longest_steps, 3900);
+}
+
+TEST(TimeStructure, MlperfRunsAreSteadyButForOne) {
+  COX_NEED_DATA(path, "traces/mlperf-steps/step_blocks_dev.csv");
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  std::map<std::string, std::vector<Duration>> runs;
+  while (std::getline(file, line)) {
+    std::vector<std::string> cell;
+    std::istringstream in(line);
+    for (std::string c; std::getline(in, c, ',');) cell.push_back(c);
+    if (cell.size() <= 10 || cell[10].empty()) continue;
+    runs[cell[2] + " " + cell[4] + " " + cell[5] + " " + cell[6]].push_back(
+        duration_from_seconds(std::stod(cell[10])));
+  }
+  for (auto& [name, times] : runs) {
+    // Mostly the first block is long; on the H100 runs of llama31_405b it is not.
+    if (name.find("GB200 1536") != std::string::npos) {
+      EXPECT_TRUE(understand_times(times, numbers(times.size())).first_is_long) << name;
+    }
+    times.erase(times.begin(), times.begin() + 3);
+    const TimeStructure t = understand_times(times, numbers(times.size()));
+    if (name == "llama31_405b GB200 1536 2") {
+      EXPECT_NEAR(t.cv, 0.112, 0.003);
+      EXPECT_GE(t.long_count, 7);
+    }
+    if (name == "llama31_405b GB200 1536 0") {
+      EXPECT_NEAR(t.cv, 0.010, 0.001);
+    }
+    EXPECT_TRUE(t.changes.empty()) << name << describe(t).front();
+  }
+}
+
+TEST(TimeStructure, JsonNamesTheRecurrence) {
+  std::vector<Duration> times(300, 100ms);
+  for (std::size_t s = 20; s < 300; s += 40) times[s] = 150ms;
+  const TimeStructure t = understand_times(times, numbers(300));
+  nlohmann::ordered_json j;
+  write_json(t, trace::Run{}, j);
+  EXPECT_EQ(j["recurrence"]["period_steps"], 40);
+  EXPECT_EQ(j["long_steps"].size(), 7U);
+  EXPECT_TRUE(j["drift"].is_null());
+}
+
+}  // namespace
+}  // namespace cox::diagnose

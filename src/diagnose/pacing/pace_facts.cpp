@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/pacing/pace_facts.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "diagnose/cause/locality.hpp"
+#include "diagnose/match/span_math.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using pace::WaitMode;
+using trace::Sample;
+
+constexpr double kLeastInside = 0.1;   // of the time: less waiting does not tell how it is done
+constexpr double kPolls = 0.3;         // of the time inside
+constexpr double kYields = 2000;       // per second on a CPU
+constexpr double kShortOfCpus = 0.03;  // of the time, ready to run
+constexpr double kWorthPacing = 0.03;  // of an iteration, as the controller has it
+constexpr const char* kPriorityFact = "cox/pace/priority";
+
+/// How one rank spent the time between its first and its last sample.
+struct Habit {
+  WaitMode wait = WaitMode::Unknown;
+  double ready = 0;  // part of the time that it was ready to run and had no CPU
+};
+
+std::optional<Habit> habit_of(const trace::RankTrack& track, double inside) {
+  if (track.samples.size() < 2) return std::nullopt;
+  const Sample& a = track.samples.front();
+  const Sample& b = track.samples.back();
+  const double span = in_seconds(minus_clamped(b.at, a.at));
+  if (span <= 0 || !a.main_cpu || !b.main_cpu || !a.main_wait || !b.main_wait) return std::nullopt;
+  const double cpu = in_seconds(minus_clamped(*b.main_cpu, *a.main_cpu)) / span;
+  Habit habit;
+  habit.ready = std::clamp(in_seconds(minus_clamped(*b.main_wait, *a.main_wait)) / span, 0.0, 1.0);
+  if (inside < kLeastInside) return habit;
+  const double asleep = std::max(0.0, 1 - cpu - habit.ready);
+  if (asleep > (1 - kPolls) * inside) {
+    habit.wait = WaitMode::Block;
+  } else if (asleep < kPolls * inside) {
+    const bool counted = a.involuntary && b.involuntary && cpu > 0;
+    const double switches =
+        counted ? static_cast<double>(*b.involuntary) - static_cast<double>(*a.involuntary) : 0;
+    habit.wait = counted && switches > kYields * cpu * span ? WaitMode::Yield : WaitMode::Spin;
+  }
+  return habit;
+}
+
+/// What most ranks of a host do, where at least half of them tell.
+pace::Facts habits_on(const trace::Run& run, const std::string& host, std::span<const double> inside) {
+  std::size_t ranks = 0;
+  std::size_t told = 0;
+  std::size_t by_mode[4] = {};
+  double ready = 0;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const bool here = std::any_of(run.nodes.begin(), run.nodes.end(), [&](const trace::Node& n) {
+      return n.id == run.ranks[r].node && n.host == host;
+    });
+    if (!here) continue;
+    ++ranks;
+    const auto habit = habit_of(run.ranks[r], r < inside.size() ? inside[r] : 0);
+    if (!habit) continue;
+    ++told;
+    ready += habit->ready;
+    ++by_mode[static_cast<std::size_t>(habit->wait)];
+  }
+  pace::Facts out;
+  if (told == 0 || 2 * told < ranks) return out;
+  for (const WaitMode mode : {WaitMode::Spin, WaitMode::Yield, WaitMode::Block})
+    if (2 * by_mode[static_cast<std::size_t>(mode)] > told) out.wait = mode;
+  const bool lacks_cpus = ready / static_cast<double>(told) >= kShortOfCpus;
+  out.host_busy_at_start = lacks_cpus && out.wait == WaitMode::Block;
+  return out;
+}
+
+/// The probe at a job's start has the last word; where none was made, it is worth one.
+bool may_raise_priority(const trace::Run& run) {
+  return std::none_of(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrack& track) {
+    return std::any_of(track.locality.begin(), track.locality.end(), [](const trace::LocalityFact& f) {
+      return f.path == kPriorityFact && f.value == "refused";
+    });
+  });
+}
+
+}  // namespace
+
+pace::Facts host_facts(const trace::Run& run, std::span<const NodeLocality> places,
+                       std::span<const double> inside) {
+  pace::Facts out;
+  const NodeLocality* most = nullptr;
+  double crowd = 0;
+  int cpus = 0;
+  for (const NodeLocality& place : places) {
+    const bool has_own = place.ranks > 0 && place.bound == place.ranks && place.sharing_cores == 0;
+    const int shared = has_own ? place.ranks : place.cpus;
+    if (shared <= 0 || place.ranks <= 0) continue;
+    const double here = static_cast<double>(place.ranks) / shared;
+    if (here <= crowd) continue;
+    most = &place;
+    crowd = here;
+    cpus = shared;
+  }
+  if (most != nullptr) {
+    out = habits_on(run, most->host, inside);
+    out.ranks_on_host = static_cast<std::uint32_t>(most->ranks);
+    out.cores = static_cast<std::uint32_t>(cpus);
+    out.host_busy_at_start = out.host_busy_at_start && crowd > 1;
+  }
+  out.priority_undoable = may_raise_priority(run);
+  return out;
+}
+
+pace::Facts facts_of(const trace::Run& run, const Diagnosis& d) {
+  std::vector<double> inside(run.ranks.size(), 0);
+  for (std::size_t r = 0; r < std::min(inside.size(), d.ranks.size()); ++r) {
+    const RankAccount& a = d.ranks[r];
+    const double waits = in_seconds(a.wait) + in_seconds(a.transfer);
+    const double all = in_seconds(a.work) + waits;
+    if (run.ranks[r].rank == a.rank && all > 0) inside[r] = waits / all;
+  }
+  pace::Facts out = host_facts(run, d.locality, inside);
+  for (const Finding& f : d.findings) {
+    out.persistent = out.persistent || f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup;
+    out.rotating = out.rotating || f.kind == FindingKind::RotatingStraggler;
+  }
+  return out;
+}
+
+pace::Facts facts_of(const trace::Run& run, const Pacing& p, std::span<const double> inside) {
+  pace::Facts out = host_facts(run, understand_locality(run), inside);
+  for (const PaceReplay& r : p.replays) {
+    const double period = in_seconds(r.evidence.period);
+    out.persistent =
+        out.persistent || (period > 0 && in_seconds(r.evidence.predictable) > kWorthPacing * period);
+    out.launch_ahead = out.launch_ahead || r.last.reason == pace::Reason::LaunchAhead;
+  }
+  return out;
+}
+
+}  // namespace cox::diagnose

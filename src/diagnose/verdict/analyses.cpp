@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/verdict/analyses.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/cause/cause_rules.hpp"
+#include "diagnose/operations/few_operations.hpp"
+#include "diagnose/pacing/iterations.hpp"
+#include "diagnose/verdict/wording.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// Ranks in pictures; more are in the JSON.
+constexpr std::size_t kPictured = 24;
+/// A slowdown smaller than this is not worth a table.
+constexpr double kWorthwhile = 1.01;
+
+void add_section(Diagnosis& d, const char* key, const char* title, std::vector<std::string> lines) {
+  if (!lines.empty()) d.sections.push_back({.key = key, .title = title, .lines = std::move(lines)});
+}
+
+std::string rank_words(const std::vector<Rank>& ranks) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min<std::size_t>(ranks.size(), 8); ++i)
+    out += (i > 0 ? ", " : "") + std::to_string(ranks[i].value());
+  return out + (ranks.size() > 8 ? ", ..." : "");
+}
+
+/// What fixing one rank, and sets of them, would gain.
+std::vector<std::vector<std::string>> what_if_table(const WhatIf& w) {
+  std::vector<std::vector<std::string>> table{
+      {"fixed", "faster by", "95 % interval", "part of the slowdown"}};
+  const auto row = [&](std::string who, const Estimate& e, double share) {
+    table.push_back({std::move(who), percent(e.speedup_ratio - 1),
+                     e.has_interval
+                         ? fmt::format("{} to {}", percent(e.speedup_low - 1), percent(e.speedup_high - 1))
+                         : "not told",
+                     percent(share)});
+  };
+  for (const SetWhatIf& s : w.sets)
+    row((s.ranks.size() == 1 ? "rank " : "ranks ") + rank_words(s.ranks), s.fixed, s.removal_share);
+  table.push_back({"any network ten times faster", percent(w.fabric_tenfold.speedup_ratio - 1), "", ""});
+  table.push_back({"no transfer at all", percent(w.fabric_free.speedup_ratio - 1), "", ""});
+  return table;
+}
+
+/// Of a group that is only half there nobody can be said to have been last; of those present, who did more.
+void say_of_those_present(const trace::Run& run, Diagnosis& d) {
+  const std::vector<PresentDelay> delays = delays_of_those_present(run);
+  std::string list;
+  const PresentDelay* most = nullptr;
+  for (std::size_t i = 0; i < delays.size(); ++i) {
+    if (i < kPictured)
+      list += fmt::format("{}rank {} {}", i == 0 ? "" : ", ", delays[i].rank.value(),
+                          to_string(delays[i].self_delay));
+    if (most == nullptr || delays[i].largest > most->largest) most = &delays[i];
+  }
+  if (most == nullptr || most->largest <= Duration::zero()) return;
+  add_section(
+      d, "present", "among the ranks present",
+      {"who was last of all is unknown: an absent rank may have been later. Beyond the median of those "
+       "present, own work between collectives (the first is carried in and left out) adds up to:",
+       list + (delays.size() > kPictured ? ", ..." : ""),
+       fmt::format("the largest single one: rank {}, {} before operation {}", most->rank.value(),
+                   to_string(most->largest), most->at)});
+  d.cannot_tell.emplace_back("what fixing a rank would gain: an absent one may have set the pace");
+}
+
+void say_what_if(const trace::Run& run, Diagnosis& d) {
+  if (run.ranks.size() > 1 && d.coverage.ranks_seen < d.coverage.ranks_expected)
+    return say_of_those_present(run, d);
+  if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
+  if (d.what_if->slowdown_ratio < kWorthwhile) return;
+  std::vector<std::string> lines = describe(*d.what_if);
+  for (std::string& l : lines) {
+    l.erase(0, l.find_first_not_of(' '));
+    if (l.starts_with("what if: ")) l.erase(0, 9);
+  }
+  // Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told.
+  if (d.findings.empty())
+    std::erase_if(lines, [](const std::string& l) { return l.starts_with("rank") || l.starts_with("best"); });
+  add_section(d, "what_if", "what if", std::move(lines));
+  if (!d.findings.empty()) d.sections.back().table = what_if_table(*d.what_if);
+}
+
+/// Who charged whom, as a matrix: rows cost, columns waited.
+void say_attribution(Diagnosis& d) {
+  if (!d.attribution || d.attribution->waited <= Duration::zero()) return;
+  const Attribution& a = *d.attribution;
+  std::vector<std::string> lines = describe(a);
+  if (d.findings.empty()) std::erase_if(lines, [](const std::string& l) { return l.starts_with("Rank "); });
+  add_section(d, "attribution", "who made whom wait", std::move(lines));
+  if (d.findings.empty() || !a.pairs_complete || a.ranks.size() > kPictured || a.pairs.empty()) return;
+  Section& s = d.sections.back();
+  s.table.push_back({"cost \\ waited"});
+  for (const RankCharge& r : a.ranks) s.table.front().push_back(std::to_string(r.rank.value()));
+  Duration most{1};
+  for (const PairCharge& p : a.pairs) most = std::max(most, p.direct);
+  const auto place = [&](Rank rank) {
+    return static_cast<std::size_t>(std::lower_bound(a.ranks.begin(), a.ranks.end(), rank,
+                                                     [](const RankCharge& r, Rank x) { return r.rank < x; }) -
+                                    a.ranks.begin());
+  };
+  for (const RankCharge& r : a.ranks) {
+    s.table.emplace_back(a.ranks.size() + 1, "");
+    s.table.back().front() = std::to_string(r.rank.value());
+    s.shades.emplace_back(a.ranks.size(), 0.0);
+  }
+  for (const PairCharge& p : a.pairs) {
+    const std::size_t row = place(p.culprit);
+    const std::size_t column = place(p.waiting);
+    if (p.direct <= Duration::zero()) continue;
+    s.table[row + 1][column + 1] = to_string(p.direct);
+    s.shades[row][column] = ratio(p.direct, most);
+  }
+}
+
+/// Slowdown by data rank (rows) and stage (columns).
+void picture_workers(const OperationWhatIf& w, Section& s) {
+  int stages = 0;
+  int rows = 0;
+  for (const WorkerEffect& e : w.workers) {
+    stages = std::max(stages, e.role.pipeline + 1);
+    rows = std::max(rows, e.role.data + 1);
+  }
+  if (stages < 1 || rows < 1 || stages > 64 || rows > 64) return;
+  s.table.push_back({"data rank \\ stage"});
+  for (int p = 0; p < stages; ++p) s.table.front().push_back(std::to_string(p));
+  for (int r = 0; r < rows; ++r) {
+    s.table.emplace_back(static_cast<std::size_t>(stages) + 1, "");
+    s.table.back().front() = std::to_string(r);
+    s.shades.emplace_back(static_cast<std::size_t>(stages), 0.0);
+  }
+  for (const WorkerEffect& e : w.workers) {
+    if (e.role.data < 0 || e.role.pipeline < 0) continue;
+    const auto row = static_cast<std::size_t>(e.role.data);
+    const auto column = static_cast<std::size_t>(e.role.pipeline);
+    s.table[row + 1][column + 1] = fmt::format("{:.3f}", e.slowdown);
+    s.shades[row][column] = w.slowdown > 1 ? std::clamp((e.slowdown - 1) / (w.slowdown - 1), 0.0, 1.0) : 0;
+  }
+}
+
+void look_at_operations(const trace::Run& run, Diagnosis& d) {
+  if (run.operations.size() == 0) return;
+  if (!run.operations.first_before.empty()) {
+    d.graph_path = find_graph_path(run);
+    if (d.graph_path) add_section(d, "graph_path", "longest chain of operations", describe(*d.graph_path));
+    return;
+  }
+  if (auto found = what_if_operations(run)) {
+    d.what_if_operations = *std::move(found);
+    add_section(d, "what_if_operations", "what if: recorded operations", describe(*d.what_if_operations));
+    picture_workers(*d.what_if_operations, d.sections.back());
+  } else {
+    d.cannot_tell.push_back("what if: " + found.error().message);
+  }
+}
+
+void look_at_times(const trace::Run& run, Diagnosis& d) {
+  const bool real_steps = d.step_source == StepSource::Marks || d.step_source == StepSource::Period;
+  if (!real_steps || d.step_times.size() < 10) return;
+  // Of one rank, or of step lengths alone, nothing tells own work from communication.
+  const bool split = run.ranks.size() > 1 && run.times != trace::TimesKind::Steps;
+  d.time_structure = split ? understand_times(d.step_times, d.step_numbers, d.work_by_step)
+                           : understand_times(d.step_times, d.step_numbers);
+  if (d.time_structure->evident()) add_section(d, "time_structure", "over time", describe(*d.time_structure));
+}
+
+void look_at_fabric(const trace::Run& run, Diagnosis& d) {
+  if (run.nodes.size() < 2 || run.ranks.size() < 2) return;
+  auto fabric = understand_fabric(run);
+  if (!fabric) return;
+  d.fabric = *std::move(fabric);
+  if (d.fabric->verdict == FabricVerdict::Alone)
+    d.cannot_tell.emplace_back("which part of the fabric is slow: too few groups across hosts are alike");
+  else if (d.fabric->verdict != FabricVerdict::NoData)
+    add_section(d, "fabric", "between hosts", describe(*d.fabric));
+}
+
+void look_at_pacing(const trace::Run& run, Diagnosis& d) {
+  if (!has_pace_records(run)) return;
+  if (auto pacing = understand_pacing(run)) {
+    d.pacing = *std::move(pacing);
+    add_section(d, "pacing", "pacing", describe(*d.pacing));
+  } else {
+    d.cannot_tell.push_back("pacing: " + pacing.error().message);
+  }
+}
+
+Finding finding_of(const OperationWhatIf& w) {
+  Finding f;
+  const OperationFinding& o = w.finding;
+  f.kind = o.cause == OperationCause::SlowWorker && o.ranks.size() == 1 ? FindingKind::SlowRank
+                                                                        : FindingKind::SlowGroup;
+  f.ranks = o.ranks;
+  if (f.ranks.size() == 1) f.rank = f.ranks.front();
+  f.cause = name_of(o.cause);
+  f.cause_class = o.cause == OperationCause::Communication ? CauseClass::Fabric : CauseClass::Compute;
+  const double share = o.cause == OperationCause::StageImbalance ? o.stage_share
+                       : o.cause == OperationCause::SlowWorker   ? o.worker_share
+                                                                 : o.communication_share;
+  f.share_ratio = std::clamp(share, 0.0, 1.0);
+  f.gain_ratio =
+      w.original > Duration::zero() ? std::clamp(share * (1 - ratio(w.ideal, w.original)), 0.0, 1.0) : 0;
+  f.evidence.push_back({o.text, "slowdown_ratio", w.slowdown});
+  f.evidence.push_back(
+      {fmt::format("simulation of the recorded operations is off by {}", percent(std::abs(w.fidelity))),
+       "fidelity_ratio", w.fidelity});
+  return f;
+}
+
+Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
+  Finding f;
+  f.kind = FindingKind::SlowLink;
+  std::string names;
+  for (const Component& c : fabric.components) names += (names.empty() ? "" : ", ") + c.text;
+  f.link = names;
+  f.cause = "fabric";
+  f.cause_class = CauseClass::Fabric;
+  if (fabric.slow_groups.size() == 1) f.group = fabric.slow_groups.front();
+  f.evidence.push_back(
+      {fmt::format("transfers of {} groups that use it take {:.2f} times those of their like",
+                   fabric.slow_groups.size(), fabric.slow_ratio),
+       "slow_ratio", fabric.slow_ratio});
+  f.evidence.push_back(
+      {fmt::format("slow members instead: {}", name_of(fabric.member_test)), "member_test", 0});
+  if (d.what_if)
+    for (const CommWhatIf& c : d.what_if->communicators)
+      if (c.comm && c.evaluated &&
+          std::find(fabric.slow_groups.begin(), fabric.slow_groups.end(), *c.comm) !=
+              fabric.slow_groups.end())
+        f.gain_ratio = std::max(f.gain_ratio, 1 - 1 / std::max(1.0, c.lower_quartile.speedup_ratio));
+  return f;
+}
+
+}  // namespace
+
+void add_analyses(const trace::Run& run, Diagnosis& d) {
+  look_at_operations(run, d);
+  const bool recorded_graph = run.operations.size() > 0;
+  if (d.what_if && d.what_if->fidelity == Fidelity::Refused)
+    d.cannot_tell.push_back("what if: " + d.what_if->why);
+  if (!recorded_graph) say_what_if(run, d);
+  add_section(d, "operations", "operation by operation", describe_few(run, d.coverage.clocks_comparable));
+  if (!recorded_graph) say_attribution(d);
+  look_at_fabric(run, d);
+  look_at_times(run, d);
+  const bool only_lengths = run.times == trace::TimesKind::Steps && run.ranks.size() < 2;
+  if (!only_lengths) d.efficiencies = measure_efficiencies(run);
+  if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
+  look_at_pacing(run, d);
+}
+
+void add_findings_of_analyses(Diagnosis& d) {
+  if (d.what_if_operations) {
+    d.findings.clear();
+    if (d.what_if_operations->finding.cause != OperationCause::None)
+      d.findings.push_back(finding_of(*d.what_if_operations));
+  }
+  if (d.fabric && d.fabric->verdict == FabricVerdict::Located) d.findings.push_back(finding_of(*d.fabric, d));
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/comparison.hpp"
+
+#include <gtest/gtest.h>
+
+#include "diagnose/match/synthetic_job.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+Diagnosis diagnosis_of(std::uint64_t seed, Duration base, int slow = -1, int steps = 100) {
+  testing::Job job;
+  job.steps = steps;
+  job.work = [=](int r, int s) {
+    return testing::lognormal_work(seed, r, s, base, 0.02) + (r == slow ? Duration(3ms) : Duration::zero());
+  };
+  auto d = diagnose(testing::make_job(job));
+  EXPECT_TRUE(d.has_value());
+  return *std::move(d);
+}
+
+TEST(Comparison, AFixedRankIsFasterAndNoLongerNamed) {
+  const Comparison c = compare(diagnosis_of(1, 10ms, 3), diagnosis_of(2, 10ms));
+  EXPECT_EQ(c.change, Change::Faster);
+  ASSERT_EQ(c.gone.size(), 1U);
+  EXPECT_EQ(c.gone.front().ranks, std::vector<Rank>{Rank(3)});
+  EXPECT_TRUE(c.remaining.empty() && c.fresh.empty());
+  EXPECT_LT(c.step_ratio.high, 0.9);
+}
+
+TEST(Comparison, TheSameJobTwiceShowsNoDifference) {
+  const Comparison c = compare(diagnosis_of(1, 10ms), diagnosis_of(2, 10ms));
+  EXPECT_EQ(c.change, Change::Unclear);
+  EXPECT_NEAR(c.step_ratio.value, 1, 0.005);
+}
+
+TEST(Comparison, ASlowerJobIsCalledSlower) {
+  EXPECT_EQ(compare(diagnosis_of(1, 10ms), diagnosis_of(2, 12ms)).change, Change::Slower);
+}
+
+TEST(Comparison, FewStepsAllowNoStatement) {
+  EXPECT_EQ(compare(diagnosis_of(1, 10ms, -1, 5), diagnosis_of(2, 20ms, -1, 5)).change, Change::Unclear);
+}
+
+}  // namespace
+}  // namespace cox::diagnose

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/charge/json.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/version.hpp"
+#include "cox/diagnose/comparison.hpp"
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/efficiency/json.hpp"
+#include "diagnose/fabric/json.hpp"
+#include "diagnose/operations/graph_path_json.hpp"
+#include "diagnose/operations/operation_what_if_json.hpp"
+#include "diagnose/over_time/json.hpp"
+#include "diagnose/stall/json.hpp"
+#include "diagnose/what_if/json.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN and no infinity: what is not a number is printed as 0.
+double finite(double x) {
+  return std::isfinite(x) ? x : 0.0;
+}
+double seconds(Duration d) {
+  return finite(in_seconds(d));
+}
+
+Json numbers_of(const std::vector<Rank>& ranks) {
+  Json list = Json::array();
+  for (const Rank r : ranks) list.push_back(r.value());
+  return list;
+}
+
+template <class T, class F>
+Json or_null(const std::optional<T>& value, const F& show) {
+  return value ? Json(show(*value)) : Json(nullptr);
+}
+
+Json json_of(const Finding& f) {
+  Json j;
+  j["kind"] = name_of(f.kind);
+  j["ranks"] = numbers_of(f.ranks);
+  j["rank"] = or_null(f.rank, [](Rank r) { return r.value(); });
+  j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
+  j["link"] = or_null(f.link, [](const std::string& l) { return l; });
+  j["cause"] = f.cause;
+  j["share_ratio"] = finite(f.share_ratio);
+  j["gain_ratio"] = finite(f.gain_ratio);
+  j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
+  j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
+  j["evidence"] = Json::array();
+  for (const Evidence& e : f.evidence)
+    j["evidence"].push_back(Json{{"key", e.key}, {"value", finite(e.value)}, {"text", e.text}});
+  j["cause_class"] = name_of(f.cause_class);
+  j["failure_mode"] = failure_mode_of(f.cause_class);
+  j["cause_tests"] = Json::array();
+  for (const CauseTest& t : f.tests)
+    j["cause_tests"].push_back(Json{
+        {"rule", t.rule}, {"state", name_of(t.state)}, {"share_ratio", finite(t.share)}, {"text", t.text}});
+  return j;
+}
+
+Json json_of(const Coverage& c) {
+  Json j;
+  j["ranks_seen"] = c.ranks_seen;
+  j["ranks_expected"] = c.ranks_expected;
+  j["missing_ranks"] = numbers_of(c.missing_ranks);
+  j["calls_seen"] = c.calls_seen;
+  j["calls_expected"] = c.calls_expected;
+  j["collectives_seen"] = c.collectives_seen;
+  j["collectives_matched"] = c.collectives_matched;
+  j["collectives_mismatched"] = c.mismatched;
+  j["dropped_records"] = c.dropped_records;
+  j["recycled_records"] = c.recycled_records;
+  j["unfinished_calls"] = c.unfinished_calls;
+  j["overhead_per_event_s"] = seconds(c.overhead_per_event);
+  return j;
+}
+
+Json json_of(const RankAccount& a) {
+  Json j;
+  j["rank"] = a.rank.value();
+  j["work_s"] = seconds(a.work);
+  j["wait_s"] = seconds(a.wait);
+  j["transfer_s"] = seconds(a.transfer);
+  j["self_delay_s"] = seconds(a.self_delay);
+  j["self_delay_median_s"] = seconds(a.self_delay_median);
+  j["charged_s"] = seconds(a.charged);
+  j["last_ratio"] = finite(a.last_share);
+  j["collectives"] = a.collectives;
+  j["steps"] = a.steps;
+  return j;
+}
+
+Json json_of(const CommAccount& c) {
+  Json j;
+  j["comm"] = c.comm.value();
+  j["name"] = c.name;
+  j["size"] = c.size;
+  j["collectives"] = c.collectives;
+  j["bytes"] = c.bytes.count();
+  return j;
+}
+
+Json json_of(const trace::Node& node) {
+  const trace::NodeClock& c = node.clock;
+  Json j;
+  j["host"] = node.host;
+  j["source"] = trace::name_of(c.source);
+  j["against_node"] = c.against.value();
+  j["offset_s"] = finite(static_cast<double>(c.offset.count()) * 1e-9);
+  j["drift_ppm"] = finite(c.drift_ppm);
+  j["residual_s"] = seconds(c.residual);
+  j["half_width_s"] = seconds(c.half_width);
+  j["operations"] = c.operations;
+  return j;
+}
+
+Json json_of(const NodeLocality& n) {
+  Json j;
+  j["host"] = n.host;
+  j["source"] = n.source;
+  j["packages"] = n.packages;
+  j["numa_nodes"] = n.numa_nodes;
+  j["cores"] = n.cores;
+  j["cpus"] = n.cpus;
+  j["ranks"] = n.ranks;
+  j["bound"] = n.bound;
+  j["sharing_cores"] = n.sharing_cores;
+  j["across_numa_nodes"] = n.across_numa_nodes;
+  return j;
+}
+
+Json json_of(const Remedy& r) {
+  Json j;
+  j["lever"] = r.lever;
+  j["text"] = r.text;
+  j["ranks"] = numbers_of(r.ranks);
+  j["gain_ratio"] = or_null(r.gain_ratio, finite);
+  j["basis"] = r.basis;
+  j["verify"] = r.verify;
+  return j;
+}
+
+Json json_of(const trace::SourceFile& s) {
+  Json j;
+  j["file"] = s.file;
+  j["format"] = s.format;
+  j["records"] = s.records;
+  j["used_records"] = s.used_records;
+  return j;
+}
+
+Json json_of(const Comparison& c) {
+  const auto whom = [](const std::vector<Finding>& findings) {
+    Json list = Json::array();
+    for (const Finding& f : findings)
+      list.push_back(Json{{"kind", name_of(f.kind)}, {"ranks", numbers_of(f.ranks)}});
+    return list;
+  };
+  Json j;
+  j["change"] = name_of(c.change);
+  j["before_median_s"] = seconds(c.before);
+  j["after_median_s"] = seconds(c.after);
+  j["step_ratio"] = finite(c.step_ratio.value);
+  j["step_ratio_low"] = finite(c.step_ratio.low);
+  j["step_ratio_high"] = finite(c.step_ratio.high);
+  j["lost_before_ratio"] = finite(c.lost_before);
+  j["lost_after_ratio"] = finite(c.lost_after);
+  j["gone"] = whom(c.gone);
+  j["remaining"] = whom(c.remaining);
+  j["new"] = whom(c.fresh);
+  return j;
+}
+
+template <class T>
+Json list_of(const std::vector<T>& items) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(json_of(item));
+  return list;
+}
+
+/// Null where the input does not tell what an analysis needs.
+void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
+  const auto with_run = [&](const char* key, const auto& analysis) {
+    j[key] = nullptr;
+    if (analysis) write_json(*analysis, run, j[key]);
+  };
+  const auto plain = [&](const char* key, const auto& analysis) {
+    j[key] = nullptr;
+    if (analysis) write_json(*analysis, j[key]);
+  };
+  with_run("what_if", d.what_if);
+  plain("what_if_operations", d.what_if_operations);
+  plain("graph_path", d.graph_path);
+  with_run("attribution", d.attribution);
+  with_run("fabric", d.fabric);
+  with_run("time_structure", d.time_structure);
+  plain("efficiencies", d.efficiencies);
+}
+
+Json result_of(const Diagnosis& d, const trace::Run& run) {
+  Json j;
+  j["provenance"] = trace::name_of(run.provenance);
+  j["coverage"] = finite(d.coverage.ratio);
+  j["coverage_detail"] = json_of(d.coverage);
+  j["clock"] = Json{{"domains", d.coverage.clock_domains},
+                    {"residual_s", seconds(d.coverage.clock_residual)},
+                    {"comparable", d.coverage.clocks_comparable},
+                    {"wait_method", d.wait_method},
+                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)},
+                    {"origin_realtime_ns", run.origin_realtime_ns},
+                    {"hosts", list_of(run.nodes)}};
+  j["steps"] = Json{{"source", name_of(d.step_source)},
+                    {"count", d.steps},
+                    {"synchronisations_per_step", d.calls_per_step},
+                    {"collectives_per_step", d.collectives_per_step}};
+  j["run_time_s"] = seconds(d.run_time);
+  j["step_time"] = Json{{"median_s", seconds(d.step_time.median)},
+                        {"p05_s", seconds(d.step_time.p05)},
+                        {"p95_s", seconds(d.step_time.p95)},
+                        {"cv_ratio", finite(d.step_time.cv)},
+                        {"count", d.step_time.count}};
+  j["lost_s"] = seconds(d.lost);
+  j["findings"] = list_of(d.findings);
+  j["hang"] = hang_json(d);
+  j["mismatches"] = mismatches_json(d);
+  j["ranks"] = list_of(d.ranks);
+  j["communicators"] = list_of(d.communicators);
+  j["locality"] = list_of(d.locality);
+  j["cannot_tell"] = d.cannot_tell;
+  j["verdict"] = d.verdict;
+  j["times"] = trace::name_of(d.times);
+  j["run"] = run.info.name;
+  j["sources"] = list_of(run.sources);
+  j["remedies"] = list_of(d.remedies);
+  add_analyses_json(d, run, j);
+  return j;
+}
+
+}  // namespace
+
+std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input,
+                    const Comparison* against) {
+  Json j;
+  j["schema"] = "cox.diagnose/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["inputs"] = Json::array({input});
+  j["result"] = result_of(d, run);
+  if (against != nullptr) j["result"]["against"] = json_of(*against);
+  j["warnings"] = Json::array();
+  for (const trace::Note& note : run.notes)
+    j["warnings"].push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
+  // Names come from files: bytes that are not UTF-8 are replaced, never thrown about.
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_json(const ScalingEfficiencies& sizes, const std::string& input) {
+  Json j;
+  j["schema"] = "cox.sizes/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["inputs"] = Json::array({input});
+  write_json(sizes, j["result"]);
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input) {
+  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kRanks = 8;
+  Json j;
+  j["schema"] = "cox.summary/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["input"] = input;
+  j["run"] = run.info.name;
+  j["provenance"] = trace::name_of(run.provenance);
+  j["verdict"] = d.verdict;
+  j["coverage"] = finite(d.coverage.ratio);
+  j["ranks_seen"] = d.coverage.ranks_seen;
+  j["ranks_expected"] = d.coverage.ranks_expected;
+  j["steps"] = d.steps;
+  j["step_median_s"] = seconds(d.step_time.median);
+  j["step_p95_s"] = seconds(d.step_time.p95);
+  j["step_cv_ratio"] = finite(d.step_time.cv);
+  j["lost_ratio"] = d.run_time > Duration::zero() ? finite(ratio(d.lost, d.run_time)) : 0;
+  j["findings"] = Json::array();
+  for (std::size_t i = 0; i < std::min(d.findings.size(), kMost); ++i) {
+    const Finding& f = d.findings[i];
+    std::vector<Rank> ranks(f.ranks.begin(),
+                            f.ranks.begin() + static_cast<std::ptrdiff_t>(std::min(f.ranks.size(), kRanks)));
+    j["findings"].push_back(Json{{"kind", name_of(f.kind)},
+                                 {"ranks", numbers_of(ranks)},
+                                 {"rank_count", f.ranks.size()},
+                                 {"cause", f.cause},
+                                 {"cause_class", name_of(f.cause_class)},
+                                 {"gain_ratio", finite(f.gain_ratio)}});
+  }
+  j["findings_count"] = d.findings.size();
+  j["remedy"] = d.remedies.empty() ? Json(nullptr) : Json(d.remedies.front().text);
+  return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cox::diagnose

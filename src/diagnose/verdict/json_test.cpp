@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/match/synthetic_job.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(DiagnosisJson, HoldsTheFixedFields) {
+  testing::Job job;
+  job.work = [](int r, int s) { return testing::lognormal_work(1, r, s, 10ms, 0.03) + (r == 3 ? 3ms : 0ms); };
+  trace::Run run = testing::make_job(job);
+  run.notes.push_back({"rank-9.coxraw", "cut at byte 17"});
+  const auto d = diagnose(run);
+  ASSERT_TRUE(d.has_value());
+  const auto j = nlohmann::ordered_json::parse(to_json(*d, run, "demo-out/run"));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : j.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"schema", "tool", "inputs", "result", "warnings"}));
+  EXPECT_EQ(j["schema"], "cox.diagnose/1");
+  EXPECT_EQ(j["inputs"][0], "demo-out/run");
+  EXPECT_EQ(j["warnings"][0], "rank-9.coxraw: cut at byte 17");
+  const auto& result = j["result"];
+  EXPECT_EQ(result["coverage"], 1.0);
+  ASSERT_EQ(result["findings"].size(), 1U);
+  const auto& f = result["findings"][0];
+  keys.clear();
+  for (const auto& [key, value] : f.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"kind", "ranks", "rank", "group", "link", "cause", "share_ratio",
+                                            "gain_ratio", "first_step", "last_step", "evidence",
+                                            "cause_class", "failure_mode", "cause_tests"}));
+  EXPECT_EQ(f["kind"], "slow_rank");
+  EXPECT_EQ(f["rank"], 3);
+  EXPECT_TRUE(f["group"].is_null());
+  EXPECT_TRUE(f["first_step"].is_null());
+  EXPECT_EQ(f["evidence"][0]["key"], "self_delay_median_s");
+  EXPECT_NEAR(f["evidence"][0]["value"].get<double>(), 0.003, 0.0005);
+  EXPECT_EQ(result["communicators"][0]["bytes"], 100'000'000);
+  EXPECT_EQ(result["steps"]["count"], 100);
+  EXPECT_EQ(result["clock"]["comparable"], true);
+}
+
+TEST(DiagnosisJson, NothingThatIsNotANumberIsPrinted) {
+  Diagnosis d;
+  d.coverage.ratio = std::nan("");
+  Finding f;
+  f.gain_ratio = std::numeric_limits<double>::infinity();
+  f.evidence.push_back({"not utf-8: \xff", "x", std::nan("")});
+  d.findings.push_back(f);
+  const std::string text = to_json(d, trace::Run{}, "x");
+  const auto j = nlohmann::json::parse(text);
+  EXPECT_EQ(j["result"]["coverage"], 0.0);
+  EXPECT_EQ(j["result"]["findings"][0]["gain_ratio"], 0.0);
+}
+
+}  // namespace
+}  // namespace cox::diagnose

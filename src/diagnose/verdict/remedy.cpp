@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/remedy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cox/diagnose/diagnosis.hpp"
+#include "cox/pace/advice.hpp"
+
+#include "diagnose/verdict/wording.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// What a cause asks for. The gain is that of the finding: the rank on time, by removal of its self-delay.
+struct Lever {
+  const char* cause;
+  const char* lever;
+  const char* text;
+};
+constexpr std::array kLevers{
+    Lever{"cpu_quota", "raise_quota", "raise the CPU quota of the control group that {} runs in"},
+    Lever{"cpu_contention", "pin_ranks",
+          "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting processes block "
+          "instead "
+          "of spinning"},
+    Lever{"asleep_or_io", "unblock",
+          "find what {} sleeps for (storage, network, a lock): it was neither running nor ready"},
+    Lever{"off_cpu", "unblock",
+          "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it "
+          "wakes"},
+    Lever{"slow_cpu_clock", "fix_clock", "look at the power and thermal limits of the host of {}"},
+    Lever{"slow_code_or_cpu", "balance_work",
+          "compare what {} computes with the others; if it is the same, replace its host"},
+    Lever{"slow_kernels", "replace_ranks",
+          "look at the clock, power and errors of the device of {}, or replace it: as many kernels as the "
+          "others, "
+          "each slower"},
+    Lever{"uneven_work", "balance_work",
+          "give {} as much work as the others (batch and sequence lengths): it runs more kernels"},
+    Lever{"copies", "place_memory",
+          "look at the path between the memory of {} and its device: NUMA node, pinned memory, PCIe"},
+    Lever{"data_loading", "data_loading",
+          "let {} fetch its input earlier: more loader workers, prefetch, a local copy"},
+    Lever{"data", "data_loading",
+          "let {} fetch its input earlier: more loader workers, prefetch, a local copy"},
+    Lever{"gc", "garbage_collection",
+          "collect garbage on all ranks at once, at a step of your choice, not when {} happens to"},
+    Lever{"allocator", "allocator",
+          "keep {} from allocating within steps: warm up, fix shapes, raise the cache's limit"},
+    Lever{"stage_imbalance", "balance_stages",
+          "move layers away from the stage of {}: it has more to compute than the others"},
+    Lever{"slow_worker", "replace_ranks",
+          "replace {} or its host: its like in the other data ranks is not slow"},
+    Lever{"communication", "communication", "look at the transfers of {}: they take longer than their like"},
+    Lever{"fabric", "repair_fabric",
+          "look at {}: errors, speed, routing; or place ranks so that it is not shared"},
+    Lever{"late_launch", "host_speed",
+          "look at what the host of {} does before it launches: its device waits for it"}};
+
+std::string subject_of(const Finding& f) {
+  if (f.link) return *f.link;
+  if (f.ranks.empty()) return "all ranks";
+  if (f.ranks.size() == 1) return fmt::format("rank {}", f.ranks.front().value());
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(f.ranks.size(), 8); ++i)
+    list += (i > 0 ? ", " : "") + std::to_string(f.ranks[i].value());
+  return "ranks " + list + (f.ranks.size() > 8 ? ", ..." : "");
+}
+
+std::string verify(double gain) {
+  return fmt::format("cox diagnose AFTER --against BEFORE: the median step should fall by about {}, and {}",
+                     percent(gain), "the interval should not hold 1");
+}
+
+std::string verify_lost() {
+  return "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
+}
+
+Remedy for_finding(const Finding& f) {
+  const auto at =
+      std::find_if(kLevers.begin(), kLevers.end(), [&](const Lever& l) { return f.cause == l.cause; });
+  Remedy r;
+  r.lever = at == kLevers.end() ? "replace_ranks" : at->lever;
+  r.text = at == kLevers.end()
+               ? fmt::format(
+                     "find out what {} does in the extra time, or run it on another host to see whether "
+                     "the delay moves with the rank or stays with the host",
+                     subject_of(f))
+               : fmt::format(fmt::runtime(at->text), subject_of(f));
+  r.ranks = f.ranks;
+  const bool known = f.kind != FindingKind::SlowLink || f.gain_ratio > 0;
+  if (known) r.gain_ratio = f.gain_ratio;
+  r.basis = known ? "replay of the recorded operations without it" : "needs a simulation of this job";
+  r.verify = verify(f.gain_ratio);
+  return r;
+}
+
+/// What fits how the ranks wait, before anybody is held back.
+void add_advice(const Diagnosis& d, std::vector<Remedy>& out) {
+  for (const pace::Advice& a : pace::advise(d.waiting).items()) {
+    const bool is_wait = a.remedy == pace::Remedy::ChangeWaitMode;
+    if (!is_wait && a.remedy != pace::Remedy::RaisePriority) continue;
+    out.push_back({.lever = is_wait ? "wait_mode" : "priority",
+                   .text = fmt::format("{}: {}", a.action, a.why),
+                   .ranks = {},
+                   .gain_ratio = std::nullopt,
+                   .basis = fmt::format("needs a test in the job itself; seen elsewhere: {}", a.evidence),
+                   .verify = verify_lost()});
+  }
+}
+
+/// Jitter that nobody in particular causes: what pacing, fewer synchronisations or another algorithm would
+/// do.
+void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
+  constexpr double kWorthwhile = 0.02;
+  if (d.run_time <= Duration::zero()) return;
+  double named = 0;
+  for (const Finding& f : d.findings) named += f.share_ratio;
+  const double left = ratio(d.lost, d.run_time) * std::max(0.0, 1 - named);
+  if (left < kWorthwhile) return;
+  const std::string needs = "needs a simulation of this job";
+  const std::string lost = percent(left);
+  out.push_back(
+      {.lever = "synchronise_less",
+       .text = fmt::format("synchronise less often or in fewer, larger operations: {} of the run is lost "
+                           "to late arrivals",
+                           lost),
+       .ranks = {},
+       .gain_ratio = std::nullopt,
+       .basis = needs,
+       .verify = verify(0.0)});
+  out.back().verify = verify_lost();
+  add_advice(d, out);
+  if (d.pacing && d.pacing->comparison) return;
+  out.push_back(
+      {.lever = "pacing",
+       .text = "pace early ranks where they share something with late ones (cores, a link)",
+       .ranks = {},
+       .gain_ratio = std::nullopt,
+       .basis = "needs a test in the job itself: cox observe --pace auto tries it, at a bounded cost",
+       .verify = "cox pace RUN: what the paced blocks of that run brought"});
+}
+
+/// What the Run's own blocks say of pacing.
+void add_pacing(const Diagnosis& d, std::vector<Remedy>& out) {
+  if (!d.pacing || !d.pacing->comparison || !d.pacing->comparison->within_run) return;
+  const PacingComparison& c = *d.pacing->comparison;
+  if (c.baseline.period.value.count() <= 0) return;
+  const auto saved = [](double faster) { return faster > -1 ? 1 - 1 / (1 + faster) : -1; };
+  const bool pays = c.has_interval && c.faster_ratio.low > 0;
+  out.push_back({.lever = "pacing",
+                 .text = pays ? "go on pacing early ranks: unpaced blocks of this run were slower"
+                              : "leave pacing out: its blocks in this run were not shown to be faster",
+                 .ranks = {},
+                 .gain_ratio = pays ? saved(c.faster_ratio.value) : 0,
+                 .basis = fmt::format(
+                     "{} in this run, paced against unpaced: {} of blocks, {:+.1f} % throughput{}",
+                     d.pacing->provenance == trace::Provenance::Simulated ? "simulated" : "measured",
+                     c.pairs == 1 ? "1 pair" : fmt::format("{} pairs", c.pairs), 100 * c.faster_ratio.value,
+                     c.has_interval ? fmt::format(" (95 %: {:+.1f} to {:+.1f} %)", 100 * c.faster_ratio.low,
+                                                  100 * c.faster_ratio.high)
+                                    : ""),
+                 .verify = "cox pace RUN: baseline against control, with its interval"});
+}
+
+/// Long steps of everybody that come back: checkpoints, evaluations, restarts.
+void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
+  if (!d.time_structure || !d.time_structure->recurrence || d.time_structure->long_share_ratio < 0.001)
+    return;
+  if (d.time_structure->long_kind && *d.time_structure->long_kind != LongStepKind::Everybody) return;
+  out.push_back(
+      {.lever = "checkpoint_policy",
+       .text = fmt::format("look at what happens to everybody every {:.0f} steps (checkpoint, evaluation, "
+                           "restart): rarer, shorter or in the background",
+                           d.time_structure->recurrence->period_steps),
+       .ranks = {},
+       .gain_ratio = d.time_structure->long_share_ratio,
+       .basis = "time that long steps take beyond the usual: the most that can be saved",
+       .verify = "cox diagnose AFTER --against BEFORE: fewer or shorter long steps"});
+}
+
+/// The most that any network could save, where that is worth a thought and nothing above is about it.
+void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
+  constexpr double kWorthwhile = 0.05;
+  if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
+  if (d.coverage.ranks_seen < d.coverage.ranks_expected) return;
+  const double gain = 1 - 1 / std::max(1.0, d.what_if->fabric_tenfold.speedup_ratio);
+  if (gain < kWorthwhile) return;
+  out.push_back(
+      {.lever = "transfer",
+       .text = "make transfers shorter or hide them: larger buckets, overlap, another algorithm, "
+               "hierarchy or rank order, a faster network",
+       .ranks = {},
+       .gain_ratio = gain,
+       .basis = "replay with every transfer ten times faster: a bound, not a forecast of one lever",
+       .verify = "cox diagnose AFTER --against BEFORE: the median step and the transfer column should fall"});
+}
+
+}  // namespace
+
+std::vector<Remedy> find_remedies(const Diagnosis& d) {
+  std::vector<Remedy> out;
+  for (const Finding& f : d.findings) out.push_back(for_finding(f));
+  add_global_event(d, out);
+  add_fabric(d, out);
+  add_pacing(d, out);
+  add_unestimated(d, out);
+  std::stable_sort(out.begin(), out.end(), [](const Remedy& a, const Remedy& b) {
+    return a.gain_ratio.value_or(-1) > b.gain_ratio.value_or(-1);
+  });
+  return out;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Asks many questions of one recording, in batches that fit in memory, and puts error bars on the answers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cox/diagnose/what_if.hpp"
+
+#include "diagnose/what_if/interval.hpp"
+#include "diagnose/what_if/peers.hpp"
+#include "diagnose/what_if/recording.hpp"
+
+namespace cox::diagnose {
+
+/// One scenario's answer.
+struct Answer {
+  Duration time{};
+  BlockBootstrap::Sums sums;  ///< of its step times; empty where there are too few
+};
+
+/// Ranks as indices into the Run.
+using RankSet = std::vector<std::size_t>;
+
+class Questions {
+ public:
+  Questions(const Recording& recording, const Peers& peers, const WhatIfOptions& options);
+
+  [[nodiscard]] const Answer& recorded() const { return recorded_; }
+  [[nodiscard]] const Answer& ideal() const { return ideal_; }
+  /// Each set fixed by itself.
+  [[nodiscard]] std::vector<Answer> fixed(std::span<const RankSet> sets);
+  /// Each of these ranks as recorded while all others are ideal.
+  [[nodiscard]] std::vector<Answer> only(std::span<const std::size_t> ranks);
+  /// Other transfers, one column per meeting each.
+  [[nodiscard]] std::vector<Answer> transfers(std::span<const std::vector<Duration>> columns);
+
+  /// How many of these columns fit in memory together.
+  [[nodiscard]] std::size_t columns_at_once() const;
+
+  [[nodiscard]] Estimate estimate(const Answer& a) const;
+  [[nodiscard]] const BlockBootstrap& bootstrap() const { return bootstrap_; }
+  [[nodiscard]] std::int64_t asked() const { return asked_; }
+  /// How many scenarios that replace `ranks` ranks each can still be asked within `most_work`.
+  [[nodiscard]] std::int64_t affordable(std::size_t ranks) const;
+
+ private:
+  [[nodiscard]] std::int64_t cost(std::size_t ranks) const;
+  [[nodiscard]] std::size_t batch(std::size_t ranks) const;
+  std::vector<Answer> ask(std::span<const replay::Scenario> scenarios, std::size_t ranks);
+
+  const Recording& recording_;
+  const Peers& peers_;
+  int threads_;
+  std::int64_t left_ = 0;
+  std::int64_t pass_cost_ = 0;
+  std::int64_t cells_per_rank_ = 0;
+  std::int64_t asked_ = 0;
+  BlockBootstrap bootstrap_;
+  Answer recorded_;
+  Answer ideal_;
+};
+
+}  // namespace cox::diagnose

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What differs between MPI libraries, for the one that this object is compiled for: handles, constants, and
+/// how Fortran passes them. Compiled once per ABI with that library's mpi.h; linked to none.
+#pragma once
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "guest/seam/typed.hpp"
+
+namespace cox::observe::guest::mpi {
+
+#if defined(OPEN_MPI)
+inline constexpr bool kOpenMpi = true;
+#else
+inline constexpr bool kOpenMpi = false;
+#endif
+
+/// A handle as a number: an address in Open MPI, an integer in MPICH.
+template <class Handle>
+[[nodiscard]] std::uintptr_t key_of(Handle handle) noexcept {
+  if constexpr (std::is_pointer_v<Handle>)
+    return reinterpret_cast<std::uintptr_t>(handle);
+  else
+    return static_cast<std::uint32_t>(handle);
+}
+
+/// Functions and constants of the library, found at run time.
+struct Library {
+  decltype(&PMPI_Comm_rank) comm_rank;
+  decltype(&PMPI_Comm_size) comm_size;
+  decltype(&PMPI_Comm_group) comm_group;
+  decltype(&PMPI_Comm_test_inter) comm_test_inter;
+  decltype(&PMPI_Comm_get_name) comm_get_name;
+  decltype(&PMPI_Group_translate_ranks) group_translate_ranks;
+  decltype(&PMPI_Group_free) group_free;
+  decltype(&PMPI_Initialized) initialized;
+  decltype(&PMPI_Finalized) finalized;
+  decltype(&PMPI_Type_size) type_size;
+  decltype(&PMPI_Get_library_version) get_library_version;
+  MPI_Comm world;
+  MPI_Comm null_comm;
+  MPI_Request null_request;
+#if defined(OPEN_MPI)
+  decltype(&PMPI_Comm_f2c) comm_f2c;
+  decltype(&PMPI_Type_f2c) type_f2c;
+  decltype(&PMPI_Request_f2c) request_f2c;
+#endif
+  /// Addresses that stand for MPI_IN_PLACE in Fortran; null where there is none.
+  const void* fortran_in_place[4];
+
+  /// False where something is not there: then nothing may be wrapped.
+  [[nodiscard]] bool find(const Host& host) noexcept;
+};
+inline Library library{};
+
+[[nodiscard]] inline MPI_Comm comm_from_fortran(MPI_Fint value) noexcept {
+#if defined(OPEN_MPI)
+  return library.comm_f2c(value);
+#else
+  return value;
+#endif
+}
+[[nodiscard]] inline MPI_Datatype type_from_fortran(MPI_Fint value) noexcept {
+#if defined(OPEN_MPI)
+  return library.type_f2c(value);
+#else
+  return value;
+#endif
+}
+[[nodiscard]] inline MPI_Request request_from_fortran(MPI_Fint value) noexcept {
+#if defined(OPEN_MPI)
+  return library.request_f2c(value);
+#else
+  return value;
+#endif
+}
+
+/// How a Fortran binding passes a choice buffer.
+enum class Buffers : std::uint8_t {
+  Address,     ///< mpif.h, use mpi; Open MPI's mpi_f08
+  Descriptor,  ///< MPICH's mpi_f08 ("ts"): a C descriptor, whose first member is the address
+};
+
+[[nodiscard]] inline const void* buffer_from_fortran(const void* given, Buffers how) noexcept {
+  const void* address = given;
+  if (how == Buffers::Descriptor && given != nullptr) address = *static_cast<const void* const*>(given);
+  for (const void* in_place : library.fortran_in_place)
+    if (in_place != nullptr && address == in_place) return MPI_IN_PLACE;
+  return address;
+}
+
+/// A Fortran argument as the C binding would have it; what no description looks at comes as zero.
+template <class T>
+[[nodiscard]] T from_fortran(void* given, Buffers how) noexcept {
+  if constexpr (std::is_same_v<T, int>) {
+    return *static_cast<const MPI_Fint*>(given);  // counts and ranks; in MPICH also every handle
+  } else if constexpr (std::is_same_v<T, MPI_Comm>) {
+    return comm_from_fortran(*static_cast<const MPI_Fint*>(given));
+  } else if constexpr (std::is_same_v<T, MPI_Datatype>) {
+    return type_from_fortran(*static_cast<const MPI_Fint*>(given));
+  } else if constexpr (std::is_same_v<T, const void*> || std::is_same_v<T, void*>) {
+    return const_cast<void*>(buffer_from_fortran(given, how));
+  } else if constexpr (std::is_same_v<T, const int*>) {
+    return static_cast<const int*>(given);
+  } else {
+    return T{};
+  }
+}
+
+}  // namespace cox::observe::guest::mpi

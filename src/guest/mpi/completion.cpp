@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a program waits for what it started: Wait*, Test*, and Start of persistent operations. A completion
+// of a collective leaves a record that names it; one of messages does so only where the program stood still
+// for long.
+#include <cstdlib>
+
+#include "guest/mpi/bindings.hpp"
+#include "guest/mpi/state.hpp"
+
+namespace cox::observe::guest::mpi {
+namespace {
+
+using trace::RawRecord;
+
+/// Which requests a call may complete, as keys; nothing is copied while no collective is under way.
+class Keys {
+ public:
+  template <class Key>
+  Keys(int count, Key key_at) noexcept {
+    if (count <= 0 || requests.empty()) return;
+    const auto n = static_cast<std::size_t>(count);
+    if (n > kOnStack) keys_ = static_cast<std::uintptr_t*>(malloc(n * sizeof *keys_));
+    if (keys_ == nullptr) return;
+    count_ = n;
+    for (std::size_t i = 0; i < n; ++i) {
+      keys_[i] = key_at(i);
+      if (Request* r = requests.find(keys_[i]); r != nullptr && !r->message) last_ = r;
+    }
+  }
+  ~Keys() {
+    if (keys_ != few_) free(keys_);
+  }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+
+  /// A collective among them: the last one, by which the wait is known.
+  [[nodiscard]] Request* collective() const noexcept { return last_; }
+  [[nodiscard]] Request* collective(std::size_t i) const noexcept {
+    if (i >= count_) return nullptr;
+    Request* r = requests.find(keys_[i]);
+    return r != nullptr && !r->message ? r : nullptr;
+  }
+  void completed(std::size_t i) const noexcept {
+    if (i >= count_) return;
+    if (Request* r = requests.find(keys_[i]); r != nullptr && !r->persistent) requests.erase(keys_[i]);
+  }
+  void all_completed() const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) completed(i);
+  }
+
+ private:
+  static constexpr std::size_t kOnStack = 64;
+  std::uintptr_t few_[kOnStack];
+  std::uintptr_t* keys_ = few_;
+  std::size_t count_ = 0;
+  Request* last_ = nullptr;
+};
+
+void name(RawRecord* record, const Request& r) noexcept {
+  record->comm = r.comm;
+  record->seq = r.seq;
+  record->bytes = r.bytes;
+  record->aux = r.aux;
+  record->flags = r.flags;
+  record->op = static_cast<std::uint8_t>(trace::WaitKind::Request);
+}
+
+RawRecord* begin_wait(const Request* collective) noexcept {
+  RawRecord* record = writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer),
+                                    0, 0, 0, 0, trace::kAnyPeer);
+  if (collective != nullptr) name(record, *collective);
+  return record;
+}
+void end_wait(RawRecord* record, const Request* collective) noexcept {
+  if (collective != nullptr)
+    writer->end(record);
+  else
+    writer->end_if_long(record, kLongNs);
+}
+/// A test that found nothing complete leaves no trace: programs poll.
+void end_test(RawRecord* record, bool complete, const Request* collective) noexcept {
+  if (complete && collective != nullptr)
+    writer->end(record);
+  else
+    writer->retract(record);
+}
+
+/// A completed collective, kept until its request is forgotten: a delay is served after that, since another
+/// thread may be given the handle meanwhile.
+class Completed {
+ public:
+  Completed() noexcept = default;
+  explicit Completed(const Request* r) noexcept {
+    if (pacing == nullptr || r == nullptr) return;
+    comm_ = r->comm;
+    bytes_ = static_cast<std::int64_t>(r->bytes);
+  }
+  /// The program waited for it as the record says, which has ended.
+  void tell(const RawRecord* record) const noexcept {
+    if (comm_ != 0) pacing->leave(comm_, record->begin, record->end, bytes_, Boundary::Synchronisation);
+  }
+  /// It completed together with one that was told.
+  void tell_instant(std::uint64_t at) const noexcept {
+    if (comm_ != 0) pacing->leave(comm_, at, at, bytes_, Boundary::Synchronisation);
+  }
+
+ private:
+  std::uint32_t comm_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+/// Some of a list completed: `position(i)` of the i-th of `found`. Each counts as one synchronisation, in
+/// whatever portions they come, so that all members count alike.
+template <class Position>
+void complete_some(const Keys& keys, const RawRecord* record, int found, Position position) {
+  if (pacing == nullptr) {
+    for (int i = 0; i < found; ++i) keys.completed(static_cast<std::size_t>(position(i)));
+    return;
+  }
+  constexpr std::size_t kAtOnce = 64;
+  const std::uint64_t end = record->end;
+  Completed done[kAtOnce];  // all are forgotten before the first is told
+  std::size_t count = 0;
+  bool first = true;
+  const auto tell = [&] {
+    for (std::size_t k = 0; k < count; ++k) {
+      if (first)
+        done[k].tell(record);
+      else
+        done[k].tell_instant(end);
+      first = false;
+    }
+    count = 0;
+  };
+  for (int i = 0; i < found; ++i) {
+    const auto at = static_cast<std::size_t>(position(i));
+    const Request* r = keys.collective(at);
+    const Completed one(r);
+    keys.completed(at);
+    if (r == nullptr) continue;
+    if (count == kAtOnce) tell();
+    done[count++] = one;
+  }
+  tell();
+}
+
+/// Completion of requests, whatever the binding: `key_at(i)` reads the i-th request before the call, `call()`
+/// makes it and returns whether it went well, `done` and `index` are read after it.
+template <class Key, class Call>
+void wait_all(int count, Key key_at, Call call) {
+  if (nested()) {
+    call();
+    return;
+  }
+  const Keys keys(count, key_at);
+  RawRecord* const record = begin_wait(keys.collective());
+  const bool good = call();
+  end_wait(record, keys.collective());
+  if (!good) return;
+  const Completed done(keys.collective());
+  keys.all_completed();
+  done.tell(record);
+}
+template <class Key, class Call, class Index>
+void wait_any(int count, Key key_at, Call call, Index index) {
+  if (nested()) {
+    call();
+    return;
+  }
+  const Keys keys(count, key_at);
+  RawRecord* const record = begin_wait(keys.collective());
+  const bool good = call();
+  const int which = good ? index() : -1;
+  const Request* r = which < 0 ? nullptr : keys.collective(static_cast<std::size_t>(which));
+  if (r != nullptr) name(record, *r);
+  end_wait(record, r != nullptr ? r : keys.collective());
+  const Completed done(r);
+  if (which >= 0) keys.completed(static_cast<std::size_t>(which));
+  done.tell(record);
+}
+template <class Key, class Call, class Done>
+void test_all(int count, Key key_at, Call call, Done done) {
+  if (nested() || requests.empty()) {
+    call();
+    return;
+  }
+  const Keys keys(count, key_at);
+  RawRecord* const record = begin_wait(keys.collective());
+  const bool complete = call() && done();
+  end_test(record, complete, keys.collective());
+  if (!complete) return;
+  const Completed told(keys.collective());
+  keys.all_completed();
+  told.tell(record);
+}
+
+void start(std::uintptr_t key) noexcept {
+  if (nested()) return;
+  Request* r = requests.find(key);
+  if (r == nullptr || !r->persistent) return;
+  Comm* comm = comms.find(r->comm_handle);
+  if (comm == nullptr || comm->number != r->comm) return;
+  if (r->message) {
+    peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
+    return;
+  }
+  if (peers.pending()) peers.flush();
+  if (pacing != nullptr) enter_paced(comm);
+  r->seq = comm->seq++;
+  RawRecord* record = writer->begin(trace::EventKind::Collective, r->op, r->flags | trace::kNonBlocking,
+                                    r->comm, r->seq, r->bytes, r->aux);
+  record->end = record->begin;  // starting is not waiting; the real call follows
+}
+
+// C
+#define REAL(function) decltype(&PMPI_##function) real_##function = nullptr
+REAL(Wait);
+REAL(Waitall);
+REAL(Waitany);
+REAL(Waitsome);
+REAL(Test);
+REAL(Testall);
+REAL(Testany);
+REAL(Testsome);
+REAL(Start);
+REAL(Startall);
+REAL(Request_free);
+#undef REAL
+
+auto c_keys(const MPI_Request* list) {
+  return [list](std::size_t i) { return key_of(list[i]); };
+}
+
+int wrap_Wait(MPI_Request* request, MPI_Status* status) {
+  int rc = 0;
+  wait_all(1, c_keys(request), [&] { return (rc = real_Wait(request, status)) == MPI_SUCCESS; });
+  return rc;
+}
+int wrap_Waitall(int count, MPI_Request* list, MPI_Status* statuses) {
+  int rc = 0;
+  wait_all(count, c_keys(list), [&] { return (rc = real_Waitall(count, list, statuses)) == MPI_SUCCESS; });
+  return rc;
+}
+int wrap_Waitany(int count, MPI_Request* list, int* index, MPI_Status* status) {
+  int rc = 0;
+  wait_any(
+      count, c_keys(list), [&] { return (rc = real_Waitany(count, list, index, status)) == MPI_SUCCESS; },
+      [&] { return *index; });
+  return rc;
+}
+int wrap_Waitsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
+  if (nested()) return real_Waitsome(count, list, found, indices, statuses);
+  const Keys keys(count, c_keys(list));
+  RawRecord* const record = begin_wait(keys.collective());
+  const int rc = real_Waitsome(count, list, found, indices, statuses);
+  end_wait(record, keys.collective());
+  complete_some(keys, record, rc == MPI_SUCCESS ? *found : 0, [&](int i) { return indices[i]; });
+  return rc;
+}
+int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  int rc = 0;
+  test_all(
+      1, c_keys(request), [&] { return (rc = real_Test(request, flag, status)) == MPI_SUCCESS; },
+      [&] { return *flag != 0; });
+  return rc;
+}
+int wrap_Testall(int count, MPI_Request* list, int* flag, MPI_Status* statuses) {
+  int rc = 0;
+  test_all(
+      count, c_keys(list), [&] { return (rc = real_Testall(count, list, flag, statuses)) == MPI_SUCCESS; },
+      [&] { return *flag != 0; });
+  return rc;
+}
+int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status* status) {
+  if (nested()) return real_Testany(count, list, index, flag, status);
+  const Keys keys(count, c_keys(list));
+  RawRecord* const record = begin_wait(keys.collective());
+  const int rc = real_Testany(count, list, index, flag, status);
+  const bool done = rc == MPI_SUCCESS && *flag != 0 && *index >= 0;
+  const Request* r = done ? keys.collective(static_cast<std::size_t>(*index)) : nullptr;
+  if (r != nullptr) name(record, *r);
+  end_test(record, done, r);
+  const Completed told(r);
+  if (done) keys.completed(static_cast<std::size_t>(*index));
+  told.tell(record);
+  return rc;
+}
+int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
+  if (nested()) return real_Testsome(count, list, found, indices, statuses);
+  const Keys keys(count, c_keys(list));
+  RawRecord* const record = begin_wait(keys.collective());
+  const int rc = real_Testsome(count, list, found, indices, statuses);
+  const bool good = rc == MPI_SUCCESS && *found > 0;
+  const Request* r = nullptr;
+  for (int i = 0; good && i < *found; ++i)
+    if (const Request* one = keys.collective(static_cast<std::size_t>(indices[i]))) r = one;
+  if (r != nullptr) name(record, *r);
+  end_test(record, good, r);
+  complete_some(keys, record, good ? *found : 0, [&](int i) { return indices[i]; });
+  return rc;
+}
+int wrap_Start(MPI_Request* request) {
+  start(key_of(*request));
+  return real_Start(request);
+}
+int wrap_Startall(int count, MPI_Request* list) {
+  for (int i = 0; i < count; ++i) start(key_of(list[i]));
+  return real_Startall(count, list);
+}
+int wrap_Request_free(MPI_Request* request) {
+  if (request != nullptr) requests.erase(key_of(*request));
+  return real_Request_free(request);
+}
+
+// Fortran: requests are lists of integers; statuses and logicals are forwarded unread, except the flags. Open
+// MPI and MPICH store zero for .false. and another value for .true. whatever the compiler's choice of that
+// value is.
+auto fortran_keys(const void* list) {
+  return
+      [list](std::size_t i) { return key_of(request_from_fortran(static_cast<const MPI_Fint*>(list)[i])); };
+}
+int number(const void* address) {
+  return *static_cast<const MPI_Fint*>(address);
+}
+/// A Fortran function with its `ierror`, which may be left out in mpi_f08.
+class Error {
+ public:
+  explicit Error(MPI_Fint* given) : place_(given != nullptr ? given : &own_) {}
+  /// Calls the real function; whether it went well.
+  template <class Real, class... A>
+  bool of(Real real, A... a) {
+    in_fortran([&] { real(a..., place_); });
+    return good();
+  }
+  [[nodiscard]] bool good() const { return *place_ == MPI_SUCCESS; }
+
+ private:
+  MPI_Fint own_ = MPI_SUCCESS;
+  MPI_Fint* place_;
+};
+
+/// One spelling of the Fortran names of the functions above.
+template <int Spelling>
+struct F {
+  using Two = void (*)(void*, void*);
+  using Three = void (*)(void*, void*, void*);
+  using Four = void (*)(void*, void*, void*, void*);
+  using Five = void (*)(void*, void*, void*, void*, void*);
+  using Six = void (*)(void*, void*, void*, void*, void*, void*);
+  static inline Three wait = nullptr;
+  static inline Four waitall = nullptr;
+  static inline Five waitany = nullptr;
+  static inline Six waitsome = nullptr;
+  static inline Four test = nullptr;
+  static inline Five testall = nullptr;
+  static inline Six testany = nullptr;
+  static inline Six testsome = nullptr;
+  static inline Two start_one = nullptr;
+  static inline Three startall = nullptr;
+  static inline Two request_free = nullptr;
+
+  static void wrap_wait(void* request, void* status, MPI_Fint* given) {
+    Error e(given);
+    wait_all(1, fortran_keys(request), [&] { return e.of(wait, request, status); });
+  }
+  static void wrap_waitall(void* count, void* list, void* statuses, MPI_Fint* given) {
+    Error e(given);
+    wait_all(number(count), fortran_keys(list), [&] { return e.of(waitall, count, list, statuses); });
+  }
+  static void wrap_waitany(void* count, void* list, void* index, void* status, MPI_Fint* given) {
+    Error e(given);
+    wait_any(
+        number(count), fortran_keys(list), [&] { return e.of(waitany, count, list, index, status); },
+        [&] { return number(index) - 1; });
+  }
+  static void wrap_waitsome(void* count, void* list, void* found, void* indices, void* statuses,
+                            MPI_Fint* given) {
+    Error e(given);
+    const Keys keys(number(count), fortran_keys(list));
+    RawRecord* const record = begin_wait(keys.collective());
+    e.of(waitsome, count, list, found, indices, statuses);
+    end_wait(record, keys.collective());
+    complete_some(keys, record, e.good() ? number(found) : 0,
+                  [&](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; });
+  }
+  static void wrap_test(void* request, void* flag, void* status, MPI_Fint* given) {
+    Error e(given);
+    test_all(
+        1, fortran_keys(request), [&] { return e.of(test, request, flag, status); },
+        [&] { return number(flag) != 0; });
+  }
+  static void wrap_testall(void* count, void* list, void* flag, void* statuses, MPI_Fint* given) {
+    Error e(given);
+    test_all(
+        number(count), fortran_keys(list), [&] { return e.of(testall, count, list, flag, statuses); },
+        [&] { return number(flag) != 0; });
+  }
+  static void wrap_testany(void* count, void* list, void* index, void* flag, void* status, MPI_Fint* given) {
+    Error e(given);
+    const Keys keys(number(count), fortran_keys(list));
+    RawRecord* const record = begin_wait(keys.collective());
+    e.of(testany, count, list, index, flag, status);
+    const bool done = e.good() && number(flag) != 0 && number(index) > 0;
+    const Request* r = done ? keys.collective(static_cast<std::size_t>(number(index) - 1)) : nullptr;
+    if (r != nullptr) name(record, *r);
+    end_test(record, done, r);
+    const Completed told(r);
+    if (done) keys.completed(static_cast<std::size_t>(number(index) - 1));
+    told.tell(record);
+  }
+  static void wrap_testsome(void* count, void* list, void* found, void* indices, void* statuses,
+                            MPI_Fint* given) {
+    Error e(given);
+    const Keys keys(number(count), fortran_keys(list));
+    RawRecord* const record = begin_wait(keys.collective());
+    e.of(testsome, count, list, found, indices, statuses);
+    const bool good = e.good() && number(found) > 0;
+    end_test(record, good, keys.collective());
+    complete_some(keys, record, good ? number(found) : 0,
+                  [&](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; });
+  }
+  static void wrap_start(void* request, MPI_Fint* given) {
+    Error e(given);
+    start(fortran_keys(request)(0));
+    e.of(start_one, request);
+  }
+  static void wrap_startall(void* count, void* list, MPI_Fint* given) {
+    Error e(given);
+    for (int i = 0; i < number(count); ++i) start(fortran_keys(list)(static_cast<std::size_t>(i)));
+    e.of(startall, count, list);
+  }
+  static void wrap_request_free(void* request, MPI_Fint* given) {
+    Error e(given);
+    requests.erase(fortran_keys(request)(0));
+    e.of(request_free, request);
+  }
+};
+
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define ROW(symbol, function, real) \
+  { symbol, reinterpret_cast<void*>(&function), reinterpret_cast<void**>(&real) }
+#define C_ROW(function) ROW("MPI_" #function, wrap_##function, real_##function)
+#define FORTRAN_ROWS(ending, spelling)                                               \
+  ROW("mpi_wait" ending, F<spelling>::wrap_wait, F<spelling>::wait),                 \
+      ROW("mpi_waitall" ending, F<spelling>::wrap_waitall, F<spelling>::waitall),    \
+      ROW("mpi_waitany" ending, F<spelling>::wrap_waitany, F<spelling>::waitany),    \
+      ROW("mpi_waitsome" ending, F<spelling>::wrap_waitsome, F<spelling>::waitsome), \
+      ROW("mpi_test" ending, F<spelling>::wrap_test, F<spelling>::test),             \
+      ROW("mpi_testall" ending, F<spelling>::wrap_testall, F<spelling>::testall),    \
+      ROW("mpi_testany" ending, F<spelling>::wrap_testany, F<spelling>::testany),    \
+      ROW("mpi_testsome" ending, F<spelling>::wrap_testsome, F<spelling>::testsome), \
+      ROW("mpi_start" ending, F<spelling>::wrap_start, F<spelling>::start_one),      \
+      ROW("mpi_startall" ending, F<spelling>::wrap_startall, F<spelling>::startall), \
+      ROW("mpi_request_free" ending, F<spelling>::wrap_request_free, F<spelling>::request_free)
+// NOLINTEND(bugprone-macro-parentheses)
+
+const Wrapper kWrappers[] = {
+    C_ROW(Wait),
+    C_ROW(Waitall),
+    C_ROW(Waitany),
+    C_ROW(Waitsome),
+    C_ROW(Test),
+    C_ROW(Testall),
+    C_ROW(Testany),
+    C_ROW(Testsome),
+    C_ROW(Start),
+    C_ROW(Startall),
+    C_ROW(Request_free),
+#if defined(OPEN_MPI)
+    FORTRAN_ROWS("_", 0),
+#endif
+    FORTRAN_ROWS("_f08_", 1),
+};
+
+}  // namespace
+
+Wrappers completion_wrappers() noexcept {
+  return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
+}
+
+}  // namespace cox::observe::guest::mpi

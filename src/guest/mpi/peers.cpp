@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Point-to-point messages: added up per peer between two collectives. A blocking call is open in the file
+// while it runs, and stays there where it took long.
+#include "guest/mpi/bindings.hpp"
+#include "guest/mpi/state.hpp"
+
+namespace cox::observe::guest::mpi {
+namespace {
+
+using trace::PeerKind;
+using trace::RawRecord;
+
+constexpr int kNobody = MPI_PROC_NULL;
+
+/// What a point-to-point call sends and receives.
+struct Messages {
+  MPI_Comm handle{};
+  Comm* comm = nullptr;
+  int to = kNobody;
+  std::uint64_t sent = 0;
+  int from = kNobody;
+  std::uint64_t room = 0;  ///< of the buffer that is received into
+};
+
+Messages sends(const void*, int count, MPI_Datatype type, int to, int, MPI_Comm comm) {
+  return {.handle = comm, .comm = lookup(comm), .to = to, .sent = size_of(type, count)};
+}
+Messages receives(void*, int count, MPI_Datatype type, int from, int, MPI_Comm comm) {
+  return {.handle = comm, .comm = lookup(comm), .from = from, .room = size_of(type, count)};
+}
+Messages exchanges(const void*, int out_count, MPI_Datatype out_type, int to, int, void*, int in_count,
+                   MPI_Datatype in_type, int from, int, MPI_Comm comm) {
+  return {comm, lookup(comm), to, size_of(out_type, out_count), from, size_of(in_type, in_count)};
+}
+Messages replaces(void*, int count, MPI_Datatype type, int to, int, int from, int, MPI_Comm comm) {
+  const std::uint64_t bytes = size_of(type, count);
+  return {comm, lookup(comm), to, bytes, from, bytes};
+}
+/// Waits for a message without taking it.
+Messages awaits(int from, int, MPI_Comm comm) {
+  return {.handle = comm, .comm = lookup(comm), .from = from};
+}
+
+std::uint32_t peer_of(int rank) {
+  return rank < 0 ? trace::kAnyPeer : static_cast<std::uint32_t>(rank);
+}
+
+void count(const Messages& m) noexcept {
+  if (m.comm == nullptr) return;
+  if (m.to != kNobody) peers.add(*m.comm, peer_of(m.to), PeerKind::Send, m.sent);
+  if (m.from != kNobody) peers.add(*m.comm, peer_of(m.from), PeerKind::Receive, m.room);
+}
+
+/// The program may stand still in it.
+struct Blocking {
+  using Tail = Types<>;
+  static RawRecord* before(const Messages& m) noexcept {
+    const bool receiving = m.from != kNobody;
+    return writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 0,
+                         m.comm == nullptr ? 0 : m.comm->number, 0, receiving ? m.room : m.sent,
+                         peer_of(receiving ? m.from : m.to));
+  }
+  static void after(RawRecord* record, bool, MPI_Request) noexcept { writer->end_if_long(record, kLongNs); }
+};
+struct Counted {
+  struct Span {
+    Messages messages;
+    RawRecord* record;
+  };
+  using Tail = Types<>;
+  static Span before(const Messages& m) noexcept { return {m, Blocking::before(m)}; }
+  static void after(const Span& span, bool good, MPI_Request) noexcept {
+    writer->end_if_long(span.record, kLongNs);
+    if (good) count(span.messages);
+  }
+};
+struct Starting {
+  using Tail = Types<MPI_Request*>;
+  static Messages before(const Messages& m) noexcept {
+    count(m);
+    return m;
+  }
+  static void after(const Messages&, bool, MPI_Request) noexcept {}
+};
+/// Persistent: `MPI_Start` counts it, as often as the program likes.
+struct Preparing {
+  using Tail = Types<MPI_Request*>;
+  static Messages before(const Messages& m) noexcept { return m; }
+  static void after(const Messages& m, bool good, MPI_Request request) noexcept {
+    if (!good || m.comm == nullptr || request == library.null_request) return;
+    const bool receiving = m.from != kNobody;
+    if (!receiving && m.to == kNobody) return;
+    requests.put(key_of(request), [&](Request& r) {
+      r.comm_handle = key_of(m.handle);
+      r.comm = m.comm->number;
+      r.bytes = receiving ? m.room : m.sent;
+      r.aux = peer_of(receiving ? m.from : m.to);
+      r.op = static_cast<std::uint8_t>(receiving ? PeerKind::Receive : PeerKind::Send);
+      r.message = true;
+      r.persistent = true;
+    });
+  }
+};
+/// `MPI_Probe` and its like: the tail is what was found.
+struct Probing {
+  using Tail = Types<MPI_Status*>;
+  static RawRecord* before(const Messages& m) noexcept { return Blocking::before(m); }
+  static void after(RawRecord* record, bool, MPI_Request) noexcept { writer->end_if_long(record, kLongNs); }
+};
+struct MatchedProbing : Probing {
+  using Tail = Types<MPI_Message*, MPI_Status*>;
+};
+struct Receiving : Counted {
+  using Tail = Types<MPI_Status*>;
+};
+
+const Wrapper kWrappers[] = {
+    COX_BINDINGS("Send", "send", sends, Counted),
+    COX_BINDINGS("Bsend", "bsend", sends, Counted),
+    COX_BINDINGS("Ssend", "ssend", sends, Counted),
+    COX_BINDINGS("Rsend", "rsend", sends, Counted),
+    COX_BINDINGS("Recv", "recv", receives, Receiving),
+    COX_BINDINGS("Sendrecv", "sendrecv", exchanges, Receiving),
+    COX_BINDINGS("Sendrecv_replace", "sendrecv_replace", replaces, Receiving),
+    COX_BINDINGS("Probe", "probe", awaits, Probing),
+    COX_BINDINGS("Mprobe", "mprobe", awaits, MatchedProbing),
+    COX_BINDINGS("Isend", "isend", sends, Starting),
+    COX_BINDINGS("Ibsend", "ibsend", sends, Starting),
+    COX_BINDINGS("Issend", "issend", sends, Starting),
+    COX_BINDINGS("Irsend", "irsend", sends, Starting),
+    COX_BINDINGS("Irecv", "irecv", receives, Starting),
+    COX_BINDINGS("Send_init", "send_init", sends, Preparing),
+    COX_BINDINGS("Bsend_init", "bsend_init", sends, Preparing),
+    COX_BINDINGS("Ssend_init", "ssend_init", sends, Preparing),
+    COX_BINDINGS("Rsend_init", "rsend_init", sends, Preparing),
+    COX_BINDINGS("Recv_init", "recv_init", receives, Preparing),
+};
+
+#define COX_SAME_PARAMETERS(function, describe, policy) \
+  static_assert(std::is_same_v<decltype(&PMPI_##function), decltype(C<"", describe, policy>::real)>)
+COX_SAME_PARAMETERS(Send, sends, Counted);
+COX_SAME_PARAMETERS(Recv, receives, Receiving);
+COX_SAME_PARAMETERS(Sendrecv, exchanges, Receiving);
+COX_SAME_PARAMETERS(Sendrecv_replace, replaces, Receiving);
+COX_SAME_PARAMETERS(Probe, awaits, Probing);
+COX_SAME_PARAMETERS(Mprobe, awaits, MatchedProbing);
+COX_SAME_PARAMETERS(Isend, sends, Starting);
+COX_SAME_PARAMETERS(Irecv, receives, Starting);
+COX_SAME_PARAMETERS(Send_init, sends, Preparing);
+COX_SAME_PARAMETERS(Recv_init, receives, Preparing);
+
+}  // namespace
+
+Wrappers peer_wrappers() noexcept {
+  return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
+}
+
+}  // namespace cox::observe::guest::mpi

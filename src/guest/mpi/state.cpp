@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/mpi/state.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace cox::observe::guest::mpi {
+namespace {
+
+Occurrences occurrences;
+constexpr std::uint64_t kFlushNs = 100'000'000;
+
+// World ranks of a communicator's members, or false where there are more than fit or MPI says no.
+bool world_ranks(MPI_Comm comm, std::int32_t* out, std::int32_t size) {
+  MPI_Group mine{};
+  MPI_Group all{};
+  if (library.comm_group(comm, &mine) != MPI_SUCCESS) return false;
+  bool good = library.comm_group(library.world, &all) == MPI_SUCCESS;
+  if (good) {
+    int* positions = out + size;
+    for (int i = 0; i < size; ++i) positions[i] = i;
+    good = library.group_translate_ranks(mine, size, positions, all, out) == MPI_SUCCESS;
+    library.group_free(&all);
+  }
+  library.group_free(&mine);
+  return good;
+}
+
+// Fills in a communicator; called where one is made, and at the first use of one that came another way.
+void describe(MPI_Comm comm, MPI_Comm like, Comm& slot) {
+  int size = 0;
+  int inter = 0;
+  library.comm_size(like, &size);
+  library.comm_rank(like, &slot.rank);
+  library.comm_test_inter(like, &inter);
+  slot.size = size;
+  char name[MPI_MAX_OBJECT_NAME + 1] = {};
+  int length = 0;
+  if (comm != like || library.comm_get_name(comm, name, &length) != MPI_SUCCESS) name[0] = 0;
+  // Off the hot path, once per communicator: members twice, for MPI's translation.
+  auto* members =
+      static_cast<std::int32_t*>(malloc(2 * static_cast<std::size_t>(size) * sizeof(std::int32_t)));
+  if (inter == 0 && members != nullptr && world_ranks(like, members, size)) {
+    const auto count = static_cast<std::size_t>(size);
+    const std::uint64_t set = writer->group_identity(members, count, 0);
+    const std::uint32_t occurrence = occurrences.next(set);
+    slot.number = writer->define_communicator(writer->group_identity(members, count, occurrence), size,
+                                              slot.rank, members, static_cast<std::uint32_t>(size), name);
+  } else {
+    writer->note(
+        "an inter-communicator or a group that MPI would not translate is recorded without its members");
+    slot.number = writer->define_communicator(0, size, slot.rank, nullptr, 0, name);
+  }
+  free(members);
+}
+
+template <class F>
+bool find_function(const Host& from, F& function, const char* symbol) {
+  function = reinterpret_cast<F>(from.find_real(symbol));
+  return function != nullptr;
+}
+
+}  // namespace
+
+bool Library::find(const Host& from) noexcept {
+  bool all =
+      find_function(from, comm_rank, "PMPI_Comm_rank") && find_function(from, comm_size, "PMPI_Comm_size") &&
+      find_function(from, comm_group, "PMPI_Comm_group") &&
+      find_function(from, comm_test_inter, "PMPI_Comm_test_inter") &&
+      find_function(from, comm_get_name, "PMPI_Comm_get_name") &&
+      find_function(from, group_translate_ranks, "PMPI_Group_translate_ranks") &&
+      find_function(from, group_free, "PMPI_Group_free") &&
+      find_function(from, initialized, "PMPI_Initialized") &&
+      find_function(from, finalized, "PMPI_Finalized") && find_function(from, type_size, "PMPI_Type_size") &&
+      find_function(from, get_library_version, "PMPI_Get_library_version");
+#if defined(OPEN_MPI)
+  // Handles are addresses of the library's data; the program's own view of them decides (copy relocations).
+  world = static_cast<MPI_Comm>(from.find_data("ompi_mpi_comm_world"));
+  null_comm = static_cast<MPI_Comm>(from.find_data("ompi_mpi_comm_null"));
+  null_request = static_cast<MPI_Request>(from.find_data("ompi_request_null"));
+  all = all && world != nullptr && null_comm != nullptr && null_request != nullptr &&
+        find_function(from, comm_f2c, "PMPI_Comm_f2c") && find_function(from, type_f2c, "PMPI_Type_f2c") &&
+        find_function(from, request_f2c, "PMPI_Request_f2c");
+  constexpr const char* kInPlace[4] = {"mpi_fortran_in_place_", "mpi_fortran_in_place",
+                                       "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"};
+  for (int i = 0; i < 4; ++i) fortran_in_place[i] = from.find_data(kInPlace[i]);
+#else
+  world = MPI_COMM_WORLD;
+  null_comm = MPI_COMM_NULL;
+  null_request = MPI_REQUEST_NULL;
+  fortran_in_place[0] = from.find_data("MPIR_F08_MPI_IN_PLACE");
+#endif
+  return all;
+}
+
+Comm* learn(MPI_Comm comm, MPI_Comm like) noexcept {
+  return comms.insert(key_of(comm), [comm, like](Comm& slot) { describe(comm, like, slot); });
+}
+
+void announce() noexcept {
+  int ready = 0;
+  int over = 0;
+  if (library.initialized(&ready) != MPI_SUCCESS || ready == 0) return;
+  if (library.finalized(&over) != MPI_SUCCESS || over != 0) return;
+  announced = true;
+  int rank = -1;
+  int size = -1;
+  library.comm_rank(library.world, &rank);
+  library.comm_size(library.world, &size);
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  library.get_library_version(version, &length);
+  for (char* p = version; *p != 0; ++p) {
+    if (*p == '\t') *p = ' ';
+    if (*p == ',' || *p == '\n') *p = 0;  // "Open MPI v4.1.4, package: ..." says enough before the comma
+  }
+  writer->open({.rank = rank, .world_size = size, .library = version});
+  writer->set_rank(rank, size);
+  learn(library.world);
+}
+
+PeerSums::Entry* PeerSums::entry(std::uint64_t key) noexcept {
+  const auto start = static_cast<std::size_t>(key * 0x9e3779b97f4a7c15 >> 40);
+  for (std::size_t i = 0; i < kProbe; ++i) {
+    const std::size_t index = (start + i) % kEntries;
+    Entry& e = entries_[index];
+    std::uint64_t have = e.key.load(std::memory_order_acquire);
+    if (have == key) return &e;
+    if (have != 0) continue;
+    if (e.key.compare_exchange_strong(have, key, std::memory_order_acq_rel)) {
+      // An entry stays with its key for ever: which peers a rank talks to rarely changes.
+      const std::uint32_t at = used_.fetch_add(1, std::memory_order_acq_rel);
+      in_use_[at].store(static_cast<std::uint32_t>(index) + 1, std::memory_order_release);
+      return &e;
+    }
+    if (have == key) return &e;
+  }
+  return nullptr;
+}
+
+void PeerSums::add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, std::uint64_t bytes) noexcept {
+  const std::uint64_t key = std::uint64_t{comm.number} << 33 | std::uint64_t{peer} << 1 |
+                            static_cast<std::uint64_t>(kind) | std::uint64_t{1} << 63;
+  const std::uint64_t now = writer->ticks();
+  Entry* e = entry(key);
+  if (e == nullptr) {
+    writer->note("messages with more peers than there is room for are not counted");
+    return;
+  }
+  if (e->messages.fetch_add(1, std::memory_order_relaxed) == 0)
+    e->first.store(now, std::memory_order_relaxed);
+  e->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  e->last.store(now, std::memory_order_relaxed);
+  std::uint64_t oldest = oldest_.load(std::memory_order_relaxed);
+  if (oldest == 0)
+    oldest_.store(now, std::memory_order_relaxed);
+  else if (now > oldest && writer->nanoseconds(now - oldest) > kFlushNs) [[unlikely]]
+    flush();
+}
+
+void PeerSums::write(Entry& e) noexcept {
+  const std::uint64_t messages = e.messages.exchange(0, std::memory_order_acq_rel);
+  if (messages == 0) return;
+  const std::uint64_t key = e.key.load(std::memory_order_relaxed);
+  const std::uint64_t bytes = e.bytes.exchange(0, std::memory_order_relaxed);
+  trace::RawRecord* record =
+      writer->begin(trace::EventKind::PointToPoint, static_cast<std::uint8_t>(key & 1), 0,
+                    static_cast<std::uint32_t>(key >> 33 & 0x3fffffff), static_cast<std::uint32_t>(messages),
+                    bytes, static_cast<std::uint32_t>(key >> 1 & 0xffffffff));
+  record->begin = e.first.load(std::memory_order_relaxed);
+  record->end = e.last.load(std::memory_order_relaxed);
+  writer->count_calls(messages);
+}
+
+void PeerSums::flush() noexcept {
+  if (oldest_.exchange(0, std::memory_order_acq_rel) == 0) return;  // nothing since the last time
+  if (flushing_.exchange(true, std::memory_order_acquire)) return;
+  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < used; ++i)
+    if (const std::uint32_t index = in_use_[i].load(std::memory_order_acquire); index != 0)
+      write(entries_[index - 1]);
+  flushing_.store(false, std::memory_order_release);
+}
+
+}  // namespace cox::observe::guest::mpi

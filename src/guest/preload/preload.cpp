@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one object that is preloaded: libc only, no constructor, no I/O until a hooked function is called for
+// the first time. Then it finds the real library and loads the typed object for its ABI; where it cannot, or
+// is not wanted, the hook becomes a direct jump to the real function.
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "cox/guest/writer.hpp"
+
+#include "guest/pacing/one_look.hpp"
+#include "guest/pacing/pacing.hpp"
+#include "guest/pacing/priority.hpp"
+#include "guest/preload/bypass.hpp"
+#include "guest/preload/mark_api.hpp"
+#include "guest/seam/launcher.hpp"
+#include "guest/seam/typed.hpp"
+
+namespace cox::observe::guest {
+namespace {
+
+enum Family : std::uint8_t { Mpi, Gloo, C10d };
+constexpr std::size_t kFamilies = 3;
+
+constexpr struct {
+  Family family;
+  const char* symbol;
+} kHooks[] = {
+#define COX_HOOK(family, symbol) {family, #symbol},
+#include "hooks.inc"
+#undef COX_HOOK
+};
+
+}  // namespace
+}  // namespace cox::observe::guest
+
+extern "C" {
+extern void* cox_slots[] __attribute__((visibility("hidden")));
+void* cox_resolve(std::size_t index) __attribute__((visibility("hidden")));
+}
+
+namespace cox::observe::guest {
+namespace {
+
+// A function that the process asks for although no library has it.
+int missing_function() {
+  return -1;
+}
+
+const char* own_path() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<void*>(&missing_function), &info) != 0 ? info.dli_fname : "";
+}
+
+bool is_own(void* address) {
+  Dl_info mine{};
+  Dl_info theirs{};
+  if (dladdr(address, &theirs) == 0) return false;
+  if (dladdr(reinterpret_cast<void*>(&missing_function), &mine) == 0) return false;
+  return mine.dli_fbase == theirs.dli_fbase;
+}
+
+// Names of all loaded objects, one after the other. Copied first and opened afterwards: the loader holds a
+// lock while it lists them, and a thread that loads a library at that moment holds the other one that opening
+// needs.
+struct Names {
+  char* text = nullptr;
+  std::size_t used = 0;
+  std::size_t room = 0;
+};
+
+int copy_name(dl_phdr_info* object, std::size_t, void* data) {
+  auto& names = *static_cast<Names*>(data);
+  if (object->dlpi_name == nullptr || object->dlpi_name[0] == 0) return 0;
+  const std::size_t length = strlen(object->dlpi_name) + 1;
+  if (names.used + length > names.room) {
+    const std::size_t room = 2 * (names.used + length);
+    auto* grown = static_cast<char*>(realloc(names.text, room));
+    if (grown == nullptr) return 1;
+    names.text = grown;
+    names.room = room;
+  }
+  memcpy(names.text + names.used, object->dlpi_name, length);
+  names.used += length;
+  return 0;
+}
+
+// The symbol in any loaded object but ours, those included that Python opened privately. Loads nothing.
+void* search_objects(const char* symbol) {
+  Names names;
+  dl_iterate_phdr(copy_name, &names);
+  void* found = nullptr;
+  for (std::size_t at = 0; at < names.used && found == nullptr; at += strlen(names.text + at) + 1) {
+    void* handle = dlopen(names.text + at, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    found = dlsym(handle, symbol);
+    dlclose(handle);
+    if (found != nullptr && is_own(found)) found = nullptr;
+  }
+  free(names.text);
+  return found;
+}
+
+void* find_real(const char* symbol) {
+  void* next = dlsym(RTLD_NEXT, symbol);
+  return next != nullptr && !is_own(next) ? next : search_objects(symbol);
+}
+
+// Keeps the object that holds a function from being unloaded: the slots point into it for ever.
+void pin(void* function) {
+  Dl_info where{};
+  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
+  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) dlclose(handle);
+}
+
+void* find_data(const char* symbol) {
+  void* seen = dlsym(RTLD_DEFAULT, symbol);
+  return seen != nullptr ? seen : search_objects(symbol);
+}
+
+bool wanted() {
+  const char* dir = getenv("COX_DIR");
+  const char* disable = getenv("COX_DISABLE");
+  return dir != nullptr && *dir != 0 && (disable == nullptr || strcmp(disable, "1") != 0);
+}
+
+// Fills in what the launcher's environment tells and the library did not: the library is the authority.
+trace::guest::Identity with_environment(trace::guest::Identity id) {
+  static char job[64];  // copied by the writer; threads that get here together write the same
+  const Launcher* launcher = find_launcher();
+  const Place place = place_of(launcher);
+  if (id.rank < 0) id.rank = place.rank;
+  if (id.world_size < 0) id.world_size = place.world_size;
+  if (id.local_rank < 0) id.local_rank = place.local_rank;
+  if (id.local_size < 0) id.local_size = place.local_size;
+  if (id.node < 0) id.node = place.node;
+  id.attempt = place.attempt;
+  if (id.job == nullptr) {
+    write_job(launcher, job, sizeof job);
+    id.job = job;
+  }
+  if (id.launcher == nullptr) id.launcher = place.launcher == nullptr ? "none" : place.launcher;
+  return id;
+}
+
+void take_hooks_out() noexcept;
+
+// A percentage from the environment as a ratio.
+double share_or(const char* text, double otherwise) {
+  if (text == nullptr || *text == 0) return otherwise;
+  char* end = nullptr;
+  const double percent = strtod(text, &end);
+  return *end == 0 && percent > 0 ? percent / 100 : otherwise;
+}
+
+// Says in the file which MPI functions another tool takes before us.
+void note_bypassed() {
+  const char* symbols[sizeof kHooks / sizeof *kHooks];
+  std::size_t count = 0;
+  for (const auto& hook : kHooks)
+    if (hook.family == Mpi) symbols[count++] = hook.symbol;
+  if (const char* text = describe_bypassed(symbols, count)) trace::guest::note(text);
+}
+
+bool open_writer(const trace::guest::Identity& identity) noexcept {
+  if (trace::guest::active()) return true;
+  if (!wanted()) return false;
+  trace::guest::WriterOptions options;
+  options.dir = getenv("COX_DIR");
+  if (const char* size = getenv("COX_MAX_SIZE")) {
+    char* end = nullptr;
+    const unsigned long long bytes = strtoull(size, &end, 10);
+    if (*size != 0 && *end == 0) options.max_bytes = bytes;
+  }
+  const char* clock = getenv("COX_CLOCK");
+  options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
+  options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
+  options.when_off = take_hooks_out;
+  if (!trace::guest::open(options, with_environment(identity))) return false;
+  note_bypassed();
+  static_cast<void>(pace_api(find_data));
+  pace_introduce();
+  return true;
+}
+
+std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * trace::guest::picoseconds_per_tick() * 1e-3);
+}
+
+std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
+                                  const std::int32_t* members, std::uint32_t member_count,
+                                  const char* name) noexcept {
+  const std::uint32_t number =
+      trace::guest::define_communicator(identity, size, my_rank, members, member_count, name);
+  pace_define(number, size, my_rank);
+  return number;
+}
+
+constexpr WriterApi kWriter = {
+    .open = open_writer,
+    .close = trace::guest::close,
+    .set_rank = trace::guest::set_rank,
+    .set_library = trace::guest::set_library,
+    .begin = trace::guest::begin,
+    .end = trace::guest::end,
+    .is_stored = trace::guest::is_stored,
+    .retract = trace::guest::retract,
+    .end_if_long = trace::guest::end_if_long,
+    .ticks = trace::guest::ticks,
+    .nanoseconds = nanoseconds,
+    .count_calls = trace::guest::count_calls,
+    .instant = trace::guest::instant,
+    .define_communicator = define_communicator,
+    .note = trace::guest::note,
+    .thread_id = trace::guest::thread_id,
+    .group_identity = trace::guest::group_identity,
+};
+
+Host host_of_typed() noexcept {
+  return {.abi = kTypedAbi,
+          .writer = &kWriter,
+          .pace = pace_api(find_data),
+          .find_real = find_real,
+          .find_data = find_data};
+}
+
+const TypedTable* load_typed(const char* file) {
+  char path[4096];
+  const char* own = own_path();
+  const char* slash = strrchr(own, '/');
+  const std::size_t length = slash == nullptr ? 0 : static_cast<std::size_t>(slash - own) + 1;
+  if (length + strlen(file) + 1 > sizeof path) return nullptr;
+  memcpy(path, own, length);
+  memcpy(path + length, file, strlen(file) + 1);
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return nullptr;
+  const auto attach = reinterpret_cast<AttachFunction>(dlsym(handle, "cox_typed_attach"));
+  static Host host;  // typed objects keep its address; every load writes the same
+  host = host_of_typed();
+  const TypedTable* table = attach == nullptr ? nullptr : attach(&host);
+  return table != nullptr && table->abi == kTypedAbi ? table : nullptr;
+}
+
+bool begins(const char* text, const char* with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+// Which object fits the MPI library of this process. The library says itself what it is (a function that
+// needs no MPI_Init and has the same form in every ABI); what is not known is not touched.
+const char* mpi_object() {
+  const auto version = reinterpret_cast<int (*)(char*, int*)>(find_real("PMPI_Get_library_version"));
+  if (version == nullptr) return nullptr;
+  char text[16384] = {};  // more than any library's MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0;
+  if (version(text, &length) != 0) return nullptr;
+  if (begins(text, "Open MPI v4.") || begins(text, "Open MPI v5.") || begins(text, "Open MPI v3."))
+    return find_data("ompi_mpi_comm_world") != nullptr ? "libcox-mpi-openmpi.so" : nullptr;
+  // Those that keep MPICH's ABI (www.mpich.org/abi, since 2016).
+  for (const char* name : {"MPICH Version:", "Intel(R) MPI Library", "MVAPICH", "CRAY MPICH"})
+    if (begins(text, name)) return "libcox-mpi-mpich.so";
+  return nullptr;
+}
+
+// The typed object for what this process has loaded; null where there is none for it.
+const TypedTable* typed_for(Family family) {
+  if (!wanted()) return nullptr;
+  if (family != Mpi) return load_typed("libcox-gloo.so");
+  const char* object = mpi_object();
+  return object != nullptr ? load_typed(object) : nullptr;
+}
+
+struct FamilyState {
+  OneLook look;
+  const TypedTable* table = nullptr;
+};
+FamilyState family_states[kFamilies];
+
+const TypedTable* table_of(Family family) {
+  // PyTorch and Gloo share one typed object.
+  FamilyState& state = family_states[family == C10d ? Gloo : family];
+  state.look.take([&state, family]() noexcept { state.table = typed_for(family); });
+  return state.table;
+}
+
+// The real function of each hook that was called.
+std::atomic<void*> real_functions[sizeof kHooks / sizeof kHooks[0]];
+
+// Every hook becomes the direct jump that it is in a process without us.
+void take_hooks_out() noexcept {
+  restore_priority();
+  for (std::size_t i = 0; i < sizeof kHooks / sizeof kHooks[0]; ++i)
+    if (void* real = real_functions[i].load(std::memory_order_acquire))
+      std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
+}
+
+// PMPI_Init was called and MPI_Init is not ours: a tool that takes every call leaves no other trace of this
+// rank.
+std::atomic<bool> init_passed_us_by{false};
+
+[[gnu::destructor]] void process_ends() {
+  restore_priority();
+  if (init_passed_us_by.load() && !trace::guest::active()) open_writer({});
+  trace::guest::close();
+}
+
+}  // namespace
+
+const WriterApi* mark_writer() {
+  return wanted() ? &kWriter : nullptr;
+}
+
+const PaceApi* mark_pacing() {
+  return pace_api(find_data);
+}
+
+}  // namespace cox::observe::guest
+
+void* cox_resolve(std::size_t index) {
+  using namespace cox::observe::guest;
+  namespace trace = cox::trace;
+  const int saved_errno = errno;
+  const auto& hook = kHooks[index];
+  void* real = find_real(hook.symbol);
+  void* target = real;
+  if (real == nullptr) {
+    target = reinterpret_cast<void*>(&missing_function);
+  } else if (strncmp(hook.symbol, "PMPI_", 5) == 0) {
+    if (wanted() && is_bypassed(hook.symbol + 1)) init_passed_us_by.store(true);
+  } else if (const TypedTable* table = table_of(hook.family)) {
+    for (std::uint32_t i = 0; i < table->count; ++i) {
+      const Wrapper& wrapper = table->wrappers[i];
+      if (strcmp(wrapper.symbol, hook.symbol) != 0) continue;
+      std::atomic_ref<void*>(*wrapper.real).store(real, std::memory_order_release);
+      target = wrapper.function;
+      break;
+    }
+  }
+  if (real != nullptr) pin(real);
+  if (real != nullptr) real_functions[index].store(real, std::memory_order_release);
+  if (trace::guest::switched_off()) target = real != nullptr ? real : target;
+  std::atomic_ref<void*>(cox_slots[index]).store(target, std::memory_order_release);
+  errno = saved_errno;
+  return target;
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps and phases of DistributedDataParallel, from two sources: the reducer's own methods (every version
+// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward; one version, see
+// c10d_abi.hpp).
+//
+// A forward pass is only known for what it was afterwards: with gradients synchronised, with gradients
+// accumulated (no_sync), or without any (an evaluation that left gradients on). Its records stay open until
+// then, which also keeps them from being overwritten; only their ends are stored late.
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <cstring>
+
+#include "guest/gloo/state.hpp"
+#include "guest/torch/abi.hpp"
+#include "guest/torch/groups.hpp"
+
+namespace cox::observe::guest::gloo {
+
+using trace::EventKind;
+using trace::PhaseKind;
+using trace::RawRecord;
+using trace::WaitKind;
+
+namespace {
+
+// A forward pass whose backward pass has not begun.
+struct Pass {
+  const void* reducer = nullptr;  // null: its gradients are not synchronised
+  RawRecord* forward = nullptr;   // null: this slot is free
+  RawRecord* step = nullptr;      // the step that it began, where it began one
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;  // 0: the pass is under way
+};
+constexpr std::size_t kPasses = 8;  // DDP models whose forward passes precede one backward pass
+Pass passes[kPasses];
+Pass* current = nullptr;         // the pass under way
+bool current_is_range = false;   // it ends with the range, not with prepare_for_backward
+std::uint64_t steps = 0;         // begun by this process
+bool in_step = false;            // a step has begun and no gradients were synchronised since
+std::uint32_t phase_thread = 0;  // the thread whose ranges count
+
+RawRecord* backward = nullptr;
+std::atomic<bool> backward_syncs{false};  // `backward` is open and the hooks need not look closer
+std::size_t first_parameter = 0;          // of this backward pass without synchronisation
+std::atomic<std::uint64_t> last_hook{0};  // when a gradient last became ready in it
+RawRecord* gap = nullptr;                 // optimizer and data together, where no range tells them apart
+
+// Records are kept from call to call here. One that is not part of the file would go with its thread: this
+// one stands in for it.
+RawRecord unrecorded{};
+RawRecord* kept(RawRecord* record) {
+  return writer->is_stored(record) ? record : &unrecorded;
+}
+
+RawRecord* begin_phase(PhaseKind kind, std::uint16_t flags = 0) {
+  return kept(writer->begin(EventKind::Phase, static_cast<std::uint8_t>(kind), flags, 0, 0, 0, 0));
+}
+void end_phase(RawRecord*& phase) {
+  if (phase != nullptr) writer->end(phase);
+  phase = nullptr;
+}
+// Ends a record that is open, at a time that has passed. Never used on one that was ended before: its room
+// may be somebody else's by now.
+void end_at(RawRecord* record, std::uint64_t ticks) {
+  record->end = ticks > record->begin ? ticks : record->begin;
+}
+
+void end_backward() {
+  if (backward == nullptr) return;
+  if (backward_syncs.load(std::memory_order_relaxed))
+    writer->end(backward);
+  else
+    end_at(backward, last_hook.load(std::memory_order_relaxed));
+  backward = nullptr;
+  backward_syncs.store(false, std::memory_order_relaxed);
+}
+
+void begin_step(Pass& pass) {
+  if (in_step) return;
+  in_step = true;
+  pass.step = kept(writer->begin(EventKind::Step, 0, 0, 0, 0, steps++, 0));
+  pass.step->begin = pass.begin;
+}
+
+// The pass was followed by a backward pass.
+void confirm(Pass& pass) {
+  if (pass.step != nullptr) end_at(pass.step, pass.step->begin);
+  end_at(pass.forward, pass.end != 0 ? pass.end : writer->ticks());
+  pass = Pass{};
+}
+
+// The pass was followed by none: it evaluated, and began no step.
+void take_as_evaluation(Pass& pass) {
+  RawRecord* record = pass.forward;
+  if (pass.step != nullptr) {  // its record becomes the evaluation, and its number is given out again
+    record = pass.step;
+    record->kind = static_cast<std::uint8_t>(EventKind::Phase);
+    record->bytes = 0;
+    --steps;
+    in_step = false;
+    pass.forward->op = static_cast<std::uint8_t>(PhaseKind::Other);  // an empty one stays behind
+    end_at(pass.forward, pass.forward->begin);
+  }
+  record->op = static_cast<std::uint8_t>(PhaseKind::Evaluation);
+  end_at(record, pass.end != 0 ? pass.end : writer->ticks());
+  pass = Pass{};
+}
+
+// Passes of one reducer (null: those without synchronisation) that another one of it follows.
+void judge_earlier(const void* reducer) {
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr && &pass != current && pass.reducer == reducer) take_as_evaluation(pass);
+}
+
+Pass& free_slot() {
+  Pass* oldest = &passes[0];
+  for (Pass& pass : passes) {
+    if (pass.forward == nullptr) return pass;
+    if (pass.begin < oldest->begin) oldest = &pass;
+  }
+  confirm(*oldest);
+  return *oldest;
+}
+
+void begin_pass() {
+  end_backward();
+  end_phase(gap);
+  judge_earlier(nullptr);
+  Pass& pass = free_slot();
+  pass.begin = writer->ticks();
+  begin_step(pass);
+  pass.forward = begin_phase(PhaseKind::Forward);
+  pass.forward->begin = pass.begin;
+  current = &pass;
+}
+
+void end_pass() {
+  if (current != nullptr && current->end == 0) current->end = writer->ticks();
+  current = nullptr;
+}
+
+void begin_backward(std::uint64_t begin, std::uint16_t flags) {
+  end_backward();
+  backward = begin_phase(PhaseKind::Backward, flags);
+  if (begin != 0) backward->begin = begin;
+  backward_syncs.store((flags & trace::kNoSync) == 0, std::memory_order_relaxed);
+}
+
+// The newest pass that is over and whose gradients this reducer would synchronise, or accumulate.
+Pass* awaited_pass(const void* reducer) {
+  Pass* newest = nullptr;
+  for (Pass& pass : passes) {
+    if (pass.forward == nullptr || pass.end == 0) continue;
+    if (pass.reducer != reducer && pass.reducer != nullptr) continue;
+    if (newest == nullptr || pass.begin > newest->begin) newest = &pass;
+  }
+  return newest;
+}
+
+// A gradient is ready and no backward pass with synchronisation is known to be under way.
+void look_at_hook(const void* reducer, std::size_t index) {
+  if (Pass* pass = awaited_pass(reducer)) {
+    const std::uint64_t begin = pass->end;
+    const bool syncs = pass->reducer != nullptr;
+    confirm(*pass);
+    judge_earlier(reducer);
+    begin_backward(begin, syncs ? 0 : trace::kNoSync);
+    first_parameter = index;
+  } else if (backward == nullptr ||
+             index == first_parameter) {  // each parameter comes once per backward pass
+    begin_backward(0, trace::kNoSync);
+    first_parameter = index;
+  }
+  last_hook.store(writer->ticks(), std::memory_order_relaxed);
+}
+
+std::atomic<bool> looking{false};  // hooks of several threads: one looks, the others pass by
+
+void forget_in_child() {  // the records are the parent's
+  for (Pass& pass : passes) pass = Pass{};
+  current = nullptr;
+  backward = gap = nullptr;
+  backward_syncs.store(false);
+}
+
+// What is still open when the process ends in order.
+[[gnu::destructor]] void settle() {
+  end_pass();
+  end_backward();
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr) take_as_evaluation(pass);
+}
+
+// Named ranges.
+enum class Range : std::uint8_t { None, Forward, Optimizer, Data };
+const char* (*range_name)(const void* range) = nullptr;
+bool (*gradients_on)() = nullptr;
+bool ranges_on = false;
+bool (*thread_listens)() = nullptr;      // whether the calling thread runs a profiler
+std::atomic<bool> others_listen{false};  // somebody else registered for ranges of all threads
+struct Nested {
+  int depth = 0;
+  RawRecord* record = nullptr;  // of the outermost one; null where the reducer keeps it
+};
+Nested nested[4];  // by Range
+
+template <std::size_t N>
+bool starts_with(const char* name, const char (&start)[N]) {
+  return strncmp(name, start, N - 1) == 0;
+}
+
+Range range_of(const void* range) {
+  const char* name = range_name(range);
+  if (name == nullptr) return Range::None;
+  if (starts_with(name, "Optimizer.step#") || starts_with(name, "Optimizer.zero_grad#"))
+    return Range::Optimizer;
+  if (strcmp(name, "DistributedDataParallel.forward") == 0) return Range::Forward;
+  if (starts_with(name, "enumerate(DataLoader)#")) return Range::Data;
+  return Range::None;
+}
+
+RawRecord* begin_range(Range range) {
+  switch (range) {
+    case Range::Optimizer:
+      end_backward();
+      return begin_phase(PhaseKind::Optimizer);
+    case Range::Data:
+      end_backward();
+      return begin_phase(PhaseKind::Data);
+    case Range::Forward:
+      if (!gradients_on()) {
+        end_backward();
+        return begin_phase(PhaseKind::Evaluation);
+      }
+      begin_pass();
+      current_is_range = true;
+      return nullptr;
+    case Range::None:
+      break;
+  }
+  return nullptr;
+}
+
+bool counts_here() {
+  return writer->thread_id() == phase_thread;
+}
+
+// Called by PyTorch where a named range begins and ends; most of them are not ours.
+void* on_range_start(void** context, const void* range) {
+  *context = nullptr;
+  const Range what = range_of(range);
+  if (what == Range::None || !counts_here()) return static_cast<void*>(context);
+  Nested& n = nested[static_cast<std::size_t>(what)];
+  if (n.depth++ == 0) n.record = begin_range(what);
+  return static_cast<void*>(context);
+}
+
+void on_range_end(const void* range, void*) {
+  const Range what = range_of(range);
+  if (what == Range::None || !counts_here()) return;
+  Nested& n = nested[static_cast<std::size_t>(what)];
+  if (n.depth == 0 || --n.depth > 0) return;  // began before we were told
+  if (what == Range::Forward && n.record == nullptr) {
+    end_pass();
+    current_is_range = false;
+  }
+  end_phase(n.record);
+}
+
+}  // namespace
+
+bool has_ranges() noexcept {
+  return ranges_on;
+}
+
+bool knows_ranges(const char* file) noexcept {
+  const char* slash = strrchr(file, '/');
+  return strncmp(slash == nullptr ? file : slash + 1, c10d_abi::kRecordFunctionFile,
+                 sizeof c10d_abi::kRecordFunctionFile - 1) == 0;
+}
+
+void start_ranges(void* library, const char* file) noexcept {
+  pthread_atfork(nullptr, nullptr, forget_in_child);
+  phase_thread = writer->thread_id();
+  const auto add = reinterpret_cast<std::uint64_t (*)(c10d_abi::RangeCallback)>(
+      dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"));
+  range_name =
+      reinterpret_cast<const char* (*)(const void*)>(dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
+  gradients_on = reinterpret_cast<bool (*)()>(dlsym(library, "_ZN3c108GradMode10is_enabledEv"));
+  thread_listens = reinterpret_cast<bool (*)()>(dlsym(library, "_ZN2at23hasThreadLocalCallbacksEv"));
+  if (!knows_ranges(file) || add == nullptr || range_name == nullptr || gradients_on == nullptr) {
+    writer->note("this PyTorch is not 1.13: optimizer, data loading and evaluation are not told apart");
+    return;
+  }
+  ranges_on = true;
+  add(c10d_abi::range_callback(on_range_start, on_range_end));
+}
+
+void (*real_make_range)(void* self, std::uint8_t scope) = nullptr;
+std::uint64_t (*real_add_callback)(c10d_abi::RangeCallback callback) = nullptr;
+void (*real_prepare_for_forward)(void* self) = nullptr;
+void (*real_prepare_for_backward)(void* self, const void* outputs) = nullptr;
+void (*real_autograd_hook)(void* self, std::size_t index) = nullptr;
+void (*real_finalize_backward)(void* self) = nullptr;
+
+// Each Gloo operation makes a range of its own, which takes 2 us where anybody listens to named ranges. We
+// do, but not to these: where nobody else does, they are made as ranges of operators, to which nobody listens
+// at all.
+void wrap_make_range(void* self, std::uint8_t scope) {
+  if (scope == c10d_abi::kUserScope && ranges_on && is_submitting() &&
+      !others_listen.load(std::memory_order_relaxed) && thread_listens != nullptr && !thread_listens())
+    scope = c10d_abi::kOperatorScope;
+  real_make_range(self, scope);
+}
+
+std::uint64_t wrap_add_callback(c10d_abi::RangeCallback callback) {
+  others_listen.store(true, std::memory_order_relaxed);
+  return real_add_callback(callback);
+}
+
+// Called by DDP at each forward pass that is to end in a gradient all-reduce.
+void wrap_prepare_for_forward(void* self) {
+  phase_thread = writer->thread_id();  // whoever made the first group: this is where the model is trained
+  if (current == nullptr || !current_is_range) {
+    begin_pass();
+    current_is_range = false;
+  }
+  current->reducer = self;
+  judge_earlier(self);
+  begin_step(*current);
+  real_prepare_for_forward(self);
+}
+
+void wrap_prepare_for_backward(void* self, const void* outputs) {
+  if (current != nullptr && current->end == 0) current->end = writer->ticks();
+  if (!current_is_range) current = nullptr;
+  real_prepare_for_backward(self, outputs);
+}
+
+// Called for every parameter of every backward pass, whether gradients are synchronised or not.
+void wrap_autograd_hook(void* self, std::size_t index) {
+  if (!backward_syncs.load(std::memory_order_relaxed) && !looking.exchange(true, std::memory_order_acquire)) {
+    look_at_hook(self, index);
+    looking.store(false, std::memory_order_release);
+  }
+  real_autograd_hook(self, index);
+}
+
+// Here the program waits for the all-reduces that its pool threads run: the exposed communication of the
+// step.
+void wrap_finalize_backward(void* self) {
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr && pass.reducer == self) confirm(pass);
+  if (backward != nullptr && !backward_syncs.load(std::memory_order_relaxed)) {
+    // Under no_sync, but an earlier forward pass had told the reducer to expect gradients: it synchronises.
+    backward->flags &= static_cast<std::uint16_t>(~trace::kNoSync);
+    backward_syncs.store(true, std::memory_order_relaxed);
+  }
+  end_backward();
+  in_step = false;
+  const Submitted what = last_submitted();
+  RawRecord* const record = writer->begin(EventKind::Wait, static_cast<std::uint8_t>(WaitKind::GradientSync),
+                                          0, what.comm, what.tag, 0, 0);
+  real_finalize_backward(self);
+  writer->end(record);
+  if (pacing != nullptr)
+    pacing->leave(record->comm, record->begin, record->end, take_background_bytes(), Boundary::Gradients);
+  if (!ranges_on) {
+    end_phase(gap);
+    gap = begin_phase(PhaseKind::Other);
+  }
+}
+
+}  // namespace cox::observe::guest::gloo

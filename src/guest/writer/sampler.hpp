@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a guest reads about its own process and machine, on the keeper thread and never on the hot path.
+///
+/// Use when: the writer's keeper wakes. Libc and system calls only: no heap, no locks, no descriptor kept.
+/// Threads:  one caller at a time (the buffers are static).
+/// Cost:     docs/concepts/samples.md; bench/sampler_bench.cpp.
+/// Held by:  src/guest/writer/sampler_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cox/trace/raw_format.hpp"
+
+namespace cox::trace::guest {
+
+/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what is dear or
+/// changes slowly: the CPU's frequency and throttling, the control group's quota, pressure. Else those are
+/// all ones.
+void take_sample(RawSample& out, bool whole) noexcept;
+
+/// Gives lines `path<TAB>value<LF>` about where the process may run, in pieces of whole lines, at most
+/// kLocalityBytes altogether. `machine`: also the machine's topology and devices, which all of a node share.
+void read_locality(bool machine, void (*put)(const char* lines, std::size_t bytes)) noexcept;
+inline constexpr std::size_t kLocalityPiece = 16 * 1024;
+inline constexpr std::size_t kLocalityBytes = 256 * 1024;
+
+/// When the process started, in clock ticks after boot, and the inode of its time namespace; 0 = not known.
+[[nodiscard]] std::uint64_t own_start_time() noexcept;
+[[nodiscard]] std::uint64_t own_time_namespace() noexcept;
+
+/// Gives the calling thread a table of descriptors of its own that holds only `keep`, so that what it opens
+/// never takes a number that the job expects for itself. Where the kernel cannot (before 5.9) nothing
+/// happens.
+void separate_descriptors(int keep) noexcept;
+
+}  // namespace cox::trace::guest

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/writer/sampler.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+
+namespace cox::trace::guest {
+namespace {
+
+RawSample sample(bool whole) {
+  RawSample s{};
+  take_sample(s, whole);
+  return s;
+}
+
+std::string gathered;
+std::map<std::string, std::string> locality(bool machine) {
+  gathered.clear();
+  read_locality(machine, [](const char* lines, std::size_t bytes) {
+    EXPECT_LE(bytes, kLocalityPiece);
+    EXPECT_EQ(lines[bytes - 1], '\n');
+    gathered.append(lines, bytes);
+  });
+  EXPECT_LE(gathered.size(), kLocalityBytes);
+  std::map<std::string, std::string> facts;
+  std::istringstream in(gathered);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t tab = line.find('\t');
+    EXPECT_NE(tab, std::string::npos) << line;
+    facts[line.substr(0, tab)] = line.substr(tab + 1);
+  }
+  return facts;
+}
+
+TEST(GuestSampler, CountersOfTheProcessGrowWithItsWork) {
+  const RawSample before = sample(false);
+  volatile std::uint64_t sum = 0;
+  // Work of a size, not of a time: CPU time must grow by some of it.
+  for (std::uint64_t i = 0; i < 20'000'000; ++i) sum = sum + i;
+  const RawSample after = sample(false);
+  EXPECT_GT(after.cpu_ns, before.cpu_ns);
+  EXPECT_GT(after.main_cpu_ns, before.main_cpu_ns);
+  EXPECT_LE(after.main_cpu_ns - before.main_cpu_ns, after.cpu_ns - before.cpu_ns + 1'000'000);
+  EXPECT_GE(after.voluntary, before.voluntary);
+  EXPECT_GE(after.minor_faults, before.minor_faults);
+  EXPECT_EQ(after.threads, 1U);
+  EXPECT_EQ(after.state, 'R');
+  EXPECT_GE(after.cpu, 0);
+}
+
+TEST(GuestSampler, FaultsAreCounted) {
+  const RawSample before = sample(false);
+  std::vector<char> pages(64 * 4096);
+  std::memset(pages.data(), 1, pages.size());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  EXPECT_GE(sample(false).minor_faults, before.minor_faults);
+}
+
+TEST(GuestSampler, DescribesTheMainThreadFromAnyThread) {
+  RawSample s{};
+  std::thread other([&] { take_sample(s, false); });
+  other.join();
+  EXPECT_EQ(s.threads, 2U);
+  EXPECT_NE(s.main_cpu_ns, ~std::uint64_t{0});
+}
+
+TEST(GuestSampler, DearFieldsOnlyWhereAsked) {
+  const RawSample s = sample(false);
+  EXPECT_EQ(s.throttled_us, ~std::uint64_t{0});
+  EXPECT_EQ(s.pressure_us, ~std::uint64_t{0});
+  EXPECT_EQ(s.frequency_khz, ~std::uint32_t{0});
+  EXPECT_EQ(s.thermal_throttles, ~std::uint32_t{0});
+  std::ifstream pressure("/proc/pressure/cpu");
+  std::string line;
+  if (!std::getline(pressure, line)) GTEST_SKIP() << "this machine tells no pressure";
+  EXPECT_NE(sample(true).pressure_us, ~std::uint64_t{0});
+}
+
+TEST(GuestSampler, KeepsNoDescriptor) {
+  const int before = ::open("/dev/null", O_RDONLY);
+  ::close(before);
+  static_cast<void>(sample(true));
+  static_cast<void>(locality(true));
+  const int after = ::open("/dev/null", O_RDONLY);
+  ::close(after);
+  EXPECT_EQ(before, after);
+}
+
+TEST(GuestSampler, ItsDescriptorsAreItsOwn) {
+  const int kept = ::open("/dev/null", O_RDONLY);
+  const int other = ::open("/dev/zero", O_RDONLY);
+  ASSERT_GE(kept, 3);
+  bool separated = false;
+  bool has_kept = false;
+  int lowest = -1;
+  std::thread keeper([&] {
+    separate_descriptors(kept);
+    separated = ::fcntl(other, F_GETFD) < 0;
+    has_kept = ::fcntl(kept, F_GETFD) >= 0;
+    lowest = ::open("/dev/null", O_RDONLY);
+  });
+  keeper.join();
+  EXPECT_GE(::fcntl(other, F_GETFD), 0);  // the job's are as they were
+  EXPECT_GE(::fcntl(0, F_GETFD), 0);
+  EXPECT_TRUE(has_kept);
+  ::close(other);
+  ::close(kept);
+  if (!separated) GTEST_SKIP() << "this kernel has no close_range";
+  EXPECT_GT(lowest, 2);
+  EXPECT_LE(lowest, other);
+}
+
+TEST(GuestSampler, ToldWhoTheProcessIs) {
+  EXPECT_GT(own_start_time(), 0U);
+  struct stat about {};
+  if (::stat("/proc/self/ns/time", &about) == 0)
+    EXPECT_EQ(own_time_namespace(), about.st_ino);
+  else
+    EXPECT_EQ(own_time_namespace(), 0U);
+}
+
+TEST(GuestSampler, LocalityHoldsTheAffinityAndTheTopology) {
+  const auto facts = locality(true);
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  int counted = 0;
+  std::istringstream list(facts.at("affinity"));
+  for (std::string range; std::getline(list, range, ',');) {
+    const std::size_t dash = range.find('-');
+    const int first = std::stoi(range);
+    const int last = dash == std::string::npos ? first : std::stoi(range.substr(dash + 1));
+    for (int cpu = first; cpu <= last; ++cpu) counted += CPU_ISSET(cpu, &allowed) ? 1 : 1000;
+  }
+  EXPECT_EQ(counted, CPU_COUNT(&allowed));
+  EXPECT_EQ(facts.count("/proc/self/status/Cpus_allowed_list"), 1U);
+  std::string online;
+  if (std::getline(std::ifstream("/sys/devices/system/cpu/online"), online)) {
+    EXPECT_EQ(facts.at("/sys/devices/system/cpu/online"), online);
+  }
+}
+
+TEST(GuestSampler, LocalityOfAProcessAloneIsShort) {
+  const auto facts = locality(false);
+  EXPECT_EQ(facts.count("affinity"), 1U);
+  EXPECT_EQ(facts.count("/sys/devices/system/cpu/online"), 0U);
+}
+
+}  // namespace
+}  // namespace cox::trace::guest

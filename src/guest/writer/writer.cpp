@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guest code: libc only, no exceptions, no allocation, no locks on the hot path (begin, end, instant).
+#include "cox/guest/writer.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "guest/writer/state.hpp"
+
+namespace cox::trace::guest {
+
+constinit Global g;
+
+namespace {
+
+struct ThreadCursor {
+  RawRecord* next = nullptr;
+  RawRecord* end = nullptr;
+  ChunkHeader* chunk = nullptr;
+  std::uint32_t tid = 0;
+  RawRecord spill{};  // written to while recording is off or there is no room
+};
+
+// Initial-exec: the object that holds this is loaded at program start, so access is one instruction.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCursor t_cursor;
+
+bool tsc_is_invariant() noexcept {
+#if defined(__x86_64__)
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0;
+#else
+  return false;
+#endif
+}
+
+void seal(ThreadCursor& c) noexcept {
+  if (c.chunk != nullptr) shared(c.chunk->sealed).store(1, std::memory_order_release);
+  c.chunk = nullptr;
+  c.next = c.end = nullptr;
+}
+
+// Slow path of begin(): the cursor has no room left.
+[[gnu::noinline, gnu::cold]] bool next_chunk(ThreadCursor& c) noexcept {
+  if (g.phase.load(std::memory_order_acquire) != Phase::On) return false;
+  const int saved_errno = errno;
+  const NoCancel whole;
+  if (c.tid == 0) {
+    c.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    pthread_setspecific(g.thread_end, &c);
+  }
+  seal(c);
+  c.chunk = claim_chunk(ChunkKind::Events, c.tid);
+  if (c.chunk != nullptr) {
+    c.next = reinterpret_cast<RawRecord*>(c.chunk + 1);
+    c.end = c.next + records_per_chunk();
+  }
+  errno = saved_errno;
+  return c.chunk != nullptr;
+}
+
+void thread_ended(void* cursor) {
+  auto* c = static_cast<ThreadCursor*>(cursor);
+  if (g.phase.load(std::memory_order_acquire) == Phase::On) seal(*c);
+  c->next = c->end = nullptr;
+}
+
+// A child of fork shares the mapping with its parent: it must never write to it.
+void after_fork_in_child() {
+  g.phase.store(Phase::Dead, std::memory_order_release);
+  t_cursor.next = t_cursor.end = nullptr;
+  t_cursor.chunk = nullptr;
+  g.header = nullptr;
+}
+
+// Room for one Meta entry of `size` bytes of content, head written; call with meta_lock held. Null where none
+// is left.
+std::byte* meta_entry(MetaKind kind, std::size_t size) noexcept {
+  const std::size_t whole = (sizeof(MetaHead) + size + 7) / 8 * 8;
+  const std::size_t room = g.header->chunk_bytes - sizeof(ChunkHeader);
+  if (whole > room) return nullptr;
+  if (g.meta_chunk == nullptr || g.meta_chunk->committed + whole > room) {
+    ChunkHeader* fresh = claim_chunk(ChunkKind::Meta, 0);
+    if (fresh == nullptr) return nullptr;
+    g.meta_chunk = fresh;
+  }
+  std::byte* at = reinterpret_cast<std::byte*>(g.meta_chunk + 1) + g.meta_chunk->committed;
+  memset(at, 0, whole);
+  const MetaHead head{kind, static_cast<std::uint32_t>(size)};
+  memcpy(at, &head, sizeof head);
+  return at + sizeof head;
+}
+
+void commit_meta(std::size_t size) noexcept {
+  auto committed = shared(g.meta_chunk->committed);
+  committed.store(committed.load() + (sizeof(MetaHead) + size + 7) / 8 * 8, std::memory_order_release);
+}
+
+class MetaLock {
+ public:
+  MetaLock() {
+    while (g.meta_lock.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  ~MetaLock() { g.meta_lock.store(false, std::memory_order_release); }
+  MetaLock(const MetaLock&) = delete;
+  MetaLock& operator=(const MetaLock&) = delete;
+};
+
+}  // namespace
+
+void add_locality(const char* lines, std::size_t bytes) noexcept {
+  const NoCancel whole;
+  const MetaLock lock;
+  if (!active()) return;
+  if (std::byte* at = meta_entry(MetaKind::Locality, bytes)) {
+    memcpy(at, lines, bytes);
+    commit_meta(bytes);
+  }
+}
+
+// Own cost per event: smallest of a few batches of empty events on this thread's spill record.
+std::uint64_t measure_overhead() noexcept {
+  std::uint64_t best = ~std::uint64_t{0};
+  RawRecord* spill = &t_cursor.spill;
+  for (int batch = 0; batch < 5; ++batch) {
+    const std::uint64_t t0 = now();
+    for (int i = 0; i < 32; ++i) {
+      spill->begin = now();
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      spill->end = now();
+    }
+    const std::uint64_t t = (now() - t0) / 32;
+    if (t < best) best = t;
+  }
+  return best;
+}
+
+void switch_off(std::uint32_t reason) noexcept {
+  g.phase.store(Phase::Dead, std::memory_order_release);
+  g.off.store(true, std::memory_order_release);
+  if (g.header != nullptr) {
+    g.header->disable_reason = reason;
+    shared(g.header->state).store(WriterState::Disabled, std::memory_order_release);
+  }
+  if (g.when_off != nullptr) g.when_off();
+}
+
+bool open(const WriterOptions& options, const Identity& identity) noexcept {
+  Phase expected = Phase::Off;
+  if (!g.phase.compare_exchange_strong(expected, Phase::Opening, std::memory_order_acq_rel)) {
+    while (g.phase.load(std::memory_order_acquire) == Phase::Opening) sched_yield();
+    return active();
+  }
+  const int saved_errno = errno;
+  const NoCancel whole;
+  g.pid = getpid();
+  g.use_tsc.store(!options.force_monotonic && tsc_is_invariant());
+  g.max_overhead = options.max_overhead;
+  g.when_off = options.when_off;
+  if (pthread_key_create(&g.thread_end, thread_ended) != 0 || !start_file(options, identity)) {
+    switch_off(static_cast<std::uint32_t>(errno));
+    errno = saved_errno;
+    return false;
+  }
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  g.phase.store(Phase::On, std::memory_order_release);
+  start_keeper();
+  errno = saved_errno;
+  return true;
+}
+
+bool active() noexcept {
+  return g.phase.load(std::memory_order_acquire) == Phase::On;
+}
+
+bool switched_off() noexcept {
+  return g.off.load(std::memory_order_acquire);
+}
+
+void close() noexcept {
+  Phase expected = Phase::On;
+  if (!g.phase.compare_exchange_strong(expected, Phase::Dead, std::memory_order_acq_rel)) return;
+  if (getpid() != g.pid) return;
+  add_clock_pair();
+  shared(g.header->state).store(WriterState::Closed, std::memory_order_release);
+  // The mapping stays: other threads may still hold records in it.
+}
+
+void set_rank(std::int32_t rank, std::int32_t world_size) noexcept {
+  if (!active() || g.header->rank >= 0) return;
+  g.header->world_size = world_size;
+  shared(g.header->rank).store(rank, std::memory_order_release);
+}
+
+void set_library(const char* text) noexcept {
+  if (active()) set_text(g.header->library, text);
+}
+
+RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm, std::uint32_t seq,
+                 std::uint64_t bytes, std::uint32_t aux) noexcept {
+  ThreadCursor& c = t_cursor;
+  RawRecord* r = &c.spill;
+  if (c.next != c.end || next_chunk(c)) [[likely]]
+    r = c.next++;
+  else if (g.phase.load(std::memory_order_relaxed) == Phase::On)
+    shared(g.header->dropped_records).fetch_add(1, std::memory_order_relaxed);
+  r->bytes = bytes;
+  r->end = 0;
+  r->comm = comm;
+  r->seq = seq;
+  r->kind = static_cast<std::uint8_t>(kind);
+  r->op = op;
+  r->flags = flags;
+  r->aux = aux;
+  r->begin = now();
+  if (r != &c.spill) shared(c.chunk->committed).store(c.chunk->committed + 1, std::memory_order_release);
+  return r;
+}
+
+void end(RawRecord* r) noexcept {
+  if (g.header == nullptr) return;  // a child of fork: the record is its parent's
+  r->end = now();
+}
+
+bool is_stored(const RawRecord* r) noexcept {
+  const auto* at = reinterpret_cast<const std::byte*>(r);
+  return g.header != nullptr && at >= g.base && at < g.base + g.mapped_bytes;
+}
+
+void retract(RawRecord* r) noexcept {
+  ThreadCursor& c = t_cursor;
+  if (c.next == nullptr || c.chunk == nullptr || r != c.next - 1) {
+    if (r != &c.spill && g.header != nullptr && r->end == 0) r->end = r->begin;
+    return;
+  }
+  shared(c.chunk->committed).store(c.chunk->committed - 1, std::memory_order_release);
+  --c.next;
+}
+
+bool end_if_long(RawRecord* r, std::uint64_t shortest_ns) noexcept {
+  if (g.header == nullptr) return false;
+  const std::uint64_t t = now();
+  if (static_cast<double>(t - r->begin) * g.ps_per_tick < 1e3 * static_cast<double>(shortest_ns)) {
+    retract(r);
+    return false;
+  }
+  r->end = t;
+  return true;
+}
+
+void count_calls(std::uint64_t calls) noexcept {
+  g.uncounted_calls.fetch_add(calls, std::memory_order_relaxed);
+}
+
+void instant(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept {
+  RawRecord* r = begin(kind, op, flags, 0, 0, value, 0);
+  r->end = r->begin;
+}
+
+std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
+                                  const std::int32_t* members, std::uint32_t member_count,
+                                  const char* name) noexcept {
+  if (!active()) return 0;
+  const int saved_errno = errno;
+  const std::size_t name_length = name == nullptr ? 0 : strnlen(name, 256);
+  const std::size_t list = member_count * sizeof(std::int32_t);
+  const NoCancel whole;
+  const MetaLock lock;
+  const std::uint32_t number = g.communicators.load() + 1;
+  // A list too long for a chunk is left out; the identity still matches the members.
+  const bool fits =
+      sizeof(MetaCommunicator) + list + name_length + 64 < g.header->chunk_bytes - sizeof(ChunkHeader);
+  const std::size_t size_bytes = sizeof(MetaCommunicator) + (fits ? list : 0) + name_length;
+  std::byte* at = meta_entry(MetaKind::Communicator, size_bytes);
+  errno = saved_errno;
+  if (at == nullptr) return 0;
+  const MetaCommunicator head{identity, number, size, my_rank, fits ? member_count : 0};
+  memcpy(at, &head, sizeof head);
+  if (fits && list != 0) memcpy(at + sizeof head, members, list);
+  if (name_length != 0) memcpy(at + size_bytes - name_length, name, name_length);
+  commit_meta(size_bytes);
+  g.communicators.store(number);
+  return number;
+}
+
+void note(const char* text) noexcept {
+  static std::atomic<const char*> said[16];
+  if (!active()) return;
+  for (auto& slot : said) {
+    const char* have = slot.load();
+    if (have == text) return;
+    if (have == nullptr && slot.compare_exchange_strong(have, text)) break;
+  }
+  const std::size_t length = strnlen(text, 512);
+  const NoCancel whole;
+  const MetaLock lock;
+  if (std::byte* at = meta_entry(MetaKind::Note, length)) {
+    memcpy(at, text, length);
+    commit_meta(length);
+  }
+}
+
+std::uint32_t thread_id() noexcept {
+  if (t_cursor.tid == 0) {
+    t_cursor.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    if (active()) pthread_setspecific(g.thread_end, &t_cursor);
+  }
+  return t_cursor.tid;
+}
+
+std::uint64_t ticks() noexcept {
+  return now();
+}
+
+double picoseconds_per_tick() noexcept {
+  return g.ps_per_tick;
+}
+
+std::uint64_t group_identity(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept {
+  // Shell sort: no allocation, no libstdc++; groups are made once.
+  for (std::size_t gap = count / 2; gap > 0; gap /= 2)
+    for (std::size_t i = gap; i < count; ++i) {
+      const std::int32_t value = ranks[i];
+      std::size_t j = i;
+      for (; j >= gap && ranks[j - gap] > value; j -= gap) ranks[j] = ranks[j - gap];
+      ranks[j] = value;
+    }
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&hash](std::uint32_t word) {
+    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ ((word >> shift) & 0xff)) * 0x100000001b3;
+  };
+  for (std::size_t i = 0; i < count; ++i) mix(static_cast<std::uint32_t>(ranks[i]));
+  mix(0xffffffff);
+  mix(occurrence);
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace cox::trace::guest

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's writer keeps process-wide state, so each case runs in a child process of its own.
+#include "cox/guest/writer.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace guest = cox::trace::guest;
+namespace fs = std::filesystem;
+using namespace cox::trace;
+
+class GuestWriter : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "cox-guest-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    dir_ = name;
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  /// Runs `body` in a child and gives its exit status (128 + signal where one ended it).
+  static int in_child(const std::function<int()>& body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> out;
+    for (const auto& e : fs::directory_iterator(dir_)) out.push_back(e.path().string());
+    return out;
+  }
+  [[nodiscard]] std::string only_file() const {
+    const auto all = files();
+    EXPECT_EQ(all.size(), 1U);
+    if (all.empty()) return {};
+    std::ifstream in(all.front(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  fs::path dir_;
+};
+
+RawHeader header_of(const std::string& file) {
+  RawHeader h{};
+  std::memcpy(&h, file.data(), sizeof h);
+  return h;
+}
+
+std::vector<RawRecord> records_of(const std::string& file) {
+  const RawHeader h = header_of(file);
+  std::vector<RawRecord> out;
+  for (std::size_t at = kHeaderBytes; at + h.chunk_bytes <= file.size(); at += h.chunk_bytes) {
+    ChunkHeader chunk{};
+    std::memcpy(&chunk, file.data() + at, sizeof chunk);
+    if (chunk.magic != kChunkMagic || chunk.kind != ChunkKind::Events) continue;
+    for (std::uint64_t i = 0; i < chunk.committed; ++i) {
+      RawRecord r{};
+      std::memcpy(&r, file.data() + at + sizeof chunk + i * sizeof r, sizeof r);
+      out.push_back(r);
+    }
+  }
+  return out;
+}
+
+void record(std::uint64_t bytes) {
+  guest::end(guest::begin(EventKind::Collective, 1, 0, 1, 0, bytes, 0));
+}
+
+TEST_F(GuestWriter, RecordsEventsInOrderAndClosesTheFile) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              if (!guest::open({.dir = dir.c_str()}, {.rank = 3, .world_size = 8, .library = "test"}))
+                return 1;
+              for (std::uint64_t i = 0; i < 5000; ++i) record(i);
+              guest::close();
+              return 0;
+            }),
+            0);
+  const std::string file = only_file();
+  const RawHeader h = header_of(file);
+  EXPECT_EQ(std::memcmp(h.magic, kRawMagic, sizeof kRawMagic), 0);
+  EXPECT_EQ(h.rank, 3);
+  EXPECT_EQ(h.world_size, 8);
+  EXPECT_EQ(h.state, WriterState::Closed);
+  EXPECT_EQ(h.dropped_records, 0U);
+  EXPECT_STREQ(h.library, "test");
+  EXPECT_GE(h.pair_count, 2U);
+  const auto records = records_of(file);
+  ASSERT_EQ(records.size(), 5000U);
+  for (std::uint64_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].bytes, i);
+    EXPECT_GE(records[i].end, records[i].begin);
+    EXPECT_GE(records[i].begin, i == 0 ? 0 : records[i - 1].end);
+  }
+}
+
+TEST_F(GuestWriter, NothingIsRecordedBeforeOpenOrAfterClose) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              record(1);
+              guest::open({.dir = dir.c_str()}, {});
+              record(2);
+              guest::close();
+              record(3);
+              return 0;
+            }),
+            0);
+  const auto records = records_of(only_file());
+  ASSERT_GE(records.size(), 1U);
+  EXPECT_EQ(records.front().bytes, 2U);
+}
+
+/// Bytes committed or samples taken in all chunks of a kind.
+std::uint64_t committed_in(const std::string& file, ChunkKind kind) {
+  std::uint64_t sum = 0;
+  const RawHeader h = header_of(file);
+  for (std::size_t at = kHeaderBytes; at + h.chunk_bytes <= file.size(); at += h.chunk_bytes) {
+    ChunkHeader chunk{};
+    std::memcpy(&chunk, file.data() + at, sizeof chunk);
+    if (chunk.magic == kChunkMagic && chunk.kind == kind) sum += chunk.committed;
+  }
+  return sum;
+}
+
+TEST_F(GuestWriter, TheKeeperTakesSamplesAndSaysWhereTheProcessMayRun) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              if (!guest::open({.dir = dir.c_str()}, {.rank = 0, .local_rank = 1})) return 1;
+              // Until the keeper came to it, ten seconds at most.
+              for (const auto start = std::chrono::steady_clock::now();;) {
+                const std::string file = only_file();
+                if (committed_in(file, ChunkKind::Samples) > 1 && committed_in(file, ChunkKind::Meta) > 0)
+                  return 0;
+                if (std::chrono::steady_clock::now() - start > std::chrono::seconds{10}) return 2;
+                std::this_thread::yield();
+              }
+            }),
+            0);
+  const std::string file = only_file();
+  const RawHeader h = header_of(file);
+  EXPECT_GE(h.sample_tickets, 1U);
+  EXPECT_GT(h.start_time, 0U);
+  EXPECT_GT(h.time_namespace, 0U);
+  EXPECT_NE(file.find("affinity\t"), std::string::npos);
+  EXPECT_NE(file.find("/proc/self/status/Cpus_allowed_list\t"), std::string::npos);
+  EXPECT_EQ(file.find("/sys/devices/system/cpu/online\t"), std::string::npos);  // local rank 0 says that
+}
+
+TEST_F(GuestWriter, SamplesNeverCountAsLostEvents) {
+  const std::string dir = dir_.string();
+  // Chunks of a few records in a file of the smallest size: those of the keeper are used again, too.
+  ASSERT_EQ(in_child([&] {
+              if (!guest::open({.dir = dir.c_str(), .max_bytes = 1, .chunk_bytes = 4096},
+                               {.rank = 0, .local_rank = 1}))
+                return 1;
+              while (committed_in(only_file(), ChunkKind::Samples) == 0) std::this_thread::yield();
+              for (std::uint64_t i = 0; i < 10'000; ++i) record(i);
+              guest::close();
+              return 0;
+            }),
+            0);
+  const std::string file = only_file();
+  const RawHeader h = header_of(file);
+  EXPECT_EQ(records_of(file).size() + h.recycled_records, 10'000U);
+  EXPECT_EQ(h.dropped_records, 0U);
+}
+
+TEST_F(GuestWriter, AKilledWriterLeavesEveryCompletedEventAndTheOpenOne) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              for (std::uint64_t i = 0; i < 100; ++i) record(i);
+              guest::begin(EventKind::Collective, 1, 0, 1, 100, 100, 0);  // never returns
+              kill(getpid(), SIGKILL);
+              return 0;
+            }),
+            128 + SIGKILL);
+  const std::string file = only_file();
+  EXPECT_EQ(header_of(file).state, WriterState::Open);
+  const auto records = records_of(file);
+  ASSERT_EQ(records.size(), 101U);
+  EXPECT_EQ(records.back().end, 0U);
+  EXPECT_EQ(records.back().bytes, 100U);
+}
+
+TEST_F(GuestWriter, EachThreadWritesToChunksOfItsOwn) {
+  const std::string dir = dir_.string();
+  constexpr std::uint64_t kPerThread = 10'000;
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              {
+                std::vector<std::jthread> threads;
+                for (std::uint64_t t = 0; t < 4; ++t)
+                  threads.emplace_back([t] {
+                    for (std::uint64_t i = 0; i < kPerThread; ++i) record(t * kPerThread + i);
+                  });
+              }
+              guest::close();
+              return 0;
+            }),
+            0);
+  auto records = records_of(only_file());
+  ASSERT_EQ(records.size(), 4 * kPerThread);
+  std::vector<bool> seen(records.size());
+  for (const RawRecord& r : records) seen.at(r.bytes) = true;
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), static_cast<std::ptrdiff_t>(records.size()));
+}
+
+TEST_F(GuestWriter, MaxSizeKeepsTheFirstChunksAndTheNewestAndCountsTheRest) {
+  const std::string dir = dir_.string();
+  constexpr std::uint64_t kEvents = 200'000;
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str(), .max_bytes = 32UL * 65536 + kHeaderBytes}, {.rank = 0});
+              for (std::uint64_t i = 0; i < kEvents; ++i) record(i);
+              guest::close();
+              return 0;
+            }),
+            0);
+  const std::string file = only_file();
+  const RawHeader h = header_of(file);
+  EXPECT_EQ(h.chunk_limit, 32U);
+  EXPECT_LE(file.size(), kHeaderBytes + 32U * 65536U);
+  const auto records = records_of(file);
+  EXPECT_EQ(records.size() + h.recycled_records + h.dropped_records, kEvents);
+  EXPECT_EQ(h.dropped_records, 0U);
+  EXPECT_GT(h.recycled_chunks, 0U);
+  std::uint64_t newest = 0;
+  for (const RawRecord& r : records) newest = std::max(newest, r.bytes);
+  EXPECT_EQ(newest, kEvents - 1);
+  for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(records[i].bytes, i) << "the first chunks are pinned";
+}
+
+TEST_F(GuestWriter, OnlyRecordsInTheFileMayBeKept) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              const auto begin = [] { return guest::begin(EventKind::Wait, 1, 0, 0, 0, 0, 0); };
+              if (guest::is_stored(begin())) return 1;  // nothing is open yet
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              return guest::is_stored(begin()) ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(GuestWriter, AnOpenRecordIsNeverOverwritten) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str(), .max_bytes = 32UL * 65536}, {.rank = 0});
+              for (std::uint64_t i = 0; i < 20'000; ++i) record(i);  // past the pinned chunks
+              RawRecord* open = guest::begin(EventKind::Wait, 1, 0, 0, 0, 777, 0);
+              for (std::uint64_t i = 0; i < 200'000; ++i) record(i);
+              const bool kept = open->bytes == 777 && open->end == 0;
+              guest::end(open);
+              return kept ? 0 : 1;
+            }),
+            0);
+}
+
+TEST_F(GuestWriter, AForkedChildWritesNothing) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              record(1);
+              RawRecord* open = guest::begin(EventKind::Phase, 1, 0, 0, 0, 0, 0);
+              const pid_t child = fork();
+              if (child == 0) {
+                guest::end(open);  // the parent's
+                for (int i = 0; i < 100; ++i) record(99);
+                guest::close();
+                _exit(guest::active() ? 1 : 0);
+              }
+              int status = 0;
+              waitpid(child, &status, 0);
+              guest::close();
+              return WEXITSTATUS(status);
+            }),
+            0);
+  const auto records = records_of(only_file());
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].bytes, 1U);
+  EXPECT_EQ(records[1].end, 0U) << "still open in the parent";
+}
+
+TEST_F(GuestWriter, NoRoomOnDiskSwitchesRecordingOffAndNothingElse) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              // A file size limit stands in for a full disk: posix_fallocate fails with EFBIG.
+              signal(SIGXFSZ, SIG_IGN);
+              const rlimit tight{100'000, 100'000};
+              setrlimit(RLIMIT_FSIZE, &tight);
+              errno = 42;
+              const bool on = guest::open({.dir = dir.c_str()}, {.rank = 0});
+              const int after = errno;
+              record(1);
+              return on || guest::active() || after != 42 ? 1 : 0;
+            }),
+            0);
+  EXPECT_TRUE(files().empty()) << "half a file helps nobody";
+}
+
+TEST_F(GuestWriter, AMissingFolderIsNoTrouble) {
+  ASSERT_EQ(in_child([&] {
+              const bool on = guest::open({.dir = "/nonexistent/cox"}, {.rank = 0});
+              record(1);
+              return on ? 1 : 0;
+            }),
+            0);
+}
+
+TEST_F(GuestWriter, CommunicatorsAndNotesGoToMetaChunks) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              const std::int32_t members[] = {0, 2, 4};
+              const std::uint32_t a = guest::define_communicator(7, 3, 0, members, 3, "even");
+              const std::uint32_t b = guest::define_communicator(8, 3, 0, members, 3, "again");
+              guest::note("said once");
+              guest::note("said once");
+              guest::close();
+              return a == 1 && b == 2 ? 0 : 1;
+            }),
+            0);
+  const std::string file = only_file();
+  EXPECT_NE(file.find("even"), std::string::npos);
+  const std::size_t first = file.find("said once");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(file.find("said once", first + 1), std::string::npos);
+}
+
+TEST(GroupIdentity, IsEqualForAnyOrderAndDiffersOtherwise) {
+  std::int32_t a[] = {4, 1, 3, 2};
+  std::int32_t b[] = {1, 2, 3, 4};
+  std::int32_t c[] = {1, 2, 3, 5};
+  const auto ia = guest::group_identity(a, 4, 0);
+  EXPECT_EQ(ia, guest::group_identity(b, 4, 0));
+  EXPECT_NE(ia, guest::group_identity(c, 4, 0));
+  EXPECT_NE(ia, guest::group_identity(b, 4, 1));
+  EXPECT_NE(ia, guest::group_identity(b, 3, 0));
+  EXPECT_EQ(a[0], 1);
+}
+
+}  // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/answer/outcome_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cox/base/version.hpp"
+#include "cox/simulate/render.hpp"
+
+namespace cox::simulate {
+
+double printed(Seconds s) {
+  return std::isfinite(s.count()) ? std::round(s.count() * 1e12) / 1e12 : 0.0;
+}
+
+Json json_of(const Spread& s) {
+  return Json{{"mean_s", printed(s.mean)},
+              {"half_width_95_s", printed(s.half_width_95)},
+              {"p50_s", printed(s.p50)},
+              {"p99_s", printed(s.p99)},
+              {"replicas", s.replicas}};
+}
+
+Json summary_of(const Outcome& o) {
+  Json j;
+  j["engine"] = model::name_of(o.engine);
+  j["protocol"] = model::name_of(o.protocol);
+  j["closure"] = o.closure;
+  j["memo"] = o.memo;
+  j["ranks"] = o.ranks;
+  j["messages"] = o.messages;
+  j["total_s"] = printed(o.total);
+  j["over_replicas"] = json_of(o.over_replicas);
+  return j;
+}
+
+Json json_of(const model::Scenario& s, const Outcome& o) {
+  Json j;
+  j["name"] = s.name;
+  j["provenance"] = "simulated";
+  j.update(summary_of(o));
+  j["step_end_s"] = Json::array();
+  for (const Seconds end : o.step_ends) j["step_end_s"].push_back(printed(end));
+  j["links"] = Json::array();
+  for (const LinkLoad& link : o.links) {
+    if (link.bytes.count() == 0) continue;
+    j["links"].push_back(Json{{"name", link.name},
+                              {"bytes", link.bytes.count()},
+                              {"utilisation_ratio", std::round(link.utilisation_ratio * 1e9) / 1e9}});
+  }
+  j["notes"] = o.notes;
+  if (o.paced) j["paced"] = json_of(*o.paced);
+  return j;
+}
+
+namespace {
+
+std::string document(const char* schema, const std::vector<std::string>& inputs, Json result) {
+  Json json;
+  json["schema"] = schema;
+  json["tool"] = "cox " COX_VERSION;
+  json["inputs"] = inputs;
+  json["result"] = std::move(result);
+  json["warnings"] = Json::array();
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string to_json(const std::string& input, const model::Scenario& scenario, const Outcome& outcome,
+                    const std::vector<SizePoint>& sizes, const StepAnalysis* step) {
+  Json result = json_of(scenario, outcome);
+  result["sizes"] = Json::array();
+  for (const SizePoint& p : sizes)
+    result["sizes"].push_back(Json{{"nodes", p.nodes}, {"ranks", p.ranks}, {"step", json_of(p.step)}});
+  result["step_apart"] = step == nullptr ? Json(nullptr) : json_of(*step, middle_step(scenario));
+  return document("cox.simulate/1", {input}, std::move(result));
+}
+
+std::string to_json(const std::vector<std::string>& inputs, const Comparison& c) {
+  return document("cox.simulate-comparison/1", inputs,
+                  Json{{"provenance", "simulated"},
+                       {"a", json_of(c.a)},
+                       {"b", json_of(c.b)},
+                       {"difference", json_of(c.difference)}});
+}
+
+std::string to_json(const std::string& file, const EventOutcome& o) {
+  Json finish = Json::array();
+  Seconds last{};
+  for (const Seconds s : o.finish) {
+    finish.push_back(printed(s));
+    last = std::max(last, s);
+  }
+  return document("cox.simulate-schedule/1", {file},
+                  Json{{"provenance", "simulated"},
+                       {"engine", "event"},
+                       {"ranks", o.finish.size()},
+                       {"messages", o.messages},
+                       {"events", o.events},
+                       {"total_s", printed(last)},
+                       {"finish_s", std::move(finish)}});
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cox/simulate/event.hpp"
+#include "cox/simulate/goal.hpp"
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/training.hpp"
+
+#include "simulate/collective/collective_job.hpp"
+#include "simulate/collective/operation_job.hpp"
+#include "simulate/paced/job.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::EngineKind;
+
+tl::unexpected<Error> not_possible(std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "simulate-003",
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = {}});
+}
+
+/// Collectives know no policy and no failures: they have no parameters that could be old or lost.
+Status check_plain(const model::Scenario& s) {
+  if (s.policy.kind != model::PolicyKind::Synchronous)
+    return not_possible("[policy] needs job.workload = \"training\"",
+                        "remove [policy], or describe the training job");
+  if (s.failures.node_mtbf > Seconds::zero())
+    return not_possible("[failures] needs job.workload = \"training\"",
+                        "remove [failures], or describe the training job");
+  return {};
+}
+
+/// The way of a message through the cables of a graph file is not derived: engines that take `cost.across`
+/// need it, or messages would cost nothing.
+Status check_graph(const model::Scenario& s, EngineKind engine) {
+  const bool flows = engine == EngineKind::Flow && (s.job.workload == model::Workload::Collective ||
+                                                    s.job.workload == model::Workload::Chakra);
+  if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || flows ||
+      s.across.per_byte > TimePerByte{})
+    return {};
+  return not_possible("what a message through the graph file costs is not known without the flow engine",
+                      "write cost.across.latency and cost.across.bandwidth, or say --engine flow for "
+                      "collectives and traces");
+}
+
+/// A GOAL schedule under LogGOPS with the costs of the scenario.
+Result<Outcome> simulate_schedule(const model::Scenario& s) {
+  if (s.engine != EngineKind::Auto && s.engine != EngineKind::Event)
+    return not_possible("a GOAL schedule is simulated by the event engine",
+                        "leave `engine` out, or say event");
+  const model::MessageCost& cost = s.across;
+  const LogGops parameters{.latency = cost.latency,
+                           .overhead = cost.overhead,
+                           .gap = cost.gap,
+                           .gap_per_byte = cost.per_byte,
+                           .overhead_per_byte = cost.overhead_per_byte,
+                           .eager_limit = cost.eager_limit};
+  COX_TRY(const EventOutcome made, simulate_goal(s.job.file, parameters));
+  Outcome out;
+  out.engine = EngineKind::Event;
+  out.protocol = s.protocol;
+  out.ranks = static_cast<std::int64_t>(made.finish.size());
+  out.messages = made.messages;
+  for (const Seconds finish : made.finish) out.total = std::max(out.total, finish);
+  out.step_ends = {out.total};
+  out.over_replicas = spread_of(out.step_ends);
+  out.notes.push_back(
+      "a schedule under LogGOPS: latency and time per byte of the scenario, no fabric, no noise");
+  return out;
+}
+
+}  // namespace
+
+Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
+  const EngineKind engine = engine_for(scenario);
+  COX_CHECK(check_graph(scenario, engine));
+  switch (scenario.job.workload) {
+    case model::Workload::Training:
+      if (scenario.engine == EngineKind::ClosedForm || scenario.engine == EngineKind::Flow)
+        return not_possible(
+            fmt::format("the {} engine does not run training", model::name_of(scenario.engine)),
+            "leave `engine` out: max-plus, or event where the policy needs it");
+      return simulate_training(scenario, options);
+    case model::Workload::Goal:
+      return simulate_schedule(scenario);
+    case model::Workload::Chakra:
+      return simulate_operations(scenario, engine, options);
+    case model::Workload::Iteration:
+      COX_CHECK(check_plain(scenario));
+      return simulate_iterations(scenario, options);
+    case model::Workload::Collective:
+      break;
+  }
+  COX_CHECK(check_plain(scenario));
+  if (engine == EngineKind::Event)
+    return not_possible("the event engine runs schedules and training, not single collectives",
+                        "leave `engine` out, or say max-plus or flow");
+  return simulate_collectives(scenario, engine, options);
+}
+
+}  // namespace cox::simulate

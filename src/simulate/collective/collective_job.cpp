@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/collective/collective_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "cox/base/parallel.hpp"
+#include "cox/base/random.hpp"
+#include "cox/model/closed_form.hpp"
+#include "cox/simulate/flow.hpp"
+#include "cox/simulate/max_plus.hpp"
+#include "cox/simulate/network.hpp"
+#include "cox/simulate/noise.hpp"
+#include "cox/simulate/spread.hpp"
+
+#include "simulate/record/run_from_steps.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::EngineKind;
+
+constexpr std::uint32_t kOrderStream = 0x6f726465;  ///< of the draws that shuffle ranks
+
+/// What one replica leaves.
+struct Replica {
+  Seconds total{};
+  std::vector<Seconds> step_ends;
+  std::int64_t messages = 0;
+  bool closure = false;
+  bool memo = false;
+  std::vector<double> link_bytes;
+};
+
+/// Everything that replicas share.
+struct Job {
+  const model::Scenario& scenario;
+  const SimulateOptions& options;
+  EngineKind engine;
+  model::Schedule schedule;
+  LinkCosts costs;                   ///< max-plus engine, which keeps a reference to it
+  Noise noise;                       ///< of the first seed
+  std::unique_ptr<Network> network;  ///< flow engine
+};
+
+model::CollectiveSpec spec_of(const model::Scenario& s) {
+  model::CollectiveSpec spec = s.job.collective;
+  if (spec.ranks == 0) spec.ranks = static_cast<int>(s.cluster.ranks());
+  return spec;
+}
+
+/// Where every place of the schedule sits. Ranks: in order, or shuffled (Fisher-Yates) by the scenario's own
+/// draws, so that every engine sees one order. Then `add_servers`.
+std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks, int participants) {
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  if (s.job.order == model::RankOrder::Random) {
+    const RandomStream draws(seed, kOrderStream);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
+  }
+  add_servers(order, participants);
+  return order;
+}
+
+/// On one node servers and switches are inside it, too.
+LinkCosts link_costs(const model::Scenario& s) {
+  const bool one_node = s.cluster.nodes == 1;
+  return {.inside = s.inside,
+          .across = one_node ? s.inside : s.across,
+          .ranks_per_node = s.cluster.devices_per_node,
+          .into = {}};
+}
+
+/// One replica's own: scratch memory of its engine, its draws, what it leaves.
+class Player {
+ public:
+  Player(const Job& job, int number)
+      : job_(job),
+        number_(number),
+        seed_(job.scenario.seed + static_cast<std::uint64_t>(number)),
+        noise_(job.noise.with_seed(seed_)) {
+    if (job.engine == EngineKind::Flow)
+      rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
+    if (job.engine == EngineKind::MaxPlus)
+      max_plus_.emplace(job.schedule, job.costs,
+                        CollectiveOptions{.protocol = job.scenario.protocol,
+                                          .closure = job.options.closure,
+                                          .threads = job.scenario.replicas > 1 ? 1 : job.options.threads});
+  }
+
+  Replica play(StepRecorder* recorder, const SimulateOptions& options) {
+    const model::Scenario& s = job_.scenario;
+    const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
+    std::vector<Seconds> now(ranks);
+    std::vector<Seconds> work(ranks, s.job.compute);
+    for (int step = 0; step < s.job.steps; ++step) {
+      if (recorder != nullptr) recorder->begin_step(step, now);
+      if (noise_.disturbs_compute()) {
+        std::fill(work.begin(), work.end(), s.job.compute);
+        noise_.compute(step, 0, work, work, now);
+      }
+      for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r];
+      if (recorder != nullptr) recorder->arrive(now);
+      const Seconds behind_ranks = meet(step, now);
+      if (recorder != nullptr) recorder->depart(now);
+      // A step is over when its servers are done, too; ranks that have left are in the next one by then.
+      out_.total = std::max(*std::max_element(now.begin(), now.end()), behind_ranks);
+      if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
+      if (options.progress) options.progress(step + 1, s.job.steps);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// Moves arrivals to departures with the job's engine. When its servers are done.
+  Seconds meet(std::int64_t step, std::span<Seconds> times) {
+    const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
+    if (max_plus_) {
+      const CollectiveOutcome done = max_plus_->run(times, noise, step, 0);
+      out_.messages += done.messages;
+      out_.closure = out_.closure || done.closure;
+      return done.behind_ranks;
+    }
+    const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, rank_of_,
+                                       {.memo = job_.options.memo,
+                                        .noise = noise,
+                                        .step = step,
+                                        .number = 0,
+                                        .seed = seed_,
+                                        .protocol = job_.scenario.protocol},
+                                       times);
+    out_.messages += flow.messages;
+    out_.memo = out_.memo || flow.memo;
+    out_.link_bytes.resize(flow.link_bytes.size());
+    for (std::size_t l = 0; l < flow.link_bytes.size(); ++l) out_.link_bytes[l] += flow.link_bytes[l];
+    return flow.behind_ranks;
+  }
+
+  const Job& job_;
+  int number_;                ///< of the replica
+  std::uint64_t seed_;        ///< of all its draws: a run with this seed alone gives the same
+  std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
+  Noise noise_;
+  std::optional<MaxPlus> max_plus_;
+  Replica out_;
+};
+
+Result<Outcome> by_closed_form(const model::Scenario& s, const model::CollectiveSpec& spec) {
+  const auto not_possible = [](std::string why) {
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "simulate-003",
+                      .message = fmt::format("the closed form cannot do this: {}", why),
+                      .hint = "leave `engine` out, or say --engine max-plus",
+                      .where = {}});
+  };
+  if (!s.noise.empty()) return not_possible("there is noise, and it needs equal arrivals");
+  if (s.protocol != model::Protocol::Rendezvous)
+    return not_possible(fmt::format("its messages are rendezvous, not {}", name_of(s.protocol)));
+  const bool served =
+      spec.algorithm == model::Algorithm::ParameterServer || spec.algorithm == model::Algorithm::InNetwork;
+  // As in link_costs: ranks of one node are inside it; servers and switches are not where there are more.
+  const bool across = s.cluster.nodes > 1 && (served || spec.ranks > s.cluster.devices_per_node);
+  if (across && !served && s.cluster.devices_per_node > 1)
+    return not_possible("messages inside a node and across nodes cost differently");
+  const auto once = model::closed_form(spec, across ? s.across : s.inside);
+  if (!once) return not_possible(fmt::format("{} has none", name_of(spec.algorithm)));
+  Outcome out;
+  out.engine = EngineKind::ClosedForm;
+  out.protocol = s.protocol;
+  out.ranks = spec.ranks;
+  Seconds now{};
+  for (int step = 0; step < s.job.steps; ++step) out.step_ends.push_back(now += s.job.compute + *once);
+  out.total = now;
+  out.over_replicas = spread_of(std::vector<Seconds>{now});
+  return out;
+}
+
+}  // namespace
+
+void add_servers(std::vector<int>& rank_of, int participants) {
+  const auto ranks = static_cast<std::int64_t>(rank_of.size());
+  const std::int64_t more = participants - ranks;
+  for (std::int64_t k = 0; k < more; ++k)
+    rank_of.push_back(rank_of[static_cast<std::size_t>(k * ranks / more)]);
+}
+
+model::EngineKind engine_for(const model::Scenario& s) {
+  if (s.engine != EngineKind::Auto) return s.engine;
+  const model::Fabric& f = s.fabric;
+  const bool shared = f.kind != model::FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
+                      f.pause || f.switching == model::Switching::StoreAndForward;
+  return shared && s.cluster.nodes > 1 ? EngineKind::Flow : EngineKind::MaxPlus;
+}
+
+Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
+                                     const SimulateOptions& options) {
+  const model::CollectiveSpec spec = spec_of(s);
+  if (engine == EngineKind::ClosedForm) return by_closed_form(s, spec);
+  // Where all messages cost the same, the order changes nothing; else this engine would be silently wrong.
+  if (engine == EngineKind::MaxPlus && s.job.order == model::RankOrder::Random && s.cluster.nodes > 1 &&
+      s.cluster.devices_per_node > 1)
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "simulate-003",
+                      .message = "the max-plus engine places ranks on nodes in their order, and job.order is "
+                                 "\"random\"",
+                      .hint = "say --engine flow, or leave job.order out",
+                      .where = {}});
+  COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
+  Job job{.scenario = s,
+          .options = options,
+          .engine = engine,
+          .schedule = std::move(schedule),
+          .costs = link_costs(s),
+          .noise = {},
+          .network = nullptr};
+  const Placement placement{.ranks = spec.ranks,
+                            .ranks_per_node = s.cluster.devices_per_node,
+                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
+  COX_TRY(job.noise, Noise::make(s.noise, placement, s.seed));
+  if (engine == EngineKind::Flow) {
+    COX_TRY(Network network, Network::make(s.cluster, s.fabric));
+    job.network = std::make_unique<Network>(std::move(network));
+  }
+  if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
+    return fail(
+        Error{.code = Errc::Unsupported,
+              .id = "simulate-003",
+              .message = fmt::format("the Run would hold {:.0f} million records, at most {:.0f} million "
+                                     "are written",
+                                     StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
+              .hint = "simulate fewer steps or ranks, or ask for no Run",
+              .where = {}});
+  std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
+  std::unique_ptr<StepRecorder> recorder;
+  if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);
+  parallel_for(replicas.size(), options.threads, [&](std::size_t i) {
+    replicas[i] = Player(job, static_cast<int>(i))
+                      .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});
+  });
+  Outcome out;
+  out.engine = engine;
+  out.protocol = s.protocol;
+  out.ranks = spec.ranks;
+  std::vector<Seconds> totals;
+  for (const Replica& each : replicas) {
+    totals.push_back(each.total);
+    out.messages += each.messages;
+    out.closure = out.closure || each.closure;
+    out.memo = out.memo || each.memo;
+  }
+  if (job.network && job.schedule.participants() > spec.ranks)
+    out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
+                                    job.schedule.participants() - spec.ranks));
+  out.total = totals.front();
+  out.step_ends = replicas.front().step_ends;
+  out.over_replicas = spread_of(totals);
+  if (job.network) out.links = link_loads(*job.network, replicas.front().link_bytes, out.total);
+  if (recorder) out.run = std::move(*recorder).finish();
+  return out;
+}
+
+}  // namespace cox::simulate

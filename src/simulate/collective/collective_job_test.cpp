@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs of collectives through `simulate`: what the engines agree on, and what they refuse.
+#include "simulate/collective/collective_job.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "cox/model/closed_form.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::Algorithm;
+using model::Collective;
+using model::EngineKind;
+
+constexpr double kAlpha = 2e-6;
+constexpr double kBeta = 1e-9;
+
+/// Nodes of one device on one switch.
+model::Scenario switched(int nodes) {
+  model::Scenario s;
+  s.cluster.nodes = nodes;
+  s.cluster.nic = {.latency = Seconds{kAlpha / 2}, .bandwidth = Bandwidth::bytes_per_s(1 / kBeta)};
+  s.fabric.link = s.cluster.nic;
+  s.across = {.latency = Seconds{kAlpha}, .per_byte = TimePerByte::seconds_per_byte(kBeta)};
+  return s;
+}
+
+double total(model::Scenario s, EngineKind engine) {
+  s.engine = engine;
+  const auto made = simulate(s, {});
+  EXPECT_TRUE(made) << made.error().to_string();
+  return made ? made->total.count() : -1;
+}
+
+std::string refused(const model::Scenario& s) {
+  const auto made = simulate(s, {});
+  if (made) return "no error";
+  EXPECT_EQ(made.error().id, "simulate-003");
+  return made.error().message;
+}
+
+// The server is behind its ranks: a push is over when it has everything, also where the ranks leave as soon
+// as they have sent (eager).
+TEST(CollectiveJob, APushEndsWhenItsServerHasEverything) {
+  for (const int ranks : {2, 3, 8, 13})
+    for (const model::Protocol protocol : {model::Protocol::Rendezvous, model::Protocol::Eager}) {
+      model::Scenario s = switched(ranks);
+      s.protocol = protocol;
+      s.job.collective = {.kind = Collective::Reduce,
+                          .algorithm = Algorithm::ParameterServer,
+                          .ranks = ranks,
+                          .bytes = Bytes{1000}};
+      const double bytes = 1000 * kBeta;
+      EXPECT_NEAR(total(s, EngineKind::MaxPlus), kAlpha + ranks * bytes, 1e-15) << ranks;
+      // the flow engine has the server on the device of rank 0, whose push crosses no link
+      EXPECT_NEAR(total(s, EngineKind::Flow), kAlpha + (ranks - 1) * bytes, 1e-15) << ranks;
+    }
+}
+
+TEST(CollectiveJob, NoBytesToAServerCostTheirLatencyUnderEveryProtocol) {
+  for (const model::Protocol protocol :
+       {model::Protocol::Rendezvous, model::Protocol::Eager, model::Protocol::EagerGap}) {
+    model::Scenario s = switched(4);
+    s.protocol = protocol;
+    s.job.collective = {.kind = Collective::Reduce, .algorithm = Algorithm::ParameterServer, .ranks = 4};
+    EXPECT_NEAR(total(s, EngineKind::MaxPlus), kAlpha, 1e-18);
+    EXPECT_NEAR(total(s, EngineKind::Flow), kAlpha, 1e-18);
+  }
+}
+
+TEST(CollectiveJob, OnOneNodeServersAreInside) {
+  model::Scenario s;
+  s.cluster.devices_per_node = 4;
+  s.inside = {.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-10)};
+  s.job.collective = {.algorithm = Algorithm::ParameterServer, .ranks = 4, .bytes = Bytes{1000}};
+  const double want = model::closed_form(s.job.collective, s.inside)->count();
+  EXPECT_NEAR(total(s, EngineKind::MaxPlus), want, 1e-9 * want);
+  EXPECT_NEAR(total(s, EngineKind::ClosedForm), want, 1e-9 * want);
+}
+
+TEST(CollectiveJob, RanksOfOneNodeOfManyAreInsideIt) {
+  model::Scenario s = switched(4);
+  s.cluster.devices_per_node = 4;
+  s.inside = {.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-10)};
+  s.job.collective = {.ranks = 4, .bytes = Bytes{1000}};
+  const double want = model::closed_form(s.job.collective, s.inside)->count();
+  EXPECT_NEAR(total(s, EngineKind::MaxPlus), want, 1e-9 * want);
+  EXPECT_NEAR(total(s, EngineKind::ClosedForm), want, 1e-9 * want);
+}
+
+TEST(CollectiveJob, TheClosedFormIsOfRendezvous) {
+  model::Scenario s = switched(4);
+  s.job.collective = {.ranks = 4, .bytes = Bytes{1000}};
+  s.engine = EngineKind::ClosedForm;
+  EXPECT_EQ(refused(s), "no error");
+  s.protocol = model::Protocol::Eager;
+  EXPECT_EQ(refused(s), "the closed form cannot do this: its messages are rendezvous, not eager");
+}
+
+TEST(CollectiveJob, AGraphWithoutACostNeedsTheFlowEngine) {
+  model::Scenario s = switched(4);
+  s.across = {};
+  s.job.collective = {.ranks = 4, .bytes = Bytes{1000}};
+  s.fabric.kind = model::FabricKind::Graph;
+  for (const EngineKind engine : {EngineKind::MaxPlus, EngineKind::ClosedForm}) {
+    s.engine = engine;
+    EXPECT_EQ(refused(s), "what a message through the graph file costs is not known without the flow engine");
+    s.across.per_byte = TimePerByte::seconds_per_byte(kBeta);
+    EXPECT_EQ(refused(s), "no error");
+    s.across = {};
+  }
+  s.engine = EngineKind::Auto;
+  s.job.workload = model::Workload::Training;
+  EXPECT_EQ(refused(s), "what a message through the graph file costs is not known without the flow engine");
+}
+
+// Servers go on devices of the ranks, wherever these are.
+TEST(CollectiveJob, ServersAreSpreadOverTheDevicesOfRanks) {
+  std::vector<int> rank_of = {4, 9, 1, 7};
+  add_servers(rank_of, 6);
+  EXPECT_EQ(rank_of, (std::vector<int>{4, 9, 1, 7, 4, 1}));
+  add_servers(rank_of, 6);
+  EXPECT_EQ(rank_of.size(), 6u);
+}
+
+// One seed disturbs the same rank's same step alike in both engines. In a ring a rank's messages go to one
+// neighbour and never meet; elsewhere a disturbed send may still hold its port when the next round begins,
+// which only the flow engine sees.
+TEST(CollectiveJob, NoiseIsThatOfTheSeedRankAndStepWhateverTheEngine) {
+  model::Scenario s = switched(8);
+  s.seed = 42;
+  s.job.steps = 5;
+  s.job.compute = Seconds{1e-3};
+  s.job.collective = {.ranks = 8, .bytes = Bytes{80000}};
+  s.noise = {{.name = "work", .law = model::NoiseLaw::Lognormal, .cv = 0.2},
+             {.name = "wire",
+              .target = model::NoiseTarget::Message,
+              .law = model::NoiseLaw::Exponential,
+              .mean_ratio = 0.3},
+             {.name = "rate",
+              .target = model::NoiseTarget::Bandwidth,
+              .law = model::NoiseLaw::Uniform,
+              .mean_ratio = 0.2}};
+  s.engine = EngineKind::MaxPlus;
+  const auto a = simulate(s, {});
+  s.engine = EngineKind::Flow;
+  const auto b = simulate(s, {});
+  ASSERT_TRUE(a && b);
+  ASSERT_EQ(a->step_ends.size(), 5u);
+  for (std::size_t k = 0; k < 5; ++k)
+    EXPECT_NEAR(b->step_ends[k].count(), a->step_ends[k].count(), 1e-9 * a->step_ends[k].count()) << k;
+  s.seed = 43;
+  EXPECT_GT(std::abs(simulate(s, {})->total.count() - b->total.count()), 1e-6);
+}
+
+}  // namespace
+}  // namespace cox::simulate

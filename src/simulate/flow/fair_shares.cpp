@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/flow/fair_shares.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::simulate {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+// Levels closer than this are one level: far above rounding, far below what a result shows.
+constexpr double kSame = 1e-14;
+
+bool same(double a, double b, double tolerance) {
+  return a == b || (b < kInfinite && std::abs(a - b) <= tolerance * b);
+}
+
+}  // namespace
+
+FairShares::FairShares(std::vector<double> capacity, Options options)
+    : options_(std::move(options)), capacity_(std::move(capacity)) {
+  level_.assign(capacity_.size(), kInfinite);
+  links_.resize(capacity_.size());
+}
+
+void FairShares::mark(LinkIndex link) {
+  if (links_[link].dirty) return;
+  links_[link].dirty = true;
+  queue_.push_back(link);
+}
+
+void FairShares::touch(FlowSlot slot) {
+  Flow& flow = flows_[slot];
+  if (flow.touched) return;
+  flow.touched = true;
+  touched_.push_back(slot);
+}
+
+void FairShares::set_capacity(LinkIndex link, double bytes_per_s) {
+  capacity_[link] = bytes_per_s;
+  const std::vector<Member>& members = links_[link].members;
+  if (members.size() == 1) {
+    // Out of the flow's bound and into it again.
+    share_hop(members.front().slot, members.front().hop);
+    own_hop(members.front().slot, members.front().hop);
+  } else if (!members.empty()) {
+    mark(link);
+  }
+}
+
+void FairShares::swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b) {
+  if (a == b) return;
+  FlowHop* hops = hops_.data() + flow.first;
+  std::swap(hops[a], hops[b]);
+  links_[hops[a].link].members[hops[a].place].hop = a;
+  links_[hops[b].link].members[hops[b].place].hop = b;
+}
+
+// A second flow has come to the link.
+void FairShares::share_hop(FlowSlot slot, std::uint32_t hop) {
+  Flow& flow = flows_[slot];
+  swap_hops(flow, hop, flow.shared++);
+  flow.own = kInfinite;
+  for (std::uint32_t i = flow.shared; i < flow.count; ++i) {
+    const FlowHop& h = hops_[flow.first + i];
+    flow.own = std::min(flow.own, capacity_[h.link] / h.part);
+  }
+}
+
+// The flow is alone on the link again: its other links see another bound.
+void FairShares::own_hop(FlowSlot slot, std::uint32_t hop) {
+  Flow& flow = flows_[slot];
+  swap_hops(flow, hop, --flow.shared);
+  const FlowHop& h = hops_[flow.first + flow.shared];
+  flow.own = std::min(flow.own, capacity_[h.link] / h.part);
+  touch(slot);
+  for (std::uint32_t i = 0; i < flow.shared; ++i) mark(hops_[flow.first + i].link);
+}
+
+void FairShares::start(FlowSlot slot, std::span<const Hop> hops) {
+  if (slot >= flows_.size()) flows_.resize(slot + 1);
+  COX_ASSERT(!flows_[slot].on, "a flow started twice");
+  if (flows_[slot].room < hops.size()) {
+    flows_[slot].first = static_cast<std::uint32_t>(hops_.size());
+    flows_[slot].room = static_cast<std::uint32_t>(hops.size());
+    hops_.resize(hops_.size() + hops.size());
+  }
+  Flow& flow = flows_[slot];
+  flow.on = true;
+  flow.count = static_cast<std::uint32_t>(hops.size());
+  flow.shared = 0;
+  flow.rate = 0;
+  flow.own = kInfinite;
+  for (std::uint32_t i = 0; i < flow.count; ++i) {
+    const Hop& hop = hops[i];
+    std::vector<Member>& members = links_[hop.link].members;
+    hops_[flow.first + i] = {hop.link, static_cast<std::uint32_t>(members.size()), hop.stage, hop.part};
+    members.push_back({slot, i, hop.part});
+  }
+  for (std::uint32_t i = 0; i < flow.count; ++i) {
+    const FlowHop hop = hops_[flow.first + i];
+    const std::vector<Member>& members = links_[hop.link].members;
+    if (members.size() == 1) {
+      flow.own = std::min(flow.own, capacity_[hop.link] / hop.part);
+      continue;
+    }
+    if (members.size() == 2) {
+      const Member other = members[1 - hop.place];
+      level_[hop.link] = kInfinite;
+      share_hop(other.slot, other.hop);
+    }
+    swap_hops(flow, i, flow.shared++);
+    mark(hop.link);
+  }
+  touch(slot);
+}
+
+void FairShares::stop(FlowSlot slot) {
+  Flow& flow = flows_[slot];
+  COX_ASSERT(flow.on, "a flow stopped that is not under way");
+  flow.on = false;
+  for (std::uint32_t i = 0; i < flow.count; ++i) {
+    const FlowHop& hop = hops_[flow.first + i];
+    std::vector<Member>& members = links_[hop.link].members;
+    members[hop.place] = members.back();
+    hops_[flows_[members[hop.place].slot].first + members[hop.place].hop].place = hop.place;
+    members.pop_back();
+    if (members.size() == 1) own_hop(members.front().slot, members.front().hop);
+    if (members.size() > 1) mark(hop.link);
+  }
+}
+
+double FairShares::fill(const LinkState& link, double capacity) {
+  // u_f of every member; those below the level are taken out until none is.
+  std::size_t open = 0;
+  double parts = 0;
+  for (const Member& m : link.members) {
+    const Flow& flow = flows_[m.slot];
+    const FlowHop* hops = hops_.data() + flow.first;
+    double limit = flow.own;
+    for (std::uint32_t i = 0; i < flow.shared; ++i)
+      if (i != m.hop) limit = std::min(limit, level_[hops[i].link]);
+    limits_[open] = limit;
+    parts_[open++] = m.part;
+    parts += m.part;
+  }
+  double left = capacity;
+  double level = left / parts;
+  while (true) {
+    std::size_t kept = 0;
+    double kept_parts = 0;
+    for (std::size_t i = 0; i < open; ++i) {
+      if (limits_[i] < level) {
+        left -= parts_[i] * limits_[i];
+      } else {
+        limits_[kept] = limits_[i];
+        kept_parts += parts_[kept] = parts_[i];
+        ++kept;
+      }
+    }
+    if (kept == 0) return kInfinite;
+    if (kept == open) return level;
+    open = kept;
+    level = left / kept_parts;
+  }
+}
+
+// The lowest level behind this link on any of its flows' ways.
+double FairShares::held_up(const LinkState& link) const {
+  double lowest = kInfinite;
+  for (const Member& m : link.members) {
+    const Flow& flow = flows_[m.slot];
+    const FlowHop* hops = hops_.data() + flow.first;
+    for (std::uint32_t i = 0; i < flow.count; ++i) {
+      if (hops[i].stage <= hops[m.hop].stage) continue;
+      const double level = i < flow.shared ? level_[hops[i].link] : capacity_[hops[i].link] / hops[i].part;
+      lowest = std::min(lowest, level);
+    }
+  }
+  return lowest;
+}
+
+double FairShares::capacity_for(LinkIndex link) const {
+  const IncastLoss& incast = options_.incast;
+  const std::size_t n = links_[link].members.size();
+  if (incast.fan_in <= 0 || !options_.receiving[link] || n <= static_cast<std::size_t>(incast.fan_in))
+    return capacity_[link];
+  return capacity_[link] *
+         std::max(incast.floor_ratio, static_cast<double>(incast.fan_in) / static_cast<double>(n));
+}
+
+void FairShares::evaluate(LinkIndex index) {
+  LinkState& link = links_[index];
+  const std::size_t n = link.members.size();
+  if (n < 2) return;
+  ++evaluated_;
+  if (limits_.size() < n) limits_.resize(2 * n), parts_.resize(2 * n);
+  double level = fill(link, capacity_for(index));
+  if (options_.pause) level = std::min(level, held_up(link));
+  const double before = level_[index];
+  if (same(level, before, tolerance_)) return;
+  level_[index] = level;
+  spread(index, before, level);
+}
+
+// Marks the links that see the change: those whose level is not below both values. A link that is not full
+// stays so when what comes in becomes less.
+void FairShares::spread(LinkIndex index, double before, double after) {
+  const double lower = std::min(before, after);
+  for (const Member& m : links_[index].members) {
+    touch(m.slot);
+    const Flow& flow = flows_[m.slot];
+    if (flow.own <= lower) continue;
+    const FlowHop* hops = hops_.data() + flow.first;
+    for (std::uint32_t i = 0; i < flow.shared; ++i) {
+      if (i == m.hop) continue;
+      const double level = level_[hops[i].link];
+      if (options_.pause ? lower <= level : lower < level && (after > before || level < kInfinite))
+        mark(hops[i].link);
+    }
+  }
+}
+
+// With pause frames two links could hold each other down for ever; from above they cannot.
+void FairShares::restart_levels() {
+  std::fill(level_.begin(), level_.end(), kInfinite);
+  for (LinkIndex l = 0; l < links_.size(); ++l)
+    if (!links_[l].members.empty()) mark(l);
+  for (FlowSlot s = 0; s < flows_.size(); ++s)
+    if (flows_[s].on) touch(s);
+}
+
+std::span<const FlowSlot> FairShares::settle() {
+  if (options_.pause && !queue_.empty()) restart_levels();
+  // Rounding could make two levels chase each other; what counts as equal then grows until they stop. No case
+  // is known that reaches the first growth.
+  tolerance_ = kSame;
+  std::size_t patience = 64 * (links_.size() + 16);
+  for (std::size_t head = 0; head < queue_.size(); ++head) {
+    if (head == patience) {
+      tolerance_ *= 16;
+      patience += links_.size() + 16;
+    }
+    const LinkIndex link = queue_[head];
+    links_[link].dirty = false;
+    evaluate(link);
+  }
+  queue_.clear();
+  changed_.clear();
+  for (const FlowSlot slot : touched_) {
+    Flow& flow = flows_[slot];
+    flow.touched = false;
+    if (!flow.on) continue;
+    double rate = flow.own;
+    for (std::uint32_t i = 0; i < flow.shared; ++i) rate = std::min(rate, level_[hops_[flow.first + i].link]);
+    if (rate == flow.rate) continue;
+    flow.rate = rate;
+    changed_.push_back(slot);
+  }
+  touched_.clear();
+  return changed_;
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which way a message takes.
+#include <algorithm>
+#include <limits>
+
+#include "cox/base/assert.hpp"
+
+#include "simulate/flow/engine.hpp"
+
+namespace cox::simulate {
+namespace {
+
+constexpr int kMostLookedAt = 64;  // paths that adaptive routing compares
+constexpr double kUnitLatency = 1e-6;
+
+// Finalizer of splitmix64 (Steele, Lea, Flood 2014) over what names a flow.
+std::uint64_t hash(std::uint64_t seed, int from, int to) {
+  std::uint64_t x =
+      seed + 0x9e3779b97f4a7c15 * (1 + ((static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) |
+                                        static_cast<std::uint32_t>(to)));
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+int hashed(std::uint64_t seed, int from, int to, int paths) {
+  return static_cast<int>(hash(seed, from, to) % static_cast<std::uint64_t>(paths));
+}
+
+}  // namespace
+
+void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
+                 std::vector<LinkIndex>& out) {
+  const bool ecmp = fabric.routing == model::Routing::Ecmp;
+  COX_ASSERT(ecmp || fabric.routing == model::Routing::Static, "routes that are not fixed");
+  const int choice = ecmp ? hashed(seed, from, to, network.paths(from, to)) : network.static_choice(from, to);
+  network.route(from, to, choice, out);
+}
+
+void FlowEngine::find_way(MessageState& m) {
+  const int from = rank_of_[static_cast<std::size_t>(m.from)];
+  const int to = rank_of_[static_cast<std::size_t>(m.to)];
+  if (schedule_.is_switch(m.from) || schedule_.is_switch(m.to)) return use_switch(m, from, to);
+  if (fabric_.routing == model::Routing::Spray) return spray(m, from, to);
+  const int choice = choose(from, to);
+  use_path(m, choice, from, to);
+}
+
+int FlowEngine::choose(int from, int to) {
+  using enum model::Routing;
+  if (fabric_.routing == Static) return network_.static_choice(from, to);
+  const int paths = network_.paths(from, to);
+  if (paths == 1) return 0;
+  const int first = hashed(options_.seed, from, to, paths);
+  if (fabric_.routing == Ecmp) return first;
+  // Adaptive: the path whose fullest link has most left for one more; the first of equals, counted from the
+  // hash, so that equal flows do not all begin at path 0.
+  int best = first;
+  double best_offer = -1;
+  for (int i = 0; i < std::min(paths, kMostLookedAt); ++i) {
+    const int choice = (first + i) % paths;
+    network_.route(from, to, choice, way_);
+    double offer = std::numeric_limits<double>::infinity();
+    for (const LinkIndex link : way_)
+      offer = std::min(offer, network_.links()[link].bandwidth.in_bytes_per_s() / (assigned_[link] + 1));
+    // A longer way (a dragonfly's detour) must be better by what it costs the others.
+    offer /= static_cast<double>(way_.size());
+    if (offer > best_offer) best = choice, best_offer = offer;
+  }
+  return best;
+}
+
+// A switch that adds up stands where the fabric meets the node of the rank that it was given: no NIC of its
+// own.
+void FlowEngine::use_switch(MessageState& m, int from, int to) {
+  std::vector<LinkIndex> between;
+  network_.route(from, to, network_.static_choice(from, to), between);
+  std::erase_if(between, [&](LinkIndex l) { return !network_.between_switches(l); });
+  way_.clear();
+  if (!schedule_.is_switch(m.from)) network_.leave_node(from, way_);
+  way_.insert(way_.end(), between.begin(), between.end());
+  if (!schedule_.is_switch(m.to)) network_.enter_node(to, way_);
+  use_links(m, 0);
+}
+
+void FlowEngine::use_path(MessageState& m, int choice, int from, int to) {
+  network_.route(from, to, choice, way_);
+  use_links(m, choice);
+}
+
+void FlowEngine::use_links(MessageState& m, int choice) {
+  m.choice = choice;
+  m.all_links.clear();
+  for (std::uint32_t i = 0; i < way_.size(); ++i)
+    m.all_links.push_back({.link = way_[i], .stage = i, .part = 1});
+  finish_way(m);
+}
+
+// Evenly over all paths: each link carries the part of the paths that cross it.
+void FlowEngine::spray(MessageState& m, int from, int to) {
+  const int paths = network_.paths(from, to);
+  m.choice = 0;
+  m.all_links.clear();
+  for (int p = 0; p < paths; ++p) {
+    network_.route(from, to, p, way_);
+    for (std::uint32_t i = 0; i < way_.size(); ++i)
+      m.all_links.push_back({.link = way_[i], .stage = i, .part = 1.0 / paths});
+  }
+  std::sort(m.all_links.begin(), m.all_links.end(), [](const Hop& a, const Hop& b) {
+    return a.link != b.link ? a.link < b.link : a.stage < b.stage;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < m.all_links.size();) {
+    Hop hop = m.all_links[i];
+    std::size_t same = i;
+    while (same < m.all_links.size() && m.all_links[same].link == hop.link) ++same;
+    hop.part = static_cast<double>(same - i) / paths;
+    m.all_links[kept++] = hop;
+    i = same;
+  }
+  m.all_links.resize(kept);
+  std::stable_sort(m.all_links.begin(), m.all_links.end(),
+                   [](const Hop& a, const Hop& b) { return a.stage < b.stage; });
+  finish_way(m);
+}
+
+// Latency and slowest link of `all_links`; those with a limit are what is shared.
+void FlowEngine::finish_way(MessageState& m) {
+  m.latency = 0;
+  m.idle_rate = std::numeric_limits<double>::infinity();
+  m.hops.clear();
+  const std::uint32_t stages = m.all_links.empty() ? 0 : m.all_links.back().stage + 1;
+  for (std::uint32_t s = 0; s < stages; ++s) m.latency += stage_latency(m, s);
+  for (const Hop& hop : m.all_links) {
+    const double rate = network_.links()[hop.link].bandwidth.in_bytes_per_s();
+    m.idle_rate = std::min(m.idle_rate, rate / hop.part);
+    if (rate < std::numeric_limits<double>::infinity()) m.hops.push_back(hop);
+  }
+  // A weighted flow takes weight x level, so its parts of a level are as much larger.
+  const bool weighted = options_.sharing == Sharing::ByRoundTrip && m.latency > 0;
+  m.weight = weighted ? kUnitLatency / m.latency : 1;
+  for (Hop& hop : m.hops) hop.part *= m.weight;
+}
+
+double FlowEngine::stage_latency(const MessageState& m, std::uint32_t stage) const {
+  double latency = 0;
+  for (const Hop& hop : m.all_links)
+    if (hop.stage == stage) latency = std::max(latency, network_.links()[hop.link].latency.count());
+  return latency;
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/max_plus/closure.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "simulate/max_plus/regular_rounds.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::Algorithm;
+using model::Protocol;
+using model::RegularRound;
+
+/// Quotient and remainder towards minus infinity, for an `a` that is few laps away from [0, n): cheaper than
+/// division.
+struct Laps {
+  std::int64_t whole = 0;
+  std::int64_t rest = 0;
+};
+Laps laps(std::int64_t a, std::int64_t n) {
+  Laps l{0, a};
+  for (; l.rest < 0; --l.whole) l.rest += n;
+  for (; l.rest >= n; ++l.whole) l.rest -= n;
+  return l;
+}
+
+/// Maximum over a window of the integers whose ends only grow. Memory: 16 bytes per element that can still
+/// win.
+class SlidingMaximum {
+ public:
+  void push(std::int64_t at, double value) {
+    while (size() > 0 && entries_.back().value <= value) entries_.pop_back();
+    entries_.push_back({at, value});
+  }
+  /// Of the elements from `low` on; minus infinity where there is none.
+  [[nodiscard]] double from(std::int64_t low) {
+    while (size() > 0 && entries_[begin_].at < low) ++begin_;
+    if (begin_ > 4096 && begin_ > entries_.size() / 2) {
+      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(begin_));
+      begin_ = 0;
+    }
+    return size() > 0 ? entries_[begin_].value : -std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  struct Entry {
+    std::int64_t at;
+    double value;
+  };
+  [[nodiscard]] std::size_t size() const { return entries_.size() - begin_; }
+  std::vector<Entry> entries_;
+  std::size_t begin_ = 0;
+};
+
+/// A ring in which place s sends chunk s + phase - k in round k to its successor, for `rounds` rounds. Chunks
+/// [0, large) modulo `places` cost `dear`, the others `cheap`.
+struct RingLane {
+  std::int64_t places;
+  std::int64_t rounds;
+  std::int64_t phase;
+  std::int64_t large;
+  double cheap;
+  double dear;
+
+  /// Large chunks among the integers below x, counted from 0.
+  [[nodiscard]] std::int64_t large_below(std::int64_t x) const {
+    const auto [whole, rest] = laps(x, places);
+    return whole * large + std::min(rest, large);
+  }
+  /// The first large chunk from x on.
+  [[nodiscard]] std::int64_t next_large(std::int64_t x) const {
+    const std::int64_t rest = laps(x, places).rest;
+    return rest < large ? x : x + places - rest;
+  }
+};
+
+// A path that ends at r began at r - m for its m moves, and stayed rounds - m times. A move keeps the chunk,
+// a stay goes to the chunk before. So it meets the chunks from s + phase down to r + phase - rounds =: c,
+// each stay one of them, and the moves are best made at a large one, if any is there.
+//   rendezvous, stays cost too: t[s] + rounds cheap + (dear - cheap) (large in [c, s + phase) + m [any
+//   large]) eager, stays are free:      t[s] + m (any large ? dear : cheap)
+// Both are separable in s and r on either side of the first s that meets a large chunk: two sliding maxima.
+void close_ring(const RingLane& ring, bool eager, std::span<double> times) {
+  const double extra = ring.dear - ring.cheap;
+  const auto rounds = static_cast<double>(ring.rounds);
+  const std::vector<double> arrival(times.begin(), times.end());
+  const auto arrives = [&](std::int64_t s) {
+    return arrival[static_cast<std::size_t>(laps(s, ring.places).rest)];
+  };
+  const auto with_large = [&](std::int64_t s) {
+    const auto place = static_cast<double>(s);
+    if (eager) return arrives(s) - place * ring.dear;
+    return arrives(s) + extra * (static_cast<double>(ring.large_below(s + ring.phase)) - place);
+  };
+  const auto without = [&](std::int64_t s) {
+    return eager ? arrives(s) - static_cast<double>(s) * ring.cheap : arrives(s);
+  };
+  SlidingMaximum large;
+  SlidingMaximum small;
+  std::int64_t small_end = -ring.rounds;  // pushed so far: the sources below
+  for (std::int64_t s = -ring.rounds; s < 0; ++s)
+    if (ring.large > 0) large.push(s, with_large(s));
+  for (std::int64_t r = 0; r < ring.places; ++r) {
+    const std::int64_t first = r - ring.rounds;
+    const std::int64_t c = first + ring.phase;
+    const std::int64_t split = ring.large > 0 ? ring.next_large(c) - ring.phase : r + 1;
+    if (ring.large > 0) large.push(r, with_large(r));
+    for (; small_end < std::min(split, r + 1); ++small_end) small.push(small_end, without(small_end));
+    double best = split > first ? small.from(first) : -std::numeric_limits<double>::infinity();
+    const auto place = static_cast<double>(r);
+    best += eager ? place * ring.cheap : rounds * ring.cheap;
+    if (split <= r) {
+      const double constant =
+          eager ? place * ring.dear
+                : rounds * ring.cheap + extra * (place - static_cast<double>(ring.large_below(c)));
+      best = std::max(best, large.from(split) + constant);
+    }
+    times[static_cast<std::size_t>(r)] = best;
+  }
+}
+
+/// What `close_ring` needs of a flat ring, towards higher places; mirrored where the ring runs the other way.
+struct FlatRing {
+  RingLane lane;
+  bool mirrored;
+};
+
+std::optional<FlatRing> as_ring(const model::Schedule& schedule, int lane, std::int64_t rounds,
+                                const model::MessageCost& cost) {
+  const Algorithm algorithm = schedule.spec().algorithm;
+  if (algorithm != Algorithm::Ring && algorithm != Algorithm::BidirectionalRing) return std::nullopt;
+  const std::int64_t places = schedule.ranks();
+  if (places < 3 || rounds < 1) return std::nullopt;
+  const auto first = schedule.regular(0, lane);
+  if (!first || first->size != places || first->stride != 1 || first->chunks != places || first->span != 1 ||
+      first->sign != 1 || first->flip != 0 || first->copies != 1)
+    return std::nullopt;
+  const bool mirrored = first->by == places - 1;
+  if (!mirrored && first->by != 1) return std::nullopt;
+  for (const std::int64_t k : {std::int64_t{1}, rounds / 2, rounds - 1}) {
+    if (k >= rounds) continue;
+    const auto round = schedule.regular(k, lane);
+    const std::int64_t turned = first->phase + (mirrored ? k : -k);
+    if (!round || !same_sweep(*round, *first) || (round->phase - turned) % places != 0) return std::nullopt;
+  }
+  Bytes left = first->total;
+  for (const RegularRound::Cut& c : first->outer) {
+    if (c.size != 1) return std::nullopt;
+    left = model::chunk_bytes(left, c.chunks, c.phase % c.chunks);
+  }
+  const Bytes small = left / places;
+  const std::int64_t large = left.count() % places;
+  // mirrored: place i is place P - 1 - i, chunk c is chunk large - 1 - c; then chunks fall with k again
+  const std::int64_t phase = mirrored ? large - places - first->phase : first->phase;
+  return FlatRing{{places, rounds, phase, large, cost(small).count(), cost(small + Bytes{1}).count()},
+                  mirrored};
+}
+
+// Rendezvous, all sizes of a round equal: a departure is the latest of the arrivals that reach it, plus the
+// sum of the rounds. Here all must reach all: by shifts that extend an interval, or by pairs at every power
+// of two.
+bool close_all_to_all(const model::Schedule& schedule, int lane, std::int64_t rounds,
+                      const model::MessageCost& cost, std::span<double> times) {
+  const auto ranks = static_cast<std::int64_t>(times.size());
+  std::int64_t interval = 1;
+  std::int64_t mask = 0;
+  double sum = 0;
+  for (std::int64_t k = 0; k < rounds; ++k) {
+    const auto round = schedule.regular(k, lane);
+    if (!round || round->size != ranks || round->stride != 1 || !round->uniform()) return false;
+    sum += cost(round->bytes_from(0)).count();
+    const bool shift = round->pattern == RegularRound::Pattern::Shift;
+    if (shift && mask != 0 && interval < ranks) return false;
+    if (!shift && interval > 1 && mask != ranks - 1) return false;
+    if (shift && round->by <= interval) interval = std::min(ranks, interval + round->by);
+    if (!shift) mask |= round->by & -round->by;
+    if (!shift && (round->by & (round->by - 1)) != 0) return false;
+    if (!shift && mask == ranks - 1) interval = ranks;
+  }
+  if (interval < ranks && ranks > 1) return false;
+  const double last = *std::ranges::max_element(times);
+  std::ranges::fill(times, last + sum);
+  return true;
+}
+
+}  // namespace
+
+bool close(const model::Schedule& schedule, int lane, std::int64_t rounds, const LinkCosts& costs,
+           Protocol protocol, std::span<double> times) {
+  const model::MessageCost* cost = costs.only(schedule.ranks());
+  if (cost == nullptr || protocol == Protocol::EagerGap || rounds == 0) return false;
+  if (const auto ring = as_ring(schedule, lane, rounds, *cost)) {
+    const bool eager = protocol == Protocol::Eager;
+    const RingLane& lane_of = ring->lane;
+    if (!eager && lane_of.large == 0 && rounds >= lane_of.places - 1) {
+      const double last = *std::ranges::max_element(times);
+      std::ranges::fill(times, last + static_cast<double>(rounds) * lane_of.cheap);
+      return true;
+    }
+    if (ring->mirrored) std::ranges::reverse(times);
+    close_ring(lane_of, eager, times);
+    if (ring->mirrored) std::ranges::reverse(times);
+    return true;
+  }
+  return protocol == Protocol::Rendezvous && close_all_to_all(schedule, lane, rounds, *cost, times);
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/simulate/max_plus.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/parallel.hpp"
+
+#include "simulate/kernels/seconds_array.hpp"
+#include "simulate/max_plus/closure.hpp"
+#include "simulate/max_plus/folded_doubling.hpp"
+#include "simulate/max_plus/list_rounds.hpp"
+#include "simulate/max_plus/regular_rounds.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::RegularRound;
+
+constexpr std::size_t kSweptTogether = 1024;  // rounds that are made before they are swept
+constexpr std::int64_t kRemembered = 64;      // rounds of a lane that are kept for the next run
+
+/// One lane, with what it keeps between runs.
+class Lane {
+ public:
+  Lane(const model::Schedule& schedule, const LinkCosts& costs, const CollectiveOptions& options, int lane)
+      : schedule_(schedule),
+        costs_(costs),
+        options_(options),
+        lane_(lane),
+        rounds_(options.first_rounds < 0 ? schedule.rounds(lane)
+                                         : std::min(options.first_rounds, schedule.rounds(lane))) {
+    if (rounds_ > 0 && schedule.regular(0, lane))
+      regular_.emplace(costs, options.protocol, schedule.ranks());
+    else if (rounds_ == schedule.rounds(lane) && FoldedDoubling::fits(schedule, costs))
+      folded_.emplace(schedule, costs, options.protocol);
+  }
+
+  CollectiveOutcome run(MessageDraws draws, std::span<double> times) {
+    CollectiveOutcome outcome;
+    draws.lane = lane_;
+    if (rounds_ == 0) return outcome;
+    if (options_.closure && draws.noise == nullptr &&
+        close(schedule_, lane_, rounds_, costs_, options_.protocol, times)) {
+      outcome.closure = true;
+      outcome.messages = rounds_ * schedule_.ranks();
+      return outcome;
+    }
+    if (regular_)
+      run_regular(draws, times.data(), outcome);
+    else if (folded_ && draws.noise == nullptr)
+      outcome.messages = folded_->run(times);
+    else
+      run_lists(draws, times, outcome);
+    return outcome;
+  }
+
+ private:
+  /// Rounds from `k` on that can be swept together.
+  std::span<const RegularRound> rounds_from(std::int64_t k) {
+    if (rounds_ <= kRemembered && together_.empty())
+      for (std::int64_t i = 0; i < rounds_; ++i) together_.push_back(regular_round(i));
+    if (rounds_ <= kRemembered) {
+      const auto rest = std::span<const RegularRound>(together_).subspan(static_cast<std::size_t>(k));
+      std::size_t n = 1;
+      while (n < rest.size() && same_sweep(rest[0], rest[n])) ++n;
+      return rest.first(n);
+    }
+    together_.clear();
+    if (ahead_) together_.push_back(*ahead_);
+    ahead_.reset();
+    for (auto i = k + static_cast<std::int64_t>(together_.size());
+         i < rounds_ && together_.size() < kSweptTogether; ++i) {
+      const RegularRound round = regular_round(i);
+      if (!together_.empty() && !same_sweep(together_.front(), round)) {
+        ahead_ = round;
+        break;
+      }
+      together_.push_back(round);
+    }
+    return together_;
+  }
+
+  RegularRound regular_round(std::int64_t k) const {
+    const auto round = schedule_.regular(k, lane_);
+    COX_ASSERT(round.has_value(), "all rounds of a lane are regular, or none is");
+    return *round;
+  }
+
+  void run_regular(const MessageDraws& draws, double* times, CollectiveOutcome& outcome) {
+    regular_->begin();
+    ahead_.reset();
+    for (std::int64_t k = 0; k < rounds_;) {
+      const auto rounds = rounds_from(k);
+      regular_->run(rounds, k, draws, times);
+      k += static_cast<std::int64_t>(rounds.size());
+      for (const RegularRound& r : rounds) outcome.messages += r.size > 1 ? schedule_.ranks() : 0;
+    }
+  }
+
+  // Servers and switches are ready when the first rank is.
+  void run_lists(const MessageDraws& draws, std::span<double> times, CollectiveOutcome& outcome) {
+    if (!lists_) lists_.emplace(schedule_, costs_, options_.protocol);
+    const auto participants = static_cast<std::size_t>(schedule_.participants());
+    std::span<double> ready = times;
+    if (participants > times.size()) {
+      ready_.assign(participants, *std::ranges::min_element(times));
+      std::ranges::copy(times, ready_.begin());
+      ready = ready_;
+    }
+    for (std::int64_t k = 0; k < rounds_; ++k) outcome.messages += lists_->run(k, draws, ready);
+    if (ready.data() == times.data()) return;
+    const auto behind = ready.subspan(times.size());
+    outcome.behind_ranks = Seconds{*std::ranges::max_element(behind)};
+    std::copy_n(ready.begin(), times.size(), times.begin());
+  }
+
+  const model::Schedule& schedule_;
+  const LinkCosts& costs_;
+  const CollectiveOptions& options_;
+  int lane_;
+  std::int64_t rounds_;
+  std::optional<RegularRounds> regular_;
+  std::optional<FoldedDoubling> folded_;
+  std::optional<ListRounds> lists_;
+  std::vector<RegularRound> together_;
+  std::optional<RegularRound> ahead_;
+  std::vector<double> ready_;
+};
+
+}  // namespace
+
+class MaxPlus::State {
+ public:
+  State(const model::Schedule& schedule, const LinkCosts& costs, const CollectiveOptions& options)
+      : schedule_(schedule), options_(options) {
+    lanes_.reserve(static_cast<std::size_t>(schedule.lanes()));
+    for (int lane = 0; lane < schedule.lanes(); ++lane) lanes_.emplace_back(schedule, costs, options_, lane);
+  }
+
+  CollectiveOutcome run(std::span<double> times, const MessageDraws& draws) {
+    COX_ASSERT(times.size() == static_cast<std::size_t>(schedule_.ranks()), "one arrival per rank");
+    if (lanes_.size() == 1) return lanes_.front().run(draws, times);
+    departures_.resize(lanes_.size());
+    std::vector<CollectiveOutcome> outcomes(lanes_.size());
+    parallel_for(lanes_.size(), std::max(1, options_.threads), [&](std::size_t i) {
+      departures_[i].assign(times.begin(), times.end());
+      outcomes[i] = lanes_[i].run(draws, departures_[i]);
+    });
+    CollectiveOutcome all;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      for (std::size_t r = 0; r < times.size(); ++r) times[r] = std::max(times[r], departures_[i][r]);
+      all.closure = all.closure || outcomes[i].closure;
+      all.messages += outcomes[i].messages;
+      all.behind_ranks = std::max(all.behind_ranks, outcomes[i].behind_ranks);
+    }
+    return all;
+  }
+
+ private:
+  const model::Schedule& schedule_;
+  const CollectiveOptions options_;
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<double>> departures_;
+};
+
+MaxPlus::MaxPlus(const model::Schedule& schedule, const LinkCosts& costs, const CollectiveOptions& options)
+    : state_(std::make_unique<State>(schedule, costs, options)) {}
+MaxPlus::MaxPlus(MaxPlus&& other) noexcept = default;
+MaxPlus& MaxPlus::operator=(MaxPlus&& other) noexcept = default;
+MaxPlus::~MaxPlus() = default;
+
+CollectiveOutcome MaxPlus::run(std::span<Seconds> times, const Noise* noise, std::int64_t step,
+                               std::int64_t number) {
+  const bool disturbs = noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth());
+  return state_->run(as_doubles(times), {disturbs ? noise : nullptr, step, number, 0});
+}
+
+CollectiveOutcome run_collective(const model::Schedule& schedule, const LinkCosts& costs,
+                                 const CollectiveOptions& options, std::span<Seconds> times) {
+  return MaxPlus(schedule, costs, options).run(times, options.noise, options.step, options.number);
+}
+
+}  // namespace cox::simulate

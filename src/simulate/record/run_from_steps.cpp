@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/record/run_from_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cox/base/version.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using trace::EventKind;
+
+Duration rounded(Seconds s) {
+  return duration_from_seconds(s.count());
+}
+
+void add(trace::EventColumns& to, Duration begin, Duration end, Bytes bytes, EventKind kind) {
+  to.begin.push_back(begin);
+  to.end.push_back(end);
+  to.bytes.push_back(bytes);
+  to.comm.push_back(trace::kNoComm);
+  to.seq.push_back(0);
+  to.kind.push_back(kind);
+  to.op.push_back(0);
+  to.flags.push_back(0);
+  to.aux.push_back(0);
+  to.thread.push_back(0);
+}
+
+}  // namespace
+
+trace::Run empty_run(const model::Scenario& s, int ranks) {
+  trace::Run run;
+  run.provenance = trace::Provenance::Simulated;
+  run.info.name = s.name;
+  run.info.tool = std::string("cox ") + COX_VERSION;
+  run.info.provenance = trace::Provenance::Simulated;
+  run.world_size = ranks;
+  const int per_node = std::max(1, s.cluster.devices_per_node);
+  for (int n = 0; n * per_node < ranks; ++n) {
+    trace::Node node;
+    node.id = NodeId{n};
+    node.host = fmt::format("n{}", n);
+    node.boot_id = trace::name_of(run.provenance);  // one clock for all
+    run.nodes.push_back(std::move(node));
+  }
+  run.ranks.resize(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    trace::RankTrack& track = run.ranks[static_cast<std::size_t>(r)];
+    track.rank = Rank{r};
+    track.node = NodeId{r / per_node};
+    track.local_rank = LocalRank{r % per_node};
+    track.pid = r + 1;
+    track.node_number = r / per_node;
+    track.local_size = std::min(per_node, ranks - r / per_node * per_node);
+    track.launcher = trace::name_of(run.provenance);
+    track.program = "simulated";
+    track.library = "simulated";
+    track.timing = "collective=simulated step=simulated";
+    track.clock = {
+        .node = NodeId{r / per_node}, .kind = trace::ClockKind::Monotonic, .residual = Duration::zero()};
+    track.state = trace::WriterState::Closed;
+  }
+  return run;
+}
+
+StepRecorder::StepRecorder(const model::Scenario& s, const model::CollectiveSpec& spec)
+    : spec_(spec), run_(empty_run(s, spec.ranks)), arrived_(static_cast<std::size_t>(spec.ranks)) {
+  trace::Communicator world;
+  world.id = CommId{0};
+  world.identity = 1;
+  world.name = "world";
+  world.size = spec.ranks;
+  for (int r = 0; r < spec.ranks; ++r) world.ranks.emplace_back(r);
+  world.by_rank = world.ranks;
+  run_.communicators.push_back(std::move(world));
+  for (trace::RankTrack& track : run_.ranks) track.events.reserve(static_cast<std::size_t>(s.job.steps) * 2);
+}
+
+void StepRecorder::begin_step(std::int64_t step, std::span<const Seconds> now) {
+  for (std::size_t r = 0; r < now.size(); ++r) {
+    const Duration at = rounded(now[r]);
+    add(run_.ranks[r].events, at, at, Bytes{step}, EventKind::Step);
+  }
+}
+
+void StepRecorder::pace(std::size_t rank, std::int64_t step, Seconds begin, Seconds end,
+                        const PaceRecord& what) {
+  constexpr double kMillion = 1e6;
+  constexpr double kMost = 2e9;  // of an int32
+  trace::EventColumns& events = run_.ranks[rank].events;
+  const std::int64_t nanoseconds = std::chrono::duration_cast<Nanoseconds>(what.decision.delay).count();
+  add(events, rounded(begin), rounded(end), Bytes{nanoseconds}, EventKind::Pace);
+  events.comm.back() = CommId{0};
+  events.seq.back() = static_cast<std::uint32_t>(step);
+  events.op.back() = static_cast<std::uint8_t>(what.decision.reason);
+  events.flags.back() = trace::PaceFlags::of(static_cast<std::uint8_t>(what.decision.state),
+                                             static_cast<std::uint8_t>(what.mode));
+  const double gain = std::clamp(what.gain * kMillion, -kMost, kMost);
+  events.aux.back() = static_cast<std::uint32_t>(static_cast<std::int32_t>(gain));
+}
+
+void StepRecorder::arrive(std::span<const Seconds> now) {
+  std::copy(now.begin(), now.end(), arrived_.begin());
+}
+
+void StepRecorder::depart(std::span<const Seconds> now) {
+  for (std::size_t r = 0; r < now.size(); ++r) {
+    trace::EventColumns& events = run_.ranks[r].events;
+    add(events, rounded(arrived_[r]), rounded(now[r]), spec_.bytes, EventKind::Collective);
+    events.comm.back() = CommId{0};
+    events.seq.back() = number_;
+    events.op.back() = static_cast<std::uint8_t>(spec_.kind);
+  }
+  ++number_;
+}
+
+trace::Run StepRecorder::finish() && {
+  return std::move(run_);
+}
+
+}  // namespace cox::simulate

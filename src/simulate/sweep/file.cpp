@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sweep/file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cox/base/file.hpp"
+#include "cox/model/toml.hpp"
+
+#include "model/toml/document.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::Node;
+using model::Place;
+
+constexpr std::size_t kFileLimit = 1 << 20;
+constexpr std::int64_t kMaxPoints = 1'000'000;
+
+tl::unexpected<Error> bad(const std::string& file, Place at, std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "sweep-001",
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = Where{.file = file, .line = at.line, .column = at.column}});
+}
+
+/// FNV-1a: tells texts apart, guards against nobody.
+std::uint64_t digest_of(std::string_view a, std::string_view b) {
+  std::uint64_t h = 0xcbf29ce484222325U;
+  for (const std::string_view part : {a, std::string_view("\0", 1), b})
+    for (const char c : part) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return h;
+}
+
+/// As `--set` takes it; nothing for lists, tables and dates.
+std::optional<std::string> as_set(const Node& value) {
+  switch (value.kind) {
+    case Node::Kind::Text:
+      return value.text;
+    case Node::Kind::Integer:
+      return fmt::format("{}", value.integer);
+    case Node::Kind::Real:
+      return fmt::format("{}", value.real);
+    case Node::Kind::Flag:
+      return value.flag ? "true" : "false";
+    case Node::Kind::Table:
+    case Node::Kind::Array:
+    case Node::Kind::Date:
+      break;
+  }
+  return std::nullopt;
+}
+
+Status add_axis(const std::string& file, const Node::Entry& entry, Sweep& sweep) {
+  const Node& list = entry.value;
+  if (list.kind != Node::Kind::Array || list.items.empty())
+    return bad(
+        file, entry.at,
+        fmt::format("grid.{}: got {}, expected a list of values", model::shown(entry.name), shown(list)),
+        "write the key in quotes and its values as [8, 16, 32] or [\"1MiB\", \"2MiB\"]");
+  if (static_cast<std::int64_t>(list.items.size()) > kMaxPoints / sweep.points())
+    return bad(file, entry.at, fmt::format("more than {} points", kMaxPoints), "split the sweep");
+  SweepAxis axis{.key = entry.name, .values = {}};
+  for (const Node& value : list.items) {
+    const std::optional<std::string> text = as_set(value);
+    if (!text)
+      return bad(
+          file, value.at,
+          fmt::format("grid.{}: got {}, expected plain values", model::shown(entry.name), shown(value)),
+          "one axis varies one key");
+    axis.values.push_back(*text);
+  }
+  sweep.axes.push_back(std::move(axis));
+  return {};
+}
+
+Status check_keys(const std::string& file, const Node& root) {
+  for (const Node::Entry& entry : root.entries)
+    if (entry.name != "name" && entry.name != "scenario" && entry.name != "grid")
+      return bad(file, entry.at,
+                 fmt::format("unknown key '{}', expected name, scenario or [grid]", model::shown(entry.name)),
+                 "see docs/reference/sweep.md");
+  return {};
+}
+
+}  // namespace
+
+Result<Sweep> parse_sweep(std::string_view text, const std::string& name, std::string& scenario_name) {
+  COX_TRY(Node root, model::parse_document(text, name));
+  COX_CHECK(check_keys(name, root));
+  Sweep sweep;
+  sweep.name = "sweep";
+  if (const Node* own = root.find("name"); own != nullptr) {
+    if (own->kind != Node::Kind::Text)
+      return bad(name, own->at, fmt::format("name: got {}, expected text", shown(*own)),
+                 "name = \"scaling\"");
+    sweep.name = own->text;
+  }
+  const Node* scenario = root.find("scenario");
+  if (scenario == nullptr || scenario->kind != Node::Kind::Text)
+    return bad(name, scenario == nullptr ? Place{} : scenario->at,
+               "scenario is missing, expected the file of the scenario to vary", "scenario = \"ring.toml\"");
+  scenario_name = scenario->text;
+  const Node* grid = root.find("grid");
+  if (grid == nullptr || grid->kind != Node::Kind::Table || grid->entries.empty())
+    return bad(name, grid == nullptr ? Place{} : grid->at,
+               "[grid] is missing or empty, expected keys with lists of values",
+               "\"cluster.nodes\" = [8, 16, 32]");
+  // Keys in the order of the file: the last varies fastest.
+  std::vector<const Node::Entry*> keys;
+  for (const Node::Entry& entry : grid->entries) keys.push_back(&entry);
+  std::sort(keys.begin(), keys.end(), [](const Node::Entry* a, const Node::Entry* b) {
+    return std::pair(a->at.line, a->at.column) < std::pair(b->at.line, b->at.column);
+  });
+  for (const Node::Entry* key : keys) COX_CHECK(add_axis(name, *key, sweep));
+  sweep.digest = digest_of(text, {});
+  return sweep;
+}
+
+Result<Sweep> read_sweep(const std::filesystem::path& path) {
+  COX_TRY(const std::string text, read_file(path, kFileLimit));
+  std::string scenario_name;
+  COX_TRY(Sweep sweep, parse_sweep(text, path.string(), scenario_name));
+  sweep.scenario = path.parent_path() / scenario_name;
+  COX_TRY(sweep.base, read_file(sweep.scenario, kFileLimit));
+  sweep.digest = digest_of(text, sweep.base);
+  COX_TRY(const model::Scenario first,
+          scenario_at(sweep, 0));  // a bad key is told before anything is computed
+  return sweep;
+}
+
+Result<model::Scenario> scenario_at(const Sweep& sweep, std::int64_t point) {
+  model::ReadOptions options;
+  const std::vector<std::size_t> place = sweep.at(point);
+  for (std::size_t a = 0; a < place.size(); ++a)
+    options.set.push_back(fmt::format("{}={}", sweep.axes[a].key, sweep.axes[a].values[place[a]]));
+  Result<model::ReadScenario> made =
+      model::parse_scenario(sweep.base, sweep.scenario.string(), sweep.scenario.parent_path(), options);
+  if (made) return std::move(made->scenario);
+  Error error = std::move(made).error();
+  error.message = fmt::format("at {}: {}", fmt::join(options.set, ", "), error.message);
+  return fail(std::move(error));
+}
+
+}  // namespace cox::simulate

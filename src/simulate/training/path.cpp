@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "cox/replay/graph.hpp"
+
+#include "simulate/training/runs.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using training::Gathering;
+using training::Instruction;
+using training::Meeting;
+using training::Plan;
+
+/// Adds up where ranks spend a step.
+class Accounts : public training::Watcher {
+ public:
+  Accounts(const Plan& plan, const std::vector<double>& factors, StepAnalysis& out)
+      : plan_(plan), factors_(factors), out_(out), begin_(static_cast<std::size_t>(plan.units())) {}
+
+  void begin(int unit, Seconds at) override { begin_[static_cast<std::size_t>(unit)] = at; }
+  void end(int unit, Seconds at) override {
+    out_.rank_time += (at - begin_[static_cast<std::size_t>(unit)]) * plan_.ranks_per_unit();
+  }
+  void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
+    const int ranks = plan_.ranks_per_unit();
+    const auto first = static_cast<std::size_t>(unit) * static_cast<std::size_t>(ranks);
+    double slowest = 0, sum = 0;
+    for (int r = 0; r < ranks; ++r) {
+      const double f = factors_[first + static_cast<std::size_t>(r)];
+      slowest = std::max(slowest, f);
+      sum += f;
+    }
+    const Seconds all = (computed - begin) * ranks;
+    const Seconds own = slowest > 0 ? (computed - begin) * (sum / slowest) : all;
+    add(i.part, own);
+    add(StepPart::Wait, all - own);
+    add(StepPart::Context, i.context * ranks);
+    add(StepPart::Tensor, (end - computed - i.context) * ranks);
+  }
+  void received(int /*unit*/, const Instruction& /*i*/, Seconds begin, Seconds leaves,
+                Seconds arrives) override {
+    split(begin, leaves, arrives, StepPart::Bubble, StepPart::Pipeline);
+  }
+  void awaited(int /*unit*/, const Instruction& /*i*/, Seconds begin, Seconds alone, Seconds end) override {
+    if (end <= begin) return;
+    add(StepPart::Wait, alone * plan_.ranks_per_unit());
+    add(StepPart::Data, (end - begin - alone) * plan_.ranks_per_unit());
+  }
+  void met(const Gathering& g) override {
+    if (!g.exchange) return;
+    const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
+    for (std::size_t m = 0; m < g.members.size(); ++m)
+      split(g.arrivals[m], complete, g.departures[m], StepPart::Wait, StepPart::Expert);
+  }
+
+ private:
+  void add(StepPart part, Seconds s) { out_.parts[static_cast<std::size_t>(part)] += s; }
+  /// [begin, end) before and after `border`, on all ranks of a unit.
+  void split(Seconds begin, Seconds border, Seconds end, StepPart before, StepPart after) {
+    if (end <= begin) return;
+    const Seconds first = std::clamp(border, begin, end) - begin;
+    add(before, first * plan_.ranks_per_unit());
+    add(after, (end - begin - first) * plan_.ranks_per_unit());
+  }
+
+  const Plan& plan_;
+  const std::vector<double>& factors_;
+  StepAnalysis& out_;
+  std::vector<Seconds> begin_;
+};
+
+/// The pieces of a step as a graph: who waited for what.
+class Pieces : public training::Watcher {
+ public:
+  Pieces(const Plan& plan, Seconds origin)
+      : plan_(plan),
+        origin_(origin),
+        line_(static_cast<std::size_t>(plan.units()), replay::kNoNode),
+        stream_(line_),
+        post_(line_) {}
+
+  void begin(int unit, Seconds at) override {
+    line(unit) = add(StepPart::Wait, {}, {});
+    release_.back() = duration_from_seconds((at - origin_).count());
+  }
+  void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
+    line(unit) = add(i.part, computed - begin, {line(unit)});
+    if (i.tensor > Seconds{}) line(unit) = add(StepPart::Tensor, end - computed - i.context, {line(unit)});
+    if (i.context > Seconds{}) line(unit) = add(StepPart::Context, i.context, {line(unit)});
+  }
+  void sent(int unit, int to, const Instruction& i, Seconds /*at*/, Seconds leaves,
+            Seconds arrives) override {
+    const model::MessageCost& cost = plan_.between(unit, to);
+    replay::Node& post = post_[static_cast<std::size_t>(unit)];
+    mail_[{to, i.slot}] = add(StepPart::Pipeline, arrives - leaves, {line(unit), post});
+    post = add(StepPart::Pipeline, cost.occupied(i.bytes), {line(unit), post});
+  }
+  void received(int unit, const Instruction& i, Seconds /*begin*/, Seconds /*leaves*/,
+                Seconds /*arrives*/) override {
+    line(unit) = add(StepPart::Bubble, {}, {line(unit), mail_.at({unit, i.slot})});
+  }
+  void issued(int unit, const Instruction& i, Seconds /*at*/) override {
+    issue_[{unit, i.slot}] = line(unit);
+  }
+  void met(const Gathering& g) override {
+    before_.clear();
+    for (const int unit : g.members) {
+      before_.push_back(g.exchange ? line(unit) : issue_.at({unit, g.slot}));
+      if (!g.exchange && stream_[static_cast<std::size_t>(unit)] != replay::kNoNode)
+        before_.push_back(stream_[static_cast<std::size_t>(unit)]);
+    }
+    const replay::Node all = add(StepPart::Wait, {}, before_);
+    const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
+    for (std::size_t m = 0; m < g.members.size(); ++m) {
+      const StepPart part = g.exchange ? StepPart::Expert : StepPart::Data;
+      const replay::Node done = add(part, g.departures[m] - complete, {all});
+      if (g.exchange) {
+        line(g.members[m]) = done;
+      } else {
+        stream_[static_cast<std::size_t>(g.members[m])] = done;
+        done_[{g.members[m], g.slot}] = done;
+      }
+    }
+  }
+  void awaited(int unit, const Instruction& i, Seconds /*begin*/, Seconds /*complete*/,
+               Seconds /*end*/) override {
+    line(unit) = add(StepPart::Wait, {}, {line(unit), done_.at({unit, i.slot})});
+  }
+
+  void analyse(StepAnalysis& out) const {
+    const replay::Timeline timeline = replay::replay(graph_, durations_, release_);
+    const auto path = replay::critical_path(graph_, durations_, timeline);
+    const Duration length = timeline.makespan - release_[path.front()];
+    std::vector<double> weights(durations_.size());
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = in_seconds(durations_[i]);
+    const auto by_part = replay::sensitivities(path, classes_, kStepParts, weights);
+    out.path_time = Seconds{in_seconds(length)};
+    for (std::size_t p = 0; p < kStepParts; ++p) {
+      out.path[p] = Seconds{by_part[p]};
+      out.sensitivity[p] = length > Duration{} ? by_part[p] / in_seconds(length) : 0;
+    }
+    out.path_pieces = static_cast<std::int64_t>(path.size());
+  }
+
+ private:
+  replay::Node& line(int unit) { return line_[static_cast<std::size_t>(unit)]; }
+  replay::Node add(StepPart part, Seconds duration, std::vector<replay::Node> before) {
+    std::erase(before, replay::kNoNode);
+    durations_.push_back(std::max(duration_from_seconds(duration.count()), Duration{}));
+    classes_.push_back(static_cast<std::uint32_t>(part));
+    release_.emplace_back(0);
+    return graph_.add(before);
+  }
+
+  const Plan& plan_;
+  Seconds origin_;
+  replay::Graph graph_;
+  std::vector<Duration> durations_;
+  std::vector<Duration> release_;  ///< when units began the step
+  std::vector<std::uint32_t> classes_;
+  std::vector<replay::Node> line_;                                   ///< last piece of each unit's program
+  std::vector<replay::Node> stream_;                                 ///< last collective of its stream
+  std::vector<replay::Node> post_;                                   ///< last message that it sent
+  std::map<std::pair<int, int>, replay::Node> mail_, issue_, done_;  ///< (unit, slot)
+  std::vector<replay::Node> before_;
+};
+
+/// Tells two watchers.
+class Both : public training::Watcher {
+ public:
+  Both(Watcher& a, Watcher& b) : a_(a), b_(b) {}
+  void begin(int u, Seconds at) override { a_.begin(u, at), b_.begin(u, at); }
+  void computed(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
+    a_.computed(u, i, b, c, e), b_.computed(u, i, b, c, e);
+  }
+  void sent(int u, int to, const Instruction& i, Seconds at, Seconds l, Seconds r) override {
+    a_.sent(u, to, i, at, l, r), b_.sent(u, to, i, at, l, r);
+  }
+  void received(int u, const Instruction& i, Seconds b, Seconds l, Seconds r) override {
+    a_.received(u, i, b, l, r), b_.received(u, i, b, l, r);
+  }
+  void issued(int u, const Instruction& i, Seconds at) override { a_.issued(u, i, at), b_.issued(u, i, at); }
+  void met(const Gathering& g) override { a_.met(g), b_.met(g); }
+  void awaited(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
+    a_.awaited(u, i, b, c, e), b_.awaited(u, i, b, c, e);
+  }
+  void end(int u, Seconds at) override { a_.end(u, at), b_.end(u, at); }
+
+ private:
+  Watcher& a_;
+  Watcher& b_;
+};
+
+}  // namespace
+
+std::string_view name_of(StepPart part) {
+  constexpr std::array<std::string_view, kStepParts> kNames = {"forward", "backward", "optimizer", "data",
+                                                               "tensor",  "pipeline", "expert",    "context",
+                                                               "bubble",  "wait"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step) {
+  COX_CHECK(training::check_synchronous(scenario));
+  if (step < 0 || step >= scenario.job.steps)
+    return fail({.code = Errc::InvalidInput,
+                 .id = "simulate-001",
+                 .message = "the step to take apart is not one of the job's",
+                 .hint = "steps count from 0",
+                 .where = std::nullopt});
+  COX_TRY(const Plan plan, Plan::make(scenario));
+  COX_TRY(const Noise noise, Noise::make(scenario.noise, plan.placement(), scenario.seed));
+  training::StepEngine engine(plan, &noise, 0, plan.layout().data, true);
+  std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
+  for (std::int64_t k = 0; k < step; ++k) COX_CHECK(engine.run(k, training::meeting_of(scenario, k), now));
+  StepAnalysis out;
+  const Seconds origin = *std::min_element(now.begin(), now.end());
+  Accounts accounts(plan, engine.factors(), out);
+  Pieces pieces(plan, origin);
+  Both both(accounts, pieces);
+  COX_CHECK(engine.run(step, training::meeting_of(scenario, step), now, &both));
+  out.step = *std::max_element(now.begin(), now.end()) - origin;
+  pieces.analyse(out);
+  return out;
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cox::simulate::training {
+namespace {
+
+tl::unexpected<Error> bad(std::string message, std::string hint) {
+  return fail({.code = Errc::InvalidInput,
+               .id = "simulate-001",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+bool is_time(Seconds s) {
+  return s.count() >= 0 && s.count() < 1e9;  // also false for NaN
+}
+
+Status check_numbers(const model::Scenario& s) {
+  const model::Job& job = s.job;
+  if (job.steps < 1 || job.micro_batches < 1 || job.interleave < 1 || job.bucket.count() < 1)
+    return bad(
+        fmt::format(
+            "{} steps, {} micro-batches, {} chunks per stage, buckets of {} bytes; each has to be at least 1",
+            job.steps, job.micro_batches, job.interleave, job.bucket.count()),
+        "correct the job's numbers");
+  if (job.zero_stage < 0 || job.zero_stage > 3)
+    return bad(fmt::format("zero_stage is {}, expected 0 to 3", job.zero_stage), "3 is FSDP");
+  if (!(job.overlap_slowdown >= 0 && job.overlap_slowdown < 1e6))
+    return bad(fmt::format("overlap_slowdown is {}, expected a ratio of at least 0", job.overlap_slowdown),
+               "0.1 means that compute beside communication takes a tenth longer");
+  if (!is_time(job.optimizer)) return bad("the optimizer's time is negative or too long", "write 0s or more");
+  for (std::size_t l = 0; l < job.layers.size(); ++l) {
+    const model::Layer& layer = job.layers[l];
+    if (!is_time(layer.forward) || !is_time(layer.backward) || layer.gradients < Bytes{} ||
+        layer.activations < Bytes{})
+      return bad(fmt::format("layer {} has a negative or unbounded time or size", l), "write 0 or more");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Plan::check() const {
+  const model::Job& job = scenario_.job;
+  const model::Layout& l = job.layout;
+  COX_CHECK(check_numbers(scenario_));
+  for (const int ways : {l.data, l.tensor, l.pipeline, l.expert, l.context})
+    if (ways < 1)
+      return bad(fmt::format("the layout splits {} ways, expected at least 1", ways),
+                 "leave a way out that is not used");
+  const double product = double{1} * l.data * l.tensor * l.pipeline * l.context;
+  if (product != static_cast<double>(scenario_.cluster.ranks()))
+    return bad(
+        fmt::format(
+            "data {} x tensor {} x pipeline {} x context {} are {} ranks, but the cluster has {} devices",
+            l.data, l.tensor, l.pipeline, l.context, product, scenario_.cluster.ranks()),
+        "make the product of the layout equal to nodes x devices_per_node");
+  if (product > double{1 << 24})
+    return bad(fmt::format("{} ranks, at most {} are simulated", product, 1 << 24),
+               "simulate a part of the job");
+  if (l.data % l.expert != 0)
+    return bad(fmt::format("expert {} does not divide data {}", l.expert, l.data),
+               "experts are spread over data-parallel ranks");
+  const auto layers = static_cast<std::int64_t>(job.layers.size());
+  if (layers < std::int64_t{l.pipeline} * chunks_)
+    return bad(
+        fmt::format("{} layers cannot be cut into {} stages of {} chunks", layers, l.pipeline, chunks_),
+        "use fewer stages, or write all layers");
+  if (job.moe_layers < 0 || job.moe_layers > layers)
+    return bad(fmt::format("{} of {} layers have experts", job.moe_layers, layers),
+               "moe_layers counts layers");
+  if (scenario_.failures.node_mtbf < Seconds{} || scenario_.failures.restart < Seconds{} ||
+      scenario_.failures.checkpoint < Seconds{} || scenario_.failures.checkpoint_interval < Seconds{} ||
+      !(scenario_.failures.weibull_shape > 0))
+    return bad("a time of the failures is negative, or their shape is not positive", "write 0s or more");
+  constexpr std::int64_t kMostPasses = 500'000;  // of layers; some 600 MB of programs where each stands alone
+  if (layers * job.micro_batches > kMostPasses)
+    return bad(fmt::format("{} layers x {} micro-batches, at most {} together", layers, job.micro_batches,
+                           kMostPasses),
+               "use fewer micro-batches, or say several layers as one");
+  return {};
+}
+
+/// Members of a group lie `stride` ranks apart: how many neighbours in the group share a node.
+void Plan::set_groups() {
+  const model::Layout& l = layout();
+  const int devices = std::max(1, scenario_.cluster.devices_per_node);
+  const auto costs = [&](int per_node, int members) {
+    GroupCosts g;
+    g.members = members;
+    g.links.inside = scenario_.inside;
+    g.links.across = scenario_.across;
+    g.links.ranks_per_node = per_node;
+    if (per_node >= members)
+      g.links = {.inside = scenario_.inside, .across = scenario_.inside, .ranks_per_node = 1, .into = {}};
+    return g;
+  };
+  const int unit = l.tensor * l.context;
+  const int replica = unit * l.pipeline;
+  tensor_ = costs(devices % l.tensor == 0 || l.tensor % devices == 0 ? devices : 1, l.tensor);
+  context_ = costs(devices % l.tensor == 0 ? std::max(1, devices / l.tensor) : 1, l.context);
+  // Stages lie between replicas, so only whole replicas in a node bring data-parallel ranks together.
+  const int replicas_per_node = devices % replica == 0 ? devices / replica : 0;
+  const int context_per_node = devices % l.tensor == 0 ? std::min(l.context, devices / l.tensor) : 1;
+  const bool whole = context_per_node > 0 && l.context % context_per_node == 0;
+  const int per_node = replicas_per_node > 0 ? replicas_per_node * l.context : whole ? context_per_node : 1;
+  data_ = costs(std::max(1, per_node), l.data * l.context);
+  // Groups of experts begin anywhere in a node, so they are inside only where a node holds whole ones.
+  const bool aligned =
+      replicas_per_node > 0 && (replicas_per_node % l.expert == 0 || l.expert % replicas_per_node == 0);
+  expert_ = costs(aligned ? replicas_per_node : 1, l.expert);
+}
+
+Result<Plan> Plan::make(const model::Scenario& scenario) {
+  Plan plan;
+  plan.scenario_ = scenario;
+  const bool interleaved =
+      scenario.job.schedule == model::PipelineSchedule::Interleaved && scenario.job.layout.pipeline > 1;
+  plan.chunks_ = interleaved ? std::max(1, scenario.job.interleave) : 1;
+  COX_CHECK(plan.check());
+  plan.set_groups();
+  for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
+    if (!plan.needs(m)) continue;
+    auto& programs = plan.programs_[static_cast<std::size_t>(m)];
+    for (int stage = 0; stage < plan.stages(); ++stage) {
+      COX_TRY(StageProgram program, make_program(plan, stage, m));
+      programs.push_back(std::move(program));
+    }
+  }
+  return plan;
+}
+
+bool Plan::needs(Meeting m) const {
+  switch (scenario_.policy.kind) {
+    case model::PolicyKind::Synchronous:
+      return m == Meeting::Gradients;
+    case model::PolicyKind::LocalSgd:
+      return scenario_.policy.local_steps > 1 ? m != Meeting::Gradients : m == Meeting::Gradients;
+    default:
+      break;
+  }
+  return m == Meeting::None;
+}
+
+const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
+  const std::int64_t devices = std::max(1, scenario_.cluster.devices_per_node);
+  const std::int64_t from = std::int64_t{from_unit} * ranks_per_unit() / devices;
+  const std::int64_t to = std::int64_t{to_unit} * ranks_per_unit() / devices;
+  return from == to ? scenario_.inside : scenario_.across;
+}
+
+Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int members) const {
+  model::CollectiveSpec spec = scenario_.job.collective;
+  spec.kind = kind;
+  spec.ranks = members;
+  spec.bytes = bytes;
+  spec.root = 0;
+  if (auto asked = model::Schedule::make(spec)) return asked;
+  spec = {.kind = kind, .ranks = members, .bytes = bytes};
+  spec.algorithm = kind == model::Collective::AllToAll ? model::Algorithm::Direct : model::Algorithm::Ring;
+  return model::Schedule::make(spec);
+}
+
+std::pair<int, int> Plan::layers_of(int stage, int chunk) const {
+  const auto all = static_cast<std::int64_t>(scenario_.job.layers.size());
+  const std::int64_t places = std::int64_t{stages()} * chunks_;
+  const std::int64_t place = std::int64_t{chunk} * stages() + stage;
+  return {static_cast<int>(all * place / places), static_cast<int>(all * (place + 1) / places)};
+}
+
+Bytes Plan::gradients_of(int l) const {
+  return model::chunk_bytes(layer(l).gradients, layout().tensor, 0);
+}
+
+Bytes Plan::activations_of(int l) const {
+  return model::chunk_bytes(layer(l).activations, layout().context, 0);
+}
+
+bool Plan::is_expert_layer(int l) const {
+  const auto all = static_cast<std::int64_t>(scenario_.job.layers.size());
+  const std::int64_t experts = scenario_.job.moe_layers;
+  return (l + 1) * experts / all > l * experts / all;
+}
+
+Bytes Plan::stage_bytes(int stage) const {
+  Bytes sum{};
+  for (int c = 0; c < chunks_; ++c)
+    for (int l = layers_of(stage, c).first; l < layers_of(stage, c).second; ++l) sum += gradients_of(l);
+  return sum;
+}
+
+Placement Plan::placement() const {
+  const model::Cluster& c = scenario_.cluster;
+  return {.ranks = ranks(),
+          .ranks_per_node = std::max(1, c.devices_per_node),
+          .nodes_per_switch = std::max(1, scenario_.fabric.hosts_per_leaf)};
+}
+
+Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, int members,
+                                     const LinkCosts& links) {
+  if (members == 1) return Inner{};
+  const auto key = std::make_pair(kind == model::Collective::AllReduce, bytes.count());
+  if (const auto known = inner_.find(key); known != inner_.end()) return known->second;
+  COX_TRY(const model::Schedule schedule, this->schedule(kind, bytes, members));
+  std::vector<Seconds> times(static_cast<std::size_t>(schedule.participants()));
+  CollectiveOptions options;
+  options.protocol = scenario_.protocol;
+  const CollectiveOutcome ran = run_collective(schedule, links, options, times);
+  return inner_[key] = {.time = *std::max_element(times.begin(), times.end()), .messages = ran.messages};
+}
+
+Result<Plan::Inner> Plan::tensor_time(Bytes bytes) {
+  return inner_time(model::Collective::AllReduce, bytes, layout().tensor, tensor_.links);
+}
+
+Result<Plan::Inner> Plan::context_time(Bytes bytes) {
+  return inner_time(model::Collective::AllGather, bytes, layout().context, context_.links);
+}
+
+std::vector<std::string> Plan::notes() const {
+  std::vector<std::string> notes;
+  const model::Layout& l = layout();
+  if (ranks_per_unit() > 1)
+    notes.emplace_back(
+        "the ranks of a tensor x context group are evaluated together, as they meet in every layer; messages "
+        "among them "
+        "are not disturbed by noise");
+  if (l.pipeline > 1)
+    notes.emplace_back(
+        "messages between stages are sent beside the computation, one after the other, and are received when "
+        "they arrive");
+  if (data_.members > 1 &&
+      scenario_.cluster.nics_per_node < std::min(scenario_.cluster.devices_per_node, ranks()))
+    notes.push_back(
+        fmt::format("{} devices of a node share {} network interfaces; collectives that run at the same time "
+                    "are not slowed by that here",
+                    scenario_.cluster.devices_per_node, scenario_.cluster.nics_per_node));
+  if (scenario_.job.moe_layers > 0)
+    notes.emplace_back(
+        "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all "
+        "others");
+  return notes;
+}
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <tuple>
+
+#include "simulate/training/runs.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+using model::PolicyKind;
+
+/// The servers that hold the parameters, in as many equal shards. Every worker's message is spread over all
+/// of them, so that all are equally loaded and one queue per direction stands for them.
+///
+/// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta, and arrives
+///          not before the worker's own port has passed all of its bytes, plus alpha.
+class Servers {
+ public:
+  Servers(const Plan& plan, const model::MessageCost& cost) {
+    Bytes all{}, widest{};
+    for (int s = 0; s < plan.stages(); ++s) {
+      all += plan.stage_bytes(s) * plan.layout().tensor;
+      widest = std::max(widest, plan.stage_bytes(s));
+    }
+    const int shards = std::max(1, plan.scenario().policy.servers);
+    service_ = cost.per_byte.over(all) / shards;
+    own_ = cost.per_byte.over(widest);
+    latency_ = cost.latency;
+  }
+  Seconds push(Seconds at) { return pass(at, in_free_); }
+  Seconds pull(Seconds at) { return pass(at, out_free_); }
+  [[nodiscard]] Seconds alone() const { return std::max(service_, own_) + latency_; }
+
+ private:
+  Seconds pass(Seconds at, Seconds& free) const {
+    const Seconds begin = std::max(at, free);
+    free = begin + service_;
+    return std::max(free, at + own_) + latency_;
+  }
+
+  Seconds service_{};
+  Seconds own_{};
+  Seconds latency_{};
+  Seconds in_free_{};
+  Seconds out_free_{};
+};
+
+/// Workers are the replicas of the model; each works through its steps on its own.
+class Job {
+ public:
+  Job(const Plan& plan, const Noise& noise, Recorder* recorder, PolicyOutcome* log)
+      : plan_(plan),
+        recorder_(recorder),
+        log_(log),
+        workers_(plan.layout().data),
+        policy_(plan.scenario().policy, workers_),
+        servers_(plan, plan.scenario().across),
+        engine_(plan, &noise, 0, 1, true),
+        now_(static_cast<std::size_t>(plan.stages())),
+        begun_(static_cast<std::size_t>(workers_)),
+        finished_(begun_.size()),
+        idle_(begun_.size()),
+        left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_) {
+    out_.step_ends.resize(left_.size());
+  }
+
+  Result<Played> play() {
+    for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
+    while (!events_.empty() && !over_) {
+      const auto [at, what, worker] = events_.top();
+      events_.pop();
+      COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
+    }
+    if (log_ != nullptr) report();
+    out_.messages += engine_.messages();
+    out_.closure = engine_.closure();
+    return std::move(out_);
+  }
+
+ private:
+  enum class What : std::uint8_t { Delivered, Computed };
+  using Event = std::tuple<Seconds, What, int>;
+
+  [[nodiscard]] bool more(int w) const {
+    return begun_[static_cast<std::size_t>(w)] < plan_.scenario().job.steps;
+  }
+  [[nodiscard]] bool barrier() const { return plan_.scenario().policy.kind == PolicyKind::Backup; }
+
+  /// Worker `w` has the parameters and computes a step; with a barrier it is the step of that version.
+  Status begin(int w, Seconds at) {
+    const std::int64_t step = barrier() ? policy_.version() : begun_[static_cast<std::size_t>(w)];
+    if (step >= plan_.scenario().job.steps) return {};
+    ++begun_[static_cast<std::size_t>(w)];
+    std::fill(now_.begin(), now_.end(), at);
+    engine_.move_to(w);
+    if (recorder_ != nullptr) recorder_->open_step(step, w * plan_.stages(), engine_.factors());
+    COX_CHECK(engine_.run(step, Meeting::None, now_, recorder_));
+    const Seconds end = *std::max_element(now_.begin(), now_.end());
+    finished_[static_cast<std::size_t>(w)] = end;
+    if (recorder_ != nullptr) recorder_->close_step();
+    events_.emplace(end, What::Computed, w);
+    return {};
+  }
+
+  Status computed(int w, Seconds at) {
+    if (barrier()) return meet(w, at);
+    events_.emplace(servers_.push(at), What::Delivered, w);
+    return {};
+  }
+
+  Status delivered(int w, Seconds at) {
+    const std::int64_t step = begun_[static_cast<std::size_t>(w)] - 1;
+    static_cast<void>(policy_.finished(w, released_));
+    note(at);
+    out_.messages += 2 * std::max(1, plan_.scenario().policy.servers);
+    if (more(w)) idle_[static_cast<std::size_t>(w)] -= at;
+    if (--left_[static_cast<std::size_t>(step)] == 0) out_.step_ends[static_cast<std::size_t>(step)] = at;
+    for (const int r : released_) {
+      if (!more(r)) continue;
+      idle_[static_cast<std::size_t>(r)] += at;
+      const Seconds ready = servers_.pull(at);
+      stop(r, ready);
+      COX_CHECK(begin(r, ready));
+    }
+    return {};
+  }
+
+  /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
+  Status meet(int w, Seconds at) {
+    const sync::Verdict verdict = policy_.finished(w, released_);
+    if (verdict == sync::Verdict::Wait) return {};
+    if (verdict == sync::Verdict::Discard) {
+      note(at);
+      const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
+      stop(w, ready);
+      return begin(w, ready);
+    }
+    std::vector<Seconds> times;
+    for (const int r : released_) times.push_back(finished_[static_cast<std::size_t>(r)]);
+    COX_CHECK(reduce(times));
+    last_meeting_ = *std::max_element(times.begin(), times.end());
+    note(last_meeting_);
+    out_.step_ends[static_cast<std::size_t>(policy_.version() - 1)] = last_meeting_;
+    over_ = policy_.version() >= plan_.scenario().job.steps;
+    const std::vector<int> members = released_;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      idle_[static_cast<std::size_t>(members[m])] += at - finished_[static_cast<std::size_t>(members[m])];
+      stop(members[m], times[m]);
+      if (!over_) COX_CHECK(begin(members[m], times[m]));
+    }
+    return {};
+  }
+
+  /// Moves the members' arrivals to when they have the sum of all gradients, stage by stage beside each
+  /// other.
+  Status reduce(std::vector<Seconds>& times) {
+    const auto copies = static_cast<std::size_t>(plan_.layout().context);
+    const auto members = static_cast<int>(times.size() * copies);
+    if (members == 1) return {};
+    const std::vector<Seconds> arrivals = times;
+    for (int s = 0; s < plan_.stages(); ++s) {
+      COX_TRY(const model::Schedule schedule,
+              plan_.schedule(model::Collective::AllReduce, plan_.stage_bytes(s), members));
+      LinkCosts links = plan_.data_group().links;
+      // Without some of the members it is not known who is next to whom.
+      if (members < plan_.data_group().members) links.ranks_per_node = 1;
+      std::vector<Seconds> all(static_cast<std::size_t>(schedule.participants()), arrivals.front());
+      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r) all[r] = arrivals[r / copies];
+      CollectiveOptions options;
+      options.protocol = plan_.scenario().protocol;
+      out_.messages += run_collective(schedule, links, options, all).messages * plan_.layout().tensor;
+      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
+        times[r / copies] = std::max(times[r / copies], all[r]);
+    }
+    return {};
+  }
+
+  void stop(int w, Seconds until) {
+    if (recorder_ == nullptr) return;
+    recorder_->open_step(0, w * plan_.stages(), engine_.factors());
+    for (int s = 0; s < plan_.stages(); ++s)
+      recorder_->stop(s, finished_[static_cast<std::size_t>(w)], until);
+    recorder_->close_step();
+  }
+
+  void note(Seconds at) {
+    if (log_ != nullptr) log_->at.resize(policy_.log().size(), at);
+  }
+
+  void report() {
+    log_->log = policy_.log();
+    log_->step_ends = out_.step_ends;
+    log_->idle = idle_;
+    double ages = 0;
+    std::int64_t applied = 0;
+    for (const sync::Update& u : log_->log) {
+      if (!u.applied) {
+        ++log_->discarded;
+        continue;
+      }
+      ++applied;
+      ages += static_cast<double>(u.age());
+    }
+    log_->mean_age = applied > 0 ? ages / static_cast<double>(applied) : 0;
+    log_->total = *std::max_element(out_.step_ends.begin(), out_.step_ends.end());
+  }
+
+  const Plan& plan_;
+  Recorder* recorder_;
+  PolicyOutcome* log_;
+  int workers_;
+  sync::Policy policy_;
+  Servers servers_;
+  StepEngine engine_;
+  std::vector<Seconds> now_;
+  std::vector<std::int64_t> begun_;  ///< steps, per worker
+  std::vector<Seconds> finished_;    ///< its last computation
+  std::vector<Seconds> idle_;
+  std::vector<int> left_;  ///< workers that have not delivered a step
+  std::vector<int> released_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Seconds last_meeting_{};
+  bool over_ = false;
+  Played out_;
+};
+
+tl::unexpected<Error> cannot(std::string message, std::string hint) {
+  return fail({.code = Errc::Unsupported,
+               .id = "simulate-003",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+}  // namespace
+
+bool is_synchronous(const model::PolicySpec& policy) {
+  return policy.kind == PolicyKind::Synchronous || policy.kind == PolicyKind::LocalSgd;
+}
+
+Status check_synchronous(const model::Scenario& scenario) {
+  if (is_synchronous(scenario.policy)) return {};
+  return cannot("a step has no common begin and end under a policy with servers or backups",
+                "ask for the synchronous or the local-SGD policy");
+}
+
+Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log) {
+  const model::Scenario& s = plan.scenario();
+  if (is_synchronous(s.policy))
+    return cannot("a synchronous policy has no log of updates", "ask for another policy");
+  if (plan.layout().expert > 1 || s.job.zero_stage > 0)
+    return cannot(
+        fmt::format(
+            "expert {} and zero_stage {} bind the replicas together within a step, which the policy does not",
+            plan.layout().expert, s.job.zero_stage),
+        "use the synchronous policy, or expert = 1 and zero_stage = 0");
+  COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
+  return Job(plan, noise, recorder, log).play();
+}
+
+}  // namespace cox::simulate::training
+
+namespace cox::simulate {
+
+Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed) {
+  COX_TRY(const training::Plan plan, training::Plan::make(scenario));
+  PolicyOutcome out;
+  COX_TRY(const training::Played played, training::play_policy(plan, seed, nullptr, &out));
+  static_cast<void>(played);
+  return out;
+}
+
+}  // namespace cox::simulate

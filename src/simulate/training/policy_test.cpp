@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "cox/simulate/training.hpp"
+
+#include "simulate/training/scenarios.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using namespace testing;
+using model::PolicyKind;
+
+model::Scenario server_job(int workers, const model::PolicySpec& policy) {
+  model::Scenario s = data_parallel(workers, 4);
+  s.policy = policy;
+  s.job.steps = 40;
+  return s;
+}
+
+PolicyOutcome run(const model::Scenario& s) {
+  auto out = simulate_policy(s, s.seed);
+  EXPECT_TRUE(out) << out.error().to_string();
+  return out ? *std::move(out) : PolicyOutcome{};
+}
+
+TEST(TrainingPolicy, IncastAtTheServersIsTheChaptersRatio) {
+  // C.11: 256 workers push 700 MB to 16 shards at once; a ring moves it in N^2 / ((N - 1) S) less time.
+  model::Scenario s = data_parallel(256, 1);
+  s.policy = {.kind = PolicyKind::BoundedWait, .servers = 16};
+  s.job.layers[0] = {
+      .forward = Seconds{1e-3}, .backward = {}, .gradients = Bytes{700'000'000}, .activations = {}};
+  s.job.optimizer = {};
+  s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
+  const Seconds push = run(s).step_ends[0] - Seconds{1e-3};
+  EXPECT_NEAR(push.count(), 256 * 700e6 / 16 / 25e9, 1e-12);
+  s.policy = {};
+  s.job.overlap = false;
+  const Seconds ring = simulate_training(s, {})->step_ends[0] - Seconds{1e-3};
+  EXPECT_NEAR(2 * push / ring, 256.0 * 256 / (255 * 16), 1e-6);
+  EXPECT_NEAR(2 * push / ring, 16.06, 0.005);
+}
+
+TEST(TrainingPolicy, OneWorkerIsHeldUpByItsOwnPortAlone) {
+  model::Scenario s = server_job(1, {.kind = PolicyKind::Asynchronous, .servers = 4});
+  s.job.steps = 3;
+  const double bytes = 4 * 8e6;
+  const double message = 10e-6 + bytes / 25e9;
+  const double step = 4 * 3e-3 + 0.4e-3;
+  EXPECT_NEAR(run(s).total.count(), 3 * (step + message) + 2 * message, 1e-12);
+}
+
+TEST(TrainingPolicy, EqualAsynchronousWorkersSeeAnAgeOfAllOthers) {
+  for (const int workers : {2, 8, 16}) {
+    const PolicyOutcome o = run(server_job(workers, {.kind = PolicyKind::Asynchronous, .servers = 4}));
+    EXPECT_EQ(o.discarded, 0);
+    EXPECT_EQ(o.log.size(), static_cast<std::size_t>(40 * workers));
+    EXPECT_NEAR(o.mean_age, workers - 1, 0.05 * workers);
+    EXPECT_TRUE(std::is_sorted(o.at.begin(), o.at.end()));
+  }
+}
+
+TEST(TrainingPolicy, DiscardedUpdatesAreThoseBeyondTheBound) {
+  model::Scenario s = server_job(8, {.kind = PolicyKind::BoundedDiscard, .staleness = 5, .servers = 4});
+  s.noise.push_back(jitter(0.3));
+  const PolicyOutcome o = run(s);
+  EXPECT_GT(o.discarded, 0);
+  for (const sync::Update& u : o.log) EXPECT_EQ(u.applied, u.age() <= 5);
+  s.policy.staleness = 1000;
+  EXPECT_EQ(run(s).discarded, 0);
+}
+
+TEST(TrainingPolicy, WaitingForNobodyMoreThanZeroStepsIsABarrier) {
+  // Where communication is free, the schedule of waiting with bound 0 is that of the barrier, bit by bit.
+  model::Scenario s = server_job(9, {.kind = PolicyKind::BoundedWait});
+  s.across = s.inside = {};
+  s.job.optimizer = {};  // of the workers; behind the barrier it would be each one's own
+  s.noise.push_back(jitter(0.3));
+  const PolicyOutcome wait = run(s);
+  s.policy = {};
+  const auto barrier = simulate_training(s, {});
+  ASSERT_TRUE(barrier);
+  ASSERT_EQ(wait.step_ends.size(), barrier->step_ends.size());
+  for (std::size_t k = 0; k < wait.step_ends.size(); ++k)
+    EXPECT_NEAR(wait.step_ends[k].count(), barrier->step_ends[k].count(),
+                1e-12 * barrier->step_ends[k].count());
+  const Seconds idle = std::accumulate(wait.idle.begin(), wait.idle.end(), Seconds{});
+  EXPECT_GT(idle, Seconds{});
+}
+
+TEST(TrainingPolicy, LooserBoundsHideMoreJitter) {
+  model::Scenario s = server_job(8, {.kind = PolicyKind::BoundedWait, .servers = 8});
+  s.noise.push_back(jitter(0.4));
+  double before = 1e9;
+  for (const int bound : {0, 1, 4, 16}) {
+    s.policy.staleness = bound;
+    const double now = run(s).total.count();
+    EXPECT_LE(now, before * 1.001) << bound;
+    before = now;
+  }
+}
+
+TEST(TrainingPolicy, ABoundOnlyDefersTheWaitForAPersistentStraggler) {
+  model::Scenario s = server_job(8, {.kind = PolicyKind::BoundedWait, .staleness = 5, .servers = 8});
+  s.noise.push_back(slow_rank(2, 4));
+  const double waiting = run(s).total.count();
+  s.policy = {.kind = PolicyKind::BoundedDiscard, .staleness = 12, .servers = 8};
+  const PolicyOutcome o = run(s);
+  // All the same the slow worker does its own 40 steps; the others are done long before.
+  EXPECT_NEAR(waiting, o.total.count(), 0.02 * waiting);
+  EXPECT_GT(o.discarded, 0);
+}
+
+TEST(TrainingPolicy, NoBackupIsTheBarrier) {
+  model::Scenario s = data_parallel(6, 4);
+  s.job.steps = 20;
+  s.job.overlap = false;
+  s.job.bucket = Bytes{1'000'000'000};
+  s.job.optimizer = {};
+  s.noise.push_back(jitter(0.2));
+  const auto barrier = simulate_training(s, {});
+  s.policy = {.kind = PolicyKind::Backup};
+  const auto backup = simulate_training(s, {});
+  ASSERT_TRUE(barrier && backup);
+  for (std::size_t k = 0; k < 20; ++k)
+    EXPECT_NEAR(backup->step_ends[k].count(), barrier->step_ends[k].count(),
+                1e-9 * barrier->step_ends[k].count());
+}
+
+TEST(TrainingPolicy, ABackupAbsorbsAPersistentStraggler) {
+  model::Scenario s = data_parallel(6, 4);
+  s.job.steps = 20;
+  s.job.overlap = false;
+  const double even = simulate_training(s, {})->total.count();
+  s.noise.push_back(slow_rank(4, 3));
+  const double held_up = simulate_training(s, {})->total.count();
+  s.policy = {.kind = PolicyKind::Backup, .backups = 1};
+  const PolicyOutcome o = run(s);
+  EXPECT_GT(held_up, 3 * even);
+  EXPECT_LT(o.total.count(), 1.02 * even);
+  EXPECT_GT(o.discarded, 0);
+  EXPECT_EQ(std::count_if(o.log.begin(), o.log.end(),
+                          [](const sync::Update& u) { return u.applied && u.worker == 4; }),
+            0);
+  EXPECT_EQ(std::count_if(o.log.begin(), o.log.end(), [](const sync::Update& u) { return u.applied; }),
+            20 * 5);
+}
+
+TEST(TrainingPolicy, ALateWorkerFetchesTheParametersBeforeItGoesOn) {
+  model::Scenario s = data_parallel(6, 4);
+  s.job.steps = 20;
+  s.noise.push_back(slow_rank(4, 3));
+  s.policy = {.kind = PolicyKind::Backup, .backups = 1};
+  const PolicyOutcome o = run(s);
+  std::vector<double> late;
+  for (std::size_t i = 0; i < o.log.size(); ++i)
+    if (o.log[i].worker == 4) late.push_back(o.at[i].count());
+  ASSERT_GE(late.size(), 2U);
+  const double work = 4 * (4 * 3e-3 + 0.4e-3), fetch = 10e-6 + 4 * 8e6 / 25e9;
+  EXPECT_NEAR(late[0], work, 1e-12);
+  EXPECT_GE(late[1] - late[0], work + fetch - 1e-12);
+  EXPECT_LE(late[1] - late[0], work + 3 * fetch);  // at most one meeting was still going on
+}
+
+TEST(TrainingPolicy, WorkersMayBePipelines) {
+  model::Scenario s = data_parallel(4, 8);
+  s.cluster = cluster(4, 8);
+  s.job.layout = {.data = 4, .tensor = 2, .pipeline = 4};
+  s.job.micro_batches = 8;
+  s.job.steps = 10;
+  s.policy = {.kind = PolicyKind::Asynchronous, .servers = 4};
+  const auto out = simulate_training(s, {.want_run = true});
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->engine, model::EngineKind::Event);
+  EXPECT_GT(out->total, Seconds{10 * 11 * 3e-3});
+  ASSERT_TRUE(out->run);
+  for (const trace::RankTrack& t : out->run->ranks) {
+    EXPECT_EQ(std::count(t.events.kind.begin(), t.events.kind.end(), trace::EventKind::Step), 10);
+    EXPECT_TRUE(std::is_sorted(t.events.begin.begin(), t.events.begin.end()));
+  }
+}
+
+}  // namespace
+}  // namespace cox::simulate

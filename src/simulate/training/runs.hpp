@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One replica of a training job, under any policy: what simulate_training repeats over seeds.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "cox/simulate/noise.hpp"
+#include "cox/simulate/outcome.hpp"
+
+#include "simulate/training/plan.hpp"
+#include "simulate/training/record.hpp"
+
+namespace cox::simulate::training {
+
+struct Played {
+  std::vector<Seconds> step_ends;
+  std::int64_t messages = 0;
+  bool closure = false;
+};
+
+/// Whether the policy meets at barriers between whole steps, so that a step is one evaluation.
+[[nodiscard]] bool is_synchronous(const model::PolicySpec& policy);
+[[nodiscard]] Status check_synchronous(const model::Scenario& scenario);
+[[nodiscard]] Meeting meeting_of(const model::Scenario& scenario, std::int64_t step);
+
+using StepsDone = std::function<void(std::int64_t)>;
+
+/// Synchronous and local SGD. `recorder` and `progress` may be empty.
+[[nodiscard]] Result<Played> play_steps(const Plan& plan, std::uint64_t seed, bool closure,
+                                        Recorder* recorder, const StepsDone& progress);
+/// The others, by event time. `log` may be null.
+[[nodiscard]] Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder,
+                                         PolicyOutcome* log);
+
+}  // namespace cox::simulate::training

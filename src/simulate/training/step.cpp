@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::simulate::training {
+
+using Code = Instruction::Code;
+
+StepEngine::StepEngine(const Plan& plan, const Noise* noise, int first, int count, bool closure)
+    : plan_(plan), noise_(noise), first_(first), count_(count), closure_(closure) {
+  const auto units = static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages());
+  units_.resize(units);
+  factors_.assign(units * static_cast<std::size_t>(plan.ranks_per_unit()), 1);
+  mail_.resize(units * static_cast<std::size_t>(plan.mailboxes()));
+  data_.resize(static_cast<std::size_t>(plan.stages()));
+}
+
+/// One draw per rank and step, over all that it computes in the step; each piece is longer by the same ratio.
+void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
+  if (noise_ == nullptr || !noise_->disturbs_compute()) return;
+  const auto per_unit = static_cast<std::size_t>(plan_.ranks_per_unit());
+  base_.resize(factors_.size());
+  disturbed_.resize(factors_.size());
+  starts_.resize(factors_.size());
+  for (std::size_t r = 0; r < factors_.size(); ++r) {
+    base_[r] = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(r / per_unit)))].work;
+    starts_[r] = now[r / per_unit];
+  }
+  const int first_rank = first_ * plan_.stages() * plan_.ranks_per_unit();
+  noise_->compute(step, first_rank, base_, disturbed_, starts_);
+  for (std::size_t r = 0; r < factors_.size(); ++r)
+    factors_[r] = base_[r].count() > 0 ? std::max(disturbed_[r] / base_[r], 0.0) : 1.0;
+  for (std::size_t u = 0; u < units_.size(); ++u)
+    units_[u].factor = *std::max_element(factors_.begin() + static_cast<std::ptrdiff_t>(u * per_unit),
+                                         factors_.begin() + static_cast<std::ptrdiff_t>((u + 1) * per_unit));
+}
+
+void StepEngine::begin_step(Meeting meeting, std::span<Seconds> now) {
+  programs_ = &plan_.programs(meeting);
+  std::fill(mail_.begin(), mail_.end(), Mail{});
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    Unit& unit = units_[u];
+    unit.at = 0;
+    unit.now = unit.stream_free = unit.mail_free = now[u];
+    unit.stream.clear();
+    unit.busy = 0;
+    unit.parked = false;
+    unit.exchange = Exchange::None;
+    if (watcher_ != nullptr) watcher_->begin(static_cast<int>(u), now[u]);
+  }
+  for (std::size_t s = 0; s < data_.size(); ++s) data_[s].assign((*programs_)[s].data.size(), Instance{});
+  exchanges_.clear();
+}
+
+Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> now, Watcher* watcher) {
+  COX_ASSERT(now.size() == units_.size(), "one time per unit");
+  COX_ASSERT(meeting == Meeting::None || count_ == plan_.layout().data,
+             "replicas that meet are simulated together");
+  watcher_ = watcher;
+  step_ = step;
+  begin_step(meeting, now);
+  draw(step, now);
+  ready_.clear();
+  for (int u = static_cast<int>(units_.size()) - 1; u >= 0; --u) ready_.push_back(u);
+  while (!ready_.empty()) {
+    const int unit = ready_.back();
+    ready_.pop_back();
+    proceed(unit);
+  }
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    const StageProgram& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
+    if (units_[u].at < program.code.size()) return fail(stuck());
+    now[u] = units_[u].now;
+    messages_ += program.tensor_messages;
+    if (watcher_ != nullptr) watcher_->end(static_cast<int>(u), now[u]);
+  }
+  return {};
+}
+
+void StepEngine::proceed(int unit) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const auto& code = (*programs_)[static_cast<std::size_t>(stage_of(unit))].code;
+  u.parked = false;
+  for (; u.at < code.size(); ++u.at)
+    if (!play(unit, code[u.at])) {
+      u.parked = true;
+      return;
+    }
+}
+
+void StepEngine::wake(int unit) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (!u.parked) return;
+  u.parked = false;
+  ready_.push_back(unit);
+}
+
+bool StepEngine::play(int unit, const Instruction& i) {
+  switch (i.code) {
+    case Code::Compute:
+      return compute(unit, i);
+    case Code::Receive:
+      return receive(unit, i);
+    case Code::Send:
+      return send(unit, i), true;
+    case Code::Issue:
+      return issue(unit, i), true;
+    case Code::Await:
+      return await(unit, i);
+    case Code::Exchange:
+      break;
+  }
+  return exchange(unit, i);
+}
+
+/// End of `work` that begins at `begin`, longer where the unit's stream is busy.
+Seconds StepEngine::beside_stream(Unit& u, Seconds begin, Seconds work) {
+  const double slow = 1 + plan_.scenario().job.overlap_slowdown;
+  Seconds at = begin;
+  for (std::size_t slot = u.busy; slot < u.stream.size(); ++slot) {
+    const Interval& busy = u.stream[slot];
+    if (busy.end <= at) continue;
+    const Seconds free = std::max(busy.begin - at, Seconds{});
+    if (work <= free) return at + work;
+    work -= free;
+    at += free;
+    const Seconds room = busy.end - at;
+    if (work * slow <= room) return at + work * slow;
+    work -= room / slow;
+    at = busy.end;
+  }
+  return at + work;
+}
+
+bool StepEngine::compute(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const Seconds work = i.work * u.factor;
+  Seconds computed = u.now + work;
+  if (plan_.scenario().job.overlap_slowdown > 0) {
+    if (!u.stream.empty() && u.stream.back().end == kNotYet) return false;
+    computed = beside_stream(u, u.now, work);
+  }
+  const Seconds end = computed + i.tensor + i.context;
+  if (watcher_ != nullptr) watcher_->computed(unit, i, u.now, computed, end);
+  u.now = end;
+  while (u.busy < u.stream.size() && u.stream[u.busy].end <= u.now) ++u.busy;
+  return true;
+}
+
+void StepEngine::send(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const int to = unit - stage_of(unit) + i.stage;
+  const int first = first_ * plan_.stages();
+  const model::MessageCost& cost = plan_.between(first + unit, first + to);
+  const Seconds leaves = std::max(u.now, u.mail_free);
+  u.mail_free = leaves + cost.occupied(i.bytes);
+  Mail& mail = mail_[static_cast<std::size_t>(to) * static_cast<std::size_t>(plan_.mailboxes()) +
+                     static_cast<std::size_t>(i.slot)];
+  mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes)};
+  messages_ += plan_.ranks_per_unit();
+  if (watcher_ != nullptr) watcher_->sent(unit, to, i, u.now, mail.leaves, mail.arrives);
+  wake(to);
+}
+
+bool StepEngine::receive(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const Mail& mail = mail_[static_cast<std::size_t>(unit) * static_cast<std::size_t>(plan_.mailboxes()) +
+                           static_cast<std::size_t>(i.slot)];
+  if (mail.arrives == kNotYet) return false;
+  if (watcher_ != nullptr) watcher_->received(unit, i, u.now, mail.leaves, mail.arrives);
+  u.now = std::max(u.now, mail.arrives);
+  return true;
+}
+
+void StepEngine::issue(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const int stage = stage_of(unit);
+  Instance& instance = data_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(i.slot)];
+  if (instance.times.empty()) instance.times.resize(static_cast<std::size_t>(count_));
+  instance.times[static_cast<std::size_t>(unit / plan_.stages())] = u.now;
+  u.stream.push_back({});  // slots are numbered in the order in which they are issued
+  if (watcher_ != nullptr) watcher_->issued(unit, i, u.now);
+  if (++instance.arrived == count_) complete_data(stage, i.slot);
+}
+
+/// The collectives of a stream begin in order, so that this one's predecessors are complete, too.
+void StepEngine::complete_data(int stage, int slot) {
+  Instance instance = std::move(data_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(slot)]);
+  const DataCollective& c =
+      (*programs_)[static_cast<std::size_t>(stage)].data[static_cast<std::size_t>(slot)];
+  members_.clear();
+  for (int d = 0; d < count_; ++d) {
+    const int unit = d * plan_.stages() + stage;
+    members_.push_back(unit);
+    Seconds& time = instance.times[static_cast<std::size_t>(d)];
+    time = std::max(time, units_[static_cast<std::size_t>(unit)].stream_free);
+  }
+  arrivals_ = instance.times;
+  collect({.kind = c.kind,
+           .bytes = c.bytes,
+           .stage = stage,
+           .slot = slot,
+           .members = members_,
+           .arrivals = arrivals_,
+           .departures = {}},
+          plan_.data_group(), plan_.layout().context, instance.times);
+  const Seconds complete = *std::max_element(arrivals_.begin(), arrivals_.end());
+  for (std::size_t d = 0; d < members_.size(); ++d) {
+    Unit& u = units_[static_cast<std::size_t>(members_[d])];
+    u.stream_free = instance.times[d];
+    u.stream[static_cast<std::size_t>(slot)] = {
+        .begin = arrivals_[d], .complete = complete, .end = instance.times[d]};
+    wake(members_[d]);
+  }
+}
+
+bool StepEngine::await(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const Interval& busy = u.stream[static_cast<std::size_t>(i.slot)];
+  if (busy.end == kNotYet) return false;
+  if (watcher_ != nullptr) {
+    Seconds alone{};
+    for (std::size_t slot = u.busy; slot <= static_cast<std::size_t>(i.slot); ++slot) {
+      const Interval& at = u.stream[slot];
+      alone += std::max(std::min(at.complete, at.end) - std::max(at.begin, u.now), Seconds{});
+    }
+    watcher_->awaited(unit, i, u.now, alone, busy.end);
+  }
+  u.now = std::max(u.now, busy.end);
+  return true;
+}
+
+bool StepEngine::exchange(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (u.exchange == Exchange::Done) return u.exchange = Exchange::None, true;
+  if (u.exchange == Exchange::Waiting) return false;
+  u.exchange = Exchange::Waiting;
+  const int experts = plan_.layout().expert;
+  const int replica = unit / plan_.stages();
+  const int group = replica / experts;
+  const int key = stage_of(unit) + group * plan_.stages();
+  Instance& instance = exchanges_[{key, i.slot}];
+  if (instance.times.empty()) instance.times.resize(static_cast<std::size_t>(experts));
+  instance.times[static_cast<std::size_t>(replica % experts)] = u.now;
+  if (++instance.arrived < experts) return false;
+  complete_exchange(stage_of(unit), group, i.slot);
+  u.exchange = Exchange::None;
+  return true;
+}
+
+void StepEngine::complete_exchange(int stage, int group, int slot) {
+  const auto at = exchanges_.find({stage + group * plan_.stages(), slot});
+  std::vector<Seconds> times = std::move(at->second.times);
+  exchanges_.erase(at);
+  members_.clear();
+  for (std::size_t e = 0; e < times.size(); ++e)
+    members_.push_back((group * plan_.layout().expert + static_cast<int>(e)) * plan_.stages() + stage);
+  arrivals_ = times;
+  collect({.exchange = true,
+           .kind = model::Collective::AllToAll,
+           .bytes = (*programs_)[static_cast<std::size_t>(stage)].exchanges[static_cast<std::size_t>(slot)],
+           .stage = stage,
+           .group = group,
+           .slot = slot,
+           .members = members_,
+           .arrivals = arrivals_,
+           .departures = {}},
+          plan_.expert_group(), 1, times);
+  for (std::size_t e = 0; e < times.size(); ++e) {
+    Unit& u = units_[static_cast<std::size_t>(members_[e])];
+    u.now = times[e];
+    u.exchange = Exchange::Done;
+    wake(members_[e]);
+  }
+}
+
+StepEngine::Known& StepEngine::known(model::Collective kind, Bytes bytes, int members) {
+  const auto key = std::make_pair(static_cast<int>(kind), bytes.count());
+  if (const auto at = known_.find(key); at != known_.end()) return at->second;
+  auto made = plan_.schedule(kind, bytes, members);
+  COX_ASSERT(made.has_value(), "ring and direct exist for any number of ranks");
+  return known_.emplace(key, Known{.schedule = *std::move(made), .equal = {}, .messages = 0}).first->second;
+}
+
+/// Moves `expanded_` from arrivals to departures; returns the messages of it.
+std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::int64_t number) {
+  CollectiveOptions options;
+  options.protocol = plan_.scenario().protocol;
+  options.closure = closure_;
+  options.step = step_;
+  options.number = number;
+  if (noise_ != nullptr && noise_->disturbs_messages()) options.noise = noise_;
+  const CollectiveOutcome ran = run_collective(known.schedule, links, options, expanded_);
+  closure_used_ = closure_used_ || ran.closure;
+  return ran.messages;
+}
+
+/// Moves `times` from arrivals to departures. Each unit brings `copies` ranks that arrive together; the
+/// groups of the other ranks of the units do the same at the same time.
+void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times) {
+  Known& known = this->known(g.kind, g.bytes, costs.members);
+  const auto ranks = static_cast<std::size_t>(known.schedule.participants());
+  const auto each = static_cast<std::size_t>(copies);
+  const int groups = plan_.ranks_per_unit() / copies;
+  const bool draws = noise_ != nullptr && noise_->disturbs_messages();
+  const Seconds first = times.front();
+  if (!draws && std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == first; })) {
+    // A later start moves everything by as much, so equal arrivals need one evaluation per kind and size.
+    if (known.equal.empty()) {
+      expanded_.assign(ranks, Seconds{});
+      known.messages = sweep(known, costs.links, 0);
+      known.equal = expanded_;
+    }
+    messages_ += known.messages * groups;
+    for (std::size_t m = 0; m < times.size(); ++m)
+      times[m] += *std::max_element(known.equal.begin() + static_cast<std::ptrdiff_t>(m * each),
+                                    known.equal.begin() + static_cast<std::ptrdiff_t>((m + 1) * each));
+  } else {
+    latest_.assign(times.size(), -kNotYet);
+    const std::int64_t place =
+        (std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage;
+    for (int copy = 0; copy < (draws ? groups : 1); ++copy) {
+      expanded_.assign(ranks, first);
+      for (std::size_t r = 0; r < times.size() * each; ++r) expanded_[r] = times[r / each];
+      messages_ += sweep(known, costs.links, (place * groups + copy) * 2 + (g.exchange ? 1 : 0)) *
+                   (draws ? 1 : groups);
+      for (std::size_t r = 0; r < times.size() * each; ++r)
+        latest_[r / each] = std::max(latest_[r / each], expanded_[r]);
+    }
+    times = latest_;
+  }
+  g.departures = times;
+  if (watcher_ != nullptr) watcher_->met(g);
+}
+
+Error StepEngine::stuck() const {
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    const int stage = stage_of(static_cast<int>(u));
+    const StageProgram& program = (*programs_)[static_cast<std::size_t>(stage)];
+    if (units_[u].at >= program.code.size()) continue;
+    const Instruction& i = program.code[units_[u].at];
+    const std::int64_t rank =
+        (std::int64_t{first_} * plan_.stages() + static_cast<std::int64_t>(u)) * plan_.ranks_per_unit();
+    const std::string what =
+        i.code == Code::Receive    ? fmt::format("micro-batch {} from another stage", i.micro_batch)
+        : i.code == Code::Exchange ? fmt::format("the other experts in exchange {}", i.slot)
+                                   : fmt::format("the other replicas in collective {}", i.slot);
+    return {
+        .code = Errc::InvalidInput,
+        .id = "simulate-004",
+        .message = fmt::format("step {} cannot finish: rank {} (stage {}) waits for {}, which never comes",
+                               step_, rank, stage, what),
+        .hint = "the order of the stages waits for itself; use another pipeline schedule",
+        .where = std::nullopt};
+  }
+  return {};
+}
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Plays the programs of a step on all units: each goes on as far as it can, and stands still where its input
+/// or a collective is not there yet.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+
+#include "simulate/training/plan.hpp"
+
+namespace cox::simulate::training {
+
+/// A collective among units as it happened. Spans are parallel to the members, in the group's order.
+struct Gathering {
+  bool exchange = false;  ///< an expert all-to-all; else on the data stream
+  model::Collective kind = model::Collective::AllReduce;
+  Bytes bytes{};
+  int stage = 0;
+  int group = 0;  ///< of its kind and stage
+  int slot = 0;   ///< in the step
+  std::span<const int> members;
+  std::span<const Seconds> arrivals;
+  std::span<const Seconds> departures;
+};
+
+/// Told what happens, in an order in which causes come before effects. All calls from the one thread.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void begin(int /*unit*/, Seconds /*at*/) {}
+  /// `computed` is when the slowest rank of the unit was done computing; `end` when their communication was.
+  virtual void computed(int /*unit*/, const Instruction& /*i*/, Seconds /*begin*/, Seconds /*computed*/,
+                        Seconds /*end*/) {}
+  virtual void sent(int /*unit*/, int /*to*/, const Instruction& /*i*/, Seconds /*at*/, Seconds /*leaves*/,
+                    Seconds /*arrives*/) {}
+  virtual void received(int /*unit*/, const Instruction& /*i*/, Seconds /*begin*/, Seconds /*leaves*/,
+                        Seconds /*arrives*/) {}
+  virtual void issued(int /*unit*/, const Instruction& /*i*/, Seconds /*at*/) {}
+  virtual void met(const Gathering& /*g*/) {}
+  /// The unit stood still for data collective `i.slot`; for `alone` of it some member had not come.
+  virtual void awaited(int /*unit*/, const Instruction& /*i*/, Seconds /*begin*/, Seconds /*alone*/,
+                       Seconds /*end*/) {}
+  virtual void end(int /*unit*/, Seconds /*at*/) {}
+};
+
+/// Some or all replicas of a plan. Keeps buffers between steps; one owner.
+class StepEngine {
+ public:
+  /// Replicas [first, first + count). `noise` may be null and outlives the engine.
+  StepEngine(const Plan& plan, const Noise* noise, int first, int count, bool closure);
+
+  /// Moves `now` (one time per unit: replica-major, then stage) from the begin of step `step` to its end.
+  /// Errors: simulate-004: a program waits for ever.
+  [[nodiscard]] Status run(std::int64_t step, Meeting meeting, std::span<Seconds> now,
+                           Watcher* watcher = nullptr);
+
+  /// From the next step on, replicas [first, first + count).
+  void move_to(int first) { first_ = first; }
+
+  [[nodiscard]] std::int64_t messages() const { return messages_; }
+  [[nodiscard]] bool closure() const { return closure_used_; }
+  /// Of each rank of these replicas in the last step: its own compute time over the undisturbed one.
+  [[nodiscard]] const std::vector<double>& factors() const { return factors_; }
+
+ private:
+  static constexpr Seconds kNotYet{std::numeric_limits<double>::infinity()};
+  struct Mail {
+    Seconds leaves{};
+    Seconds arrives = kNotYet;
+  };
+  struct Interval {
+    Seconds begin{};
+    Seconds complete{};  ///< last member's arrival
+    Seconds end = kNotYet;
+  };
+  enum class Exchange : std::uint8_t { None, Waiting, Done };
+  struct Unit {
+    std::size_t at = 0;  ///< next instruction
+    Seconds now{};
+    double factor = 1;
+    Seconds stream_free{};
+    Seconds mail_free{};
+    std::vector<Interval> stream;  ///< its data collectives of the step, by slot
+    std::size_t busy = 0;          ///< the first of them that may not be over
+    bool parked = false;
+    Exchange exchange = Exchange::None;
+  };
+  struct Instance {
+    std::vector<Seconds> times;
+    int arrived = 0;
+  };
+  struct Known {
+    model::Schedule schedule;
+    std::vector<Seconds> equal;  ///< departures where all arrive at zero; empty = not asked yet
+    std::int64_t messages = 0;
+  };
+
+  [[nodiscard]] int stage_of(int unit) const { return unit % plan_.stages(); }
+  void begin_step(Meeting meeting, std::span<Seconds> now);
+  void draw(std::int64_t step, std::span<const Seconds> now);
+  void proceed(int unit);
+  [[nodiscard]] bool play(int unit, const Instruction& i);
+  [[nodiscard]] bool compute(int unit, const Instruction& i);
+  void send(int unit, const Instruction& i);
+  [[nodiscard]] bool receive(int unit, const Instruction& i);
+  void issue(int unit, const Instruction& i);
+  [[nodiscard]] bool await(int unit, const Instruction& i);
+  [[nodiscard]] bool exchange(int unit, const Instruction& i);
+  [[nodiscard]] Seconds beside_stream(Unit& u, Seconds begin, Seconds work);
+  void complete_data(int stage, int slot);
+  void complete_exchange(int stage, int group, int slot);
+  void collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times);
+  [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, int members);
+  [[nodiscard]] std::int64_t sweep(const Known& known, const LinkCosts& links, std::int64_t number);
+  void wake(int unit);
+  [[nodiscard]] Error stuck() const;
+
+  const Plan& plan_;
+  const Noise* noise_;
+  int first_;
+  int count_;
+  bool closure_;
+  Watcher* watcher_ = nullptr;
+  const std::vector<StageProgram>* programs_ = nullptr;
+  std::int64_t step_ = 0;
+  std::vector<Unit> units_;
+  std::vector<double> factors_;
+  std::vector<Mail> mail_;
+  std::vector<std::vector<Instance>> data_;              ///< [stage][slot]
+  std::map<std::pair<int, int>, Instance> exchanges_;    ///< (stage and group, slot)
+  std::map<std::pair<int, std::int64_t>, Known> known_;  ///< (kind, bytes)
+  std::vector<int> ready_;
+  std::vector<int> members_;
+  std::vector<Seconds> base_, disturbed_, starts_;
+  std::vector<Seconds> arrivals_, expanded_, latest_;
+  std::int64_t messages_ = 0;
+  bool closure_used_ = false;
+};
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/simulate/training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/parallel.hpp"
+#include "cox/base/stats.hpp"
+
+#include "simulate/training/runs.hpp"
+
+namespace cox::simulate {
+namespace training {
+
+Meeting meeting_of(const model::Scenario& scenario, std::int64_t step) {
+  if (scenario.policy.kind != model::PolicyKind::LocalSgd || scenario.policy.local_steps <= 1)
+    return Meeting::Gradients;
+  return sync::Policy(scenario.policy, 1).communicates(step) ? Meeting::Parameters : Meeting::None;
+}
+
+Result<Played> play_steps(const Plan& plan, std::uint64_t seed, bool closure, Recorder* recorder,
+                          const StepsDone& progress) {
+  const model::Scenario& s = plan.scenario();
+  COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
+  StepEngine engine(plan, &noise, 0, plan.layout().data, closure);
+  std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
+  Played out;
+  for (std::int64_t k = 0; k < s.job.steps; ++k) {
+    if (recorder != nullptr) recorder->open_step(k, 0, engine.factors());
+    COX_CHECK(engine.run(k, meeting_of(s, k), now, recorder));
+    if (recorder != nullptr) recorder->close_step();
+    out.step_ends.push_back(*std::max_element(now.begin(), now.end()));
+    if (progress) progress(k + 1);
+  }
+  out.messages = engine.messages();
+  out.closure = engine.closure();
+  return out;
+}
+
+}  // namespace training
+
+namespace {
+
+using training::Plan;
+using training::Played;
+using training::Recorder;
+
+constexpr double kMostRecords = 2e7;
+constexpr int kMostReplicas = 1'000'000;
+
+/// One replica, failures included.
+struct Replica {
+  std::vector<Seconds> step_ends;
+  Seconds total{};
+  std::int64_t messages = 0;
+  bool closure = false;
+  std::int64_t updates = 0;    ///< policies with servers or backups
+  std::int64_t discarded = 0;  ///< of them
+  double mean_age = 0;         ///< of the others, versions
+  std::optional<FailureOutcome> failures;
+};
+
+Result<Replica> play(const Plan& plan, std::uint64_t seed, bool closure, Recorder* recorder,
+                     const training::StepsDone& progress) {
+  const model::Scenario& s = plan.scenario();
+  PolicyOutcome log;
+  COX_TRY(Played played, training::is_synchronous(s.policy)
+                             ? training::play_steps(plan, seed, closure, recorder, progress)
+                             : training::play_policy(plan, seed, recorder, &log));
+  Replica out{.step_ends = std::move(played.step_ends),
+              .messages = played.messages,
+              .closure = played.closure,
+              .updates = static_cast<std::int64_t>(log.log.size()),
+              .discarded = log.discarded,
+              .mean_age = log.mean_age,
+              .failures = {}};
+  out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
+  if (s.failures.node_mtbf <= Seconds{} && s.failures.checkpoint_interval <= Seconds{}) return out;
+  std::vector<Seconds> lengths(out.step_ends.size()), shift(out.step_ends.size());
+  Seconds before{};
+  for (std::size_t k = 0; k < lengths.size(); ++k) {
+    const Seconds end = std::max(out.step_ends[k], before);
+    lengths[k] = end - before;
+    before = end;
+  }
+  COX_TRY(FailureOutcome failed, run_with_failures(lengths, s.failures, s.cluster.nodes, seed));
+  for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
+  if (recorder != nullptr) recorder->shift(shift);
+  out.step_ends = failed.step_ends;
+  out.total = failed.total;
+  out.failures = std::move(failed);
+  return out;
+}
+
+std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
+  const model::Scenario& s = plan.scenario();
+  std::vector<std::string> notes = plan.notes();
+  if (!s.noise.empty())
+    notes.emplace_back(
+        "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");
+  if (!training::is_synchronous(s.policy))
+    notes.emplace_back(
+        "workers are the replicas of the model; gradients leave after the backward pass, not beside it");
+  if (r.updates > 0)
+    notes.push_back(
+        fmt::format("{} updates, {} of them discarded; the others are {:.2f} versions old on average",
+                    r.updates, r.discarded, r.mean_age));
+  if (r.failures)
+    notes.push_back(fmt::format(
+        "{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts",
+        r.failures->failures, r.failures->work / r.failures->total, r.failures->write / r.failures->total,
+        r.failures->rework / r.failures->total, r.failures->restart / r.failures->total));
+  return notes;
+}
+
+}  // namespace
+
+Result<Outcome> simulate_training(const model::Scenario& scenario, const SimulateOptions& options) {
+  COX_TRY(const Plan plan, Plan::make(scenario));
+  if (scenario.replicas < 1 || scenario.replicas > kMostReplicas)
+    return fail({.code = Errc::InvalidInput,
+                 .id = "simulate-001",
+                 .message = fmt::format("{} replicas, expected 1 to {}", scenario.replicas, kMostReplicas),
+                 .hint = "replicas counts seeds",
+                 .where = std::nullopt});
+  std::optional<Recorder> recorder;
+  if (options.want_run) {
+    if (Recorder::most_records(plan) > kMostRecords)
+      return fail({.code = Errc::Unsupported,
+                   .id = "simulate-003",
+                   .message = fmt::format(
+                       "the Run would hold up to {:.0f} million records, at most {:.0f} million are written",
+                       Recorder::most_records(plan) / 1e6, kMostRecords / 1e6),
+                   .hint = "simulate fewer steps or ranks, or ask for no Run",
+                   .where = std::nullopt});
+    recorder.emplace(plan);
+  }
+  const auto all = static_cast<std::size_t>(scenario.replicas);
+  const std::int64_t steps = scenario.job.steps;
+  const auto tell = [&](std::int64_t done) {
+    if (options.progress) options.progress(done, steps * scenario.replicas);
+  };
+  COX_TRY(Replica first, play(plan, scenario.seed, options.closure, recorder ? &*recorder : nullptr, tell));
+  std::vector<Seconds> totals(all, first.total);
+  std::vector<std::optional<Error>> errors(all);
+  constexpr std::size_t kAtOnce = 64;  // replicas between two reports of progress
+  for (std::size_t begin = 1; begin < all; begin += kAtOnce) {
+    parallel_for(std::min(kAtOnce, all - begin), options.threads, [&](std::size_t i) {
+      const auto one = play(plan, scenario.seed + begin + i, options.closure, nullptr, {});
+      if (one)
+        totals[begin + i] = one->total;
+      else
+        errors[begin + i] = one.error();
+    });
+    for (const auto& e : errors)
+      if (e) return fail(*e);
+    tell(steps * static_cast<std::int64_t>(std::min(begin + kAtOnce, all)));
+  }
+  Outcome out;
+  out.engine =
+      training::is_synchronous(scenario.policy) ? model::EngineKind::MaxPlus : model::EngineKind::Event;
+  out.protocol = scenario.protocol;
+  out.closure = first.closure;
+  out.ranks = plan.ranks();
+  out.messages = first.messages;
+  out.total = first.total;
+  out.step_ends = first.step_ends;
+  out.over_replicas = spread_of(totals);
+  out.notes = notes_of(plan, first);
+  if (recorder) out.run = recorder->take();
+  return out;
+}
+
+Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b) {
+  COX_ASSERT(a.size() == b.size() && !a.empty(), "pairs, and at least one");
+  std::vector<Seconds> difference;
+  for (std::size_t i = 0; i < a.size(); ++i) difference.push_back(b[i] - a[i]);
+  return {.a = spread_of(a), .b = spread_of(b), .difference = spread_of(difference)};
+}
+
+namespace {
+
+/// Total of one scenario for any seed, with what does not depend on the seed made once.
+using TotalOf = std::function<Result<Seconds>(std::uint64_t)>;
+
+Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions& options) {
+  if (scenario.job.workload != model::Workload::Training)
+    return TotalOf{[scenario, options](std::uint64_t seed) -> Result<Seconds> {
+      model::Scenario one_seed = scenario;
+      one_seed.seed = seed;
+      one_seed.replicas = 1;
+      COX_TRY(const Outcome one,
+              simulate(one_seed, {.threads = 1, .memo = options.memo, .closure = options.closure}));
+      return one.total;
+    }};
+  COX_TRY(Plan plan, Plan::make(scenario));
+  return TotalOf{
+      [plan = std::make_shared<const Plan>(std::move(plan)), options](std::uint64_t seed) -> Result<Seconds> {
+        COX_TRY(const Replica one, play(*plan, seed, options.closure, nullptr, {}));
+        return one.total;
+      }};
+}
+
+}  // namespace
+
+Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
+                           const SimulateOptions& options) {
+  COX_TRY(const TotalOf total_a, total_of(a, options));
+  COX_TRY(const TotalOf total_b, total_of(b, options));
+  const int replicas = std::clamp(std::max(a.replicas, b.replicas), 1, kMostReplicas);
+  std::vector<Seconds> times_a(static_cast<std::size_t>(replicas)), times_b(times_a.size());
+  std::vector<std::optional<Error>> errors(times_a.size());
+  parallel_for(times_a.size(), options.threads, [&](std::size_t i) {
+    const auto one = total_a(a.seed + i);
+    const auto two = total_b(a.seed + i);
+    if (one && two)
+      times_a[i] = *one, times_b[i] = *two;
+    else
+      errors[i] = one ? two.error() : one.error();
+  });
+  for (const auto& e : errors)
+    if (e) return fail(*e);
+  return compare(times_a, times_b);
+}
+
+}  // namespace cox::simulate

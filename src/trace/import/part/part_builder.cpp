@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/import/part/part_builder.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cox::trace {
+namespace {
+
+/// FNV-1a, 64 bit: the same on all machines, so that parts made apart agree.
+class Hash {
+ public:
+  void add(std::string_view bytes) {
+    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  }
+  void add(std::uint64_t v) {
+    for (int i = 0; i < 8; ++i) value_ = (value_ ^ ((v >> (8 * i)) & 0xff)) * 0x100000001b3ULL;
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_ == 0 ? 1 : value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+template <class T>
+void permute(std::vector<T>& column, const std::vector<std::uint32_t>& order) {
+  if (column.size() != order.size()) return;
+  std::vector<T> sorted(column.size());
+  for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = column[order[i]];
+  column.swap(sorted);
+}
+
+void sort_events(RankTrack& track) {
+  EventColumns& e = track.events;
+  if (std::is_sorted(e.begin.begin(), e.begin.end())) return;
+  std::vector<std::uint32_t> order(e.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return e.begin[a] < e.begin[b]; });
+  permute(e.end, order), permute(e.bytes, order), permute(e.comm, order), permute(e.seq, order);
+  permute(e.kind, order), permute(e.op, order), permute(e.flags, order), permute(e.aux, order);
+  permute(e.thread, order), permute(e.begin, order);
+  std::vector<std::uint32_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::uint32_t>(i);
+  for (CollectiveLaunch& launch : track.launches) launch.event = place[launch.event];
+}
+
+void sort_ranks(Run& run) {
+  std::vector<std::uint32_t> order(run.ranks.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return run.ranks[a].rank < run.ranks[b].rank; });
+  if (std::is_sorted(order.begin(), order.end())) return;
+  std::vector<RankTrack> sorted(order.size());
+  std::vector<std::uint32_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    sorted[i] = std::move(run.ranks[order[i]]);
+    place[order[i]] = static_cast<std::uint32_t>(i);
+  }
+  run.ranks.swap(sorted);
+  for (std::uint32_t& r : run.operations.rank) r = place[r];
+}
+
+void identify(std::vector<Communicator>& communicators) {
+  std::map<std::vector<Rank>, std::uint64_t> occurrences;
+  for (Communicator& c : communicators) {
+    Hash hash;
+    if (c.ranks.empty()) {
+      hash.add(c.name);
+      hash.add(static_cast<std::uint64_t>(c.size));
+    } else {
+      for (const Rank r : c.ranks) hash.add(static_cast<std::uint64_t>(r.value()));
+      hash.add(occurrences[c.ranks]++);
+    }
+    c.identity = hash.value();
+  }
+}
+
+}  // namespace
+
+PartBuilder::PartBuilder(std::string file, std::string format) {
+  run_.provenance = Provenance::Imported;
+  run_.info.provenance = Provenance::Imported;
+  source_.file = std::move(file);
+  source_.format = std::move(format);
+  source_.used = true;
+}
+
+std::size_t PartBuilder::add_rank(Rank rank, const std::string& host) {
+  auto node =
+      std::find_if(run_.nodes.begin(), run_.nodes.end(), [&](const Node& n) { return n.host == host; });
+  if (node == run_.nodes.end()) {
+    run_.nodes.push_back(
+        {.id = NodeId(static_cast<std::int32_t>(run_.nodes.size())), .host = host, .boot_id = {}});
+    node = run_.nodes.end() - 1;
+  }
+  RankTrack track;
+  track.rank = rank;
+  track.node = node->id;
+  track.clock.node = node->id;
+  run_.ranks.push_back(std::move(track));
+  return run_.ranks.size() - 1;
+}
+
+CommId PartBuilder::communicator(std::string_view name, std::vector<Rank> members, int size) {
+  std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  const CommId next(static_cast<std::int32_t>(run_.communicators.size()));
+  const auto [at, is_new] = comms_.try_emplace({std::string(name), members}, next);
+  if (is_new) {
+    Communicator c;
+    c.id = next;
+    c.name = std::string(name);
+    c.size = std::max(size, static_cast<int>(members.size()));
+    c.ranks = std::move(members);
+    run_.communicators.push_back(std::move(c));
+  }
+  return at->second;
+}
+
+std::uint32_t PartBuilder::name(std::string_view text) {
+  if (const auto at = names_.find(text); at != names_.end()) return at->second;
+  const auto index = static_cast<std::uint32_t>(run_.names.size());
+  names_.emplace(std::string(text), index);
+  run_.names.emplace_back(text);
+  return index;
+}
+
+std::size_t PartBuilder::add_event(std::size_t rank, const NewEvent& event) {
+  EventColumns& e = run_.ranks[rank].events;
+  e.begin.push_back(event.begin);
+  e.end.push_back(event.end);
+  e.bytes.push_back(event.bytes);
+  e.comm.push_back(event.comm);
+  e.seq.push_back(event.seq);
+  e.kind.push_back(event.kind);
+  e.op.push_back(event.op);
+  e.flags.push_back(event.flags);
+  e.aux.push_back(event.aux);
+  e.thread.push_back(event.thread);
+  return e.size() - 1;
+}
+
+void PartBuilder::note(std::string text) {
+  run_.notes.push_back({.file = source_.file, .text = std::move(text)});
+}
+
+void PartBuilder::count(std::int64_t records, std::int64_t used) {
+  source_.records += records;
+  source_.used_records += used;
+}
+
+Run PartBuilder::finish() && {
+  for (RankTrack& track : run_.ranks) {
+    sort_events(track);
+    std::sort(track.launches.begin(), track.launches.end(),
+              [](const CollectiveLaunch& a, const CollectiveLaunch& b) { return a.event < b.event; });
+  }
+  identify(run_.communicators);
+  sort_ranks(run_);
+  run_.sources.push_back(std::move(source_));
+  return std::move(run_);
+}
+
+}  // namespace cox::trace

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/import/tables/step_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "trace/import/part/part_builder.hpp"
+#include "trace/import/part/reader.hpp"
+#include "trace/raw/meta_entries.hpp"
+
+namespace cox::trace {
+namespace {
+
+/// Tables of step times are small; one beyond this is something else.
+constexpr std::uint64_t kTableBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kMostRanks = 65536;
+constexpr std::int32_t kHighestRank = 1 << 24;
+/// All steps together must fit a Duration.
+constexpr double kLongestRunSeconds = 9e6;
+/// Nominal time from the last arrival to the common departure.
+constexpr Duration kDeparture = std::chrono::nanoseconds(1);
+
+/// Takes the next line off the front; comments and empty lines are passed over.
+std::string_view take_line(std::string_view& text, std::int64_t& number) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (const std::size_t first = line.find_first_not_of(" \t");
+        first != std::string_view::npos && line[first] != '#')
+      return line;
+  }
+  return {};
+}
+
+enum class Cell { Number, Missing, Bad };
+
+Cell read_number(std::string_view text, char separator, double& out) {
+  for (const std::string_view none : {"", "nan", "NaN", "NAN", "na", "NA", "n/a", "N/A", "null", "None", "-"})
+    if (text == none) return Cell::Missing;
+  char copy[64];
+  if (text.size() > sizeof copy) return Cell::Bad;
+  std::copy(text.begin(), text.end(), copy);
+  // Where the comma does not separate fields it is a decimal point.
+  if (separator != ',') std::replace(copy, copy + text.size(), ',', '.');
+  const char* begin = copy + (text.front() == '+' ? 1 : 0);
+  const auto [end, ec] = std::from_chars(begin, copy + text.size(), out);
+  if (ec != std::errc() || end != copy + text.size()) return Cell::Bad;
+  return std::isfinite(out) ? Cell::Number : Cell::Missing;
+}
+
+double seconds_per(StepUnit unit) {
+  switch (unit) {
+    case StepUnit::Milliseconds:
+      return 1e-3;
+    case StepUnit::Microseconds:
+      return 1e-6;
+    case StepUnit::Nanoseconds:
+      return 1e-9;
+    case StepUnit::None:
+    case StepUnit::Seconds:
+      break;
+  }
+  return 1;
+}
+
+/// One value: rank `series` spent `own` on `step`.
+struct StepTime {
+  std::int64_t step = 0;
+  std::uint32_t series = 0;
+  Duration own{};
+};
+
+class StepTableReader {
+ public:
+  StepTableReader(const std::filesystem::path& path, StepColumns columns)
+      : columns_(std::move(columns)), part_(path.string(), kStepTableReader.format) {
+    for (const WideColumn& c : columns_.wide) wide_series_.push_back(series_of(c.rank));
+  }
+
+  void take(std::string_view line) {
+    split_fields(line, columns_.separator, fields_);
+    if (!is_of_first_run()) {
+      ++other_runs_;
+      return;
+    }
+    if (!columns_.wide.empty()) {
+      const std::int64_t step = step_of(rows_++);
+      for (std::size_t i = 0; i < columns_.wide.size(); ++i)
+        add(wide_series_[i], step, field(columns_.wide[i].column));
+      return;
+    }
+    const auto series = find_series();
+    if (!series) {
+      ++bad_;
+      return;
+    }
+    add(*series, step_of(rows_of_[*series]++), field(columns_.value));
+  }
+
+  Result<Run> finish() && {
+    if (times_.empty())
+      return fail(Error{.code = Errc::InvalidInput,
+                        .id = "import-005",
+                        .message = "no step time in the table, expected a number per rank and step",
+                        .hint = {},
+                        .where = {}});
+    std::stable_sort(times_.begin(), times_.end(), [](const StepTime& a, const StepTime& b) {
+      return std::tie(a.step, a.series) < std::tie(b.step, b.series);
+    });
+    drop_repeated();
+    add_ranks();
+    place();
+    write_notes();
+    return std::move(part_).finish();
+  }
+
+ private:
+  [[nodiscard]] std::string_view field(std::size_t column) const {
+    return column < fields_.size() ? fields_[column] : std::string_view();
+  }
+
+  bool is_of_first_run() {
+    if (columns_.run.empty()) return true;
+    std::string key;
+    for (const std::size_t c : columns_.run) key.append(field(c).substr(0, 256)).push_back('\0');
+    if (!run_) run_ = key;
+    return *run_ == key;
+  }
+
+  /// The number in the step's column, or the count of rows where there is none.
+  std::int64_t step_of(std::int64_t row) {
+    double n = 0;
+    if (columns_.step == kNoColumn) return row;
+    if (read_number(field(columns_.step), columns_.separator, n) == Cell::Number && std::abs(n) < 9e15)
+      return static_cast<std::int64_t>(std::floor(n));
+    ++unnumbered_;
+    return row;
+  }
+
+  std::uint32_t series_of(std::int32_t rank) {
+    const auto [at, is_new] = series_numbers_.try_emplace(rank, static_cast<std::uint32_t>(ranks_.size()));
+    if (is_new) {
+      ranks_.push_back(rank);
+      rows_of_.push_back(0);
+    }
+    return at->second;
+  }
+
+  /// By the number in the rank's column, which may end a name: `3`, `worker-3`.
+  std::optional<std::uint32_t> find_series() {
+    if (columns_.rank == kNoColumn) return series_of(0);
+    const std::string_view text = field(columns_.rank);
+    const std::size_t digits = text.find_last_not_of("0123456789");
+    const std::string_view number = text.substr(digits == std::string_view::npos ? 0 : digits + 1);
+    std::int32_t rank = -1;
+    const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), rank);
+    if (ec != std::errc() || rank > kHighestRank || text.starts_with('-') || ranks_.size() >= kMostRanks)
+      return std::nullopt;
+    return series_of(rank);
+  }
+
+  void add(std::uint32_t series, std::int64_t step, std::string_view text) {
+    ++cells_;
+    double value = 0;
+    const Cell cell = read_number(text, columns_.separator, value);
+    if (cell == Cell::Missing) {
+      ++missing_;
+      return;
+    }
+    value *= seconds_per(columns_.unit);
+    if (cell == Cell::Bad || value < 0 || value > kLongestRunSeconds) {
+      ++bad_;
+      return;
+    }
+    times_.push_back({.step = step, .series = series, .own = duration_from_seconds(value)});
+  }
+
+  void drop_repeated() {
+    const auto same = [](const StepTime& a, const StepTime& b) {
+      return a.step == b.step && a.series == b.series;
+    };
+    const auto end = std::unique(times_.begin(), times_.end(), same);
+    repeated_ = times_.end() - end;
+    times_.erase(end, times_.end());
+  }
+
+  /// Only ranks that have a value: an empty column of a wide table is nobody.
+  void add_ranks() {
+    std::vector<bool> present(ranks_.size());
+    for (const StepTime& t : times_) present[t.series] = true;
+    track_of_.assign(ranks_.size(), 0);
+    std::vector<Rank> members;
+    for (std::size_t s = 0; s < ranks_.size(); ++s) {
+      if (!present[s]) continue;
+      members.emplace_back(ranks_[s]);
+      track_of_[s] = part_.add_rank(Rank(ranks_[s]));
+      part_.rank(track_of_[s]).timing = "collective=implied by the length of steps";
+    }
+    count_of_ranks_ = members.size();
+    part_.run().times = TimesKind::Steps;
+    part_.run().world_size = static_cast<int>(members.size());
+    implied_ = part_.communicator("implied", std::move(members), static_cast<int>(count_of_ranks_));
+  }
+
+  void place() {
+    Duration begin{};
+    std::int64_t used = 0;
+    for (std::size_t first = 0; first < times_.size();) {
+      std::size_t last = first;
+      Duration longest{};
+      for (; last < times_.size() && times_[last].step == times_[first].step; ++last)
+        longest = std::max(longest, times_[last].own);
+      if (last - first < count_of_ranks_) {
+        ++incomplete_;
+      } else if (in_seconds(begin) + in_seconds(longest) > kLongestRunSeconds) {
+        ++too_late_;
+      } else {
+        add_step(first, last, begin, longest);
+        begin += longest + kDeparture;
+        used += static_cast<std::int64_t>(last - first);
+      }
+      first = last;
+    }
+    part_.count(cells_, used);
+  }
+
+  void add_step(std::size_t first, std::size_t last, Duration begin, Duration longest) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t track = track_of_[times_[i].series];
+      NewEvent mark;
+      mark.kind = EventKind::Step;
+      mark.begin = mark.end = begin;
+      mark.bytes = Bytes(times_[i].step);
+      part_.add_event(track, mark);
+      NewEvent meeting;
+      meeting.op = static_cast<std::uint8_t>(model::Collective::Barrier);
+      meeting.flags = kTagged;
+      meeting.begin = begin + times_[i].own;
+      meeting.end = begin + longest + kDeparture;
+      meeting.comm = implied_;
+      meeting.seq = steps_;
+      part_.add_event(track, meeting);
+    }
+    ++steps_;
+  }
+
+  void count_note(std::int64_t n, std::string_view what) {
+    if (n > 0) part_.note(fmt::format("{} {}", n, what));
+  }
+
+  void write_notes() {
+    part_.note("only the length of steps is known: one synchronisation at the end of each step is assumed");
+    if (columns_.unit == StepUnit::None)
+      part_.note(fmt::format("no unit in {}: taken as seconds, only ratios mean anything",
+                             columns_.value_name.empty() ? "the columns' names" : columns_.value_name));
+    if (columns_.rank == kNoColumn && columns_.wide.empty())
+      part_.note("one series for the whole job: no rank can be named");
+    count_note(other_runs_, "rows of other runs are left out: split the table by run, one file each");
+    count_note(missing_, "values are missing (empty or nan)");
+    count_note(incomplete_, "steps miss a rank and are left out");
+    count_note(too_late_, "steps lie beyond 104 days and are left out");
+    count_note(repeated_, "values repeat a rank and step: the first of each is used");
+    count_note(unnumbered_, "rows without a step number are numbered by their order");
+    count_note(bad_, "values or ranks cannot be read and are left out");
+  }
+
+  StepColumns columns_;
+  PartBuilder part_;
+  std::vector<std::string_view> fields_;
+  std::optional<std::string> run_;
+  std::map<std::int32_t, std::uint32_t> series_numbers_;
+  std::vector<std::int32_t> ranks_;         // by series
+  std::vector<std::int64_t> rows_of_;       // the same
+  std::vector<std::uint32_t> wide_series_;  // by wide column
+  std::vector<std::size_t> track_of_;       // by series
+  std::vector<StepTime> times_;
+  CommId implied_ = kNoComm;
+  std::size_t count_of_ranks_ = 0;
+  std::uint32_t steps_ = 0;
+  std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, other_runs_ = 0, unnumbered_ = 0;
+  std::int64_t repeated_ = 0, incomplete_ = 0, too_late_ = 0;
+};
+
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
+}
+
+/// The names must be plausible, and the first row must hold a number or a missing value under them.
+bool recognise(const Head& head) {
+  std::string_view text = without_mark(head.bytes);
+  std::int64_t number = 0;
+  const std::string_view header = take_line(text, number);
+  if (header.size() == head.bytes.size() || header.find('\0') != std::string_view::npos) return false;
+  const auto columns = find_step_columns(header);
+  if (!columns) return false;
+  std::vector<std::string_view> fields;
+  split_fields(take_line(text, number), columns->separator, fields);
+  const std::size_t column = columns->wide.empty() ? columns->value : columns->wide.front().column;
+  double value = 0;
+  return column < fields.size() && read_number(fields[column], columns->separator, value) != Cell::Bad;
+}
+
+Result<Run> read(const std::filesystem::path& path, const ImportOptions& options) {
+  COX_TRY(ByteSource source,
+          ByteSource::open(path, std::min<std::uint64_t>(options.limit_bytes, kTableBytes)));
+  COX_TRY(const std::string bytes, source.read_all());
+  std::string_view text = without_mark(bytes);
+  std::int64_t number = 0;
+  const auto columns = find_step_columns(take_line(text, number));
+  if (!columns)
+    return fail(
+        Error{.code = Errc::InvalidInput,
+              .id = "import-005",
+              .message = "no column of step times, expected e.g. rank,step,time_s or step,rank0,rank1",
+              .hint = "name the columns in the first line; docs/reference/inputs/rings.md has the names",
+              .where = Where{.file = path.string(), .line = number}});
+  StepTableReader reader(path, *columns);
+  for (;;) {
+    const std::string_view line = take_line(text, number);
+    if (line.empty()) break;
+    reader.take(line);
+  }
+  auto run = std::move(reader).finish();
+  if (run || run.error().where) return run;
+  Error error = std::move(run).error();
+  error.where = Where{.file = path.string()};
+  return fail(std::move(error));
+}
+
+}  // namespace
+
+const Reader kStepTableReader{.format = "step-times",
+                              .title = "table of step times per rank (CSV)",
+                              .recognises = recognise,
+                              .read = read};
+
+}  // namespace cox::trace

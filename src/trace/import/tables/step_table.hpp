@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Tables of step times: which column is which, told from the names in the first line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cox::trace {
+
+/// What the values of a table are measured in.
+enum class StepUnit : std::uint8_t { None, Seconds, Milliseconds, Microseconds, Nanoseconds };
+
+inline constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
+
+/// One column per rank.
+struct WideColumn {
+  std::size_t column = 0;
+  std::int32_t rank = 0;
+};
+
+/// Where what stands. Long tables have one value per line, wide ones one per rank.
+struct StepColumns {
+  char separator = ',';
+  std::size_t step = kNoColumn;
+  std::size_t rank = kNoColumn;
+  std::size_t value = kNoColumn;  ///< long
+  std::vector<WideColumn> wide;   ///< empty in a long table
+  std::vector<std::size_t> run;   ///< columns that tell several runs apart
+  StepUnit unit = StepUnit::None;
+  std::string value_name;  ///< long: as in the table, cleaned
+};
+
+/// Fields of one line without the blanks and quotes around them; `out` is overwritten.
+void split_fields(std::string_view line, char separator, std::vector<std::string_view>& out);
+
+/// The columns by their names; nothing where the line names no plausible step times.
+/// Names of tables of operations (`dp_rank`, `stage`, `optype`) refuse the table: another reader takes those.
+/// Held by: src/trace/import/tables/step_table_test.cpp
+[[nodiscard]] std::optional<StepColumns> find_step_columns(std::string_view header);
+
+}  // namespace cox::trace

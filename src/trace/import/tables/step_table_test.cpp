@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/import/tables/step_table.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/test_data.hpp"
+#include "trace/import/part/reader.hpp"
+
+namespace cox::trace {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class StepTable : public ::testing::Test {
+ protected:
+  fs::path folder_ = fs::path(::testing::TempDir()) / ("step_table_" + std::to_string(::getpid()));
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  Result<trace::Run> try_read(const std::string& text) {
+    std::ofstream(folder_ / "t.csv", std::ios::binary) << text;
+    return kStepTableReader.read(folder_ / "t.csv", {.threads = 1, .progress = {}});
+  }
+  trace::Run read(const std::string& text) {
+    EXPECT_TRUE(recognises(text)) << text.substr(0, 80);
+    auto run = try_read(text);
+    EXPECT_TRUE(run) << run.error().message;
+    return run ? *std::move(run) : trace::Run{};
+  }
+  static bool recognises(const std::string& text) {
+    return kStepTableReader.recognises(
+        {.path = "t.csv", .bytes = std::string_view(text).substr(0, kHeadBytes)});
+  }
+};
+
+bool has_note(const trace::Run& run, const std::string& part) {
+  return std::any_of(run.notes.begin(), run.notes.end(),
+                     [&](const Note& n) { return n.text.find(part) != std::string::npos; });
+}
+
+/// Own work of each used step, from the marks and the implied synchronisations.
+std::vector<Duration> own_work(const trace::Run& run, std::size_t rank) {
+  std::vector<Duration> out;
+  const EventColumns& e = run.ranks[rank].events;
+  for (std::size_t i = 0; i + 1 < e.size(); i += 2) {
+    EXPECT_EQ(e.kind[i], EventKind::Step);
+    EXPECT_EQ(e.collective(i + 1), model::Collective::Barrier);
+    out.push_back(e.begin[i + 1] - e.begin[i]);
+  }
+  return out;
+}
+
+TEST_F(StepTable, LongAndWideFormsGiveTheSame) {
+  const std::string tables[] = {
+      "rank,step,step_time_ms\n0,10,5\n1,10,7\n0,11,6\n1,11,4.5\n",
+      "Iteration;Worker;Duration (us)\n10;w0;5000\n10;w1;7000,0\n11;w0;6000\n11;w1;4500\n",
+      "# a comment\r\n\r\nstep\trank0_ms\trank1_ms\r\n10\t5\t7\r\n11\t6\t4.5\r\n",
+      "\xef\xbb\xbf\"step\",\"rank\",\"time_s\"\n10,\"0\",0.005\n10,1,7e-3\n11,1,.0045\n11,0,0.006\n"};
+  for (const std::string& table : tables) {
+    const trace::Run run = read(table);
+    EXPECT_EQ(run.times, TimesKind::Steps);
+    EXPECT_EQ(run.world_size, 2);
+    ASSERT_EQ(run.ranks.size(), 2U) << table;
+    EXPECT_EQ(own_work(run, 0), (std::vector<Duration>{5ms, 6ms})) << table;
+    EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{7ms, 4500us})) << table;
+    const EventColumns& a = run.ranks[0].events;
+    const EventColumns& b = run.ranks[1].events;
+    EXPECT_EQ(a.bytes[0], Bytes(10));
+    EXPECT_EQ(a.end[1], Duration(7ms) + Duration(1ns));
+    EXPECT_EQ(a.end, b.end);
+    EXPECT_EQ(a.begin[2], a.end[1]);
+    EXPECT_EQ(a.seq[3], 1U);
+    EXPECT_EQ(run.find(a.comm[1])->name, "implied");
+    EXPECT_FALSE(has_note(run, "no unit"));
+    EXPECT_EQ(run.sources.front().used_records, 4);
+  }
+}
+
+TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {
+  const trace::Run run = read(
+      "worker,gpu,time,batch_time_norm\n0,0,0,1\n1,0,0,1.1\n0,0,1,nan\n1,0,1,1.2\n0,0,2,1\n1,0,2,2\n1,0,2,"
+      "9\nx,0,2,9\n");
+  EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{1100ms, 2s}));
+  EXPECT_TRUE(has_note(run, "1 steps miss a rank"));
+  EXPECT_TRUE(has_note(run, "1 values are missing"));
+  EXPECT_TRUE(has_note(run, "1 values repeat"));
+  EXPECT_TRUE(has_note(run, "1 values or ranks cannot be read"));
+  EXPECT_TRUE(has_note(run, "no unit in batch_time_norm: taken as seconds, only ratios"));
+}
+
+TEST_F(StepTable, RowsAreTheStepsWhereThereIsNoNumber) {
+  const trace::Run run = read("rank,duration_s\n0,1\n0,2\n1,3\n1,4\n");
+  EXPECT_EQ(own_work(run, 0), (std::vector<Duration>{1s, 2s}));
+  EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{3s, 4s}));
+}
+
+TEST_F(StepTable, OneSeriesIsTheJob) {
+  const trace::Run run = read("step,iteration_time_s\n100,3.5\n200,3.25\n");
+  ASSERT_EQ(run.ranks.size(), 1U);
+  EXPECT_EQ(run.world_size, 1);
+  EXPECT_EQ(own_work(run, 0), (std::vector<Duration>{3500ms, 3250ms}));
+  EXPECT_TRUE(has_note(run, "no rank can be named"));
+}
+
+TEST_F(StepTable, TheFirstOfSeveralRunsIsRead) {
+  const trace::Run run = read("run,step,step_time_s\n0,1,1\n0,2,2\n1,1,5\n");
+  EXPECT_EQ(own_work(run, 0), (std::vector<Duration>{1s, 2s}));
+  EXPECT_TRUE(has_note(run, "1 rows of other runs are left out: split the table by run"));
+}
+
+TEST_F(StepTable, OtherTablesAreNotTaken) {
+  for (const char* table : {"dp_rank,stage,rank,step,optype,start_ts,duration\n0,0,0,1,a,0,1\n",
+                            "nodes,gpus,bytes,time_us,busbw\n1,4,8,7.84,0\n", "world_size,seconds\n96,61\n",
+                            ",1,2,4\nload balance,1,0.9,0.8\n", "size,1,2\n3,4,5\n", "step,loss\n1,2.5\n",
+                            "rank,start_time\n0,5\n", "rank,time_s\n0,hello\n", "rank,time_s", "", "a\n",
+                            "{\"rank\":1,\"time\":2}\n"})
+    EXPECT_FALSE(recognises(table)) << table;
+}
+
+TEST_F(StepTable, NothingToReadIsAnError) {
+  for (const char* text : {"rank,time_s\n0,nan\n", "rank,time_s\n", "", "x"}) {
+    const auto run = try_read(text);
+    ASSERT_FALSE(run) << text;
+    EXPECT_EQ(run.error().id, "import-005");
+  }
+}
+
+TEST_F(StepTable, LongRunsStayInRange) {
+  const trace::Run run = read("rank,step,time_s\n0,1,8e6\n0,2,8e6\n0,3,1\n0,4,1e300\n0,5,-1\n");
+  EXPECT_EQ(own_work(run, 0).size(), 2U);
+  EXPECT_TRUE(has_note(run, "1 steps lie beyond"));
+  EXPECT_TRUE(has_note(run, "2 values or ranks cannot be read"));
+}
+
+TEST_F(StepTable, CutsAndChangesNeverCrash) {
+  const std::string whole = "rank,step,step_time_ms\n0,10,5\n1,10,7\n\"0\",11,6\n1,11,nan\n";
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    static_cast<void>(try_read(whole.substr(0, n)));
+    for (const char c : {'9', ',', '"', '\n', '\0'}) {
+      std::string changed = whole;
+      changed[n] = c;
+      static_cast<void>(recognises(changed));
+      static_cast<void>(try_read(changed));
+    }
+  }
+}
+
+TEST_F(StepTable, ReadsTheMegatronSteps) {
+  COX_NEED_DATA(path, "traces/megatron-steps/gpt3_15b_8t_a100_iteration_time.csv");
+  const auto run = kStepTableReader.read(path, {.threads = 1, .progress = {}});
+  ASSERT_TRUE(run) << run.error().message;
+  std::vector<Duration> own = own_work(*run, 0);
+  ASSERT_EQ(own.size(), 508U);
+  std::sort(own.begin(), own.end());
+  EXPECT_NEAR((in_seconds(own[253]) + in_seconds(own[254])) / 2, 3.39001, 1e-5);
+  EXPECT_NEAR(in_seconds(own.back()) / 3.39001, 1.2649, 1e-4);
+}
+
+TEST_F(StepTable, ReadsOneRunOfTheMlperfSteps) {
+  COX_NEED_DATA(path, "traces/mlperf-steps/step_blocks_dev.csv");
+  const auto run = kStepTableReader.read(path, {.threads = 1, .progress = {}});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->ranks.size(), 1U);
+  EXPECT_GT(own_work(*run, 0).size(), 10U);
+  EXPECT_TRUE(has_note(*run, "rows of other runs"));
+}
+
+TEST_F(StepTable, TablesOfFactsAreNotStepTimes) {
+  COX_NEED_DATA(folder, "traces/facts");
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream in(entry.path());
+    EXPECT_FALSE(recognises({std::istreambuf_iterator<char>(in), {}})) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace cox::trace

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/store/run_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "cox/trace/raw_format.hpp"
+
+#include "trace/raw/meta_entries.hpp"
+#include "trace/store/compact_file.hpp"
+
+namespace cox::trace {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kMostNamed = 3;
+
+tl::unexpected<Error> missing(const fs::path& path) {
+  return fail(Error{.code = Errc::NotFound,
+                    .id = "trace-001",
+                    .message = "no such file or folder, expected a Run folder",
+                    .hint = "make one with `cox observe -o DIR -- COMMAND`",
+                    .where = Where{.file = path.string()}});
+}
+
+tl::unexpected<Error> foreign(const fs::path& path, std::string found) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "trace-002",
+                    .message = "no Run in it: " + std::move(found) + "; expected .cox or .coxraw files",
+                    .hint = "name the folder that `cox observe` wrote",
+                    .where = Where{.file = path.string()}});
+}
+
+/// The first bytes of a regular file; nothing of pipes and devices, which could block.
+std::string head_of(const fs::path& path) {
+  std::error_code ec;
+  if (!fs::is_regular_file(path, ec)) return {};
+  std::ifstream in(path, std::ios::binary);
+  std::string head(512, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  return head;
+}
+
+bool begins_with(std::string_view head, std::string_view magic) {
+  return head.substr(0, magic.size()) == magic;
+}
+
+/// Names the first few foreign entries of a folder by what they look like.
+std::string describe(std::vector<fs::path> entries) {
+  if (entries.empty()) return "the folder is empty";
+  std::sort(entries.begin(), entries.end());
+  std::string out = "found ";
+  for (std::size_t i = 0; i < std::min(entries.size(), kMostNamed); ++i) {
+    std::error_code ec;
+    const std::string what = fs::is_directory(entries[i], ec) ? "a folder" : looks_like(head_of(entries[i]));
+    out += fmt::format("{}{} ({})", i > 0 ? ", " : "", clean_text(entries[i].filename().string()), what);
+  }
+  if (entries.size() > kMostNamed) out += fmt::format(" and {} more", entries.size() - kMostNamed);
+  return out;
+}
+
+Result<std::vector<ProcessPaths>> single(const fs::path& path) {
+  const std::string head = head_of(path);
+  if (begins_with(head, {kCompactMagic, 6}) || path.extension() == kCompactSuffix)
+    return std::vector{ProcessPaths{.compact = path, .raw = {}}};
+  if (begins_with(head, {kRawMagic, 6}) || path.extension() == kRawSuffix)
+    return std::vector{ProcessPaths{.compact = {}, .raw = path}};
+  return foreign(path, "it looks like " + looks_like(head));
+}
+
+}  // namespace
+
+std::string looks_like(std::string_view head) {
+  using namespace std::string_view_literals;
+  struct Known {
+    std::string_view magic;
+    const char* name;
+  };
+  static constexpr std::array kKnown{Known{"\x1f\x8b"sv, "gzip data"},
+                                     Known{"\x28\xb5\x2f\xfd"sv, "zstd data"},
+                                     Known{"BZh"sv, "bzip2 data"},
+                                     Known{"\xfd"
+                                           "7zXZ"sv,
+                                           "xz data"},
+                                     Known{"PK\x03\x04"sv, "a zip archive"},
+                                     Known{"\x7f"
+                                           "ELF"sv,
+                                           "a program or library"},
+                                     Known{"SQLite format 3"sv, "an SQLite database"},
+                                     Known{"\x89HDF"sv, "HDF5 data"},
+                                     Known{"PAR1"sv, "Parquet data"},
+                                     Known{"#Paraver"sv, "a Paraver trace"},
+                                     Known{"OTF2"sv, "an OTF2 trace"},
+                                     Known{"\x80\x02"sv, "a Python pickle"},
+                                     Known{"\x80\x03"sv, "a Python pickle"},
+                                     Known{"\x80\x04"sv, "a Python pickle"},
+                                     Known{"\x80\x05"sv, "a Python pickle"},
+                                     Known{"COXRAW"sv, "a raw file of a Run"},
+                                     Known{"COXRUN"sv, "a compact file of a Run"}};
+  if (head.empty()) return "empty or not a regular file";
+  for (const Known& k : kKnown)
+    if (begins_with(head, k.magic)) return k.name;
+  const std::size_t start = head.find_first_not_of(" \t\r\n");
+  if (start != std::string_view::npos && (head[start] == '{' || head[start] == '[')) return "JSON text";
+  const bool text = std::all_of(head.begin(), head.end(), [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return u >= 0x20 || u == '\n' || u == '\t' || u == '\r';
+  });
+  return text ? "text" : "unknown binary data";
+}
+
+Result<std::vector<ProcessPaths>> list_run(const fs::path& path) {
+  std::error_code ec;
+  const fs::file_status status = fs::status(path, ec);
+  if (!fs::exists(status)) return missing(path);
+  if (!fs::is_directory(status)) return single(path);
+  std::map<std::string, ProcessPaths> by_name;
+  std::vector<fs::path> others;
+  auto entries = fs::directory_iterator(path, ec);
+  if (ec) return foreign(path, "the folder cannot be read (" + ec.message() + ")");
+  for (; entries != fs::directory_iterator(); entries.increment(ec)) {
+    const fs::path& file = entries->path();
+    if (file.extension() == kCompactSuffix)
+      by_name[file.stem().string()].compact = file;
+    else if (file.extension() == kRawSuffix)
+      by_name[file.stem().string()].raw = file;
+    else if (file.filename() != "run.json")
+      others.push_back(file);
+    if (ec) break;
+  }
+  if (by_name.empty()) return foreign(path, describe(std::move(others)));
+  std::vector<ProcessPaths> out;
+  out.reserve(by_name.size());
+  for (auto& [name, paths] : by_name) out.push_back(std::move(paths));
+  return out;
+}
+
+}  // namespace cox::trace
