@@ -89,7 +89,7 @@ TEST(TrainingRecord, RolesAndGroupsFollowTheLayout) {
   ASSERT_EQ(s.job.layout.context, 2);
   const trace::Run run = run_of(s);
   // ((data x 2 + stage) x 2 + context) x 2 + tensor
-  EXPECT_EQ(run.ranks[13].role, (trace::Role{.data = 1, .tensor = 1, .pipeline = 1, .expert = -1}));
+  EXPECT_EQ(run.ranks[13].role, (model::Role{.data = 1, .tensor = 1, .pipeline = 1, .expert = -1}));
   EXPECT_EQ(run.ranks[13].node, NodeId{3});
   const auto members = [&](const std::string& name) {
     for (const trace::Communicator& c : run.communicators)
