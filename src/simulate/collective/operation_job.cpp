@@ -133,7 +133,7 @@ class Carrier {
 
   [[nodiscard]] Result<model::Schedule> schedule_of(const CollectiveCall& call) const {
     model::CollectiveSpec spec{.kind = call.kind,
-                               .algorithm = s_.job.collective.algorithm,
+                               .algorithm = s_.job.as<model::TraceJob>().algorithm,
                                .ranks = static_cast<int>(call.ranks.size()),
                                .bytes = call.bytes};
     spec.group = 1;
@@ -159,7 +159,7 @@ class Carrier {
 
 Result<Outcome> simulate_operations(const model::Scenario& s, model::EngineKind engine,
                                     const SimulateOptions& options) {
-  COX_TRY(trace::Imported imported, trace::import_path(s.job.file, {.threads = options.threads}));
+  COX_TRY(trace::Imported imported, trace::import_path(s.job.as<model::TraceJob>().file, {.threads = options.threads}));
   std::vector<model::Program> programs;
   for (trace::ImportedJob& job : imported.jobs) programs.push_back(std::move(job.program));
   std::unique_ptr<Network> network;

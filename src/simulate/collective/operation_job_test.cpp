@@ -46,8 +46,7 @@ model::Scenario switched(int nodes, const std::string& file) {
   s.cluster.nodes = nodes;
   s.cluster.nic = {.latency = Seconds{kLatency}, .bandwidth = Bandwidth::bytes_per_s(kRate)};
   s.fabric.link = s.cluster.nic;
-  s.job.workload = model::Workload::Chakra;
-  s.job.file = file;
+  s.job.work = model::TraceJob{.file = file};
   s.engine = model::EngineKind::Flow;
   return s;
 }
