@@ -97,9 +97,8 @@ void check_messages(const MessageColumns& m) {
 }
 
 void check_program(const model::Program& o) {
-  for (const std::size_t length :
-       {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(), o.bytes.size(), o.sequence.size(),
-        o.comm.size()})
+  for (const std::size_t length : {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(),
+                                   o.bytes.size(), o.sequence.size(), o.comm.size()})
     COX_ASSERT(length == o.size(), "columns of operations are of one length");
   COX_ASSERT(o.collective.empty() || o.collective.size() == o.size(),
              "the kind of every collective, or of none");
@@ -108,7 +107,8 @@ void check_program(const model::Program& o) {
   COX_ASSERT(o.is_empty() || o.is_graph() || o.is_table(), "edges of every operation, or of none");
   for (std::size_t i = 0; i < o.size(); ++i) {
     COX_ASSERT(o.rank[i] < o.ranks.size() && o.name[i] < o.names.size(), "operations of known ranks");
-    COX_ASSERT(o.duration[i] == model::kNoDuration || o.duration[i] >= Duration::zero(), "operations take time");
+    COX_ASSERT(o.duration[i] == model::kNoDuration || o.duration[i] >= Duration::zero(),
+               "operations take time");
     COX_ASSERT(o.comm[i] == kNoComm || o.group_of(i) != nullptr, "communicators are described");
   }
   for (const std::uint32_t b : o.needs.all_before()) COX_ASSERT(b < o.size(), "edges lead to operations");

@@ -100,7 +100,8 @@ RC_GTEST_PROP(ReplayLaws, SlackIsExact, ()) {
   Sample s = any_graph();
   const Timeline t = replay(s.graph, s.durations);
   const std::vector<Duration> spare = slack(s.graph, s.durations, t);
-  for (const OperationIndex node : critical_path(s.graph, s.durations, t)) RC_ASSERT(spare[node] == Duration::zero());
+  for (const OperationIndex node : critical_path(s.graph, s.durations, t))
+    RC_ASSERT(spare[node] == Duration::zero());
   const OperationIndex node = any_node(s);
   const Duration own = s.durations[node];
   std::vector<Duration> room;

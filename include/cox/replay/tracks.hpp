@@ -3,8 +3,8 @@
 /// Tracks that work on their own and meet: the same max-plus recursion as for a program, for the shape that
 /// synchronous jobs have, and many questions about it answered in one pass.
 ///
-/// A meeting is one join of a program with one operation before it per member. Written as a program it would take
-/// 24 bytes per member and a finish time each; here it takes 8, and what has to be remembered while
+/// A meeting is one join of a program with one operation before it per member. Written as a program it would
+/// take 24 bytes per member and a finish time each; here it takes 8, and what has to be remembered while
 /// evaluating is one time per track.
 #pragma once
 

@@ -319,7 +319,8 @@ Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
   COX_CHECK(only("policy.local_steps", p.kind == PolicyKind::LocalSgd, "local-sgd"));
   COX_CHECK(only("policy.backups", p.kind == PolicyKind::Backup, "backup"));
   COX_CHECK(only("policy.servers", p.kind == PolicyKind::Asynchronous, "asynchronous"));
-  const std::int64_t workers = job.workload == Workload::Training ? job.training.layout.data : s.cluster.ranks();
+  const std::int64_t workers =
+      job.workload == Workload::Training ? job.training.layout.data : s.cluster.ranks();
   if (p.backups >= workers)
     return notes.clash({"policy.backups"},
                        fmt::format("policy.backups = {} of {} workers: nobody is left", p.backups, workers),
