@@ -175,7 +175,8 @@ void import(std::string_view reader, std::string_view bytes) {
   auto job = found->read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});
   if (job) {
     check(*job);
-    // What a caller of `import_run` gets: placed from zero on, and by durations where those are all there is.
+    // What a caller of `import_path` gets: placed from zero on, and by durations where those are all there
+    // is.
     std::vector<ImportedJob> parts;
     parts.push_back(*std::move(job));
     check(assemble_parts(std::move(parts), 1));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cox/replay/replay.hpp"
+#include "cox/simulate/outcome.hpp"
 
 #include "simulate/training/plan.hpp"
 #include "simulate/training/scenarios.hpp"
@@ -43,10 +44,7 @@ TEST(StageProgram, OneStageAloneTakesWhatReplaySays) {
 }
 
 TEST(StageProgram, MessagesNameTheirStageAndMailbox) {
-  model::Scenario s = testing::data_parallel(1, 4);
-  s.cluster.nodes = 2;
-  work_of(s).layout = {.data = 1, .pipeline = 2};
-  work_of(s).micro_batches = 3;
+  const model::Scenario s = testing::pipeline(2, 4, 3);
   const model::Program first = program_of(s, 0).program;
   const model::Program last = program_of(s, 1).program;
   for (const model::Program* p : {&first, &last}) {
@@ -71,7 +69,7 @@ TEST(StageProgram, MessagesNameTheirStageAndMailbox) {
 }
 
 TEST(StageProgram, TheOptimizerWaitsForTheLastDataCollective) {
-  model::Scenario s = testing::data_parallel(2, 4);
+  const model::Scenario s = testing::data_parallel(2, 4);
   const model::Program p = program_of(s, 0).program;
   const std::int64_t collectives = count(p, OperationKind::Collective);
   ASSERT_GE(collectives, 1);
