@@ -277,8 +277,8 @@ std::string to_string(Duration d) {
   Wide count = magnitude(d.count());
   const std::string_view sign = d < Duration::zero() ? "-" : "";
   if (count < 1000) return fmt::format("{}{} ps", sign, static_cast<std::uint64_t>(count));
-  /// A unit is used while what it prints stays below `until`; `power` is ten to the digits after the point
-  /// there.
+  /// A unit is used while what it prints stays below `until`;
+  /// `power` is ten to the digits after the point there.
   struct Step {
     Unit unit;
     int until;

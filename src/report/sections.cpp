@@ -92,9 +92,8 @@ std::string finding_row(const Page& page, const Finding& f, std::size_t number) 
   }
   return fmt::format(
       "<tr><td class=\"n\" data-label=\"#\">{}</td><td data-label=\"what\">{}</td><td "
-      "data-label=\"who\"><b>{}</b></td>"
-      "<td data-label=\"cause\">{}</td><td class=\"n\" data-label=\"share of lost time\">{}</td>"
-      "<td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
+      "data-label=\"who\"><b>{}</b></td><td data-label=\"cause\">{}</td><td class=\"n\" data-label=\"share "
+      "of lost time\">{}</td><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
       "class=\"plain\">{}</ul></td></tr>\n",
       number, kind_words(f.kind), who, html(page.names.text(cause_words(f.cause))), share_cell(f.share_ratio),
       percent(f.gain_ratio), evidence);
@@ -125,8 +124,7 @@ std::string split_bar(const RankAccount& a) {
   const double total = std::max(in_seconds(a.work + a.wait + a.transfer), 1e-18);
   return fmt::format(
       "<span class=\"split\"><i class=\"work\" style=\"width:{:.2f}%\"></i><i class=\"wait\" "
-      "style=\"width:{:.2f}%\"></i>"
-      "<i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
+      "style=\"width:{:.2f}%\"></i><i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
       100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait) / total,
       100 * in_seconds(a.transfer) / total);
 }
@@ -159,16 +157,15 @@ std::string grain(Duration unit) {
 std::string merge_note(const Columns& columns) {
   if (columns.merged <= 1) return {};
   return fmt::format(
-      " <b>{} steps merged per cell</b> to keep this file small; each cell holds their mean and their "
-      "largest value.",
+      " <b>{} steps merged per cell</b> to keep this file small; each cell holds their mean and their largest value.",
       grouped(columns.merged));
 }
 
 std::string legend_keys() {
-  return "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li>"
-         "<li><i class=\"wait\"></i>wait: for the last rank to arrive</li>"
-         "<li><i class=\"transfer\"></i>transfer: all arrived, data moves</li>"
-         "<li><i class=\"path\"></i>critical path of what is in view, where it can be drawn</li></ul>";
+  return "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li><li><i "
+         "class=\"wait\"></i>wait: for the last rank to arrive</li><li><i class=\"transfer\"></i>transfer: "
+         "all arrived, data moves</li><li><i class=\"path\"></i>critical path of what is in view, "
+         "where it can be drawn</li></ul>";
 }
 
 std::string button(std::string_view action, std::string_view label, std::string_view title) {
@@ -184,10 +181,9 @@ std::string top_bar(const Page& page) {
     name += fmt::format("{}<time>{}</time>", name.empty() ? "" : " \u00B7 ", html(page.run.info.started));
   }
   return fmt::format(
-      "<header class=\"top\"><span class=\"mark\">Coxswain</span><span class=\"run\"><bdi>{}</bdi></span>"
-      "<button type=\"button\" id=\"theme\" title=\"light or dark\" aria-label=\"switch between light and "
-      "dark\">"
-      "\u25D0</button></header>\n",
+      "<header class=\"top\"><span class=\"mark\">Coxswain</span><span "
+      "class=\"run\"><bdi>{}</bdi></span><button type=\"button\" id=\"theme\" title=\"light or dark\" "
+      "aria-label=\"switch between light and dark\">\u25D0</button></header>\n",
       name);
 }
 
@@ -216,8 +212,7 @@ std::string verdict_section(const Page& page) {
                                                          ", aligned by common returns"));
   const bool named = !d.findings.empty();
   return fmt::format(
-      "<section id=\"verdict\" class=\"{}\">\n<p class=\"eyebrow\">{}</p>\n<h1>{}</h1>\n<p "
-      "class=\"lead\">{}</p>\n"
+      "<section id=\"verdict\" class=\"{}\">\n<p class=\"eyebrow\">{}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n"
       "<dl class=\"facts\">\n{}</dl>\n</section>\n",
       named ? "named" : "nobody", eyebrow, headline_markup(headline(d)), html(page.names.text(lead(d))),
       facts);
@@ -237,9 +232,9 @@ std::string findings_section(const Page& page) {
       "findings", "Findings",
       "Most costly first. Share: of all time lost to late arrivals, measured. Gain: of the run's time, what "
       "would be saved without it, estimated.",
-      "<div class=\"scroll\"><table class=\"stack findings\"><thead><tr><th class=\"n\">#</th><th>what</th>"
-      "<th>who</th><th>cause</th><th class=\"n\">share</th><th class=\"n\">gain, est.</th>"
-      "<th>evidence</th></tr></thead><tbody>\n" +
+      "<div class=\"scroll\"><table class=\"stack findings\"><thead><tr><th "
+      "class=\"n\">#</th><th>what</th><th>who</th><th>cause</th><th class=\"n\">share</th><th "
+      "class=\"n\">gain, est.</th><th>evidence</th></tr></thead><tbody>\n" +
           rows + "</tbody></table></div>");
 }
 
@@ -277,10 +272,9 @@ std::string timeline_section(const Page& page, const Columns& columns) {
   return section("timeline", "Timeline of ranks",
                  "Drag to pan, wheel or + and \u2212 to zoom." + rounding + merge_note(columns),
                  legend_keys() + controls +
-                     "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div>"
-                     "<div class=\"rank-scroll\" id=\"rank-scroll\" tabindex=\"-1\" "
-                     "aria-hidden=\"true\"><div></div></div>"
-                     "</div><p class=\"readout\" id=\"timeline-note\"></p>");
+                     "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div><div class=\"rank-scroll\" "
+                     "id=\"rank-scroll\" tabindex=\"-1\" aria-hidden=\"true\"><div></div></div></div><p "
+                     "class=\"readout\" id=\"timeline-note\"></p>");
 }
 
 std::string heat_map_section(const Page& page, const Columns& columns) {
@@ -331,10 +325,10 @@ std::string ranks_section(const Page& page) {
       "ranks", "Ranks",
       "Run time = work + wait + transfer. Self-delay: own work above the median of all ranks, median over "
       "steps. Charged: time the others lost because this rank was last.",
-      "<div class=\"scroll tall\"><table class=\"sortable\" id=\"rank-table\"><thead><tr>"
-      "<th class=\"n\">rank</th><th>host</th><th>run time</th><th class=\"n\">work</th>"
-      "<th class=\"n\">wait</th><th class=\"n\">transfer</th><th class=\"n\">self-delay</th>"
-      "<th class=\"n\" aria-sort=\"descending\">charged</th><th class=\"n\">last</th></tr></thead><tbody>\n" +
+      "<div class=\"scroll tall\"><table class=\"sortable\" id=\"rank-table\"><thead><tr><th "
+      "class=\"n\">rank</th><th>host</th><th>run time</th><th class=\"n\">work</th><th "
+      "class=\"n\">wait</th><th class=\"n\">transfer</th><th class=\"n\">self-delay</th><th class=\"n\" "
+      "aria-sort=\"descending\">charged</th><th class=\"n\">last</th></tr></thead><tbody>\n" +
           rows + "</tbody></table></div>" + note);
 }
 
@@ -400,8 +394,8 @@ std::string groups_section(const Page& page) {
   }
   return section("groups", "Communicators", "Collective operations of each group, and their message bytes.",
                  "<div class=\"scroll tall\"><table class=\"sortable\"><thead><tr><th>name</th><th "
-                 "class=\"n\">members</th>"
-                 "<th class=\"n\">operations</th><th class=\"n\">bytes</th></tr></thead><tbody>\n" +
+                 "class=\"n\">members</th><th class=\"n\">operations</th><th "
+                 "class=\"n\">bytes</th></tr></thead><tbody>\n" +
                      rows + "</tbody></table></div>" + note);
 }
 

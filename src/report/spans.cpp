@@ -63,8 +63,7 @@ bool has_end(const EventColumns& e, std::size_t i) {
 
 bool is_served_delay(const EventColumns& e, std::size_t i) {
   return e.kind[i] == EventKind::Pace && has_end(e, i) && e.end[i] > e.begin[i] &&
-         static_cast<pace::Reason>(e.op[i]) !=
-             pace::Reason::InOrder;  // which holds a worker, not the program
+         static_cast<pace::Reason>(e.op[i]) != pace::Reason::InOrder;  // it holds a worker, not the program
 }
 
 std::uint8_t code_of(const EventColumns& e, std::size_t i) {
@@ -180,8 +179,8 @@ Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) 
 
 namespace {
 
-/// The split of waits on background operations: until the last of those begun since the wait before was
-/// complete.
+/// The split of waits on background operations: until the last of those begun since
+/// the wait before was complete.
 class Background {
  public:
   Background(const EventColumns& events, const Foreground& foreground, const Arrivals& arrivals,

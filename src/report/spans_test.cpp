@@ -158,8 +158,8 @@ void expect_same_waits_as_diagnosis(const test::RunShape& shape, const char* met
       wait += s.wait_end - s.begin;
       transfer += s.end - s.wait_end;
     }
-    // The first operation of a run has a wait that was carried in; the diagnosis leaves it out where clocks
-    // differ.
+    // The first operation of a run has a wait that was carried in;
+    // the diagnosis leaves it out where clocks differ.
     EXPECT_NEAR(in_seconds(wait), in_seconds(d->ranks[r].wait), 0.002 + 0.01 * in_seconds(wait)) << r;
     EXPECT_NEAR(in_seconds(transfer), in_seconds(d->ranks[r].transfer), 0.002 + 0.01 * in_seconds(transfer))
         << r;

@@ -26,8 +26,7 @@ Input named_input(int ranks = 8) {
   in.diagnosis.findings = {test::slow_rank_finding(3)};
   in.diagnosis.verdict =
       "rank 3 sets the pace: its own work takes 4.02 ms longer per step than the median rank's, in 99 % of "
-      "those "
-      "steps; without that the run would be 27.4 % shorter (estimated).";
+      "those steps; without that the run would be 27.4 % shorter (estimated).";
   return in;
 }
 

@@ -6,7 +6,9 @@
 
 static long allreduces, barriers;
 
-int MPI_Init(int* argc, char*** argv) { return PMPI_Init(argc, argv); }
+int MPI_Init(int* argc, char*** argv) {
+  return PMPI_Init(argc, argv);
+}
 int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   ++allreduces;
   return PMPI_Allreduce(in, out, count, type, op, comm);

@@ -127,8 +127,8 @@ RC_GTEST_PROP(ReplayLaws, SensitivitiesAreFiniteDifferences, ()) {
     std::vector<Duration> room;
     const Duration moved = makespan(s.graph, longer, room) - t.makespan;
     RC_ASSERT(static_cast<double>(moved.count()) >= answers[c]);
-    // Another way may be equally long by chance and have more of the class on it; then the answer is
-    // one-sided.
+    // Another way may be equally long by chance and have more of the class on it;
+    // then the answer is one-sided.
     if (critical_path(s.graph, longer, replay(s.graph, longer)) == path)
       RC_ASSERT(static_cast<double>(moved.count()) == answers[c]);
   }

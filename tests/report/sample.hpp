@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A Diagnosis for a synthetic Run, made without the diagnose room: the page is tested with answers that the
-/// test states.
+/// A Diagnosis for a synthetic Run, made without the diagnose room: the page is tested
+/// with answers that the test states.
 #pragma once
 
 #include "cox/diagnose/diagnosis.hpp"
@@ -9,8 +9,8 @@
 
 namespace cox::test {
 
-/// Accounts, step times and matrices by plain arithmetic from a Run with step marks and one clock; no
-/// findings.
+/// Accounts, step times and matrices by plain arithmetic from a Run with step marks
+/// and one clock; no findings.
 [[nodiscard]] diagnose::Diagnosis sample_diagnosis(const trace::Run& run);
 
 /// One rank named all along, with two pieces of evidence.

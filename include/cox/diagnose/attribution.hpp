@@ -2,9 +2,9 @@
 /// \file
 /// Who made whom wait, across nested groups: every wait charged to the rank whose own work caused it.
 ///
-/// Use when: waits are known and the question is what they are owed to. Who is *named* is another question
-/// (docs/concepts/naming.md): a charge is an account, not a verdict. docs/concepts/delay-cost.md has the
-/// rules.
+/// Use when: waits are known and the question is what they are owed to. Who is *named* is another
+/// question (docs/concepts/naming.md): a charge is an account, not a verdict.
+/// docs/concepts/delay-cost.md has the rules.
 #pragma once
 
 #include <cstdint>

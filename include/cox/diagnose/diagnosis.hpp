@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From a Run to findings: who sets the pace, since when, what it costs, what hangs, and what the input
-/// cannot tell.
+/// From a Run to findings: who sets the pace, since when, what it costs, what hangs,
+/// and what the input cannot tell.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@
 
 namespace cox::diagnose {
 
-/// What a finding is about. Text forms are `slow_rank`, `transient_straggler`, `rotating_straggler`,
-/// `slow_group`, `slow_link`.
+/// What a finding is about. Text forms are `slow_rank`, `transient_straggler`,
+/// `rotating_straggler`, `slow_group`, `slow_link`.
 enum class FindingKind : std::uint8_t {
   SlowRank,
   TransientStraggler,
@@ -47,8 +47,8 @@ enum class FindingKind : std::uint8_t {
 /// `slow_code_or_cpu`: why; and where a profiler recorded the device: `slow_kernels`, `uneven_work`,
 /// `copies`, `data_loading`, `gc`, `allocator`, `late_launch` (docs/concepts/causes.md).
 
-/// Kind of thing that a cause is. Text forms are `unknown`, `host`, `compute`, `locality`, `fabric`,
-/// `global_event`.
+/// Kind of thing that a cause is. Text forms are `unknown`, `host`, `compute`,
+/// `locality`, `fabric`, `global_event`.
 enum class CauseClass : std::uint8_t { Unknown, Host, Compute, Locality, Fabric, GlobalEvent };
 [[nodiscard]] const char* name_of(CauseClass c);
 /// The failure mode of "When Scaling Fails" (section 3.3) that a class belongs to:
@@ -109,15 +109,15 @@ struct Coverage {
   std::int64_t unfinished_calls = 0;  ///< entered and never left
   std::int64_t clock_domains = 0;
   Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
-  std::int64_t hosts_by_collectives =
-      0;                               ///< whose clocks the job's own operations compare with the first one's
+  /// Whose clocks the job's own operations compare with the first one's.
+  std::int64_t hosts_by_collectives = 0;
   std::int64_t hosts_by_realtime = 0;  ///< whose clocks are put beside it by realtime, or not at all
   Duration host_residual{};            ///< worst residual of the former
   bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
-  double wait_validity_ratio =
-      0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
-  bool order_refused =
-      false;  ///< members leave as far apart as they enter even where that is far: nobody is named
+  /// Without common clock: spread of ends over spread of begins; trust < 0.1.
+  double wait_validity_ratio = 0;
+  /// Members leave as far apart as they enter even where that is far: nobody is named.
+  bool order_refused = false;
 };
 
 struct Spread {

@@ -43,8 +43,8 @@ struct OperationWhatIfOptions {
   int largest_set = 8;
   /// A set, stage or type explains the slowdown from this share on.
   double explains_from = 0.5;
-  /// Most operations simulated in all by searches over ranks and sets; what is beyond is left out, with a
-  /// note.
+  /// Most operations simulated in all by searches over ranks and sets;
+  /// what is beyond is left out, with a note.
   std::int64_t budget = 400'000'000;
 };
 
@@ -153,8 +153,8 @@ struct OperationWhatIf {
 ///          operations is left out.
 /// Errors:  diagnose-002 where the Run has no operations with times, or none that can be put in order.
 /// Threads: none of its own; the result depends on nothing but the Run and the options.
-/// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
-///          `budget`.
+/// Cost:    one replay of all operations per type, stage, data rank, and two per worker;
+///          searches within `budget`.
 /// Held by: src/diagnose/operations/operation_what_if_test.cpp
 [[nodiscard]] Result<OperationWhatIf> what_if_operations(const trace::Run& run,
                                                          const OperationWhatIfOptions& options = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What could happen: cluster, fabric, job, noise, failures, policy, pacing. The input of `simulate`,
-/// `forecast`, `plan`.
+/// What could happen: cluster, fabric, job, noise, failures, policy, pacing.
+/// The input of `simulate`, `forecast`, `plan`.
 ///
 /// Read from TOML by `cox/model/toml.hpp`; every default is a value here, and `cox simulate --explain` prints
 /// what each came to and where from. Reference: docs/reference/scenario.md.
@@ -100,8 +100,8 @@ struct Job {
   Workload workload = Workload::Collective;
   int steps = 1;
   // Collective: one after another, `compute` before each.
-  CollectiveSpec
-      collective{};  ///< ranks = 0 here: as many as the cluster has (a file is read to that number)
+  /// Ranks = 0 here: as many as the cluster has (a file is read to that number)
+  CollectiveSpec collective{};
   RankOrder order = RankOrder::Linear;
   Seconds compute{};
   // Training:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One max-plus evaluation of an operation graph: when everything happens, why then, and what would change
-/// it.
+/// One max-plus evaluation of an operation graph: when everything happens,
+/// why then, and what would change it.
 ///
 /// Whoever asks builds a Graph (from a recording or from a schedule) and replays it with as many sets of
 /// durations as there are questions. The room knows no rank, no collective and no cause.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The event engine: operations, messages and shared resources in the order in which they happen. For what
-/// has no order fixed beforehand: imported schedules, any-source receives, servers, failures, asynchronous
-/// policies.
+/// The event engine: operations, messages and shared resources in the order in which they happen.
+/// For what has no order fixed beforehand: imported schedules, any-source receives, servers,
+/// failures, asynchronous policies.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ enum class GraphOp : std::uint8_t { Calc, Send, Receive };
 inline constexpr std::uint32_t kAnySource = 0xffffffff;
 inline constexpr std::uint32_t kAnyTag = 0xffffffff;
 
-/// A schedule of all ranks: operations of rank r are [first[r], first[r + 1]), each with its predecessors in
-/// the rank.
+/// A schedule of all ranks: operations of rank r are [first[r], first[r + 1]),
+/// each with its predecessors in the rank.
 struct OperationGraph {
   std::vector<std::uint64_t> first;  ///< ranks + 1
   std::vector<GraphOp> kind;
@@ -32,8 +32,8 @@ struct OperationGraph {
   std::vector<std::uint8_t> nic;            ///< port; empty = 0
   std::vector<std::uint64_t> first_before;  ///< operations + 1
   std::vector<std::uint32_t> before;        ///< index in the rank of a predecessor
-  std::vector<std::uint8_t>
-      on_start;  ///< GOAL's irequires: after its start instead of its end; empty = never
+  /// GOAL's irequires: after its start instead of its end; empty = never.
+  std::vector<std::uint8_t> on_start;
 
   [[nodiscard]] std::size_t ranks() const { return first.empty() ? 0 : first.size() - 1; }
 };
@@ -67,9 +67,8 @@ struct EventOutcome {
 
 /// Work on a resource that its users share by weight (cores, an input link, storage).
 ///
-/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they sum
-/// to at
-///         most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
+/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they
+///         sum to at most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
 /// Units:  of work: the caller's, say bytes or core seconds; capacity and limits: that per second.
 /// Memory: 40 bytes per job. Cost: O(n) per call. Same calls, same answers on every machine.
 /// Held by: src/simulate/event/shared_resource_test.cpp (hand-solved cases)

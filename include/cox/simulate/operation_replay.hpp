@@ -40,8 +40,8 @@ struct OperationCosts {
   /// One compute or memory operation of a rank at a time, in the order in which they become ready; else only
   /// the edges hold them.
   bool one_at_a_time = true;
-  /// Roofline for operations that the trace gives no duration: bytes over this. Zero: such a trace is
-  /// refused.
+  /// Roofline for operations that the trace gives no duration: bytes over this.
+  /// Zero: such a trace is refused.
   Bandwidth memory{};
 };
 
@@ -55,13 +55,13 @@ struct OperationOutcome {
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
 };
 
-/// Replays graphs: each Run holds the operations of one rank or more; no rank is in two Runs. Communicators
-/// are the same where their names are. The k-th collective (send, receive) of a rank on a communicator, by
-/// index, belongs with the k-th of the others. Recorded times are not used, nor are the durations of
-/// communication. An operation that is neither computation, memory nor communication and has no duration
-/// lasts none. Errors: simulate-006 (no operations with edges; durations are missing; a message without its
-/// channel; ranks
-///         twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
+/// Replays graphs: each Run holds the operations of one rank or more; no rank is in two Runs.
+/// Communicators are the same where their names are. The k-th collective (send, receive) of a rank
+/// on a communicator, by index, belongs with the k-th of the others. Recorded times are not used, nor
+/// are the durations of communication. An operation that is neither computation, memory nor communication
+/// and has no duration lasts none.
+/// Errors: simulate-006 (no operations with edges; durations are missing; a message without its channel;
+///         ranks twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
 /// Cost:   O((operations + edges) log operations), bounded by construction. Deterministic.
 /// Held by: src/simulate/event/operation_replay_test.cpp
 [[nodiscard]] Result<OperationOutcome> replay_operations(std::span<const trace::Run> runs,

@@ -21,13 +21,13 @@ namespace cox::cli {
 [[nodiscard]] trace::Progress callback(Progress& progress);
 
 /// Everything at `path`: our own Runs and what other tools left behind, one Run per job, with `--run NAME`
-/// only that one. Warns of what could not be used. Errors: those of `trace::import_path`; cli-003 (no such
-/// run).
+/// only that one. Warns of what could not be used.
+/// Errors: those of `trace::import_path`; cli-003 (no such run).
 [[nodiscard]] Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call,
                                                         Console& console);
 
-/// The first argument where it holds one Run, or the one that `--run` names. Errors: those of `read_runs`;
-/// cli-009 (several).
+/// The first argument where it holds one Run, or the one that `--run` names. Errors: those
+/// of `read_runs`; cli-009 (several).
 [[nodiscard]] Result<trace::Run> read_run(const Invocation& call, Console& console);
 
 /// The same of any path, without `--run`.

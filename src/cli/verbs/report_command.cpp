@@ -90,8 +90,7 @@ const Command& report_command() {
                .shared = {.json = true, .threads = true},
                .notes =
                    "A page is at most 15 MB: beyond that, neighbouring steps are merged and the page says "
-                   "so. With "
-                   "--json a summary of what was written goes to standard output."},
+                   "so. With --json a summary of what was written goes to standard output."},
       .run = run};
   return command;
 }

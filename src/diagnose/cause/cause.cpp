@@ -35,14 +35,14 @@ std::size_t place_of(std::uint8_t phase) {
   return kOutside;
 }
 
-/// What the time outside of all phases is called: where nothing tells the optimizer and the data apart, it is
-/// theirs.
+/// What the time outside of all phases is called: where nothing tells the optimizer
+/// and the data apart, it is theirs.
 const char* cause_of(std::size_t place, bool has_optimizer_or_data) {
   return place == kOutside && !has_optimizer_or_data ? "optimizer_or_data" : kCauses[place];
 }
 
-/// Own time of one rank in each phase between two points in time: synchronisations inside a phase do not
-/// count.
+/// Own time of one rank in each phase between two points in time:
+/// synchronisations inside a phase do not count.
 PhaseTimes own_phases(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
                       Duration from, Duration to) {
   const trace::EventColumns& e = x.run.ranks[r].events;

@@ -144,8 +144,7 @@ Attribution attribute_matched(const trace::Run& run, const CommIndex& comms,
   if (!clocks.comparable && a.validity_ratio > kWorstValidity) {
     a.refused = fmt::format(
         "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
-        "begins, "
-        "above {:.1f} durations do not say who was late",
+        "begins, above {:.1f} durations do not say who was late",
         a.validity_ratio, kWorstValidity);
     return a;
   }

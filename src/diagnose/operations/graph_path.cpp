@@ -258,9 +258,8 @@ void state_limits(const Run& run, const std::array<GraphKind, kKinds>& kinds, Gr
         fmt::format("{} sends and receives have no counterpart in the graph", out.unmatched));
   if (out.times)
     out.limits.emplace_back(
-        "operations that no dependency orders are taken to run at the same time: cores and streams are not "
-        "in the "
-        "graph");
+        "operations that no dependency orders are taken to run at the same time: "
+        "cores and streams are not in the graph");
 }
 
 /// Whether an edge of this Run says who called whom instead of who waits for whom.

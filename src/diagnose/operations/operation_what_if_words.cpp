@@ -147,10 +147,9 @@ std::vector<std::string> describe(const OperationWhatIf& w) {
       w.slowdown, w.slowdown_error, seconds(w.original), seconds(w.ideal), w.steps.size(), w.operations));
   out.push_back(w.finding.text);
   if (!w.is_faithful)
-    out.push_back(
-        fmt::format("the simulation misses the measured step ({}) by {:+.1f} %: do not rely on what is below "
-                    "that",
-                    seconds(w.measured), 100 * w.fidelity));
+    out.push_back(fmt::format(
+        "the simulation misses the measured step ({}) by {:+.1f} %: do not rely on what is below that",
+        seconds(w.measured), 100 * w.fidelity));
   else
     out.push_back(fmt::format("the simulation meets the measured step ({}) within {:+.1f} %",
                               seconds(w.measured), 100 * w.fidelity));
@@ -167,8 +166,7 @@ std::vector<std::string> describe(const OperationWhatIf& w) {
       out.push_back(fmt::format("{}: x{:.4f}, {} of the slowdown goes with it", s.name, s.slowdown,
                                 percent(s.removed)));
   out.push_back(fmt::format(
-      "free pipeline messages: x{:.4f}; free data-parallel collectives: x{:.4f}; no transfer at all: "
-      "x{:.4f}",
+      "free pipeline messages: x{:.4f}; free data-parallel collectives: x{:.4f}; no transfer at all: x{:.4f}",
       w.fabric.pipeline_free, w.fabric.data_free, w.fabric.communication_free));
   for (const std::string& n : w.notes) out.push_back(n);
   return out;

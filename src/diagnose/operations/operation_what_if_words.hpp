@@ -7,8 +7,8 @@
 
 namespace cox::diagnose {
 
-/// Chooses the cause from the shares in `w` and `communication_share`, by the rules in
-/// docs/concepts/what-if-operations.md.
+/// Chooses the cause from the shares in `w` and `communication_share`, by the rules
+/// in docs/concepts/what-if-operations.md.
 [[nodiscard]] OperationFinding find_operation_cause(const OperationWhatIf& w, double communication_share,
                                                     const OperationWhatIfOptions& options);
 

@@ -24,21 +24,19 @@ struct Lever {
 constexpr std::array kLevers{
     Lever{"cpu_quota", "raise_quota", "raise the CPU quota of the control group that {} runs in"},
     Lever{"cpu_contention", "pin_ranks",
-          "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting processes block "
-          "instead "
-          "of spinning"},
+          "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting "
+          "processes block instead of spinning"},
     Lever{"asleep_or_io", "unblock",
           "find what {} sleeps for (storage, network, a lock): it was neither running nor ready"},
-    Lever{"off_cpu", "unblock",
-          "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it "
-          "wakes"},
+    Lever{
+        "off_cpu", "unblock",
+        "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it wakes"},
     Lever{"slow_cpu_clock", "fix_clock", "look at the power and thermal limits of the host of {}"},
     Lever{"slow_code_or_cpu", "balance_work",
           "compare what {} computes with the others; if it is the same, replace its host"},
     Lever{"slow_kernels", "replace_ranks",
-          "look at the clock, power and errors of the device of {}, or replace it: as many kernels as the "
-          "others, "
-          "each slower"},
+          "look at the clock, power and errors of the device of {}, or replace it: "
+          "as many kernels as the others, each slower"},
     Lever{"uneven_work", "balance_work",
           "give {} as much work as the others (batch and sequence lengths): it runs more kernels"},
     Lever{"copies", "place_memory",
@@ -113,8 +111,8 @@ void add_advice(const Diagnosis& d, std::vector<Remedy>& out) {
   }
 }
 
-/// Jitter that nobody in particular causes: what pacing, fewer synchronisations or another algorithm would
-/// do.
+/// Jitter that nobody in particular causes: what pacing, fewer synchronisations
+/// or another algorithm would do.
 void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
   constexpr double kWorthwhile = 0.02;
   if (d.run_time <= Duration::zero()) return;

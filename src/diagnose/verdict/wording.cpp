@@ -108,14 +108,13 @@ bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
       return false;
     case trace::TimesKind::Durations:
       gaps.emplace_back(
-          "whether members leave together: only durations were recorded, and arrivals are taken from them on "
-          "that assumption");
+          "whether members leave together: only durations were recorded, and arrivals are taken "
+          "from them on that assumption");
       return true;
     case trace::TimesKind::Steps:
       gaps.emplace_back(
-          "where within a step time goes: only its length per rank was recorded, and one synchronisation at "
-          "its "
-          "end is assumed");
+          "where within a step time goes: only its length per rank was recorded, and one "
+          "synchronisation at its end is assumed");
       return true;
     case trace::TimesKind::None:
       gaps.emplace_back("when anything happened: no begin was recorded");
@@ -143,8 +142,7 @@ void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::strin
   if (d.coverage.order_refused)
     gaps.emplace_back(
         "who is late: members leave as far apart as they enter even in the operations with the widest "
-        "spread, so "
-        "a short call is no late arrival; nobody is named");
+        "spread, so a short call is no late arrival; nobody is named");
 }
 
 }  // namespace
@@ -299,8 +297,7 @@ std::string verdict_of(const Diagnosis& d) {
   }
   std::string text = fmt::format(
       "{}: {} own work takes {} longer per step than the median rank's, in {} of those steps; without that "
-      "the "
-      "run would be {} shorter (estimated).",
+      "the run would be {} shorter (estimated).",
       who, f.ranks.size() == 1 ? "its" : "their", delay, percent(value("late_steps_ratio")),
       percent(f.gain_ratio));
   if (d.findings.size() > 1) {

@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 /// Times of workers in samples, as published tables have them: [worker][sample].
 using Series = std::vector<std::vector<Duration>>;
 
-/// The Run of a job with one barrier after each sample, and one before the first so that nothing is carried
-/// in.
+/// The Run of a job with one barrier after each sample, and one before the first
+/// so that nothing is carried in.
 trace::Run run_of(const Series& series, Duration transfer = 0us) {
   Job job;
   job.ranks = static_cast<int>(series.size());
@@ -57,8 +57,8 @@ double exact_gain(const Series& series, const std::vector<int>& fixed) {
   return recorded / replaced;
 }
 
-/// Like job 1 of the published table: workers 0, 1 and 2 a little slow all along, worker 6 very slow for a
-/// while.
+/// Like job 1 of the published table: workers 0, 1 and 2 a little slow all along,
+/// worker 6 very slow for a while.
 Series like_job_1() {
   const std::vector<double> level{1.081, 1.071, 1.057, 0.981, 0.985, 0.985, 0.984, 0.977, 0.969, 0.975};
   const std::vector<double> peak{1.35, 1.2, 1.6, 2.0, 2.35, 1.25, 2.2, 1.9, 1.15, 1.6, 1.1, 1.4, 1.2, 1.15};

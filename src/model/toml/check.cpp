@@ -71,8 +71,8 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
 
 /// Messages have to end: where the job sends any, some bandwidth is known.
 Status check_cost(const Scenario& s, const Notes& notes) {
-  // A schedule of messages may come with its own parameters (cox simulate --loggops); an iteration has a
-  // link.
+  // A schedule of messages may come with its own parameters (cox simulate --loggops);
+  // an iteration has a link.
   if (s.job.workload == Workload::Goal || s.job.workload == Workload::Iteration) return {};
   if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
       !notes.said("cost.across.bandwidth"))
@@ -184,12 +184,11 @@ Status check_training(const Scenario& s, const Notes& notes) {
         interleaved ? "choose a pipeline and an interleave whose product divides the layers"
                     : "use fewer stages");
   if (interleaved && job.micro_batches % job.layout.pipeline != 0)
-    return notes.clash(
-        {"job.micro_batches", "job.schedule"},
-        fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which schedule "
-                    "\"interleaved\" needs",
-                    job.micro_batches, job.layout.pipeline),
-        "");
+    return notes.clash({"job.micro_batches", "job.schedule"},
+                       fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which "
+                                   "schedule \"interleaved\" needs",
+                                   job.micro_batches, job.layout.pipeline),
+                       "");
   if (job.moe_layers > layers)
     return notes.clash({"job.moe_layers"},
                        fmt::format("job.moe_layers = {}, but there are {} layers", job.moe_layers, layers),

@@ -21,8 +21,8 @@ namespace {
 
 constexpr double kBytes = 1125899906842624;  // 1 PiB
 constexpr double kRanks = static_cast<double>(kMostRanks);
-constexpr double kCount =
-    9e15;  // whole numbers up to here are exact in a double, as TOML writers may use one
+// whole numbers up to here are exact in a double, as TOML writers may use one
+constexpr double kCount = 9e15;
 
 const WordField<Draft> kPreset{
     .words = preset_words,
@@ -87,8 +87,7 @@ const Key<Draft> kRoot[] = {
     {"fabric.graph_file", COX_PATH(Draft, scenario.fabric.graph_file),
      "kind `graph`: lines of two ends, a latency and a bandwidth"},
     {"fabric.routing", COX_WORD(Draft, routing_words, scenario.fabric.routing),
-     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all "
-     "paths"},
+     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all paths"},
     {"fabric.switching", COX_WORD(Draft, switching_words, scenario.fabric.switching),
      "how a switch forwards"},
     {"fabric.incast_loss", COX_AT(scenario.fabric.incast_loss),
@@ -111,8 +110,7 @@ const Key<Draft> kRoot[] = {
     {"job.interleave", COX_AT(scenario.job.interleave),
      "training: model chunks per stage, schedule `interleaved`", 1, kMostLayers},
     {"job.zero_stage", COX_AT(scenario.job.zero_stage),
-     "training: what is sharded over the data-parallel ranks: 1 optimizer, 2 and gradients, 3 and parameters "
-     "(FSDP)",
+     "training: what is sharded over the data-parallel ranks: 1 optimizer, 2 and gradients, 3 and parameters (FSDP)",
      0, 3},
     {"job.bucket", COX_AT(scenario.job.bucket), "training: gradients that are reduced together", 1},
     {"job.overlap", COX_AT(scenario.job.overlap),

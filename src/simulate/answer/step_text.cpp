@@ -24,10 +24,9 @@ std::vector<std::string> text_lines(const StepAnalysis& a, std::int64_t number) 
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t x, std::size_t y) { return a.parts[x] > a.parts[y]; });
-  std::vector<std::string> lines = {
-      fmt::format("step {} taken apart: of the ranks' time, of its critical path, and how far the step "
-                  "follows each",
-                  number)};
+  std::vector<std::string> lines = {fmt::format(
+      "step {} taken apart: of the ranks' time, of its critical path, and how far the step follows each",
+      number)};
   for (const std::size_t p : order) {
     if (a.parts[p] <= Seconds{} && a.path[p] <= Seconds{}) continue;
     lines.push_back(fmt::format("  {:<10} {:>5.1f} %  {:>5.1f} %  {:>+6.3f}",

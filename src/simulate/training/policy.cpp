@@ -155,8 +155,8 @@ class Job {
     return {};
   }
 
-  /// Moves the members' arrivals to when they have the sum of all gradients, stage by stage beside each
-  /// other.
+  /// Moves the members' arrivals to when they have the sum of all gradients,
+  /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
     const auto copies = static_cast<std::size_t>(plan_.layout().context);
     const auto members = static_cast<int>(times.size() * copies);

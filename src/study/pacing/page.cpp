@@ -96,8 +96,7 @@ std::string cv_text(const PacingCondition& c, const PacingConditionResult& r) {
 std::string verdict_table(const PacingStudy& study, const PacingResults& results) {
   std::string out = fmt::format(
       "| condition | not worse than off by {:.0f} % | above its bar | not worse than random by {:.0f} % | CV "
-      "while "
-      "holding over off | floor |\n|---|---|---|---|---|---|\n",
+      "while holding over off | floor |\n|---|---|---|---|---|---|\n",
       study.protocol.harm * 100, study.protocol.harm * 100);
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
@@ -118,8 +117,8 @@ std::string verdict_table(const PacingStudy& study, const PacingResults& results
   return out;
 }
 
-/// Which conditions the floor leaves open, and whether those are few enough. Empty where no floor was
-/// measured.
+/// Which conditions the floor leaves open, and whether those are few enough.
+/// Empty where no floor was measured.
 std::string floors_text(const PacingStudy& study, const PacingResults& results) {
   std::size_t measured = 0;
   std::size_t counted = 0;
@@ -225,11 +224,8 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
   std::string out = fmt::format(
       "## Measured, and simulated beside it\n\nMeasured: {}.\n\nThroughput against off in %, interval in "
       "brackets. Simulated: the same controller in the engine, without\nbackground traffic. Same: sign and "
-      "size agree (see "
-      "below). CV of the "
-      "steps, and of those in paced blocks after the\ndecision (held). Energy: an estimate from work and "
-      "waiting, on over "
-      "off.\n\n{}{}\n{}",
+      "size agree (see below). CV of the steps, and of those in paced blocks after the\ndecision (held). "
+      "Energy: an estimate from work and waiting, on over off.\n\n{}{}\n{}",
       machine_text(results), other_plan_text(study, results), verdict_table(study, results),
       floors_text(study, results));
   int rows = 0;
@@ -243,8 +239,7 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
                        r.groups == 1 ? "group" : "groups", resolved_text(r));
     out +=
         "| arm | measured % | simulated % | same | CV off → on | held | p99 ms | wait ms | delay ms | energy "
-        "| pairs "
-        "|\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n";
+        "| pairs |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const PacingEffect& e : r.effects) {
       const SimulatedEffect* beside = effect_of(s, e.arm);
       out += measured_row(e, beside);
@@ -270,9 +265,8 @@ PageSection table_link_section() {
 
 std::string pacing_page(const PacingStudy& study, std::span<const PageSection> sections) {
   std::string out = fmt::format(
-      "# {}\n\nMade by `cox study pacing --from docs/studies/pacing.json -o docs/studies`; measured by `cox "
-      "study pacing "
-      "--full`.\n",
+      "# {}\n\nMade by `cox study pacing --from docs/studies/pacing.json -o docs/studies`; "
+      "measured by `cox study pacing --full`.\n",
       study.title);
   for (const PageSection& s : sections)
     if (!s.markdown.empty()) out += "\n" + s.markdown;

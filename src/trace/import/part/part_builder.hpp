@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Puts together the part of a Run that one file tells: interned names and communicators, events in any
-/// order.
+/// Puts together the part of a Run that one file tells: interned names
+/// and communicators, events in any order.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class PartBuilder {
   /// `file` is named in notes and sources.
   PartBuilder(std::string file, std::string format);
 
-  /// Adds a rank on a host (empty: unknown, a host of this file's own); returns its index for the calls
-  /// below.
+  /// Adds a rank on a host (empty: unknown, a host of this file's own);
+  /// returns its index for the calls below.
   std::size_t add_rank(Rank rank, const std::string& host = {});
   [[nodiscard]] RankTrack& rank(std::size_t index) { return run_.ranks[index]; }
   [[nodiscard]] Run& run() { return run_; }

@@ -175,8 +175,8 @@ class RankEvents {
     return overlap * 10 > e.end - e.begin;
   }
 
-  /// A rank waits for a pipeline neighbour where it receives and does not compute; two receives at a time are
-  /// one wait.
+  /// A rank waits for a pipeline neighbour where it receives and does not compute;
+  /// two receives at a time are one wait.
   void add_waits(std::size_t track, const std::vector<std::uint32_t>& operations,
                  const std::vector<Span>& computing) {
     Duration done = Duration::min();

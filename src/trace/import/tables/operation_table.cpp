@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kMostNumber = INT32_MAX - 1;
 /// Ranks, stages and the like: a hundred times the largest job so far.
 constexpr std::int64_t kMostPlace = std::int64_t{1} << 24;
-/// Durations hold 106 days, so this much to both sides of the first step; a profile of one job is far
-/// shorter.
+/// Durations hold 106 days, so this much to both sides of the first step;
+/// a profile of one job is far shorter.
 constexpr double kMostSeconds = 50.0 * 86400;
 constexpr std::size_t kMostTypes = 4096;
 
@@ -98,8 +98,8 @@ struct StepPlace {
   double offset_s = 0;
 };
 
-/// Tables count either from one origin or from each step's own beginning; the latter are placed one after
-/// another.
+/// Tables count either from one origin or from each step's own beginning;
+/// the latter are placed one after another.
 class StepPlaces {
  public:
   explicit StepPlaces(const std::vector<OperationRow>& rows) {
@@ -296,8 +296,8 @@ Result<Run> make_operation_part(std::string file, std::string format, OperationR
   if (far > 0) builder.note(fmt::format("{} rows more than 50 days from the first step", far));
   if (places.is_relative())
     builder.note(
-        "times count from each step's own beginning: steps are placed one after another, without the gaps "
-        "between them");
+        "times count from each step's own beginning: steps are placed one after another, "
+        "without the gaps between them");
   const auto ranks = add_ranks(builder, table.rows);
   const OperationGroups groups(builder);
   add_operations(builder, table, places, ranks, groups);
