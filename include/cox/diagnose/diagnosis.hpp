@@ -235,6 +235,8 @@ struct DiagnoseOptions {
   const ProcessTable* processes = nullptr;
   /// That machine's monotonic clock before the Run was read: what was read held then or later.
   std::optional<std::int64_t> asked_monotonic_ns{};
+  /// What the input tells operation by operation beside the Run; null: nothing.
+  const model::Program* program = nullptr;
 };
 
 /// Diagnoses a Run. Naming nobody is an answer.

@@ -3,7 +3,7 @@
 /// What recorded operations would have cost if some of them had been as usual: slowdown, whose it is, and
 /// what mending it is worth.
 ///
-/// Works on `Run::operations` as table readers fill them (times, no edges). How the dependencies are told and
+/// Works on programs as table readers fill them (times, no edges). How the dependencies are told and
 /// what each number means: docs/concepts/what-if-operations.md.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::diagnose {
 
@@ -62,7 +62,7 @@ struct PartEffect {
 /// One worker of the heat map.
 struct WorkerEffect {
   Rank rank;
-  trace::Role role;
+  model::Role role;
   /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage. Where it has no
   /// place, T(all as usual, but it as recorded) / T(all as usual); 1 where the budget reached nothing.
   double slowdown = 1;
@@ -151,12 +151,12 @@ struct OperationWhatIf {
 /// Formula: diagnosis after "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI
 ///          2025), equations 1 to 5; transfer time = end - latest start among the peers; time between
 ///          operations is left out.
-/// Errors:  diagnose-002 where the Run has no operations with times, or none that can be put in order.
-/// Threads: none of its own; the result depends on nothing but the Run and the options.
-/// Cost:    one replay of all operations per type, stage, data rank, and two per worker;
-///          searches within `budget`.
+/// Errors:  diagnose-002 where the program has no operations with times, or none that can be put in order.
+/// Threads: none of its own; the result depends on nothing but the program and the options.
+/// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
+///          `budget`.
 /// Held by: src/diagnose/operations/operation_what_if_test.cpp
-[[nodiscard]] Result<OperationWhatIf> what_if_operations(const trace::Run& run,
+[[nodiscard]] Result<OperationWhatIf> what_if_operations(const model::Program& program,
                                                          const OperationWhatIfOptions& options = {});
 
 /// Lines for a terminal, most important first, without ends of line.

@@ -62,11 +62,11 @@ class Published : public ::testing::TestWithParam<const trace::Reader*> {};
 
 TEST_P(Published, StIsMetFromOneFileAlone) {
   COX_NEED_DATA(dir, "traces/bytedance-st");
-  const auto run = GetParam()->read(
+  const auto job = GetParam()->read(
       dir / (GetParam() == &trace::kOperationCsvReader ? "trace-ST.csv" : "trace-ST.parquet"),
       {.threads = 1});
-  ASSERT_TRUE(run) << run.error().to_string();
-  const auto w = what_if_operations(*run);
+  ASSERT_TRUE(job) << job.error().to_string();
+  const auto w = what_if_operations(job->program);
   ASSERT_TRUE(w) << w.error().to_string();
   expect_published(*w, dir, "ST");
   EXPECT_NEAR(w->fabric.pipeline_free, 1.001252, kBar);
@@ -148,10 +148,10 @@ Result<OperationWhatIf> what_if(const std::string& table, const OperationWhatIfO
   const auto path =
       std::filesystem::path(::testing::TempDir()) / (std::string("cox-what-if-") + test->name());
   std::ofstream(path, std::ios::binary) << table;
-  const auto run = trace::kOperationCsvReader.read(path, {.threads = 1});
+  const auto job = trace::kOperationCsvReader.read(path, {.threads = 1});
   std::filesystem::remove(path);
-  if (!run) return fail(run.error());
-  return what_if_operations(*run, options);
+  if (!job) return fail(job.error());
+  return what_if_operations(job->program, options);
 }
 
 double share_of(const OperationWhatIf& w, const std::string& type) {
@@ -346,7 +346,7 @@ TEST(OperationWhatIf, RanksWithoutAPlaceWorkSideBySideAndMeetInCollectives) {
 }
 
 TEST(OperationWhatIf, NoTableIsAnError) {
-  const auto w = what_if_operations(trace::Run{});
+  const auto w = what_if_operations(model::Program{});
   ASSERT_FALSE(w);
   EXPECT_EQ(w.error().id, "diagnose-002");
 }

@@ -149,14 +149,14 @@ void picture_workers(const OperationWhatIf& w, Section& s) {
   }
 }
 
-void look_at_operations(const trace::Run& run, Diagnosis& d) {
-  if (run.operations.size() == 0) return;
-  if (!run.operations.first_before.empty()) {
-    d.graph_path = find_graph_path(run);
+void look_at_operations(const model::Program& program, Diagnosis& d) {
+  if (program.is_empty()) return;
+  if (program.is_graph()) {
+    d.graph_path = find_graph_path(program);
     if (d.graph_path) add_section(d, "graph_path", "longest chain of operations", describe(*d.graph_path));
     return;
   }
-  if (auto found = what_if_operations(run)) {
+  if (auto found = what_if_operations(program)) {
     d.what_if_operations = *std::move(found);
     add_section(d, "what_if_operations", "what if: recorded operations", describe(*d.what_if_operations));
     picture_workers(*d.what_if_operations, d.sections.back());
@@ -244,9 +244,9 @@ Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
 
 }  // namespace
 
-void add_analyses(const trace::Run& run, Diagnosis& d) {
-  look_at_operations(run, d);
-  const bool recorded_graph = run.operations.size() > 0;
+void add_analyses(const trace::Run& run, const model::Program& program, Diagnosis& d) {
+  look_at_operations(program, d);
+  const bool recorded_graph = !program.is_empty();
   if (d.what_if && d.what_if->fidelity == Fidelity::Refused)
     d.cannot_tell.push_back("what if: " + d.what_if->why);
   if (!recorded_graph) say_what_if(run, d);

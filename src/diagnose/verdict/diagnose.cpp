@@ -144,9 +144,7 @@ void name_and_explain(const trace::Run& run, const CommIndex& comms, const std::
                       const Matching& m, const Skew& skew, const Steps& steps, int threads, Diagnosis& d) {
   Evidenced x{run, m, skew, steps, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
-  // A table of operations says more than arrival times: see analyses.cpp.
-  const bool table = run.operations.size() > 0 && run.operations.first_before.empty();
-  if (d.coverage.order_refused || table) return;
+  if (d.coverage.order_refused) return;
   const std::vector<Named> named = name_culprits(x, threads);
   for (const Named& n : named)
     d.findings.push_back(put_into_words(x, comms, scans, n, named.size(), d.lost, d.run_time));
@@ -206,6 +204,8 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   const auto tell = [&](std::int64_t stage) {
     if (options.progress) options.progress(stage, kStages);
   };
+  const model::Program none;
+  const model::Program& program = options.program != nullptr ? *options.program : none;
   const CommIndex comms(run);
   COX_TRY(std::vector<RankScan> scans, scan_all(run, comms, options.threads));
   tell(1);
@@ -235,10 +235,11 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   Skew skew = measure_skew(run, m, steps, clocks.comparable);
   d.lost = skew.lost;
   d.ranks = accounts_of(run, scans, m, skew, steps);
-  if (run.ranks.size() > 1 && run.operations.size() == 0 && !d.coverage.order_refused)
+  if (run.ranks.size() > 1 && program.is_empty() && !d.coverage.order_refused)
     d.what_if = what_if(run, comms, scans, m, steps, clocks.comparable, {.threads = options.threads});
   tell(4);
-  name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
+  // A table of operations says more than arrival times: see analyses.cpp.
+  if (!program.is_table()) name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
   look_for_trouble(run, comms, scans, m, options, d);
   d.cannot_tell = name_gaps(run, d, steps, skew);
   if (steps.count > 0) {
@@ -247,7 +248,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
     for (auto& bounds : steps.bounds) bounds.pop_back();
     d.begin_by_step = std::move(steps.bounds);
   }
-  add_analyses(run, d);
+  add_analyses(run, program, d);
   add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == "unknown"; }))

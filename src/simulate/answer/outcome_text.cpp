@@ -47,22 +47,29 @@ std::string size(Bytes b) {
 std::string what(const model::Scenario& s, const Outcome& o) {
   const model::Job& job = s.job;
   const std::string steps = fmt::format("{} step{}", counted(job.steps), job.steps == 1 ? "" : "s");
-  switch (job.workload) {
-    case model::Workload::Collective:
-      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(job.collective.kind),
-                         size(job.collective.bytes), name_of(job.collective.algorithm), counted(o.ranks),
-                         steps);
-    case model::Workload::Training:
-      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,
-                         job.layout.tensor, job.layout.pipeline, counted(o.ranks), steps);
+  const auto schedule = [&](const std::string& file) {
+    return fmt::format("schedule {} on {} ranks", file, counted(o.ranks));
+  };
+  switch (job.workload()) {
+    case model::Workload::Collective: {
+      const model::CollectiveSpec& spec = job.as<model::CollectiveJob>().collective;
+      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(spec.kind), size(spec.bytes),
+                         name_of(spec.algorithm), counted(o.ranks), steps);
+    }
+    case model::Workload::Training: {
+      const model::Layout& layout = job.as<model::TrainingJob>().layout;
+      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", layout.data,
+                         layout.tensor, layout.pipeline, counted(o.ranks), steps);
+    }
     case model::Workload::Iteration:
       return fmt::format("iterations of {} ranks on {} host{}, {}", counted(o.ranks),
                          counted(s.cluster.nodes), s.cluster.nodes == 1 ? "" : "s", steps);
     case model::Workload::Goal:
+      return schedule(job.as<model::GoalJob>().file);
     case model::Workload::Chakra:
       break;
   }
-  return fmt::format("schedule {} on {} ranks", job.file, counted(o.ranks));
+  return schedule(job.as<model::TraceJob>().file);
 }
 
 std::string how(const Outcome& o) {

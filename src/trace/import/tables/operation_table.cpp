@@ -142,10 +142,10 @@ class StepPlaces {
 
 /// Ranks with their places.
 std::map<std::int64_t, std::size_t> add_ranks(PartBuilder& builder, const std::vector<OperationRow>& rows) {
-  std::map<std::int64_t, Role> roles;
+  std::map<std::int64_t, model::Role> roles;
   std::int64_t conflicts = 0;
   for (const OperationRow& r : rows) {
-    const Role role{.data = static_cast<int>(r.data),
+    const model::Role role{.data = static_cast<int>(r.data),
                     .tensor = static_cast<int>(r.tensor),
                     .pipeline = static_cast<int>(r.stage)};
     const auto [at, is_new] = roles.try_emplace(r.rank, role);
@@ -169,9 +169,9 @@ std::map<std::int64_t, std::size_t> add_ranks(PartBuilder& builder, const std::v
 
 void add_operations(PartBuilder& builder, const OperationRows& table, const StepPlaces& places,
                     const std::map<std::int64_t, std::size_t>& ranks, const OperationGroups& groups) {
-  OperationColumns& o = builder.run().operations;
+  model::Program& o = builder.program();
   std::vector<std::uint32_t> names;
-  for (const std::string& type : table.types) names.push_back(builder.name(type));
+  for (const std::string& type : table.types) names.push_back(builder.operation_name(type));
   std::size_t track = 0;
   std::int64_t last_rank = -1;
   for (const OperationRow& r : table.rows) {
@@ -197,7 +197,7 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
 int count_world(PartBuilder& builder) {
   const std::vector<RankTrack>& ranks = builder.run().ranks;
   std::set<std::tuple<int, int, int>> places;
-  Role last;
+  model::Role last;
   for (const RankTrack& t : ranks) {
     places.emplace(t.role.data, t.role.tensor, t.role.pipeline);
     last.data = std::max(last.data, t.role.data);
@@ -256,7 +256,7 @@ Result<void> check_operation_columns(const std::vector<int>& found) {
       "a table of operations has columns optype, start_ts, duration (seconds), step, rank, dp_rank, stage");
 }
 
-Result<Run> make_operation_part(std::string file, std::string format, OperationRows table) {
+Result<ImportedJob> make_operation_part(std::string file, std::string format, OperationRows table) {
   PartBuilder builder(std::move(file), std::move(format));
   const auto total = static_cast<std::int64_t>(table.rows.size());
   std::erase_if(table.rows, [&](const OperationRow& r) { return !is_usable(r, table.types); });
@@ -305,7 +305,7 @@ Result<Run> make_operation_part(std::string file, std::string format, OperationR
   builder.run().world_size = count_world(builder);
   builder.run().times = TimesKind::Clocked;
   builder.count(total, static_cast<std::int64_t>(table.rows.size()));
-  return std::move(builder).finish();
+  return std::move(builder).finish_job();
 }
 
 }  // namespace cox::trace
