@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/bench/child.hpp"
+#include "cox/base/child.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace cox::bench {
+namespace cox {
 namespace {
 
+constexpr const char* kId = "room-001";
+
 TEST(RunChild, GivesOutputStatusAndMemory) {
-  const auto ended = run_child({"sh", "-c", "cat; echo hello; exit 3"});
+  const auto ended = run_child({"sh", "-c", "cat; echo hello; exit 3"}, kId);
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->out, "hello\n");
   EXPECT_EQ(ended->status, 3);
@@ -16,26 +18,33 @@ TEST(RunChild, GivesOutputStatusAndMemory) {
 }
 
 TEST(RunChild, SaysWhichSignalEndedIt) {
-  const auto ended = run_child({"sh", "-c", "kill -9 $$"});
+  const auto ended = run_child({"sh", "-c", "kill -9 $$"}, kId);
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->status, 128 + 9);
 }
 
 TEST(RunChild, NamesAProgramThatIsNotThere) {
-  const auto ended = run_child({"/no/such/program"});
+  const auto ended = run_child({"/no/such/program"}, kId);
   ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error().id, "bench-006");
+  EXPECT_EQ(ended.error().id, kId);
   EXPECT_EQ(ended.error().message, "/no/such/program: No such file or directory");
 }
 
+TEST(RunChild, SendsErrorsNowhereWhereAsked) {
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(run_child({"sh", "-c", "echo ours >&2"}, kId));
+  ASSERT_TRUE(run_child({"sh", "-c", "echo lost >&2"}, kId, {.errors = ChildLimits::Errors::Nowhere}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "ours\n");
+}
+
 TEST(RunChild, EndsWhatClosesItsOutputAndGoesOn) {
-  const auto ended = run_child({"sh", "-c", "exec >&-; while :; do :; done"}, {.time = Seconds{0.05}});
+  const auto ended = run_child({"sh", "-c", "exec >&-; while :; do :; done"}, kId, {.time = Seconds{0.05}});
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().message, "sh: not done after 0.05 s");
 }
 
 TEST(RunChild, EndsWhatPrintsTooMuch) {
-  const auto ended = run_child({"yes"}, {.out_bytes = 1000});
+  const auto ended = run_child({"yes"}, kId, {.out_bytes = 1000});
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().message, "yes: printed more than 1000 bytes");
 }
@@ -49,12 +58,12 @@ TEST(RunChildren, RunsThemBesideEachOther) {
                                         "; while [ ! -e " + folder + "/" + others + " ]; do :; done; echo " +
                                         mine};
   };
-  const auto all = run_children({wait_for("a", "b"), wait_for("b", "a")}, {.time = Seconds{30}});
+  const auto all = run_children({wait_for("a", "b"), wait_for("b", "a")}, kId, {.time = Seconds{30}});
   ASSERT_TRUE(all);
   EXPECT_EQ((*all)[0].out, "a\n");
   EXPECT_EQ((*all)[1].out, "b\n");
-  static_cast<void>(run_child({"rm", "-rf", folder}));
+  static_cast<void>(run_child({"rm", "-rf", folder}, kId));
 }
 
 }  // namespace
-}  // namespace cox::bench
+}  // namespace cox

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/bench/child.hpp"
+#include "cox/base/child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@
 
 extern char** environ;
 
-namespace cox::bench {
+namespace cox {
 namespace {
 
 Seconds now() {
@@ -34,18 +34,6 @@ Seconds now() {
 
 Seconds span_of(const timeval& t) {
   return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6};
-}
-
-Error failed(const std::string& program, const std::string& what) {
-  return {.code = Errc::NotFound,
-          .id = "bench-006",
-          .message = fmt::format("{}: {}", program, what),
-          .hint = "run it by hand to see what it says",
-          .where = {}};
-}
-
-Error took_too_long(const std::string& program, const ChildLimits& limits) {
-  return failed(program, fmt::format("not done after {:g} s", limits.time.count()));
 }
 
 /// A process that is killed and waited for unless somebody did so.
@@ -62,7 +50,7 @@ class Process {
     }
   }
   /// An errno value, or 0.
-  [[nodiscard]] int start(const std::vector<std::string>& command) {
+  [[nodiscard]] int start(const std::vector<std::string>& command, ChildLimits::Errors errors) {
     std::array<int, 2> ends{-1, -1};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
     out_ = ends[0];
@@ -70,10 +58,9 @@ class Process {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    std::vector<char*> words;
-    words.reserve(command.size() + 1);
-    for (const std::string& w : command) words.push_back(const_cast<char*>(w.c_str()));
-    words.push_back(nullptr);
+    if (errors == ChildLimits::Errors::Nowhere)
+      posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    const std::vector<char*> words = argument_list(command);
     const int problem = posix_spawnp(&id_, words[0], &actions, nullptr, words.data(), environ);
     if (problem != 0) id_ = 0;
     posix_spawn_file_actions_destroy(&actions);
@@ -87,7 +74,7 @@ class Process {
     rusage used{};
     if (wait4(id_, &status, WNOHANG, &used) != id_) return false;
     id_ = 0;
-    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    ended.status = exit_status_of(status);
     ended.user = span_of(used.ru_utime);
     ended.system = span_of(used.ru_stime);
     ended.peak_memory = Bytes{std::int64_t{used.ru_maxrss} * 1024};
@@ -101,6 +88,18 @@ class Process {
 
 }  // namespace
 
+std::vector<char*> argument_list(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
+int exit_status_of(int wait_status) {
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
 bool in_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::string_view left = path != nullptr ? path : "";
@@ -112,11 +111,22 @@ bool in_path(const std::string& program) {
   return false;
 }
 
-Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimits& limits) {
+Result<Ended> run_child(const std::vector<std::string>& command, std::string_view error_id,
+                        const ChildLimits& limits) {
+  const auto failed = [&](const std::string& what) {
+    return fail(Error{.code = Errc::NotFound,
+                      .id = std::string(error_id),
+                      .message = fmt::format("{}: {}", command.front(), what),
+                      .hint = "run it by hand to see what it says",
+                      .where = {}});
+  };
+  const auto took_too_long = [&] {
+    return failed(fmt::format("not done after {:g} s", limits.time.count()));
+  };
   Process process;
   const Seconds begin = now();
-  if (const int problem = process.start(command); problem != 0)
-    return fail(failed(command.front(), std::strerror(problem)));
+  if (const int problem = process.start(command, limits.errors); problem != 0)
+    return failed(std::strerror(problem));
   Ended ended;
   std::array<char, 65536> part{};
   while (true) {
@@ -124,16 +134,16 @@ Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimi
     pollfd wait{.fd = process.out(), .events = POLLIN, .revents = 0};
     const int ready = poll(&wait, 1, static_cast<int>(std::clamp(left_ms, 0.0, 1e9)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return fail(took_too_long(command.front(), limits));
+    if (ready == 0) return took_too_long();
     const ssize_t got = read(process.out(), part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     if (ended.out.size() + static_cast<std::size_t>(got) > limits.out_bytes)
-      return fail(failed(command.front(), fmt::format("printed more than {} bytes", limits.out_bytes)));
+      return failed(fmt::format("printed more than {} bytes", limits.out_bytes));
     ended.out.append(part.data(), static_cast<std::size_t>(got));
   }
   while (!process.has_ended(ended)) {  // it may close its output and go on
-    if (now() - begin > limits.time) return fail(took_too_long(command.front(), limits));
+    if (now() - begin > limits.time) return took_too_long();
     const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
     nanosleep(&pause, nullptr);
   }
@@ -142,10 +152,10 @@ Result<Ended> run_child(const std::vector<std::string>& command, const ChildLimi
 }
 
 Result<std::vector<Ended>> run_children(const std::vector<std::vector<std::string>>& commands,
-                                        const ChildLimits& limits) {
+                                        std::string_view error_id, const ChildLimits& limits) {
   std::vector<Result<Ended>> results(commands.size(), Ended{});
   parallel_for(commands.size(), static_cast<int>(commands.size()),
-               [&](std::size_t i) { results[i] = run_child(commands[i], limits); });
+               [&](std::size_t i) { results[i] = run_child(commands[i], error_id, limits); });
   std::vector<Ended> all;
   for (Result<Ended>& r : results) {
     COX_TRY(Ended one, std::move(r));
@@ -154,4 +164,4 @@ Result<std::vector<Ended>> run_children(const std::vector<std::vector<std::strin
   return all;
 }
 
-}  // namespace cox::bench
+}  // namespace cox
