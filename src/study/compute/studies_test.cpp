@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/study/answer.hpp"
+#include "cox/study/computation.hpp"
 #include "cox/study/write.hpp"
 
 namespace cox::study {
@@ -23,13 +23,19 @@ const std::vector<Study>& studies() {
   return all;
 }
 
+Result<Answer> run(const Study& s, int threads) {
+  ComputationTable table;
+  table.add(engine_computations());
+  return run_study(s, table, {.threads = threads});
+}
+
 /// Computed once for all tests.
 const Answer* answer_of(const std::string& name) {
   static std::map<std::string, Answer> made;
   if (const auto at = made.find(name); at != made.end()) return &at->second;
   for (const Study& s : studies()) {
     if (s.name != name) continue;
-    auto a = run_study(s, {.threads = 2});
+    auto a = run(s, 2);
     EXPECT_TRUE(a) << a.error().to_string();
     if (!a) return nullptr;
     return &made.emplace(name, *std::move(a)).first->second;
@@ -87,7 +93,7 @@ TEST(Studies, EnginesAgreeWithTheirOracles) {
   for (const Study& s : studies()) {
     const Answer* a = answer_of(s.name);
     ASSERT_NE(a, nullptr);
-    for (const Check& c : a->computation.checks) {
+    for (const CrossCheck& c : a->computation.checks) {
       EXPECT_TRUE(c.agrees()) << s.name << ": " << c.name << ": " << to_string(c.engine) << " against "
                               << to_string(c.oracle);
       ++checks;
@@ -111,10 +117,23 @@ TEST(Studies, SameBytesForAnyNumberOfThreads) {
   for (const char* name : {"stragglers", "load-balancing", "expert-routing"})
     for (const Study& s : studies()) {
       if (s.name != name) continue;
-      std::vector<Answer> one = {*run_study(s, {.threads = 1})};
+      std::vector<Answer> one = {*run(s, 1)};
       std::vector<Answer> two = {*answer_of(name)};
       EXPECT_EQ(to_json(one, {}), to_json(two, {}));
     }
+}
+
+TEST(Studies, MoreDrawsThanAMachineMakesAreRefused) {
+  for (Study s : studies()) {
+    if (s.name != "stragglers") continue;
+    for (Input& in : s.inputs) {
+      if (in.name == "steps") in.values.front().value = Quantity::count(100'000);
+      if (in.name == "seeds") in.values.front().value = Quantity::count(1000);
+    }
+    const auto a = run(s, 1);
+    ASSERT_FALSE(a);
+    EXPECT_EQ(a.error().id, "study-003");
+  }
 }
 
 // Places: chapter-part3, section 2, the paragraph of each; chapter-part1, section 2.3, for the worked

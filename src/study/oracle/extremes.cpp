@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/pacing_table/maxima.hpp"
+#include "study/oracle/extremes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,6 +43,13 @@ MaximumMoments of_normal(int n, const F& value) {
   return {.mean = first, .deviation = std::sqrt(std::max(0.0, second - first * first))};
 }
 
+/// E[(max of n)^power] in units of the smallest value.
+double pareto_moment(int n, double shape, int power) {
+  double moment = 1;
+  for (int k = 1; k <= n; ++k) moment *= k / (k - power / shape);
+  return moment;
+}
+
 }  // namespace
 
 MaximumMoments exponential_maximum(int n) {
@@ -60,22 +67,23 @@ MaximumMoments normal_maximum(int n, double cv) {
   return of_normal(n, [cv](double z) { return 1 + cv * z; });
 }
 
-MaximumMoments lognormal_maximum_moments(int n, double cv) {
+MaximumMoments lognormal_maximum(int n, double cv) {
   const double variance = logarithm(1 + cv * cv);
   const double sigma = std::sqrt(variance);
   return of_normal(n, [=](double z) { return exponential(sigma * z - variance / 2); });
 }
 
-MaximumMoments pareto_maximum_moments(int n, double shape) {
+MaximumMoments pareto_maximum(int n, double shape) {
   COX_ASSERT(n >= 1 && shape > 2, "the law has a variance");
-  double first = 1;  // in units of the smallest value
-  double second = 1;
-  for (int k = 1; k <= n; ++k) {
-    first *= k / (k - 1 / shape);
-    second *= k / (k - 2 / shape);
-  }
+  const double first = pareto_moment(n, shape, 1);
+  const double second = pareto_moment(n, shape, 2);
   const double mean = shape / (shape - 1);
   return {.mean = first / mean, .deviation = std::sqrt(second - first * first) / mean};
+}
+
+double pareto_maximum_mean(int n, double shape) {
+  COX_ASSERT(n >= 1 && shape > 1, "the law has a mean");
+  return pareto_moment(n, shape, 1) * (shape - 1) / shape;
 }
 
 double pareto_cv_limit(double shape) {

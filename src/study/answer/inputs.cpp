@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/inputs.hpp"
+#include "cox/study/inputs.hpp"
 
 #include <fmt/format.h>
 

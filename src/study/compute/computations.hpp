@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The computations that a study's file may name.
+/// The computations of this room, each a question of a source; `computations.cpp` names them.
 #pragma once
 
-#include "cox/base/result.hpp"
-#include "cox/study/answer.hpp"
-
-#include "study/inputs.hpp"
+#include "cox/study/computation.hpp"
 
 namespace cox::study {
 
-/// Each: study-003 for inputs that do not fit, errors of the engines. Deterministic.
-using Compute = Result<Computation> (*)(const Inputs&, const ComputeOptions&);
-
+/// Each is a `Compute`.
 Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOptions& options);
 Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& options);
 Result<Computation> compute_all_reduce_crossover(const Inputs& in, const ComputeOptions& options);

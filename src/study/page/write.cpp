@@ -76,7 +76,7 @@ std::string reasons(const Answer& a) {
 std::string inputs_table(const Answer& a) {
   std::string out = "| input | value | from |\n|---|---|---|\n";
   for (const Input& in : a.study.inputs) {
-    std::string from = in.origin == Origin::Source ? "the source" : "ours: the source does not say";
+    std::string from = in.origin == InputOrigin::Source ? "the source" : "ours: the source does not say";
     if (in.source_line > 0) from += fmt::format(", line {}", in.source_line);
     if (!in.note.empty()) from += fmt::format("; {}", in.note);
     out += fmt::format("| {} | {} | {} |\n", cell(in.name), cell(values_text(in)), cell(from));
@@ -94,7 +94,7 @@ std::string computed_table(const Answer& a) {
 std::string checks_text(const Answer& a) {
   if (a.computation.checks.empty()) return {};
   std::string out = "\n## Checks\n\n| engine against oracle | engine | oracle | |\n|---|---:|---:|---|\n";
-  for (const Check& c : a.computation.checks)
+  for (const CrossCheck& c : a.computation.checks)
     out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name), to_string(c.engine),
                        to_string(c.oracle), c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
   return out;

@@ -130,26 +130,5 @@ TEST(Judge, RefusesNamesAndKindsThatDoNotFit) {
             std::string::npos);
 }
 
-TEST(Judge, MoreDrawsThanAMachineMakesAreRefused) {
-  auto read = read_studies(COX_STUDIES);
-  ASSERT_TRUE(read);
-  for (Study& s : *read) {
-    if (s.name != "stragglers") continue;
-    for (Input& in : s.inputs) {
-      if (in.name == "steps") in.values.front().value = Quantity::count(100'000);
-      if (in.name == "seeds") in.values.front().value = Quantity::count(1000);
-    }
-    const auto a = run_study(s);
-    ASSERT_FALSE(a);
-    EXPECT_EQ(a.error().id, "study-003");
-  }
-}
-
-TEST(Judge, AStudyOfAnUnknownComputationIsRefused) {
-  const auto a = run_study(study_with(""));
-  ASSERT_FALSE(a);
-  EXPECT_EQ(a.error().id, "study-003");
-}
-
 }  // namespace
 }  // namespace cox::study

@@ -52,7 +52,7 @@ Status check_missing(const Study& study, const Printed& p) {
   for (const std::string& name : p.missing) {
     const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
                                  [&](const Input& i) { return i.name == name; });
-    if (in == study.inputs.end() || in->origin != Origin::Missing)
+    if (in == study.inputs.end() || in->origin != InputOrigin::Missing)
       return refuse(study, p,
                     fmt::format("'{}' is said to be missing, but is no input from = \"missing\"", name),
                     "list the input that we had to choose");
@@ -80,7 +80,7 @@ Status check_typed(const Study& study, const Printed& p) {
   const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
                                [&](const Input& i) { return i.name == p.typed; });
   const bool is_it =
-      in != study.inputs.end() && in->origin == Origin::Source &&
+      in != study.inputs.end() && in->origin == InputOrigin::Source &&
       std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
         return w.value.dimension() == p.value.value.dimension() && is_printed(p, w.value, p.within);
       });
@@ -115,7 +115,7 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
 
 }  // namespace
 
-bool Check::agrees() const {
+bool CrossCheck::agrees() const {
   const double a = engine.in_base_unit();
   const double b = oracle.in_base_unit();
   return std::abs(a - b) <= limit_ratio * std::max(std::abs(a), std::abs(b));

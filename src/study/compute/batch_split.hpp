@@ -14,7 +14,7 @@ namespace cox::study {
 /// Sizes that minimise max(size / speed): the floors of the proportional shares, then one sample at a time to
 /// who would finish it first (lowest index of equals). Optimal for identical samples: every share that the
 /// floors give is finished before the fractional optimum. Speeds > 0 (asserted). Cost: O(workers^2). Held by:
-/// src/study/batch_split_test.cpp (against brute force)
+/// src/study/compute/batch_split_test.cpp (against brute force)
 [[nodiscard]] std::vector<int> split_by_speed(int batch, std::span<const double> speeds);
 
 /// max(size / speed): the time of the step where a worker of speed 1 takes 1 per sample.

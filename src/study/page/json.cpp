@@ -56,7 +56,7 @@ Json json_of(const Printed& p, const Judged& j) {
 Json json_of(const Input& in) {
   Json json;
   json["name"] = in.name;
-  json["from"] = in.origin == Origin::Source ? "source" : "missing";
+  json["from"] = in.origin == InputOrigin::Source ? "source" : "missing";
   const std::string key = fmt::format("value{}", suffix_of(in.values.front().value.dimension()));
   if (!in.is_list) {
     json[key] = number(in.values.front().value.in_base_unit());
@@ -81,7 +81,7 @@ Json json_of(const Answer& a) {
   json["computed"] = Json::array();
   for (const Computed& c : a.computation.values) json["computed"].push_back(json_of(c));
   json["checks"] = Json::array();
-  for (const Check& c : a.computation.checks) {
+  for (const CrossCheck& c : a.computation.checks) {
     Json check;
     check["name"] = c.name;
     put(check, "engine", c.engine);

@@ -156,9 +156,9 @@ Result<Input> input_of(const Table& t) {
   if (from != "source" && from != "missing")
     return refuse(t.file, line_of(*t.keys.get("from")), fmt::format("from = '{}'", shown(from)),
                   "write \"source\" where the source states the value, \"missing\" where it is ours");
-  in.origin = from == "source" ? Origin::Source : Origin::Missing;
+  in.origin = from == "source" ? InputOrigin::Source : InputOrigin::Missing;
   COX_TRY(in.source_line, line_at(t, "line"));
-  COX_TRY(in.note, text_at(t, "note", in.origin == Origin::Missing));
+  COX_TRY(in.note, text_at(t, "note", in.origin == InputOrigin::Missing));
   return in;
 }
 

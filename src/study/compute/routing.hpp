@@ -19,7 +19,7 @@ namespace cox::study {
 
 /// Tokens per expert where each token goes to one expert at random (top-1) with the given shares.
 /// Draw of token t: `stream.uniform(step, t)`. Cost: O(tokens log experts).
-/// Held by: src/study/routing_test.cpp (moments of the multinomial law)
+/// Held by: src/study/compute/routing_test.cpp (moments of the multinomial law)
 [[nodiscard]] std::vector<std::int64_t> route_tokens(std::span<const double> shares, std::int64_t tokens,
                                                      const RandomStream& stream, std::uint64_t step);
 
