@@ -106,8 +106,10 @@ std::vector<Node> critical_path(const Graph& graph, std::span<const Duration> du
     Ticks latest_at = 0;
     for (std::size_t k = 0; k < before.size(); ++k) {
       const Ticks t = detail::plus(timeline.finish[before[k]].count(), graph.lag(at, k).count());
-      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest))
-        latest = before[k], latest_at = t;
+      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest)) {
+        latest = before[k];
+        latest_at = t;
+      }
     }
     // A finish at the end of the range tells no begin; then whoever came last goes on.
     const Ticks finish = timeline.finish[at].count();

@@ -216,7 +216,10 @@ std::optional<Steps> from_each_call(const trace::Run& run, const CommIndex& comm
     if (t.group >= 0) ++calls[static_cast<std::size_t>(t.group)];
   for (std::size_t g = 0; g < m.groups.size(); ++g) {
     const std::size_t weight = static_cast<std::size_t>(calls[g]) * m.groups[g].members.size();
-    if (weight > widest) widest = weight, group = static_cast<std::int32_t>(g);
+    if (weight > widest) {
+      widest = weight;
+      group = static_cast<std::int32_t>(g);
+    }
   }
   std::vector<Token> anchors;
   for (const Token& t : s.points)

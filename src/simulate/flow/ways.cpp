@@ -63,7 +63,10 @@ int FlowEngine::choose(int from, int to) {
       offer = std::min(offer, network_.links()[link].bandwidth.in_bytes_per_s() / (assigned_[link] + 1));
     // A longer way (a dragonfly's detour) must be better by what it costs the others.
     offer /= static_cast<double>(way_.size());
-    if (offer > best_offer) best = choice, best_offer = offer;
+    if (offer > best_offer) {
+      best = choice;
+      best_offer = offer;
+    }
   }
   return best;
 }

@@ -24,9 +24,16 @@ void sort_events(RankTrack& track) {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return e.begin[a] < e.begin[b]; });
-  permute(e.end, order), permute(e.bytes, order), permute(e.comm, order), permute(e.seq, order);
-  permute(e.kind, order), permute(e.op, order), permute(e.flags, order), permute(e.aux, order);
-  permute(e.thread, order), permute(e.begin, order);
+  permute(e.end, order);
+  permute(e.bytes, order);
+  permute(e.comm, order);
+  permute(e.seq, order);
+  permute(e.kind, order);
+  permute(e.op, order);
+  permute(e.flags, order);
+  permute(e.aux, order);
+  permute(e.thread, order);
+  permute(e.begin, order);
   std::vector<std::uint32_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::uint32_t>(i);
   for (CollectiveLaunch& launch : track.launches) launch.event = place[launch.event];
