@@ -34,6 +34,8 @@ endif()
 plant(src/base/planted.cpp "#include \"cox/trace/run.hpp\"" "src/base/planted.cpp: base must not include trace")
 plant(include/cox/pace/planted.hpp "#  include <cox/model/collective.hpp>" "pace must not include model")
 plant(src/trace/planted.hpp "#include \"observe/planted.hpp\"" "trace must not include observe")
+plant(src/evaluate/planted.cpp "#include \"cox/diagnose/diagnosis.hpp\"" "evaluate must not include diagnose")
+plant(src/study/file/planted.cpp "#include \"cox/evaluate/pacing.hpp\"" "study must not include evaluate")
 plant(src/diagnose/planted_test.cpp "  #include \"cox/report/report.hpp\"" "diagnose must not include report")
 plant(include/cox/abi/planted.h "#include \"cox/base/units.hpp\"" "abi must not include base")
 plant(src/elsewhere/planted.cpp "int x" "src/elsewhere: no such room")
@@ -59,6 +61,8 @@ foreach(pair
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer
     simulate/answer:simulate/sweep simulate/sweep:simulate/training
+    study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/answer
+    study/pacing_table:study/compute study/compute:study/pacing study/pacing:study/pacing_table
     trace/clocks:trace/raw trace/raw:trace/store trace/store:trace/run trace/run:trace/import
     trace/import/bytes:trace/import/part trace/import/part:trace/import/mpi trace/import/mpi:trace/import/kineto
     trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables

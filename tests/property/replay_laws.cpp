@@ -207,7 +207,10 @@ Duration makespan_as_graph(const Tracks& t, const Scenario& s) {
   std::vector<Duration> d;
   std::vector<OperationIndex> at(t.size());
   std::vector<std::size_t> met(t.size(), 0);
-  for (Track r = 0; r < t.size(); ++r) at[r] = g.add(), d.push_back(t.starts()[r]);
+  for (Track r = 0; r < t.size(); ++r) {
+    at[r] = g.add();
+    d.push_back(t.starts()[r]);
+  }
   const auto work = s.work.empty() ? t.work() : s.work;
   for (std::size_t c = 0; c < t.meetings().size(); ++c) {
     const auto& m = t.meetings()[c];
@@ -225,7 +228,10 @@ Duration makespan_as_graph(const Tracks& t, const Scenario& s) {
     d.push_back(s.transfer.empty() ? m.transfer : s.transfer[c]);
     for (const Track r : members) at[r] = join;
   }
-  for (Track r = 0; r < t.size(); ++r) g.add(at[r]), d.push_back(t.tails()[r]);
+  for (Track r = 0; r < t.size(); ++r) {
+    g.add(at[r]);
+    d.push_back(t.tails()[r]);
+  }
   return replay(g, d).makespan;
 }
 

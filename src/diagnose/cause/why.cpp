@@ -138,7 +138,10 @@ std::optional<Parts> parts_of(const Evidenced& x, const CommIndex& comms, const 
   double sum = 0;
   double count = 0;
   for (auto s = first; s != end; ++s)
-    if (s->frequency_khz && *s->frequency_khz > 0) sum += static_cast<double>(*s->frequency_khz), count += 1;
+    if (s->frequency_khz && *s->frequency_khz > 0) {
+      sum += static_cast<double>(*s->frequency_khz);
+      count += 1;
+    }
   if (count > 0) parts.frequency = sum / count;
   return parts;
 }

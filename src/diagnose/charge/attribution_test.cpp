@@ -212,9 +212,14 @@ TEST(Attribution, MessagesTellWaitFromTransfer) {
   add_peer_wait(run, 1, 0, 11ms, 35ms);
   add_peer_wait(run, 0, 1, 30ms, 35ms);
   trace::MessageColumns& m = run.messages;
-  m.from = {Rank{0}}, m.to = {Rank{1}};
-  m.send_begin = {30ms}, m.send_end = {35ms}, m.receive_begin = {11ms}, m.receive_end = {35ms};
-  m.bytes = {Bytes{1}}, m.tag = {0};
+  m.from = {Rank{0}};
+  m.to = {Rank{1}};
+  m.send_begin = {30ms};
+  m.send_end = {35ms};
+  m.receive_begin = {11ms};
+  m.receive_end = {35ms};
+  m.bytes = {Bytes{1}};
+  m.tag = {0};
   const Attribution a = attribute(run);
   EXPECT_EQ(a.waited, 19ms);
   EXPECT_EQ(a.ranks[0].short_term, 19ms);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -22,22 +23,6 @@ constexpr double kLeastChange = 0.005;
 /// Resampling looks at so many steps; longer runs are thinned evenly.
 constexpr std::size_t kMostSteps = 5000;
 
-/// Numbers that depend on nothing but their place: the same on every machine.
-class Counter {
- public:
-  explicit Counter(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t n) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return static_cast<std::size_t>((z ^ (z >> 31)) % n);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 std::vector<double> seconds_of(const Diagnosis& d) {
   std::vector<double> out;
   const std::size_t stride = 1 + d.step_times.size() / kMostSteps;
@@ -45,13 +30,9 @@ std::vector<double> seconds_of(const Diagnosis& d) {
   return out;
 }
 
-double resampled_median(const std::vector<double>& x, Counter& random, std::vector<double>& room) {
-  const auto block = static_cast<std::size_t>(std::max(1.0, std::cbrt(static_cast<double>(x.size()))));
-  room.clear();
-  while (room.size() < x.size()) {
-    const std::size_t at = random.below(x.size() - std::min(block, x.size()) + 1);
-    for (std::size_t k = 0; k < block && room.size() < x.size(); ++k) room.push_back(x[at + k]);
-  }
+double resampled_median(const std::vector<double>& x, SplitMix& random, std::vector<double>& room) {
+  draw_blocks(x, static_cast<std::size_t>(std::max(1.0, std::cbrt(static_cast<double>(x.size())))), random,
+              room);
   return median_in_place(room);
 }
 
@@ -60,7 +41,7 @@ RatioInterval ratio_of(const std::vector<double>& before, const std::vector<doub
   const double base = median(before);
   if (base <= 0) return out;
   out.value = median(after) / base;
-  Counter random(20261121);
+  SplitMix random(20261121);
   std::vector<double> ratios;
   std::vector<double> room;
   for (int i = 0; i < kResamplings; ++i) {
@@ -68,8 +49,9 @@ RatioInterval ratio_of(const std::vector<double>& before, const std::vector<doub
     const double a = resampled_median(after, random, room);
     if (b > 0) ratios.push_back(a / b);
   }
-  out.low = quantile(ratios, 0.025);
-  out.high = quantile(ratios, 0.975);
+  const Interval middle = middle_95(ratios);
+  out.low = middle.low;
+  out.high = middle.high;
   return out;
 }
 

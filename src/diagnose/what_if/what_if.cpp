@@ -137,7 +137,10 @@ class Search {
   [[nodiscard]] std::vector<std::size_t> by_suspicion() const {
     Duration charged{};
     Duration delay{};
-    for (const RankWhatIf& r : out_.ranks) add_to(charged, r.charged), add_to(delay, r.self_delay);
+    for (const RankWhatIf& r : out_.ranks) {
+      add_to(charged, r.charged);
+      add_to(delay, r.self_delay);
+    }
     std::vector<double> score;
     for (const RankWhatIf& r : out_.ranks)
       score.push_back(std::max(ratio(r.charged, std::max(charged, Duration{1})),
@@ -229,7 +232,10 @@ class Search {
       set.beyond_noise = gains(ask, kept, answers[best]);
       out_.sets.push_back(std::move(set));
       before = answers[best];
-      if (out_.sets.back().beyond_noise) kept = before, keep = out_.sets.size();
+      if (out_.sets.back().beyond_noise) {
+        kept = before;
+        keep = out_.sets.size();
+      }
     }
     out_.sets.resize(keep);
   }

@@ -131,9 +131,9 @@ class Job {
 
   /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
   Status meet(int w, Seconds at) {
-    const sync::Verdict verdict = policy_.finished(w, released_);
-    if (verdict == sync::Verdict::Wait) return {};
-    if (verdict == sync::Verdict::Discard) {
+    const sync::Ruling ruling = policy_.finished(w, released_);
+    if (ruling == sync::Ruling::Wait) return {};
+    if (ruling == sync::Ruling::Discard) {
       note(at);
       const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
       stop(w, ready);

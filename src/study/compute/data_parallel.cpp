@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/step_run.hpp"
 #include "study/compute/training_run.hpp"
 

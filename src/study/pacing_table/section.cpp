@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cox/study/pacing_table.hpp"
-
-#include "study/pacing_table/maxima.hpp"
+#include "study/oracle/extremes.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 
 namespace cox::study {
 namespace {
@@ -263,11 +262,10 @@ std::string laws_text(const TableStudy& s) {
     const char* name;
     MaximumMoments (*of)(int n);
   };
-  constexpr std::array kLaws = {
-      Law{"normal, CV 0.1", [](int n) { return normal_maximum(n, 0.1); }},
-      Law{"lognormal, CV 0.5", [](int n) { return lognormal_maximum_moments(n, 0.5); }},
-      Law{"exponential", exponential_maximum},
-      Law{"Pareto, shape 2.5", [](int n) { return pareto_maximum_moments(n, 2.5); }}};
+  constexpr std::array kLaws = {Law{"normal, CV 0.1", [](int n) { return normal_maximum(n, 0.1); }},
+                                Law{"lognormal, CV 0.5", [](int n) { return lognormal_maximum(n, 0.5); }},
+                                Law{"exponential", exponential_maximum},
+                                Law{"Pareto, shape 2.5", [](int n) { return pareto_maximum(n, 2.5); }}};
   std::vector<std::string> columns = {"CV of an iteration"};
   for (const TableRow& r : s.rows) columns.push_back(fmt::format("{} nodes", r.nodes));
   std::string out = head_of(columns, 1);

@@ -187,7 +187,10 @@ class Aligner {
       } else if (b->first < a->first) {
         ++b;
       } else {
-        ++votes[b->second - a->second], ++common, ++a, ++b;
+        ++votes[b->second - a->second];
+        ++common;
+        ++a;
+        ++b;
       }
     }
     for (const auto& [shift, count] : votes)

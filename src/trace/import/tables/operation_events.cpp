@@ -160,7 +160,10 @@ class RankEvents {
       e.comm = o_.comm[i];
       e.seq = numbers_[i];
       e.flags = kTagged;
-      if (is_beside(e, computing)) e.flags |= kOffThread, e.thread = 1;
+      if (is_beside(e, computing)) {
+        e.flags |= kOffThread;
+        e.thread = 1;
+      }
       builder_.add_event(track, e);
     }
   }

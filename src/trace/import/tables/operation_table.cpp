@@ -86,7 +86,10 @@ void sort_types(OperationRows& table) {
     if (is_used[t]) place[t] = names.try_emplace(clean_text(table.types[t]), 0).first;
   std::uint32_t next = 0;
   std::vector<std::string> sorted;
-  for (auto& [name, index] : names) index = next++, sorted.push_back(name);
+  for (auto& [name, index] : names) {
+    index = next++;
+    sorted.push_back(name);
+  }
   for (OperationRow& r : table.rows) r.type = place[r.type]->second;
   table.types = std::move(sorted);
 }
@@ -175,7 +178,10 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
   std::size_t track = 0;
   std::int64_t last_rank = -1;
   for (const OperationRow& r : table.rows) {
-    if (r.rank != last_rank) track = ranks.at(r.rank), last_rank = r.rank;
+    if (r.rank != last_rank) {
+      track = ranks.at(r.rank);
+      last_rank = r.rank;
+    }
     const OperationMeaning meaning = meaning_of(table.types[r.type]);
     o.rank.push_back(static_cast<std::uint32_t>(track));
     o.kind.push_back(meaning.kind);
