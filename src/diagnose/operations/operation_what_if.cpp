@@ -12,8 +12,8 @@
 
 #include "cox/base/stats.hpp"
 
+#include "diagnose/operations/operation_cause.hpp"
 #include "diagnose/operations/operation_what_if_model.hpp"
-#include "diagnose/operations/operation_what_if_words.hpp"
 
 namespace cox::diagnose {
 namespace {
