@@ -93,6 +93,13 @@ TEST(Terminal, ListsTheMostCostlyAndCountsTheRest) {
   EXPECT_NE(text.find("and 24 more ranks"), std::string::npos) << text;
 }
 
+TEST(Terminal, CoverageIsFullOnlyWhereAllWasSeen) {
+  Input in = named_input();
+  EXPECT_NE(text_of(in).find("coverage 100 %: "), std::string::npos);
+  in.diagnosis.coverage.ratio = 0.9999;
+  EXPECT_NE(text_of(in).find("coverage under 100 %: "), std::string::npos) << text_of(in);
+}
+
 TEST(Terminal, SaysNobody) {
   Input in = named_input();
   in.diagnosis.findings.clear();

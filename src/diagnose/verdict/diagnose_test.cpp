@@ -53,6 +53,7 @@ TEST(Diagnose, SlowRankIsNamedWhicheverItIs) {
     EXPECT_EQ(d.wait_method, WaitMethod::Clock);
     EXPECT_NE(d.verdict.find("rank " + std::to_string(slow) + " sets the pace"), std::string::npos)
         << d.verdict;
+    EXPECT_EQ(d.verdict, "rank " + std::to_string(slow) + " sets the pace: " + d.lead);
   }
 }
 
@@ -316,6 +317,7 @@ TEST(Diagnose, OneRankNamesNobody) {
   const Diagnosis d = must(make_job(job));
   EXPECT_TRUE(d.findings.empty());
   EXPECT_NE(d.verdict.find("nobody"), std::string::npos);
+  EXPECT_EQ(d.verdict, "nobody: " + d.lead);
 }
 
 TEST(Diagnose, NothingToDiagnoseIsAnError) {

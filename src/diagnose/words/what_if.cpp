@@ -25,8 +25,8 @@ constexpr double kWorthSaying = 0.0005;
 /// The largest set that is printed: with more, half of a small job is fixed and the answer is its jitter.
 constexpr std::size_t kLargestSet = 4;
 
-std::string shortened(std::string line, std::size_t width = kWidth) {
-  if (line.size() > width) line = line.substr(0, width - 3) + "...";
+std::string shortened(std::string line) {
+  if (line.size() > kWidth) line = line.substr(0, kWidth - 3) + "...";
   return line;
 }
 
