@@ -146,7 +146,7 @@ std::vector<Duration> clock_offsets(const trace::Run& run, const std::vector<Ent
 }  // namespace
 
 Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) {
-  const bool by_duration = diagnosis.wait_method == "duration";
+  const bool by_duration = diagnosis.wait_method == diagnose::WaitMethod::Duration;
   const std::vector<Entry> entries = matched_entries(run);
   offset_ =
       by_duration ? clock_offsets(run, entries) : std::vector<Duration>(run.ranks.size(), Duration::zero());

@@ -13,8 +13,8 @@
 #include "cox/base/stats.hpp"
 #include "cox/replay/replay.hpp"
 
+#include "diagnose/operations/operation_cause.hpp"
 #include "diagnose/operations/operation_what_if_model.hpp"
-#include "diagnose/operations/operation_what_if_words.hpp"
 
 namespace cox::diagnose {
 namespace {

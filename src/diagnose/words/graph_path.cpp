@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/graph_path.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/graph_path.hpp"
-
-#include "diagnose/verdict/wording.hpp"
 
 namespace cox::diagnose {
 

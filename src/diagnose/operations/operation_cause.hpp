@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From the numbers of a what-if on operations to a cause and its sentence.
+/// From the numbers of a what-if on operations to a cause.
 #pragma once
 
 #include "cox/diagnose/operation_what_if.hpp"
