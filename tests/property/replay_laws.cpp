@@ -131,8 +131,8 @@ RC_GTEST_PROP(ReplayLaws, SensitivitiesAreFiniteDifferences, ()) {
     std::vector<Duration> room;
     const Duration moved = makespan(s.graph, longer, room) - t.makespan;
     RC_ASSERT(static_cast<double>(moved.count()) >= answers[c]);
-    // Another way may be equally long by chance and have more of the class on it; then the answer is
-    // one-sided.
+    // Another way may be equally long by chance and have more of the class on it;
+    // then the answer is one-sided.
     if (critical_path(s.graph, longer, replay(s.graph, longer)) == path)
       RC_ASSERT(static_cast<double>(moved.count()) == answers[c]);
   }
@@ -208,7 +208,10 @@ Duration makespan_as_graph(const Tracks& t, const Question& s) {
   std::vector<Duration> d;
   std::vector<OperationIndex> at(t.size());
   std::vector<std::size_t> met(t.size(), 0);
-  for (Track r = 0; r < t.size(); ++r) at[r] = g.add(), d.push_back(t.starts()[r]);
+  for (Track r = 0; r < t.size(); ++r) {
+    at[r] = g.add();
+    d.push_back(t.starts()[r]);
+  }
   const auto work = s.work.empty() ? t.work() : s.work;
   for (std::size_t c = 0; c < t.meetings().size(); ++c) {
     const auto& m = t.meetings()[c];
@@ -226,7 +229,10 @@ Duration makespan_as_graph(const Tracks& t, const Question& s) {
     d.push_back(s.transfer.empty() ? m.transfer : s.transfer[c]);
     for (const Track r : members) at[r] = join;
   }
-  for (Track r = 0; r < t.size(); ++r) g.add(at[r]), d.push_back(t.tails()[r]);
+  for (Track r = 0; r < t.size(); ++r) {
+    g.add(at[r]);
+    d.push_back(t.tails()[r]);
+  }
   return replay(g, d).makespan;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws of training steps: accounts add up, nothing beats its bounds, and a simulated Run is diagnosed like a
-// recorded one.
+// Laws of training steps: accounts add up, nothing beats its bounds, and a simulated Run
+// is diagnosed like a recorded one.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

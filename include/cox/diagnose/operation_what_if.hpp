@@ -43,8 +43,8 @@ struct OperationWhatIfOptions {
   int largest_set = 8;
   /// A set, stage or type explains the slowdown from this share on.
   double explains_from = 0.5;
-  /// Most operations simulated in all by searches over ranks and sets; what is beyond is left out, with a
-  /// note.
+  /// Most operations simulated in all by searches over ranks and sets;
+  /// what is beyond is left out, with a note.
   std::int64_t budget = 400'000'000;
 };
 
@@ -84,7 +84,7 @@ struct StepWhatIf {
   Duration ideal{};     ///< simulated with all operations as usual
 };
 
-/// What sets the pace, in one word.
+/// What sets the pace.
 enum class OperationCause : std::uint8_t {
   None,            ///< nothing is slow, or nothing of the below explains it
   StageImbalance,  ///< a stage is slow on all data ranks: work distribution
@@ -95,12 +95,18 @@ enum class OperationCause : std::uint8_t {
 
 struct OperationFinding {
   OperationCause cause = OperationCause::None;
-  std::string text;                ///< one sentence
-  int stage = -1;                  ///< StageImbalance
+  double slowdown = 1;  ///< S, and the bar below which nobody is named
+  double slow_from = 1;
+  int stage = -1;               ///< StageImbalance
+  bool is_last_stage = false;   ///< StageImbalance
+  std::int64_t data_ranks = 0;  ///< that the workers make up
+  std::int64_t stages = 0;
   std::vector<Rank> ranks;         ///< SlowWorker, StageImbalance
   double stage_share = 0;          ///< largest `removed` of a stage
   double worker_share = 0;         ///< largest `removed` of a worker
   double communication_share = 0;  ///< `removed` of all communication together
+  std::string slowest_type;        ///< Communication: kind of transfer that is slowest; empty where not told
+  double slowest_type_slowdown = 1;
 };
 
 /// What a reference makes of the same recording.

@@ -89,8 +89,8 @@ struct BlockTimes {
 /// Formula: leave(c) = max over members t of (leave(previous meeting of t) + work(t, c)) + transfer(c).
 ///          Members that all come from one meeting need one maximum of their work for all questions.
 /// Units:   as given; negative counts as zero, sums stop at the range of `Duration`.
-/// Errors:  a column of another size than the tracks' own, or fewer replacements than a track has meetings:
-///          asserted.
+/// Errors:  a column of another size than the tracks' own, or fewer replacements than
+///          a track has meetings: asserted.
 /// Threads: passes over several; the same answer for any number (0 = one per core).
 /// Cost:    per pass O(cells), and O(32) per member that does not come from where its neighbour comes from.
 ///          Memory O(tracks * 32) per thread and the result.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The event engine: operations, messages and shared resources in the order in which they happen. For what
-/// has no order fixed beforehand: imported schedules, any-source receives, servers, failures, asynchronous
-/// policies.
+/// The event engine: operations, messages and shared resources in the order in which they happen.
+/// For what has no order fixed beforehand: imported schedules, any-source receives, servers,
+/// failures, asynchronous policies.
 #pragma once
 
 #include <cstddef>
@@ -47,9 +47,8 @@ struct EventOutcome {
 
 /// Work on a resource that its users share by weight (cores, an input link, storage).
 ///
-/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they sum
-/// to at
-///         most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
+/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they
+///         sum to at most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
 /// Units:  of work: the caller's, say bytes or core seconds; capacity and limits: that per second.
 /// Memory: 40 bytes per job. Cost: O(n) per call. Same calls, same answers on every machine.
 /// Held by: src/simulate/event/shared_resource_test.cpp (hand-solved cases)

@@ -40,8 +40,8 @@ struct OperationCosts {
   /// One compute or memory operation of a rank at a time, in the order in which they become ready; else only
   /// the edges hold them.
   bool one_at_a_time = true;
-  /// Roofline for operations that the trace gives no duration: bytes over this. Zero: such a trace is
-  /// refused.
+  /// Roofline for operations that the trace gives no duration: bytes over this.
+  /// Zero: such a trace is refused.
   Bandwidth memory{};
 };
 

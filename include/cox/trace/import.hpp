@@ -41,8 +41,7 @@ struct Imported {
 /// Files of one job become one, also where their formats differ; a duplicate is used once. A file that
 /// cannot be used is a SourceFile with the reason, not an error, as long as another one can.
 /// Errors:  trace-001 (nothing there), trace-003 (our own, newer), import-001 (no file of a known format;
-/// names
-///          what was found), import-002 (a single file of a known format that cannot be used).
+///          names what was found), import-002 (a single file of a known format that cannot be used).
 /// Threads: files are read in parallel; the result does not depend on how many threads.
 /// Held by: src/trace/import/import_test.cpp, tests/property
 [[nodiscard]] Result<Imported> import_path(const std::filesystem::path& path,

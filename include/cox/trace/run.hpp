@@ -3,8 +3,8 @@
 /// A Run in memory: what happened, rank by rank, when, and how far that can be trusted. What a job was going
 /// to do, operation by operation, is a `model::Program`.
 ///
-/// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can tell which only
-/// by `provenance`.
+/// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can
+/// tell which only by `provenance`.
 #pragma once
 
 #include <cstddef>
@@ -59,8 +59,8 @@ struct Node {
   NodeId id;
   std::string host;
   std::string boot_id;
-  std::uint64_t time_namespace =
-      0;  ///< processes of one machine share a clock only within one; 0 = not known
+  /// Processes of one machine share a clock only within one; 0 = not known.
+  std::uint64_t time_namespace = 0;
   /// What its monotonic clock said at the Run's origin; nothing where its times could not be placed.
   std::optional<std::int64_t> monotonic_origin_ns{};
   NodeClock clock{};
@@ -88,8 +88,8 @@ struct EventColumns {
   std::vector<std::uint8_t> op;
   std::vector<std::uint16_t> flags;
   std::vector<std::uint32_t> aux;  ///< root, element size or peer: see RecordFlag and WaitKind
-  std::vector<std::uint32_t>
-      thread;  ///< small number per thread of the rank; 0 is the one that recorded first
+  /// Small number per thread of the rank; 0 is the one that recorded first.
+  std::vector<std::uint32_t> thread;
 
   [[nodiscard]] std::size_t size() const { return begin.size(); }
   void reserve(std::size_t n);

@@ -138,8 +138,7 @@ const Command& diagnose_command() {
           {.name = "diagnose",
            .summary = "say who sets the pace of a Run or trace, why, and what it costs",
            .about =
-               "Says which ranks set the pace of a Run or trace, what that costs, and what the input cannot "
-               "tell.",
+               "Says which ranks set the pace of a Run or trace, what that costs, and what the input cannot tell.",
            .examples = {{"cox diagnose run", "verdict, coverage, ranking of ranks"},
                         {"cox diagnose traces/", "whatever lies there: profiler traces, rings, MPI traces"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
@@ -169,8 +168,7 @@ const Command& diagnose_command() {
            .notes =
                "Naming nobody is an answer: no finding means that the differences between ranks are noise. "
                "What could not be read is listed on standard error and counted in the coverage. A folder may "
-               "hold "
-               "several runs: each is told in turn, with --json as one document after another."},
+               "hold several runs: each is told in turn, with --json as one document after another."},
       .run = run};
   return command;
 }

@@ -152,15 +152,11 @@ const Command& pace_command() {
            .notes =
                "A Run that was paced in mode auto holds its own test: blocks of iterations with and without "
                "delay, in an order that was drawn beforehand. They are compared pair by pair, with an "
-               "interval. "
-               "The replay shows the recorded iterations to the same controller again: with the recorded "
-               "settings it must decide what was decided then, and the first difference is reported. With "
-               "other "
-               "settings, or of a Run that was not paced, it is open loop: it shows what the controller "
-               "would "
-               "have seen, not what pacing would have changed. Times and waits are measured; energy is "
-               "estimated "
-               "from `idle_power`. Parameters: docs/reference/pacing.md."},
+               "interval. The replay shows the recorded iterations to the same controller again: "
+               "with the recorded settings it must decide what was decided then, and the first difference "
+               "is reported. With other settings, or of a Run that was not paced, it is open loop: it shows "
+               "what the controller would have seen, not what pacing would have changed. Times and waits are "
+               "measured; energy is estimated from `idle_power`. Parameters: docs/reference/pacing.md."},
       .run = run};
   return command;
 }

@@ -23,14 +23,7 @@ constexpr const char* kDefaultOutput = "report.html";
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const std::string name = call.value("output", kDefaultOutput);
-  COX_TRY(Output output,
-          Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
-  if (call.common.json && !output.is_file())
-    return fail(Error{.code = Errc::Usage,
-                      .id = "cli-003",
-                      .message = "--json and the page cannot both go to standard output",
-                      .hint = "write the page to a file with -o",
-                      .where = {}});
+  COX_TRY(Output output, open_output(name, "page", call, console));
   const std::int64_t asked = this_machine().monotonic_ns();
   COX_TRY(const trace::ImportedJob job, read_job(call, console));
   const auto progress = make_progress(call, console, "diagnosing");
@@ -92,8 +85,7 @@ const Command& report_command() {
                .shared = {.json = true, .threads = true},
                .notes =
                    "A page is at most 15 MB: beyond that, neighbouring steps are merged and the page says "
-                   "so. With "
-                   "--json a summary of what was written goes to standard output."},
+                   "so. With --json a summary of what was written goes to standard output."},
       .run = run};
   return command;
 }

@@ -188,8 +188,8 @@ Status write_kept(const Invocation& call, Console& console, const simulate::Outc
   return {};
 }
 
-/// One training step's parts and critical path; nothing for other jobs, and where it would cost more than the
-/// simulation.
+/// One training step's parts and critical path; nothing for other jobs, and where it would
+/// cost more than the simulation.
 Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& s) {
   constexpr std::int64_t kMostRanks = 16'384;
   const bool in_step =

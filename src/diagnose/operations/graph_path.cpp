@@ -257,9 +257,8 @@ void state_limits(const Program& program, const std::array<GraphKind, kKinds>& k
         fmt::format("{} sends and receives have no counterpart in the graph", out.unmatched));
   if (out.times)
     out.limits.emplace_back(
-        "operations that no dependency orders are taken to run at the same time: cores and streams are not "
-        "in the "
-        "graph");
+        "operations that no dependency orders are taken to run at the same time: "
+        "cores and streams are not in the graph");
 }
 
 /// An order of the tied graph, or of the ranks apart where tying them closes a circle.

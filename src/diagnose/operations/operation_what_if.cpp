@@ -13,8 +13,8 @@
 #include "cox/base/stats.hpp"
 #include "cox/replay/replay.hpp"
 
+#include "diagnose/operations/operation_cause.hpp"
 #include "diagnose/operations/operation_what_if_model.hpp"
-#include "diagnose/operations/operation_what_if_words.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -145,8 +145,11 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   }
   std::map<int, int> stages;
   std::map<int, int> data;
-  for (const model::ProgramRank& t : sim.program().ranks) ++stages[t.role.pipeline], ++data[t.role.data];
-  const auto role = [&](std::size_t i) -> const model::Role& { return sim.program().ranks[m.rank[i]].role; };
+  for (const trace::RankTrack& t : sim.run().ranks) {
+    ++stages[t.role.pipeline];
+    ++data[t.role.data];
+  }
+  const auto role = [&](std::size_t i) -> const trace::Role& { return sim.run().ranks[m.rank[i]].role; };
   if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {
     for (const auto& [stage, count] : stages)
       if (stage >= 0)
@@ -228,7 +231,10 @@ class SetSearch {
         taken.push_back(candidates[c]);
         const Duration t = time_of(taken);
         taken.pop_back();
-        if (t < best_time) best_time = t, best = c;
+        if (t < best_time) {
+          best_time = t;
+          best = c;
+        }
       }
       taken.push_back(candidates[best]);
       candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(best));
@@ -246,7 +252,10 @@ class SetSearch {
       for (unsigned r = 0; r < ranks; ++r) in_set_[r] = ((set >> r) & 1U) != 0;
       const Duration t = sim_.time_removed([&](std::size_t i) { return in_set_[sim_.model().rank[i]]; });
       const auto size = static_cast<std::size_t>(std::popcount(set));
-      if (t < best_time[size]) best_time[size] = t, best[size] = set;
+      if (t < best_time[size]) {
+        best_time[size] = t;
+        best[size] = set;
+      }
     }
     std::fill(in_set_.begin(), in_set_.end(), false);
     std::vector<CulpritSet> out;

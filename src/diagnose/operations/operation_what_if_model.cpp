@@ -42,7 +42,10 @@ std::vector<Place> place_ranks(const model::Program& program) {
   }
   std::map<std::tuple<int, int, int>, std::uint32_t> replicas;
   std::map<std::pair<int, int>, std::uint32_t> columns;
-  for (const Seat& s : seats) replicas[{s.tensor, s.copy, s.data}] = 0, columns[{s.tensor, s.copy}] = 0;
+  for (const Seat& s : seats) {
+    replicas[{s.tensor, s.copy, s.data}] = 0;
+    columns[{s.tensor, s.copy}] = 0;
+  }
   std::uint32_t next = 0;
   for (auto& [key, number] : replicas) number = next++;
   next = 0;
@@ -128,8 +131,11 @@ class StepBuilder {
     pending_.assign(parties, 0);
     first_after_.assign(parties + 1, 0);
     has_after_.assign(items_.size(), 0);
-    for (const auto& [before, op] : waits_)
-      ++pending_[party_[op]], ++first_after_[party_[before] + 1], has_after_[before] = 1;
+    for (const auto& [before, op] : waits_) {
+      ++pending_[party_[op]];
+      ++first_after_[party_[before] + 1];
+      has_after_[before] = 1;
+    }
     std::partial_sum(first_after_.begin(), first_after_.end(), first_after_.begin());
     after_.resize(waits_.size());
     std::vector<std::uint32_t> fill(first_after_.begin(), first_after_.end() - 1);
@@ -322,7 +328,10 @@ ScheduleShape shape_of(const std::vector<Item>& items) {
 Duration length_of(std::span<const Item> items) {
   Duration begin = Duration::max();
   Duration end = Duration::min();
-  for (const Item& i : items) begin = std::min(begin, i.op.begin), end = std::max(end, i.op.end);
+  for (const Item& i : items) {
+    begin = std::min(begin, i.op.begin);
+    end = std::max(end, i.op.end);
+  }
   return end - begin;
 }
 

@@ -15,6 +15,7 @@
 #include "cox/trace/import.hpp"
 
 #include "diagnose/operations/operation_what_if_json.hpp"
+#include "diagnose/words/sentences.hpp"
 #include "tests/support/test_data.hpp"
 #include "trace/import/part/reader.hpp"
 
@@ -73,7 +74,7 @@ TEST_P(Published, StIsMetFromOneFileAlone) {
   EXPECT_NEAR(w->fabric.data_free, 1.039297, kBar);
   EXPECT_EQ(w->operations, 6784);
   EXPECT_TRUE(w->notes.empty()) << w->notes.front();
-  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.stage, 3);
   EXPECT_EQ(w->culprits.ranks, (std::vector<Rank>{Rank(6), Rank(7)}));
 }
@@ -206,7 +207,7 @@ TEST(OperationWhatIf, AStageThatIsTooLongIsNamedAsWork) {
   ASSERT_TRUE(w) << w.error().to_string();
   EXPECT_NEAR(in_seconds(w->original), 1 + 4 * 2.1, 1e-9);
   EXPECT_NEAR(in_seconds(w->ideal), 1.5 + 4 * 1.6, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.stage, 1);
   EXPECT_NEAR(w->finding.stage_share, (9.4 - 7.4) / (9.4 - 7.9), 1e-9);
   EXPECT_NEAR(w->finding.worker_share, 0, 1e-9);
@@ -222,7 +223,7 @@ TEST(OperationWhatIf, ASlowWorkerIsNamedAndNotItsStage) {
   // Means over eight workers: forward 1.125, backward 2.25.
   EXPECT_NEAR(in_seconds(w->original), 9.95, 1e-9);
   EXPECT_NEAR(in_seconds(w->ideal), 1.125 * 2 + 2.25 * 2 + 0.95, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.ranks, std::vector<Rank>{Rank(2)});
   EXPECT_EQ(w->culprits.ranks, std::vector<Rank>{Rank(2)});
   EXPECT_EQ(w->workers.at(2).rank, Rank(2));
@@ -254,7 +255,7 @@ TEST(OperationWhatIf, SlowTransfersAreCommunication) {
   ASSERT_TRUE(w) << w.error().to_string();
   EXPECT_NEAR(w->slowdown, (6.95 + 1.5) / 6.95, 1e-6);
   EXPECT_NEAR(share_of(*w, "grads-reduce-scatter"), w->slowdown, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::Communication) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::Communication) << sentence_of(w->finding);
   EXPECT_NEAR(w->finding.communication_share, 1, 1e-9);
 }
 
@@ -341,7 +342,7 @@ TEST(OperationWhatIf, RanksWithoutAPlaceWorkSideBySideAndMeetInCollectives) {
   EXPECT_NEAR(in_seconds(w->ideal), 1.75, 1e-9);
   EXPECT_TRUE(w->stages.empty());
   EXPECT_NEAR(w->workers.at(3).slowdown, 2.5 / 1.75, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.ranks, std::vector<Rank>{Rank(3)});
 }
 

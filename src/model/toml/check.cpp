@@ -184,12 +184,11 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
         interleaved ? "choose a pipeline and an interleave whose product divides the layers"
                     : "use fewer stages");
   if (interleaved && job.micro_batches % job.layout.pipeline != 0)
-    return notes.clash(
-        {"job.micro_batches", "job.schedule"},
-        fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which schedule "
-                    "\"interleaved\" needs",
-                    job.micro_batches, job.layout.pipeline),
-        "");
+    return notes.clash({"job.micro_batches", "job.schedule"},
+                       fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which "
+                                   "schedule \"interleaved\" needs",
+                                   job.micro_batches, job.layout.pipeline),
+                       "");
   if (job.moe_layers > layers)
     return notes.clash({"job.moe_layers"},
                        fmt::format("job.moe_layers = {}, but there are {} layers", job.moe_layers, layers),

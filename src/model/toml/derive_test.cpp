@@ -138,8 +138,7 @@ utilisation = 0.5
   EXPECT_EQ(forward.origin, Origin::Derived);
   EXPECT_EQ(forward.why,
             "2 x parameters / layers x 3000 tokens of a device / (peak x utilisation x tensor); Kaplan et "
-            "al. 2020, "
-            "section 2.1; attention over the sequence is not counted");
+            "al. 2020, section 2.1; attention over the sequence is not counted");
   EXPECT_EQ(explained(made, "job.layers[0].count").value, "10");
 }
 

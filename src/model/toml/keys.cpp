@@ -22,8 +22,8 @@ namespace {
 
 constexpr double kBytes = 1125899906842624;  // 1 PiB
 constexpr double kRanks = static_cast<double>(kMostRanks);
-constexpr double kCount =
-    9e15;  // whole numbers up to here are exact in a double, as TOML writers may use one
+// whole numbers up to here are exact in a double, as TOML writers may use one
+constexpr double kCount = 9e15;
 
 const WordField<Draft> kPreset{
     .words = preset_words,
@@ -88,8 +88,7 @@ const Key<Draft> kRoot[] = {
     {"fabric.graph_file", COX_PATH(Draft, scenario.fabric.graph_file),
      "kind `graph`: lines of two ends, a latency and a bandwidth"},
     {"fabric.routing", COX_WORD(Draft, routing_words, scenario.fabric.routing),
-     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all "
-     "paths"},
+     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all paths"},
     {"fabric.switching", COX_WORD(Draft, switching_words, scenario.fabric.switching),
      "how a switch forwards"},
     {"fabric.incast_loss", COX_AT(scenario.fabric.incast_loss),

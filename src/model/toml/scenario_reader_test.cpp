@@ -145,16 +145,14 @@ TEST(ScenarioReader, TheFirstErrorOfTheFileIsReported) {
 }
 
 TEST(ScenarioReader, QuantitiesNeedUnits) {
-  EXPECT_EQ(error_of("[cluster]\nnic.latency = 25\n"),
-            "scenario-003 f.toml:2:15: cluster.nic.latency is 25 without a unit, expected a time such as "
-            "\"25us\" | "
-            "write the number and its unit between quotes; docs/reference/units.md lists the units");
   EXPECT_EQ(
-      error_of("[cluster]\nnic.bandwidth = \"25\"\n"),
-      "scenario-003 f.toml:2:17: cluster.nic.bandwidth: 25 has no unit, expected a rate such as 100Gbps | "
-      "write a number and one of bps kbps Mbps Gbps Tbps (bits), or B/s kB/s MB/s GB/s TB/s KiB/s MiB/s "
-      "GiB/s "
-      "TiB/s (bytes)");
+      error_of("[cluster]\nnic.latency = 25\n"),
+      "scenario-003 f.toml:2:15: cluster.nic.latency is 25 without a unit, expected a time such as "
+      "\"25us\" | write the number and its unit between quotes; docs/reference/units.md lists the units");
+  EXPECT_EQ(error_of("[cluster]\nnic.bandwidth = \"25\"\n"),
+            "scenario-003 f.toml:2:17: cluster.nic.bandwidth: 25 has no unit, expected a rate such as "
+            "100Gbps | write a number and one of bps kbps Mbps Gbps Tbps (bits), or B/s kB/s MB/s GB/s "
+            "TB/s KiB/s MiB/s GiB/s TiB/s (bytes)");
   EXPECT_EQ(error_of("[job]\ncompute = \"-1ms\"\n"),
             "scenario-003 f.toml:2:11: job.compute: -1ms is negative, expected a time such as 10us | "
             "write a number and one of ps ns us µs ms s min h d");
@@ -185,8 +183,8 @@ TEST(ScenarioReader, NumbersHaveRanges) {
   EXPECT_EQ(error_of("[cluster]\nnodes = 1.5\n"),
             "scenario-003 f.toml:2:9: cluster.nodes is 1.5, expected a whole number from 1 to 2097152 | ");
   EXPECT_EQ(error_of("[job]\nsteps = 9223372036854775807\n"),
-            "scenario-003 f.toml:2:9: job.steps is 9223372036854775807, expected a whole number from 1 to "
-            "100000000 | ");
+            "scenario-003 f.toml:2:9: job.steps is 9223372036854775807, expected a whole "
+            "number from 1 to 100000000 | ");
   EXPECT_EQ(
       error_of("[fabric]\noversubscription = 0.5\n"),
       "scenario-003 f.toml:2:20: fabric.oversubscription is 0.5, expected a number from 1 to 2097152 | ");
@@ -207,9 +205,9 @@ TEST(ScenarioReader, WordsAreListed) {
   EXPECT_EQ(error_of("[fabric]\nkind = \"fattree\"\n"),
             "scenario-003 f.toml:2:8: fabric.kind is \"fattree\", expected one of full-bisection, fat-tree, "
             "rail-optimised, torus, dragonfly, graph | did you mean \"fat-tree\"");
-  EXPECT_EQ(error_of("[job]\nschedule = 1\n"),
-            "scenario-003 f.toml:2:12: job.schedule is 1, expected one of gpipe, 1f1b, interleaved, "
-            "zero-bubble | ");
+  EXPECT_EQ(
+      error_of("[job]\nschedule = 1\n"),
+      "scenario-003 f.toml:2:12: job.schedule is 1, expected one of gpipe, 1f1b, interleaved, zero-bubble | ");
   EXPECT_EQ(
       error_of("[cluster]\npreset = \"dgx-h200\"\n"),
       "scenario-003 f.toml:2:10: cluster.preset is \"dgx-h200\", expected one of none, dgx-a100, dgx-h100, "
@@ -247,16 +245,15 @@ TEST(ScenarioReader, SetReplacesValues) {
 
 TEST(ScenarioReader, SetRefusesWhatAFileCouldNotSay) {
   EXPECT_EQ(error_of("", {.set = {"cluster.nodes"}}),
-            "scenario-003 --set is \"cluster.nodes\", expected key=value | for instance --set "
-            "fabric.oversubscription=2");
+            "scenario-003 --set is \"cluster.nodes\", expected key=value | for instance "
+            "--set fabric.oversubscription=2");
   EXPECT_EQ(error_of("", {.set = {"cluster.node=4"}}),
             "scenario-002 f.toml: unknown key cluster.node | did you mean cluster.nodes");
   EXPECT_EQ(error_of("[cluster]\nnodes = 2\n", {.set = {"cluster.nodes=0"}}),
             "scenario-003 f.toml: cluster.nodes is 0, expected a whole number from 1 to 2097152 | ");
-  EXPECT_EQ(
-      error_of("[[noise]]\ncv = 0.1\n", {.set = {"noise.1.cv=0.1"}}),
-      "scenario-002 --set names item 1, expected one from 0 to 0 | items of an array are counted from 0: "
-      "noise.0.cv=0.1");
+  EXPECT_EQ(error_of("[[noise]]\ncv = 0.1\n", {.set = {"noise.1.cv=0.1"}}),
+            "scenario-002 --set names item 1, expected one from 0 to 0 | items of an array are "
+            "counted from 0: noise.0.cv=0.1");
   EXPECT_EQ(error_of("", {.set = {"=1"}}).substr(0, 12), "scenario-001");
 }
 

@@ -211,8 +211,8 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
       s.cluster.devices_per_node > 1)
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "simulate-003",
-                      .message = "the max-plus engine places ranks on nodes in their order, and job.order is "
-                                 "\"random\"",
+                      .message = "the max-plus engine places ranks on nodes in their order, "
+                                 "and job.order is \"random\"",
                       .hint = "say --engine flow, or leave job.order out",
                       .where = {}});
   COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
@@ -232,14 +232,13 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     job.network = std::make_unique<Network>(std::move(network));
   }
   if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
-    return fail(
-        Error{.code = Errc::Unsupported,
-              .id = "simulate-003",
-              .message = fmt::format("the Run would hold {:.0f} million records, at most {:.0f} million "
-                                     "are written",
-                                     StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
-              .hint = "simulate fewer steps or ranks, or ask for no Run",
-              .where = {}});
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "simulate-003",
+                      .message = fmt::format(
+                          "the Run would hold {:.0f} million records, at most {:.0f} million are written",
+                          StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
+                      .hint = "simulate fewer steps or ranks, or ask for no Run",
+                      .where = {}});
   std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
   std::unique_ptr<StepRecorder> recorder;
   if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);

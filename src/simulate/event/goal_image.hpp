@@ -136,8 +136,8 @@ struct GoalEdge {
   bool on_start = false;
 };
 
-/// Makes a binary schedule in memory. Ranks may come in any order, each once; those that never come are
-/// empty.
+/// Makes a binary schedule in memory. Ranks may come in any order, each once;
+/// those that never come are empty.
 class GoalImageWriter {
  public:
   explicit GoalImageWriter(std::uint32_t ranks);

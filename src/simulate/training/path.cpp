@@ -172,22 +172,38 @@ class Pieces : public training::Watcher {
 class Both : public training::Watcher {
  public:
   Both(Watcher& a, Watcher& b) : a_(a), b_(b) {}
-  void begin(int u, Seconds at) override { a_.begin(u, at), b_.begin(u, at); }
+  void begin(int u, Seconds at) override {
+    a_.begin(u, at);
+    b_.begin(u, at);
+  }
   void computed(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
-    a_.computed(u, i, b, c, e), b_.computed(u, i, b, c, e);
+    a_.computed(u, i, b, c, e);
+    b_.computed(u, i, b, c, e);
   }
   void sent(int u, int to, const Instruction& i, Seconds at, Seconds l, Seconds r) override {
-    a_.sent(u, to, i, at, l, r), b_.sent(u, to, i, at, l, r);
+    a_.sent(u, to, i, at, l, r);
+    b_.sent(u, to, i, at, l, r);
   }
   void received(int u, const Instruction& i, Seconds b, Seconds l, Seconds r) override {
-    a_.received(u, i, b, l, r), b_.received(u, i, b, l, r);
+    a_.received(u, i, b, l, r);
+    b_.received(u, i, b, l, r);
   }
-  void issued(int u, const Instruction& i, Seconds at) override { a_.issued(u, i, at), b_.issued(u, i, at); }
-  void met(const Gathering& g) override { a_.met(g), b_.met(g); }
+  void issued(int u, const Instruction& i, Seconds at) override {
+    a_.issued(u, i, at);
+    b_.issued(u, i, at);
+  }
+  void met(const Gathering& g) override {
+    a_.met(g);
+    b_.met(g);
+  }
   void awaited(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
-    a_.awaited(u, i, b, c, e), b_.awaited(u, i, b, c, e);
+    a_.awaited(u, i, b, c, e);
+    b_.awaited(u, i, b, c, e);
   }
-  void end(int u, Seconds at) override { a_.end(u, at), b_.end(u, at); }
+  void end(int u, Seconds at) override {
+    a_.end(u, at);
+    b_.end(u, at);
+  }
 
  private:
   Watcher& a_;

@@ -230,12 +230,11 @@ std::vector<std::string> Plan::notes() const {
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         "the ranks of a tensor x context group are evaluated together, as they meet in every layer; messages "
-        "among them "
-        "are not disturbed by noise");
+        "among them are not disturbed by noise");
   if (l.pipeline > 1)
     notes.emplace_back(
-        "messages between stages are sent beside the computation, one after the other, and are received when "
-        "they arrive");
+        "messages between stages are sent beside the computation, one after the other, "
+        "and are received when they arrive");
   if (data_.members > 1 &&
       scenario_.cluster.nics_per_node < std::min(scenario_.cluster.devices_per_node, ranks()))
     notes.push_back(
@@ -244,8 +243,7 @@ std::vector<std::string> Plan::notes() const {
                     scenario_.cluster.devices_per_node, scenario_.cluster.nics_per_node));
   if (job().moe_layers > 0)
     notes.emplace_back(
-        "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all "
-        "others");
+        "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all others");
   return notes;
 }
 

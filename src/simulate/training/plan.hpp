@@ -124,8 +124,8 @@ class Plan {
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
   [[nodiscard]] const GroupCosts& data_group() const { return data_; }
   [[nodiscard]] const GroupCosts& expert_group() const { return expert_; }
-  /// The schedule of a collective over `members`, by the job's algorithm where it does this one, else by ring
-  /// (all-to-all: direct).
+  /// The schedule of a collective over `members`, by the job's algorithm where it does this one,
+  /// else by ring (all-to-all: direct).
   [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, int members) const;
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;

@@ -131,9 +131,9 @@ class Job {
 
   /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
   Status meet(int w, Seconds at) {
-    const sync::Verdict verdict = policy_.finished(w, released_);
-    if (verdict == sync::Verdict::Wait) return {};
-    if (verdict == sync::Verdict::Discard) {
+    const sync::Ruling ruling = policy_.finished(w, released_);
+    if (ruling == sync::Ruling::Wait) return {};
+    if (ruling == sync::Ruling::Discard) {
       note(at);
       const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
       stop(w, ready);
@@ -155,8 +155,8 @@ class Job {
     return {};
   }
 
-  /// Moves the members' arrivals to when they have the sum of all gradients, stage by stage beside each
-  /// other.
+  /// Moves the members' arrivals to when they have the sum of all gradients,
+  /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
     const auto copies = static_cast<std::size_t>(plan_.layout().context);
     const auto members = static_cast<int>(times.size() * copies);

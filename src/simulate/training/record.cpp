@@ -174,9 +174,15 @@ void Recorder::shift(std::span<const Seconds> by) {
   };
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     trace::EventColumns& e = run_.ranks[r].events;
-    move(first_[r], e.size(), [&](std::size_t i, Duration d) { e.begin[i] += d, e.end[i] += d; });
+    move(first_[r], e.size(), [&](std::size_t i, Duration d) {
+      e.begin[i] += d;
+      e.end[i] += d;
+    });
     trace::ActivityColumns& a = run_.ranks[r].activities;
-    move(first_activity_[r], a.size(), [&](std::size_t i, Duration d) { a.begin[i] += d, a.end[i] += d; });
+    move(first_activity_[r], a.size(), [&](std::size_t i, Duration d) {
+      a.begin[i] += d;
+      a.end[i] += d;
+    });
   }
 }
 

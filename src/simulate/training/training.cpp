@@ -217,10 +217,12 @@ Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
   parallel_for(times_a.size(), options.threads, [&](std::size_t i) {
     const auto one = total_a(a.seed + i);
     const auto two = total_b(a.seed + i);
-    if (one && two)
-      times_a[i] = *one, times_b[i] = *two;
-    else
+    if (one && two) {
+      times_a[i] = *one;
+      times_b[i] = *two;
+    } else {
       errors[i] = one ? two.error() : one.error();
+    }
   });
   for (const auto& e : errors)
     if (e) return fail(*e);

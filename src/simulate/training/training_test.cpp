@@ -258,8 +258,8 @@ TEST(Training, TheCriticalPathIsWhatTheStepIsMadeOf) {
   EXPECT_NEAR(at(*one, StepPart::Backward), 8, 1e-9);
   EXPECT_NEAR(at(*one, StepPart::Pipeline), 12, 1e-9);
   EXPECT_NEAR(one->sensitivity[static_cast<std::size_t>(StepPart::Pipeline)], 0.5, 1e-9);
-  // Three of four stages wait for the first forward pass, and so on: 3 x (4 + 8) ms idle, 12 ms of them on
-  // the way.
+  // Three of four stages wait for the first forward pass, and so on:
+  // 3 x (4 + 8) ms idle, 12 ms of them on the way.
   EXPECT_NEAR(one->parts[static_cast<std::size_t>(StepPart::Pipeline)].count() * 1e3, 12, 1e-9);
 
   // Buckets that take longer than the backward pass: the stream is the path.

@@ -2,8 +2,8 @@
 /// \file
 /// Nodes of an operation graph in any order, with dependencies by id, as a program.
 ///
-/// Shared by the readers of graphs (Chakra, PyTorch execution traces, GOAL), which differ only in their
-/// bytes.
+/// Shared by the readers of graphs (Chakra, PyTorch execution traces, GOAL),
+/// which differ only in their bytes.
 #pragma once
 
 #include <cstdint>

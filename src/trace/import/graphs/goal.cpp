@@ -314,8 +314,8 @@ Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions&
   if (schedule.empty())
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "import-005",
-                      .message = "no operation of a GOAL schedule, expected `calc`, `send` or `recv` in a "
-                                 "rank's block",
+                      .message = "no operation of a GOAL schedule, expected `calc`, `send` or "
+                                 "`recv` in a rank's block",
                       .hint = "write the schedule again; a binary one must be converted to text first",
                       .where = Where{.file = path.string(), .line = lines.line()}});
   if (lines.cut()) schedule.note("the file's compression stops early");

@@ -102,7 +102,9 @@ std::vector<Rank> ExecutionTrace::members_of(const CommunicationCall& call, cons
   if (first < 0 || stride <= 0) {
     // A group without a list that no other exceeds is the job's own.
     if (group == nullptr || group->size < largest_group_) return members;
-    first = 0, stride = 1, size = group->size;
+    first = 0;
+    stride = 1;
+    size = group->size;
   }
   if (size <= 0 || size > implied_left_ || first > INT32_MAX || stride > INT32_MAX ||
       first + (size - 1) * stride > INT32_MAX)

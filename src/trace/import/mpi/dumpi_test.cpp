@@ -56,7 +56,8 @@ class Writer {
  public:
   explicit Writer(std::uint32_t base_second = 1'600'000'000) : base_(base_second) {
     number(0xffaadd44554d5049, 8);
-    number(0, 4), number(base_, 4);
+    number(0, 4);
+    number(base_, 4);
   }
   void number(std::uint64_t v, int size) {
     for (int i = size - 1; i >= 0; --i) bytes_.push_back(static_cast<char>(v >> (8 * i)));
@@ -185,7 +186,11 @@ TEST(Dumpi, SecondsOfSixteenBitsGoOn) {
   const auto barrier = [&](std::uint16_t s) {
     w.h(static_cast<std::uint16_t>(Call::Barrier)).b(0x08).h(s).i(0).h(s).i(1000).h(kWorldComm);
   };
-  barrier(65'000), barrier(65'535), barrier(3), barrier(65'530), barrier(40'000);
+  barrier(65'000);
+  barrier(65'535);
+  barrier(3);
+  barrier(65'530);
+  barrier(40'000);
   const dumpi::RankFile file = dumpi::read_rank(w.whole("h"));
   ASSERT_EQ(file.calls.events.size(), 5U);
   EXPECT_EQ(file.calls.events[2].begin, std::chrono::seconds(65'536 + 3));

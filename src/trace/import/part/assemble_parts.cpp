@@ -166,7 +166,10 @@ void begin_at_zero(Run& run, model::Program& program) {
     for (auto* column : {&t.events.begin, &t.events.end, &t.activities.begin, &t.activities.end,
                          &t.useful.begin, &t.useful.end})
       std::for_each(column->begin(), column->end(), move);
-    for (CollectiveLaunch& launch : t.launches) move(launch.begin), move(launch.end);
+    for (CollectiveLaunch& launch : t.launches) {
+      move(launch.begin);
+      move(launch.end);
+    }
   }
   for (auto* column : {&run.messages.send_begin, &run.messages.send_end, &run.messages.receive_begin,
                        &run.messages.receive_end, &program.begin})

@@ -4,23 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cox/base/hash.hpp"
+
 namespace cox::trace {
 namespace {
-
-/// FNV-1a, 64 bit: the same on all machines, so that parts made apart agree.
-class Hash {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
-  void add(std::uint64_t v) {
-    for (int i = 0; i < 8; ++i) value_ = (value_ ^ ((v >> (8 * i)) & 0xff)) * 0x100000001b3ULL;
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_ == 0 ? 1 : value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325ULL;
-};
 
 template <class T>
 void permute(std::vector<T>& column, const std::vector<std::uint32_t>& order) {
@@ -37,9 +24,16 @@ void sort_events(RankTrack& track) {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return e.begin[a] < e.begin[b]; });
-  permute(e.end, order), permute(e.bytes, order), permute(e.comm, order), permute(e.seq, order);
-  permute(e.kind, order), permute(e.op, order), permute(e.flags, order), permute(e.aux, order);
-  permute(e.thread, order), permute(e.begin, order);
+  permute(e.end, order);
+  permute(e.bytes, order);
+  permute(e.comm, order);
+  permute(e.seq, order);
+  permute(e.kind, order);
+  permute(e.op, order);
+  permute(e.flags, order);
+  permute(e.aux, order);
+  permute(e.thread, order);
+  permute(e.begin, order);
   std::vector<std::uint32_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::uint32_t>(i);
   for (CollectiveLaunch& launch : track.launches) launch.event = place[launch.event];
@@ -64,15 +58,15 @@ void sort_ranks(Run& run, model::Program& program) {
 void identify(std::vector<Communicator>& communicators) {
   std::map<std::vector<Rank>, std::uint64_t> occurrences;
   for (Communicator& c : communicators) {
-    Hash hash;
+    Fnv1a hash;  // the same on all machines, so that parts made apart agree
     if (c.ranks.empty()) {
       hash.add(c.name);
-      hash.add(static_cast<std::uint64_t>(c.size));
+      hash.add_number(static_cast<std::uint64_t>(c.size));
     } else {
-      for (const Rank r : c.ranks) hash.add(static_cast<std::uint64_t>(r.value()));
-      hash.add(occurrences[c.ranks]++);
+      for (const Rank r : c.ranks) hash.add_number(static_cast<std::uint64_t>(r.value()));
+      hash.add_number(occurrences[c.ranks]++);
     }
-    c.identity = hash.value();
+    c.identity = hash.identity();
   }
 }
 

@@ -40,8 +40,8 @@ class PartBuilder {
   /// `file` is named in notes and sources.
   PartBuilder(std::string file, std::string format);
 
-  /// Adds a rank on a host (empty: unknown, a host of this file's own); returns its index for the calls
-  /// below.
+  /// Adds a rank on a host (empty: unknown, a host of this file's own);
+  /// returns its index for the calls below.
   std::size_t add_rank(Rank rank, const std::string& host = {});
   [[nodiscard]] RankTrack& rank(std::size_t index) { return run_.ranks[index]; }
   [[nodiscard]] Run& run() { return run_; }

@@ -160,7 +160,10 @@ class RankEvents {
       e.comm = o_.comm[i];
       e.seq = numbers_[i];
       e.flags = kTagged;
-      if (is_beside(e, computing)) e.flags |= kOffThread, e.thread = 1;
+      if (is_beside(e, computing)) {
+        e.flags |= kOffThread;
+        e.thread = 1;
+      }
       builder_.add_event(track, e);
     }
   }
@@ -175,8 +178,8 @@ class RankEvents {
     return overlap * 10 > e.end - e.begin;
   }
 
-  /// A rank waits for a pipeline neighbour where it receives and does not compute; two receives at a time are
-  /// one wait.
+  /// A rank waits for a pipeline neighbour where it receives and does not compute;
+  /// two receives at a time are one wait.
   void add_waits(std::size_t track, const std::vector<std::uint32_t>& operations,
                  const std::vector<Span>& computing) {
     Duration done = Duration::min();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the types of a table of operations mean: their groups, and the events that they are for everybody
-/// else.
+/// What the types of a table of operations mean: their groups, and the events
+/// that they are for everybody else.
 #pragma once
 
 #include <array>

@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kMostNumber = INT32_MAX - 1;
 /// Ranks, stages and the like: a hundred times the largest job so far.
 constexpr std::int64_t kMostPlace = std::int64_t{1} << 24;
-/// Durations hold 106 days, so this much to both sides of the first step; a profile of one job is far
-/// shorter.
+/// Durations hold 106 days, so this much to both sides of the first step;
+/// a profile of one job is far shorter.
 constexpr double kMostSeconds = 50.0 * 86400;
 constexpr std::size_t kMostTypes = 4096;
 
@@ -86,7 +86,10 @@ void sort_types(OperationRows& table) {
     if (is_used[t]) place[t] = names.try_emplace(clean_text(table.types[t]), 0).first;
   std::uint32_t next = 0;
   std::vector<std::string> sorted;
-  for (auto& [name, index] : names) index = next++, sorted.push_back(name);
+  for (auto& [name, index] : names) {
+    index = next++;
+    sorted.push_back(name);
+  }
   for (OperationRow& r : table.rows) r.type = place[r.type]->second;
   table.types = std::move(sorted);
 }
@@ -98,8 +101,8 @@ struct StepPlace {
   double offset_s = 0;
 };
 
-/// Tables count either from one origin or from each step's own beginning; the latter are placed one after
-/// another.
+/// Tables count either from one origin or from each step's own beginning;
+/// the latter are placed one after another.
 class StepPlaces {
  public:
   explicit StepPlaces(const std::vector<OperationRow>& rows) {
@@ -175,7 +178,10 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
   std::size_t track = 0;
   std::int64_t last_rank = -1;
   for (const OperationRow& r : table.rows) {
-    if (r.rank != last_rank) track = ranks.at(r.rank), last_rank = r.rank;
+    if (r.rank != last_rank) {
+      track = ranks.at(r.rank);
+      last_rank = r.rank;
+    }
     const OperationMeaning meaning = meaning_of(table.types[r.type]);
     o.rank.push_back(static_cast<std::uint32_t>(track));
     o.kind.push_back(meaning.kind);
@@ -296,8 +302,8 @@ Result<ImportedJob> make_operation_part(std::string file, std::string format, Op
   if (far > 0) builder.note(fmt::format("{} rows more than 50 days from the first step", far));
   if (places.is_relative())
     builder.note(
-        "times count from each step's own beginning: steps are placed one after another, without the gaps "
-        "between them");
+        "times count from each step's own beginning: steps are placed one after another, "
+        "without the gaps between them");
   const auto ranks = add_ranks(builder, table.rows);
   const OperationGroups groups(builder);
   add_operations(builder, table, places, ranks, groups);

@@ -85,8 +85,7 @@ TEST_F(StepTable, LongAndWideFormsGiveTheSame) {
 
 TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {
   const trace::Run run = read(
-      "worker,gpu,time,batch_time_norm\n0,0,0,1\n1,0,0,1.1\n0,0,1,nan\n1,0,1,1.2\n0,0,2,1\n1,0,2,2\n1,0,2,"
-      "9\nx,0,2,9\n");
+      "worker,gpu,time,batch_time_norm\n0,0,0,1\n1,0,0,1.1\n0,0,1,nan\n1,0,1,1.2\n0,0,2,1\n1,0,2,2\n1,0,2,9\nx,0,2,9\n");
   EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{1100ms, 2s}));
   EXPECT_TRUE(has_note(run, "1 steps miss a rank"));
   EXPECT_TRUE(has_note(run, "1 values are missing"));
