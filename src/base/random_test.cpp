@@ -14,8 +14,8 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// The three vectors for philox4x32 with 10 rounds that the authors publish with their implementation
-// (Random123).
+// The three vectors for philox4x32 with 10 rounds that the authors publish with their
+// implementation (Random123).
 TEST(Random, PhiloxGivesThePublishedAnswers) {
   EXPECT_EQ(philox4x32_10({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   const std::uint32_t f = 0xffffffff;

@@ -48,8 +48,8 @@ Status write_simgrid_files(const fs::path& folder) {
   COX_CHECK(write_file_atomically(
       folder / "fat-tree.xml",
       "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-      "<platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-63\" speed=\"1Gf\" "
-      "bw=\"50GBps\" lat=\"250ns\" topology=\"FAT_TREE\" topo_parameters=\"2;8,8;1,2;1,1\" "
+      "<platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-63\" "
+      "speed=\"1Gf\" bw=\"50GBps\" lat=\"250ns\" topology=\"FAT_TREE\" topo_parameters=\"2;8,8;1,2;1,1\" "
       "sharing_policy=\"SPLITDUPLEX\"/></platform>\n",
       IfExists::Replace));
   std::string hosts;

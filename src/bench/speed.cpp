@@ -136,8 +136,8 @@ std::span<const SpeedWorkload> speed_workloads() {
 
 Result<std::vector<SpeedResult>> measure_speed(const std::filesystem::path& cox,
                                                const std::filesystem::path& folder, int repetitions) {
-  // By a child, so that this process stays small: a child's peak begins with that of the process that started
-  // it.
+  // By a child, so that this process stays small: a child's peak begins with that
+  // of the process that started it.
   COX_TRY([[maybe_unused]] const SpeedResult prepared,
           measure_one({.name = "goal-files", .what = {}}, cox.string(), folder, 1));
   std::vector<SpeedResult> results;

@@ -66,8 +66,7 @@ bool has_end(const EventColumns& e, std::size_t i) {
 
 bool is_served_delay(const EventColumns& e, std::size_t i) {
   return e.kind[i] == EventKind::Pace && has_end(e, i) && e.end[i] > e.begin[i] &&
-         static_cast<pace::Reason>(e.op[i]) !=
-             pace::Reason::InOrder;  // which holds a worker, not the program
+         static_cast<pace::Reason>(e.op[i]) != pace::Reason::InOrder;  // it holds a worker, not the program
 }
 
 std::uint8_t code_of(const EventColumns& e, std::size_t i) {
@@ -147,7 +146,7 @@ std::vector<Duration> clock_offsets(const trace::Run& run, const std::vector<Ent
 }  // namespace
 
 Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) {
-  const bool by_duration = diagnosis.wait_method == "duration";
+  const bool by_duration = diagnosis.wait_method == diagnose::WaitMethod::Duration;
   const std::vector<Entry> entries = matched_entries(run);
   offset_ =
       by_duration ? clock_offsets(run, entries) : std::vector<Duration>(run.ranks.size(), Duration::zero());
@@ -186,8 +185,8 @@ Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) 
 
 namespace {
 
-/// The split of waits on background operations: until the last of those begun since the wait before was
-/// complete.
+/// The split of waits on background operations: until the last of those begun since
+/// the wait before was complete.
 class Background {
  public:
   Background(const EventColumns& events, const Foreground& foreground, const Arrivals& arrivals,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the timeline draws: for each rank the times inside synchronisation, each split into wait and
-/// transfer.
+/// What the timeline draws: for each rank the times inside synchronisation,
+/// each split into wait and transfer.
 #pragma once
 
 #include <cstdint>

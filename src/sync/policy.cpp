@@ -79,8 +79,8 @@ Ruling Policy::deliver(int worker, bool moved, std::vector<int>& released) {
     begin_step(worker, released);
     return too_old ? Ruling::Discard : Ruling::Go;
   }
-  // Whoever waits is exactly one step too far ahead: none of them goes on, or, once the slowest has moved,
-  // all.
+  // Whoever waits is exactly one step too far ahead: none of them goes on, or,
+  // once the slowest has moved, all.
   if (!moved && steps_[w] - slowest_ > spec_.staleness) {
     waiting_.push_back(worker);
     return Ruling::Wait;

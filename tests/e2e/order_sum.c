@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction whose result depends on the order of its sums: float values of very different size. Prints the
-// bits.
+// A reduction whose result depends on the order of its sums: float values of very
+// different size. Prints the bits.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -51,10 +51,10 @@ plant(src/guest/preload/planted.cpp "#include \"cox/base/result.hpp\""
 # One for every folder of a parted room: each is refused something that it must not see.
 foreach(pair
     cli/frame:cli/output cli/output:cli/input cli/input:cli/verbs cli/verbs:cli/command_table.hpp
-    diagnose/match:diagnose/naming diagnose/naming:diagnose/cause diagnose/cause:diagnose/charge
-    diagnose/charge:diagnose/naming diagnose/what_if:diagnose/charge diagnose/operations:diagnose/what_if
-    diagnose/efficiency:diagnose/fabric diagnose/fabric:diagnose/efficiency diagnose/over_time:diagnose/stall
-    diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/what_if
+    diagnose/words:diagnose/match diagnose/match:diagnose/words diagnose/naming:diagnose/cause
+    diagnose/cause:diagnose/verdict diagnose/charge:diagnose/naming diagnose/what_if:diagnose/charge
+    diagnose/operations:diagnose/verdict diagnose/efficiency:diagnose/fabric diagnose/fabric:diagnose/efficiency
+    diagnose/over_time:diagnose/stall diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/verdict
     guest/seam:guest/pacing guest/writer:guest/seam guest/pacing:guest/preload guest/preload:guest/mpi
     guest/mpi:guest/gloo guest/gloo:guest/mpi guest/torch:guest/mpi
     simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow

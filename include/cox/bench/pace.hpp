@@ -34,8 +34,8 @@ struct PaceBlock {
   bool cold = true;  ///< the arm's controllers begin anew; else they go on where its last block ended
 };
 
-/// Traffic of others on the uplink: on or off for `episode` steps at a time, drawn by step like everything
-/// else.
+/// Traffic of others on the uplink: on or off for `episode` steps at a time,
+/// drawn by step like everything else.
 struct PaceBackground {
   double share = 0;  ///< of the episodes that are on; 0 = none
   std::int64_t episode = 4;

@@ -34,10 +34,10 @@ struct GroupTransfer {
   std::string name;
   std::vector<Rank> ranks;
   std::int64_t hosts = 0;
-  std::int64_t alike =
-      0;  ///< groups to compare with: same operations, sizes, members and hosts; itself included
-  double slow_ratio =
-      0;  ///< its references over the median of those alike; 0 where there are fewer than three
+  /// Groups to compare with: same operations, sizes, members and hosts; itself included.
+  std::int64_t alike = 0;
+  /// Its references over the median of those alike; 0 where there are fewer than three.
+  double slow_ratio = 0;
   double dip_ratio = 0;  ///< over all sizes
   double dip_depth = 0;
   bool slow_always = false;         ///< its ceiling is lower
@@ -83,8 +83,8 @@ enum class MemberTest : std::uint8_t { NotDone = 0, NoData = 1, Refuted = 2, Sup
 struct Fabric {
   FabricVerdict verdict = FabricVerdict::NoData;
   std::vector<Component> components;  ///< Located, SlowMember
-  std::vector<std::vector<Component>>
-      alternatives;  ///< Ambiguous: each of them explains everything; at most 16
+  /// Ambiguous: each of them explains everything; at most 16.
+  std::vector<std::vector<Component>> alternatives;
   std::vector<CommId> slow_groups;
   MemberTest member_test = MemberTest::NotDone;
   std::vector<Rank> slow_members;     ///< SlowMember

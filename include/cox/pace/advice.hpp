@@ -12,8 +12,8 @@
 
 namespace cox::pace {
 
-/// What was measured about one job. A field that was not measured stays at its default, from which nothing
-/// follows.
+/// What was measured about one job. A field that was not measured stays at its default,
+/// from which nothing follows.
 struct Facts {
   std::uint32_t ranks_on_host = 0;    ///< 0 = not known
   std::uint32_t cores = 0;            ///< that they may run on; 0 = not known

@@ -70,8 +70,8 @@ struct PacingStudy {
   PacingProtocol protocol{};
   std::vector<PacingArm> arms{};  ///< the first is off
   std::vector<PacingCondition> conditions{};
-  /// One of the conditions with other numbers of ranks, in rising order: off and auto alone, outside the
-  /// tests.
+  /// One of the conditions with other numbers of ranks, in rising order:
+  /// off and auto alone, outside the tests.
   std::vector<PacingCondition> sizes{};
   std::string size_of{};  ///< that condition
 };

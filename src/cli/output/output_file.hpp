@@ -20,8 +20,8 @@ namespace cox::cli {
 /// all of it is there. Held by: src/cli/output/output_file_test.cpp
 class Output {
  public:
-  /// Errors: base-003 (a device or folder), base-005 (exists and `if_exists` is Fail), base-006 (cannot be
-  /// made).
+  /// Errors: base-003 (a device or folder), base-005 (exists and `if_exists` is Fail),
+  /// base-006 (cannot be made).
   [[nodiscard]] static Result<Output> open(const std::string& name, IfExists if_exists,
                                            std::ostream& standard);
   Output(Output&&) noexcept = default;

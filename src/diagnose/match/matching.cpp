@@ -15,8 +15,8 @@ namespace {
 
 /// Points of one rank that are placed before the next rank's turn: keeps the cells being written in cache.
 constexpr int kPointsPerTurn = 128;
-/// A table may be so much larger than what is put into it; beyond that the input is not a sequence of
-/// operations.
+/// A table may be so much larger than what is put into it; beyond that the input
+/// is not a sequence of operations.
 constexpr std::int64_t kTableSlack = 8;
 constexpr std::int64_t kTableFloor = 65536;
 

@@ -20,8 +20,8 @@ struct Token {
   std::int64_t op = -1;
 };
 
-/// The synchronisation points of one rank in order, as identities (which operation) and as tokens (what
-/// kind).
+/// The synchronisation points of one rank in order, as identities (which operation)
+/// and as tokens (what kind).
 struct Sequence {
   std::vector<Token> points;
   std::vector<std::uint64_t> tokens;
@@ -116,8 +116,8 @@ std::optional<Steps> from_marks(const trace::Run& run, const CommIndex& comms,
       while (at->number < number) ++at;
       bounds.push_back(at->at);
     }
-    // Only the end needs the synchronisation points, and only those of a few steps: the rest tells what is
-    // usual.
+    // Only the end needs the synchronisation points, and only those of a few steps:
+    // the rest tells what is usual.
     const std::size_t recent = bounds.size() > 64 ? bounds.size() - 64 : 0;
     const std::vector<Duration> tail(bounds.begin() + static_cast<std::ptrdiff_t>(recent), bounds.end());
     const auto next = std::next(at);

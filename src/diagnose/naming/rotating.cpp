@@ -87,8 +87,8 @@ std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   return kept;
 }
 
-/// Probability by chance that the culprit of a step is the one of `lag` steps before so often, for the best
-/// lag.
+/// Probability by chance that the culprit of a step is the one of `lag` steps before
+/// so often, for the best lag.
 ///
 /// By chance two steps agree as often as the culprits' frequencies say. Steps of one turn are one draw.
 double chance_of_recurrence(const std::vector<std::int32_t>& culprit, const std::vector<Turn>& turns,

@@ -289,8 +289,8 @@ Pairs pairs_of(const Table& t, const pace::Settings& s) {
     const std::uint64_t pair = pattern.pair_of(t.group.first + k);
     const std::size_t begin = k;
     Unit unit;
-    std::uint32_t left =
-        0;  // iterations that settle, after the beginning of a block and after a change of arm
+    // iterations that settle, after the beginning of a block and after a change of arm
+    std::uint32_t left = 0;
     for (; k < t.group.count && pattern.pair_of(t.group.first + k) == pair; ++k) {
       const std::uint32_t place = pattern.place_of(t.group.first + k);
       const bool told = is_told(arms[k]);

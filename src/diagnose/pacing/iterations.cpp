@@ -244,8 +244,8 @@ class Cutter {
   Library library_;
   GroupMember* out_;
   std::vector<std::pair<std::pair<CommId, std::uint32_t>, std::int64_t>> begun_bytes_;  ///< non-blocking ones
-  std::int64_t worked_off_ =
-      -1;  ///< bytes and calls that workers began since the program last waited, less 1
+  /// Bytes and calls that workers began since the program last waited, less 1.
+  std::int64_t worked_off_ = -1;
   Duration counted_until_{};
   pace::BoundaryRule boundaries_;
   bool begun_ = false;

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/diagnose/comparison.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/base/units_text.hpp"
 
-#include "diagnose/verdict/wording.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -63,36 +60,6 @@ bool same(const Finding& a, const Finding& b) {
   return a.kind == b.kind && a.ranks == b.ranks;
 }
 
-std::string subject_of(const Finding& f) {
-  std::string ranks;
-  for (std::size_t i = 0; i < std::min<std::size_t>(f.ranks.size(), 8); ++i)
-    ranks += (i > 0 ? ", " : "") + std::to_string(f.ranks[i].value());
-  return fmt::format("{} {}{}", f.ranks.size() == 1 ? "rank" : "ranks", ranks,
-                     f.ranks.size() > 8 ? ", ..." : "");
-}
-
-void put_into_words(Comparison& c, bool enough) {
-  c.lines.push_back(fmt::format(
-      "median step {} before, {} after: ratio {:.4f} (95 % of resamplings: {:.4f} to {:.4f})",
-      to_string(c.before), to_string(c.after), c.step_ratio.value, c.step_ratio.low, c.step_ratio.high));
-  if (!enough)
-    c.lines.push_back(fmt::format("one of the runs has fewer than {} steps: no statement", kFewestSteps));
-  else if (c.change == Change::Unclear)
-    c.lines.push_back(fmt::format("the interval holds 1, or the difference is under {}: these runs show none",
-                                  percent(kLeastChange)));
-  else
-    c.lines.push_back(fmt::format("{} by {}", c.change == Change::Faster ? "faster" : "slower",
-                                  percent(std::abs(1 - c.step_ratio.value))));
-  c.lines.push_back(fmt::format("lost to late arrivals: {} before, {} after", percent(c.lost_before),
-                                percent(c.lost_after)));
-  const auto list = [&](const std::vector<Finding>& findings, const char* what) {
-    for (const Finding& f : findings) c.lines.push_back(fmt::format("{}: {}", what, subject_of(f)));
-  };
-  list(c.gone, "no longer named");
-  list(c.remaining, "still named");
-  list(c.fresh, "newly named");
-}
-
 }  // namespace
 
 const char* name_of(Change c) {
@@ -126,7 +93,7 @@ Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   for (const Finding& f : before.findings)
     if (!named(after.findings, f)) c.gone.push_back(f);
   for (const Finding& f : after.findings) (named(before.findings, f) ? c.remaining : c.fresh).push_back(f);
-  put_into_words(c, enough);
+  c.lines = describe(c, enough, kFewestSteps, kLeastChange);
   return c;
 }
 

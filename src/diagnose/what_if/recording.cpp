@@ -22,8 +22,8 @@ constexpr std::int64_t kMostTorn = 256;
 /// ranks would make that large.
 constexpr std::size_t kMostAhead = 64;
 constexpr std::size_t kAheadOfAll = std::size_t{1} << 17;
-/// Time lines are told by at most so many blocks: steps, or several steps together, or stretches of
-/// operations.
+/// Time lines are told by at most so many blocks: steps, or several steps together,
+/// or stretches of operations.
 constexpr std::int64_t kMostBlocks = 512;
 
 class Recorder {

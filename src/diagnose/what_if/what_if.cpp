@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 
 #include "diagnose/match/skew.hpp"
@@ -78,8 +79,9 @@ class Search {
     }
     out_.fidelity_ratio = ratio(out_.simulated, out_.measured) - 1;
     const double off = std::abs(out_.fidelity_ratio);
-    const std::string by = fmt::format("replay of what was recorded takes {:.1f} % {} than was measured",
-                                       100 * off, out_.fidelity_ratio > 0 ? "longer" : "shorter");
+    const std::string by =
+        fmt::format("replay of what was recorded takes {} {} than was measured",
+                    percent_change(off, ChangeSign::InWords), out_.fidelity_ratio > 0 ? "longer" : "shorter");
     if (off > kRefused) {
       out_.why = by + ", expected at most 10 %: ranks do not leave together, or clocks stray";
       return false;

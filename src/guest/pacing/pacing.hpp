@@ -56,8 +56,8 @@ struct PaceWorld {
 /// Paced is the largest group in which the program waits; a group counts from its fourth synchronisation on,
 /// so that a barrier at the start takes nothing over. Which one it is follows from the order of
 /// synchronisations alone, which is the same on all members, and so does the number of the iteration.
-/// Threads: `define` any; of `enter`, `leave` and `mark` only those of one thread count, the first that
-///          synchronised.
+/// Threads: `define` any; of `enter`, `leave` and `mark` only those of one thread count,
+///          the first that synchronised.
 /// Cost: passive some tens of ns per synchronisation (bench/hook_bench.cpp); no system call but the delay's.
 /// Held by: src/guest/pacing/pacing_test.cpp
 class Pacer {

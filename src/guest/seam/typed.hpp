@@ -78,8 +78,8 @@ struct Wrapper {
   void** real;
 };
 
-/// What a typed object exports, as `cox_typed_attach`: its wrappers, or null where it cannot work in this
-/// process.
+/// What a typed object exports, as `cox_typed_attach`: its wrappers,
+/// or null where it cannot work in this process.
 struct TypedTable {
   std::uint32_t abi;
   std::uint32_t count;

@@ -225,8 +225,8 @@ void wrap_context(void* self, int rank, int size, int base) {
   });
 }
 
-// Called by each collective method once it knows that it will submit: the number is the one that the workers'
-// collective carries.
+// Called by each collective method once it knows that it will submit: the number is the one that
+// the workers' collective carries.
 std::uint32_t wrap_next_tag(void* self) {
   const std::uint32_t tag = real_next_tag(self);
   if (submission.in_monitored_barrier && submission.open < 2) {
@@ -251,8 +251,8 @@ void wrap_run_loop(void* self, int worker) {
   real_run_loop(self, worker);
 }
 
-// A barrier of messages, run where it is called, that takes two numbers: both are recorded, so that no number
-// is missing.
+// A barrier of messages, run where it is called, that takes two numbers: both are recorded,
+// so that no number is missing.
 void wrap_monitored_barrier(void* self, const void* options, bool wait_for_all) {
   submission.armed = false;
   submission.in_monitored_barrier = true;

@@ -85,8 +85,8 @@ void after_fork_in_child() {
   g.header = nullptr;
 }
 
-// Room for one Meta entry of `size` bytes of content, head written; call with meta_lock held. Null where none
-// is left.
+// Room for one Meta entry of `size` bytes of content, head written;
+// call with meta_lock held. Null where none is left.
 std::byte* meta_entry(MetaKind kind, std::size_t size) noexcept {
   const std::size_t whole = (sizeof(MetaHead) + size + 7) / 8 * 8;
   const std::size_t room = g.header->chunk_bytes - sizeof(ChunkHeader);

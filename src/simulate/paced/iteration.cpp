@@ -68,8 +68,8 @@ void IterationPlayer::share(std::int32_t shared, int rank, Seconds now, double w
   announce(shared);
 }
 
-/// What a rank that has got a core for the first time keeps it for: it goes on with its work unless it is
-/// held back.
+/// What a rank that has got a core for the first time keeps it for:
+/// it goes on with its work unless it is held back.
 Seconds IterationPlayer::begin_work(int rank, Seconds now) {
   const auto r = static_cast<std::size_t>(rank);
   waking_[r] = step_->wake(rank, now);

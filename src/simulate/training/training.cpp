@@ -188,7 +188,7 @@ namespace {
 using TotalOf = std::function<Result<Seconds>(std::uint64_t)>;
 
 Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions& options) {
-  if (scenario.job.workload != model::Workload::Training)
+  if (scenario.job.workload() != model::Workload::Training)
     return TotalOf{[scenario, options](std::uint64_t seed) -> Result<Seconds> {
       model::Scenario one_seed = scenario;
       one_seed.seed = seed;

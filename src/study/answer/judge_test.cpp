@@ -70,8 +70,8 @@ TEST(Judge, WhatIsDeclaredIsChecked) {
       "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
   EXPECT_EQ(verdict_of(missing), Verdict::InputMissing);
   EXPECT_NE(refusal(printed("p",
-                            "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = "
-                            "[\"given\"]\n"))
+                            "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing "
+                            "= [\"given\"]\n"))
                 .find("study-004"),
             std::string::npos);
   EXPECT_EQ(verdict_of("value = \"28ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"),

@@ -13,8 +13,8 @@ namespace cox::study {
 
 /// Equal shares.
 [[nodiscard]] std::vector<double> uniform_shares(int experts);
-/// Shares proportional to 1 / rank^exponent, by whole exponents (no library function in the path of the
-/// draws).
+/// Shares proportional to 1 / rank^exponent, by whole exponents (no library function
+/// in the path of the draws).
 [[nodiscard]] std::vector<double> zipf_shares(int experts, int exponent);
 
 /// Tokens per expert where each token goes to one expert at random (top-1) with the given shares.

@@ -66,8 +66,7 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   }
   out.notes = {
       "All workers push at once; a shard takes one message after the other at its link's rate and answers "
-      "when it "
-      "has all. No latency: the source gives none."};
+      "when it has all. No latency: the source gives none."};
   out.picture = {.title = fmt::format("Time of push and pull over that of a ring, {} workers", workers),
                  .x_label = "shards",
                  .y_label = "ratio",

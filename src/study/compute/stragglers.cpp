@@ -170,10 +170,8 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
            each(strict, [](const Steps& s) { return 1 - s.mean_of_workers / s.mean; }));
   out.notes = {
       "The source calls the median over the mean of the steps its efficiency: that tells how much steps "
-      "differ "
-      "from each other, not what waiting costs; the mean over the slowest tells that.",
-      "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given "
-      "instead."};
+      "differ from each other, not what waiting costs; the mean over the slowest tells that.",
+      "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given instead."};
   out.picture = {.title = fmt::format("{} workers, lognormal compute: what the two measures see", workers),
                  .x_label = "coefficient of variation",
                  .y_label = "%",

@@ -179,8 +179,7 @@ Status read_declaration(const Table& t, Printed& p) {
   if (found == kDeclarations.end())
     return refuse(
         t.file, line_of(*t.keys.get("judgement")), fmt::format("judgement '{}'", shown(word)),
-        "declare input-missing, contradicts, needs-a-run or typed-in; follows and does-not-follow are "
-        "computed");
+        "declare input-missing, contradicts, needs-a-run or typed-in; follows and does-not-follow are computed");
   p.is_declared = true;
   p.declared = found->verdict;
   if (p.reason.empty())

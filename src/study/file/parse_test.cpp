@@ -9,8 +9,7 @@ namespace cox::study {
 namespace {
 
 constexpr const char* kHead =
-    "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = "
-    "\"step-efficiency\"\n";
+    "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"step-efficiency\"\n";
 
 Result<Study> read(const std::string& rest) {
   return parse_study(kHead + rest, "one.toml");
@@ -48,8 +47,8 @@ TEST(ParseStudy, SaysWhatIsWrongAndWhere) {
        "2ms among a count"},
       {"[[input]]\nname = \"a\"\nvalue = []\nfrom = \"source\"\n", 8, "study-002", "0 values"},
       {"[[input]]\nname = \"a\"\nvalue = 1\nfrom = \"missing\"\n", 6, "study-002", "note"},
-      {"[[input]]\nname = \"a\"\nvalue = 1\nfrom = \"source\"\n[[input]]\nname = \"a\"\nvalue = 1\nfrom = "
-       "\"source\"\n",
+      {"[[input]]\nname = \"a\"\nvalue = 1\nfrom = \"source\"\n[[input]]\nname = "
+       "\"a\"\nvalue = 1\nfrom = \"source\"\n",
        10, "study-002", "twice"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\n", 6, "study-002", "compared with nothing"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nquantity = \"q\"\n", 6, "study-002", "no line"},

@@ -34,11 +34,11 @@ struct MaximumMoments {
 /// The largest CV that the slowest of `more` independent nodes can have, whatever the law, where the slowest
 /// of `fewer` of them has mean and CV as given, and the mean of the larger job is known too.
 ///
-/// Formula: sqrt(more / fewer) x cv x mean_fewer / mean_more: the maximum over `more` is the maximum of more
-/// / fewer independent copies of the maximum over `fewer`, and Var(max of k) <= k Var(one), because the
-/// variance of the sum of the order statistics is that of the plain sum and their covariances are not
-/// negative (Bickel 1967, "Some contributions to the theory of order statistics"). `more` is a multiple of
-/// `fewer` (asserted).
+/// Formula: sqrt(more / fewer) x cv x mean_fewer / mean_more: the maximum over `more` is the maximum
+/// of more / fewer independent copies of the maximum over `fewer`, and Var(max of k) <= k Var(one),
+/// because the variance of the sum of the order statistics is that of the plain sum and their covariances
+/// are not negative (Bickel 1967, "Some contributions to the theory of order statistics").
+/// `more` is a multiple of `fewer` (asserted).
 [[nodiscard]] double largest_independent_cv(int fewer, double cv, double mean_fewer, int more,
                                             double mean_more);
 

@@ -39,8 +39,8 @@ std::int64_t line_of(const toml::node& node) {
   return static_cast<std::int64_t>(node.source().begin.line);
 }
 
-/// A table whose keys are taken one by one; what is left in the end is not known. Remembers its first
-/// problem.
+/// A table whose keys are taken one by one; what is left in the end is not known.
+/// Remembers its first problem.
 class Keys {
  public:
   Keys(const toml::table& table, const std::string& file, std::string_view what)

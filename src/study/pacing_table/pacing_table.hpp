@@ -131,10 +131,11 @@ struct PredictedRow {
 /// Runs the mechanism with one `pace::Controller` per node, each told what its node sees: the engine of the
 /// shared link is `simulate::SharedResource`, processor sharing, with what the Baseline columns ask for and
 /// `model::Iteration` has not: a line rate per node, a load that varies, timeouts. Whole runs are counted,
-/// from the first step. `settings` as it stands but for seed. Mode off gives gain 0. Errors: study-003 (as
-/// `fit_table`; also slow share outside [0, 1], factor below 1, fewer than 2 seeds, more than 10^9 node
-/// steps). The same bytes for any number of threads. Cost: some 10 ns per node and step. Held by:
-/// src/study/pacing_table/pacing_table_test.cpp
+/// from the first step. `settings` as it stands but for seed. Mode off gives gain 0.
+/// Errors: study-003 (as `fit_table`; also slow share outside [0, 1], factor below 1, fewer than 2 seeds,
+/// more than 10^9 node steps). The same bytes for any number of threads.
+/// Cost: some 10 ns per node and step.
+/// Held by: src/study/pacing_table/pacing_table_test.cpp
 [[nodiscard]] Result<std::vector<PredictedRow>> predict_table(Mechanism m, const TableParameters& p,
                                                               std::span<const int> sizes,
                                                               const pace::Settings& settings,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as SVG: axes and text take the colour of the page, series colours are readable on white and on
-// black.
+// Pictures as SVG: axes and text take the colour of the page, series colours
+// are readable on white and on black.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -114,8 +114,7 @@ std::string legend_of(const Picture& p) {
   if (p.series.size() < 2) return out;
   for (std::size_t i = 0; i < p.series.size(); ++i) {
     out += fmt::format(
-        "<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n<text x=\"{}\" "
-        "y=\"39\">{}</text>\n",
+        "<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n<text x=\"{}\" y=\"39\">{}</text>\n",
         x, kColours[i % kColours.size()], x + 14, escaped(p.series[i].name));
     x += 30 + 6.6 * static_cast<double>(p.series[i].name.size());
   }
@@ -179,8 +178,7 @@ std::string panel_of(const Picture& p) {
   return out +
          fmt::format(
              "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"currentColor\"/>\n<text x=\"{3}\" "
-             "y=\"{4}\" "
-             "text-anchor=\"middle\">{5}</text>\n",
+             "y=\"{4}\" text-anchor=\"middle\">{5}</text>\n",
              kLeft, kRight, kBottom, (kLeft + kRight) / 2, kBottom + 38, escaped(p.x_label));
 }
 

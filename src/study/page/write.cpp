@@ -161,11 +161,10 @@ std::string to_csv(const Answer& a) {
 std::string index_markdown(std::span<const Answer> answers) {
   std::string out =
       "# Studies\n\nMade by `cox study all -o docs/studies --force`; a test compares. Each study asks a "
-      "question, computes "
-      "the answer with\nthe engines and judges what a source printed for it. How such a file is written: "
-      "[study files](../reference/study-files.md).\n\n`cox study pacing` is of another kind: real processes, "
-      "measured; where it was run its page is [pacing.md](pacing.md).\n\n| study | question | verdict | "
-      "numbers that follow |\n"
+      "question, computes the answer with\nthe engines and judges what a source printed for it. How such "
+      "a file is written: [study files](../reference/study-files.md).\n\n`cox study pacing` is of another "
+      "kind: real processes, measured; where it was run its page is [pacing.md](pacing.md).\n\n| study | "
+      "question | verdict | numbers that follow |\n"
       "|---|---|---|---:|\n";
   for (const Answer& a : answers) {
     const auto follow = std::count_if(a.judged.begin(), a.judged.end(),

@@ -63,8 +63,7 @@ Answer answer() {
   a.study = *parse_study(
       "name = \"one\"\ntitle = \"One\"\nquestion = \"What | is <it>?\"\nsource = \"here\"\ncompute = \"c\"\n"
       "[[input]]\nname = \"given\"\nvalue = \"28ms\"\nfrom = \"source\"\nline = 3\n"
-      "[[printed]]\nname = \"p\"\nquantity = \"exact, too\"\nvalue = \"28.00ms\"\nline = 4\nreason = "
-      "\"why\"\n",
+      "[[printed]]\nname = \"p\"\nquantity = \"exact, too\"\nvalue = \"28.00ms\"\nline = 4\nreason = \"why\"\n",
       "one.toml");
   a.computation.values = {
       {.name = "exact, too", .value = Quantity::of(Seconds{0.0281}), .engine = "max-plus"}};

@@ -41,8 +41,8 @@ bool run_words(const std::string& line) {
   return ended && ended->status == 0;
 }
 
-/// Priority of packets that go into the queue of one flow: the number of a class (tc-htb(8),
-/// "classification").
+/// Priority of packets that go into the queue of one flow: the number of a class
+/// (tc-htb(8), "classification").
 int queue_of(int flow) {
   constexpr int kHandle = 0x10000;
   constexpr int kFirst = 0x100;
@@ -62,8 +62,7 @@ std::string set_up(const std::string& device, int host, Bandwidth rate, int flow
           device, bits, bits)};
   const auto add_queue = [&](int minor) {
     lines.push_back(fmt::format(
-        "tc class add dev {} parent 1:1 classid 1:{:x} htb rate {}bit ceil {}bit burst 16kb cburst 16kb "
-        "quantum 9000",
+        "tc class add dev {} parent 1:1 classid 1:{:x} htb rate {}bit ceil {}bit burst 16kb cburst 16kb quantum 9000",
         device, minor, bits / (flows + 1), bits));
     lines.push_back(fmt::format("tc qdisc add dev {} parent 1:{:x} bfifo limit 4mb", device, minor));
   };

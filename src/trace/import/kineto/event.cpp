@@ -245,9 +245,9 @@ struct EventParser::Impl {
     }
   }
 
-  // Tokens: `at[i]` is where the i-th bracket, comma, colon, string or number begins. Functions take the
-  // first token to look at and return the one behind what they read; kBroken where it does not end in the
-  // batch.
+  // Tokens: `at[i]` is where the i-th bracket, comma, colon, string or number begins.
+  // Functions take the first token to look at and return the one behind what they read; kBroken
+  // where it does not end in the batch.
   static constexpr std::size_t kBroken = static_cast<std::size_t>(-1);
   const char* text = nullptr;
   const std::uint32_t* at = nullptr;
@@ -357,8 +357,8 @@ struct EventParser::Impl {
     return i + 1;
   }
 
-  /// Finds the tokens of a batch; false where it is no UTF-8, or a string is not closed or holds control
-  /// characters.
+  /// Finds the tokens of a batch; false where it is no UTF-8, or a string is not closed
+  /// or holds control characters.
   bool find_tokens(const char* batch, std::size_t size) {
     if (size > (std::size_t{1} << 31)) return false;
     const bool fits = stage1 && size <= stage1->capacity();

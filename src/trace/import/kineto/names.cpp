@@ -29,8 +29,8 @@ bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Kernels of NCCL since 2.4, RCCL, MSCCL and oneCCL. Source: names in traces and in the libraries' own
-/// builds.
+/// Kernels of NCCL since 2.4, RCCL, MSCCL and oneCCL. Source: names in traces
+/// and in the libraries' own builds.
 bool communicates(std::string_view kernel) {
   return kernel.starts_with("nccl") || kernel.starts_with("rccl") || kernel.starts_with("mscclKernel") ||
          kernel.starts_with("collective_subgraph_execution") || kernel.starts_with("oneccl_") ||

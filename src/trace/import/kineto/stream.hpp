@@ -21,8 +21,8 @@ namespace cox::trace::kineto {
 class ValueEnd {
  public:
   static constexpr std::size_t kNotYet = static_cast<std::size_t>(-1);
-  /// Bytes of `piece` that belong to the value, once its end is among them. A number ends before what
-  /// follows.
+  /// Bytes of `piece` that belong to the value, once its end is among them.
+  /// A number ends before what follows.
   [[nodiscard]] std::size_t find(std::string_view piece);
 
  private:

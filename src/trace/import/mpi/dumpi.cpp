@@ -366,7 +366,7 @@ std::vector<fs::path> companions(const fs::path& path) {
 const Reader kDumpiReader{.format = "dumpi",
                           .title = "DUMPI trace",
                           .recognises = recognise,
-                          .read = read,
+                          .read = read_without_program<read>,
                           .companions = companions};
 
 }  // namespace cox::trace

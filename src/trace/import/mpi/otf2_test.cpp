@@ -234,7 +234,7 @@ TEST(Otf2, LittleAndBigEndianArchivesSayTheSame) {
     fs::create_directories(scratch.path() / "t");
     for (int r = 0; r < 2; ++r) spill(scratch.path() / "t" / fmt::format("{}.evt", r), events(order, r));
     ASSERT_TRUE(kOtf2Reader.recognises({.path = "t.otf2", .bytes = slurp(scratch.path() / "t.otf2")}));
-    const auto run = kOtf2Reader.read(scratch.path() / "t.otf2", {.threads = 1});
+    const auto run = read_run(kOtf2Reader, scratch.path() / "t.otf2", {.threads = 1});
     ASSERT_TRUE(run.has_value()) << run.error().to_string();
     ASSERT_EQ(run->ranks.size(), 2U);
     EXPECT_EQ(run->info.tool, "by hand");
@@ -415,7 +415,7 @@ TEST(Otf2, WhatIsNoArchiveSaysWhy) {
   const Scratch scratch;
   const auto message = [&](const std::string& anchor_bytes) {
     spill(scratch.path() / "t.otf2", anchor_bytes);
-    const auto run = kOtf2Reader.read(scratch.path() / "t.otf2", {.threads = 1});
+    const auto run = read_run(kOtf2Reader, scratch.path() / "t.otf2", {.threads = 1});
     EXPECT_FALSE(run.has_value());
     EXPECT_EQ(run.error().id, "import-005");
     return run.error().message;
@@ -436,7 +436,7 @@ TEST(Otf2, WhatIsNoArchiveSaysWhy) {
 class Otf2Fixture : public testing::Test {
  protected:
   static trace::Run read(int threads) {
-    auto run = kOtf2Reader.read(test::test_data("traces/otf2-sst") / "traces.otf2", {.threads = threads});
+    auto run = read_run(kOtf2Reader, test::test_data("traces/otf2-sst") / "traces.otf2", {.threads = threads});
     EXPECT_TRUE(run.has_value()) << run.error().to_string();
     return run ? *std::move(run) : trace::Run{};
   }
@@ -572,7 +572,7 @@ TEST_F(Otf2Fixture, ArchiveWithADamagedLocationKeepsTheOthers) {
     fs::permissions(entry.path(), fs::perms::owner_all, fs::perm_options::add);
   fs::resize_file(scratch.path() / "traces" / "4.evt", 10'000);
   fs::remove(scratch.path() / "traces" / "7.evt");
-  const auto run = kOtf2Reader.read(scratch.path() / "traces.otf2", {.threads = 2});
+  const auto run = read_run(kOtf2Reader, scratch.path() / "traces.otf2", {.threads = 2});
   ASSERT_TRUE(run.has_value());
   ASSERT_EQ(run->ranks.size(), 10U);
   EXPECT_EQ(run->ranks[7].events.size(), 0U);

@@ -148,7 +148,7 @@ TEST(NcclProfiler, FixtureCountsAgreeWithAnIndependentCount) {
 
 TEST(NcclProfiler, FixtureGivesFourRanksWithTheirKernels) {
   COX_NEED_DATA(path, kFixture);
-  const auto run = kNcclProfilerReader.read(path, {.threads = 1, .progress = {}});
+  const auto run = read_run(kNcclProfilerReader, path, {.threads = 1, .progress = {}});
   ASSERT_TRUE(run) << run.error().message;
   ASSERT_EQ(run->ranks.size(), 4U);
   EXPECT_EQ(run->world_size, 4);

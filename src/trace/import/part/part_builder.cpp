@@ -39,7 +39,7 @@ void sort_events(RankTrack& track) {
   for (CollectiveLaunch& launch : track.launches) launch.event = place[launch.event];
 }
 
-void sort_ranks(Run& run) {
+void sort_ranks(Run& run, model::Program& program) {
   std::vector<std::uint32_t> order(run.ranks.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
@@ -52,7 +52,7 @@ void sort_ranks(Run& run) {
     place[order[i]] = static_cast<std::uint32_t>(i);
   }
   run.ranks.swap(sorted);
-  for (std::uint32_t& r : run.operations.rank) r = place[r];
+  for (std::uint32_t& r : program.rank) r = place[r];
 }
 
 void identify(std::vector<Communicator>& communicators) {
@@ -68,6 +68,15 @@ void identify(std::vector<Communicator>& communicators) {
     }
     c.identity = hash.identity();
   }
+}
+
+std::uint32_t intern(std::map<std::string, std::uint32_t, std::less<>>& known,
+                     std::vector<std::string>& names, std::string_view text) {
+  if (const auto at = known.find(text); at != known.end()) return at->second;
+  const auto index = static_cast<std::uint32_t>(names.size());
+  known.emplace(std::string(text), index);
+  names.emplace_back(text);
+  return index;
 }
 
 }  // namespace
@@ -113,11 +122,11 @@ CommId PartBuilder::communicator(std::string_view name, std::vector<Rank> member
 }
 
 std::uint32_t PartBuilder::name(std::string_view text) {
-  if (const auto at = names_.find(text); at != names_.end()) return at->second;
-  const auto index = static_cast<std::uint32_t>(run_.names.size());
-  names_.emplace(std::string(text), index);
-  run_.names.emplace_back(text);
-  return index;
+  return intern(names_, run_.names, text);
+}
+
+std::uint32_t PartBuilder::operation_name(std::string_view text) {
+  return intern(operation_names_, program_.names, text);
 }
 
 std::size_t PartBuilder::add_event(std::size_t rank, const NewEvent& event) {
@@ -151,9 +160,25 @@ Run PartBuilder::finish() && {
               [](const CollectiveLaunch& a, const CollectiveLaunch& b) { return a.event < b.event; });
   }
   identify(run_.communicators);
-  sort_ranks(run_);
+  sort_ranks(run_, program_);
   run_.sources.push_back(std::move(source_));
   return std::move(run_);
+}
+
+ImportedJob PartBuilder::finish_job() && {
+  ImportedJob out;
+  out.run = std::move(*this).finish();
+  out.program = std::move(program_);
+  name_participants(out.program, out.run);
+  return out;
+}
+
+void name_participants(model::Program& program, const Run& run) {
+  program.ranks.clear();
+  for (const RankTrack& track : run.ranks) program.ranks.push_back({.rank = track.rank, .role = track.role});
+  program.groups.clear();
+  for (const Communicator& c : run.communicators) program.groups.push_back({.name = c.name, .size = c.size});
+  program.world_size = run.world_size;
 }
 
 }  // namespace cox::trace

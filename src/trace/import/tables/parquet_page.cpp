@@ -221,8 +221,8 @@ bool decode_hybrid(std::string_view bytes, unsigned bit_width, std::size_t count
                  static_cast<std::uint32_t>(value & mask));
       continue;
     }
-    // Groups of eight values, `bit_width` bytes each; the last group may be cut by writers that know the
-    // count.
+    // Groups of eight values, `bit_width` bytes each; the last group may be cut
+    // by writers that know the count.
     const std::size_t take = std::min<std::uint64_t>(wanted, std::min<std::uint64_t>(head >> 1, count) * 8);
     if (take == 0 || ((bytes.size() - at) * 8) / bit_width < take) return false;
     std::uint64_t bits = 0;

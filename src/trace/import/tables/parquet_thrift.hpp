@@ -42,8 +42,8 @@ class ThriftReader {
     std::uint32_t size = 0;
   };
 
-  /// Next field of a structure; `last` is the id before it, 0 at the start. Stop ends the structure, and so
-  /// does damage.
+  /// Next field of a structure; `last` is the id before it, 0 at the start.
+  /// Stop ends the structure, and so does damage.
   Field field(std::int16_t last);
   /// Any of I16, I32, I64 or a byte, by the type that its field or list says.
   std::int64_t integer(ThriftType type);

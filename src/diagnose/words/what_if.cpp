@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/what_if.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,13 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/what_if.hpp"
+
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
 
-constexpr std::size_t kWidth = 120;
+constexpr std::size_t kWidth = 118;
 /// Ranks and communicators that get a line of their own.
 constexpr std::size_t kListed = 5;
 /// What would gain less is not worth a line.
@@ -59,20 +63,20 @@ void add_ranks(const WhatIf& w, std::vector<std::string>& lines) {
                                                             : a->rank < b->rank;
   });
   for (std::size_t i = 0; i < order.size() && i < kListed; ++i)
-    lines.push_back(fmt::format("  rank {} fixed: {}, {:.0f} % of what is lost; it alone slow: {:.1f} % lost",
+    lines.push_back(fmt::format("rank {} fixed: {}, {} of what is lost; it alone slow: {} lost",
                                 order[i]->rank.value(), speedup(order[i]->fixed),
-                                100 * order[i]->removal_share, 100 * order[i]->loss_ratio));
-  if (order.size() > kListed) lines.push_back(fmt::format("  and {} more ranks", order.size() - kListed));
+                                percent(order[i]->removal_share), percent(order[i]->loss_ratio)));
+  if (order.size() > kListed) lines.push_back(fmt::format("and {} more ranks", order.size() - kListed));
 }
 
 void add_sets(const WhatIf& w, std::vector<std::string>& lines) {
   for (const SetWhatIf& s : w.sets)
     if (s.ranks.size() > 1 && s.ranks.size() <= kLargestSet)
-      lines.push_back(fmt::format("  ranks {} fixed together: {}{}", numbers(s.ranks), speedup(s.fixed),
+      lines.push_back(fmt::format("ranks {} fixed together: {}{}", numbers(s.ranks), speedup(s.fixed),
                                   s.beyond_noise ? "" : ", the last one within the noise"));
   const auto best = [&](const std::vector<SetWhatIf>& sets, std::string_view what) {
     if (!sets.empty())
-      lines.push_back(fmt::format("  best {} of all: ranks {}: {}", what, numbers(sets.front().ranks),
+      lines.push_back(fmt::format("best {} of all: ranks {}: {}", what, numbers(sets.front().ranks),
                                   speedup(sets.front().fixed)));
   };
   best(w.best_pairs, "pair");
@@ -85,7 +89,7 @@ void add_fabric(const WhatIf& w, std::vector<std::string>& lines) {
   std::size_t said = 0;
   for (const CommWhatIf& c : w.communicators) {
     if (!c.evaluated || c.zero.speedup_ratio - 1 < kWorthSaying || said == kListed) continue;
-    lines.push_back(fmt::format("  {}: never slower than its lower quartile {}, no transfer {}", label(c),
+    lines.push_back(fmt::format("{}: never slower than its lower quartile {}, no transfer {}", label(c),
                                 speedup(c.lower_quartile), speedup(c.zero)));
     ++said;
   }
@@ -98,33 +102,32 @@ void add_path(const WhatIf& w, std::vector<std::string>& lines) {
                    [&](std::size_t a, std::size_t b) { return w.path.work[a] > w.path.work[b]; });
   std::string text;
   for (std::size_t i = 0; i < order.size() && i < kListed && w.path.work[order[i]] >= 0.01; ++i)
-    text += fmt::format("{}rank {} {:.0f} %", text.empty() ? "" : ", ", w.ranks[order[i]].rank.value(),
-                        100 * w.path.work[order[i]]);
+    text += fmt::format("{}rank {} {}", text.empty() ? "" : ", ", w.ranks[order[i]].rank.value(),
+                        percent(w.path.work[order[i]]));
   double transfer = 0;
   for (const CommWhatIf& c : w.communicators) transfer += c.path_share;
-  lines.push_back(fmt::format("critical path: own work of {}; transfer {:.0f} %",
-                              text.empty() ? "nobody" : text, 100 * transfer));
+  lines.push_back(fmt::format("critical path: own work of {}; transfer {}", text.empty() ? "nobody" : text,
+                              percent(transfer)));
 }
 
 }  // namespace
 
-std::vector<std::string> describe(const WhatIf& w) {
+std::vector<std::string> describe(const WhatIf& w, Whom whom) {
+  if (w.fidelity == Fidelity::Refused) return {shortened("not estimated: " + w.why)};
   std::vector<std::string> lines;
-  if (w.fidelity == Fidelity::Refused) {
-    lines.push_back(shortened("what if: not estimated: " + w.why));
-    return lines;
-  }
-  lines.push_back(fmt::format("what if: {} as recorded, {} if all worked as their peers: {:.3f} times slower",
+  lines.push_back(fmt::format("{} as recorded, {} if all worked as their peers: {:.3f} times slower",
                               to_string(w.simulated), to_string(w.ideal), w.slowdown_ratio));
-  if (!w.why.empty()) lines.push_back("  doubtful: " + w.why);
-  add_ranks(w, lines);
-  add_sets(w, lines);
+  if (!w.why.empty()) lines.push_back("doubtful: " + w.why);
+  if (whom == Whom::Ranks) {
+    add_ranks(w, lines);
+    add_sets(w, lines);
+  }
   if (w.amplification_ratio > 0)
-    lines.push_back(fmt::format("  {} of own delay cost all ranks together {}: {:.1f} times as much",
+    lines.push_back(fmt::format("{} of own delay cost all ranks together {}: {:.1f} times as much",
                                 to_string(w.injected), to_string(w.lost), w.amplification_ratio));
   add_fabric(w, lines);
   add_path(w, lines);
-  for (const std::string& s : w.screened) lines.push_back("  " + s);
+  lines.insert(lines.end(), w.screened.begin(), w.screened.end());
   for (std::string& line : lines) line = shortened(std::move(line));
   return lines;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/stall/words.hpp"
+#include "diagnose/words/stall.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/graph_path.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/graph_path.hpp"
-
-#include "diagnose/verdict/wording.hpp"
 
 namespace cox::diagnose {
 
@@ -15,7 +15,7 @@ std::vector<std::string> describe(const GraphPath& path) {
   std::vector<std::string> lines;
   std::int64_t collectives = 0;
   for (const GraphKind& k : path.kinds)
-    if (k.kind == trace::OperationKind::Collective) collectives = k.operations;
+    if (k.kind == model::OperationKind::Collective) collectives = k.operations;
   lines.push_back(fmt::format("{} operations of {} rank{}, {} of them collectives, {} dependencies",
                               path.operations, path.ranks.size(), path.ranks.size() == 1 ? "" : "s",
                               collectives, path.edges));

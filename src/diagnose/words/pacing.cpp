@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/pacing.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/pacing.hpp"
-
-#include "diagnose/verdict/wording.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -22,10 +22,6 @@ std::string ranks_text(const std::vector<Rank>& ranks) {
     list += (i > 0 ? ", " : "") + std::to_string(ranks[i].value());
   return fmt::format("{} {}{}", ranks.size() == 1 ? "rank" : "ranks", list,
                      ranks.size() > kRanksNamed ? ", ..." : "");
-}
-
-std::string signed_percent(double ratio) {
-  return fmt::format("{:+.1f} %", 100 * ratio);
 }
 
 std::string time(Seconds s) {
@@ -87,7 +83,7 @@ void say_delays(const PacingRecord& r, std::vector<std::string>& lines) {
 }
 
 std::string interval(const PacingComparison& c, const Bounded<double>& b) {
-  return c.has_interval ? fmt::format(" (95 %: {} to {})", signed_percent(b.low), signed_percent(b.high))
+  return c.has_interval ? fmt::format(" (95 %: {} to {})", percent_change(b.low), percent_change(b.high))
                         : " (too few blocks for an interval)";
 }
 
@@ -100,7 +96,7 @@ void say_comparison(const PacingComparison& c, trace::Provenance provenance,
   const std::string from = c.within_run ? count(c.pairs, "pair of blocks", "pairs of blocks")
                                         : fmt::format("two Runs of {} and {} iterations",
                                                       c.baseline.iterations, c.control.iterations);
-  std::string verdict = fmt::format("throughput {}{}, {}, {}", signed_percent(c.faster_ratio.value),
+  std::string verdict = fmt::format("throughput {}{}, {}, {}", percent_change(c.faster_ratio.value),
                                     interval(c, c.faster_ratio), from, kind_of_numbers(provenance));
   if (c.has_interval && c.faster_ratio.low <= 0 && c.faster_ratio.high >= 0)
     verdict += ": no difference beyond the noise";
@@ -112,7 +108,7 @@ void say_comparison(const PacingComparison& c, trace::Provenance provenance,
                   time(c.baseline.wait.value), time(c.control.wait.value)));
   const Bounded<double> energy{c.energy_ratio.value - 1, c.energy_ratio.low - 1, c.energy_ratio.high - 1};
   lines.push_back(fmt::format("energy per iteration {}{}: estimated, not measured",
-                              signed_percent(energy.value), c.has_interval ? interval(c, energy) : ""));
+                              percent_change(energy.value), c.has_interval ? interval(c, energy) : ""));
 }
 
 std::string why_no_comparison(pace::Mode mode) {
@@ -200,8 +196,10 @@ std::string sentence_of(const pace::Decision& d, bool every_iteration) {
 
 std::string gain_text(const pace::Evidence& e) {
   if (e.pairs == 0) return "-";
-  if (!std::isfinite(e.half_width) || e.half_width >= 10) return fmt::format("{:+.1f} %", 100 * e.gain);
-  return fmt::format("{:+.1f} +- {:.1f} %", 100 * e.gain, 100 * e.half_width);
+  if (!std::isfinite(e.half_width) || e.half_width >= 10) return percent_change(e.gain);
+  std::string gain = percent_change(e.gain);
+  gain.resize(gain.size() - 2);  // one unit for both
+  return fmt::format("{} +- {}", gain, percent_change(e.half_width, ChangeSign::InWords));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/efficiency.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,20 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "cox/diagnose/efficiency.hpp"
+#include "cox/base/number_text.hpp"
 
 namespace cox::diagnose {
 namespace {
 
-std::string percent_of(double ratio) {
-  return fmt::format("{:.1f} %", ratio * 100);
-}
-
 std::string percent_of(const std::optional<double>& ratio) {
-  return ratio ? percent_of(*ratio) : "-";
+  return ratio ? percent(*ratio) : "-";
 }
 
-/// `  load balance      98.7 %, lost 1.3 %: other ranks have less to compute`
+/// `  load balance        99 %, lost 1.3 %: other ranks have less to compute`
 std::string factor_line(std::string_view name, double ratio, std::string_view lost) {
   return fmt::format("{:<18} {:>7}, lost {}: {}", name, percent_of(ratio),
                      percent_of(std::max(0.0, 1 - ratio)), lost);
