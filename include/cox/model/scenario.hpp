@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What could happen: cluster, fabric, job, noise, failures, policy, pacing.
-/// The input of `simulate`, `forecast`, `plan`.
+/// The input of `simulate`.
 ///
 /// Read from TOML by `cox/model/toml.hpp`; every default is a value here, and `cox simulate --explain` prints
 /// what each came to and where from. Reference: docs/reference/scenario.md.
@@ -196,8 +196,8 @@ struct Scenario {
   Cluster cluster{};
   Fabric fabric{};
   Job job{};
-  /// Workload Iteration; `ranks` and `hosts` are those of the cluster, whatever is said here.
-  Iteration iteration{};
+  /// Workload Iteration, on the cluster's ranks and hosts.
+  IterationWork iteration{};
   /// Workload Iteration: parameters of pace::Settings that are not at their defaults, by their keys and as
   /// pace::set takes them.
   std::map<std::string, std::string> pace{};

@@ -3,7 +3,7 @@
 /// A Run in memory: what every rank did, when, and how far that can be trusted.
 ///
 /// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can
-/// tell which only by `provenance`.
+/// tell which only by `info.provenance`.
 #pragma once
 
 #include <cstddef>
@@ -297,7 +297,6 @@ struct RunInfo {
 };
 
 struct Run {
-  Provenance provenance = Provenance::Observed;
   RunInfo info;
   std::int64_t origin_realtime_ns = 0;  ///< Unix time of the Run's origin on the first node
   int world_size = 0;                   ///< as the ranks say; 0 where none did

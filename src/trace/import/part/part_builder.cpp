@@ -79,7 +79,6 @@ void identify(std::vector<Communicator>& communicators) {
 }  // namespace
 
 PartBuilder::PartBuilder(std::string file, std::string format) {
-  run_.provenance = Provenance::Imported;
   run_.info.provenance = Provenance::Imported;
   source_.file = std::move(file);
   source_.format = std::move(format);
