@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cox/diagnose/what_if.hpp"
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 #include "cox/replay/tracks.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
@@ -43,14 +43,14 @@ double peak_mb() {
 }
 
 struct Joins {
-  replay::Graph graph;
+  model::Dependencies graph;
   std::vector<Duration> durations;
 };
 
 Joins joins(std::size_t chains, std::size_t rounds) {
   Joins out;
-  std::vector<replay::Node> arrivals(chains);
-  replay::Node join = replay::kNoNode;
+  std::vector<model::OperationIndex> arrivals(chains);
+  model::OperationIndex join = model::kNoOperation;
   out.graph.reserve(rounds * (chains + 1), rounds * 2 * chains);
   for (std::size_t c = 0; c < rounds; ++c) {
     for (std::size_t r = 0; r < chains; ++r) {

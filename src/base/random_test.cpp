@@ -85,7 +85,12 @@ TEST(Random, MomentsOfNormals) {
   double m2 = 0;
   double m3 = 0;
   double m4 = 0;
-  for (const double x : z) m1 += x, m2 += x * x, m3 += x * x * x, m4 += x * x * x * x;
+  for (const double x : z) {
+    m1 += x;
+    m2 += x * x;
+    m3 += x * x * x;
+    m4 += x * x * x * x;
+  }
   const double n = kN;
   // standard errors of the mean of z^k: sqrt(Var z^k / n) with Var = 1, 2, 15, 96
   EXPECT_LT(std::abs(m1 / n), 3 * std::sqrt(1 / n));

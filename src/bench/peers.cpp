@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "cox/base/child.hpp"
 #include "cox/base/file.hpp"
-#include "cox/bench/child.hpp"
 #include "cox/bench/speed.hpp"
 
 namespace cox::bench {
@@ -21,7 +21,7 @@ constexpr int kHosts = 64;
 PeerResult run_peer(std::string peer, std::string workload, const Words& command,
                     std::span<const SpeedResult> ours) {
   PeerResult result{.peer = std::move(peer), .workload = std::move(workload)};
-  const Result<Ended> ended = run_child(command, {.time = Seconds{120}});
+  const Result<Ended> ended = run_child(command, "bench-006", {.time = Seconds{120}});
   if (!ended || ended->status != 0) {
     result.skipped = ended ? fmt::format("{} ended with status {}", command.front(), ended->status)
                            : ended.error().message;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "cox/base/child.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/bench/child.hpp"
 
 namespace cox::bench {
 namespace {
@@ -83,7 +83,8 @@ Result<SpeedResult> measure_one(const SpeedWorkload& workload, const std::string
   Seconds spent{};
   for (int i = 0; i < repetitions && spent < kEnough; ++i) {
     COX_TRY(const Ended ended,
-            run_child({cox, "bench", "simulate", std::string(workload.name), "--output", folder.string()}));
+            run_child({cox, "bench", "simulate", std::string(workload.name), "--output", folder.string()},
+                      "bench-006"));
     if (ended.status != 0)
       return fail(Error{.code = Errc::NotFound,
                         .id = "bench-006",

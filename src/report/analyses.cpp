@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -48,11 +49,11 @@ std::string figure(const Bounded<T>& b, bool has_interval, const Show& show) {
 template <class T, class Show>
 std::string row(const char* name, const Bounded<T>& baseline, const Bounded<T>& control,
                 const Bounded<double>& change, bool has_interval, const Show& show) {
-  const auto percent = [](double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); };
+  const auto change_of = [](double ratio) { return percent_change(ratio - 1); };
   return fmt::format(
       "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
       name, figure(baseline, has_interval, show), figure(control, has_interval, show),
-      figure(change, has_interval, percent));
+      figure(change, has_interval, change_of));
 }
 
 Bounded<double> throughput(const Bounded<Seconds>& period) {
@@ -127,7 +128,7 @@ std::string delays_table(const Pacing& p) {
             "<tr><th scope=\"row\" class=\"n\" data-key=\"{0}\">{0}</th><td class=\"n\" "
             "data-key=\"{1:.9g}\"><span class=\"bar\"><i style=\"width:{2:.1f}%\"></i></span>{3}</td>",
             r.rank.value(), in_seconds(r.delayed), 100 * ratio(r.delayed, most), html(to_string(r.delayed))) +
-        sort_cell(static_cast<double>(r.delays), fmt::format("{}", r.delays)) +
+        sort_cell(static_cast<double>(r.delays), grouped(r.delays)) +
         sort_cell(in_seconds(each), to_string(each)) +
         (arms == nullptr ? std::string("<td class=\"n\"></td><td class=\"n\"></td>")
                          : sort_cell(arms->baseline_wait.count(), time(arms->baseline_wait)) +

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -53,9 +54,9 @@ std::string definition(std::string_view term, std::string_view value) {
 }
 
 std::string more(std::size_t count, std::string_view what) {
-  return count > kListedItems
-             ? fmt::format("<li class=\"more\">and {} more {}</li>\n", count - kListedItems, what)
-             : std::string{};
+  return count > kListedItems ? fmt::format("<li class=\"more\">and {} more {}</li>\n",
+                                            grouped(static_cast<std::int64_t>(count - kListedItems)), what)
+                              : std::string{};
 }
 
 /// The headline with its numbers set apart, so that a named rank is what the eye meets first.
@@ -81,7 +82,7 @@ std::string share_cell(double value) {
 
 std::string finding_row(const Page& page, const Finding& f, std::size_t number) {
   std::string evidence;
-  for (const diagnose::Evidence& e : f.evidence) {
+  for (const diagnose::Evidence& e : diagnose::evidence_of(f)) {
     evidence += fmt::format("<li>{}</li>", html(page.names.text(e.text)));
   }
   std::string who = html(subject(f));
@@ -204,7 +205,7 @@ std::string verdict_section(const Page& page) {
       definition("lost to late arrivals", fmt::format("{}<small>{} of {} of run time</small>", percent(lost),
                                                       time(d.lost), time(d.run_time))) +
       definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
-                                         percent(d.coverage.ratio))) +
+                                         coverage_words(d.coverage))) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),
                                                d.coverage.clocks_comparable
                                                    ? "one clock for all ranks"
@@ -319,7 +320,7 @@ std::string ranks_section(const Page& page) {
     note = fmt::format(
         "<p class=\"caption\">The {} ranks with the largest charge of {}; all are in the output of "
         "<code>cox diagnose --json</code>.</p>",
-        kRankRows, order.size());
+        grouped(static_cast<std::int64_t>(kRankRows)), grouped(static_cast<std::int64_t>(order.size())));
   }
   return section(
       "ranks", "Ranks",
@@ -337,7 +338,7 @@ std::string coverage_section(const Page& page) {
   const diagnose::Coverage& c = d.coverage;
   std::string facts =
       definition("collective calls", fmt::format("{} of {} expected were seen ({})", grouped(c.calls_seen),
-                                                 grouped(c.calls_expected), percent(c.ratio))) +
+                                                 grouped(c.calls_expected), coverage_words(c))) +
       definition("collective operations",
                  fmt::format("{} of {} seen on every member", grouped(c.collectives_matched),
                              grouped(c.collectives_seen))) +
@@ -358,7 +359,7 @@ std::string coverage_section(const Page& page) {
                            : definition("spread of ends over spread of begins",
                                         fmt::format("{:.2f}; under 0.1, short durations mean late arrivals",
                                                     c.wait_validity_ratio))) +
-      definition("waits told from", d.wait_method == "duration"
+      definition("waits told from", d.wait_method == diagnose::WaitMethod::Duration
                                         ? "durations: who stays shortest in a call came last"
                                         : "entry times: the wait lasts until the last member has entered") +
       definition("steps", fmt::format("{}, {}", grouped(d.steps), step_source_words(d.step_source)));
@@ -389,8 +390,9 @@ std::string groups_section(const Page& page) {
   }
   std::string note;
   if (groups.size() > kRankRows) {
-    note =
-        fmt::format("<p class=\"caption\">The first {} of {} communicators.</p>", kRankRows, groups.size());
+    note = fmt::format("<p class=\"caption\">The first {} of {} communicators.</p>",
+                       grouped(static_cast<std::int64_t>(kRankRows)),
+                       grouped(static_cast<std::int64_t>(groups.size())));
   }
   return section("groups", "Communicators", "Collective operations of each group, and their message bytes.",
                  "<div class=\"scroll tall\"><table class=\"sortable\"><thead><tr><th>name</th><th "

@@ -37,7 +37,10 @@ class Foreground {
     only_started_ = !waits_ && !any_blocking;
     std::int64_t most = 0;
     for (const auto& [thread, count] : votes) {
-      if (count > most) thread_ = thread, most = count;
+      if (count > most) {
+        thread_ = thread;
+        most = count;
+      }
     }
   }
   /// A wait in which the program stands still for communication.
@@ -120,7 +123,10 @@ std::vector<Duration> clock_offsets(const trace::Run& run, const std::vector<Ent
     });
   };
   for_each_operation(entries, [&](Operation op) {
-    if (op.size() > widest) widest = op.size(), count = 0;
+    if (op.size() > widest) {
+      widest = op.size();
+      count = 0;
+    }
     if (op.size() == widest) ++count;
   });
   std::vector<Duration> offsets(run.ranks.size(), Duration::zero());
@@ -140,7 +146,7 @@ std::vector<Duration> clock_offsets(const trace::Run& run, const std::vector<Ent
 }  // namespace
 
 Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) {
-  const bool by_duration = diagnosis.wait_method == "duration";
+  const bool by_duration = diagnosis.wait_method == diagnose::WaitMethod::Duration;
   const std::vector<Entry> entries = matched_entries(run);
   offset_ =
       by_duration ? clock_offsets(run, entries) : std::vector<Duration>(run.ranks.size(), Duration::zero());
@@ -247,7 +253,10 @@ std::vector<Span> rank_spans(const trace::Run& run, const diagnose::Diagnosis& d
     Duration until = arrivals.waited_until(rank_index, i);
     bool known = arrivals.split(rank_index, i);
     if (is_wait) std::tie(until, known) = background.take(s.end);
-    if (is_delay) until = s.end, known = true;
+    if (is_delay) {
+      until = s.end;
+      known = true;
+    }
     if (!ended) {
       until = s.end;  // it never got what it asked for
       s.what |= kUnfinishedMark;

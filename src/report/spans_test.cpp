@@ -41,7 +41,7 @@ trace::Run empty_run(int ranks) {
   return run;
 }
 
-diagnose::Diagnosis by(const char* method) {
+diagnose::Diagnosis by(diagnose::WaitMethod method) {
   diagnose::Diagnosis d;
   d.wait_method = method;
   return d;
@@ -55,12 +55,12 @@ TEST(Spans, WaitEndsWhenTheLastRankEnters) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, 21ms);
   append(run.ranks[1].events, EventKind::Collective, kAllReduce, 18ms, 21ms);
-  const auto first = spans_of(run, by("clock"), 0);
+  const auto first = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0].begin, Duration{10ms});
   EXPECT_EQ(first[0].wait_end, Duration{18ms});
   EXPECT_EQ(first[0].end, Duration{21ms});
-  const auto last = spans_of(run, by("clock"), 1);
+  const auto last = spans_of(run, by(diagnose::WaitMethod::Clock), 1);
   EXPECT_EQ(last[0].wait_end, last[0].begin);
 }
 
@@ -71,8 +71,8 @@ TEST(Spans, DurationsSplitAndReturnsAlignWhereClocksDiffer) {
     append(run.ranks[0].events, EventKind::Collective, kAllReduce, at + 10ms, at + 21ms, i);
     append(run.ranks[1].events, EventKind::Collective, kAllReduce, at + 7s + 18ms, at + 7s + 21ms, i);
   }
-  const auto first = spans_of(run, by("duration"), 0);
-  const auto second = spans_of(run, by("duration"), 1);
+  const auto first = spans_of(run, by(diagnose::WaitMethod::Duration), 0);
+  const auto second = spans_of(run, by(diagnose::WaitMethod::Duration), 1);
   ASSERT_EQ(second.size(), 5U);
   EXPECT_EQ(first[2].wait_end - first[2].begin, Duration{8ms});
   EXPECT_EQ(second[2].wait_end - second[2].begin, Duration{0});
@@ -83,7 +83,7 @@ TEST(Spans, ABroadcastTellsNoWait) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kBroadcast, 10ms, 12ms);
   append(run.ranks[1].events, EventKind::Collective, kBroadcast, 11ms, 13ms);
-  const auto spans = spans_of(run, by("clock"), 0);
+  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
   EXPECT_EQ(spans[0].wait_end, spans[0].begin);
   EXPECT_NE(spans[0].what & kUnsplitMark, 0);
 }
@@ -96,19 +96,19 @@ TEST(Spans, AWaitTakesItsSplitFromOperationsBehindIt) {
   auto& b = run.ranks[1].events;
   append(b, EventKind::Collective, kAllReduce, 19ms, 22ms, 0, trace::kOffThread, 1);
   append(b, EventKind::Wait, kGradientSync, 20ms, 23ms);
-  const auto spans = spans_of(run, by("clock"), 0);
+  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
   ASSERT_EQ(spans.size(), 1U) << "the program stood still once";
   EXPECT_EQ(spans[0].begin, Duration{9ms});
   EXPECT_EQ(spans[0].wait_end, Duration{19ms});
   EXPECT_EQ(spans[0].what, kWaitCode + kGradientSync);
-  EXPECT_EQ(spans_of(run, by("clock"), 1)[0].wait_end, Duration{20ms});
+  EXPECT_EQ(spans_of(run, by(diagnose::WaitMethod::Clock), 1)[0].wait_end, Duration{20ms});
 }
 
 TEST(Spans, WorkerCollectivesShowWhereNothingElseIsKnown) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 5ms, 22ms, 0, trace::kOffThread, 1);
   append(run.ranks[1].events, EventKind::Collective, kAllReduce, 19ms, 22ms, 0, trace::kOffThread, 1);
-  EXPECT_EQ(spans_of(run, by("clock"), 0).size(), 1U);
+  EXPECT_EQ(spans_of(run, by(diagnose::WaitMethod::Clock), 0).size(), 1U);
 }
 
 TEST(Spans, NestedCallsBelongToTheOuterOne) {
@@ -116,7 +116,7 @@ TEST(Spans, NestedCallsBelongToTheOuterOne) {
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, 30ms, 0);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 12ms, 20ms, 1);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 25ms, 40ms, 2);
-  const auto spans = spans_of(run, by("clock"), 0);
+  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
   ASSERT_EQ(spans.size(), 2U);
   EXPECT_EQ(spans[1].begin, Duration{30ms});
   EXPECT_EQ(spans[1].end, Duration{40ms});
@@ -128,7 +128,7 @@ TEST(Spans, ServedDelaysAreDrawnAsSuchAndDecisionsWithoutOneAreNot) {
   append(run.ranks[0].events, EventKind::Pace, 15, 30ms, 35ms, 1);
   append(run.ranks[0].events, EventKind::Pace, 14, 36ms, 36ms, 2);
   append(run.ranks[0].events, EventKind::Pace, 15, 37ms, trace::kStillRunning, 3);
-  const auto spans = spans_of(run, by("clock"), 0);
+  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
   ASSERT_EQ(spans.size(), 2U);
   EXPECT_EQ(spans[1].what, kDelayCode);
   EXPECT_EQ(spans[1].begin, Duration{30ms});
@@ -139,14 +139,14 @@ TEST(Spans, ACallThatNeverReturnedWaitsToTheEnd) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, trace::kStillRunning);
   append(run.ranks[1].events, EventKind::Collective, kBroadcast, 40ms, 50ms, 7);
-  const auto spans = spans_of(run, by("clock"), 0);
+  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
   ASSERT_EQ(spans.size(), 1U);
   EXPECT_EQ(spans[0].wait_end, Duration{50ms});
   EXPECT_NE(spans[0].what & kUnfinishedMark, 0);
 }
 
 /// The drawing and the account must tell the same waits: they are computed apart.
-void expect_same_waits_as_diagnosis(const test::RunShape& shape, const char* method) {
+void expect_same_waits_as_diagnosis(const test::RunShape& shape, diagnose::WaitMethod method) {
   const trace::Run run = test::make_run(shape);
   const auto d = diagnose::diagnose(run);
   ASSERT_TRUE(d.has_value());
@@ -167,12 +167,14 @@ void expect_same_waits_as_diagnosis(const test::RunShape& shape, const char* met
 }
 
 TEST(Spans, TellTheSameWaitsAsTheDiagnosisByClock) {
-  expect_same_waits_as_diagnosis({.ranks = 4, .steps = 80, .collectives = 3, .jitter = 500us}, "clock");
+  expect_same_waits_as_diagnosis({.ranks = 4, .steps = 80, .collectives = 3, .jitter = 500us},
+                                 diagnose::WaitMethod::Clock);
 }
 
 TEST(Spans, TellTheSameWaitsAsTheDiagnosisByDuration) {
   expect_same_waits_as_diagnosis(
-      {.ranks = 4, .steps = 80, .jitter = 500us, .nodes = 2, .clock_offset = {0s, 3s}}, "duration");
+      {.ranks = 4, .steps = 80, .jitter = 500us, .nodes = 2, .clock_offset = {0s, 3s}},
+      diagnose::WaitMethod::Duration);
 }
 
 TEST(Spans, StepsComeFromTheDiagnosis) {

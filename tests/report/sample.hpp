@@ -4,6 +4,8 @@
 /// with answers that the test states.
 #pragma once
 
+#include <string>
+
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/trace/run.hpp"
 
@@ -13,7 +15,10 @@ namespace cox::test {
 /// and one clock; no findings.
 [[nodiscard]] diagnose::Diagnosis sample_diagnosis(const trace::Run& run);
 
-/// One rank named all along, with two pieces of evidence.
+/// One rank named all along, with the evidence of arrival times.
 [[nodiscard]] diagnose::Finding slow_rank_finding(int rank);
+
+/// Transfers that set the pace, of a kind whose name comes from the input.
+[[nodiscard]] diagnose::Finding slow_transfers_finding(const std::string& type);
 
 }  // namespace cox::test

@@ -18,6 +18,13 @@
 
 namespace cox::diagnose {
 
+/// What waits are told from. Text forms are `clock` and `duration`.
+enum class WaitMethod : std::uint8_t {
+  Clock,     ///< entry times on one clock: the wait lasts until the last member has entered
+  Duration,  ///< durations of the same call: who stays shortest came last
+};
+[[nodiscard]] const char* name_of(WaitMethod m);
+
 /// One rank's account of delay costs. All spans are sums over the Run, of the ranks that waited.
 struct RankCharge {
   Rank rank;
@@ -27,6 +34,8 @@ struct RankCharge {
   Duration communication{};  ///< others waited because it was held up in transfers or rooted operations
   Duration self_delay{};     ///< sum over synchronisations of (own work - median of its role), positive part
   std::vector<Duration> by_activity;  ///< short_term + long_term, by `Attribution::activities`
+
+  [[nodiscard]] Duration cost() const;  ///< short_term + long_term, within the range of Duration
 };
 
 /// What one rank cost another.
@@ -47,8 +56,8 @@ struct ActivityCost {
 
 /// The whole account. `waited` = `charged` + `communication` + `carried_in` + `unknown`, to the picosecond.
 struct Attribution {
-  std::string refused;        ///< why nothing is charged; empty where it is
-  std::string method;         ///< `clock` or `duration`, as `Diagnosis::wait_method`
+  std::string refused;  ///< why nothing is charged; empty where it is
+  WaitMethod method = WaitMethod::Clock;
   double validity_ratio = 0;  ///< method `duration`: see ClockView; above 0.5 the answer is refused
   Duration waited{};          ///< by all ranks. Sums stop at the range of Duration (106 days)
   Duration charged{};         ///< to the own work of ranks
@@ -75,8 +84,5 @@ struct Attribution {
 /// not depend on it. Cost: linear in (calls x groups per rank). Held by:
 /// src/diagnose/charge/attribution_test.cpp, tests/property/attribution_laws.cpp
 [[nodiscard]] Result<Attribution> attribute_waits(const trace::Run& run);
-
-/// The account in a few plain lines, most important first; never empty.
-[[nodiscard]] std::vector<std::string> describe(const Attribution& a);
 
 }  // namespace cox::diagnose

@@ -3,7 +3,7 @@
 /// What recorded operations would have cost if some of them had been as usual: slowdown, whose it is, and
 /// what mending it is worth.
 ///
-/// Works on `Run::operations` as table readers fill them (times, no edges). How the dependencies are told and
+/// Works on programs as table readers fill them (times, no edges). How the dependencies are told and
 /// what each number means: docs/concepts/what-if-operations.md.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::diagnose {
 
@@ -62,7 +62,7 @@ struct PartEffect {
 /// One worker of the heat map.
 struct WorkerEffect {
   Rank rank;
-  trace::Role role;
+  model::Role role;
   /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage. Where it has no
   /// place, T(all as usual, but it as recorded) / T(all as usual); 1 where the budget reached nothing.
   double slowdown = 1;
@@ -84,7 +84,7 @@ struct StepWhatIf {
   Duration ideal{};     ///< simulated with all operations as usual
 };
 
-/// What sets the pace, in one word.
+/// What sets the pace.
 enum class OperationCause : std::uint8_t {
   None,            ///< nothing is slow, or nothing of the below explains it
   StageImbalance,  ///< a stage is slow on all data ranks: work distribution
@@ -95,12 +95,18 @@ enum class OperationCause : std::uint8_t {
 
 struct OperationFinding {
   OperationCause cause = OperationCause::None;
-  std::string text;                ///< one sentence
-  int stage = -1;                  ///< StageImbalance
+  double slowdown = 1;  ///< S, and the bar below which nobody is named
+  double slow_from = 1;
+  int stage = -1;               ///< StageImbalance
+  bool is_last_stage = false;   ///< StageImbalance
+  std::int64_t data_ranks = 0;  ///< that the workers make up
+  std::int64_t stages = 0;
   std::vector<Rank> ranks;         ///< SlowWorker, StageImbalance
   double stage_share = 0;          ///< largest `removed` of a stage
   double worker_share = 0;         ///< largest `removed` of a worker
   double communication_share = 0;  ///< `removed` of all communication together
+  std::string slowest_type;        ///< Communication: kind of transfer that is slowest; empty where not told
+  double slowest_type_slowdown = 1;
 };
 
 /// What a reference makes of the same recording.
@@ -151,12 +157,12 @@ struct OperationWhatIf {
 /// Formula: diagnosis after "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI
 ///          2025), equations 1 to 5; transfer time = end - latest start among the peers; time between
 ///          operations is left out.
-/// Errors:  diagnose-002 where the Run has no operations with times, or none that can be put in order.
-/// Threads: none of its own; the result depends on nothing but the Run and the options.
-/// Cost:    one replay of all operations per type, stage, data rank, and two per worker;
-///          searches within `budget`.
+/// Errors:  diagnose-002 where the program has no operations with times, or none that can be put in order.
+/// Threads: none of its own; the result depends on nothing but the program and the options.
+/// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
+///          `budget`.
 /// Held by: src/diagnose/operations/operation_what_if_test.cpp
-[[nodiscard]] Result<OperationWhatIf> what_if_operations(const trace::Run& run,
+[[nodiscard]] Result<OperationWhatIf> what_if_operations(const model::Program& program,
                                                          const OperationWhatIfOptions& options = {});
 
 /// Lines for a terminal, most important first, without ends of line.

@@ -59,6 +59,8 @@ struct Recurrence {
 };
 
 struct TimeStructure {
+  static constexpr std::int64_t kLeastCount = 10;  ///< fewer steps tell nothing but their median
+
   std::int64_t count = 0;
   Duration median{};
   double cv = 0;               ///< standard deviation over mean; without the first step where that is long

@@ -124,7 +124,4 @@ struct WhatIfOptions {
 /// Held by: src/diagnose/what_if/what_if_test.cpp, tests/property/what_if_laws.cpp
 [[nodiscard]] WhatIf what_if(const trace::Run& run, const WhatIfOptions& options = {});
 
-/// The answer in plain lines for a terminal, most important first; no line longer than 120 characters.
-[[nodiscard]] std::vector<std::string> describe(const WhatIf& w);
-
 }  // namespace cox::diagnose

@@ -134,7 +134,10 @@ class Controller {
     double squares = 0;  // of the periods
     double charged = 0;
     double wait = 0;
-    void clear() noexcept { count = 0, period = squares = charged = wait = 0; }
+    void clear() noexcept {
+      count = 0;
+      period = squares = charged = wait = 0;
+    }
   };
   /// What a block has shown: means over its steps.
   struct Shown {

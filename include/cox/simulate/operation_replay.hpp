@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Operation graphs of imported traces (Chakra, PyTorch execution traces) over any fabric.
+/// Programs whose collectives are whole (imported Chakra and PyTorch execution traces) over any fabric.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/collective.hpp"
-#include "cox/trace/run.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::simulate {
 
@@ -46,7 +46,7 @@ struct OperationCosts {
 };
 
 struct OperationOutcome {
-  std::vector<std::vector<Seconds>> begin;  ///< per Run, per operation
+  std::vector<std::vector<Seconds>> begin;  ///< per program, per operation
   std::vector<std::vector<Seconds>> end;
   std::vector<Rank> ranks;
   std::vector<Seconds> finish;  ///< per rank of `ranks`
@@ -55,16 +55,16 @@ struct OperationOutcome {
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
 };
 
-/// Replays graphs: each Run holds the operations of one rank or more; no rank is in two Runs.
-/// Communicators are the same where their names are. The k-th collective (send, receive) of a rank
-/// on a communicator, by index, belongs with the k-th of the others. Recorded times are not used, nor
-/// are the durations of communication. An operation that is neither computation, memory nor communication
-/// and has no duration lasts none.
-/// Errors: simulate-006 (no operations with edges; durations are missing; a message without its channel;
-///         ranks twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
+/// Replays programs: each holds the operations of one rank or more; no rank is in two. Communicators
+/// are the same where their names are. The k-th collective (send, receive) of a rank on a communicator, by
+/// index, belongs with the k-th of the others. Recorded times are not used, nor are the durations of
+/// communication. An operation that is neither computation, memory nor communication and has no duration
+/// lasts none. Errors: simulate-006 (no operations with edges; durations are missing; a message without its
+/// channel; ranks
+///         twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
 /// Cost:   O((operations + edges) log operations), bounded by construction. Deterministic.
 /// Held by: src/simulate/event/operation_replay_test.cpp
-[[nodiscard]] Result<OperationOutcome> replay_operations(std::span<const trace::Run> runs,
+[[nodiscard]] Result<OperationOutcome> replay_operations(std::span<const model::Program> programs,
                                                          const OperationCosts& costs);
 
 }  // namespace cox::simulate

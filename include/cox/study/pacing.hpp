@@ -42,7 +42,7 @@ struct PacingProtocol {
 struct PacingArm {
   std::string name{};
   std::string settings{};
-  std::optional<model::WaitMode> wait{};
+  std::optional<pace::WaitMode> wait{};
   int nice = 0;
   bool quick = true;  ///< part of --quick
 };

@@ -92,7 +92,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   std::optional<trace::Run> baseline;
   std::vector<std::string> inputs = call.args;
   if (const std::string path = call.value("against"); !path.empty()) {
-    COX_TRY(baseline, read_only_run(path, call, console));
+    COX_TRY(trace::ImportedJob before, read_only_job(path, call, console));
+    baseline = std::move(before.run);
     inputs.push_back(path);
   }
   COX_TRY(const diagnose::Pacing pacing,

@@ -194,7 +194,7 @@ Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& 
   constexpr std::int64_t kMostRanks = 16'384;
   const bool in_step =
       s.policy.kind == model::PolicyKind::Synchronous || s.policy.kind == model::PolicyKind::LocalSgd;
-  if (s.job.workload != model::Workload::Training || !in_step || s.cluster.ranks() > kMostRanks)
+  if (s.job.workload() != model::Workload::Training || !in_step || s.cluster.ranks() > kMostRanks)
     return std::nullopt;
   COX_TRY(simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s)));
   return std::optional(std::move(made));

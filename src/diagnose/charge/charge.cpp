@@ -307,7 +307,9 @@ class Backwards {
     const auto q = static_cast<std::size_t>(culprit.rank);
     if (late_.rank != q || late_start_ != start || late_end_ != culprit.end || late_until_ != culprit.until) {
       late_ = stretch(q, start, culprit.end, culprit.until, culprit.work_until);
-      late_start_ = start, late_end_ = culprit.end, late_until_ = culprit.until;
+      late_start_ = start;
+      late_end_ = culprit.end;
+      late_until_ = culprit.until;
     }
     const Stretch& late = late_;
     const Excess excess = excess_of(late, early);

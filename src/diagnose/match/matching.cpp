@@ -207,7 +207,10 @@ class Gather {
     Operation& op = m_.ops[group.first_op + static_cast<std::size_t>(call.op)];
     const auto kind = e.collective(call.event);
     if (op.seen == 0) op.kind = kind;
-    if (op.kind != kind && !op.mismatch) op.mismatch = true, ++m_.mismatched_ops;
+    if (op.kind != kind && !op.mismatch) {
+      op.mismatch = true;
+      ++m_.mismatched_ops;
+    }
     ++op.seen;
     ++m_.finished_calls;
   }

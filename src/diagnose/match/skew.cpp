@@ -150,10 +150,13 @@ class SkewPass {
       m_.entry[first + k] = arrival;
       m_.exit[first + k] = delay;
       delay_[out + k] = delay;
-      if (arrival > latest)
-        second = latest, latest = arrival, last = k;
-      else
+      if (arrival > latest) {
+        second = latest;
+        latest = arrival;
+        last = k;
+      } else {
         second = std::max(second, arrival);
+      }
     }
     for (const auto member : group.members) ++out_.compared[static_cast<std::size_t>(member)];
     const auto late = static_cast<std::size_t>(group.members[last]);

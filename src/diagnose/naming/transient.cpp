@@ -63,7 +63,10 @@ Window best_window(const std::vector<bool>& late, ByChance chance) {
   double score = 0;
   std::int64_t first = 0;
   for (std::size_t s = 0; s < late.size(); ++s) {
-    if (score <= 0) score = 0, first = static_cast<std::int64_t>(s);
+    if (score <= 0) {
+      score = 0;
+      first = static_cast<std::int64_t>(s);
+    }
     score += gains[s > 0 && late[s - 1] ? 1 : 0][late[s] ? 1 : 0];
     if (score > best.score) best = {first, static_cast<std::int64_t>(s), score};
   }

@@ -72,7 +72,10 @@ template <class F>
 Duration spread(const std::vector<Call>& calls, const F& value) {
   Duration low = Duration::max();
   Duration high = Duration::min();
-  for (const Call& c : calls) low = std::min(low, value(c)), high = std::max(high, value(c));
+  for (const Call& c : calls) {
+    low = std::min(low, value(c));
+    high = std::max(high, value(c));
+  }
   return minus_clamped(high, low);
 }
 
@@ -139,7 +142,10 @@ std::vector<PresentDelay> delays_of_those_present(const trace::Run& run) {
     for (const Work& w : works) {
       const Duration delay = duration_from_seconds(std::max(0.0, w.seconds - usual));
       add_to(out[w.rank].self_delay, delay);
-      if (delay > out[w.rank].largest) out[w.rank].largest = delay, out[w.rank].at = key.second;
+      if (delay > out[w.rank].largest) {
+        out[w.rank].largest = delay;
+        out[w.rank].at = key.second;
+      }
     }
   }
   return out;

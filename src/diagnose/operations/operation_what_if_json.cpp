@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "diagnose/words/sentences.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -63,7 +65,7 @@ Json workers_json(const std::vector<WorkerEffect>& workers) {
 
 Json finding_json(const OperationFinding& f) {
   return {{"cause", name_of(f.cause)},
-          {"text", f.text},
+          {"text", sentence_of(f)},
           {"stage", f.stage >= 0 ? Json(f.stage) : Json(nullptr)},
           {"ranks", ranks_json(f.ranks)},
           {"stage_removed_ratio", number(f.stage_share)},

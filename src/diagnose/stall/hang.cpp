@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/stall/words.hpp"
+#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "diagnose/match/said.hpp"
 #include "diagnose/match/sync_cursor.hpp"
-#include "diagnose/stall/words.hpp"
+#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {

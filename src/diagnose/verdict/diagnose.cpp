@@ -22,10 +22,11 @@
 #include "diagnose/stall/hang.hpp"
 #include "diagnose/stall/last_seen.hpp"
 #include "diagnose/stall/mismatch.hpp"
-#include "diagnose/stall/words.hpp"
 #include "diagnose/verdict/analyses.hpp"
-#include "diagnose/verdict/wording.hpp"
+#include "diagnose/verdict/finding.hpp"
 #include "diagnose/what_if/input.hpp"
+#include "diagnose/words/sentences.hpp"
+#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -144,12 +145,10 @@ void name_and_explain(const trace::Run& run, const CommIndex& comms, const std::
                       const Matching& m, const Skew& skew, const Steps& steps, int threads, Diagnosis& d) {
   Evidenced x{run, m, skew, steps, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
-  // A table of operations says more than arrival times: see analyses.cpp.
-  const bool table = run.operations.size() > 0 && run.operations.first_before.empty();
-  if (d.coverage.order_refused || table) return;
+  if (d.coverage.order_refused) return;
   const std::vector<Named> named = name_culprits(x, threads);
   for (const Named& n : named)
-    d.findings.push_back(put_into_words(x, comms, scans, n, named.size(), d.lost, d.run_time));
+    d.findings.push_back(make_finding(x, comms, scans, n, named.size(), d.lost, d.run_time));
 }
 
 void look_for_trouble(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
@@ -206,6 +205,8 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   const auto tell = [&](std::int64_t stage) {
     if (options.progress) options.progress(stage, kStages);
   };
+  const model::Program none;
+  const model::Program& program = options.program != nullptr ? *options.program : none;
   const CommIndex comms(run);
   COX_TRY(std::vector<RankScan> scans, scan_all(run, comms, options.threads));
   tell(1);
@@ -220,7 +221,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   d.coverage = cover(run, scans, m, clocks);
   d.locality = understand_locality(run);
   d.times = run.times;
-  d.wait_method = clocks.comparable ? "clock" : "duration";
+  d.wait_method = clocks.comparable ? WaitMethod::Clock : WaitMethod::Duration;
   d.step_source = steps.source;
   d.steps = steps.count;
   d.calls_per_step = steps.calls_per_step;
@@ -235,28 +236,32 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   Skew skew = measure_skew(run, m, steps, clocks.comparable);
   d.lost = skew.lost;
   d.ranks = accounts_of(run, scans, m, skew, steps);
-  if (run.ranks.size() > 1 && run.operations.size() == 0 && !d.coverage.order_refused)
+  if (run.ranks.size() > 1 && program.is_empty() && !d.coverage.order_refused)
     d.what_if = what_if(run, comms, scans, m, steps, clocks.comparable, {.threads = options.threads});
   tell(4);
-  name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
+  // A table of operations says more than arrival times: see analyses.cpp.
+  if (!program.is_table()) name_and_explain(run, comms, scans, m, skew, steps, options.threads, d);
   look_for_trouble(run, comms, scans, m, options, d);
-  d.cannot_tell = name_gaps(run, d, steps, skew);
+  OpenEnds open{skew.incomplete_ops, {}, skew.rooted_time, steps.guessed_ranks};
+  for (const RankAccount& r : d.ranks) add_to(open.inside, plus_clamped(r.wait, r.transfer));
+  d.cannot_tell = name_gaps(run, d, open);
   if (steps.count > 0) {
     d.work_by_step = std::move(skew.work);
     d.wait_by_step = std::move(skew.wait);
     for (auto& bounds : steps.bounds) bounds.pop_back();
     d.begin_by_step = std::move(steps.bounds);
   }
-  add_analyses(run, d);
+  add_analyses(run, program, d);
   add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
-                                         [](const Finding& f) { return f.cause == "unknown"; }))
+                                         [](const Finding& f) { return f.cause == Cause::Unknown; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
   d.waiting = facts_of(run, d);
   d.remedies = find_remedies(d);
   d.trouble = trouble_headline(d);
-  const std::string trouble = trouble_words(d);
-  d.verdict = trouble.empty() ? verdict_of(d) : trouble + " Pace: " + verdict_of(d);
+  Answer answer = answer_of(d);
+  d.verdict = std::move(answer.verdict);
+  d.lead = std::move(answer.lead);
   tell(5);
   return d;
 }

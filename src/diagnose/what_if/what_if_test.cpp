@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "diagnose/match/synthetic_job.hpp"
 #include "diagnose/what_if/input.hpp"
 #include "diagnose/what_if/json.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -308,7 +311,7 @@ TEST(WhatIf, RefusesWhatReplayCannotReproduce) {
   EXPECT_NE(w.why.find("longer than was measured"), std::string::npos) << w.why;
   EXPECT_TRUE(w.ranks.empty());
   EXPECT_TRUE(w.sets.empty());
-  ASSERT_EQ(describe(w).size(), 1U);
+  ASSERT_EQ(describe(w, Whom::Ranks).size(), 1U);
 }
 
 TEST(WhatIf, RefusesWhatHoldsNothing) {
@@ -425,13 +428,40 @@ TEST(WhatIf, JsonHoldsAllAndRefusalsAreNull) {
 TEST(WhatIf, LinesFitATerminal) {
   trace::Run run = run_of(like_job_1(), 3ms);
   run.communicators[0].name = std::string(300, '\x1b');
-  const auto lines = describe(what_if(run));
+  const auto lines = describe(what_if(run), Whom::Ranks);
   EXPECT_GE(lines.size(), 6U);
   for (const std::string& line : lines) {
     EXPECT_LE(line.size(), 120U) << line;
     EXPECT_EQ(line.find('\x1b'), std::string::npos);
   }
   EXPECT_NE(lines[1].find("rank 6 fixed: x1.01"), std::string::npos) << lines[1];
+}
+
+TEST(WhatIf, WhereNobodyIsNamedNoRankIsToldAndNamesOfGroupsStay) {
+  trace::Run run = run_of(like_job_1(), 3ms);
+  run.communicators[0].name = "rank 6 and its like";
+  const auto lines = describe(what_if(run), Whom::Nobody);
+  const auto any = [&](std::string_view text) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& l) { return l.find(text) != std::string::npos; });
+  };
+  EXPECT_FALSE(any(" fixed: "));
+  EXPECT_FALSE(any(" fixed together: "));
+  EXPECT_FALSE(any(" more ranks"));
+  EXPECT_TRUE(any("better fabric: ")) << lines.front();
+  EXPECT_TRUE(any("rank 6 and its like: never slower"));
+}
+
+TEST(WhatIfJson, WhatIsNotANumberIsNull) {
+  WhatIf w;
+  w.fidelity = Fidelity::Good;
+  w.slowdown_ratio = w.amplification_ratio = w.path.carried_in = std::nan("");
+  nlohmann::ordered_json j;
+  write_json(w, trace::Run{}, j);
+  EXPECT_TRUE(j["slowdown_ratio"].is_null());
+  EXPECT_TRUE(j["amplification_ratio"].is_null());
+  EXPECT_TRUE(j["critical_path"]["carried_in_ratio"].is_null());
+  EXPECT_EQ(j["fidelity_ratio"], 0.0);
 }
 
 }  // namespace

@@ -259,10 +259,10 @@ TEST(ScenarioCheck, ParametersOfTheControllerAreThoseOfItsTable) {
   ASSERT_TRUE(good) << good.error().to_string();
   const std::map<std::string, std::string> wanted = {
       {"mode", "auto"}, {"window", "32"}, {"share", "0.5"}, {"max_delay", "5ms"}};
-  EXPECT_EQ(good->scenario.pace, wanted);
+  EXPECT_EQ(good->scenario.job.as<IterationJob>().pace, wanted);
   const auto again = parse_scenario(scenario_toml(good->scenario), "f.toml", "");
   ASSERT_TRUE(again) << again.error().to_string();
-  EXPECT_EQ(again->scenario.pace, wanted);
+  EXPECT_EQ(again->scenario.job.as<IterationJob>().pace, wanted);
   for (const std::string bad : {"window = 1000", "window = \"32\"", "mode = \"fast\"", "max_delay = 5",
                                 "max_delay = \"1h\"", "share = 2", "seed = -1", "block = 2.5", "mode = 3"}) {
     const auto made = parse_scenario(job + bad + "\n", "f.toml", "");

@@ -69,10 +69,10 @@ file = "/data/steps.csv"
   EXPECT_EQ(s.fabric.graph_file, "dir/graph.txt");
   EXPECT_EQ(s.fabric.background_load, 0.5);
   EXPECT_TRUE(s.fabric.pause);
-  EXPECT_EQ(s.job.collective.kind, Collective::ReduceScatter);
-  EXPECT_EQ(s.job.collective.algorithm, Algorithm::HalvingDoubling);
-  EXPECT_EQ(s.job.collective.bytes, Bytes{256 << 20});
-  EXPECT_EQ(s.job.collective.ranks, 8);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.kind, Collective::ReduceScatter);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.algorithm, Algorithm::HalvingDoubling);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.bytes, Bytes{256 << 20});
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.ranks, 8);
   EXPECT_EQ(s.inside.per_byte, TimePerByte::seconds_per_byte(20e-12));
   EXPECT_EQ(s.inside.overhead_per_byte, TimePerByte::seconds_per_byte(1e-12));
   ASSERT_EQ(s.noise.size(), 2U);
@@ -88,7 +88,7 @@ TEST(ScenarioReader, AnEmptyFileIsOneRankThatDoesNothing) {
   const Scenario s = scenario_of("");
   EXPECT_EQ(s.cluster.ranks(), 1);
   EXPECT_EQ(s.name, "f");
-  EXPECT_EQ(s.job.collective.ranks, 1);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.ranks, 1);
 }
 
 TEST(ScenarioReader, LayersInGroupsAndAsOneTable) {
@@ -101,9 +101,9 @@ forward = "1ms"
 forward = "2ms"
 gradients = "10MB"
 )");
-  ASSERT_EQ(s.job.layers.size(), 4U);
-  EXPECT_EQ(s.job.layers[2].forward, Seconds{1e-3});
-  EXPECT_EQ(s.job.layers[3].gradients, Bytes{10'000'000});
+  ASSERT_EQ(s.job.as<TrainingJob>().layers.size(), 4U);
+  EXPECT_EQ(s.job.as<TrainingJob>().layers[2].forward, Seconds{1e-3});
+  EXPECT_EQ(s.job.as<TrainingJob>().layers[3].gradients, Bytes{10'000'000});
   EXPECT_EQ(scenario_of("job.workload = \"training\"\n[job.layers]\ncount = 5\n").job.layers.size(), 5U);
 }
 
@@ -235,7 +235,7 @@ TEST(ScenarioReader, SetReplacesValues) {
       scenario_of(file, {.set = {"cluster.nodes=4", "job.compute=5ms", "fabric.kind = fat-tree",
                                  "noise.0.cv=0.1", "cluster.nic.latency=\"2us\"", "name=a=b"}});
   EXPECT_EQ(s.cluster.nodes, 4);
-  EXPECT_EQ(s.job.compute, Seconds{5e-3});
+  EXPECT_EQ(s.job.as<CollectiveJob>().compute, Seconds{5e-3});
   EXPECT_EQ(s.fabric.kind, FabricKind::FatTree);
   EXPECT_EQ(s.noise.at(0).cv, 0.1);
   EXPECT_EQ(s.cluster.nic.latency, Seconds{2e-6});

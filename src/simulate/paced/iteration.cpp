@@ -130,8 +130,7 @@ void IterationPlayer::enter(int rank, Phase phase, Seconds now) {
       arrived_[r] = now;
       --waiting_;
       // A waiter that spins takes its share of the cores until everybody is there, and gets nothing done.
-      if (step_->wait == model::WaitMode::Spin)
-        share(host_of(rank), rank, now, kForever, step_->weight[r], 1);
+      if (step_->wait == pace::WaitMode::Spin) share(host_of(rank), rank, now, kForever, step_->weight[r], 1);
   }
 }
 

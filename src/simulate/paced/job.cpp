@@ -30,7 +30,7 @@ Result<model::Iteration> job_of(const model::Scenario& s) {
         Errc::InvalidInput,
         fmt::format("iterations of {} ranks, at most {} are simulated", s.cluster.ranks(), kMostPacedRanks),
         "simulate fewer nodes");
-  model::Iteration job{s.iteration};
+  model::Iteration job{s.job.as<model::IterationJob>().iteration};
   job.ranks = static_cast<int>(s.cluster.ranks());
   job.hosts = s.cluster.nodes;
   COX_CHECK(check_iteration(job));
@@ -39,7 +39,7 @@ Result<model::Iteration> job_of(const model::Scenario& s) {
 
 Result<pace::Settings> settings_of(const model::Scenario& s) {
   pace::Settings settings;
-  for (const auto& [key, value] : s.pace)
+  for (const auto& [key, value] : s.job.as<model::IterationJob>().pace)
     if (!pace::set(settings, key.c_str(), value.c_str()))
       return fail(
           Error{.code = Errc::InvalidInput,

@@ -16,7 +16,7 @@ namespace cox::simulate {
 namespace {
 
 using model::Iteration;
-using model::WaitMode;
+using pace::WaitMode;
 
 constexpr double kExact = 1e-12;
 

@@ -12,9 +12,9 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
 
-#include "study/batch_split.hpp"
-#include "study/computations.hpp"
+#include "study/compute/batch_split.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/replicas.hpp"
 
 namespace cox::study {

@@ -2,8 +2,8 @@
 // Parameter servers against rings: C.11 and worked example 6.
 #include <fmt/format.h>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 
 namespace cox::study {
 namespace {

@@ -2,8 +2,8 @@
 // Tensor parallelism: C.17.
 #include <fmt/format.h>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 
 namespace cox::study {
 

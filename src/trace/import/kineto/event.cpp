@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "cox/base/hash.hpp"
+
 namespace cox::trace::kineto {
 namespace {
 
@@ -47,9 +49,7 @@ std::uint64_t parse_identity(std::string_view token) {
   const std::string_view text = unquoted(token);
   if (text.starts_with("stream "))
     if (const auto n = parse_integer(text.substr(7))) return static_cast<std::uint64_t>(*n);
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash | (std::uint64_t{1} << 63);
+  return fnv1a(text) | (std::uint64_t{1} << 63);
 }
 
 /// Which arguments are worth reading.

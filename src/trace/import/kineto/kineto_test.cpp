@@ -246,7 +246,7 @@ TEST(Kineto, HeaderLongerThanTheHeadIsSearchedInTheFile) {
   std::string head(kHeadBytes, '\0');
   std::ifstream(path).read(head.data(), static_cast<std::streamsize>(head.size()));
   EXPECT_TRUE(kKinetoReader.recognises({.path = path, .bytes = head}));
-  const auto run = kKinetoReader.read(path, {});
+  const auto run = read_run(kKinetoReader, path, {});
   std::filesystem::remove(path);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->ranks.at(0).activities.size(), 1U);

@@ -67,10 +67,10 @@ Result<Run> read_json(const std::filesystem::path& path, const ImportOptions& op
 const Reader kFlightRecorderPickleReader{.format = "flight-recorder",
                                          .title = "PyTorch Flight Recorder pickle",
                                          .recognises = recognise_pickle,
-                                         .read = read_pickle};
+                                         .read = read_without_program<read_pickle>};
 const Reader kFlightRecorderJsonReader{.format = "flight-recorder-json",
                                        .title = "PyTorch Flight Recorder JSON",
                                        .recognises = recognise_json,
-                                       .read = read_json};
+                                       .read = read_without_program<read_json>};
 
 }  // namespace cox::trace

@@ -229,8 +229,10 @@ bool decode_hybrid(std::string_view bytes, unsigned bit_width, std::size_t count
     unsigned have = 0;
     std::size_t from = at;
     for (std::size_t i = 0; i < take; ++i) {
-      while (have < bit_width)
-        bits |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(bytes[from++])) << have, have += 8;
+      while (have < bit_width) {
+        bits |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(bytes[from++])) << have;
+        have += 8;
+      }
       out.push_back(static_cast<std::uint32_t>(bits & mask));
       bits >>= bit_width;
       have -= bit_width;

@@ -61,7 +61,10 @@ class ThriftReader {
   std::uint8_t byte();
   void pass(std::size_t count);
   void skip_scalar(ThriftType type, Inside inside);
-  void stop() { ok_ = false, at_ = bytes_.size(); }
+  void stop() {
+    ok_ = false;
+    at_ = bytes_.size();
+  }
 
   std::string_view bytes_;
   std::size_t at_ = 0;
