@@ -220,7 +220,7 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, Color color,
   const bool named = !d.findings.empty();
   const bool trouble = diagnose::has_trouble(d);
   const std::string title =
-      fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.provenance));
+      fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.info.provenance));
   std::string out = (trouble ? ink.bad(title) : ink.good(title)) + "\n";
   if (!d.verdict.empty()) out += wrapped("", terminal_text(lead(d)));
   if (against != nullptr) {

@@ -39,7 +39,7 @@ for i in range(times):
         group = int(job.stdout.readline().split()[1])
         lines = []
         os.set_blocking(job.stdout.fileno(), False)
-        time.sleep(rng.uniform(0.05, 4.0))
+        time.sleep(rng.uniform(0.05, 2.5))
         cox_too = i % 2 == 1
         if cox_too:
             os.kill(job.pid, signal.SIGKILL)

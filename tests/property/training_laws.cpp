@@ -138,7 +138,7 @@ TEST(TrainingLaws, AWrittenRunReadsBackAndNamesTheSameRank) {
   ASSERT_TRUE(written) << written.error().to_string();
   const auto read = trace::open_run(dir);
   ASSERT_TRUE(read) << read.error().to_string();
-  EXPECT_EQ(read->provenance, trace::Provenance::Simulated);
+  EXPECT_EQ(read->info.provenance, trace::Provenance::Simulated);
   EXPECT_EQ(test::difference(*out->run, *read), "");
   const auto d = diagnose::diagnose(*read);
   ASSERT_TRUE(d);

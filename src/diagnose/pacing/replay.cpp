@@ -159,7 +159,7 @@ Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run, const Repla
 Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& options,
                                  const trace::Run* baseline) {
   Pacing p;
-  p.provenance = run.provenance;
+  p.provenance = run.info.provenance;
   p.record = read_pacing(run);
   COX_TRY(p.replays, replay_pacing(run, options));
   std::vector<double> inside(run.ranks.size(), 0);

@@ -129,7 +129,7 @@ Result<std::vector<RankScan>> scan_all(const trace::Run& run, const CommIndex& c
   const bool any = std::any_of(scans.begin(), scans.end(),
                                [](const RankScan& s) { return s.collectives > 0 || !s.waits.empty(); });
   // What other tools leave behind may hold no synchronisation and still say something.
-  if (!any && !waits_for_peer(run) && run.provenance != trace::Provenance::Imported)
+  if (!any && !waits_for_peer(run) && run.info.provenance != trace::Provenance::Imported)
     return fail({.code = Errc::InvalidInput,
                  .id = "diagnose-002",
                  .message = fmt::format(

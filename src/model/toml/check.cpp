@@ -203,7 +203,7 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
 
 /// A paced job: what its parts need of each other.
 Status check_iteration(const Scenario& s, const JobKeys& job, const Notes& notes) {
-  const Iteration& i = job.iteration.iteration;
+  const IterationWork& i = job.iteration.iteration;
   const auto imbalance = imbalance_words()[static_cast<std::size_t>(i.imbalance)];
   if (i.link == Bandwidth{})
     for (const auto& [key, bytes] : {std::pair{"iteration.fetch", i.fetch}, {"iteration.reduce", i.reduce}})
