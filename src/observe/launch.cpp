@@ -17,6 +17,7 @@
 #include <ctime>
 #include <utility>
 
+#include "cox/base/processes.h"
 #include "cox/base/version.hpp"
 #include "cox/trace/run_info.hpp"
 
@@ -178,13 +179,13 @@ int wait_forwarding(pid_t child, const sigset_t& watched) {
     const int signal = sigwaitinfo(&watched, &info);
     if (signal == SIGCHLD || signal < 0) {
       int status = 0;
-      const pid_t done = waitpid(child, &status, WNOHANG);
+      const pid_t done = cox_wait_process(child, &status, WNOHANG);
       if (done == child) return status;
       continue;
     }
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
-    if (!from_terminal) kill(child, signal);
+    if (!from_terminal) cox_signal_process(child, signal);
   }
 }
 

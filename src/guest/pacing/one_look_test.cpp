@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "cox/base/processes.h"
+
 namespace cox::observe::guest {
 namespace {
 
@@ -42,7 +44,7 @@ TEST(OneLook, AChildForkedInTheMiddleGoesOn) {
       look.take([&]() noexcept { again = true; });
       _exit(again ? 1 : 0);
     }
-    waitpid(child, &status, 0);
+    cox_wait_process(child, &status, 0);
   });
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0) << "it looks itself";

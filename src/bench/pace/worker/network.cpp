@@ -20,6 +20,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "cox/base/processes.h"
+
 #include "bench/pace/worker/socket.hpp"
 
 namespace cox::bench::worker {
@@ -47,7 +49,7 @@ bool run_words(const std::string& line) {
     _exit(127);
   }
   int status = 0;
-  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
+  while (cox_wait_process(id, &status, 0) < 0 && errno == EINTR) {
   }
   return id > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
