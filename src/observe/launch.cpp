@@ -51,15 +51,9 @@ std::string utc(const char* format) {
   return text.data();
 }
 
-const char* environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
-}
-
 std::string job_name() {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
-    if (const char* value = environment(name)) return value;
-  return {};
+  const char* id = guest::batch_job();
+  return id != nullptr ? id : "";
 }
 
 /// A word as a shell would need it to be typed.

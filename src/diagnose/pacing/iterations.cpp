@@ -15,7 +15,7 @@ namespace {
 
 using trace::EventKind;
 
-/// As the guest does (observe/guest/pacing.hpp): synchronisations before a group may be paced, and the
+/// As the guest does (src/guest/pacing): synchronisations before a group may be paced, and the
 /// largest payload whose transfer is no time worth subtracting.
 constexpr int kFirst = 4;
 constexpr std::int64_t kSmall = 4096;

@@ -7,7 +7,7 @@
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 using trace::RawRecord;
@@ -478,4 +478,4 @@ Wrappers completion_wrappers() noexcept {
   return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

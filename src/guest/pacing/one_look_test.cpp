@@ -11,7 +11,7 @@
 
 #include "cox/base/processes.h"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 TEST(OneLook, IsTakenOnceAndAllOthersWaitForIt) {
@@ -51,4 +51,4 @@ TEST(OneLook, AChildForkedInTheMiddleGoesOn) {
 }
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -15,7 +15,7 @@
 
 #include "cox/base/processes.h"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 using Change = PriorityPolicy::Change;
@@ -234,4 +234,4 @@ TEST(Priority, ReachesEveryThreadAndThoseBornMeanwhile) {
 }
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

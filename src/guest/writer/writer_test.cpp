@@ -24,7 +24,7 @@
 
 namespace {
 
-namespace guest = cox::trace::guest;
+namespace guest = cox::guest;
 namespace fs = std::filesystem;
 using namespace cox::trace;
 
