@@ -27,7 +27,7 @@ Questions::Questions(const Recording& recording, const Peers& peers, const WhatI
     cells_per_rank_ = std::max(cells_per_rank_, static_cast<std::int64_t>(cells.size()));
   std::vector<replay::Question> both(2);
   both[1].work = peers.ideal();
-  std::vector<Answer> answers = ask(both, 0);
+  std::vector<Replayed> answers = ask(both, 0);
   recorded_ = std::move(answers[0]);
   ideal_ = std::move(answers[1]);
 }
@@ -45,8 +45,8 @@ std::size_t Questions::batch(std::size_t ranks) const {
   return std::clamp<std::size_t>(kBatchCells / cells, 1, kBatch);
 }
 
-std::vector<Answer> Questions::ask(std::span<const replay::Question> scenarios, std::size_t ranks) {
-  std::vector<Answer> answers;
+std::vector<Replayed> Questions::ask(std::span<const replay::Question> scenarios, std::size_t ranks) {
+  std::vector<Replayed> answers;
   for (const replay::BlockTimes& times : replay::replay(recording_.tracks, scenarios, threads_))
     answers.push_back({times.makespan, bootstrap_.prepare(times.block_end)});
   asked_ += static_cast<std::int64_t>(scenarios.size());
@@ -54,8 +54,8 @@ std::vector<Answer> Questions::ask(std::span<const replay::Question> scenarios, 
   return answers;
 }
 
-std::vector<Answer> Questions::fixed(std::span<const RankSet> sets) {
-  std::vector<Answer> out;
+std::vector<Replayed> Questions::fixed(std::span<const RankSet> sets) {
+  std::vector<Replayed> out;
   std::size_t widest = 1;
   for (const RankSet& set : sets) widest = std::max(widest, set.size());
   const std::size_t step = batch(widest);
@@ -68,13 +68,13 @@ std::vector<Answer> Questions::fixed(std::span<const RankSet> sets) {
       for (std::size_t k = 0; k < some[i].size(); ++k)
         scenarios[i].instead.emplace_back(static_cast<replay::Track>(some[i][k]), instead[i][k]);
     }
-    for (Answer& a : ask(scenarios, widest)) out.push_back(std::move(a));
+    for (Replayed& a : ask(scenarios, widest)) out.push_back(std::move(a));
   }
   return out;
 }
 
-std::vector<Answer> Questions::only(std::span<const std::size_t> ranks) {
-  std::vector<Answer> out;
+std::vector<Replayed> Questions::only(std::span<const std::size_t> ranks) {
+  std::vector<Replayed> out;
   const std::size_t step = batch(1);
   for (std::size_t from = 0; from < ranks.size(); from += step) {
     const auto some = ranks.subspan(from, std::min(step, ranks.size() - from));
@@ -85,12 +85,12 @@ std::vector<Answer> Questions::only(std::span<const std::size_t> ranks) {
       scenarios[i].work = peers_.ideal();
       scenarios[i].instead.emplace_back(static_cast<replay::Track>(some[i]), instead[i]);
     }
-    for (Answer& a : ask(scenarios, 1)) out.push_back(std::move(a));
+    for (Replayed& a : ask(scenarios, 1)) out.push_back(std::move(a));
   }
   return out;
 }
 
-std::vector<Answer> Questions::transfers(std::span<const std::vector<Duration>> columns) {
+std::vector<Replayed> Questions::transfers(std::span<const std::vector<Duration>> columns) {
   std::vector<replay::Question> scenarios(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) scenarios[i].transfer = columns[i];
   return ask(scenarios, 0);
@@ -101,7 +101,7 @@ std::size_t Questions::columns_at_once() const {
                                  2, kBatch);
 }
 
-Estimate Questions::estimate(const Answer& a) const {
+Estimate Questions::estimate(const Replayed& a) const {
   Estimate e;
   e.time = a.time;
   e.speedup_ratio = ratio(recorded_.time, std::max(a.time, Duration{1}));

@@ -16,7 +16,7 @@
 namespace cox::diagnose {
 
 /// One scenario's answer.
-struct Answer {
+struct Replayed {
   Duration time{};
   BlockBootstrap::Sums sums;  ///< of its step times; empty where there are too few
 };
@@ -28,19 +28,19 @@ class Questions {
  public:
   Questions(const Recording& recording, const Peers& peers, const WhatIfOptions& options);
 
-  [[nodiscard]] const Answer& recorded() const { return recorded_; }
-  [[nodiscard]] const Answer& ideal() const { return ideal_; }
+  [[nodiscard]] const Replayed& recorded() const { return recorded_; }
+  [[nodiscard]] const Replayed& ideal() const { return ideal_; }
   /// Each set fixed by itself.
-  [[nodiscard]] std::vector<Answer> fixed(std::span<const RankSet> sets);
+  [[nodiscard]] std::vector<Replayed> fixed(std::span<const RankSet> sets);
   /// Each of these ranks as recorded while all others are ideal.
-  [[nodiscard]] std::vector<Answer> only(std::span<const std::size_t> ranks);
+  [[nodiscard]] std::vector<Replayed> only(std::span<const std::size_t> ranks);
   /// Other transfers, one column per meeting each.
-  [[nodiscard]] std::vector<Answer> transfers(std::span<const std::vector<Duration>> columns);
+  [[nodiscard]] std::vector<Replayed> transfers(std::span<const std::vector<Duration>> columns);
 
   /// How many of these columns fit in memory together.
   [[nodiscard]] std::size_t columns_at_once() const;
 
-  [[nodiscard]] Estimate estimate(const Answer& a) const;
+  [[nodiscard]] Estimate estimate(const Replayed& a) const;
   [[nodiscard]] const BlockBootstrap& bootstrap() const { return bootstrap_; }
   [[nodiscard]] std::int64_t asked() const { return asked_; }
   /// How many scenarios that replace `ranks` ranks each can still be asked within `most_work`.
@@ -49,7 +49,7 @@ class Questions {
  private:
   [[nodiscard]] std::int64_t cost(std::size_t ranks) const;
   [[nodiscard]] std::size_t batch(std::size_t ranks) const;
-  std::vector<Answer> ask(std::span<const replay::Question> scenarios, std::size_t ranks);
+  std::vector<Replayed> ask(std::span<const replay::Question> scenarios, std::size_t ranks);
 
   const Recording& recording_;
   const Peers& peers_;
@@ -59,8 +59,8 @@ class Questions {
   std::int64_t cells_per_rank_ = 0;
   std::int64_t asked_ = 0;
   BlockBootstrap bootstrap_;
-  Answer recorded_;
-  Answer ideal_;
+  Replayed recorded_;
+  Replayed ideal_;
 };
 
 }  // namespace cox::diagnose

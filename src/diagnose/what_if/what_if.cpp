@@ -103,7 +103,7 @@ class Search {
   }
 
   void ideal(const Peers& peers, const Questions& ask) {
-    const Answer& recorded = ask.recorded();
+    const Replayed& recorded = ask.recorded();
     out_.ideal = ask.ideal().time;
     out_.slowdown_ratio = ratio(recorded.time, std::max(out_.ideal, Duration{1}));
     const Estimate e = ask.estimate(ask.ideal());
@@ -180,8 +180,8 @@ class Search {
     }
     std::vector<RankSet> alone;
     for (const std::size_t r : suspects) alone.push_back({r});
-    const std::vector<Answer> fixed = ask.fixed(alone);
-    const std::vector<Answer> only = ask.only(suspects);
+    const std::vector<Replayed> fixed = ask.fixed(alone);
+    const std::vector<Replayed> only = ask.only(suspects);
     std::vector<double> score(out_.ranks.size(), 0);
     for (std::size_t i = 0; i < suspects.size(); ++i) {
       RankWhatIf& r = out_.ranks[suspects[i]];
@@ -214,8 +214,8 @@ class Search {
     RankSet chosen;
     std::vector<std::size_t> open(candidates_.begin(),
                                   candidates_.begin() + static_cast<std::ptrdiff_t>(pool));
-    Answer before = ask.recorded();
-    Answer kept = before;  // with the last set whose gain was beyond noise
+    Replayed before = ask.recorded();
+    Replayed kept = before;  // with the last set whose gain was beyond noise
     std::size_t keep = 0;
     while (chosen.size() < most && !open.empty()) {
       std::vector<RankSet> sets;
@@ -223,7 +223,7 @@ class Search {
         sets.push_back(chosen);
         sets.back().push_back(r);
       }
-      std::vector<Answer> answers = ask.fixed(sets);
+      std::vector<Replayed> answers = ask.fixed(sets);
       std::size_t best = 0;
       for (std::size_t i = 1; i < answers.size(); ++i)
         if (answers[i].time < answers[best].time) best = i;
@@ -244,13 +244,13 @@ class Search {
 
   /// Whether the step-to-step variation leaves no doubt that `to` is faster. Where there are too few steps to
   /// tell, any gain counts.
-  [[nodiscard]] static bool gains(const Questions& ask, const Answer& from, const Answer& to) {
+  [[nodiscard]] static bool gains(const Questions& ask, const Replayed& from, const Replayed& to) {
     if (to.time >= from.time) return false;
     if (!ask.bootstrap().possible()) return true;
     return ask.bootstrap().difference(from.sums, to.sums, ask.recorded().sums).low > kLeastGain;
   }
 
-  [[nodiscard]] SetWhatIf about(const Questions& ask, const RankSet& set, const Answer& answer) const {
+  [[nodiscard]] SetWhatIf about(const Questions& ask, const RankSet& set, const Replayed& answer) const {
     SetWhatIf s;
     for (const std::size_t r : set) s.ranks.push_back(run_.ranks[r].rank);
     s.fixed = ask.estimate(answer);
@@ -277,7 +277,7 @@ class Search {
   }
 
   [[nodiscard]] std::vector<SetWhatIf> best_of(Questions& ask, const std::vector<RankSet>& sets) const {
-    const std::vector<Answer> answers = ask.fixed(sets);
+    const std::vector<Replayed> answers = ask.fixed(sets);
     std::vector<std::size_t> order(sets.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -320,7 +320,7 @@ class Search {
     const std::vector<std::vector<Duration>> all{
         changed([](std::size_t, Duration) { return Duration::zero(); }),
         changed([](std::size_t, Duration transfer) { return transfer / 10; })};
-    const std::vector<Answer> answers = ask.transfers(all);
+    const std::vector<Replayed> answers = ask.transfers(all);
     out_.fabric_free = ask.estimate(answers[0]);
     out_.fabric_tenfold = ask.estimate(answers[1]);
     communicators(ask);
@@ -374,7 +374,7 @@ class Search {
         columns.push_back(
             changed([&](std::size_t c, Duration transfer) { return here(c) ? Duration::zero() : transfer; }));
       }
-      const std::vector<Answer> answers = ask.transfers(columns);
+      const std::vector<Replayed> answers = ask.transfers(columns);
       for (std::size_t i = from; i < to; ++i) {
         CommWhatIf& comm = out_.communicators[i];
         comm.evaluated = true;

@@ -85,7 +85,7 @@ class Keys {
       const auto v = node->value_exact<std::string>();
       const auto read = v ? parse_seconds(*v) : Result<Seconds>(tl::unexpect, Error{});
       if (!read || *read < low || *read > high)
-        return wrong(*node, key, fmt::format("a time from {} to {}", to_string(low), to_string(high)));
+        return wrong(*node, key, fmt::format("a time from {} to {}", cox::to_string(low), cox::to_string(high)));
       out = *read;
     }
   }
@@ -321,7 +321,7 @@ Status read_sizes(const toml::table& table, const std::string& file, PacingStudy
     if (ranks == of->job.ranks || c.best < kShortestStep || c.period > kLongestStep)
       return refuse(file, line_of(each),
                     fmt::format("{} ranks are those of '{}' itself, or a step would last {} to {}", ranks,
-                                of->name, to_string(c.best), to_string(c.period)),
+                                of->name, cox::to_string(c.best), cox::to_string(c.period)),
                     "[sizes] wants other numbers of ranks, with steps of 100 us to 10 s");
     COX_CHECK(check_name(study.conditions, c, file, each));
     study.sizes.push_back(std::move(c));

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "cox/base/number_text.hpp"
-#include "cox/study/pacing_table.hpp"
 
-#include "study/pacing_table/maxima.hpp"
+#include "study/oracle/extremes.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 
 namespace cox::study {
 namespace {
