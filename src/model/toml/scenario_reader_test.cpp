@@ -104,7 +104,10 @@ gradients = "10MB"
   ASSERT_EQ(s.job.as<TrainingJob>().layers.size(), 4U);
   EXPECT_EQ(s.job.as<TrainingJob>().layers[2].forward, Seconds{1e-3});
   EXPECT_EQ(s.job.as<TrainingJob>().layers[3].gradients, Bytes{10'000'000});
-  EXPECT_EQ(scenario_of("job.workload = \"training\"\n[job.layers]\ncount = 5\n").job.layers.size(), 5U);
+  EXPECT_EQ(scenario_of("job.workload = \"training\"\n[job.layers]\ncount = 5\n")
+                .job.as<TrainingJob>()
+                .layers.size(),
+            5U);
 }
 
 TEST(ScenarioReader, NotToml) {
