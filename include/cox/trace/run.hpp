@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A Run in memory: what happened, rank by rank, when, and how far that can be trusted. What a job was going to
-/// do, operation by operation, is a `model::Program`.
+/// A Run in memory: what happened, rank by rank, when, and how far that can be trusted. What a job was going
+/// to do, operation by operation, is a `model::Program`.
 ///
 /// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can
 /// tell which only by `info.provenance`.

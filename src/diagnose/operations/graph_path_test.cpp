@@ -52,9 +52,9 @@ bool has_limit(const GraphPath& path, const std::string& part) {
 TEST(GraphPath, FindsTheLongestChain) {
   const auto path =
       find_graph_path(program_of(1, {{.duration = 5, .before = {2}},
-                                 {.duration = 3},
-                                 {.duration = 10, .before = {1}},
-                                 {.kind = OperationKind::Memory, .duration = 12, .before = {1}}}));
+                                     {.duration = 3},
+                                     {.duration = 10, .before = {1}},
+                                     {.kind = OperationKind::Memory, .duration = 12, .before = {1}}}));
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->times->makespan, Duration(18));
   EXPECT_EQ(path->times->work, Duration(30));
@@ -89,11 +89,11 @@ TEST(GraphPath, MessagesTieRanks) {
   const CommId channel{0};
   const model::Program program =
       program_of(2, {{.rank = 0, .duration = 50},
-                 {.rank = 0, .kind = OperationKind::Send, .duration = 2, .before = {0}, .comm = channel},
-                 // Its 51 are a wait for the sender.
-                 {.rank = 1, .kind = OperationKind::Receive, .duration = 51, .comm = channel},
-                 {.rank = 1, .duration = 7, .before = {2}},
-                 {.rank = 1, .kind = OperationKind::Receive, .comm = channel}});
+                     {.rank = 0, .kind = OperationKind::Send, .duration = 2, .before = {0}, .comm = channel},
+                     // Its 51 are a wait for the sender.
+                     {.rank = 1, .kind = OperationKind::Receive, .duration = 51, .comm = channel},
+                     {.rank = 1, .duration = 7, .before = {2}},
+                     {.rank = 1, .kind = OperationKind::Receive, .comm = channel}});
   const auto path = find_graph_path(program);
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->messages, 1);
@@ -106,12 +106,12 @@ TEST(GraphPath, MessagesTieRanks) {
 
 TEST(GraphPath, CollectivesBeginTogetherAndLastAsLongAsTheShortest) {
   const CommId comm{0};
-  const model::Program program =
-      program_of(3, {{.rank = 0, .duration = 10},
-                 {.rank = 1, .duration = 100},
-                 {.rank = 0, .kind = OperationKind::Collective, .duration = 95, .before = {0}, .comm = comm},
-                 {.rank = 1, .kind = OperationKind::Collective, .duration = 5, .before = {1}, .comm = comm},
-                 {.rank = 0, .duration = 20, .before = {2}}});
+  const model::Program program = program_of(
+      3, {{.rank = 0, .duration = 10},
+          {.rank = 1, .duration = 100},
+          {.rank = 0, .kind = OperationKind::Collective, .duration = 95, .before = {0}, .comm = comm},
+          {.rank = 1, .kind = OperationKind::Collective, .duration = 5, .before = {1}, .comm = comm},
+          {.rank = 0, .duration = 20, .before = {2}}});
   const auto path = find_graph_path(program);
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->joined_collectives, 1);
@@ -128,9 +128,9 @@ TEST(GraphPath, RanksInContradictionAreNotTied) {
   const auto collective = OperationKind::Collective;
   const model::Program program =
       program_of(2, {{.rank = 0, .kind = collective, .duration = 1, .comm = a},
-                 {.rank = 0, .kind = collective, .duration = 1, .before = {0}, .comm = b},
-                 {.rank = 1, .kind = collective, .duration = 1, .comm = b},
-                 {.rank = 1, .kind = collective, .duration = 1, .before = {2}, .comm = a}});
+                     {.rank = 0, .kind = collective, .duration = 1, .before = {0}, .comm = b},
+                     {.rank = 1, .kind = collective, .duration = 1, .comm = b},
+                     {.rank = 1, .kind = collective, .duration = 1, .before = {2}, .comm = a}});
   const auto path = find_graph_path(program);
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->joined_collectives, 0);

@@ -442,7 +442,8 @@ const char* name_of(OperationCause c) {
   return "none";
 }
 
-Result<OperationWhatIf> what_if_operations(const model::Program& program, const OperationWhatIfOptions& options) {
+Result<OperationWhatIf> what_if_operations(const model::Program& program,
+                                           const OperationWhatIfOptions& options) {
   COX_TRY(const OperationModel model, build_operation_model(program));
   Simulator sim(model, program, options);
   OperationWhatIf w;

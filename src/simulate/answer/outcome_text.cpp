@@ -127,7 +127,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
   lines.emplace_back();
   lines.push_back(fmt::format("total        {}", shown(o.total)));
   add_steps(o, lines);
-  const Spread& spread = o.over_replicas;
+  const ReplicaSpread& spread = o.over_replicas;
   if (spread.replicas > 1)
     lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
                                 shown(spread.mean), shown(spread.half_width_95), shown(spread.p50),
@@ -138,8 +138,8 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
   return lines;
 }
 
-std::vector<std::string> text_lines(const std::string& a, const std::string& b, const Comparison& c) {
-  const auto line = [](const std::string& name, const Spread& s) {
+std::vector<std::string> text_lines(const std::string& a, const std::string& b, const PairedTotals& c) {
+  const auto line = [](const std::string& name, const ReplicaSpread& s) {
     return fmt::format("{:<24} mean {}, p50 {}, p99 {}", name, shown(s.mean), shown(s.p50), shown(s.p99));
   };
   const Seconds d = c.difference.mean;
