@@ -62,8 +62,7 @@ std::string gain_words(const Finding& f) {
 std::string cost_words(const Finding& f, const LateEvidence& e, const Diagnosis& d) {
   std::string text = fmt::format(
       "{} own work takes {} longer per step than the median rank's, in {} of those steps; without that the "
-      "run would "
-      "be {} shorter (estimated).",
+      "run would be {} shorter (estimated).",
       f.ranks.size() == 1 ? "its" : "their", to_string(e.self_delay), percent(e.late_ratio()),
       percent(f.gain_ratio));
   if (d.findings.size() > 1) {
