@@ -74,7 +74,7 @@ std::string cost_words(const Finding& f, const LateEvidence& e, const Diagnosis&
   return text;
 }
 
-Answer pace_of(const Diagnosis& d) {
+Headline pace_of(const Diagnosis& d) {
   if (d.findings.empty()) {
     const std::string why = say_nobody(d);
     return {"nobody: " + why, why};
@@ -100,8 +100,8 @@ Answer pace_of(const Diagnosis& d) {
 
 }  // namespace
 
-Answer answer_of(const Diagnosis& d) {
-  const Answer pace = pace_of(d);
+Headline answer_of(const Diagnosis& d) {
+  const Headline pace = pace_of(d);
   const std::string trouble = trouble_words(d);
   if (trouble.empty()) return pace;
   const std::string text = trouble + " Pace: " + pace.verdict;
