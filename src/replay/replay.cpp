@@ -117,8 +117,8 @@ std::vector<OperationIndex> critical_path(const Dependencies& needs, std::span<c
     OperationIndex latest = kNoOperation;
     Ticks latest_at = 0;
     for (std::size_t k = 0; k < before.size(); ++k) {
-      const Ticks t = detail::plus(timeline.finish[before[k]].count(), graph.lag(at, k).count());
-      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest)) {
+      const Ticks t = detail::plus(timeline.finish[before[k]].count(), needs.lag(at, k).count());
+      if (latest == kNoOperation || t > latest_at || (t == latest_at && before[k] < latest)) {
         latest = before[k];
         latest_at = t;
       }

@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_group, signal_process  # noqa: E402
+
 build, rounds = os.path.realpath(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 3
 chosen = sys.argv[4:]
 ranks = 4
@@ -64,13 +67,13 @@ def end_all(job, pids):
     """The ranks by their own numbers, then whatever started them; each process is in a session of ours."""
     for pid in pids:
         try:
-            os.kill(pid, signal.SIGKILL)
+            signal_process(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
     try:
         job.wait(timeout=20)
     except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
+        signal_group(job.pid, signal.SIGKILL)
         job.wait(timeout=20)
 
 
@@ -219,7 +222,7 @@ def run_gloo(victim, folder):
         wait_until(lambda: (diagnose(out)[0] or {}).get("steps", {}).get("count", 0) > 20, "twenty steps")
         result, _ = diagnose(out)
         assert result["hang"]["live"] and not hung(result), result["hang"]
-        os.kill(pids[victim], signal.SIGSTOP)
+        signal_process(pids[victim], signal.SIGSTOP)
         wait_until(lambda: state_of(pids[victim]) == "T", "the stop")
         return told_within(10, out, lambda result: expect_stopped(result, victim))
     finally:

@@ -34,14 +34,20 @@ std::string size(Bytes b) {
 std::string what(const model::Scenario& s, const Outcome& o) {
   const model::Job& job = s.job;
   const std::string steps = fmt::format("{} step{}", grouped(job.steps), job.steps == 1 ? "" : "s");
-  switch (job.workload) {
-    case model::Workload::Collective:
-      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(job.collective.kind),
-                         size(job.collective.bytes), name_of(job.collective.algorithm), grouped(o.ranks),
-                         steps);
-    case model::Workload::Training:
-      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,
-                         job.layout.tensor, job.layout.pipeline, grouped(o.ranks), steps);
+  const auto schedule = [&](const std::string& file) {
+    return fmt::format("schedule {} on {} ranks", file, grouped(o.ranks));
+  };
+  switch (job.workload()) {
+    case model::Workload::Collective: {
+      const model::CollectiveSpec& spec = job.as<model::CollectiveJob>().collective;
+      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(spec.kind), size(spec.bytes),
+                         name_of(spec.algorithm), grouped(o.ranks), steps);
+    }
+    case model::Workload::Training: {
+      const model::Layout& layout = job.as<model::TrainingJob>().layout;
+      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", layout.data,
+                         layout.tensor, layout.pipeline, grouped(o.ranks), steps);
+    }
     case model::Workload::Iteration:
       return fmt::format("iterations of {} ranks on {} host{}, {}", grouped(o.ranks),
                          grouped(s.cluster.nodes), s.cluster.nodes == 1 ? "" : "s", steps);
@@ -50,7 +56,7 @@ std::string what(const model::Scenario& s, const Outcome& o) {
     case model::Workload::Chakra:
       break;
   }
-  return fmt::format("schedule {} on {} ranks", job.file, grouped(o.ranks));
+  return schedule(job.as<model::TraceJob>().file);
 }
 
 std::string how(const Outcome& o) {
