@@ -60,6 +60,9 @@ function(cox_share_units target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${unit})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # to it, an anonymous namespace of an included file is that of a header
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script} ${ARGN})
 endfunction()
 

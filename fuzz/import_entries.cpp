@@ -161,7 +161,7 @@ void check(const Error& error) {
   COX_ASSERT(!error.message.empty() && clean_text(error.message) == error.message, "errors can be printed");
 }
 
-/// Reads a file as a caller of `import_run` gets it: placed from zero on, and by durations where those are all there is.
+/// Reads a file as a caller of `import_path` gets it: placed from zero on, and by durations where those are all there is.
 void read_and_check(const Reader& reader, const std::filesystem::path& path, std::string_view bytes) {
   static_cast<void>(reader.recognises({.path = path, .bytes = bytes.substr(0, kHeadBytes)}));
   auto job = reader.read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});

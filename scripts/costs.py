@@ -1,18 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each room costs to build and to test, as the table of CONTRIBUTING.md.
+"""What each room costs to build and to test: the table of CONTRIBUTING.md.
 
-usage: costs.py [BUILD]     (build/release)
+usage: costs.py [--write] [BUILD]     (build/release; --write puts the table into CONTRIBUTING.md)
 
 Job-seconds of the last build of every object that still exists, from ninja's log, and seconds of every test, from ctest's.
 They are worth something where nothing else ran: build and test from nothing, without a compiler cache, on an idle machine:
-  CCACHE_DISABLE=1 ./cox-test && scripts/costs.py
+  CCACHE_DISABLE=1 ./cox-test && scripts/costs.py --write
 """
 import collections
+import datetime
+import os
 import pathlib
+import re
 import sys
 
-build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/release")
+arguments = [a for a in sys.argv[1:] if a != "--write"]
+build = pathlib.Path(arguments[0] if arguments else "build/release")
 
 
 def seconds_of_objects():
@@ -51,7 +55,7 @@ def room_of_object(path):
         return "public headers alone", "tests"
     if parts[0] != "src":
         return "/".join(parts[:2]) if parts[0] == "tests" else parts[0], "tests"
-    return parts[1], "tests" if path.endswith("_test.cpp.o") else "code"
+    return parts[1], "tests" if "_test.dir/" in path else "code"
 
 
 def room_of_test(name, rooms):
@@ -74,13 +78,22 @@ def main():
     for name, seconds in seconds_of_tests().items():
         table[room_of_test(name, rooms)]["run"] += seconds
         table[room_of_test(name, rooms)]["entries"] += 1
-    print("| what | files | compiling (s) | compiling its tests (s) | running its tests (s) |")
-    print("|---|---:|---:|---:|---:|")
+    lines = [f"Measured {datetime.date.today()} on {os.cpu_count()} cores, in job-seconds:", "",
+             "| what | objects | compiling | compiling its tests | running its tests |", "|---|---:|---:|---:|---:|"]
     total = collections.Counter()
     for room, row in sorted(table.items(), key=lambda item: -sum(item[1][c] for c in ("code", "tests", "run"))):
         total.update(row)
-        print(f"| {room} | {row['files'] or ''} | {row['code']:.0f} | {row['tests']:.0f} | {row['run']:.0f} |")
-    print(f"| all | {total['files']} | {total['code']:.0f} | {total['tests']:.0f} | {total['run']:.0f} |")
+        lines.append(f"| {room} | {row['files'] or ''} | {row['code']:.0f} | {row['tests']:.0f} | {row['run']:.0f} |")
+    lines.append(f"| all | {total['files']} | {total['code']:.0f} | {total['tests']:.0f} | {total['run']:.0f} |")
+    text = "\n".join(lines)
+    print(text)
+    if "--write" in sys.argv[1:]:
+        page = pathlib.Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
+        old = page.read_text()
+        new, found = re.subn(r"Measured [-0-9]+ on .*?\n(?=\n[^|\n])", lambda _: text + "\n", old, flags=re.S)
+        if found != 1:
+            sys.exit(f"costs.py: no table to replace in {page}")
+        page.write_text(new)
 
 
 main()

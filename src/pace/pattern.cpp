@@ -5,8 +5,8 @@
 
 namespace cox::pace {
 
-// The order of pair p is one bit of number p + 1 of SplitMix64, so that no block has a fixed place in
-// anything periodic.
+// The order of pair p is one bit of number p + 1 of SplitMix64, so that no block has
+// a fixed place in anything periodic.
 bool Pattern::is_paced(std::uint64_t step) const noexcept {
   const bool first_is_paced = (mix_bits(seed_ + (pair_of(step) + 1) * kGoldenStep) & 1) != 0;
   return is_first(step) == first_is_paced;

@@ -56,8 +56,7 @@ std::string strip(const std::string& tier, const std::vector<const LinkLoad*>& l
   }
   return fmt::format(
       "<h3>{}: {} links, mean {}, busiest {}</h3>\n<div class=\"links\" role=\"img\" "
-      "aria-label=\"load of "
-      "{} links\">{}</div>\n",
+      "aria-label=\"load of {} links\">{}</div>\n",
       html(tier), grouped(static_cast<std::int64_t>(links.size())),
       percent(sum / static_cast<double>(links.size())), percent(top), html(tier), cells);
 }
@@ -73,8 +72,8 @@ std::string busiest_table(std::vector<const LinkLoad*> links) {
   std::string rows;
   for (std::size_t i = 0; i < n; ++i)
     rows += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td class=\"n shade\" style=\"--shade:{:.3f}\">{}</td>"
-        "<td class=\"n\">{}</td></tr>\n",
+        "<tr><th scope=\"row\">{}</th><td class=\"n shade\" style=\"--shade:{:.3f}\">{}</td><td "
+        "class=\"n\">{}</td></tr>\n",
         html(links[i]->name), std::clamp(links[i]->utilisation_ratio, 0.0, 1.0),
         percent(links[i]->utilisation_ratio), html(to_string(links[i]->bytes)));
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th "

@@ -49,8 +49,8 @@ class Fnv1a {
 /// What SplitMix64's state grows by from number to number: 2^64 over the golden ratio, odd.
 inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15;
 
-/// Spreads every bit over all of them; a bijection. Source: Steele, Lea, Flood 2014 (the finaliser of
-/// SplitMix64).
+/// Spreads every bit over all of them; a bijection. Source: Steele, Lea,
+/// Flood 2014 (the finaliser of SplitMix64).
 [[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;

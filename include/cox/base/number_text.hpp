@@ -6,8 +6,7 @@
 /// Not when: a quantity with a unit is meant (units_text.hpp), a setting is repeated as it was written, or for JSON and
 ///           CSV, which hold full precision.
 /// Held by: src/base/number_text_test.cpp, tests/layer/check_numbers.cmake (nothing else writes per cent or
-/// groups
-///          digits), tests/report/format.mjs (the page's script follows the same rules)
+///          groups digits), tests/report/format.mjs (the page's script follows the same rules)
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ enum class Cause : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(Cause c);
 
-/// Kind of thing that a cause is. Text forms are `unknown`, `host`, `compute`, `locality`, `fabric`,
-/// `global_event`.
+/// Kind of thing that a cause is. Text forms are `unknown`, `host`, `compute`,
+/// `locality`, `fabric`, `global_event`.
 enum class CauseClass : std::uint8_t { Unknown, Host, Compute, Locality, Fabric, GlobalEvent };
 [[nodiscard]] const char* name_of(CauseClass c);
 /// `Unknown` where the cause says only where.

@@ -159,8 +159,8 @@ struct OperationWhatIf {
 ///          operations is left out.
 /// Errors:  diagnose-002 where the program has no operations with times, or none that can be put in order.
 /// Threads: none of its own; the result depends on nothing but the program and the options.
-/// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
-///          `budget`.
+/// Cost:    one replay of all operations per type, stage, data rank, and two per worker;
+///          searches within `budget`.
 /// Held by: src/diagnose/operations/operation_what_if_test.cpp
 [[nodiscard]] Result<OperationWhatIf> what_if_operations(const model::Program& program,
                                                          const OperationWhatIfOptions& options = {});

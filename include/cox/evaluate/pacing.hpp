@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The evaluation of pacing, carried out: which groups of which conditions are measured, in which order, and
-/// when it is enough. What a group is and what it says is the business of `study`, its processes are those of
-/// `bench`.
+/// The evaluation of pacing, carried out: which groups of which conditions are measured,
+/// in which order, and when it is enough. What a group is and what it says is the business of `study`,
+/// its processes are those of `bench`.
 #pragma once
 
 #include <filesystem>

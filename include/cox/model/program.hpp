@@ -2,8 +2,8 @@
 /// \file
 /// A program: what ranks do, and what waits for what.
 ///
-/// The one form in which operations travel between rooms. Importers fill it, `replay` evaluates it, the
-/// engines of `simulate` run it. What really happened on a day is a `trace::Run`.
+/// The one form in which operations travel between rooms. Importers fill it, `replay` evaluates it,
+/// the engines of `simulate` run it. What really happened on a day is a `trace::Run`.
 /// docs/design/0011-one-program.md
 #pragma once
 
@@ -78,8 +78,8 @@ class Dependencies {
   /// Whether every operation stands behind all that it waits for.
   [[nodiscard]] bool is_ordered() const { return is_ordered_; }
 
-  /// The columns themselves, for loops that must be fast; `all_lags()` is parallel to `all_before()`, or
-  /// empty.
+  /// The columns themselves, for loops that must be fast; `all_lags()` is parallel
+  /// to `all_before()`, or empty.
   [[nodiscard]] std::span<const std::uint64_t> first_before() const { return first_; }
   [[nodiscard]] std::span<const OperationIndex> all_before() const { return before_; }
   [[nodiscard]] std::span<const Duration> all_lags() const { return lags_; }

@@ -22,13 +22,13 @@ namespace cox::cli {
 [[nodiscard]] trace::Progress callback(Progress& progress);
 
 /// Everything at `path`: our own Runs and what other tools left behind, job by job, with `--run NAME` only
-/// that one. Warns of what could not be used. Errors: those of `trace::import_path`; cli-003 (no such
-/// run).
+/// that one. Warns of what could not be used.
+/// Errors: those of `trace::import_path`; cli-003 (no such run).
 [[nodiscard]] Result<std::vector<trace::ImportedJob>> read_jobs(const std::string& path,
                                                                 const Invocation& call, Console& console);
 
-/// The first argument where it holds one job, or the one that `--run` names. Errors: those of `read_jobs`;
-/// cli-009 (several).
+/// The first argument where it holds one job, or the one that `--run` names. Errors: those
+/// of `read_jobs`; cli-009 (several).
 [[nodiscard]] Result<trace::ImportedJob> read_job(const Invocation& call, Console& console);
 /// Its Run alone.
 [[nodiscard]] Result<trace::Run> read_run(const Invocation& call, Console& console);

@@ -36,8 +36,8 @@ std::size_t place_of(std::uint8_t phase) {
   return kOutside;
 }
 
-/// What the time outside of all phases is called: where nothing tells the optimizer and the data apart, it is
-/// theirs.
+/// What the time outside of all phases is called: where nothing tells the optimizer
+/// and the data apart, it is theirs.
 Cause cause_of(std::size_t place, bool has_optimizer_or_data) {
   return place == kOutside && !has_optimizer_or_data ? Cause::OptimizerOrData : kCauses[place];
 }

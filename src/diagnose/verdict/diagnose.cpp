@@ -259,7 +259,7 @@ Result<Diagnosis> diagnose(const trace::Run& run, const DiagnoseOptions& options
   d.waiting = facts_of(run, d);
   d.remedies = find_remedies(d);
   d.trouble = trouble_headline(d);
-  Answer answer = answer_of(d);
+  Headline answer = answer_of(d);
   d.verdict = std::move(answer.verdict);
   d.lead = std::move(answer.lead);
   tell(5);

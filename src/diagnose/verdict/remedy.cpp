@@ -25,21 +25,19 @@ struct Lever {
 constexpr std::array kLevers{
     Lever{Cause::CpuQuota, "raise_quota", "raise the CPU quota of the control group that {} runs in"},
     Lever{Cause::CpuContention, "pin_ranks",
-          "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting processes block "
-          "instead "
-          "of spinning"},
+          "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting "
+          "processes block instead of spinning"},
     Lever{Cause::AsleepOrIo, "unblock",
           "find what {} sleeps for (storage, network, a lock): it was neither running nor ready"},
-    Lever{Cause::OffCpu, "unblock",
-          "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it "
-          "wakes"},
+    Lever{
+        Cause::OffCpu, "unblock",
+        "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it wakes"},
     Lever{Cause::SlowCpuClock, "fix_clock", "look at the power and thermal limits of the host of {}"},
     Lever{Cause::SlowCodeOrCpu, "balance_work",
           "compare what {} computes with the others; if it is the same, replace its host"},
     Lever{Cause::SlowKernels, "replace_ranks",
-          "look at the clock, power and errors of the device of {}, or replace it: as many kernels as the "
-          "others, "
-          "each slower"},
+          "look at the clock, power and errors of the device of {}, or replace it: "
+          "as many kernels as the others, each slower"},
     Lever{Cause::UnevenWork, "balance_work",
           "give {} as much work as the others (batch and sequence lengths): it runs more kernels"},
     Lever{Cause::Copies, "place_memory",

@@ -13,13 +13,13 @@
 
 namespace cox::diagnose {
 
-/// Circular block bootstrap with a fixed seed: the same draws for every question, so that intervals can be
-/// compared.
+/// Circular block bootstrap with a fixed seed: the same draws for every question,
+/// so that intervals can be compared.
 ///
 /// Blocks of sqrt(n) neighbouring steps are drawn, so what lasts several steps counts as one thing that
 /// happened. 400 draws, 2.5 % and 97.5 % quantiles (`CircularBlocks`).
-/// Cost: O(steps) once per series, O(400 sqrt(steps)) per interval. Threads: const methods may be used by
-/// many.
+/// Cost: O(steps) once per series, O(400 sqrt(steps)) per interval.
+/// Threads: const methods may be used by many.
 class BlockBootstrap {
  public:
   explicit BlockBootstrap(std::size_t steps);

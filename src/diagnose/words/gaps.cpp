@@ -19,14 +19,13 @@ bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
       return false;
     case trace::TimesKind::Durations:
       gaps.emplace_back(
-          "whether members leave together: only durations were recorded, and arrivals are taken from them on "
-          "that assumption");
+          "whether members leave together: only durations were recorded, and arrivals are taken "
+          "from them on that assumption");
       return true;
     case trace::TimesKind::Steps:
       gaps.emplace_back(
-          "where within a step time goes: only its length per rank was recorded, and one synchronisation at "
-          "its "
-          "end is assumed");
+          "where within a step time goes: only its length per rank was recorded, and one "
+          "synchronisation at its end is assumed");
       return true;
     case trace::TimesKind::None:
       gaps.emplace_back("when anything happened: no begin was recorded");
@@ -54,8 +53,7 @@ void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::strin
   if (d.coverage.order_refused)
     gaps.emplace_back(
         "who is late: members leave as far apart as they enter even in the operations with the widest "
-        "spread, so "
-        "a short call is no late arrival; nobody is named");
+        "spread, so a short call is no late arrival; nobody is named");
 }
 
 }  // namespace

@@ -69,9 +69,8 @@ std::string sentence_of(const OperationFinding& f) {
     return fmt::format("nothing is slow: all operations as usual would bring {}, below {}",
                        share(f.slowdown - 1), share(f.slow_from - 1));
   return fmt::format(
-      "no stage, worker or kind of transfer explains half of it: the best stage {}, the best worker {}, "
-      "transfers {}; "
-      "cause unknown",
+      "no stage, worker or kind of transfer explains half of it: the best stage {}, the best worker "
+      "{}, transfers {}; cause unknown",
       share(f.stage_share), share(f.worker_share), share(f.communication_share));
 }
 
@@ -102,8 +101,7 @@ std::vector<std::string> describe(const OperationWhatIf& w) {
       out.push_back(
           fmt::format("{}: x{:.4f}, {} of the slowdown goes with it", s.name, s.slowdown, share(s.removed)));
   out.push_back(fmt::format(
-      "free pipeline messages: x{:.4f}; free data-parallel collectives: x{:.4f}; no transfer at all: "
-      "x{:.4f}",
+      "free pipeline messages: x{:.4f}; free data-parallel collectives: x{:.4f}; no transfer at all: x{:.4f}",
       w.fabric.pipeline_free, w.fabric.data_free, w.fabric.communication_free));
   for (const std::string& n : w.notes) out.push_back(n);
   return out;

@@ -48,11 +48,11 @@ struct OpenEnds {
                                                  const OpenEnds& open);
 
 /// The answer in one or two sentences.
-struct Answer {
+struct Headline {
   std::string verdict;
   std::string lead;  ///< without the words that the headline says
 };
-[[nodiscard]] Answer answer_of(const Diagnosis& d);
+[[nodiscard]] Headline answer_of(const Diagnosis& d);
 
 /// A run before a change against the same job after it; `enough`: both have the steps that a statement needs.
 [[nodiscard]] std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,

@@ -62,8 +62,7 @@ std::string gain_words(const Finding& f) {
 std::string cost_words(const Finding& f, const LateEvidence& e, const Diagnosis& d) {
   std::string text = fmt::format(
       "{} own work takes {} longer per step than the median rank's, in {} of those steps; without that the "
-      "run would "
-      "be {} shorter (estimated).",
+      "run would be {} shorter (estimated).",
       f.ranks.size() == 1 ? "its" : "their", to_string(e.self_delay), percent(e.late_ratio()),
       percent(f.gain_ratio));
   if (d.findings.size() > 1) {
@@ -75,7 +74,7 @@ std::string cost_words(const Finding& f, const LateEvidence& e, const Diagnosis&
   return text;
 }
 
-Answer pace_of(const Diagnosis& d) {
+Headline pace_of(const Diagnosis& d) {
   if (d.findings.empty()) {
     const std::string why = say_nobody(d);
     return {"nobody: " + why, why};
@@ -101,8 +100,8 @@ Answer pace_of(const Diagnosis& d) {
 
 }  // namespace
 
-Answer answer_of(const Diagnosis& d) {
-  const Answer pace = pace_of(d);
+Headline answer_of(const Diagnosis& d) {
+  const Headline pace = pace_of(d);
   const std::string trouble = trouble_words(d);
   if (trouble.empty()) return pace;
   const std::string text = trouble + " Pace: " + pace.verdict;

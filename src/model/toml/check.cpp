@@ -71,8 +71,8 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
 
 /// Messages have to end: where the job sends any, some bandwidth is known.
 Status check_cost(const Scenario& s, const JobKeys& job, const Notes& notes) {
-  // A schedule of messages may come with its own parameters (cox simulate --loggops); an iteration has a
-  // link.
+  // A schedule of messages may come with its own parameters (cox simulate --loggops);
+  // an iteration has a link.
   if (job.workload == Workload::Goal || job.workload == Workload::Iteration) return {};
   if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
       !notes.said("cost.across.bandwidth"))

@@ -111,8 +111,7 @@ const Key<Draft> kRoot[] = {
     {"job.interleave", COX_AT(job.training.interleave),
      "training: model chunks per stage, schedule `interleaved`", 1, kMostLayers},
     {"job.zero_stage", COX_AT(job.training.zero_stage),
-     "training: what is sharded over the data-parallel ranks: 1 optimizer, 2 and gradients, 3 and parameters "
-     "(FSDP)",
+     "training: what is sharded over the data-parallel ranks: 1 optimizer, 2 and gradients, 3 and parameters (FSDP)",
      0, 3},
     {"job.bucket", COX_AT(job.training.bucket), "training: gradients that are reduced together", 1},
     {"job.overlap", COX_AT(job.training.overlap),

@@ -42,8 +42,8 @@ struct LayerGroup {
   Layer layer;
 };
 
-/// All that a file may say of a job, whatever its workload: which keys have a meaning is checked when all is
-/// read.
+/// All that a file may say of a job, whatever its workload:
+/// which keys have a meaning is checked when all is read.
 struct JobKeys {
   Workload workload = Workload::Collective;
   int steps = 1;

@@ -136,8 +136,8 @@ TEST(Studies, MoreDrawsThanAMachineMakesAreRefused) {
   }
 }
 
-// Places: chapter-part3, section 2, the paragraph of each; chapter-part1, section 2.3, for the worked
-// examples.
+// Places: chapter-part3, section 2, the paragraph of each; chapter-part1,
+// section 2.3, for the worked examples.
 TEST(Studies, DataParallelStep) {
   expect_values("data-parallel-step", {{"ring", 0.0609, 5e-5},
                                        {"step", 0.1859, 5e-5},

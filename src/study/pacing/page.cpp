@@ -99,8 +99,7 @@ std::string cv_text(const PacingCondition& c, const PacingConditionResult& r) {
 std::string verdict_table(const PacingStudy& study, const PacingResults& results) {
   std::string out = fmt::format(
       "| condition | not worse than off by {:g} % | above its bar | not worse than random by {:g} % | CV "
-      "while "
-      "holding over off | floor |\n|---|---|---|---|---|---|\n",
+      "while holding over off | floor |\n|---|---|---|---|---|---|\n",
       100 * study.protocol.harm, 100 * study.protocol.harm);
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);

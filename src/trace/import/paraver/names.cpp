@@ -109,7 +109,7 @@ bool same_name(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-ParaverCall call_of(const KnownCall* known) {
+MpiMeaning call_of(const KnownCall* known) {
   if (known == std::end(kCalls)) return {};
   return {.role = known->role, .collective = known->collective, .variable = known->variable};
 }
@@ -142,12 +142,12 @@ bool is_mpi_type(std::int64_t type) {
 
 }  // namespace
 
-ParaverCall mpi_call_by_name(std::string_view name) {
+MpiMeaning mpi_call_by_name(std::string_view name) {
   return call_of(std::find_if(std::begin(kCalls), std::end(kCalls),
                               [&](const KnownCall& c) { return same_name(c.name, name); }));
 }
 
-ParaverCall mpi_call_by_number(std::int64_t value) {
+MpiMeaning mpi_call_by_number(std::int64_t value) {
   return call_of(std::find_if(std::begin(kCalls), std::end(kCalls),
                               [&](const KnownCall& c) { return c.number == value; }));
 }
@@ -180,7 +180,7 @@ void ParaverNames::read_pcf(std::string_view text) {
   }
 }
 
-ParaverCall ParaverNames::call(std::int64_t value) const {
+MpiMeaning ParaverNames::call(std::int64_t value) const {
   const auto at = calls_.find(value);
   return at != calls_.end() ? at->second : mpi_call_by_number(value);
 }

@@ -26,16 +26,16 @@ enum class MpiRole : std::uint8_t {
   CompletionOfAll,
 };
 
-struct ParaverCall {
+struct MpiMeaning {
   MpiRole role = MpiRole::Library;
   model::Collective collective = model::Collective::Other;
   bool variable = false;  ///< v and w forms
 };
 
 /// Call with this name (`MPI_Allreduce`, in any case); one that is not known is `Library`.
-[[nodiscard]] ParaverCall mpi_call_by_name(std::string_view name);
+[[nodiscard]] MpiMeaning mpi_call_by_name(std::string_view name);
 /// Call with this number, as Extrae writes it.
-[[nodiscard]] ParaverCall mpi_call_by_number(std::int64_t value);
+[[nodiscard]] MpiMeaning mpi_call_by_number(std::int64_t value);
 
 /// Event types with a meaning here. Source: Extrae's event types, as in the `.pcf` that it writes.
 inline constexpr std::int64_t kFirstMpiType = 50'000'001;  ///< point-to-point, collective, other, RMA, I/O
@@ -50,13 +50,13 @@ class ParaverNames {
  public:
   /// Reads the text of a `.pcf`. Lines that are none of it are passed over.
   void read_pcf(std::string_view text);
-  [[nodiscard]] ParaverCall call(std::int64_t value) const;
+  [[nodiscard]] MpiMeaning call(std::int64_t value) const;
 
   std::int64_t instructions = 42'000'050;  ///< event type of PAPI_TOT_INS
   std::int64_t cycles = 42'000'059;        ///< and of PAPI_TOT_CYC
 
  private:
-  std::unordered_map<std::int64_t, ParaverCall> calls_;
+  std::unordered_map<std::int64_t, MpiMeaning> calls_;
 };
 
 /// Names of the nodes in the text of a `.row`, in order.

@@ -50,7 +50,7 @@ class ParaverTracks {
   struct OpenCall {
     bool open = false;
     std::int64_t type = 0;
-    ParaverCall call;
+    MpiMeaning call;
     Duration begin{};
     std::int64_t send_bytes = 0;
     std::int64_t receive_bytes = 0;

@@ -45,8 +45,8 @@ class OperationGroups {
   std::vector<std::array<CommId, 5>> comms_;  ///< [track][group]
 };
 
-/// Makes events of the program: step marks, phases of compute, collectives, and waits for pipeline
-/// neighbours.
+/// Makes events of the program: step marks, phases of compute, collectives,
+/// and waits for pipeline neighbours.
 void add_operation_events(PartBuilder& builder, const OperationGroups& groups);
 
 }  // namespace cox::trace

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# Files that would disturb each other in one unit are kept apart; others come together.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${WORK})
+function(source name own rest)
+  file(WRITE ${WORK}/${name}.cpp "namespace room {\nnamespace {\n\n${own}\n\n}  // namespace\n\n${rest}\n}  // namespace room\n")
+endfunction()
+
+# units_of(<result> <lines> <name>...): the number of units that these files make.
+function(units_of result lines)
+  list(TRANSFORM ARGN APPEND .cpp OUTPUT_VARIABLE names)
+  execute_process(COMMAND ${SCRIPT} ${lines} ${names} WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]+" told "${text}")
+  list(LENGTH told count)
+  list(LENGTH names wanted)
+  if(NOT count EQUAL wanted)
+    message(SEND_ERROR "${wanted} files, and ${count} are in a unit:\n${text}")
+  endif()
+  list(TRANSFORM told REPLACE " .*" "")
+  list(REMOVE_DUPLICATES told)
+  list(LENGTH told units)
+  set(${result} ${units} PARENT_SCOPE)
+endfunction()
+
+function(expect units lines)
+  units_of(got ${lines} ${ARGN})
+  if(NOT got EQUAL units)
+    message(SEND_ERROR "${ARGN}: ${got} units, expected ${units}")
+  endif()
+endfunction()
+
+source(weigh "double weigh(double x) {\n  return x;\n}" "double a(double x) { return weigh(x); }")
+source(other "int scale(int x) {\n  return x;\n}" "int b(int x) { return scale(x); }")
+source(weigh_too "double weigh(double x) {\n  return 2 * x;\n}" "double c(double x) { return weigh(x); }")
+source(weigh_elsewhere "" "double d() { return weigh(1); }")
+source(weigh_member "" "double e(Scales& s) { return s.weigh(1); }  // weigh(")
+source(limit "constexpr int kMost = 3;" "")
+source(limit_used "" "int f() { return kMost; }")
+source(type "struct Part {\n  int n = 0;\n};" "")
+source(type_too "enum class Part { Half };" "")
+source(alias "namespace fs = std::filesystem;" "")
+source(alias_too "namespace fs = std::filesystem;" "bool g(const fs::path& p);")
+source(alias_else "namespace fs = other::filesystem;" "")
+source(opened "" "")
+file(APPEND ${WORK}/opened.cpp "using namespace elsewhere;\n")
+file(WRITE ${WORK}/macro.cpp "#define TAKE(x) x\n")
+source(macro_used "" "int h() { return TAKE(1); }")
+
+expect(1 100 weigh other weigh_member alias alias_too)
+expect(2 100 weigh weigh_too)         # defined twice
+expect(2 100 weigh weigh_elsewhere)   # would be found where it is not meant
+expect(2 100 limit limit_used)
+expect(2 100 type type_too)
+expect(2 100 alias alias_else)
+expect(2 100 other opened)
+expect(2 100 macro macro_used)
+expect(2 10 weigh other)              # as long as a unit may be
+file(REMOVE_RECURSE ${WORK})
