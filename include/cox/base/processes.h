@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /// \file
-/// Signals to, and waits for, one process or one group that is named by a positive number. C or C++; libc
-/// only.
+/// Signals to, and waits for, one process or group that is named by a positive number. C or C++; libc only.
 ///
 /// Why:     a fork that fails returns -1, and to the kernel -1 is everybody: as root `kill(-1, SIGKILL)` ends
 ///          every process of the machine. So nothing but this file calls kill, waitpid or their like (wait,

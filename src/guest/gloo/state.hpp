@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the object for Gloo and PyTorch shares: the writer, the communicators, who we are. Knows nothing of
-/// PyTorch but that its numbers come along (src/guest/torch fills this in).
+/// What the object for Gloo and PyTorch shares: the writer, the communicators, who we are. Knows nothing
+/// of PyTorch but that its numbers come along; src/guest/torch fills this in.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps and phases of DistributedDataParallel, from two sources: the reducer's own methods (every version
-// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward; one version, see
-// abi.hpp).
+// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward;
+// one version, see abi.hpp).
 //
 // A forward pass is only known for what it was afterwards: with gradients synchronised, with gradients
 // accumulated (no_sync), or without any (an evaluation that left gradients on). Its records stay open until

@@ -15,9 +15,9 @@
 
 namespace cox::guest {
 
-/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what is dear or
-/// changes slowly: the CPU's frequency and throttling, the control group's quota, pressure. Else those are
-/// all ones.
+/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what
+/// is dear or changes slowly: the CPU's frequency and throttling, the control group's quota,
+/// pressure. Else those are all ones.
 void take_sample(trace::RawSample& out, bool whole) noexcept;
 
 /// Gives lines `path<TAB>value<LF>` about where the process may run, in pieces of whole lines, at most
