@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/finding.hpp"
 
 #include "diagnose/cause/cause.hpp"
 #include "diagnose/cause/device_why.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cox/diagnose/efficiency.hpp"
+#include "diagnose/efficiency/measure.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/graph_path.hpp"
+#include "diagnose/operations/graph_path.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,6 @@ using trace::kNoComm;
 using trace::kNoDuration;
 using trace::OperationColumns;
 using trace::OperationKind;
-using trace::Run;
 
 constexpr std::size_t kKinds = 6;
 
@@ -185,16 +184,16 @@ Longest evaluate(const Tied& t, const std::vector<std::uint32_t>& order, std::si
   return longest;
 }
 
-std::vector<GraphName> names_on(const Run& run, const Longest& longest) {
+std::vector<GraphName> names_on(const Matched& matched, const Longest& longest) {
   std::map<std::uint32_t, GraphName> by_name;
   for (const auto& [i, time] : longest.path) {
-    GraphName& name = by_name[run.operations.name[i]];
+    GraphName& name = by_name[matched.recorded_operations().name[i]];
     ++name.operations;
     add_to(name.on_path, time);
   }
   std::vector<GraphName> names;
   for (auto& [index, name] : by_name) {
-    name.name = run.names[index];
+    name.name = matched.names()[index];
     names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end(), [](const GraphName& a, const GraphName& b) {
@@ -218,11 +217,11 @@ std::optional<Duration> recorded_span(const OperationColumns& o) {
 }
 
 /// Counts and sums that need no order.
-std::array<GraphKind, kKinds> count(const Run& run, GraphPath& out) {
-  const OperationColumns& o = run.operations;
+std::array<GraphKind, kKinds> count(const Matched& matched, GraphPath& out) {
+  const OperationColumns& o = matched.recorded_operations();
   std::array<GraphKind, kKinds> kinds;
   for (std::size_t k = 0; k < kKinds; ++k) kinds[k].kind = static_cast<OperationKind>(k);
-  for (const trace::RankTrack& track : run.ranks) out.ranks.push_back({.rank = track.rank});
+  for (const trace::RankTrack& track : matched.tracks()) out.ranks.push_back({.rank = track.rank});
   for (std::size_t i = 0; i < o.size(); ++i) {
     GraphKind& kind = kinds[static_cast<std::size_t>(o.kind[i])];
     ++kind.operations;
@@ -235,14 +234,14 @@ std::array<GraphKind, kKinds> count(const Run& run, GraphPath& out) {
   return kinds;
 }
 
-void state_limits(const Run& run, const std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
+void state_limits(const Matched& matched, const std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
   const auto present = static_cast<std::size_t>(
       std::count_if(out.ranks.begin(), out.ranks.end(), [](const GraphRank& r) { return r.operations > 0; }));
   if (present == 1) {
     out.limits.emplace_back("one rank only: for whom it waits, and who waits for it, is not in the graph");
-  } else if (run.world_size > 0 && present < static_cast<std::size_t>(run.world_size)) {
+  } else if (matched.world_size() > 0 && present < static_cast<std::size_t>(matched.world_size())) {
     out.limits.push_back(fmt::format("{} of {} ranks are in the graph: waits for the others are not", present,
-                                     run.world_size));
+                                     matched.world_size()));
   }
   static constexpr std::array<const char*, kKinds> kNames{
       "computations", "collectives", "sends", "receives", "memory operations", "other operations"};
@@ -264,8 +263,8 @@ void state_limits(const Run& run, const std::array<GraphKind, kKinds>& kinds, Gr
 }
 
 /// Whether an edge of this Run says who called whom instead of who waits for whom.
-bool has_call_edges(const Run& run) {
-  return std::any_of(run.sources.begin(), run.sources.end(),
+bool has_call_edges(const Matched& matched) {
+  return std::any_of(matched.sources().begin(), matched.sources().end(),
                      [](const trace::SourceFile& s) { return s.used && s.format == "pytorch-et"; });
 }
 
@@ -286,8 +285,8 @@ std::vector<std::uint32_t> order_or_untie(const OperationColumns& o, Ties& ties,
   return order_of(tied);
 }
 
-void evaluate(const Run& run, std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
-  const OperationColumns& o = run.operations;
+void evaluate(const Matched& matched, std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
+  const OperationColumns& o = matched.recorded_operations();
   Ties ties = find_ties(o);
   Tied tied = tie(o, ties);
   const std::vector<std::uint32_t> order = order_or_untie(o, ties, tied, out);
@@ -306,7 +305,7 @@ void evaluate(const Run& run, std::array<GraphKind, kKinds>& kinds, GraphPath& o
   for (const GraphKind& kind : kinds) add_to(times.work, kind.work);
   if (times.makespan > Duration::zero()) times.parallelism_ratio = ratio(times.work, times.makespan);
   times.path_operations = static_cast<std::int64_t>(longest.path.size());
-  times.names = names_on(run, longest);
+  times.names = names_on(matched, longest);
   for (const auto& [i, time] : longest.path) {
     add_to(kinds[static_cast<std::size_t>(o.kind[i])].on_path, time);
     add_to(out.ranks[o.rank[i]].on_path, time);
@@ -316,22 +315,22 @@ void evaluate(const Run& run, std::array<GraphKind, kKinds>& kinds, GraphPath& o
 
 }  // namespace
 
-std::optional<GraphPath> find_graph_path(const Run& run) {
-  const OperationColumns& o = run.operations;
+std::optional<GraphPath> find_graph_path(const Matched& matched) {
+  const OperationColumns& o = matched.recorded_operations();
   if (o.size() == 0 || o.first_before.size() != o.size() + 1) return std::nullopt;
   GraphPath out;
   out.operations = static_cast<std::int64_t>(o.size());
   out.edges = static_cast<std::int64_t>(o.before.size());
-  std::array<GraphKind, kKinds> kinds = count(run, out);
+  std::array<GraphKind, kKinds> kinds = count(matched, out);
   const bool timed = std::any_of(kinds.begin(), kinds.end(), [](const GraphKind& k) { return k.timed > 0; });
   if (!timed) {
     out.limits.emplace_back("no operation has a duration: counts only");
-  } else if (has_call_edges(run)) {
+  } else if (has_call_edges(matched)) {
     out.limits.emplace_back("edges say who called whom, not who waits for whom: no path");
   } else {
-    evaluate(run, kinds, out);
+    evaluate(matched, kinds, out);
   }
-  state_limits(run, kinds, out);
+  state_limits(matched, kinds, out);
   for (const GraphKind& kind : kinds)
     if (kind.operations > 0) out.kinds.push_back(kind);
   return out;

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/graph_path.hpp"
 
+#include "diagnose/operations/graph_path.hpp"
 #include "diagnose/verdict/wording.hpp"
 
 namespace cox::diagnose {

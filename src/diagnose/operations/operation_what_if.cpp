@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/operation_what_if.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
 
 #include <fmt/format.h>
 
@@ -51,9 +51,9 @@ std::vector<Duration> durations_of(const OperationModel& m, const std::vector<Du
 /// Answers "what if" with one replay each, and counts what that costs.
 class Simulator {
  public:
-  Simulator(const OperationModel& model, const trace::Run& run, const OperationWhatIfOptions& options)
+  Simulator(const OperationModel& model, const Matched& matched, const OperationWhatIfOptions& options)
       : m_(model),
-        run_(run),
+        matched_(matched),
         options_(options),
         ideal_(durations_of(model, usual_of(model, options.reference))) {
     original_time_ = time(m_.original);
@@ -61,7 +61,7 @@ class Simulator {
   }
 
   [[nodiscard]] const OperationModel& model() const { return m_; }
-  [[nodiscard]] const trace::Run& run() const { return run_; }
+  [[nodiscard]] const Matched& matched() const { return matched_; }
   [[nodiscard]] const OperationWhatIfOptions& options() const { return options_; }
   [[nodiscard]] const std::vector<Duration>& ideal() const { return ideal_; }
   [[nodiscard]] Duration original_time() const { return original_time_; }
@@ -108,7 +108,7 @@ class Simulator {
   }
 
   const OperationModel& m_;
-  const trace::Run& run_;
+  const Matched& matched_;
   const OperationWhatIfOptions& options_;
   std::vector<Duration> ideal_;
   std::vector<Duration> mixed_;
@@ -144,8 +144,8 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   }
   std::map<int, int> stages;
   std::map<int, int> data;
-  for (const trace::RankTrack& t : sim.run().ranks) ++stages[t.role.pipeline], ++data[t.role.data];
-  const auto role = [&](std::size_t i) -> const trace::Role& { return sim.run().ranks[m.rank[i]].role; };
+  for (const trace::RankTrack& t : sim.matched().tracks()) ++stages[t.role.pipeline], ++data[t.role.data];
+  const auto role = [&](std::size_t i) -> const trace::Role& { return sim.matched().track(m.rank[i]).role; };
   if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {
     for (const auto& [stage, count] : stages)
       if (stage >= 0)
@@ -173,7 +173,7 @@ double slowdown_of(const std::vector<PartEffect>& parts, int index) {
 
 void add_workers(Simulator& sim, OperationWhatIf& w) {
   const OperationModel& m = sim.model();
-  const std::vector<trace::RankTrack>& ranks = sim.run().ranks;
+  const std::span<const trace::RankTrack> ranks = sim.matched().tracks();
   const bool affords_all = sim.affords(2 * static_cast<std::int64_t>(ranks.size()));
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     WorkerEffect e{.rank = ranks[r].rank, .role = ranks[r].role, .removed = kNotKnown, .added = kNotKnown};
@@ -200,11 +200,11 @@ void add_workers(Simulator& sim, OperationWhatIf& w) {
 
 class SetSearch {
  public:
-  explicit SetSearch(Simulator& sim) : sim_(sim), in_set_(sim.run().ranks.size(), false) {}
+  explicit SetSearch(Simulator& sim) : sim_(sim), in_set_(sim.matched().ranks(), false) {}
 
   CulpritSet make(std::vector<std::uint32_t> tracks, Duration t) const {
     CulpritSet set{.ranks = {}, .step_time = t, .removed = sim_.removed(t)};
-    for (const std::uint32_t r : tracks) set.ranks.push_back(sim_.run().ranks[r].rank);
+    for (const std::uint32_t r : tracks) set.ranks.push_back(sim_.matched().rank(r));
     return set;
   }
   Duration time_of(const std::vector<std::uint32_t>& tracks) {
@@ -432,9 +432,9 @@ const char* name_of(OperationCause c) {
   return "none";
 }
 
-Result<OperationWhatIf> what_if_operations(const trace::Run& run, const OperationWhatIfOptions& options) {
-  COX_TRY(const OperationModel model, build_operation_model(run));
-  Simulator sim(model, run, options);
+Result<OperationWhatIf> what_if_operations(const Matched& matched, const OperationWhatIfOptions& options) {
+  COX_TRY(const OperationModel model, build_operation_model(matched));
+  Simulator sim(model, matched, options);
   OperationWhatIf w;
   w.notes = model.notes;
   w.operations = model.operations;

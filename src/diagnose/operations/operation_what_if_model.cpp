@@ -24,7 +24,7 @@ struct Place {
   int stage = 0;
 };
 
-std::vector<Place> place_ranks(const trace::Run& run) {
+std::vector<Place> place_ranks(const Matched& matched) {
   struct Seat {
     int data;
     int tensor;
@@ -33,8 +33,8 @@ std::vector<Place> place_ranks(const trace::Run& run) {
   };
   std::vector<Seat> seats;
   std::map<std::tuple<int, int, int>, int> copies;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const trace::Role& role = run.ranks[r].role;
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    const trace::Role& role = matched.track(r).role;
     const int stage = std::max(0, role.pipeline);
     // Ranks without a place work side by side; of several at one place each has a pipeline of its own.
     const int data = role.data < 0 && role.pipeline < 0 ? static_cast<int>(r) : role.data;
@@ -242,10 +242,10 @@ class Schedules {
   std::uint64_t unmatched_ = 0;
 };
 
-void name_types(const trace::Run& run, OperationModel& model) {
+void name_types(const Matched& matched, OperationModel& model) {
   std::map<std::string, std::uint32_t> merged;
   std::vector<std::string> unknown;
-  for (const std::string& name : run.names) {
+  for (const std::string& name : matched.names()) {
     const OperationRule rule = rule_of(name);
     const auto [at, is_new] =
         merged.try_emplace(std::string(rule.merged), static_cast<std::uint32_t>(model.merged.size()));
@@ -277,9 +277,9 @@ Duration end_of(const trace::OperationColumns& o, std::size_t i) {
   return o.begin[i] > Duration::max() - d ? Duration::max() : o.begin[i] + d;
 }
 
-std::vector<Item> sorted_items(const trace::Run& run, const std::vector<Place>& places,
+std::vector<Item> sorted_items(const Matched& matched, const std::vector<Place>& places,
                                OperationModel& model) {
-  const trace::OperationColumns& o = run.operations;
+  const trace::OperationColumns& o = matched.recorded_operations();
   std::vector<Item> items;
   items.reserve(o.size());
   for (std::size_t i = 0; i < o.size(); ++i) {
@@ -328,16 +328,16 @@ Duration length_of(std::span<const Item> items) {
 
 }  // namespace
 
-Result<OperationModel> build_operation_model(const trace::Run& run) {
-  const trace::OperationColumns& o = run.operations;
+Result<OperationModel> build_operation_model(const Matched& matched) {
+  const trace::OperationColumns& o = matched.recorded_operations();
   if (o.size() == 0) return refuse("the Run has no operations");
   if (!o.first_before.empty())
     return refuse("the operations of the Run are a graph with edges, expected a table with times");
   OperationModel model;
-  name_types(run, model);
+  name_types(matched, model);
   note_unknown_types(o, model);
-  const std::vector<Place> places = place_ranks(run);
-  const std::vector<Item> items = sorted_items(run, places, model);
+  const std::vector<Place> places = place_ranks(matched);
+  const std::vector<Item> items = sorted_items(matched, places, model);
   if (items.empty()) return refuse("no operation of the Run has a begin and a duration");
 
   Schedules schedules(shape_of(items));

@@ -10,7 +10,8 @@
 
 #include "cox/base/result.hpp"
 #include "cox/replay/graph.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -97,6 +98,6 @@ struct OperationModel {
 inline constexpr std::uint32_t kNoType = 0xffffffff;
 
 /// Errors: diagnose-002.
-[[nodiscard]] Result<OperationModel> build_operation_model(const trace::Run& run);
+[[nodiscard]] Result<OperationModel> build_operation_model(const Matched& matched);
 
 }  // namespace cox::diagnose

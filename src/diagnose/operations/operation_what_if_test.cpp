@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/operation_what_if.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -12,6 +12,7 @@
 #include "diagnose/cause/cause.hpp"
 #include "diagnose/cause/cause_rules.hpp"
 #include "diagnose/match/span_math.hpp"
+#include "diagnose/verdict/analyses.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -47,7 +48,7 @@ Duration wait_of_others(const Evidenced& x, const Named& n) {
     if (std::find(n.suspect.ranks.begin(), n.suspect.ranks.end(), static_cast<std::int32_t>(r)) !=
         n.suspect.ranks.end())
       continue;
-    const auto& row = x.skew.wait[r];
+    const auto& row = x.skew().wait[r];
     waits.insert(waits.end(), row.begin() + n.suspect.first_step, row.begin() + n.suspect.last_step + 1);
   }
   return waits.empty() ? Duration::zero() : lower_median_in_place(waits);
@@ -90,9 +91,8 @@ void add_device(const DeviceWhy& why, Finding& f) {
 }
 
 /// Asks every rule; why comes before where, and all evidence stays.
-void add_causes(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
-                const Named& n, Finding& f) {
-  const Reasons reasons{find_phase(x, comms, scans, n), find_why(x, comms, scans, n), find_device_why(x, n)};
+void add_causes(const Evidenced& x, const Named& n, Finding& f) {
+  const Reasons reasons{find_phase(x, n), find_why(x, n), find_device_why(x, n)};
   if (reasons.phase) add_phase(*reasons.phase, f);
   if (reasons.why) add_why(*reasons.why, f);
   if (reasons.device) add_device(*reasons.device, f);
@@ -102,8 +102,8 @@ void add_causes(const Evidenced& x, const CommIndex& comms, const std::vector<Ra
 }
 
 /// What inputs without full times leave open. True where nothing more is to be said about clocks.
-bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
-  switch (run.times) {
+bool add_times(trace::TimesKind times, std::vector<std::string>& gaps) {
+  switch (times) {
     case trace::TimesKind::Clocked:
       return false;
     case trace::TimesKind::Durations:
@@ -124,8 +124,8 @@ bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
   return false;
 }
 
-void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::string>& gaps) {
-  if (add_times(run, gaps)) return;
+void add_waits(const Diagnosis& d, std::vector<std::string>& gaps) {
+  if (add_times(d.times, gaps)) return;
   if (d.coverage.ranks_seen < 2) return;
   if (d.wait_method == "clock") return;
   gaps.push_back(
@@ -155,17 +155,17 @@ std::string percent(double ratio) {
   return p >= 10 || p == 0 ? fmt::format("{:.0f} %", p) : fmt::format("{:.1f} %", p);
 }
 
-Finding put_into_words(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
-                       const Named& n, std::size_t named_in_all, Duration lost, Duration run_time) {
+Finding put_into_words(const Evidenced& x, const Named& n, std::size_t named_in_all, Duration lost,
+                       Duration run_time) {
   Finding f;
   f.kind = n.kind;
-  for (const auto r : n.suspect.ranks) f.ranks.push_back(x.run.ranks[static_cast<std::size_t>(r)].rank);
+  for (const auto r : n.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
   if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.share, lost), 0.0, 1.0);
   if (run_time > Duration::zero()) f.gain_ratio = std::clamp(ratio(n.saving.share, run_time), 0.0, 1.0);
   if (n.kind == FindingKind::TransientStraggler) {
-    f.first_step = StepId{x.steps.numbers[static_cast<std::size_t>(n.suspect.first_step)]};
-    f.last_step = StepId{x.steps.numbers[static_cast<std::size_t>(n.suspect.last_step)]};
+    f.first_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.first_step)]};
+    f.last_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.last_step)]};
   }
   const Duration delay = part_of(x.typical_step, n.typical_delay);
   const auto steps = n.suspect.last_step - n.suspect.first_step + 1;
@@ -196,12 +196,13 @@ Finding put_into_words(const Evidenced& x, const CommIndex& comms, const std::ve
   if (n.kind == FindingKind::RotatingStraggler)
     add("turn_steps", static_cast<double>(n.period_steps),
         fmt::format("one rank's turn lasts {} step(s)", n.period_steps));
-  add_causes(x, comms, scans, n, f);
+  add_causes(x, n, f);
   return f;
 }
 
-std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, const Steps& steps,
-                                   const Skew& skew) {
+std::vector<std::string> name_gaps(const Matched& matched, const Diagnosis& d) {
+  const Steps& steps = matched.steps();
+  const Skew& skew = matched.skew();
   std::vector<std::string> gaps;
   const Coverage& c = d.coverage;
   if (c.ranks_seen == 1) gaps.emplace_back("who sets the pace: there is one rank only");
@@ -219,7 +220,7 @@ std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, co
                                c.recycled_records));
   if (c.unfinished_calls > 0)
     gaps.push_back(fmt::format("how {} calls that never returned would have ended", c.unfinished_calls));
-  add_waits(run, d, gaps);
+  add_waits(d, gaps);
   Duration all{};
   for (const RankAccount& r : d.ranks) add_to(all, plus_clamped(r.wait, r.transfer));
   if (all > Duration::zero() && ratio(skew.rooted_time, all) > 0.01)
@@ -235,7 +236,8 @@ std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, co
     gaps.push_back(
         fmt::format("where steps begin on {} ranks outside of the widest group: taken from another rank",
                     steps.guessed_ranks));
-  if (std::any_of(run.ranks.begin(), run.ranks.end(), [](const auto& t) { return t.samples.empty(); }))
+  if (std::any_of(matched.tracks().begin(), matched.tracks().end(),
+                  [](const auto& t) { return t.samples.empty(); }))
     gaps.emplace_back("slow code or slow host: there are no CPU-time samples to tell them apart");
   gaps.emplace_back("slow network or much to send: transfer times are not held against a reference");
   return gaps;
@@ -263,7 +265,7 @@ std::string verdict_of(const Diagnosis& d) {
   }
   const Finding& f = d.findings.front();
   // Findings that do not rest on arrival times bring their own sentence.
-  if (f.kind == FindingKind::SlowLink || (d.what_if_operations && !f.evidence.empty())) {
+  if (f.kind == FindingKind::SlowLink || (analyses_of(d).what_if_operations && !f.evidence.empty())) {
     const std::string gain =
         f.gain_ratio > 0
             ? fmt::format("; without that the run would be {} shorter (estimated)", percent(f.gain_ratio))

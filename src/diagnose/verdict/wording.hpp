@@ -8,16 +8,13 @@
 
 #include "cox/diagnose/diagnosis.hpp"
 
-#include "diagnose/match/scan.hpp"
 #include "diagnose/naming/naming.hpp"
 
 namespace cox::diagnose {
 
-[[nodiscard]] Finding put_into_words(const Evidenced& x, const CommIndex& comms,
-                                     const std::vector<RankScan>& scans, const Named& named,
-                                     std::size_t named_in_all, Duration lost, Duration run_time);
-[[nodiscard]] std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d,
-                                                 const Steps& steps, const Skew& skew);
+[[nodiscard]] Finding put_into_words(const Evidenced& x, const Named& named, std::size_t named_in_all,
+                                     Duration lost, Duration run_time);
+[[nodiscard]] std::vector<std::string> name_gaps(const Matched& matched, const Diagnosis& d);
 [[nodiscard]] std::string verdict_of(const Diagnosis& d);
 
 /// `23 %`, `0.4 %`; below one in a thousand `under 0.1 %`.

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/what_if.hpp"
+
+#include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 namespace {

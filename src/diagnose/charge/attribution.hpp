@@ -14,7 +14,8 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -69,12 +70,12 @@ struct Attribution {
 
 /// Charges every wait of a Run.
 ///
-/// For itself; inside `diagnose` the same is done on what is matched already. Source: Böhme et al. 2010
+/// Source: Böhme et al. 2010
 /// (delay costs in Scalasca), generalised to waits of any group and to measured durations alone. Errors:
 /// diagnose-001 (no rank in it); a Run without synchronisation has no waits. Threads: one; the answer does
 /// not depend on it. Cost: linear in (calls x groups per rank). Held by:
 /// src/diagnose/charge/attribution_test.cpp, tests/property/attribution_laws.cpp
-[[nodiscard]] Result<Attribution> attribute_waits(const trace::Run& run);
+[[nodiscard]] Result<Attribution> attribute_waits(const Matched& matched);
 
 /// The account in a few plain lines, most important first; never empty.
 [[nodiscard]] std::vector<std::string> describe(const Attribution& a);

@@ -15,7 +15,8 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -156,7 +157,7 @@ struct OperationWhatIf {
 /// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
 ///          `budget`.
 /// Held by: src/diagnose/operations/operation_what_if_test.cpp
-[[nodiscard]] Result<OperationWhatIf> what_if_operations(const trace::Run& run,
+[[nodiscard]] Result<OperationWhatIf> what_if_operations(const Matched& matched,
                                                          const OperationWhatIfOptions& options = {});
 
 /// Lines for a terminal, most important first, without ends of line.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/trace/run.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -60,7 +60,7 @@ struct GraphPath {
   std::vector<std::string> limits;      ///< what cannot be told, and why; sentences
 };
 
-/// Evaluates the operations of `run` as a graph; nothing where it has none with edges.
+/// Evaluates the operations of a Run as a graph; nothing where it has none with edges.
 ///
 /// Ranks are tied by messages (the k-th send of a channel before its k-th receive) and by collectives (the
 /// k-th of a communicator begins on all its members together). A duration on a clock contains the wait for
@@ -70,7 +70,7 @@ struct GraphPath {
 /// Errors:  none; what is missing is in `limits`.
 /// Cost:    O((operations + edges) log operations), no recursion.
 /// Held by: src/diagnose/operations/graph_path_test.cpp
-[[nodiscard]] std::optional<GraphPath> find_graph_path(const trace::Run& run);
+[[nodiscard]] std::optional<GraphPath> find_graph_path(const Matched& matched);
 
 /// A few plain lines; never empty.
 [[nodiscard]] std::vector<std::string> describe(const GraphPath& path);

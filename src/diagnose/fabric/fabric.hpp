@@ -12,7 +12,8 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/collective.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -102,7 +103,7 @@ struct Fabric {
 /// transfer and names nothing here. Source: transfer as the shortest duration, see
 /// docs/concepts/wait-and-transfer.md; busbw: nccl-tests. Errors: diagnose-001 (no rank). Cost: linear in
 /// calls, O(n log n) in operations. Held by: src/diagnose/fabric/fabric_test.cpp
-[[nodiscard]] Result<Fabric> understand_fabric(const trace::Run& run);
+[[nodiscard]] Result<Fabric> understand_fabric(const Matched& matched);
 
 /// A few plain lines; never empty.
 [[nodiscard]] std::vector<std::string> describe(const Fabric& f);
