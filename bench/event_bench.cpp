@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event engine on GOAL schedules, by hand:
-//   event_bench run FILE LOGGOPS [hosts]   runs it; messages per second of processor time, peak memory; with
-//   `hosts`
-//                                          when each rank is done, in picoseconds
+//   event_bench run FILE LOGGOPS [hosts]   runs it; messages per second of processor time, peak memory;
+//                                          with `hosts` when each rank is done, in picoseconds
 //   event_bench convert TEXT BINARY        writes the binary form; bytes of text per second
 // FILE is text or binary. Compare with LogGOPSim on the same binary: docs/concepts/event-engine.md.
 #include <fmt/format.h>

@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
   double last = 0;
   for (const Seconds t : times) last = std::max(last, t.count());
   std::printf(
-      "hosts %d %s: %.12g s simulated, %.4f processor s, %lld messages, %lld solves of %.1f links, peak %lld "
-      "flows%s\n",
+      "hosts %d %s: %.12g s simulated, %.4f processor s, %lld messages, %lld solves of "
+      "%.1f links, peak %lld flows%s\n",
       hosts, argc > 2 ? argv[2] : "memo", last, processor_seconds() - begin,
       static_cast<long long>(outcome.messages), static_cast<long long>(outcome.solved),
       static_cast<double>(outcome.evaluated) / static_cast<double>(outcome.solved),

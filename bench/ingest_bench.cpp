@@ -82,8 +82,8 @@ double size_of(const std::string& path) {
 }
 
 double read_it(const std::string& path) {
-  const auto run =
-      cox::trace::kKinetoReader.read(path, {.threads = 1, .progress = {}, .limit_bytes = kNoLimit});
+  const auto run = cox::trace::read_run(
+      cox::trace::kKinetoReader, path, {.threads = 1, .progress = {}, .limit_bytes = kNoLimit});
   return run && !run->ranks.empty() ? 1 : 0;
 }
 

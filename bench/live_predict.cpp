@@ -3,9 +3,9 @@
 //
 //   live_predict RANKS BYTES LATENCY_S CABLE_BYTES_PER_S PER_LEAF UPLINK_BYTES_PER_S
 //
-// prints seconds and the engine. UPLINK 0: all hosts on one switch, nothing is shared: max-plus. Otherwise
-// PER_LEAF hosts on each of two switches, neighbours of the ring on different ones: flows that share the
-// uplinks.
+// prints seconds and the engine. UPLINK 0: all hosts on one switch, nothing is shared:
+// max-plus. Otherwise PER_LEAF hosts on each of two switches, neighbours of the ring on different
+// ones: flows that share the uplinks.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -147,8 +147,7 @@ int main(int argc, char** argv) {
     getrusage(RUSAGE_SELF, &used);
     const double user = in_seconds(used.ru_utime);
     fmt::print(
-        "{:24} user {:.4f} s, system {:.4f} s, {:.1f} MiB, {:.3g} messages/s; last rank at {:.9g} s; {} (bar "
-        "{})\n",
+        "{:24} user {:.4f} s, system {:.4f} s, {:.1f} MiB, {:.3g} messages/s; last rank at {:.9g} s; {} (bar {})\n",
         c.name, user, in_seconds(used.ru_stime), static_cast<double>(used.ru_maxrss) / 1024,
         static_cast<double>(a.messages) / user, a.last.count(), a.more, c.bar);
   }

@@ -5,8 +5,7 @@
 //   Tracks/world/R/S    R tracks that all meet, S scenarios (operations = stretches of work * scenarios)
 //   Tracks/grid/R/S     the same where tracks meet in rows and columns in turn
 //   WhatIf/world/R/C    the whole what-if of a Run of R ranks and C collectives, matching included;
-//   `beside_MB` is
-//                       what the process grew by beside the Run
+//                       `beside_MB` is what the process grew by beside the Run
 //   WhatIf/grid/R/C     the same where groups of 8 meet three times, then across
 //   build/release/what_if_bench --benchmark_filter='WhatIf/world/1024/10000'
 #include <benchmark/benchmark.h>
@@ -15,7 +14,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 #include "cox/replay/tracks.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
@@ -44,14 +43,14 @@ double peak_mb() {
 }
 
 struct Joins {
-  replay::Graph graph;
+  model::Dependencies graph;
   std::vector<Duration> durations;
 };
 
 Joins joins(std::size_t chains, std::size_t rounds) {
   Joins out;
-  std::vector<replay::Node> arrivals(chains);
-  replay::Node join = replay::kNoNode;
+  std::vector<model::OperationIndex> arrivals(chains);
+  model::OperationIndex join = model::kNoOperation;
   out.graph.reserve(rounds * (chains + 1), rounds * 2 * chains);
   for (std::size_t c = 0; c < rounds; ++c) {
     for (std::size_t r = 0; r < chains; ++r) {
@@ -142,8 +141,8 @@ trace::Run world_run(int ranks, int collectives) {
   return run;
 }
 
-/// Ranks in groups of 8 that meet three times per step, then with those of the same place in the other
-/// groups.
+/// Ranks in groups of 8 that meet three times per step, then with those
+/// of the same place in the other groups.
 trace::Run grid_run(int ranks, int collectives) {
   constexpr int kSide = 8;
   trace::Run run = diagnose::testing::empty_run(ranks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data-parallel training over Gloo (TCP on loopback). The ranks are forked here, before anything of Gloo
-// exists.
+// Data-parallel training over Gloo (TCP on loopback). The ranks are forked here,
+// before anything of Gloo exists.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>

@@ -74,8 +74,8 @@ std::string every_second(int first, int ranks) {
   return text;
 }
 
-/// Rank 0 prints what everybody counted. Point to point on purpose: reporting must not add to what it
-/// reports.
+/// Rank 0 prints what everybody counted. Point to point on purpose:
+/// reporting must not add to what it reports.
 void report(const Counted& world, const Counted& half) {
   constexpr int kTag = 7;
   const int ranks = world.size();

@@ -2,8 +2,8 @@
 /// \file
 /// The data-parallel training loop that gloo_train and mpi_train share, and the faults it can be given.
 ///
-/// The loop knows nothing of Coxswain, and the fault plan is never written anywhere: who is slow has to be
-/// found.
+/// The loop knows nothing of Coxswain, and the fault plan is never written anywhere:
+/// who is slow has to be found.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ struct Options {
   std::string times_to;  ///< folder for rank-N.csv: when each step entered and left its all-reduce
 };
 
-/// Reads the command line; prints help or a one-line error and ends the process (0 or 2) where that is asked
-/// for.
+/// Reads the command line; prints help or a one-line error and ends the process (0
+/// or 2) where that is asked for.
 Options parse_options(int argc, char** argv, const std::string& program, bool has_ranks);
 
-/// One rank's seat in the job: sums a buffer over all ranks in place, and does whatever else follows step
-/// `step`.
+/// One rank's seat in the job: sums a buffer over all ranks in place,
+/// and does whatever else follows step `step`.
 struct Crew {
   int rank = 0;
   int ranks = 1;

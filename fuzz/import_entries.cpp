@@ -96,23 +96,22 @@ void check_messages(const MessageColumns& m) {
                "sends and receives return after they began");
 }
 
-void check_operations(const Run& run) {
-  const OperationColumns& o = run.operations;
+void check_program(const model::Program& o) {
   for (const std::size_t length :
-       {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(), o.bytes.size(), o.step.size(),
-        o.micro_batch.size(), o.chunk.size(), o.sequence.size(), o.comm.size()})
+       {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(), o.bytes.size(), o.sequence.size(),
+        o.comm.size()})
     COX_ASSERT(length == o.size(), "columns of operations are of one length");
   COX_ASSERT(o.collective.empty() || o.collective.size() == o.size(),
              "the kind of every collective, or of none");
-  COX_ASSERT(o.first_before.empty() || o.first_before.size() == o.size() + 1, "edges of every operation");
-  COX_ASSERT(std::is_sorted(o.first_before.begin(), o.first_before.end()), "edges lie one after the other");
-  COX_ASSERT(o.before.size() == (o.first_before.empty() ? 0 : o.first_before.back()), "edges are all there");
+  for (const std::size_t length : {o.step.size(), o.micro_batch.size(), o.chunk.size()})
+    COX_ASSERT(length == o.size() || length == 0, "columns of tables are of one length");
+  COX_ASSERT(o.is_empty() || o.is_graph() || o.is_table(), "edges of every operation, or of none");
   for (std::size_t i = 0; i < o.size(); ++i) {
-    COX_ASSERT(o.rank[i] < run.ranks.size() && o.name[i] < run.names.size(), "operations of known ranks");
-    COX_ASSERT(o.duration[i] == kNoDuration || o.duration[i] >= Duration::zero(), "operations take time");
-    COX_ASSERT(o.comm[i] == kNoComm || run.find(o.comm[i]) != nullptr, "communicators are described");
+    COX_ASSERT(o.rank[i] < o.ranks.size() && o.name[i] < o.names.size(), "operations of known ranks");
+    COX_ASSERT(o.duration[i] == model::kNoDuration || o.duration[i] >= Duration::zero(), "operations take time");
+    COX_ASSERT(o.comm[i] == kNoComm || o.group_of(i) != nullptr, "communicators are described");
   }
-  for (const std::uint32_t b : o.before) COX_ASSERT(b < o.size(), "edges lead to operations");
+  for (const std::uint32_t b : o.needs.all_before()) COX_ASSERT(b < o.size(), "edges lead to operations");
 }
 
 /// Text from a file reaches the user's terminal.
@@ -141,9 +140,15 @@ void check(const Run& run) {
              "ranks are sorted");
   check_communicators(run);
   check_messages(run.messages);
-  check_operations(run);
   check_texts(run);
   COX_ASSERT(run.sources.size() == 1, "one source per file");
+}
+
+void check(const ImportedJob& job) {
+  check(job.run);
+  check_program(job.program);
+  for (const std::string& name : job.program.names)
+    COX_ASSERT(clean_text(name) == name, "names can be printed");
 }
 
 /// Says what was wrong with the file, in words that can be printed.
@@ -167,15 +172,15 @@ void import(std::string_view reader, std::string_view bytes) {
              "room for the input");
   const std::filesystem::path path = fmt::format("/proc/self/fd/{}", fd);
   static_cast<void>(found->recognises({.path = path, .bytes = bytes.substr(0, kHeadBytes)}));
-  auto run = found->read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});
-  if (run) {
-    check(*run);
+  auto job = found->read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});
+  if (job) {
+    check(*job);
     // What a caller of `import_run` gets: placed from zero on, and by durations where those are all there is.
-    std::vector<Run> parts;
-    parts.push_back(*std::move(run));
+    std::vector<ImportedJob> parts;
+    parts.push_back(*std::move(job));
     check(assemble_parts(std::move(parts), 1));
   } else {
-    check(run.error());
+    check(job.error());
   }
   ::close(fd);
 }

@@ -5,15 +5,22 @@
 
   var UNITS = [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs'], [1e-9, 'ns']];
 
+  // As the tool's to_string(Duration): [unit, its name, up to how many of it, ten to the digits after the point there].
+  var STEPS = [[1e-12, 'ps', 1000, 1], [1e-9, 'ns', 1000, 1], [1e-6, 'µs', 1000, 1], [1e-3, 'ms', 1000, 1],
+    [1, 's', 120, 1], [60, 'min', 120, 1], [3600, 'h', 48, 10], [86400, 'd', Infinity, 1]];
+
   // Three significant digits in the unit that reads best.
   cox.time = function (seconds) {
     var size = Math.abs(seconds);
     if (size < 5e-13) return '0 s';
-    for (var i = 0; i < UNITS.length; ++i) {
-      var value = size / UNITS[i][0];
-      if (value >= 0.9995 || i === UNITS.length - 1) {
-        var digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-        return (seconds < 0 ? '−' : '') + value.toFixed(digits) + ' ' + UNITS[i][1];
+    for (var i = 0; i < STEPS.length; ++i) {
+      var step = STEPS[i];
+      var value = size / step[0];
+      if (Math.round(value * step[3]) < step[2] * step[3]) {
+        // 119.7 min rounds to 120 min, which reads as 2.00 h.
+        if (i > 0) value = Math.max(value, STEPS[i - 1][2] * STEPS[i - 1][0] / step[0]);
+        var digits = i === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+        return (seconds < 0 ? '−' : '') + value.toFixed(digits) + ' ' + step[1];
       }
     }
     return '';
@@ -36,15 +43,11 @@
     return splits.map(function (t) { return cox.grouped((t / unit[0]).toFixed(digits)) + ' ' + unit[1]; });
   };
 
+  // As the tool's grouped(): a blank before every third digit.
   cox.grouped = function (value) {
     var parts = String(value).split('.');
     parts[0] = parts[0].replace(/\B(?=(\d{3})+(?!\d))/g, ' ');
     return parts.join('.');
-  };
-
-  cox.percent = function (ratio) {
-    var p = ratio * 100;
-    return p === 0 ? '0 %' : p < 0.1 ? 'under 0.1 %' : p.toFixed(p < 10 ? 2 : 1) + ' %';
   };
 
   // Colours come from the style sheet, so that both themes have one home. Asked once per theme: a look-up makes the

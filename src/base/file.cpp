@@ -94,8 +94,8 @@ Result<std::string> write_beside(const std::filesystem::path& path, std::string_
   static std::atomic<unsigned> serial{0};
   std::string name;
   int fd = -1;
-  // O_EXCL never writes through somebody else's file or link; a name left by a killed process is stepped
-  // over.
+  // O_EXCL never writes through somebody else's file or link;
+  // a name left by a killed process is stepped over.
   for (int attempt = 0; attempt < 100 && fd < 0; ++attempt) {
     name = fmt::format("{}.tmp-{}-{}", path.string(), ::getpid(), serial.fetch_add(1));
     fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -12,6 +12,7 @@ constexpr std::uint64_t kIndices = std::uint64_t{1} << 33;
 
 }  // namespace
 
+// Ours, not Random123's: the vector kernels need the rounds across lanes anyway.
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53U} * c[0];

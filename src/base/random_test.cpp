@@ -14,8 +14,8 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// The three vectors for philox4x32 with 10 rounds that the authors publish with their implementation
-// (Random123).
+// The three vectors for philox4x32 with 10 rounds that the authors publish with their
+// implementation (Random123).
 TEST(Random, PhiloxGivesThePublishedAnswers) {
   EXPECT_EQ(philox4x32_10({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   const std::uint32_t f = 0xffffffff;
@@ -85,7 +85,12 @@ TEST(Random, MomentsOfNormals) {
   double m2 = 0;
   double m3 = 0;
   double m4 = 0;
-  for (const double x : z) m1 += x, m2 += x * x, m3 += x * x * x, m4 += x * x * x * x;
+  for (const double x : z) {
+    m1 += x;
+    m2 += x * x;
+    m3 += x * x * x;
+    m4 += x * x * x * x;
+  }
   const double n = kN;
   // standard errors of the mean of z^k: sqrt(Var z^k / n) with Var = 1, 2, 15, 96
   EXPECT_LT(std::abs(m1 / n), 3 * std::sqrt(1 / n));

@@ -60,6 +60,7 @@ double Welford::cv() const {
   return mean_ == 0 ? 0 : stddev() / mean_;
 }
 
+// Ours, not Boost.Math's: results carry all digits of these, and no library's version may change them.
 double binomial_upper_tail(std::int64_t successes, std::int64_t trials, double p) {
   if (successes <= 0) return 1;
   if (successes > trials || p <= 0) return 0;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <span>
@@ -277,8 +278,8 @@ std::string to_string(Duration d) {
   Wide count = magnitude(d.count());
   const std::string_view sign = d < Duration::zero() ? "-" : "";
   if (count < 1000) return fmt::format("{}{} ps", sign, static_cast<std::uint64_t>(count));
-  /// A unit is used while what it prints stays below `until`; `power` is ten to the digits after the point
-  /// there.
+  /// A unit is used while what it prints stays below `until`;
+  /// `power` is ten to the digits after the point there.
   struct Step {
     Unit unit;
     int until;
@@ -392,6 +393,47 @@ std::string to_string(Seconds s) {
   if (size >= 9e6) return fmt::format("{:.0f} d", value / 86400);
   if (size >= 100e-12 || size == 0) return to_string(duration_from_seconds(value));
   return size < 0.9995e-12 ? fmt::format("{:.3g} ps", value * 1e12) : three_digits_in(value, kSpelledTimes);
+}
+
+namespace {
+
+/// Units of time with the number that already reads better in the next one.
+struct TimeStep {
+  double seconds;
+  std::string_view name;
+  double until;
+};
+constexpr TimeStep kTimeSteps[] = {
+    {1e-12, "ps", 1000}, {1e-9, "ns", 1000},
+    {1e-6, "µs", 1000},  {1e-3, "ms", 1000},
+    {1, "s", 120},       {60, "min", 120},
+    {3600, "h", 48},     {86400, "d", std::numeric_limits<double>::infinity()}};
+
+/// `value`, at least 1, with up to `digits` significant digits and no zeros at the end beyond the third.
+std::string trimmed_digits(double value, int digits) {
+  const int before = static_cast<int>(std::floor(std::log10(value))) + 1;
+  const int decimals = std::max(0, digits - before);
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  for (int left = decimals; left > std::max(0, 3 - before) && text.back() == '0'; --left) text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(Seconds s, int digits) {
+  COX_ASSERT(digits >= 3 && digits <= 9, "three to nine digits can be asked for");
+  const double value = s.count();
+  double size = std::abs(value);
+  if (!std::isfinite(value) || value == 0) return to_string(s);
+  const std::string_view sign = value < 0 ? "-" : "";
+  if (size < 1e-12) return fmt::format("{:.{}g} ps", value * 1e12, digits);
+  for (const TimeStep& step : kTimeSteps) {
+    const std::string text = trimmed_digits(std::max(1.0, size / step.seconds), digits);
+    if (std::strtod(text.c_str(), nullptr) < step.until) return fmt::format("{}{} {}", sign, text, step.name);
+    size = std::max(size, step.until * step.seconds);  // what rounds to 120 min reads as 2.00 h
+  }
+  return to_string(s);
 }
 
 std::string to_string(TimePerByte t) {

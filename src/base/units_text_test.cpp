@@ -297,5 +297,21 @@ TEST(Spelled, ReadsAsPeopleWriteIt) {
   EXPECT_EQ(spelled(Flops{3.14e23}), "314ZFLOP");
 }
 
+TEST(UnitsText, MoreDigitsWhereTheyAreAskedForAndNotZeros) {
+  EXPECT_EQ(to_string(Seconds{1.10886e-3}, 6), "1.10886 ms");
+  EXPECT_EQ(to_string(Seconds{1.2115e-3}, 6), "1.2115 ms");
+  EXPECT_EQ(to_string(Seconds{0.01}, 6), "10.0 ms");
+  EXPECT_EQ(to_string(Seconds{-171.953e-6}, 6), "-171.953 µs");
+  EXPECT_EQ(to_string(Seconds{1.0001414e-6}, 6), "1.00014 µs");
+  EXPECT_EQ(to_string(Seconds{0.9999999}, 6), "1.00 s");
+  EXPECT_EQ(to_string(Seconds{119.5}, 6), "119.5 s");
+  EXPECT_EQ(to_string(Seconds{125.25}, 6), "2.0875 min");
+  EXPECT_EQ(to_string(Seconds{7199.9999}, 6), "2.00 h");
+  EXPECT_EQ(to_string(Seconds{86400 * 1234.5}, 6), "1234.5 d");
+  EXPECT_EQ(to_string(Seconds{3.4e-13}, 6), "0.34 ps");
+  EXPECT_EQ(to_string(Seconds{0}, 6), "0 s");
+  EXPECT_EQ(to_string(Seconds{std::numeric_limits<double>::infinity()}, 6), "inf s");
+}
+
 }  // namespace
 }  // namespace cox

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/bench/net.hpp"
@@ -15,11 +16,6 @@ namespace {
 
 constexpr std::size_t kMostPoints = 256;
 constexpr std::int64_t kSmallBytes = 4096;
-
-std::string percent(double ratio) {
-  if (ratio < 1e-4) return "under 0.01 %";
-  return ratio < 0.1 ? fmt::format("{:.2g} %", ratio * 100) : fmt::format("{:.0f} %", ratio * 100);
-}
 
 /// One equation: a alpha + b beta = 1, after division by its time.
 struct Equation {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats: OSU micro-benchmarks 5 to 7 (osu_util.c prints them), nccl-tests 2 (src/common.cu), and our
-// probe's.
+// Formats: OSU micro-benchmarks 5 to 7 (osu_util.c prints them), nccl-tests 2
+// (src/common.cu), and our probe's.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "cox/bench/child.hpp"
+#include "cox/base/child.hpp"
 
 namespace cox::bench {
 namespace {
@@ -130,7 +130,7 @@ Result<std::string> run_probe(const ProbeOptions& options, const std::optional<L
   }
   auto run = [&]() -> Result<std::string> {
     COX_TRY(const std::vector<Words> commands, probe_commands(own, launched));
-    COX_TRY(std::vector<Ended> ended, run_children(commands));
+    COX_TRY(std::vector<Ended> ended, run_children(commands, "bench-006"));
     for (std::size_t i = 0; i < ended.size(); ++i)
       if (ended[i].status != 0)
         return fail(

@@ -110,7 +110,8 @@ DetourTrace detect_detours(std::span<const std::int64_t> ticks, Seconds per_tick
 
 NoiseSummary summarize(const DetourTrace& trace) {
   constexpr std::size_t kParts = 20;
-  constexpr double kStudent95 = 2.093;  // 19 degrees of freedom
+  // student_quantile(0.025, kParts - 1) is 2.09302; intervals of earlier are told with this.
+  constexpr double kStudent95 = 2.093;
   NoiseSummary sum{.core = trace.core, .count = static_cast<std::int64_t>(trace.detours.size())};
   if (trace.length <= Seconds::zero()) return sum;
   std::vector<double> lengths;

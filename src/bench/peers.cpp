@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "cox/base/child.hpp"
 #include "cox/base/file.hpp"
-#include "cox/bench/child.hpp"
 #include "cox/bench/speed.hpp"
 
 namespace cox::bench {
@@ -21,7 +21,7 @@ constexpr int kHosts = 64;
 PeerResult run_peer(std::string peer, std::string workload, const Words& command,
                     std::span<const SpeedResult> ours) {
   PeerResult result{.peer = std::move(peer), .workload = std::move(workload)};
-  const Result<Ended> ended = run_child(command, {.time = Seconds{120}});
+  const Result<Ended> ended = run_child(command, "bench-006", {.time = Seconds{120}});
   if (!ended || ended->status != 0) {
     result.skipped = ended ? fmt::format("{} ended with status {}", command.front(), ended->status)
                            : ended.error().message;
@@ -48,8 +48,8 @@ Status write_simgrid_files(const fs::path& folder) {
   COX_CHECK(write_file_atomically(
       folder / "fat-tree.xml",
       "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-      "<platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-63\" speed=\"1Gf\" "
-      "bw=\"50GBps\" lat=\"250ns\" topology=\"FAT_TREE\" topo_parameters=\"2;8,8;1,2;1,1\" "
+      "<platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-63\" "
+      "speed=\"1Gf\" bw=\"50GBps\" lat=\"250ns\" topology=\"FAT_TREE\" topo_parameters=\"2;8,8;1,2;1,1\" "
       "sharing_policy=\"SPLITDUPLEX\"/></platform>\n",
       IfExists::Replace));
   std::string hosts;

@@ -30,8 +30,7 @@ TEST(ScenarioParts, AreReadAsTheyWereMeasured) {
   trace.detours = {{.at = Seconds{1}, .lasts = Seconds{5e-6}}};
   const std::vector<DetourTrace> traces{trace};
   const std::string text =
-      "[cluster]\nnodes = 2\ndevices_per_node = 2\n[job.collective]\nkind = \"all-reduce\"\nalgorithm = "
-      "\"ring\"\n"
+      "[cluster]\nnodes = 2\ndevices_per_node = 2\n[job.collective]\nkind = \"all-reduce\"\nalgorithm = \"ring\"\n"
       "bytes = \"1MiB\"\n" +
       cost_part("inside", cost(2e-6, 1e-10), "made up") +
       cost_part("across", cost(1.25e-3, 8.36e-8), "made up") +

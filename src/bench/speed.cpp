@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "cox/base/child.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/bench/child.hpp"
 
 namespace cox::bench {
 namespace {
@@ -83,7 +83,8 @@ Result<SpeedResult> measure_one(const SpeedWorkload& workload, const std::string
   Seconds spent{};
   for (int i = 0; i < repetitions && spent < kEnough; ++i) {
     COX_TRY(const Ended ended,
-            run_child({cox, "bench", "simulate", std::string(workload.name), "--output", folder.string()}));
+            run_child({cox, "bench", "simulate", std::string(workload.name), "--output", folder.string()},
+                      "bench-006"));
     if (ended.status != 0)
       return fail(Error{.code = Errc::NotFound,
                         .id = "bench-006",
@@ -135,8 +136,8 @@ std::span<const SpeedWorkload> speed_workloads() {
 
 Result<std::vector<SpeedResult>> measure_speed(const std::filesystem::path& cox,
                                                const std::filesystem::path& folder, int repetitions) {
-  // By a child, so that this process stays small: a child's peak begins with that of the process that started
-  // it.
+  // By a child, so that this process stays small: a child's peak begins with that
+  // of the process that started it.
   COX_TRY([[maybe_unused]] const SpeedResult prepared,
           measure_one({.name = "goal-files", .what = {}}, cox.string(), folder, 1));
   std::vector<SpeedResult> results;

@@ -107,8 +107,7 @@ std::string man_page() {
   text += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : kExitCodes) text += fmt::format(".TP\n.B {}\n{}\n", code, roff(meaning));
   text +=
-      ".PP\n.B cox observe\npasses on the status of the job; 125 to 127 are its own failures.\n.SH "
-      "ENVIRONMENT\n";
+      ".PP\n.B cox observe\npasses on the status of the job; 125 to 127 are its own failures.\n.SH ENVIRONMENT\n";
   for (const observe::EnvVariable& v : observe::environment_variables())
     text += fmt::format(".TP\n.B {}\n{}\n", v.name, roff(v.meaning));
   text += ".TP\n.B NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE\ncolour, where \\-\\-color is auto\n";
@@ -118,17 +117,15 @@ std::string man_page() {
 std::string cli_reference() {
   std::string text =
       "# Command line\n\nMade by `cox __docs` from the tables that also parse and complete the command line; "
-      "a test "
-      "compares them.\n\n| verb | |\n|---|---|\n";
+      "a test compares them.\n\n| verb | |\n|---|---|\n";
   for (const Command* command : commands())
     if (!command->spec.hidden)
       text += fmt::format("| [`{0}`](#cox-{0}) | {1} |\n", command->spec.name, command->spec.summary);
   text +=
-      "\nResults go to standard output; progress, warnings and errors go to standard error. Colour: "
-      "`--color`, "
-      "then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether the stream is a terminal and "
-      "`TERM` "
-      "is not `dumb`. Nothing that exists is replaced without `--force`.\n\n| exit code | |\n|---|---|\n";
+      "\nResults go to standard output; progress, warnings and errors go to standard error. "
+      "Colour: `--color`, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether "
+      "the stream is a terminal and `TERM` is not `dumb`. Nothing that exists is replaced without "
+      "`--force`.\n\n| exit code | |\n|---|---|\n";
   for (const auto& [code, meaning] : kExitCodes) text += fmt::format("| {} | {} |\n", code, meaning);
   text += "\n`cox observe` passes on the status of the job; 125 to 127 are its own failures.\n";
   for (const Command* command : commands())

@@ -101,8 +101,8 @@ double whole_doubling(const Costs& cost, const CollectiveSpec& s) {
   return (floor_log2(f.places) + (f.fold > 0 ? 2 : 0)) * cost(s.bytes);
 }
 
-/// A tree with one chunk, by its subtrees: those that are full need one number, and at most one per level is
-/// not.
+/// A tree with one chunk, by its subtrees: those that are full need one number,
+/// and at most one per level is not.
 class TreeTime {
  public:
   TreeTime(const Costs& cost, TreeShape shape, Bytes chunk)
@@ -162,9 +162,9 @@ std::optional<double> tree(const Costs& cost, const CollectiveSpec& s, Tree shap
          (s.kind != Collective::Reduce ? t.down() + follow : 0);
 }
 
-// Push: the first shard is the longest, and its server's port is busy from the first arrival on if there are
-// as many workers; with more shards than workers the last worker to reach it begins later. Pull is its
-// mirror.
+// Push: the first shard is the longest, and its server's port is busy from the first arrival
+// on if there are as many workers; with more shards than workers the last worker to reach
+// it begins later. Pull is its mirror.
 std::optional<double> servers(const Costs& cost, const CollectiveSpec& s) {
   if (s.kind != Collective::Reduce && s.servers > s.ranks && s.bytes.count() % s.servers != 0)
     return std::nullopt;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array kProtocols = {NcclProtocol::LL, NcclProtocol::LL128, NcclProtocol::Simple};
 
-/// The hops that data makes one after the other, what crosses each link, and whether slices follow each
-/// other.
+/// The hops that data makes one after the other, what crosses each link,
+/// and whether slices follow each other.
 struct Way {
   std::int64_t hops_inside = 0;
   std::int64_t hops_across = 0;

@@ -42,8 +42,7 @@ enum class Move : std::uint8_t {
 enum class Tree : std::uint8_t {
   Chain,    ///< 0 - 1 - 2 - ...
   Heap,     ///< children of v: 2 v + 1, 2 v + 2
-  InOrder,  ///< 0 above an in-order tree over 1 .. size - 1; odd places are leaves (Sanders, Speck, Traff
-            ///< 2009)
+  InOrder,  ///< 0 above an in-order tree over 1 .. size - 1; odd places are leaves (Sanders, Speck, Traff 2009)
 };
 
 /// A tree's places by shape and number. Cost: O(log size) at most.

@@ -70,8 +70,8 @@ TEST(Schedule, RegularRoundsAreTheirTransfers) {
     }
 }
 
-// Symbolic execution. Each byte of each participant's buffer holds how often each rank's contribution is in
-// it.
+// Symbolic execution. Each byte of each participant's buffer holds how often each
+// rank's contribution is in it.
 class Buffers {
  public:
   Buffers(const Schedule& s, bool gathers)

@@ -29,8 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostText = 4 << 20;  // /proc/cpuinfo of the largest machines is near 1 MB
 
-/// Text of a small file; empty where it cannot be read. Files in /proc say they are empty, so they are
-/// streamed.
+/// Text of a small file; empty where it cannot be read.
+/// Files in /proc say they are empty, so they are streamed.
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text;
@@ -149,8 +149,8 @@ Check check_torch(const Surroundings& where, const LibraryPaths& paths) {
   return check;
 }
 
-/// A program that runs with other rights than its user's is started without preloaded objects (ld.so, secure
-/// mode).
+/// A program that runs with other rights than its user's is started without preloaded
+/// objects (ld.so, secure mode).
 Check check_secure(const Surroundings& where, const LibraryPaths& paths) {
   Check check{.key = "secure", .subject = "secure programs", .health = Health::Ok, .text = {}, .hint = {}};
   std::vector<std::string> raised;
@@ -384,11 +384,11 @@ std::span<const EnvVariable> environment_variables() {
       EnvVariable{"COX_DISABLE", "0", "1 = every hook is a direct call and nothing is recorded"},
       EnvVariable{"COX_CLOCK", "tsc", "tsc or monotonic; tsc holds only where its rate never changes"},
       EnvVariable{"COX_MAX_OVERHEAD", "5",
-                  "percent of one CPU that recording may take in a process; beyond it for 3 s it switches "
-                  "itself off"},
-      EnvVariable{"COX_PACE_PRIORITY", "0",
-                  "1 = a rank that is always late lowers its niceness, where that can be undone "
-                  "(--pace-priority)"},
+                  "percent of one CPU that recording may take in a process; "
+                  "beyond it for 3 s it switches itself off"},
+      EnvVariable{
+          "COX_PACE_PRIORITY", "0",
+          "1 = a rank that is always late lowers its niceness, where that can be undone (--pace-priority)"},
       EnvVariable{"COX_PACE", "off",
                   "MODE[,key=value...] of the controller that may hold early ranks back (--pace)"},
       EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},

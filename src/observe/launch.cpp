@@ -17,6 +17,7 @@
 #include <ctime>
 #include <utility>
 
+#include "cox/base/child.hpp"
 #include "cox/base/version.hpp"
 #include "cox/trace/run_info.hpp"
 
@@ -140,10 +141,7 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
 [[noreturn]] void exec_child(const std::vector<std::string>& command, const sigset_t& mask, int report,
                              pid_t dies_with) {
   if (dies_with > 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != dies_with)) _exit(127);
-  std::vector<char*> argv;
-  argv.reserve(command.size() + 1);
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = argument_list(command);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(argv[0], argv.data());
   const int reason = errno;
@@ -343,7 +341,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   outcome.energy = end->energy;
   outcome.energy_problem = end->energy_problem;
   outcome.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
-  outcome.exit_status = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : 128 + outcome.signal;
+  outcome.exit_status = exit_status_of(end->status);
   if (one_of_many) {
     outcome.rank = place.rank;
     outcome.world_size = place.world_size;

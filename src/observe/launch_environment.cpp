@@ -183,8 +183,7 @@ std::string open_mpi_settings(const std::vector<std::string>& command, const Env
 std::string forwarding_hint(const std::vector<std::string>& command, const Environment& environment) {
   if (const std::size_t launcher = find_word(command, kMpirun); launcher != command.size())
     return "if they ran on other hosts, their launcher did not take our settings there: put `cox observe -o "
-           "DIR --` "
-           "behind it, before the program";
+           "DIR --` behind it, before the program";
   const std::size_t srun = find_word(command, kSrun);
   if (srun == command.size()) return {};
   const std::string chosen = value_of(environment, "SLURM_EXPORT_ENV");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What `cox observe` adds to a job's environment, as functions of what is there: nothing of the user's is
-/// replaced.
+/// What `cox observe` adds to a job's environment, as functions of what is there:
+/// nothing of the user's is replaced.
 #pragma once
 
 #include <filesystem>

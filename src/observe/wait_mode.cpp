@@ -17,8 +17,8 @@ using pace::WaitMode;
 constexpr std::string_view kOpenMpi = "mpi_yield_when_idle";
 constexpr std::string_view kMpich = "POLLS_BEFORE_YIELD";
 
-/// What the user chose, in words for people; nothing where it is open. MPICH reads a setting under three
-/// prefixes.
+/// What the user chose, in words for people; nothing where it is open.
+/// MPICH reads a setting under three prefixes.
 std::optional<std::string> chosen(std::string_view name, const std::vector<std::string_view>& prefixes,
                                   const std::vector<std::string>& command, const Environment& environment) {
   for (const std::string_view prefix : prefixes) {

@@ -2,6 +2,8 @@
 // What a rank does next: the modes, and the way of mode `auto` from state to state. Guest code: libc only.
 #include "cox/pace/controller.hpp"
 
+#include "cox/base/hash.hpp"
+
 #include "pace/arithmetic.hpp"
 
 namespace cox::pace {
@@ -14,12 +16,10 @@ constexpr double kSmallestTried = 0.03;               // of an iteration: slack 
 constexpr double kSmallestShare = 0.005;              // of an iteration: a delay below it is not worth a test
 constexpr std::uint32_t kMostProbed = 64;  // ranks that take turns; a round of more would take too long
 
-// A uniform number in [0, 1) for (seed, rank, step). Source: SplitMix64 (Steele, Lea, Flood 2014).
+// A uniform number in [0, 1) for (seed, rank, step).
 double draw(std::uint64_t seed, std::uint32_t rank, std::uint64_t step) {
-  std::uint64_t z = seed + (step + 1) * 0x9e3779b97f4a7c15 + (std::uint64_t{rank} << 32);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  const std::uint64_t bits = mix_bits(seed + (step + 1) * kGoldenStep + (std::uint64_t{rank} << 32));
+  return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
 // What a hold leaves unpaced of a block: half, with enough steps after the settling ones to say something of

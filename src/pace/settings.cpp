@@ -131,8 +131,7 @@ constexpr Row kRows[] = {
      COX_RATIO(transfer_ps_per_byte, 0, 1e9)},
     {{"order", "time", "0s",
       "longest that a collective of a pool of threads (PyTorch with Gloo) is held for the one before it; not "
-      "tested, "
-      "and given up after 8 that waited in vain; 0s = not held"},
+      "tested, and given up after 8 that waited in vain; 0s = not held"},
      COX_TIME(order)},
 };
 #undef COX_NAME

@@ -175,8 +175,8 @@ void Controller::end_block(std::uint64_t step) noexcept {
     }
   } else {
     unpaced_ = shown;
-    // Waits of half of what they were are not the same waits: the window would forget the old ones too
-    // slowly.
+    // Waits of half of what they were are not the same waits:
+    // the window would forget the old ones too slowly.
     const double error = kConfidence * to_ns(slack_.deviation()) / square_root(shown.steps);
     if (testing && shown.wait + error < 0.5 * to_ns(slack_.mean())) slack_.clear();
     reference_ = reference_ == 0 ? shown.period : reference_ + 0.5 * (shown.period - reference_);

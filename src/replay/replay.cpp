@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cox/base/assert.hpp"
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 
 #include "replay/clamped.hpp"
 
@@ -11,10 +11,13 @@ namespace cox::replay {
 namespace {
 
 using detail::Ticks;
+using model::Dependencies;
+using model::kNoOperation;
+using model::OperationIndex;
 
 /// Latest finish among several predecessors. Four running maxima, so that a join of many does not wait for
 /// one comparison after the other.
-Ticks latest_of(const Node* before, std::size_t count, const Duration* finish, Ticks begin) {
+Ticks latest_of(const OperationIndex* before, std::size_t count, const Duration* finish, Ticks begin) {
   std::array<Ticks, 4> latest{begin, begin, begin, begin};
   std::size_t k = 0;
   for (; k + 4 <= count; k += 4)
@@ -26,17 +29,17 @@ Ticks latest_of(const Node* before, std::size_t count, const Duration* finish, T
 
 struct Latest {
   Ticks at = 0;
-  Node node = kNoNode;
+  OperationIndex node = kNoOperation;
 };
 
-/// The evaluation itself. What a graph does not have costs nothing.
+/// The evaluation itself. What a program does not have costs nothing.
 template <bool kLags, bool kReleases>
-Latest evaluate(const Graph& graph, std::span<const Duration> durations, std::span<const Duration> release,
+Latest evaluate(const Dependencies& needs, std::span<const Duration> durations, std::span<const Duration> release,
                 Duration* finish) {
-  const std::uint64_t* first = graph.first_before().data();
-  const Node* before = graph.all_before().data();
-  const Duration* lags = graph.all_lags().data();
-  const std::size_t size = graph.size();
+  const std::uint64_t* first = needs.first_before().data();
+  const OperationIndex* before = needs.all_before().data();
+  const Duration* lags = needs.all_lags().data();
+  const std::size_t size = needs.size();
   Latest out;
   std::uint64_t from = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -54,81 +57,88 @@ Latest evaluate(const Graph& graph, std::span<const Duration> durations, std::sp
     from = to;
     const Ticks end = detail::plus_positive(begin, std::max(Ticks{0}, durations[i].count()));
     finish[i] = Duration{end};
-    if (end > out.at || i == 0) out = {end, static_cast<Node>(i)};
+    if (end > out.at || i == 0) out = {end, static_cast<OperationIndex>(i)};
   }
   return out;
 }
 
-Latest evaluate_any(const Graph& graph, std::span<const Duration> durations,
+Latest evaluate_any(const Dependencies& needs, std::span<const Duration> durations,
                     std::span<const Duration> release, Duration* finish) {
-  COX_ASSERT(durations.size() == graph.size(), "one duration per operation");
-  COX_ASSERT(release.empty() || release.size() == graph.size(), "one release time per operation, or none");
-  if (graph.has_lags())
-    return release.empty() ? evaluate<true, false>(graph, durations, release, finish)
-                           : evaluate<true, true>(graph, durations, release, finish);
-  return release.empty() ? evaluate<false, false>(graph, durations, release, finish)
-                         : evaluate<false, true>(graph, durations, release, finish);
+  COX_ASSERT(durations.size() == needs.size(), "one duration per operation");
+  COX_ASSERT(needs.is_ordered() && !needs.has_on_start(), "operations stand behind the ends that they wait for");
+  COX_ASSERT(release.empty() || release.size() == needs.size(), "one release time per operation, or none");
+  if (needs.has_lags())
+    return release.empty() ? evaluate<true, false>(needs, durations, release, finish)
+                           : evaluate<true, true>(needs, durations, release, finish);
+  return release.empty() ? evaluate<false, false>(needs, durations, release, finish)
+                         : evaluate<false, true>(needs, durations, release, finish);
 }
 
-Ticks length_of(std::span<const Duration> durations, Node i) {
+Ticks length_of(std::span<const Duration> durations, OperationIndex i) {
   return std::max(Ticks{0}, durations[i].count());
 }
 
 }  // namespace
 
-Timeline replay(const Graph& graph, std::span<const Duration> durations) {
-  return replay(graph, durations, {});
+Timeline replay(const Dependencies& needs, std::span<const Duration> durations) {
+  return replay(needs, durations, {});
 }
 
-Timeline replay(const Graph& graph, std::span<const Duration> durations, std::span<const Duration> release) {
+Timeline replay(const model::Program& program) {
+  return replay(program.needs, program.duration, {});
+}
+
+Timeline replay(const Dependencies& needs, std::span<const Duration> durations, std::span<const Duration> release) {
   Timeline out;
-  out.finish.resize(graph.size());
-  const Latest latest = evaluate_any(graph, durations, release, out.finish.data());
+  out.finish.resize(needs.size());
+  const Latest latest = evaluate_any(needs, durations, release, out.finish.data());
   out.makespan = Duration{latest.at};
   out.last = latest.node;
   return out;
 }
 
-Duration makespan(const Graph& graph, std::span<const Duration> durations, std::vector<Duration>& finish) {
-  finish.resize(graph.size());
-  return Duration{evaluate_any(graph, durations, {}, finish.data()).at};
+Duration makespan(const Dependencies& needs, std::span<const Duration> durations, std::vector<Duration>& finish) {
+  finish.resize(needs.size());
+  return Duration{evaluate_any(needs, durations, {}, finish.data()).at};
 }
 
-std::vector<Node> critical_path(const Graph& graph, std::span<const Duration> durations,
+std::vector<OperationIndex> critical_path(const Dependencies& needs, std::span<const Duration> durations,
                                 const Timeline& timeline) {
-  COX_ASSERT(durations.size() == graph.size() && timeline.finish.size() == graph.size(),
-             "durations and a timeline of this graph");
-  std::vector<Node> path;
-  for (Node at = timeline.last; at != kNoNode;) {
+  COX_ASSERT(durations.size() == needs.size() && timeline.finish.size() == needs.size(),
+             "durations and a timeline of this program");
+  std::vector<OperationIndex> path;
+  for (OperationIndex at = timeline.last; at != kNoOperation;) {
     path.push_back(at);
-    const auto before = graph.before(at);
-    Node latest = kNoNode;
+    const auto before = needs.before(at);
+    OperationIndex latest = kNoOperation;
     Ticks latest_at = 0;
     for (std::size_t k = 0; k < before.size(); ++k) {
       const Ticks t = detail::plus(timeline.finish[before[k]].count(), graph.lag(at, k).count());
-      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest))
-        latest = before[k], latest_at = t;
+      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest)) {
+        latest = before[k];
+        latest_at = t;
+      }
     }
     // A finish at the end of the range tells no begin; then whoever came last goes on.
     const Ticks finish = timeline.finish[at].count();
     const Ticks begin = finish == detail::kLongest ? latest_at : finish - length_of(durations, at);
-    at = latest != kNoNode && latest_at >= begin ? latest : kNoNode;
+    at = latest != kNoOperation && latest_at >= begin ? latest : kNoOperation;
   }
   std::reverse(path.begin(), path.end());
   return path;
 }
 
-std::vector<Duration> slack(const Graph& graph, std::span<const Duration> durations,
+std::vector<Duration> slack(const Dependencies& needs, std::span<const Duration> durations,
                             const Timeline& timeline) {
-  COX_ASSERT(durations.size() == graph.size() && timeline.finish.size() == graph.size(),
-             "durations and a timeline of this graph");
-  std::vector<Duration> latest(graph.size(), timeline.makespan);
-  for (std::size_t i = graph.size(); i-- > 0;) {
-    const auto node = static_cast<Node>(i);
+  COX_ASSERT(durations.size() == needs.size() && timeline.finish.size() == needs.size(),
+             "durations and a timeline of this program");
+  std::vector<Duration> latest(needs.size(), timeline.makespan);
+  for (std::size_t i = needs.size(); i-- > 0;) {
+    const auto node = static_cast<OperationIndex>(i);
     const Ticks begin = detail::minus(latest[i].count(), length_of(durations, node));
-    const auto before = graph.before(node);
+    const auto before = needs.before(node);
     for (std::size_t k = 0; k < before.size(); ++k) {
-      const Ticks bound = detail::minus(begin, graph.lag(node, k).count());
+      const Ticks bound = detail::minus(begin, needs.lag(node, k).count());
       if (bound < latest[before[k]].count()) latest[before[k]] = Duration{bound};
     }
     latest[i] = Duration{std::max(Ticks{0}, detail::minus(latest[i].count(), timeline.finish[i].count()))};
@@ -136,11 +146,11 @@ std::vector<Duration> slack(const Graph& graph, std::span<const Duration> durati
   return latest;
 }
 
-std::vector<double> sensitivities(std::span<const Node> path, std::span<const std::uint32_t> classes,
+std::vector<double> sensitivities(std::span<const OperationIndex> path, std::span<const std::uint32_t> classes,
                                   std::size_t count, std::span<const double> weights) {
   COX_ASSERT(weights.empty() || weights.size() == classes.size(), "one weight per operation, or none");
   std::vector<double> sums(count, 0);
-  for (const Node node : path) {
+  for (const OperationIndex node : path) {
     COX_ASSERT(node < classes.size() && classes[node] < count, "a class below `count` per operation");
     sums[classes[node]] += weights.empty() ? 1 : weights[node];
   }

@@ -4,10 +4,14 @@
 #include <array>
 #include <random>
 
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 
 namespace cox::replay {
 namespace {
+
+using model::Dependencies;
+using model::kNoOperation;
+using model::OperationIndex;
 
 std::vector<Duration> ticks(std::initializer_list<std::int64_t> list) {
   std::vector<Duration> out;
@@ -16,19 +20,19 @@ std::vector<Duration> ticks(std::initializer_list<std::int64_t> list) {
 }
 
 /// Two chains that join, one of which goes on alone: finish 3, 5, 7, 11, 8 by hand.
-Graph fork_and_join() {
-  Graph g;
-  const Node a = g.add();
-  const Node b = g.add();
+Dependencies fork_and_join() {
+  Dependencies g;
+  const OperationIndex a = g.add();
+  const OperationIndex b = g.add();
   const std::array both{a, b};
-  const Node c = g.add(both);
+  const OperationIndex c = g.add(both);
   g.add(c);
   g.add(b);
   return g;
 }
 
 TEST(Replay, WaitsForTheLatestPredecessor) {
-  const Graph g = fork_and_join();
+  const Dependencies g = fork_and_join();
   const auto d = ticks({3, 5, 2, 4, 3});
   const Timeline t = replay(g, d);
   EXPECT_EQ(t.finish, ticks({3, 5, 7, 11, 8}));
@@ -40,21 +44,21 @@ TEST(Replay, WaitsForTheLatestPredecessor) {
 }
 
 TEST(Replay, EmptyGraphTakesNoTime) {
-  const Graph g;
+  const Dependencies g;
   const Timeline t = replay(g, {});
   EXPECT_EQ(t.makespan, Duration::zero());
-  EXPECT_EQ(t.last, kNoNode);
+  EXPECT_EQ(t.last, kNoOperation);
   EXPECT_TRUE(critical_path(g, {}, t).empty());
   EXPECT_TRUE(slack(g, {}, t).empty());
 }
 
 TEST(Replay, LagsCountBetweenTwoOperationsOnly) {
-  Graph g;
-  const Node a = g.add();
-  const Node b = g.add();
+  Dependencies g;
+  const OperationIndex a = g.add();
+  const OperationIndex b = g.add();
   const std::array both{a, b};
   const std::array lags{Duration(10), Duration(-4)};
-  const Node c = g.add(both, lags);
+  const OperationIndex c = g.add(both, lags);
   g.add(c);
   const auto d = ticks({3, 20, 2, 1});
   const Timeline t = replay(g, d);
@@ -63,8 +67,8 @@ TEST(Replay, LagsCountBetweenTwoOperationsOnly) {
 }
 
 TEST(Replay, NobodyBeginsBeforeItsRelease) {
-  Graph g;
-  const Node a = g.add();
+  Dependencies g;
+  const OperationIndex a = g.add();
   g.add(a);
   const auto d = ticks({3, 2});
   EXPECT_EQ(replay(g, d, ticks({5, 0})).finish, ticks({8, 10}));
@@ -72,26 +76,26 @@ TEST(Replay, NobodyBeginsBeforeItsRelease) {
 }
 
 TEST(Replay, CriticalPathStartsWhereSomethingBeganOfItself) {
-  const Graph g = fork_and_join();
+  const Dependencies g = fork_and_join();
   const auto d = ticks({3, 5, 2, 4, 3});
-  EXPECT_EQ(critical_path(g, d, replay(g, d)), (std::vector<Node>{1, 2, 3}));
-  EXPECT_EQ(critical_path(g, d, replay(g, d, ticks({0, 0, 50, 0, 0}))), (std::vector<Node>{2, 3}));
+  EXPECT_EQ(critical_path(g, d, replay(g, d)), (std::vector<OperationIndex>{1, 2, 3}));
+  EXPECT_EQ(critical_path(g, d, replay(g, d, ticks({0, 0, 50, 0, 0}))), (std::vector<OperationIndex>{2, 3}));
 }
 
 TEST(Replay, AmongEqualsTheLowestNodeIsOnThePath) {
-  const Graph g = fork_and_join();
+  const Dependencies g = fork_and_join();
   const auto d = ticks({5, 5, 2, 4, 3});
-  EXPECT_EQ(critical_path(g, d, replay(g, d)), (std::vector<Node>{0, 2, 3}));
+  EXPECT_EQ(critical_path(g, d, replay(g, d)), (std::vector<OperationIndex>{0, 2, 3}));
 }
 
 TEST(Replay, SlackIsWhatAnOperationMayLastLonger) {
-  const Graph g = fork_and_join();
+  const Dependencies g = fork_and_join();
   const auto d = ticks({3, 5, 2, 4, 3});
   EXPECT_EQ(slack(g, d, replay(g, d)), ticks({2, 0, 0, 0, 3}));
 }
 
 TEST(Replay, SensitivitiesCountThePath) {
-  const std::vector<Node> path{1, 2, 3};
+  const std::vector<OperationIndex> path{1, 2, 3};
   const std::vector<std::uint32_t> classes{0, 1, 0, 1, 2};
   EXPECT_EQ(sensitivities(path, classes, 3), (std::vector<double>{1, 2, 0}));
   const std::vector<double> bytes{7, 10, 20, 30, 40};
@@ -99,19 +103,19 @@ TEST(Replay, SensitivitiesCountThePath) {
 }
 
 TEST(Replay, TimesStopAtTheRange) {
-  const Graph g = fork_and_join();
+  const Dependencies g = fork_and_join();
   const auto longest = Duration::max();
   const std::vector<Duration> d{longest, Duration::min(), longest, longest, Duration(-1)};
   const Timeline t = replay(g, d);
   EXPECT_EQ(t.finish, (std::vector<Duration>{longest, Duration(0), longest, longest, Duration(0)}));
-  EXPECT_EQ(critical_path(g, d, t), (std::vector<Node>{0}));
+  EXPECT_EQ(critical_path(g, d, t), (std::vector<OperationIndex>{0}));
   for (const Duration s : slack(g, d, t)) EXPECT_GE(s, Duration::zero());
 
-  Graph lagged;
+  Dependencies lagged;
   const std::array before{lagged.add()};
   const std::array far{longest};
   const std::array back{Duration::min()};
-  const Node late = lagged.add(before, far);
+  const OperationIndex late = lagged.add(before, far);
   lagged.add(before, back);
   const auto e = ticks({1, 1, 1});
   const Timeline u = replay(lagged, e);
@@ -121,7 +125,7 @@ TEST(Replay, TimesStopAtTheRange) {
 }
 
 /// The longest way to a node, by walking all ways.
-Duration longest_way(const Graph& g, const std::vector<Duration>& d, Node to) {
+Duration longest_way(const Dependencies& g, const std::vector<Duration>& d, OperationIndex to) {
   Duration latest{};
   for (std::size_t k = 0; k < g.before(to).size(); ++k)
     latest = std::max(latest, longest_way(g, d, g.before(to)[k]) + g.lag(to, k));
@@ -132,12 +136,12 @@ TEST(Replay, AgreesWithAllWaysWalked) {
   std::minstd_rand random(1);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   for (int trial = 0; trial < 300; ++trial) {
-    Graph g;
+    Dependencies g;
     std::vector<Duration> d;
     const bool with_lags = below(2) == 0;
-    for (Node i = 0; i < 12; ++i) {
-      std::vector<Node> before;
-      for (Node p = 0; p < i; ++p)
+    for (OperationIndex i = 0; i < 12; ++i) {
+      std::vector<OperationIndex> before;
+      for (OperationIndex p = 0; p < i; ++p)
         if (below(3) == 0) before.push_back(p);
       std::vector<Duration> lags;
       for (std::size_t k = 0; k < before.size(); ++k) lags.emplace_back(below(5));
@@ -146,7 +150,7 @@ TEST(Replay, AgreesWithAllWaysWalked) {
     }
     const Timeline t = replay(g, d);
     Duration latest{};
-    for (Node i = 0; i < g.size(); ++i) {
+    for (OperationIndex i = 0; i < g.size(); ++i) {
       ASSERT_EQ(t.finish[i], longest_way(g, d, i)) << "graph " << trial << " node " << i;
       latest = std::max(latest, t.finish[i]);
     }

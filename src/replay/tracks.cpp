@@ -54,10 +54,13 @@ MeetingTimes times_of(const Tracks& tracks) {
     for (std::size_t k = 0; k < members.size(); ++k) {
       Ticks& at = free_at[members[k]];
       at = detail::plus_positive(at, work[m.first_cell + k].count());
-      if (at > latest)
-        second = latest, latest = at, last = static_cast<std::uint32_t>(k);
-      else
+      if (at > latest) {
+        second = latest;
+        latest = at;
+        last = static_cast<std::uint32_t>(k);
+      } else {
         second = std::max(second, at);
+      }
     }
     const Ticks leave = detail::plus_positive(latest, m.transfer.count());
     for (const Track t : members) {
@@ -71,7 +74,10 @@ MeetingTimes times_of(const Tracks& tracks) {
   for (const Ticks t : waited) out.waited.emplace_back(t);
   for (std::size_t t = 0; t < tracks.size(); ++t) {
     const Duration end{detail::plus_positive(free_at[t], tracks.tails()[t].count())};
-    if (end > out.makespan) out.makespan = end, out.final_track = static_cast<Track>(t);
+    if (end > out.makespan) {
+      out.makespan = end;
+      out.final_track = static_cast<Track>(t);
+    }
   }
   return out;
 }

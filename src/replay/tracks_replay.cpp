@@ -162,7 +162,10 @@ class Pass {
     free_.pop_back();
     for (const Track t : members) {
       const std::uint32_t left = std::exchange(place_of_[t], place);
-      if (--places_[left].here == 0) places_[left].group = kNone, free_.push_back(left);
+      if (--places_[left].here == 0) {
+        places_[left].group = kNone;
+        free_.push_back(left);
+      }
     }
     places_[place].here = static_cast<std::uint32_t>(members.size());
     places_[place].group = group;

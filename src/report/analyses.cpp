@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -76,14 +77,14 @@ std::string remedies_section(const Page& page) {
   std::string rows;
   for (const diagnose::Remedy& r : page.diagnosis.remedies)
     rows += fmt::format(
-        "<tr><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"what\">{}</td>"
-        "<td data-label=\"how it is known\">{}</td><td data-label=\"how to see it\">{}</td></tr>\n",
+        "<tr><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"what\">{}</td><td data-label=\"how "
+        "it is known\">{}</td><td data-label=\"how to see it\">{}</td></tr>\n",
         r.gain_ratio ? percent(*r.gain_ratio) : "not estimated", html(page.names.text(r.text)),
         html(page.names.text(r.basis)), html(page.names.text(r.verify)));
   return section(
       "remedies", "What to do",
-      "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th class=\"n\">gain</th><th>what</th>"
-      "<th>how it is known</th><th>how to see it</th></tr></thead>\n<tbody>\n" +
+      "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th class=\"n\">gain</th><th>what</th><th>how "
+      "it is known</th><th>how to see it</th></tr></thead>\n<tbody>\n" +
           rows + "</tbody></table></div>\n");
 }
 

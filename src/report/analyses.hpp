@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The page's parts on what further analyses say: remedies, what-if, delay flow, efficiencies, before and
-/// after.
+/// The page's parts on what further analyses say: remedies, what-if, delay flow,
+/// efficiencies, before and after.
 #pragma once
 
 #include <string>

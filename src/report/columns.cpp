@@ -113,8 +113,8 @@ struct Planes {
   [[nodiscard]] std::string joined() const { return high + low; }
 };
 
-/// Mean and largest value of each group of `merged` neighbours; the largest only where there is more than
-/// one.
+/// Mean and largest value of each group of `merged` neighbours;
+/// the largest only where there is more than one.
 void put_cells(Planes& mean, Planes& largest, std::span<const Duration> row, std::int64_t columns,
                std::int64_t merged) {
   for (std::int64_t c = 0; c < columns; ++c) {
@@ -271,8 +271,8 @@ class Encoder {
 }  // namespace
 
 std::uint16_t short_time(Duration d) {
-  // To the nearest nanosecond; added to the quotient, because the longest duration has no room for another
-  // 500 ps.
+  // To the nearest nanosecond; added to the quotient, because the longest duration
+  // has no room for another 500 ps.
   const std::int64_t ns =
       d <= Duration::zero() ? 0 : d / Duration{1000} + (d % Duration{1000} >= Duration{500} ? 1 : 0);
   if (ns < 2048) return static_cast<std::uint16_t>(ns);

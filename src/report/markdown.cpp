@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/report/terminal.hpp"
 
@@ -44,8 +45,8 @@ std::string finding_words(const diagnose::Finding& f) {
   std::string text =
       fmt::format("{}: {}; cause {}; {} of lost time, gain {} (estimated)", kind_words(f.kind), subject(f),
                   cause_words(f.cause), percent(f.share_ratio), percent(f.gain_ratio));
-  for (std::size_t i = 0; i < std::min<std::size_t>(f.evidence.size(), 3); ++i)
-    text += "; " + f.evidence[i].text;
+  const std::vector<diagnose::Evidence> evidence = diagnose::evidence_of(f);
+  for (std::size_t i = 0; i < std::min<std::size_t>(evidence.size(), 3); ++i) text += "; " + evidence[i].text;
   return text;
 }
 
@@ -63,7 +64,7 @@ std::string render_markdown(const trace::Run& run, const Diagnosis& d, const dia
   if (d.step_time.count > 0)
     out += fmt::format("- step time {} median, {} to {} (5th to 95th percentile), n = {}\n",
                        to_string(d.step_time.median), to_string(d.step_time.p05), to_string(d.step_time.p95),
-                       d.step_time.count);
+                       grouped(d.step_time.count));
   if (against != nullptr)
     out += chapter("Before and after", items(against->lines, [](const std::string& l) { return l; }));
   out += chapter("Findings", items(d.findings, finding_words));

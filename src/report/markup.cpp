@@ -9,8 +9,8 @@
 namespace cox::report {
 namespace {
 
-/// Length of the well-formed UTF-8 sequence at the head of `s`; 0 where there is none (RFC 3629, table 3-7 of
-/// Unicode).
+/// Length of the well-formed UTF-8 sequence at the head of `s`; 0 where there is none
+/// (RFC 3629, table 3-7 of Unicode).
 std::size_t utf8_length(std::string_view s) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {

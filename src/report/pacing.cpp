@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -48,12 +49,11 @@ std::string figure(const Bounded<T>& b, bool has_interval, const Show& show) {
 template <class T, class Show>
 std::string row(const char* name, const Bounded<T>& baseline, const Bounded<T>& control,
                 const Bounded<double>& change, bool has_interval, const Show& show) {
-  const auto percent = [](double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); };
+  const auto change_of = [](double ratio) { return percent_change(ratio - 1); };
   return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
-      "class=\"n\">{}</td></tr>\n",
+      "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
       name, figure(baseline, has_interval, show), figure(control, has_interval, show),
-      figure(change, has_interval, percent));
+      figure(change, has_interval, change_of));
 }
 
 Bounded<double> throughput(const Bounded<Seconds>& period) {
@@ -80,18 +80,15 @@ std::string arms_table(const PacingComparison& c, bool simulated) {
       row("energy at full power (estimated)", c.baseline.energy, c.control.energy, c.energy_ratio, i, time);
   const std::string from = c.within_run ? fmt::format(
                                               "{} pairs of blocks of this run, in an order drawn beforehand: "
-                                              "{} iterations without delay, {} "
-                                              "with it",
+                                              "{} iterations without delay, {} with it",
                                               c.pairs, c.baseline.iterations, c.control.iterations)
                                         : fmt::format("two runs, {} and {} iterations", c.baseline.iterations,
                                                       c.control.iterations);
   return fmt::format(
-      "<h3>Baseline against control</h3>\n<p class=\"caption\">From {}; {}. {}Energy is an estimate: delays "
-      "count as "
-      "idle.</p>\n"
+      "<h3>Baseline against control</h3>\n<p class=\"caption\">From {}; {}. {}Energy is an "
+      "estimate: delays count as idle.</p>\n"
       "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\"><thead><tr><th scope=\"col\"></th><th "
-      "scope=\"col\" "
-      "class=\"n\">baseline</th><th scope=\"col\" class=\"n\">control</th><th scope=\"col\" "
+      "scope=\"col\" class=\"n\">baseline</th><th scope=\"col\" class=\"n\">control</th><th scope=\"col\" "
       "class=\"n\">change</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
       from, simulated ? "simulated" : "measured",
       i ? "In small print the 95 % interval of a bootstrap over blocks. " : "Too few blocks for intervals. ",
@@ -128,10 +125,10 @@ std::string delays_table(const Pacing& p) {
     const Duration each = r.delays > 0 ? r.delayed / r.delays : Duration::zero();
     rows +=
         fmt::format(
-            "<tr><th scope=\"row\" class=\"n\" data-key=\"{0}\">{0}</th><td class=\"n\" data-key=\"{1:.9g}\">"
-            "<span class=\"bar\"><i style=\"width:{2:.1f}%\"></i></span>{3}</td>",
+            "<tr><th scope=\"row\" class=\"n\" data-key=\"{0}\">{0}</th><td class=\"n\" "
+            "data-key=\"{1:.9g}\"><span class=\"bar\"><i style=\"width:{2:.1f}%\"></i></span>{3}</td>",
             r.rank.value(), in_seconds(r.delayed), 100 * ratio(r.delayed, most), html(to_string(r.delayed))) +
-        sort_cell(static_cast<double>(r.delays), fmt::format("{}", r.delays)) +
+        sort_cell(static_cast<double>(r.delays), grouped(r.delays)) +
         sort_cell(in_seconds(each), to_string(each)) +
         (arms == nullptr ? std::string("<td class=\"n\"></td><td class=\"n\"></td>")
                          : sort_cell(arms->baseline_wait.count(), time(arms->baseline_wait)) +
@@ -144,18 +141,17 @@ std::string delays_table(const Pacing& p) {
           ? fmt::format("<p class=\"caption\">The first {} of {} ranks.</p>", kRows, ranks.size())
           : "";
   return "<h3>Delay per rank</h3>\n<div class=\"scroll tall\" tabindex=\"0\"><table "
-         "class=\"sortable\"><thead><tr><th "
-         "class=\"n\">rank</th><th class=\"n\">held back</th><th class=\"n\">times</th><th "
-         "class=\"n\">each</th><th class=\"n\">wait, baseline</th><th class=\"n\">wait, control</th><th>last "
-         "decision</th></tr></thead>\n<tbody>\n" +
+         "class=\"sortable\"><thead><tr><th class=\"n\">rank</th><th class=\"n\">held back</th><th "
+         "class=\"n\">times</th><th class=\"n\">each</th><th class=\"n\">wait, baseline</th><th "
+         "class=\"n\">wait, control</th><th>last decision</th></tr></thead>\n<tbody>\n" +
          rows + "</tbody></table></div>" + note + "\n";
 }
 
 std::string state_keys() {
   return "<ul class=\"keys\"><li><i class=\"pace-watch\"></i>passive</li><li><i "
-         "class=\"pace-probe\"></i>probe: lone "
-         "turns with a small delay</li><li><i class=\"pace-trial\"></i>trial: paced and unpaced blocks in "
-         "turn</li><li><i class=\"pace-hold\"></i>hold: paced, tested on</li></ul>\n";
+         "class=\"pace-probe\"></i>probe: lone turns with a small delay</li><li><i "
+         "class=\"pace-trial\"></i>trial: paced and unpaced blocks in turn</li><li><i "
+         "class=\"pace-hold\"></i>hold: paced, tested on</li></ul>\n";
 }
 
 /// The rank whose estimates are drawn: the one that was held back the longest.
@@ -193,10 +189,9 @@ std::string pacing_section(const Page& page) {
       state_keys());
   if (const PaceReplay* r = drawn(p); r != nullptr && has_estimates(*r))
     body += fmt::format(
-        "<h3>What rank {} made of it</h3>\n<p class=\"caption\">Time saved by pacing as its controller "
-        "estimated it; in "
-        "a trial with the interval that the decision rests on.</p>\n<div class=\"chart\" "
-        "id=\"pace-gain\"></div>\n",
+        "<h3>What rank {} made of it</h3>\n<p class=\"caption\">Time saved by pacing as its "
+        "controller estimated it; in a trial with the interval that the decision rests on.</p>\n<div "
+        "class=\"chart\" id=\"pace-gain\"></div>\n",
         r->rank.value());
   return "<section id=\"pacing\" aria-labelledby=\"pacing-title\">\n<h2 id=\"pacing-title\">Pacing</h2>\n" +
          body + delays_table(p) + "</section>\n";

@@ -13,8 +13,8 @@
 
 namespace cox::report {
 
-/// Verdict, tables, and the places of the charts; empty where the Run was not paced. Readable without
-/// scripts.
+/// Verdict, tables, and the places of the charts; empty where the Run was not paced.
+/// Readable without scripts.
 [[nodiscard]] std::string pacing_section(const Page& page);
 /// The charts' columns: states of ranks over iterations, and one rank's estimate of the gain.
 [[nodiscard]] nlohmann::ordered_json pacing_data(const diagnose::Pacing& pacing);

@@ -41,18 +41,16 @@ std::string policy_hash(std::string_view hex) {
   return "'sha256-" + base64(raw) + "'";
 }
 
-/// Only our own script runs and nothing is ever fetched, even if some recorded name found a way into the
-/// markup.
+/// Only our own script runs and nothing is ever fetched, even if some recorded
+/// name found a way into the markup.
 std::string head(const std::string& title) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src "
       "'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" "
-      "content=\"no-referrer\">\n"
-      "<meta name=\"generator\" content=\"cox "
-      "{}\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
+      "<meta name=\"generator\" content=\"cox {}\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
       policy_hash(script_asset().sha256), COX_VERSION, html(title), style_asset().text);
 }
 
@@ -133,8 +131,8 @@ ordered_json describe(const trace::Run& run, const diagnose::Diagnosis& d, const
 
 std::string foot() {
   return fmt::format(
-      "<footer><p>Written by cox {}. This file is complete in itself and asks the network for nothing.</p>"
-      "<details><summary>Charts by uPlot, MIT licence</summary><pre>{}</pre></details></footer>\n",
+      "<footer><p>Written by cox {}. This file is complete in itself and asks the network for "
+      "nothing.</p><details><summary>Charts by uPlot, MIT licence</summary><pre>{}</pre></details></footer>\n",
       COX_VERSION, html(chart_licence()));
 }
 
@@ -164,8 +162,8 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& 
                             coverage_section(page) + groups_section(page) + limits_section(page) +
                             provenance_section(page) + "</main>\n" + foot();
   const std::string top = head(headline(diagnosis) + " \u00B7 Coxswain");
-  // What the data may take: the limit without the fixed part, its description (about 64 bytes a rank), and
-  // base64's third.
+  // What the data may take: the limit without the fixed part, its description (about 64
+  // bytes a rank), and base64's third.
   ordered_json pacing;
   if (diagnosis.pacing && diagnosis.pacing->record) pacing = pacing_data(*diagnosis.pacing);
   const std::size_t fixed = pacing.dump().size() + top.size() + before.size() + after.size() +
@@ -178,8 +176,7 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& 
   out.reserve(fixed + columns.deflated.size() / 3 * 4 + 64);
   out += before;
   out +=
-      "<noscript><p class=\"none\">The charts need scripts; all text and tables are here "
-      "without.</p></noscript>\n";
+      "<noscript><p class=\"none\">The charts need scripts; all text and tables are here without.</p></noscript>\n";
   out += timeline_section(page, columns);
   out += heat_map_section(page, columns);
   out += after;

@@ -36,7 +36,9 @@ Input named_input(int ranks = 4, int steps = 40) {
   in.diagnosis = test::sample_diagnosis(in.run);
   in.diagnosis.findings = {test::slow_rank_finding(2)};
   in.diagnosis.verdict = "rank 2 sets the pace: its own work on gpu-a18.cluster.example takes longer.";
-  in.diagnosis.findings[0].evidence.push_back({"all on host gpu-a18, seen in /scratch/alice/r1.", "x", 1});
+  in.diagnosis.lead = "its own work on gpu-a18.cluster.example takes longer.";
+  in.diagnosis.findings.push_back(
+      test::slow_transfers_finding("all on host gpu-a18, seen in /scratch/alice/r1."));
   return in;
 }
 
@@ -89,7 +91,7 @@ TEST(Report, SaysTheVerdictInWords) {
 TEST(Report, NamingNobodyIsAnAnswer) {
   Input in = named_input();
   in.diagnosis.findings.clear();
-  in.diagnosis.verdict = "nobody: no rank stands out.";
+  in.diagnosis.lead = "no rank stands out.";
   const std::string page = visible(page_of(in));
   EXPECT_TRUE(has(page, "<h1>Nobody sets the pace</h1>"));
   EXPECT_TRUE(has(page, "No rank stands out."));
@@ -127,9 +129,9 @@ TEST(Report, HostileNamesStayText) {
   for (auto& track : in.run.ranks) track.program = track.library = track.timing = attack;
   in.diagnosis = test::sample_diagnosis(in.run);
   in.diagnosis.findings = {test::slow_rank_finding(2)};
-  in.diagnosis.findings[0].cause = in.diagnosis.verdict = attack;
+  in.diagnosis.findings.push_back(test::slow_transfers_finding(attack));
+  in.diagnosis.verdict = in.diagnosis.lead = attack;
   in.diagnosis.findings[0].link = attack;
-  in.diagnosis.findings[0].evidence.push_back({attack, attack, 1});
   in.diagnosis.cannot_tell = {attack};
   const std::string page = page_of(in);
   EXPECT_FALSE(has(page, "<script>alert"));
@@ -173,7 +175,7 @@ TEST(Report, AMillionEventsFitInto15Megabytes) {
   Input in;
   in.run = test::make_run({.ranks = 64, .steps = 15'625, .jitter = 2ms, .step_marks = false});
   ASSERT_EQ(in.run.event_count(), 1'000'000U);
-  in.diagnosis.wait_method = "clock";
+  in.diagnosis.wait_method = diagnose::WaitMethod::Clock;
   const auto page = render_html(in.run, *diagnose::match_run(in.run), in.diagnosis);
   ASSERT_TRUE(page.has_value());
   EXPECT_LE(page->size(), 15'000'000U);
@@ -190,7 +192,7 @@ TEST(Report, RefusesAnEmptyRun) {
 TEST(Report, DrawsOneRankWithoutSteps) {
   Input in;
   in.run = test::make_run({.ranks = 1, .steps = 3});
-  in.diagnosis.wait_method = "clock";
+  in.diagnosis.wait_method = diagnose::WaitMethod::Clock;
   EXPECT_TRUE(has(page_of(in), "No steps were found"));
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -53,9 +54,9 @@ std::string definition(std::string_view term, std::string_view value) {
 }
 
 std::string more(std::size_t count, std::string_view what) {
-  return count > kListedItems
-             ? fmt::format("<li class=\"more\">and {} more {}</li>\n", count - kListedItems, what)
-             : std::string{};
+  return count > kListedItems ? fmt::format("<li class=\"more\">and {} more {}</li>\n",
+                                            grouped(static_cast<std::int64_t>(count - kListedItems)), what)
+                              : std::string{};
 }
 
 /// The headline with its numbers set apart, so that a named rank is what the eye meets first.
@@ -81,7 +82,7 @@ std::string share_cell(double value) {
 
 std::string finding_row(const Page& page, const Finding& f, std::size_t number) {
   std::string evidence;
-  for (const diagnose::Evidence& e : f.evidence) {
+  for (const diagnose::Evidence& e : diagnose::evidence_of(f)) {
     evidence += fmt::format("<li>{}</li>", html(page.names.text(e.text)));
   }
   std::string who = html(subject(f));
@@ -92,9 +93,8 @@ std::string finding_row(const Page& page, const Finding& f, std::size_t number) 
   }
   return fmt::format(
       "<tr><td class=\"n\" data-label=\"#\">{}</td><td data-label=\"what\">{}</td><td "
-      "data-label=\"who\"><b>{}</b></td>"
-      "<td data-label=\"cause\">{}</td><td class=\"n\" data-label=\"share of lost time\">{}</td>"
-      "<td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
+      "data-label=\"who\"><b>{}</b></td><td data-label=\"cause\">{}</td><td class=\"n\" data-label=\"share "
+      "of lost time\">{}</td><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
       "class=\"plain\">{}</ul></td></tr>\n",
       number, kind_words(f.kind), who, html(page.names.text(cause_words(f.cause))), share_cell(f.share_ratio),
       percent(f.gain_ratio), evidence);
@@ -125,8 +125,7 @@ std::string split_bar(const RankAccount& a) {
   const double total = std::max(in_seconds(a.work + a.wait + a.transfer), 1e-18);
   return fmt::format(
       "<span class=\"split\"><i class=\"work\" style=\"width:{:.2f}%\"></i><i class=\"wait\" "
-      "style=\"width:{:.2f}%\"></i>"
-      "<i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
+      "style=\"width:{:.2f}%\"></i><i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
       100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait) / total,
       100 * in_seconds(a.transfer) / total);
 }
@@ -159,16 +158,15 @@ std::string grain(Duration unit) {
 std::string merge_note(const Columns& columns) {
   if (columns.merged <= 1) return {};
   return fmt::format(
-      " <b>{} steps merged per cell</b> to keep this file small; each cell holds their mean and their "
-      "largest value.",
+      " <b>{} steps merged per cell</b> to keep this file small; each cell holds their mean and their largest value.",
       grouped(columns.merged));
 }
 
 std::string legend_keys() {
-  return "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li>"
-         "<li><i class=\"wait\"></i>wait: for the last rank to arrive</li>"
-         "<li><i class=\"transfer\"></i>transfer: all arrived, data moves</li>"
-         "<li><i class=\"path\"></i>critical path of what is in view, where it can be drawn</li></ul>";
+  return "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li><li><i "
+         "class=\"wait\"></i>wait: for the last rank to arrive</li><li><i class=\"transfer\"></i>transfer: "
+         "all arrived, data moves</li><li><i class=\"path\"></i>critical path of what is in view, "
+         "where it can be drawn</li></ul>";
 }
 
 std::string button(std::string_view action, std::string_view label, std::string_view title) {
@@ -184,10 +182,9 @@ std::string top_bar(const Page& page) {
     name += fmt::format("{}<time>{}</time>", name.empty() ? "" : " \u00B7 ", html(page.run.info.started));
   }
   return fmt::format(
-      "<header class=\"top\"><span class=\"mark\">Coxswain</span><span class=\"run\"><bdi>{}</bdi></span>"
-      "<button type=\"button\" id=\"theme\" title=\"light or dark\" aria-label=\"switch between light and "
-      "dark\">"
-      "\u25D0</button></header>\n",
+      "<header class=\"top\"><span class=\"mark\">Coxswain</span><span "
+      "class=\"run\"><bdi>{}</bdi></span><button type=\"button\" id=\"theme\" title=\"light or dark\" "
+      "aria-label=\"switch between light and dark\">\u25D0</button></header>\n",
       name);
 }
 
@@ -208,7 +205,7 @@ std::string verdict_section(const Page& page) {
       definition("lost to late arrivals", fmt::format("{}<small>{} of {} of run time</small>", percent(lost),
                                                       time(d.lost), time(d.run_time))) +
       definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
-                                         percent(d.coverage.ratio))) +
+                                         coverage_words(d.coverage))) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),
                                                d.coverage.clocks_comparable
                                                    ? "one clock for all ranks"
@@ -216,8 +213,7 @@ std::string verdict_section(const Page& page) {
                                                          ", aligned by common returns"));
   const bool named = !d.findings.empty();
   return fmt::format(
-      "<section id=\"verdict\" class=\"{}\">\n<p class=\"eyebrow\">{}</p>\n<h1>{}</h1>\n<p "
-      "class=\"lead\">{}</p>\n"
+      "<section id=\"verdict\" class=\"{}\">\n<p class=\"eyebrow\">{}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n"
       "<dl class=\"facts\">\n{}</dl>\n</section>\n",
       named ? "named" : "nobody", eyebrow, headline_markup(headline(d)), html(page.names.text(lead(d))),
       facts);
@@ -237,9 +233,9 @@ std::string findings_section(const Page& page) {
       "findings", "Findings",
       "Most costly first. Share: of all time lost to late arrivals, measured. Gain: of the run's time, what "
       "would be saved without it, estimated.",
-      "<div class=\"scroll\"><table class=\"stack findings\"><thead><tr><th class=\"n\">#</th><th>what</th>"
-      "<th>who</th><th>cause</th><th class=\"n\">share</th><th class=\"n\">gain, est.</th>"
-      "<th>evidence</th></tr></thead><tbody>\n" +
+      "<div class=\"scroll\"><table class=\"stack findings\"><thead><tr><th "
+      "class=\"n\">#</th><th>what</th><th>who</th><th>cause</th><th class=\"n\">share</th><th "
+      "class=\"n\">gain, est.</th><th>evidence</th></tr></thead><tbody>\n" +
           rows + "</tbody></table></div>");
 }
 
@@ -277,10 +273,9 @@ std::string timeline_section(const Page& page, const Columns& columns) {
   return section("timeline", "Timeline of ranks",
                  "Drag to pan, wheel or + and \u2212 to zoom." + rounding + merge_note(columns),
                  legend_keys() + controls +
-                     "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div>"
-                     "<div class=\"rank-scroll\" id=\"rank-scroll\" tabindex=\"-1\" "
-                     "aria-hidden=\"true\"><div></div></div>"
-                     "</div><p class=\"readout\" id=\"timeline-note\"></p>");
+                     "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div><div class=\"rank-scroll\" "
+                     "id=\"rank-scroll\" tabindex=\"-1\" aria-hidden=\"true\"><div></div></div></div><p "
+                     "class=\"readout\" id=\"timeline-note\"></p>");
 }
 
 std::string heat_map_section(const Page& page, const Columns& columns) {
@@ -325,16 +320,16 @@ std::string ranks_section(const Page& page) {
     note = fmt::format(
         "<p class=\"caption\">The {} ranks with the largest charge of {}; all are in the output of "
         "<code>cox diagnose --json</code>.</p>",
-        kRankRows, order.size());
+        grouped(static_cast<std::int64_t>(kRankRows)), grouped(static_cast<std::int64_t>(order.size())));
   }
   return section(
       "ranks", "Ranks",
       "Run time = work + wait + transfer. Self-delay: own work above the median of all ranks, median over "
       "steps. Charged: time the others lost because this rank was last.",
-      "<div class=\"scroll tall\"><table class=\"sortable\" id=\"rank-table\"><thead><tr>"
-      "<th class=\"n\">rank</th><th>host</th><th>run time</th><th class=\"n\">work</th>"
-      "<th class=\"n\">wait</th><th class=\"n\">transfer</th><th class=\"n\">self-delay</th>"
-      "<th class=\"n\" aria-sort=\"descending\">charged</th><th class=\"n\">last</th></tr></thead><tbody>\n" +
+      "<div class=\"scroll tall\"><table class=\"sortable\" id=\"rank-table\"><thead><tr><th "
+      "class=\"n\">rank</th><th>host</th><th>run time</th><th class=\"n\">work</th><th "
+      "class=\"n\">wait</th><th class=\"n\">transfer</th><th class=\"n\">self-delay</th><th class=\"n\" "
+      "aria-sort=\"descending\">charged</th><th class=\"n\">last</th></tr></thead><tbody>\n" +
           rows + "</tbody></table></div>" + note);
 }
 
@@ -343,7 +338,7 @@ std::string coverage_section(const Page& page) {
   const diagnose::Coverage& c = d.coverage;
   std::string facts =
       definition("collective calls", fmt::format("{} of {} expected were seen ({})", grouped(c.calls_seen),
-                                                 grouped(c.calls_expected), percent(c.ratio))) +
+                                                 grouped(c.calls_expected), coverage_words(c))) +
       definition("collective operations",
                  fmt::format("{} of {} seen on every member", grouped(c.collectives_matched),
                              grouped(c.collectives_seen))) +
@@ -364,7 +359,7 @@ std::string coverage_section(const Page& page) {
                            : definition("spread of ends over spread of begins",
                                         fmt::format("{:.2f}; under 0.1, short durations mean late arrivals",
                                                     c.wait_validity_ratio))) +
-      definition("waits told from", d.wait_method == "duration"
+      definition("waits told from", d.wait_method == diagnose::WaitMethod::Duration
                                         ? "durations: who stays shortest in a call came last"
                                         : "entry times: the wait lasts until the last member has entered") +
       definition("steps", fmt::format("{}, {}", grouped(d.steps), step_source_words(d.step_source)));
@@ -395,13 +390,14 @@ std::string groups_section(const Page& page) {
   }
   std::string note;
   if (groups.size() > kRankRows) {
-    note =
-        fmt::format("<p class=\"caption\">The first {} of {} communicators.</p>", kRankRows, groups.size());
+    note = fmt::format("<p class=\"caption\">The first {} of {} communicators.</p>",
+                       grouped(static_cast<std::int64_t>(kRankRows)),
+                       grouped(static_cast<std::int64_t>(groups.size())));
   }
   return section("groups", "Communicators", "Collective operations of each group, and their message bytes.",
                  "<div class=\"scroll tall\"><table class=\"sortable\"><thead><tr><th>name</th><th "
-                 "class=\"n\">members</th>"
-                 "<th class=\"n\">operations</th><th class=\"n\">bytes</th></tr></thead><tbody>\n" +
+                 "class=\"n\">members</th><th class=\"n\">operations</th><th "
+                 "class=\"n\">bytes</th></tr></thead><tbody>\n" +
                      rows + "</tbody></table></div>" + note);
 }
 

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -18,8 +19,8 @@ namespace {
 
 using simulate::LinkLoad;
 
-constexpr std::size_t kMostCells =
-    1024;  ///< per tier; beyond it neighbours share one, which shows the largest
+/// Per tier; beyond it neighbours share one, which shows the largest.
+constexpr std::size_t kMostCells = 1024;
 constexpr std::size_t kTableRows = 10;
 
 /// `n12->leaf3` is of the tier `n->leaf`: names without their numbers.
@@ -32,7 +33,7 @@ std::string tier_of(const std::string& name) {
 
 std::string cell(const LinkLoad& shown, std::size_t links) {
   const std::string title =
-      fmt::format("{}: {:.1f} % of the time, {}{}", shown.name, shown.utilisation_ratio * 100,
+      fmt::format("{}: {} of the time, {}{}", shown.name, percent(shown.utilisation_ratio),
                   to_string(shown.bytes), links > 1 ? fmt::format("; busiest of {}", links) : "");
   return fmt::format("<i style=\"--shade:{:.3f}\" title=\"{}\"></i>",
                      std::clamp(shown.utilisation_ratio, 0.0, 1.0), html(title));
@@ -54,10 +55,11 @@ std::string strip(const std::string& tier, const std::vector<const LinkLoad*>& l
     cells += cell(*busiest, end - i);
   }
   return fmt::format(
-      "<h3>{}: {} links, mean {:.1f} %, busiest {:.1f} %</h3>\n<div class=\"links\" role=\"img\" "
+      "<h3>{}: {} links, mean {}, busiest {}</h3>\n<div class=\"links\" role=\"img\" "
       "aria-label=\"load of "
       "{} links\">{}</div>\n",
-      html(tier), links.size(), 100 * sum / static_cast<double>(links.size()), 100 * top, html(tier), cells);
+      html(tier), grouped(static_cast<std::int64_t>(links.size())),
+      percent(sum / static_cast<double>(links.size())), percent(top), html(tier), cells);
 }
 
 std::string busiest_table(std::vector<const LinkLoad*> links) {
@@ -71,13 +73,12 @@ std::string busiest_table(std::vector<const LinkLoad*> links) {
   std::string rows;
   for (std::size_t i = 0; i < n; ++i)
     rows += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td class=\"n shade\" style=\"--shade:{:.3f}\">{:.1f} %</td>"
+        "<tr><th scope=\"row\">{}</th><td class=\"n shade\" style=\"--shade:{:.3f}\">{}</td>"
         "<td class=\"n\">{}</td></tr>\n",
         html(links[i]->name), std::clamp(links[i]->utilisation_ratio, 0.0, 1.0),
-        100 * links[i]->utilisation_ratio, html(to_string(links[i]->bytes)));
+        percent(links[i]->utilisation_ratio), html(to_string(links[i]->bytes)));
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th "
-         "scope=\"col\">busiest links</th>"
-         "<th scope=\"col\" class=\"n\">utilisation</th><th scope=\"col\" "
+         "scope=\"col\">busiest links</th><th scope=\"col\" class=\"n\">utilisation</th><th scope=\"col\" "
          "class=\"n\">bytes</th></tr></thead>\n<tbody>\n" +
          rows + "</tbody></table></div>\n";
 }
@@ -91,9 +92,8 @@ std::string links_part(const simulate::Outcome& o) {
   }
   if (used.empty()) return {};
   std::string out =
-      "<p class=\"caption\">One cell per link and direction; the stronger its colour, the more of the time "
-      "it was "
-      "busy.</p>\n";
+      "<p class=\"caption\">One cell per link and direction; the stronger its colour, "
+      "the more of the time it was busy.</p>\n";
   for (const auto& [tier, links] : tiers) {
     const bool any =
         std::any_of(links.begin(), links.end(), [](const LinkLoad* l) { return l->bytes.count() > 0; });
@@ -120,8 +120,8 @@ std::string simulated_section(const simulate::Outcome& o) {
   if (!notes.empty()) notes = "<ul class=\"limits\">" + notes + "</ul>\n";
   const std::string links = links_part(o);
   return fmt::format(
-      "<section id=\"simulated\" aria-labelledby=\"simulated-title\">\n<h2 id=\"simulated-title\">How it was "
-      "simulated{}</h2>\n"
+      "<section id=\"simulated\" aria-labelledby=\"simulated-title\">\n<h2 id=\"simulated-title\">How "
+      "it was simulated{}</h2>\n"
       "<p>{}. Nothing on this page was measured.</p>\n{}{}</section>\n",
       links.empty() ? "" : ", and the load of the links", html(text), notes, links);
 }
@@ -132,23 +132,18 @@ std::string scaling_section(std::span<const simulate::SizePoint> points) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const simulate::SizePoint& p = points[i];
     const std::string spread =
-        p.step.replicas > 1
-            ? fmt::format(" ± {}", to_string(duration_from_seconds(p.step.half_width_95.count())))
-            : "";
+        p.step.replicas > 1 ? fmt::format(" ± {}", to_string(p.step.half_width_95)) : "";
     rows += fmt::format(
-        "<tr><th scope=\"row\" class=\"n\">{}</th><td class=\"n\">{}{}</td><td class=\"n\">{:.1f} "
-        "%</td></tr>\n",
-        p.ranks, html(to_string(duration_from_seconds(p.step.mean.count()))), html(spread),
-        100 * efficiency(points, i));
+        "<tr><th scope=\"row\" class=\"n\">{}</th><td class=\"n\">{}{}</td><td class=\"n\">{}</td></tr>\n",
+        grouped(p.ranks), html(to_string(p.step.mean)), html(spread), percent(efficiency(points, i)));
   }
-  return "<section id=\"scaling\" aria-labelledby=\"scaling-title\">\n<h2 id=\"scaling-title\">Time against "
-         "size</h2>\n"
+  return "<section id=\"scaling\" aria-labelledby=\"scaling-title\">\n<h2 "
+         "id=\"scaling-title\">Time against size</h2>\n"
          "<p class=\"caption\">Mean time of a step; the same work per rank at every size. Efficiency is the "
          "time at the "
          "smallest size over the time at this one.</p>\n<div class=\"chart\" id=\"scaling-chart\"></div>\n"
-         "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
-         "class=\"n\">ranks</th>"
-         "<th scope=\"col\" class=\"n\">step</th><th scope=\"col\" "
+         "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th "
+         "scope=\"col\" class=\"n\">ranks</th><th scope=\"col\" class=\"n\">step</th><th scope=\"col\" "
          "class=\"n\">efficiency</th></tr></thead>\n<tbody>\n" +
          rows + "</tbody></table></div>\n</section>\n";
 }

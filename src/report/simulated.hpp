@@ -19,8 +19,8 @@ namespace cox::report {
 /// the busiest as a table. Readable without scripts.
 [[nodiscard]] std::string simulated_section(const simulate::Outcome& outcome);
 
-/// Table and place of the chart of time and efficiency against the number of ranks; empty for fewer than two
-/// sizes.
+/// Table and place of the chart of time and efficiency against the number of ranks;
+/// empty for fewer than two sizes.
 [[nodiscard]] std::string scaling_section(std::span<const simulate::SizePoint> points);
 /// The chart's columns.
 [[nodiscard]] nlohmann::ordered_json scaling_data(std::span<const simulate::SizePoint> points);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "report/markup.hpp"
@@ -95,7 +96,8 @@ std::string finding_lines(const diagnose::Finding& f, std::size_t number) {
       fmt::format("  {}. ", number),
       fmt::format("{}: {}; cause {}; {} of lost time, gain {} (estimated)", kind_words(f.kind), subject(f),
                   terminal_text(cause_words(f.cause)), percent(f.share_ratio), percent(f.gain_ratio)));
-  for (const diagnose::Evidence& e : f.evidence) out += wrapped("     - ", terminal_text(e.text));
+  for (const diagnose::Evidence& e : diagnose::evidence_of(f))
+    out += wrapped("     - ", terminal_text(e.text));
   return out;
 }
 
@@ -140,7 +142,9 @@ std::string mismatch_lines(const Diagnosis& d, const Ink& ink) {
   for (std::size_t i = 0; i < std::min(d.trouble.mismatches.size(), kRows); ++i)
     out += wrapped("! ", terminal_text(d.trouble.mismatches[i].text));
   if (d.trouble.mismatches.size() > kRows)
-    out += ink.faint(fmt::format("  and {} more", d.trouble.mismatches.size() - kRows)) + '\n';
+    out += ink.faint(fmt::format("  and {} more",
+                                 grouped(static_cast<std::int64_t>(d.trouble.mismatches.size() - kRows)))) +
+           '\n';
   return out;
 }
 
@@ -169,7 +173,9 @@ std::string ranking(const Diagnosis& d, const Ink& ink) {
     out += (named ? ink.bad(line) : line) + '\n';
   }
   if (order.size() > kRows)
-    out += ink.faint(fmt::format("  and {} more ranks (--json lists all)", order.size() - kRows)) + '\n';
+    out += ink.faint(fmt::format("  and {} more ranks (--json lists all)",
+                                 grouped(static_cast<std::int64_t>(order.size() - kRows)))) +
+           '\n';
   out += ink.faint("  self-delay: own work above the median of all ranks, median over steps") + '\n';
   out += ink.faint("  charged: time the others lost because this rank was last; >: named above") + '\n';
   return out;
@@ -202,7 +208,8 @@ std::string locality_lines(const Diagnosis& d) {
   for (std::size_t i = 0; i < std::min(d.locality.size(), kLines); ++i)
     out += wrapped("", terminal_text(d.locality[i].host) + ": " + locality_words(d.locality[i]));
   if (d.locality.size() > kLines)
-    out += wrapped("", fmt::format("and {} more hosts (--json lists all)", d.locality.size() - kLines));
+    out += wrapped("", fmt::format("and {} more hosts (--json lists all)",
+                                   grouped(static_cast<std::int64_t>(d.locality.size() - kLines))));
   return out;
 }
 
@@ -246,7 +253,8 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, Color color,
       const trace::Note& note = run.notes[i];
       out += wrapped("- ", terminal_text(note.file + (note.file.empty() ? "" : ": ") + note.text));
     }
-    if (run.notes.size() > kRows) out += fmt::format("- and {} more\n", run.notes.size() - kRows);
+    if (run.notes.size() > kRows)
+      out += fmt::format("- and {} more\n", grouped(static_cast<std::int64_t>(run.notes.size() - kRows)));
   }
   return out;
 }

@@ -24,10 +24,11 @@ Input named_input(int ranks = 8) {
   in.run = test::make_run({.ranks = ranks, .steps = 60, .extras = {{.rank = 3, .amount = 4ms}}});
   in.diagnosis = test::sample_diagnosis(in.run);
   in.diagnosis.findings = {test::slow_rank_finding(3)};
-  in.diagnosis.verdict =
-      "rank 3 sets the pace: its own work takes 4.02 ms longer per step than the median rank's, in 99 % of "
-      "those "
-      "steps; without that the run would be 27.4 % shorter (estimated).";
+  in.diagnosis.lead =
+      "its own work takes 4.02 ms longer per step than the median rank's, in 99 % of those steps; without "
+      "that the run "
+      "would be 27 % shorter (estimated).";
+  in.diagnosis.verdict = "rank 3 sets the pace: " + in.diagnosis.lead;
   return in;
 }
 
@@ -64,7 +65,7 @@ TEST(Terminal, FitsEightyColumns) {
 TEST(Terminal, KeepsUnitsWithTheirNumbers) {
   for (std::string pad; pad.size() < 80; pad += 'x') {
     Input in = named_input();
-    in.diagnosis.verdict = pad + " 12.5 % of 3.00 ms, then 7 \u00B5s.";
+    in.diagnosis.lead = pad + " 12.5 % of 3.00 ms, then 7 \u00B5s.";
     const std::string text = text_of(in);
     for (const char* broken : {"\n%", "\nms", "\n\u00B5s"})
       EXPECT_EQ(text.find(broken), std::string::npos) << text;
@@ -92,17 +93,26 @@ TEST(Terminal, ListsTheMostCostlyAndCountsTheRest) {
   EXPECT_NE(text.find("and 24 more ranks"), std::string::npos) << text;
 }
 
+TEST(Terminal, CoverageIsFullOnlyWhereAllWasSeen) {
+  Input in = named_input();
+  EXPECT_NE(text_of(in).find("coverage 100 %: "), std::string::npos);
+  in.diagnosis.coverage.ratio = 0.9999;
+  EXPECT_NE(text_of(in).find("coverage under 100 %: "), std::string::npos) << text_of(in);
+}
+
 TEST(Terminal, SaysNobody) {
   Input in = named_input();
   in.diagnosis.findings.clear();
   in.diagnosis.verdict = "nobody: no rank stands out.";
+  in.diagnosis.lead = "no rank stands out.";
   const std::string text = text_of(in);
   EXPECT_EQ(text.rfind("= Nobody sets the pace (simulated)\nNo rank stands out.\n", 0), 0U) << text;
 }
 
 TEST(Terminal, LetsNoEscapeThroughFromTheInput) {
   Input in = named_input();
-  in.diagnosis.verdict = in.diagnosis.findings[0].cause = "\x1b]0;owned\x07";
+  in.diagnosis.verdict = in.diagnosis.lead = "\x1b]0;owned\x07";
+  in.diagnosis.findings.push_back(test::slow_transfers_finding("\x1b]0;owned\x07"));
   in.diagnosis.cannot_tell = {"\x1b[2J"};
   in.run.notes = {{"\x1b[1m", "\x1b[1m"}};
   EXPECT_EQ(text_of(in).find_first_of("\x1b\x07"), std::string::npos);

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 namespace cox::report {
@@ -29,7 +29,7 @@ std::string headline(const diagnose::Diagnosis& d) {
   const diagnose::Finding& f = d.findings.front();
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
   if (f.kind == diagnose::FindingKind::SlowLink) return "The fabric sets the pace";
-  if (f.cause == "communication") return "Communication sets the pace";
+  if (f.cause == diagnose::Cause::Communication) return "Communication sets the pace";
   if (f.rank) return fmt::format("Rank {} sets the pace", f.rank->value());
   if (f.ranks.size() == 1) return fmt::format("Rank {} sets the pace", f.ranks.front().value());
   if (f.ranks.empty()) return "A group sets the pace";
@@ -37,17 +37,13 @@ std::string headline(const diagnose::Diagnosis& d) {
 }
 
 std::string lead(const diagnose::Diagnosis& d) {
-  std::string said = headline(d);
-  said[0] = static_cast<char>(said[0] | 0x20);
-  std::string text = d.verdict;
-  for (const std::string& prefix : {said + ": ", std::string("nobody: ")}) {
-    if (text.rfind(prefix, 0) == 0) text.erase(0, prefix.size());
-  }
+  std::string text = d.lead;
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] & ~0x20);
   return text;
 }
 
-std::string cause_words(std::string cause) {
+std::string cause_words(diagnose::Cause c) {
+  std::string cause = diagnose::name_of(c);
   std::replace(cause.begin(), cause.end(), '_', ' ');
   return cause;
 }
@@ -113,22 +109,6 @@ std::string rank_list(std::span<const Rank> ranks, std::size_t limit) {
   return text;
 }
 
-std::string percent(double ratio) {
-  if (!std::isfinite(ratio)) return "not known";
-  const double p = ratio * 100;
-  if (p == 0) return "0 %";
-  if (std::abs(p) < 0.1) return p > 0 ? "under 0.1 %" : "about 0 %";
-  if (std::abs(p) >= 99.95 && std::abs(p) < 100.05) return p == 100 ? "100 %" : fmt::format("{:.2f} %", p);
-  return std::abs(p) >= 10 ? fmt::format("{:.1f} %", p) : fmt::format("{:.2f} %", p);
-}
-
-std::string grouped(std::int64_t n) {
-  std::string digits = fmt::format("{}", n);
-  const std::size_t first = n < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, " ");
-  return digits;
-}
-
 std::string_view step_source_words(diagnose::StepSource s) {
   switch (s) {
     case diagnose::StepSource::Marks:
@@ -143,9 +123,14 @@ std::string_view step_source_words(diagnose::StepSource s) {
   return "not found";
 }
 
+std::string coverage_words(const diagnose::Coverage& c) {
+  const std::string text = percent(c.ratio);
+  return c.ratio < 1 && text == percent(1) ? "under " + text : text;
+}
+
 std::string coverage_line(const diagnose::Coverage& c) {
   std::string text =
-      fmt::format("coverage {}: {} of {} operations seen on every member, {} of {} ranks", percent(c.ratio),
+      fmt::format("coverage {}: {} of {} operations seen on every member, {} of {} ranks", coverage_words(c),
                   grouped(c.collectives_matched), grouped(c.collectives_seen), grouped(c.ranks_seen),
                   grouped(c.ranks_expected));
   if (!c.missing_ranks.empty()) text += ", missing " + rank_list(c.missing_ranks, 4);
@@ -189,9 +174,10 @@ std::string host_clock_words(const diagnose::Coverage& c) {
 
 std::string clock_line(const diagnose::Diagnosis& d) {
   const diagnose::Coverage& c = d.coverage;
-  std::string text = fmt::format("clocks: {} {}, residual {}; waits told from {}", grouped(c.clock_domains),
-                                 c.clock_domains == 1 ? "domain" : "domains", to_string(c.clock_residual),
-                                 d.wait_method == "duration" ? "durations of the same call" : "entry times");
+  std::string text = fmt::format(
+      "clocks: {} {}, residual {}; waits told from {}", grouped(c.clock_domains),
+      c.clock_domains == 1 ? "domain" : "domains", to_string(c.clock_residual),
+      d.wait_method == diagnose::WaitMethod::Duration ? "durations of the same call" : "entry times");
   if (const std::string hosts = host_clock_words(d.coverage); !hosts.empty()) text += "; " + hosts;
   if (!c.clocks_comparable && c.wait_validity_ratio > 0) {
     text += fmt::format(" (ends spread {} as wide as begins; under 0.1 is good)",

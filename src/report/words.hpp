@@ -20,7 +20,7 @@ namespace cox::report {
 /// The answer in one short line: `Rank 3 sets the pace`, `Nobody sets the pace`.
 [[nodiscard]] std::string headline(const diagnose::Diagnosis& d);
 
-/// The verdict without the words that the headline already says, as a sentence.
+/// What the headline does not say already, as a sentence.
 [[nodiscard]] std::string lead(const diagnose::Diagnosis& d);
 
 /// `slow rank`, `transient straggler`: a kind of finding as people say it.
@@ -32,17 +32,14 @@ namespace cox::report {
 /// `0-3, 7`: runs of neighbours joined. At most `limit` parts, then `and 12 more`.
 [[nodiscard]] std::string rank_list(std::span<const Rank> ranks, std::size_t limit = 8);
 
-/// `43.1 %`; `under 0.1 %` where it would round to zero.
-[[nodiscard]] std::string percent(double ratio);
-
-/// `1 234 567`, with thin gaps every three digits.
-[[nodiscard]] std::string grouped(std::int64_t n);
-
 /// What a step is in this Run: `marked by the program`, ...
 [[nodiscard]] std::string_view step_source_words(diagnose::StepSource s);
 
 /// A cause as words: `optimizer or data`.
-[[nodiscard]] std::string cause_words(std::string cause);
+[[nodiscard]] std::string cause_words(diagnose::Cause c);
+
+/// The part of the expected calls that was seen; `under 100 %` where it would round to all of them.
+[[nodiscard]] std::string coverage_words(const diagnose::Coverage& c);
 
 /// Whether calls and clocks support the result: one line, `coverage 100 % ...`.
 [[nodiscard]] std::string coverage_line(const diagnose::Coverage& c);

@@ -51,25 +51,25 @@ bool Policy::count_step(int worker) {
   return slowest_ > before;
 }
 
-Verdict Policy::meet(int worker, std::vector<int>& released) {
+Ruling Policy::meet(int worker, std::vector<int>& released) {
   const auto w = static_cast<std::size_t>(worker);
   if (read_[w] < version_) {
     log_.push_back({worker, read_[w], version_, false});
     begin_step(worker, released);
-    return Verdict::Discard;
+    return Ruling::Discard;
   }
   waiting_.push_back(worker);
-  if (static_cast<int>(waiting_.size()) < quorum()) return Verdict::Wait;
+  if (static_cast<int>(waiting_.size()) < quorum()) return Ruling::Wait;
   std::sort(waiting_.begin(), waiting_.end());
   for (const int member : waiting_)
     log_.push_back({member, read_[static_cast<std::size_t>(member)], version_, true});
   ++version_;
   for (const int member : waiting_) begin_step(member, released);
   waiting_.clear();
-  return Verdict::Go;
+  return Ruling::Go;
 }
 
-Verdict Policy::deliver(int worker, bool moved, std::vector<int>& released) {
+Ruling Policy::deliver(int worker, bool moved, std::vector<int>& released) {
   const auto w = static_cast<std::size_t>(worker);
   const bool too_old =
       spec_.kind == PolicyKind::BoundedDiscard && version_ - read_[w] > std::int64_t{spec_.staleness};
@@ -77,23 +77,23 @@ Verdict Policy::deliver(int worker, bool moved, std::vector<int>& released) {
   if (!too_old) ++version_;
   if (spec_.kind != PolicyKind::BoundedWait) {
     begin_step(worker, released);
-    return too_old ? Verdict::Discard : Verdict::Go;
+    return too_old ? Ruling::Discard : Ruling::Go;
   }
-  // Whoever waits is exactly one step too far ahead: none of them goes on, or, once the slowest has moved,
-  // all.
+  // Whoever waits is exactly one step too far ahead: none of them goes on, or,
+  // once the slowest has moved, all.
   if (!moved && steps_[w] - slowest_ > spec_.staleness) {
     waiting_.push_back(worker);
-    return Verdict::Wait;
+    return Ruling::Wait;
   }
   if (moved) waiting_.swap(members_);
   members_.push_back(worker);
   std::sort(members_.begin(), members_.end());
   for (const int member : members_) begin_step(member, released);
   members_.clear();
-  return Verdict::Go;
+  return Ruling::Go;
 }
 
-Verdict Policy::finished(int worker, std::vector<int>& released) {
+Ruling Policy::finished(int worker, std::vector<int>& released) {
   COX_ASSERT(worker >= 0 && worker < workers_, "a worker that the policy does not know");
   const auto w = static_cast<std::size_t>(worker);
   COX_ASSERT(begun_[w] == steps_[w] + 1, "a worker finished a step that it had not begun");
@@ -107,7 +107,7 @@ Verdict Policy::finished(int worker, std::vector<int>& released) {
     case PolicyKind::LocalSgd:
       if (communicates(step)) return meet(worker, released);
       begin_step(worker, released);
-      return Verdict::Go;
+      return Ruling::Go;
     case PolicyKind::BoundedWait:
     case PolicyKind::BoundedDiscard:
     case PolicyKind::Asynchronous:

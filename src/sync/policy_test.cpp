@@ -134,20 +134,20 @@ TEST(Policy, BackupsAreNotWaitedForAndTheirLateUpdatesAreDropped) {
   Policy policy(spec, 3);
   std::vector<int> released;
   EXPECT_EQ(policy.quorum(), 2);
-  EXPECT_EQ(policy.finished(2, released), Verdict::Wait);
+  EXPECT_EQ(policy.finished(2, released), Ruling::Wait);
   EXPECT_TRUE(released.empty());
-  EXPECT_EQ(policy.finished(0, released), Verdict::Go);
+  EXPECT_EQ(policy.finished(0, released), Ruling::Go);
   EXPECT_EQ(released, (std::vector<int>{0, 2}));
   EXPECT_EQ(policy.version(), 1);
-  EXPECT_EQ(policy.finished(1, released), Verdict::Discard);
+  EXPECT_EQ(policy.finished(1, released), Ruling::Discard);
   EXPECT_EQ(released, (std::vector<int>{1}));
   EXPECT_EQ(policy.version(), 1);
   ASSERT_EQ(policy.log().size(), 3U);
   EXPECT_EQ(policy.log()[2].age(), 1);
   EXPECT_FALSE(policy.log()[2].applied);
   // Worker 1 reads version 1 now and takes part in it.
-  EXPECT_EQ(policy.finished(1, released), Verdict::Wait);
-  EXPECT_EQ(policy.finished(2, released), Verdict::Go);
+  EXPECT_EQ(policy.finished(1, released), Ruling::Wait);
+  EXPECT_EQ(policy.finished(2, released), Ruling::Go);
   EXPECT_EQ(released, (std::vector<int>{1, 2}));
 }
 
@@ -160,9 +160,9 @@ TEST(Policy, WaitingUnboundedIsAsynchronous) {
 TEST(Policy, NumbersWithoutMeaningCountAsTheNearest) {
   std::vector<int> released;
   Policy all_backups({.kind = PolicyKind::Backup, .backups = 99}, 4);
-  EXPECT_EQ(all_backups.finished(3, released), Verdict::Go);
+  EXPECT_EQ(all_backups.finished(3, released), Ruling::Go);
   Policy negative({.kind = PolicyKind::BoundedWait, .staleness = -1}, 1);
-  EXPECT_EQ(negative.finished(0, released), Verdict::Go);
+  EXPECT_EQ(negative.finished(0, released), Ruling::Go);
   Policy local({.kind = PolicyKind::LocalSgd, .local_steps = 0}, 1);
   EXPECT_TRUE(local.communicates(0));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles as it stands. With one of the macros it must not, and the compiler must say why; see
-// CMakeLists.txt.
+// Compiles as it stands. With one of the macros it must not, and the compiler
+// must say why; see CMakeLists.txt.
 #include "cox/base/ids.hpp"
 
 using namespace cox;

@@ -44,25 +44,40 @@ static void blocking(struct Counted* c) {
   const long long all = one * c->size;
   const int root = c->size - 1;
   MPI_Comm m = c->comm;
-  MPI_Barrier(m), count(c, 0);
-  MPI_Bcast(in, kCount, MPI_INT, root, m), count(c, one);
-  MPI_Gather(in, kCount, MPI_INT, out, kCount, MPI_INT, root, m), count(c, all);
-  MPI_Gatherv(in, kCount, MPI_INT, out, counts, offsets, MPI_INT, root, m),
-      count(c, c->rank == root ? all : one);
-  MPI_Scatter(in, kCount, MPI_INT, out, kCount, MPI_INT, root, m), count(c, all);
-  MPI_Scatterv(in, counts, offsets, MPI_INT, out, kCount, MPI_INT, root, m),
-      count(c, c->rank == root ? all : one);
-  MPI_Allgather(in, kCount, MPI_INT, out, kCount, MPI_INT, m), count(c, all);
-  MPI_Allgatherv(in, kCount, MPI_INT, out, counts, offsets, MPI_INT, m), count(c, all);
-  MPI_Alltoall(in, kCount, MPI_INT, out, kCount, MPI_INT, m), count(c, all);
-  MPI_Alltoallv(in, counts, offsets, MPI_INT, out, counts, offsets, MPI_INT, m), count(c, all);
-  MPI_Alltoallw(in, counts, byte_offsets, types, out, counts, byte_offsets, types, m), count(c, all);
-  MPI_Reduce(in, out, kCount, MPI_INT, MPI_SUM, root, m), count(c, one);
-  MPI_Allreduce(in, out, kCount, MPI_INT, MPI_SUM, m), count(c, one);
-  MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, m), count(c, all);
-  MPI_Reduce_scatter_block(in, out, kCount, MPI_INT, MPI_SUM, m), count(c, all);
-  MPI_Scan(in, out, kCount, MPI_INT, MPI_SUM, m), count(c, one);
-  MPI_Exscan(in, out, kCount, MPI_INT, MPI_SUM, m), count(c, one);
+  MPI_Barrier(m);
+  count(c, 0);
+  MPI_Bcast(in, kCount, MPI_INT, root, m);
+  count(c, one);
+  MPI_Gather(in, kCount, MPI_INT, out, kCount, MPI_INT, root, m);
+  count(c, all);
+  MPI_Gatherv(in, kCount, MPI_INT, out, counts, offsets, MPI_INT, root, m);
+  count(c, c->rank == root ? all : one);
+  MPI_Scatter(in, kCount, MPI_INT, out, kCount, MPI_INT, root, m);
+  count(c, all);
+  MPI_Scatterv(in, counts, offsets, MPI_INT, out, kCount, MPI_INT, root, m);
+  count(c, c->rank == root ? all : one);
+  MPI_Allgather(in, kCount, MPI_INT, out, kCount, MPI_INT, m);
+  count(c, all);
+  MPI_Allgatherv(in, kCount, MPI_INT, out, counts, offsets, MPI_INT, m);
+  count(c, all);
+  MPI_Alltoall(in, kCount, MPI_INT, out, kCount, MPI_INT, m);
+  count(c, all);
+  MPI_Alltoallv(in, counts, offsets, MPI_INT, out, counts, offsets, MPI_INT, m);
+  count(c, all);
+  MPI_Alltoallw(in, counts, byte_offsets, types, out, counts, byte_offsets, types, m);
+  count(c, all);
+  MPI_Reduce(in, out, kCount, MPI_INT, MPI_SUM, root, m);
+  count(c, one);
+  MPI_Allreduce(in, out, kCount, MPI_INT, MPI_SUM, m);
+  count(c, one);
+  MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, m);
+  count(c, all);
+  MPI_Reduce_scatter_block(in, out, kCount, MPI_INT, MPI_SUM, m);
+  count(c, all);
+  MPI_Scan(in, out, kCount, MPI_INT, MPI_SUM, m);
+  count(c, one);
+  MPI_Exscan(in, out, kCount, MPI_INT, MPI_SUM, m);
+  count(c, one);
 }
 
 /// Each completed in another way.
@@ -72,18 +87,25 @@ static void non_blocking(struct Counted* c) {
   MPI_Comm m = c->comm;
   MPI_Request r[4];
   int flag = 0, index = 0, found = 0, indices[4];
-  MPI_Iallreduce(in, out, kCount, MPI_INT, MPI_SUM, m, &r[0]), count(c, one);
+  MPI_Iallreduce(in, out, kCount, MPI_INT, MPI_SUM, m, &r[0]);
+  count(c, one);
   MPI_Wait(&r[0], MPI_STATUS_IGNORE);
-  MPI_Iallgather(in, kCount, MPI_INT, out, kCount, MPI_INT, m, &r[0]), count(c, all);
-  MPI_Ibarrier(m, &r[1]), count(c, 0);
+  MPI_Iallgather(in, kCount, MPI_INT, out, kCount, MPI_INT, m, &r[0]);
+  count(c, all);
+  MPI_Ibarrier(m, &r[1]);
+  count(c, 0);
   MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-  MPI_Ibcast(in, kCount, MPI_INT, 0, m, &r[0]), count(c, one);
+  MPI_Ibcast(in, kCount, MPI_INT, 0, m, &r[0]);
+  count(c, one);
   while (!flag) MPI_Test(&r[0], &flag, MPI_STATUS_IGNORE);
-  MPI_Ialltoall(in, kCount, MPI_INT, out, kCount, MPI_INT, m, &r[0]), count(c, all);
-  MPI_Ireduce(in, out + kCount * c->size, kCount, MPI_INT, MPI_SUM, 0, m, &r[1]), count(c, one);
+  MPI_Ialltoall(in, kCount, MPI_INT, out, kCount, MPI_INT, m, &r[0]);
+  count(c, all);
+  MPI_Ireduce(in, out + kCount * c->size, kCount, MPI_INT, MPI_SUM, 0, m, &r[1]);
+  count(c, one);
   MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
   MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
-  MPI_Iscan(in, out, kCount, MPI_INT, MPI_SUM, m, &r[0]), count(c, one);
+  MPI_Iscan(in, out, kCount, MPI_INT, MPI_SUM, m, &r[0]);
+  count(c, one);
   MPI_Waitsome(1, r, &found, indices, MPI_STATUSES_IGNORE);
 }
 
@@ -92,7 +114,9 @@ static void persistent(struct Counted* c) {
   PERSISTENT(Allreduce)(in, out, kCount, MPI_INT, MPI_SUM, c->comm, MPI_INFO_NULL, &r[0]);
   PERSISTENT(Barrier)(c->comm, MPI_INFO_NULL, &r[1]);
   for (int i = 0; i < kRounds; ++i) {
-    MPI_Startall(2, r), count(c, kCount * (long long)sizeof(int)), count(c, 0);
+    MPI_Startall(2, r);
+    count(c, kCount * (long long)sizeof(int));
+    count(c, 0);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
   }
   MPI_Request_free(&r[0]);
@@ -124,8 +148,10 @@ static void messages(struct Counted* c) {
 
 static void neighbors(struct Counted* c) {
   MPI_Request r;
-  MPI_Neighbor_allgather(in, kCount, MPI_INT, out, kCount, MPI_INT, c->comm), count(c, kCount * 4);
-  MPI_Ineighbor_alltoall(in, kCount, MPI_INT, out, kCount, MPI_INT, c->comm, &r), count(c, kCount * 4);
+  MPI_Neighbor_allgather(in, kCount, MPI_INT, out, kCount, MPI_INT, c->comm);
+  count(c, kCount * 4);
+  MPI_Ineighbor_alltoall(in, kCount, MPI_INT, out, kCount, MPI_INT, c->comm, &r);
+  count(c, kCount * 4);
   MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
@@ -187,7 +213,8 @@ int main(int argc, char** argv) {
   MPI_Comm_idup(MPI_COMM_WORLD, &made, &later);
   MPI_Wait(&later, MPI_STATUS_IGNORE);
   struct Counted copy_later = counted(made);
-  MPI_Barrier(made), count(&copy_later, 0);
+  MPI_Barrier(made);
+  count(&copy_later, 0);
   const int periodic = 1;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &world.size, &periodic, 0, &made);
   struct Counted ring = counted(made);

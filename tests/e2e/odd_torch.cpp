@@ -5,8 +5,7 @@
 
 extern "C" {
 void make_group(void* self, const void* const* store, int rank, int size, void* options) ALIAS(
-    "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_"
-    "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE");
+    "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE");
 void allreduce(const void* options) ALIAS("_ZN4gloo9allreduceERKNS_16AllreduceOptionsE");
 void finalize_backward(void* self) ALIAS("_ZN4c10d7Reducer17finalize_backwardEv");
 }

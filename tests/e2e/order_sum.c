@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction whose result depends on the order of its sums: float values of very different size. Prints the
-// bits.
+// A reduction whose result depends on the order of its sums: float values of very
+// different size. Prints the bits.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,9 @@ int main(int argc, char** argv) {
   state = 88172645463325252u + (uint64_t)rank;
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < kCount; ++i) {
-      state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
       const float magnitude = (float)(1u << (state >> 59));
       in[i] = ((float)(state & 0xffff) - 32768.0f) * magnitude * 1.000123f;
     }

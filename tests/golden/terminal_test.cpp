@@ -79,8 +79,8 @@ class OnTerminal {
   std::string seen_;
 };
 
-/// Runs `cox` through a shell on a terminal, with the variables given and none that decide on colour
-/// otherwise.
+/// Runs `cox` through a shell on a terminal, with the variables given and none
+/// that decide on colour otherwise.
 std::function<int()> shell(const std::string& command,
                            std::vector<std::pair<std::string, std::string>> variables) {
   return [command, variables = std::move(variables)] {

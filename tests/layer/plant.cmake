@@ -34,6 +34,8 @@ endif()
 plant(src/base/planted.cpp "#include \"cox/trace/run.hpp\"" "src/base/planted.cpp: base must not include trace")
 plant(include/cox/pace/planted.hpp "#  include <cox/model/collective.hpp>" "pace must not include model")
 plant(src/trace/planted.hpp "#include \"observe/planted.hpp\"" "trace must not include observe")
+plant(src/evaluate/planted.cpp "#include \"cox/diagnose/diagnosis.hpp\"" "evaluate must not include diagnose")
+plant(src/study/file/planted.cpp "#include \"cox/evaluate/pacing.hpp\"" "study must not include evaluate")
 plant(src/diagnose/planted_test.cpp "  #include \"cox/report/report.hpp\"" "diagnose must not include report")
 plant(include/cox/abi/planted.h "#include \"cox/base/units.hpp\"" "abi must not include base")
 plant(src/elsewhere/planted.cpp "int x" "src/elsewhere: no such room")
@@ -49,16 +51,18 @@ plant(src/guest/preload/planted.cpp "#include \"cox/base/result.hpp\""
 # One for every folder of a parted room: each is refused something that it must not see.
 foreach(pair
     cli/frame:cli/output cli/output:cli/input cli/input:cli/verbs cli/verbs:cli/command_table.hpp
-    diagnose/match:diagnose/naming diagnose/naming:diagnose/cause diagnose/cause:diagnose/charge
-    diagnose/charge:diagnose/naming diagnose/what_if:diagnose/charge diagnose/operations:diagnose/what_if
-    diagnose/efficiency:diagnose/fabric diagnose/fabric:diagnose/efficiency diagnose/over_time:diagnose/stall
-    diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/what_if
+    diagnose/words:diagnose/match diagnose/match:diagnose/words diagnose/naming:diagnose/cause
+    diagnose/cause:diagnose/verdict diagnose/charge:diagnose/naming diagnose/what_if:diagnose/charge
+    diagnose/operations:diagnose/verdict diagnose/efficiency:diagnose/fabric diagnose/fabric:diagnose/efficiency
+    diagnose/over_time:diagnose/stall diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/verdict
     guest/seam:guest/pacing guest/writer:guest/seam guest/pacing:guest/preload guest/preload:guest/mpi
     guest/mpi:guest/gloo guest/gloo:guest/mpi guest/torch:guest/mpi
     simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer
     simulate/answer:simulate/sweep simulate/sweep:simulate/training
+    study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/answer
+    study/pacing_table:study/compute study/compute:study/pacing study/pacing:study/pacing_table
     trace/clocks:trace/raw trace/raw:trace/store trace/store:trace/run trace/run:trace/import
     trace/import/bytes:trace/import/part trace/import/part:trace/import/mpi trace/import/mpi:trace/import/kineto
     trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables

@@ -145,8 +145,10 @@ RC_GTEST_PROP(AttributionLaws, SlowMotionScalesCosts, ()) {
   const auto a = attribute_waits(run);
   const int factor = *rc::gen::inRange(2, 50);
   for (auto& track : run.ranks)
-    for (std::size_t i = 0; i < track.events.size(); ++i)
-      track.events.begin[i] *= factor, track.events.end[i] *= factor;
+    for (std::size_t i = 0; i < track.events.size(); ++i) {
+      track.events.begin[i] *= factor;
+      track.events.end[i] *= factor;
+    }
   const auto b = attribute_waits(run);
   RC_ASSERT(b->waited == a->waited * factor && b->carried_in == a->carried_in * factor);
   const auto rounding = Duration{static_cast<std::int64_t>(16 * factor * run.event_count())};

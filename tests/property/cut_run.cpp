@@ -91,8 +91,8 @@ TEST(CutRun, RawFilesKeepEveryWholeRecord) {
 }
 
 TEST(CutRun, CompactFilesKeepEveryWholeBlock) {
-  const trace::Run run =
-      test::make_run({.ranks = 1, .steps = static_cast<int>(kRecordsPerBlock) * 2});  // 4 blocks
+  // 4 blocks
+  const trace::Run run = test::make_run({.ranks = 1, .steps = static_cast<int>(kRecordsPerBlock) * 2});
   const auto parsed = parse_raw_file(test::raw_file(run, run.ranks[0]));
   ASSERT_TRUE(parsed);
   const std::string bytes = encode_compact(*parsed);

@@ -99,8 +99,10 @@ RC_GTEST_PROP(DiagnoseLaws, SlowMotionScalesTimesAndKeepsNames, ()) {
   trace::Run slowed = run;
   const int factor = *rc::gen::inRange(2, 50);
   for (auto& track : slowed.ranks)
-    for (std::size_t i = 0; i < track.events.size(); ++i)
-      track.events.begin[i] *= factor, track.events.end[i] *= factor;
+    for (std::size_t i = 0; i < track.events.size(); ++i) {
+      track.events.begin[i] *= factor;
+      track.events.end[i] *= factor;
+    }
   const auto a = diagnose(run);
   const auto b = diagnose(slowed);
   RC_ASSERT(a.has_value() && b.has_value());

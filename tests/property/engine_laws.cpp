@@ -240,8 +240,10 @@ double owed_to_ports(const model::Schedule& s) {
       for (const model::Transfer& t : list) {
         const auto from = static_cast<std::size_t>(t.from);
         const auto to = static_cast<std::size_t>(t.to);
-        ++sends[from], out[from] += t.bytes.count();
-        ++receives[to], in[to] += t.bytes.count();
+        ++sends[from];
+        out[from] += t.bytes.count();
+        ++receives[to];
+        in[to] += t.bytes.count();
       }
       std::int64_t most = 0;
       for (std::size_t p = 0; p < participants; ++p)

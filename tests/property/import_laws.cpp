@@ -168,14 +168,15 @@ TEST(ImportLaws, APackedSeedReadsAsTheSeed) {
       continue;
     }
     ++read;
-    ASSERT_EQ(plain->runs.size(), packed->runs.size());
-    for (std::size_t i = 0; i < plain->runs.size(); ++i) {
-      const trace::Run& a = plain->runs[i];
-      const trace::Run& b = packed->runs[i];
+    ASSERT_EQ(plain->jobs.size(), packed->jobs.size());
+    for (std::size_t i = 0; i < plain->jobs.size(); ++i) {
+      const trace::Run& a = plain->jobs[i].run;
+      const trace::Run& b = packed->jobs[i].run;
       EXPECT_EQ(test::difference(a, b), "");
       EXPECT_EQ(a.names, b.names);
-      EXPECT_EQ(a.operations.duration, b.operations.duration);
-      EXPECT_EQ(a.operations.before, b.operations.before);
+      EXPECT_EQ(plain->jobs[i].program.duration, packed->jobs[i].program.duration);
+      EXPECT_TRUE(plain->jobs[i].program.needs == packed->jobs[i].program.needs);
+      EXPECT_EQ(plain->jobs[i].program.names, packed->jobs[i].program.names);
       EXPECT_EQ(a.messages.send_begin, b.messages.send_begin);
       ASSERT_EQ(a.notes.size(), b.notes.size());
       for (std::size_t n = 0; n < a.notes.size(); ++n) EXPECT_EQ(a.notes[n].text, b.notes[n].text);

@@ -20,7 +20,7 @@ namespace {
 using model::Imbalance;
 using model::Iteration;
 using model::JitterLaw;
-using model::WaitMode;
+using pace::WaitMode;
 
 constexpr double kRounding = 1e-12;
 

@@ -7,15 +7,18 @@
 #include <numeric>
 #include <tuple>
 
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 #include "cox/replay/tracks.hpp"
 
 namespace cox::replay {
 namespace {
 
+using model::Dependencies;
+using model::OperationIndex;
+
 struct Sample {
-  Graph graph;
-  std::vector<std::vector<Node>> before;
+  Dependencies graph;
+  std::vector<std::vector<OperationIndex>> before;
   std::vector<std::vector<Duration>> lags;
   std::vector<Duration> durations;
 };
@@ -29,10 +32,10 @@ Sample any_graph(int time_below = 1000) {
   const bool with_lags = *rc::gen::arbitrary<bool>();
   const int size = *rc::gen::inRange(1, 40);
   for (int i = 0; i < size; ++i) {
-    std::vector<Node> before;
+    std::vector<OperationIndex> before;
     std::vector<Duration> lags;
     const int count = i == 0 ? 0 : *rc::gen::inRange(0, std::min(i, 4) + 1);
-    for (int k = 0; k < count; ++k) before.push_back(static_cast<Node>(*rc::gen::inRange(0, i)));
+    for (int k = 0; k < count; ++k) before.push_back(static_cast<OperationIndex>(*rc::gen::inRange(0, i)));
     for (int k = 0; k < count; ++k) lags.push_back(with_lags ? any_time(100) : Duration::zero());
     with_lags ? s.graph.add(before, lags) : s.graph.add(before);
     s.before.push_back(std::move(before));
@@ -42,8 +45,8 @@ Sample any_graph(int time_below = 1000) {
   return s;
 }
 
-Node any_node(const Sample& s) {
-  return static_cast<Node>(*rc::gen::inRange<std::size_t>(0, s.graph.size()));
+OperationIndex any_node(const Sample& s) {
+  return static_cast<OperationIndex>(*rc::gen::inRange<std::size_t>(0, s.graph.size()));
 }
 
 RC_GTEST_PROP(ReplayLaws, MoreTimeNeverShortens, ()) {
@@ -57,7 +60,7 @@ RC_GTEST_PROP(ReplayLaws, MoreTimeNeverShortens, ()) {
 RC_GTEST_PROP(ReplayLaws, SlowMotionIsTheSameFilm, ()) {
   const Sample s = any_graph();
   const int factor = *rc::gen::inRange(2, 1000);
-  Graph slowed;
+  Dependencies slowed;
   for (std::size_t i = 0; i < s.before.size(); ++i) {
     auto lags = s.lags[i];
     for (Duration& lag : lags) lag *= factor;
@@ -78,7 +81,7 @@ RC_GTEST_PROP(ReplayLaws, TheCriticalPathIsTheMakespan, ()) {
   for (std::size_t i = 0; i < s.graph.size(); ++i)
     release.push_back(*rc::gen::inRange(0, 10) == 0 ? any_time(2000) : Duration::zero());
   const Timeline t = replay(s.graph, s.durations, release);
-  const std::vector<Node> path = critical_path(s.graph, s.durations, t);
+  const std::vector<OperationIndex> path = critical_path(s.graph, s.durations, t);
   RC_ASSERT(!path.empty() && path.back() == t.last);
   Duration sum = release[path.front()];
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -97,8 +100,8 @@ RC_GTEST_PROP(ReplayLaws, SlackIsExact, ()) {
   Sample s = any_graph();
   const Timeline t = replay(s.graph, s.durations);
   const std::vector<Duration> spare = slack(s.graph, s.durations, t);
-  for (const Node node : critical_path(s.graph, s.durations, t)) RC_ASSERT(spare[node] == Duration::zero());
-  const Node node = any_node(s);
+  for (const OperationIndex node : critical_path(s.graph, s.durations, t)) RC_ASSERT(spare[node] == Duration::zero());
+  const OperationIndex node = any_node(s);
   const Duration own = s.durations[node];
   std::vector<Duration> room;
   s.durations[node] = own + spare[node];
@@ -127,8 +130,8 @@ RC_GTEST_PROP(ReplayLaws, SensitivitiesAreFiniteDifferences, ()) {
     std::vector<Duration> room;
     const Duration moved = makespan(s.graph, longer, room) - t.makespan;
     RC_ASSERT(static_cast<double>(moved.count()) >= answers[c]);
-    // Another way may be equally long by chance and have more of the class on it; then the answer is
-    // one-sided.
+    // Another way may be equally long by chance and have more of the class on it;
+    // then the answer is one-sided.
     if (critical_path(s.graph, longer, replay(s.graph, longer)) == path)
       RC_ASSERT(static_cast<double>(moved.count()) == answers[c]);
   }
@@ -140,22 +143,22 @@ RC_GTEST_PROP(ReplayLaws, AnotherOrderIsTheSameGraph, ()) {
   // Any order in which predecessors come first: by depth, ties by a random key.
   std::vector<int> depth(size, 0);
   std::vector<int> key;
-  std::vector<Node> order(size);
+  std::vector<OperationIndex> order(size);
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = 0; i < size; ++i) {
-    for (const Node p : s.before[i]) depth[i] = std::max(depth[i], depth[p] + 1);
+    for (const OperationIndex p : s.before[i]) depth[i] = std::max(depth[i], depth[p] + 1);
     key.push_back(*rc::gen::inRange(0, 1000));
   }
-  std::sort(order.begin(), order.end(), [&](Node a, Node b) {
+  std::sort(order.begin(), order.end(), [&](OperationIndex a, OperationIndex b) {
     return std::tuple{depth[a], key[a], a} < std::tuple{depth[b], key[b], b};
   });
-  std::vector<Node> place(size);
-  for (Node i = 0; i < size; ++i) place[order[i]] = i;
-  Graph other;
+  std::vector<OperationIndex> place(size);
+  for (OperationIndex i = 0; i < size; ++i) place[order[i]] = i;
+  Dependencies other;
   std::vector<Duration> durations;
-  for (const Node from : order) {
-    std::vector<Node> before;
-    for (const Node p : s.before[from]) before.push_back(place[p]);
+  for (const OperationIndex from : order) {
+    std::vector<OperationIndex> before;
+    for (const OperationIndex p : s.before[from]) before.push_back(place[p]);
     s.graph.has_lags() ? other.add(before, s.lags[from]) : other.add(before);
     durations.push_back(s.durations[from]);
   }
@@ -164,7 +167,7 @@ RC_GTEST_PROP(ReplayLaws, AnotherOrderIsTheSameGraph, ()) {
   RC_ASSERT(a.makespan == b.makespan);
   const auto spare_a = slack(s.graph, s.durations, a);
   const auto spare_b = slack(other, durations, b);
-  for (Node i = 0; i < size; ++i) {
+  for (OperationIndex i = 0; i < size; ++i) {
     RC_ASSERT(a.finish[i] == b.finish[place[i]]);
     RC_ASSERT(spare_a[i] == spare_b[place[i]]);
   }
@@ -198,17 +201,20 @@ Tracks any_tracks() {
   return t;
 }
 
-/// The same as a Graph: a root per track, a node per cell, a join per meeting, a node per tail.
+/// The same as a Dependencies: a root per track, a node per cell, a join per meeting, a node per tail.
 Duration makespan_as_graph(const Tracks& t, const Scenario& s) {
-  Graph g;
+  Dependencies g;
   std::vector<Duration> d;
-  std::vector<Node> at(t.size());
+  std::vector<OperationIndex> at(t.size());
   std::vector<std::size_t> met(t.size(), 0);
-  for (Track r = 0; r < t.size(); ++r) at[r] = g.add(), d.push_back(t.starts()[r]);
+  for (Track r = 0; r < t.size(); ++r) {
+    at[r] = g.add();
+    d.push_back(t.starts()[r]);
+  }
   const auto work = s.work.empty() ? t.work() : s.work;
   for (std::size_t c = 0; c < t.meetings().size(); ++c) {
     const auto& m = t.meetings()[c];
-    std::vector<Node> arrivals;
+    std::vector<OperationIndex> arrivals;
     const auto members = t.members(m.group);
     for (std::size_t k = 0; k < members.size(); ++k) {
       Duration own = work[m.first_cell + k];
@@ -218,11 +224,14 @@ Duration makespan_as_graph(const Tracks& t, const Scenario& s) {
       arrivals.push_back(g.add(at[members[k]]));
       d.push_back(own);
     }
-    const Node join = g.add(arrivals);
+    const OperationIndex join = g.add(arrivals);
     d.push_back(s.transfer.empty() ? m.transfer : s.transfer[c]);
     for (const Track r : members) at[r] = join;
   }
-  for (Track r = 0; r < t.size(); ++r) g.add(at[r]), d.push_back(t.tails()[r]);
+  for (Track r = 0; r < t.size(); ++r) {
+    g.add(at[r]);
+    d.push_back(t.tails()[r]);
+  }
   return replay(g, d).makespan;
 }
 

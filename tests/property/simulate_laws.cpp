@@ -230,7 +230,10 @@ CollectiveSpec any_collective(int ranks) {
 
 LinkCosts any_links(int ranks) {
   LinkCosts costs = same_everywhere(any_cost());
-  if (*rc::gen::arbitrary<bool>()) costs.inside = any_cost(), costs.ranks_per_node = *rc::gen::inRange(1, 9);
+  if (*rc::gen::arbitrary<bool>()) {
+    costs.inside = any_cost();
+    costs.ranks_per_node = *rc::gen::inRange(1, 9);
+  }
   if (*rc::gen::inRange(0, 3) == 0)
     for (int r = 0; r < ranks; ++r) costs.into.push_back(any_cost());
   return costs;

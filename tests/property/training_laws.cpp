@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws of training steps: accounts add up, nothing beats its bounds, and a simulated Run is diagnosed like a
-// recorded one.
+// Laws of training steps: accounts add up, nothing beats its bounds, and a simulated Run
+// is diagnosed like a recorded one.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -22,6 +22,7 @@ using model::PipelineSchedule;
 using testing::data_parallel;
 using testing::jitter;
 using testing::slow_rank;
+using testing::work_of;
 
 model::Scenario any_scenario() {
   const int data = *rc::gen::inRange(1, 5);
@@ -31,27 +32,27 @@ model::Scenario any_scenario() {
   model::Scenario s = data_parallel(1, *rc::gen::inRange(6, 13));
   s.cluster = testing::cluster(data * tensor * stages * context, 1);
   if (*rc::gen::arbitrary<bool>()) std::swap(s.cluster.nodes, s.cluster.devices_per_node);
-  s.job.layout = {.data = data,
+  work_of(s).layout = {.data = data,
                   .tensor = tensor,
                   .pipeline = stages,
                   .expert = data % 2 == 0 ? 2 : 1,
                   .context = context};
-  for (model::Layer& l : s.job.layers) {
+  for (model::Layer& l : work_of(s).layers) {
     l.forward = Seconds{1e-6 * *rc::gen::inRange(0, 2000)};
     l.backward = Seconds{1e-6 * *rc::gen::inRange(1, 4000)};
     l.gradients = Bytes{*rc::gen::inRange(0, 20'000'000)};
     l.activations = Bytes{*rc::gen::inRange(0, 2'000'000)};
   }
   s.job.steps = *rc::gen::inRange(1, 4);
-  s.job.micro_batches = *rc::gen::inRange(1, 9);
-  s.job.schedule = *rc::gen::element(PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
+  work_of(s).micro_batches = *rc::gen::inRange(1, 9);
+  work_of(s).schedule = *rc::gen::element(PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
                                      PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubble);
-  s.job.interleave = 2;
-  s.job.zero_stage = *rc::gen::inRange(0, 4);
-  s.job.overlap = *rc::gen::arbitrary<bool>();
-  s.job.overlap_slowdown = *rc::gen::element(0.0, 0.0, 0.3);
-  s.job.moe_layers = *rc::gen::inRange(0, 3);
-  s.job.bucket = Bytes{*rc::gen::inRange(1, 60'000'000)};
+  work_of(s).interleave = 2;
+  work_of(s).zero_stage = *rc::gen::inRange(0, 4);
+  work_of(s).overlap = *rc::gen::arbitrary<bool>();
+  work_of(s).overlap_slowdown = *rc::gen::element(0.0, 0.0, 0.3);
+  work_of(s).moe_layers = *rc::gen::inRange(0, 3);
+  work_of(s).bucket = Bytes{*rc::gen::inRange(1, 60'000'000)};
   s.seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
   if (*rc::gen::arbitrary<bool>()) s.noise.push_back(jitter(0.1));
   return s;
@@ -69,20 +70,20 @@ RC_GTEST_PROP(TrainingLaws, AccountsOfAnyStepAddUpAndNothingBeatsTheBusiestRank,
             step->step.count() * static_cast<double>(s.cluster.ranks()) * (1 + 1e-12));
   // Without noise every rank of the busiest stage computes at least its share.
   if (!s.noise.empty()) return;
-  Seconds work = s.job.optimizer / (s.job.zero_stage > 0 ? s.job.layout.data * s.job.layout.context : 1);
-  for (const model::Layer& l : s.job.layers)
-    work += (l.forward + l.backward) * s.job.micro_batches / s.job.layout.pipeline;
-  RC_ASSERT(step->step.count() * (1 + 1e-9) >= work.count() - s.job.optimizer.count());
+  Seconds work = work_of(s).optimizer / (work_of(s).zero_stage > 0 ? work_of(s).layout.data * work_of(s).layout.context : 1);
+  for (const model::Layer& l : work_of(s).layers)
+    work += (l.forward + l.backward) * work_of(s).micro_batches / work_of(s).layout.pipeline;
+  RC_ASSERT(step->step.count() * (1 + 1e-9) >= work.count() - work_of(s).optimizer.count());
 }
 
 RC_GTEST_PROP(TrainingLaws, APersistentStragglerIsNamedFromTheRunAlone, ()) {
   model::Scenario s = data_parallel(1, 6);
   const int data = *rc::gen::inRange(4, 9);
   s.cluster = testing::cluster(data, 1);
-  s.job.layout = {.data = data};
+  work_of(s).layout = {.data = data};
   s.job.steps = 30;
-  s.job.overlap = *rc::gen::arbitrary<bool>();
-  s.job.zero_stage = *rc::gen::inRange(0, 3);
+  work_of(s).overlap = *rc::gen::arbitrary<bool>();
+  work_of(s).zero_stage = *rc::gen::inRange(0, 3);
   s.seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
   const int slow = *rc::gen::inRange(0, data);
   s.noise = {jitter(0.02), slow_rank(slow, 0.3)};
@@ -111,8 +112,8 @@ TEST(TrainingLaws, WithoutAStragglerNobodyIsNamed) {
 TEST(TrainingLaws, ATensorRankIsNamedInsideItsGroup) {
   model::Scenario s = data_parallel(1, 6);
   s.cluster = testing::cluster(4, 4);
-  s.job.layout = {.data = 4, .tensor = 4};
-  for (model::Layer& l : s.job.layers) l.activations = Bytes{1'000'000};
+  work_of(s).layout = {.data = 4, .tensor = 4};
+  for (model::Layer& l : work_of(s).layers) l.activations = Bytes{1'000'000};
   s.job.steps = 30;
   s.noise = {jitter(0.02), slow_rank(6, 0.4)};
   const auto out = simulate_training(s, {.want_run = true});

@@ -131,8 +131,10 @@ RC_GTEST_PROP(WhatIfLaws, SlowMotionGainsTheSame, ()) {
   const int factor = *rc::gen::inRange(2, 50);
   trace::Run slowed = run;
   for (auto& track : slowed.ranks)
-    for (std::size_t i = 0; i < track.events.size(); ++i)
-      track.events.begin[i] *= factor, track.events.end[i] *= factor;
+    for (std::size_t i = 0; i < track.events.size(); ++i) {
+      track.events.begin[i] *= factor;
+      track.events.end[i] *= factor;
+    }
   const WhatIf a = what_if(run);
   const WhatIf b = what_if(slowed);
   RC_ASSERT(b.simulated == a.simulated * factor);

@@ -41,7 +41,7 @@ Made slow_rank(int ranks, int steps, int slow) {
                     .extras = {{.rank = slow, .amount = 4ms}},
                     .nodes = ranks > 8 ? (ranks + 7) / 8 : 1});
   made.diagnosis.findings = {cox::test::slow_rank_finding(slow)};
-  made.diagnosis.verdict =
+  made.diagnosis.lead =
       "Rank " + std::to_string(slow) +
       " works 4.02 ms longer than the median rank in every step, and all others wait for it. "
       "Without that, steps would take 10.6 ms instead of 14.6 ms (estimated).";
@@ -56,7 +56,7 @@ Made rotating() {
   f.rank.reset();
   f.ranks = {Rank{0}, Rank{1}, Rank{2}, Rank{3}, Rank{4}, Rank{5}, Rank{6}, Rank{7}};
   made.diagnosis.findings = {f};
-  made.diagnosis.verdict = "One rank at a time is late, and after 20 steps it is the next one's turn.";
+  made.diagnosis.lead = "One rank at a time is late, and after 20 steps it is the next one's turn.";
   return made;
 }
 
@@ -70,7 +70,7 @@ Made transient() {
   f.first_step = cox::StepId{150};
   f.last_step = cox::StepId{230};
   made.diagnosis.findings = {f};
-  made.diagnosis.verdict = "Rank 5 was late from step 150 to step 230, and not before or after.";
+  made.diagnosis.lead = "Rank 5 was late from step 150 to step 230, and not before or after.";
   return made;
 }
 
@@ -83,7 +83,7 @@ Made hostile() {
   made.run.info.command = "./train " + attack + " ]]> <!-- " + std::string(600, 'y');
   made.run.info.name = attack;
   made.run.notes = {{attack, attack}};
-  made.diagnosis.verdict += " " + attack;
+  made.diagnosis.lead += " " + attack;
   made.diagnosis.cannot_tell.push_back(attack);
   for (auto& track : made.run.ranks) track.events.end.back() = cox::trace::kStillRunning;
   made.diagnosis.coverage.unfinished_calls = 8;

@@ -34,9 +34,9 @@ std::map<std::pair<std::int32_t, std::uint32_t>, Duration> latest_entries(const 
 
 diagnose::Diagnosis sample_diagnosis(const trace::Run& run) {
   diagnose::Diagnosis d;
-  d.wait_method = "clock";
+  d.wait_method = diagnose::WaitMethod::Clock;
   d.step_source = diagnose::StepSource::Marks;
-  d.verdict = "Own work differs little between the ranks; what is lost is spread over all of them.";
+  d.lead = d.verdict = "Own work differs little between the ranks; what is lost is spread over all of them.";
   const auto latest = latest_entries(run);
   std::vector<std::vector<Duration>> work_by_step;
   std::vector<std::vector<Duration>> wait_by_step;
@@ -125,10 +125,27 @@ diagnose::Finding slow_rank_finding(int rank) {
   f.ranks = {Rank{rank}};
   f.share_ratio = 0.931;
   f.gain_ratio = 0.274;
-  f.evidence = {
-      {"last to arrive in 98.7 % of 300 synchronisations; chance alone would give 12.5 %", "last_share_ratio",
-       0.987},
-      {"own work 4.02 ms above the median of all ranks in the median step", "self_delay_median_s", 4.02e-3}};
+  diagnose::LateEvidence e;
+  e.self_delay = std::chrono::microseconds{4020};
+  e.self_delay_ratio = 0.38;
+  e.late_steps = 296;
+  e.steps = 300;
+  e.chance = 1e-6;
+  f.evidence = e;
+  return f;
+}
+
+diagnose::Finding slow_transfers_finding(const std::string& type) {
+  diagnose::Finding f;
+  f.kind = diagnose::FindingKind::SlowGroup;
+  f.ranks = {Rank{0}, Rank{1}};
+  f.cause = diagnose::Cause::Communication;
+  diagnose::OperationFinding slow;
+  slow.cause = diagnose::OperationCause::Communication;
+  slow.communication_share = 0.8;
+  slow.slowest_type = type;
+  slow.slowest_type_slowdown = 1.5;
+  f.evidence = diagnose::OperationEvidence{slow, 0.01};
   return f;
 }
 

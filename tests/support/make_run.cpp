@@ -5,18 +5,16 @@
 #include <cmath>
 #include <numbers>
 
+#include "cox/base/hash.hpp"
+
 namespace cox::test {
 namespace {
 
 using trace::EventKind;
 
 /// Counter-based random bits: the draw depends on its coordinates alone.
-/// Source: Steele, Lea, Flood 2014 (SplitMix64's finalizer).
 std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
+  return mix_bits(x + kGoldenStep);
 }
 
 double uniform(std::uint64_t bits) {

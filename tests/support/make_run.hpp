@@ -31,8 +31,8 @@ struct RunShape {
   int steps = 100;
   int collectives = 1;                            ///< per step; the step's work is spread evenly before them
   Duration work = std::chrono::milliseconds{10};  ///< own work per rank and step
-  Duration jitter =
-      std::chrono::microseconds{100};  ///< standard deviation of that work, normal, per rank and step
+  /// Standard deviation of that work, normal, per rank and step.
+  Duration jitter = std::chrono::microseconds{100};
   Duration transfer = std::chrono::milliseconds{1};  ///< from the last entry to everybody's return
   Bytes bytes{25'000'000};                           ///< per collective
   std::uint64_t seed = 1;
@@ -58,8 +58,8 @@ struct RawShape {
 [[nodiscard]] std::string raw_file(const trace::Run& run, const trace::RankTrack& track,
                                    const RawShape& shape = {});
 
-/// All ranks of a Run as `rank-NNNNNN.coxraw` in `dir`, which is made. Returns false where a file cannot be
-/// written.
+/// All ranks of a Run as `rank-NNNNNN.coxraw` in `dir`, which is made.
+/// Returns false where a file cannot be written.
 [[nodiscard]] bool write_raw_files(const trace::Run& run, const std::filesystem::path& dir,
                                    const RawShape& shape = {});
 

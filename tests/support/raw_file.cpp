@@ -144,8 +144,8 @@ std::string raw_file(const Run& run, const RankTrack& track, const RawShape& sha
   const std::size_t per_chunk = room / sizeof(RawRecord);
   std::string chunks;
   const std::string meta = meta_of(run, track);
-  // Entries never straddle chunks; a synthetic world whose member list needs more than one chunk gets larger
-  // ones.
+  // Entries never straddle chunks; a synthetic world whose member list needs more
+  // than one chunk gets larger ones.
   if (meta.size() > room) {
     RawShape larger = shape;
     larger.chunk_bytes = static_cast<std::uint32_t>((meta.size() + sizeof(ChunkHeader) + 4095) / 4096 * 4096);

@@ -18,8 +18,8 @@ void logarithms(std::span<double> values);
 /// Each value in (0, 1) to the standard normal's quantile. Error: below 1e-14 relative.
 /// Source: Wichura 1988, AS 241.
 void normal_quantiles(std::span<double> values);
-/// Each value to the standard normal's distribution function; clamped to [-8.3, 8.3] first. Error: below
-/// 1e-14 relative.
+/// Each value to the standard normal's distribution function; clamped to [-8.3, 8.3] first.
+/// Error: below 1e-14 relative.
 void normal_probabilities(std::span<double> values);
 
 [[nodiscard]] double exponential(double x);

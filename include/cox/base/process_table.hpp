@@ -15,8 +15,8 @@ namespace cox {
 /// One process as /proc/PID/stat shows it.
 struct ProcessFacts {
   char state = 0;  ///< R running or ready, S D I sleeping, T t stopped, Z X gone
-  std::uint64_t start_ticks =
-      0;                        ///< field 22: clock ticks after boot; tells it from a later one of its number
+  /// Field 22: clock ticks after boot; tells it from a later one of its number.
+  std::uint64_t start_ticks = 0;
   std::int64_t started_ns = 0;  ///< the same on the monotonic clock, right to a tick (usually 10 ms)
 };
 

@@ -29,8 +29,8 @@ class RandomStream {
   /// Draws of 32 bits, (word + 1/2) 2^-32, at half the cost; another sequence than `uniform`. Index i: word
   /// i / 8 mod 4 of the block with counter 8 (i / 32) + i mod 8. A stream is used for one kind of draw only.
   void uniforms32(std::uint64_t step, std::uint64_t first, std::span<double> out) const;
-  /// Standard normal by inversion of `uniform`. Error of the inverse: below 1e-14 relative (Wichura 1988, AS
-  /// 241).
+  /// Standard normal by inversion of `uniform`. Error of the inverse:
+  /// below 1e-14 relative (Wichura 1988, AS 241).
   [[nodiscard]] double normal(std::uint64_t step, std::uint64_t index) const;
   void normals(std::uint64_t step, std::uint64_t first, std::span<double> out) const;
 

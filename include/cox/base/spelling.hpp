@@ -20,8 +20,8 @@ namespace cox {
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word,
                                                  const std::vector<std::string>& candidates);
 
-/// Text from outside as it may stand in a message: what is not printable ASCII becomes `?`, cut after `most`
-/// characters.
+/// Text from outside as it may stand in a message: what is not printable ASCII becomes `?`,
+/// cut after `most` characters.
 [[nodiscard]] std::string shown(std::string_view text, std::size_t most = 40);
 
 }  // namespace cox

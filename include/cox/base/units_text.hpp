@@ -47,6 +47,9 @@ namespace cox {
 /// As for a `Duration`; below a picosecond `0.340 ps`, beyond 106 days whole days. `inf s` and `nan s` where
 /// it is not finite.
 [[nodiscard]] std::string to_string(Seconds s);
+/// Up to `digits` significant digits (3 to 9) as far as they are not zeros: `1.10886 ms`, `10.0 ms`. For
+/// results that people compare with each other, and that are as exact as their input.
+[[nodiscard]] std::string to_string(Seconds s, int digits);
 [[nodiscard]] std::string to_string(TimePerByte t);
 [[nodiscard]] std::string to_string(Flops n);
 [[nodiscard]] std::string to_string(FlopRate r);

@@ -95,8 +95,8 @@ enum class CollectiveForm : std::uint8_t {
   Tree,  ///< all-reduce by a binomial tree: 2 ceil(log2 P) messages of n
 };
 /// The table's rows as points. `ranks` 0: those of the table.
-/// Errors: bench-004 (the number of ranks is missing or contradicts the table, or busbw is not an
-/// all-reduce's).
+/// Errors: bench-004 (the number of ranks is missing or contradicts the table,
+/// or busbw is not an all-reduce's).
 [[nodiscard]] Result<std::vector<CostPoint>> cost_points(const ImportedTable& table, CollectiveForm form,
                                                          int ranks);
 

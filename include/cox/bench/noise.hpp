@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What takes the processor away from a program: detours, found by a loop that does nothing but read the
-/// clock.
+/// What takes the processor away from a program: detours, found by a loop
+/// that does nothing but read the clock.
 ///
-/// Source: the "selfish detour" benchmark (Beckman, Iskra, Yoshii, Coghlan 2006; Hoefler, Schneider,
-/// Lumsdaine 2010).
+/// Source: the "selfish detour" benchmark (Beckman, Iskra, Yoshii, Coghlan 2006;
+/// Hoefler, Schneider, Lumsdaine 2010).
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ class DetourFinder {
  public:
   /// Gaps of at least `threshold` ticks are detours; at most `most` are kept.
   explicit DetourFinder(std::int64_t threshold, std::size_t most = std::numeric_limits<std::size_t>::max());
-  /// A reading; one that is before the last (a clock set back) begins anew. False once nothing more can be
-  /// kept.
+  /// A reading; one that is before the last (a clock set back) begins anew.
+  /// False once nothing more can be kept.
   bool see(std::int64_t tick) {
     const std::int64_t gap = tick - last_;
     if (gap < threshold_ && gap >= shortest_) [[likely]] {

@@ -19,11 +19,11 @@
 namespace cox::bench {
 
 /// One way of running: a controller, another wait mode or another priority. All fields default = plain.
-struct PaceArm {
+struct PlannedArm {
   std::string name{};
-  std::string settings{};                 ///< for `pace::set_all`; empty = no controller
-  std::optional<model::WaitMode> wait{};  ///< instead of the job's
-  int nice = 0;                           ///< of ranks while they are slow; 0 = as they are
+  std::string settings{};                ///< for `pace::set_all`; empty = no controller
+  std::optional<pace::WaitMode> wait{};  ///< instead of the job's
+  int nice = 0;                          ///< of ranks while they are slow; 0 = as they are
 };
 
 /// Steps under one arm. Two blocks with the same `first_draw` have the same draws, step by step.
@@ -34,8 +34,8 @@ struct PaceBlock {
   bool cold = true;  ///< the arm's controllers begin anew; else they go on where its last block ended
 };
 
-/// Traffic of others on the uplink: on or off for `episode` steps at a time, drawn by step like everything
-/// else.
+/// Traffic of others on the uplink: on or off for `episode` steps at a time,
+/// drawn by step like everything else.
 struct PaceBackground {
   double share = 0;  ///< of the episodes that are on; 0 = none
   std::int64_t episode = 4;
@@ -49,7 +49,7 @@ struct PacePlan {
   model::Iteration job{};
   std::uint64_t seed = 1;
   PaceBackground background{};
-  std::vector<PaceArm> arms{};
+  std::vector<PlannedArm> arms{};
   std::vector<PaceBlock> blocks{};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// How fast the engines are on this machine: fixed workloads, each in a process of its own, beside other
-/// simulators.
+/// How fast the engines are on this machine: fixed workloads, each in a process
+/// of its own, beside other simulators.
 #pragma once
 
 #include <cstdint>

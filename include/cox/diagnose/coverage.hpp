@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// How much of a job its Run holds.
+/// How much of a job its Run holds, and what its waits are told from.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,22 @@ struct Coverage {
   std::int64_t unfinished_calls = 0;  ///< entered and never left
   std::int64_t clock_domains = 0;
   Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
-  std::int64_t hosts_by_collectives =
-      0;                               ///< whose clocks the job's own operations compare with the first one's
+  /// Whose clocks the job's own operations compare with the first one's.
+  std::int64_t hosts_by_collectives = 0;
   std::int64_t hosts_by_realtime = 0;  ///< whose clocks are put beside it by realtime, or not at all
   Duration host_residual{};            ///< worst residual of the former
   bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
-  double wait_validity_ratio =
-      0;  ///< without common clock: spread of ends over spread of begins; trust < 0.1
-  bool order_refused =
-      false;  ///< members leave as far apart as they enter even where that is far: nobody is named
+  /// Without common clock: spread of ends over spread of begins; trust < 0.1.
+  double wait_validity_ratio = 0;
+  /// Members leave as far apart as they enter even where that is far: nobody is named.
+  bool order_refused = false;
 };
+
+/// What waits are told from. Text forms are `clock` and `duration`.
+enum class WaitMethod : std::uint8_t {
+  Clock,     ///< entry times on one clock: the wait lasts until the last member has entered
+  Duration,  ///< durations of the same call: who stays shortest came last
+};
+[[nodiscard]] const char* name_of(WaitMethod m);
 
 }  // namespace cox::diagnose

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From a Run to findings: who sets the pace, since when, what it costs, what hangs, and what the input
-/// cannot tell.
+/// From a Run to findings: who sets the pace, since when, what it costs, what hangs,
+/// and what the input cannot tell.
 #pragma once
 
 #include <cstdint>
@@ -55,14 +55,15 @@ struct Diagnosis {
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   Trouble trouble;                ///< what hangs, and who disagrees
   std::string verdict;            ///< one or two sentences
+  std::string lead;               ///< the verdict without the words that a headline says already
   std::vector<RankAccount> ranks;
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
-  std::string wait_method;               ///< "clock" or "duration"
-  std::vector<NodeLocality> locality;    ///< per node; empty where nothing was recorded
-  pace::Facts waiting;                   ///< how its ranks wait, as far as that was recorded
-  std::vector<Section> sections;         ///< what further analyses say, in the order in which to read them
-  std::vector<Remedy> remedies;          ///< what to do, most gain first
+  WaitMethod wait_method = WaitMethod::Clock;
+  std::vector<NodeLocality> locality;  ///< per node; empty where nothing was recorded
+  pace::Facts waiting;                 ///< how its ranks wait, as far as that was recorded
+  std::vector<Section> sections;       ///< what further analyses say, in the order in which to read them
+  std::vector<Remedy> remedies;        ///< what to do, most gain first
   trace::TimesKind times = trace::TimesKind::Clocked;
   // Each where the input tells what it needs:
   std::optional<Efficiencies> efficiencies;
@@ -86,6 +87,8 @@ struct DiagnoseOptions {
   const ProcessTable* processes = nullptr;
   /// That machine's monotonic clock before the Run was read: what was read held then or later.
   std::optional<std::int64_t> asked_monotonic_ns{};
+  /// What the input tells operation by operation beside the Run; null: nothing.
+  const model::Program* program = nullptr;
 };
 
 /// Diagnoses a Run: asks each analysis, and collects. Naming nobody is an answer.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// POP efficiencies: how much of the machine's time a job turned into useful computation, and where the rest
-/// went.
+/// POP efficiencies: how much of the machine's time a job turned into useful computation,
+/// and where the rest went.
 ///
 /// What each number means, and its limits: docs/concepts/efficiencies.md.
 #pragma once
@@ -73,8 +73,8 @@ struct ScalingEfficiencies {
   std::vector<SizeEfficiencies> sizes;  ///< by ranks; the first is what all are compared with
 };
 
-/// Compares Runs of one program on several sizes; nothing for fewer than two. Of equal sizes the order given
-/// stays.
+/// Compares Runs of one program on several sizes; nothing for fewer than two.
+/// Of equal sizes the order given stays.
 ///
 /// Formula: with the smallest size as reference, summed over ranks: computation scaling = sum U_ref / sum U;
 ///          instructions alike; IPC and frequency scaling = value / value_ref; speed-up = T_ref / T. Where

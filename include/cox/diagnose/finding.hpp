@@ -1,55 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A named cause of lost time, and what it rests on.
+/// A named cause of lost time, and the numbers that it rests on.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+#include "cox/diagnose/cause.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 
 namespace cox::diagnose {
 
-/// What a finding is about. Text forms are `slow_rank`, `transient_straggler`, `rotating_straggler`,
-/// `slow_group`, `slow_link`.
-enum class FindingKind : std::uint8_t {
-  SlowRank,
-  TransientStraggler,
-  RotatingStraggler,
-  SlowGroup,
-  SlowLink
-};
-[[nodiscard]] const char* name_of(FindingKind k);
+/// What arrival times say of ranks that are late.
+struct LateEvidence {
+  Duration self_delay{};             ///< median over steps of (own work - the median rank's)
+  double self_delay_ratio = 0;       ///< the same as part of a step
+  bool of_turns = false;             ///< rotating: over the steps with a culprit, held against single delays
+  std::int64_t late_steps = 0;       ///< of `steps`, those in which one of the ranks was clearly late
+  std::int64_t steps = 0;            ///< of the finding
+  Duration others_spread{};          ///< scatter of the others' usual delays; of single delays in turns
+  Duration others_wait{};            ///< median over steps of what the others wait
+  double chance = 0;                 ///< upper bound of the probability by chance
+  std::optional<double> gain_alone;  ///< of the run's time, saved by fixing only this one of several
+  std::optional<std::int64_t> turn_steps;  ///< rotating: how long one rank's turn lasts
+  Reasons reasons;                         ///< why it is late
 
-/// Values of `Finding::cause`: `unknown`, and where Phase spans hold at least 80 % of the extra work
-/// `forward`, `backward`, `optimizer`, `data`, `evaluation`, or for time in none of them `outside_phases`
-/// (`optimizer_or_data` where these two are not recorded as phases): where the extra time was spent. Where
-/// samples explain at least as much: `cpu_quota`, `cpu_contention`, `asleep_or_io`, `slow_cpu_clock`,
-/// `slow_code_or_cpu`: why; and where a profiler recorded the device: `slow_kernels`, `uneven_work`,
-/// `copies`, `data_loading`, `gc`, `allocator`, `late_launch` (docs/concepts/causes.md).
-
-/// Kind of thing that a cause is. Text forms are `unknown`, `host`, `compute`, `locality`, `fabric`,
-/// `global_event`.
-enum class CauseClass : std::uint8_t { Unknown, Host, Compute, Locality, Fabric, GlobalEvent };
-[[nodiscard]] const char* name_of(CauseClass c);
-/// The failure mode of "When Scaling Fails" (section 3.3) that a class belongs to:
-/// `synchronization_amplification`, `fabric_contention`, `locality`, `runtime_and_control_plane`. A slow rank
-/// of unknown cause amplifies.
-[[nodiscard]] const char* failure_mode_of(CauseClass c);
-
-/// What one rule said of a finding. Text forms are `fired`, `not_fired`, `no_data`.
-enum class CauseTestState : std::uint8_t { Fired, NotFired, NoData };
-[[nodiscard]] const char* name_of(CauseTestState s);
-struct CauseTest {
-  std::string rule;
-  CauseTestState state = CauseTestState::NoData;
-  double share = 0;  ///< of the extra time, what the rule explains
-  std::string text;  ///< the numbers, or what is needed
+  [[nodiscard]] double late_ratio() const {
+    return static_cast<double>(late_steps) / static_cast<double>(steps);
+  }
 };
 
-/// One measured fact behind a finding: a sentence with its numbers, and the numbers.
+/// What a what-if on recorded operations says.
+struct OperationEvidence {
+  OperationFinding finding;
+  double fidelity = 0;  ///< simulated over measured step time - 1
+};
+
+/// What groups that share a part of the fabric say.
+struct FabricEvidence {
+  std::int64_t slow_groups = 0;
+  double slow_ratio = 0;  ///< their transfers over those of their like, median
+  MemberTest member_test = MemberTest::NotDone;
+};
+
+/// One measured fact behind a finding as it is printed: a sentence, and its number under a key.
 struct Evidence {
   std::string text;
   std::string key;  ///< e.g. "self_delay_median_s": unit in the name, base units
@@ -63,7 +62,7 @@ struct Finding {
   std::optional<Rank> rank;         ///< set only where exactly one rank is meant all along
   std::optional<CommId> group;      ///< communicator, where a group is meant
   std::optional<std::string> link;  ///< where a link is meant
-  std::string cause = "unknown";    ///< unknown until evidence explains most of the wait
+  Cause cause = Cause::Unknown;     ///< unknown until evidence explains most of the wait
   CauseClass cause_class = CauseClass::Unknown;
   std::vector<CauseTest> tests;  ///< every rule that was asked, docs/concepts/causes.md
   double share_ratio = 0;        ///< of all lost time, the part charged to this
@@ -72,7 +71,10 @@ struct Finding {
   double gain_ratio = 0;
   std::optional<StepId> first_step;  ///< where it is limited in time
   std::optional<StepId> last_step;
-  std::vector<Evidence> evidence;
+  std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence> evidence;
 };
+
+/// The numbers behind a finding, said one by one; in the order of the JSON.
+[[nodiscard]] std::vector<Evidence> evidence_of(const Finding& f);
 
 }  // namespace cox::diagnose

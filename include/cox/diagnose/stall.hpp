@@ -69,8 +69,8 @@ struct StalledCall {
   Duration since{};                  ///< when the first of `waiting` entered, from the Run's origin
 };
 
-/// Text forms: `missing_rank`, `stuck_inside`, `all_entered`, `peer_wait`, `order_mismatch`, `wait_cycle`,
-/// `mismatch`, `not_recorded`.
+/// Text forms: `missing_rank`, `stuck_inside`, `all_entered`, `peer_wait`, `order_mismatch`,
+/// `wait_cycle`, `mismatch`, `not_recorded`.
 enum class StallKind : std::uint8_t {
   MissingRank,    ///< `ranks` have not entered
   StuckInside,    ///< all entered; `ranks` are stopped, gone or silent inside

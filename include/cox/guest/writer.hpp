@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The writer that lives inside somebody's process: fixed-size records into reserved, mapped chunks of one
-/// file.
+/// The writer that lives inside somebody's process: fixed-size records into reserved,
+/// mapped chunks of one file.
 ///
 /// Use when: recording events in a guest object. Needs libc only; nothing here throws, prints, allocates or
-/// locks on
-///           the hot path, and any trouble switches recording off and is counted in the file.
+///           locks on the hot path, and any trouble switches recording off and is counted in the file.
 /// Not when: writing a Run in a tool; see cox/trace/compact.hpp.
 /// Format:   cox/trace/raw_format.hpp, docs/reference/run-format.md.
 /// Threads:  every thread writes to a chunk of its own; the file is shared.
@@ -93,8 +92,8 @@ void add_locality(const char* lines, std::size_t bytes) noexcept;
 [[nodiscard]] std::uint32_t thread_id() noexcept;
 /// Current reading of the recording clock.
 [[nodiscard]] std::uint64_t ticks() noexcept;
-/// First estimate of a tick's length, from when the file was opened; 0 before. For decisions made inside the
-/// process.
+/// First estimate of a tick's length, from when the file was opened; 0 before.
+/// For decisions made inside the process.
 [[nodiscard]] double picoseconds_per_tick() noexcept;
 
 /// Identity of a group: equal on all members whatever order they list it in.

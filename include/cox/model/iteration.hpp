@@ -7,11 +7,10 @@
 #include <cstdint>
 
 #include "cox/base/units.hpp"
+#include "cox/pace/wait_mode.hpp"
 
 namespace cox::model {
 
-/// How a rank waits in a synchronisation.
-enum class WaitMode : std::uint8_t { Spin, Yield, Block };
 /// Law of the multiplicative jitter of `compute`; its mean is 1.
 enum class JitterLaw : std::uint8_t { None, Lognormal, Exponential };
 /// Which ranks are slow.
@@ -31,11 +30,11 @@ struct Iteration {
   JitterLaw jitter = JitterLaw::None;
   double spread = 0;  ///< coefficient of variation of the jitter
   Imbalance imbalance = Imbalance::None;
-  int slow_ranks = 0;         ///< Persistent: the last so many; Rotating: so many at a time
-  double slow_factor = 1;     ///< times `compute`
-  std::int64_t episode = 10;  ///< Rotating: steps after which others are slow
-  Bytes reduce{};             ///< payload of the all-reduce; 0 = a barrier
-  WaitMode wait = WaitMode::Block;
+  int slow_ranks = 0;                           ///< Persistent: the last so many; Rotating: so many at a time
+  double slow_factor = 1;                       ///< times `compute`
+  std::int64_t episode = 10;                    ///< Rotating: steps after which others are slow
+  Bytes reduce{};                               ///< payload of the all-reduce; 0 = a barrier
+  pace::WaitMode wait = pace::WaitMode::Block;  ///< in a synchronisation; never unknown
   /// Engines only (a live host has its own): longest time that a core runs one rank while others want it; 0 =
   /// all of them at once, each at its share, the limit of short slices.
   Seconds time_slice{};

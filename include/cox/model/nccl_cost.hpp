@@ -65,8 +65,8 @@ struct NcclEstimate {
 /// Formula: launch + base + hops x hop latency + wire bytes / (channels x bandwidth x carried) + the time of
 /// a slice for each further hop of a pipeline: docs/concepts/message-cost.md, with what it leaves out.
 /// Nothing: other collectives than AllReduce, ReduceScatter, AllGather, Broadcast, Reduce; a bandwidth that
-/// is needed and zero; numbers below one; an algorithm that NCCL has not for the collective. Held by:
-/// src/model/nccl_cost_test.cpp
+/// is needed and zero; numbers below one; an algorithm that NCCL has not for the collective.
+/// Held by: src/model/nccl_cost_test.cpp
 [[nodiscard]] std::optional<NcclEstimate> nccl_time(const CollectiveSpec& spec, const NcclCost& cost);
 
 }  // namespace cox::model

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What could happen: cluster, fabric, job, noise, failures, policy, pacing. The input of `simulate`,
-/// `forecast`, `plan`.
+/// What could happen: cluster, fabric, job, noise, failures, policy, pacing. The input of `simulate`.
 ///
 /// Read from TOML by `cox/model/toml.hpp`; every default is a value here, and `cox simulate --explain` prints
 /// what each came to and where from. Reference: docs/reference/scenario.md.
@@ -11,8 +10,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/iteration.hpp"
 #include "cox/model/message_cost.hpp"
@@ -71,6 +72,7 @@ struct Fabric {
   double background_load = 0;  ///< part of each switch link that other jobs use, 0..1
 };
 
+/// Kinds of work, in the order of `Job::work`.
 enum class Workload : std::uint8_t { Collective, Training, Goal, Chakra, Iteration };
 /// Which rank sits on which place of a collective.
 enum class RankOrder : std::uint8_t {
@@ -96,15 +98,15 @@ struct Layer {
   Bytes activations{};  ///< that pass to the next layer, per micro-batch
 };
 
-struct Job {
-  Workload workload = Workload::Collective;
-  int steps = 1;
-  // Collective: one after another, `compute` before each.
-  CollectiveSpec
-      collective{};  ///< ranks = 0 here: as many as the cluster has (a file is read to that number)
+/// One collective after another, `compute` of each rank before each.
+struct CollectiveJob {
+  CollectiveSpec collective{};  ///< ranks = 0: as many as the cluster has (a file is read to that number)
   RankOrder order = RankOrder::Linear;
   Seconds compute{};
-  // Training:
+};
+
+/// Steps of a model's training.
+struct TrainingJob {
   Layout layout{};
   std::vector<Layer> layers{};
   Seconds optimizer{};
@@ -116,8 +118,46 @@ struct Job {
   bool overlap = true;          ///< all-reduce of finished buckets beside the backward pass
   double overlap_slowdown = 0;  ///< compute beside communication takes (1 + this) times as long
   int moe_layers = 0;           ///< layers with expert all-to-all
-  // Goal, Chakra:
+  CollectiveSpec collective{};  ///< how its collectives are carried out, where this does them
+};
+
+/// A GOAL schedule.
+struct GoalJob {
   std::string file{};
+};
+
+/// A recorded program whose collectives are whole (Chakra, PyTorch execution trace).
+struct TraceJob {
+  std::string file{};
+  Algorithm algorithm = CollectiveSpec{}.algorithm;  ///< of its collectives, where it does them
+};
+
+/// Iterations of a paced job.
+struct IterationJob {
+  Iteration iteration{};  ///< `ranks` and `hosts` are those of the cluster, whatever is said here
+  /// Parameters of pace::Settings that are not at their defaults, by their keys and as pace::set takes them.
+  std::map<std::string, std::string> pace{};
+};
+
+/// What runs, and how often.
+struct Job {
+  int steps = 1;
+  std::variant<CollectiveJob, TrainingJob, GoalJob, TraceJob, IterationJob> work{};  ///< as in `Workload`
+
+  [[nodiscard]] Workload workload() const { return static_cast<Workload>(work.index()); }
+  /// The work of this kind; that it is of this kind is asserted.
+  template <class Work>
+  [[nodiscard]] const Work& as() const {
+    const Work* found = std::get_if<Work>(&work);
+    COX_ASSERT(found != nullptr, "the job is of this kind");
+    return *found;
+  }
+  template <class Work>
+  [[nodiscard]] Work& as() {
+    Work* found = std::get_if<Work>(&work);
+    COX_ASSERT(found != nullptr, "the job is of this kind");
+    return *found;
+  }
 };
 
 enum class NoiseLaw : std::uint8_t {
@@ -196,11 +236,6 @@ struct Scenario {
   Cluster cluster{};
   Fabric fabric{};
   Job job{};
-  /// Workload Iteration; `ranks` and `hosts` are those of the cluster, whatever is said here.
-  Iteration iteration{};
-  /// Workload Iteration: parameters of pace::Settings that are not at their defaults, by their keys and as
-  /// pace::set takes them.
-  std::map<std::string, std::string> pace{};
   std::vector<NoiseSource> noise{};
   Failures failures{};
   PolicySpec policy{};

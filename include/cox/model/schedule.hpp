@@ -142,10 +142,10 @@ struct RegularRound {
 ///   list, message by message in the order of `transfers`, ports free when the round begins:
 ///     start = max(t[from], t[to], out[from]);          out[from] = start + occupied
 ///     complete = max(start + latency, in[to]) + occupied;   in[to] = complete
-///   and a participant goes on when all its messages of the round, in and out, are complete; one that
-///   receives one message and sends at most one goes on as soon as that receive is complete (as in a regular
-///   round). A switch (`is_switch`) has a port for each message: neither its `out` nor its `in` hold anything
-///   up.
+///   and a participant goes on when all its messages of the round, in and out, are complete;
+///   one that receives one message and sends at most one goes on as soon as that receive is complete
+///   (as in a regular round). A switch (`is_switch`) has a port for each message:
+///   neither its `out` nor its `in` hold anything up.
 /// All rounds of a schedule are regular, or all are lists.
 /// Memory: O(1); rounds are made when asked for. Threads: const is safe.
 /// Held by: src/model/schedule_test.cpp

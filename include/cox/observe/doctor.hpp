@@ -56,8 +56,8 @@ struct Surroundings {
 /// Guest folders as `launch` looks for them, and the environment of this process.
 [[nodiscard]] Surroundings real_surroundings();
 
-/// Looks at everything. The order of the checks is fixed. Held by: src/observe/doctor_test.cpp,
-/// tests/golden/doctor.
+/// Looks at everything. The order of the checks is fixed.
+/// Held by: src/observe/doctor_test.cpp, tests/golden/doctor.
 [[nodiscard]] std::vector<Check> examine(const Surroundings& where);
 
 /// Undoes energy caps that a killed `cox observe --energy-cap` left on this machine; the number of limits

@@ -66,19 +66,18 @@ struct LaunchPlace {
 /// Runs the command with the preload object in its environment, forwards signals (TERM, INT, HUP, QUIT, USR1,
 /// USR2) to it and waits. Changes no file of the user's.
 ///
-/// Both orders are understood. `cox observe -- mpirun ... prog`: one `cox`, which makes the folder, writes
-/// run.json before the job starts and again after it ended. `mpirun ... cox observe -- prog`: the launcher
-/// starts `cox` once per rank; the first one writes run.json, all others of the same launch join, and a
-/// program whose `cox` is killed by the launcher goes with it. What is added to the environment:
-/// docs/concepts/launching.md.
+/// Both orders are understood. `cox observe -- mpirun ... prog`: one `cox`, which makes the folder,
+/// writes run.json before the job starts and again after it ended. `mpirun ... cox observe -- prog`:
+/// the launcher starts `cox` once per rank; the first one writes run.json, all others of the same
+/// launch join, and a program whose `cox` is killed by the launcher goes with it. What is added to the
+/// environment: docs/concepts/launching.md.
 ///
 /// Errors: observe-001 (folder exists; Errc::InvalidInput), observe-002 (guest objects not found),
-/// observe-003
-///         (command not found; the caller exits 127), observe-004 (command not executable; 126), observe-005
-///         (folder cannot be made), observe-006 (no -o, or --force or an energy cap, where every rank starts
-///         a `cox`), observe-007 to -009 (energy caps). Caps are set while signals wait and are put back
-///         before they are let through, so that only SIGKILL can leave them behind.
-///         Held by: tests/e2e.
+///         observe-003 (command not found; the caller exits 127), observe-004 (command not executable;
+///         126), observe-005 (folder cannot be made), observe-006 (no -o, or --force or an energy cap,
+///         where every rank starts a `cox`), observe-007 to -009 (energy caps). Caps are set while
+///         signals wait and are put back before they are let through, so that only SIGKILL can leave
+///         them behind. Held by: tests/e2e.
 [[nodiscard]] Result<LaunchOutcome> launch(const LaunchOptions& options);
 
 }  // namespace cox::observe

@@ -8,30 +8,23 @@
 #include <cstdint>
 #include <span>
 
+#include "cox/pace/wait_mode.hpp"
+
 namespace cox::pace {
 
-/// How a library waits for others.
-enum class WaitMode : std::uint8_t {
-  Unknown = 0,
-  Spin = 1,   ///< polls and keeps its core
-  Yield = 2,  ///< polls, and offers its core to others in between
-  Block = 3,  ///< sleeps until it is woken
-};
-[[nodiscard]] const char* name_of(WaitMode mode) noexcept;  ///< `unknown`, `spin`, `yield`, `block`
-
-/// What was measured about one job. A field that was not measured stays at its default, from which nothing
-/// follows.
+/// What was measured about one job. A field that was not measured stays at its default,
+/// from which nothing follows.
 struct Facts {
-  std::uint32_t ranks_on_host = 0;  ///< 0 = not known
-  std::uint32_t cores = 0;          ///< that they may run on; 0 = not known
-  WaitMode wait = WaitMode::Unknown;
-  bool persistent = false;          ///< the same ranks are late in most windows
-  bool rotating = false;            ///< imbalance there is, but it moves from rank to rank
-  bool host_busy_at_start = false;  ///< iterations begin with work on cores that ranks share
-  bool link_busy_at_start = false;  ///< iterations begin with transfers over a link that ranks share
-  bool groups_share_link = false;   ///< collectives of several groups share a link and start together
-  bool priority_undoable = false;   ///< the start-up probe could raise a thread's priority and restore it
-  bool launch_ahead = false;        ///< an accelerator's queue absorbs a delay of the host
+  std::uint32_t ranks_on_host = 0;    ///< 0 = not known
+  std::uint32_t cores = 0;            ///< that they may run on; 0 = not known
+  WaitMode wait = WaitMode::Unknown;  ///< of its library
+  bool persistent = false;            ///< the same ranks are late in most windows
+  bool rotating = false;              ///< imbalance there is, but it moves from rank to rank
+  bool host_busy_at_start = false;    ///< iterations begin with work on cores that ranks share
+  bool link_busy_at_start = false;    ///< iterations begin with transfers over a link that ranks share
+  bool groups_share_link = false;     ///< collectives of several groups share a link and start together
+  bool priority_undoable = false;     ///< the start-up probe could raise a thread's priority and restore it
+  bool launch_ahead = false;          ///< an accelerator's queue absorbs a delay of the host
 };
 
 enum class Remedy : std::uint8_t {

@@ -2,9 +2,9 @@
 /// \file
 /// The coordination controller of one rank: local observations in, a bounded delay out.
 ///
-/// The same object decides in a live job (`observe`, real clock) and in an engine (`simulate`, virtual
-/// clock). Source: "When Scaling Fails", sections 4.2, 4.3 and 5.3 (mode `paper`); docs/design/0009 for the
-/// rest.
+/// The same object decides in a live job (`observe`, real clock) and in an engine
+/// (`simulate`, virtual clock).
+/// Source: "When Scaling Fails", sections 4.2, 4.3 and 5.3 (mode `paper`); docs/design/0009 for the rest.
 #pragma once
 
 #include <cstdint>
@@ -74,10 +74,9 @@ class Pattern {
 /// Sequential test of a mean that may be looked at after every sample.
 ///
 /// Formula: normal mixture confidence sequence, half width = s sqrt((n + r) / n^2 x ln((n + r) / (r
-/// alpha^2)))
-///          with r = 4 and s^2 the larger of the samples' variance and the one that the caller knows of
-///          (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, eq. 14). Held by:
-///          src/pace/benefit_test.cpp
+///          alpha^2))) with r = 4 and s^2 the larger of the samples' variance and the one that the caller
+///          knows of (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, eq. 14).
+///          Held by: src/pace/benefit_test.cpp
 class BenefitTest {
  public:
   void add(double gain, double known_variance) noexcept;
@@ -103,8 +102,7 @@ class BenefitTest {
 ///         What finding out has cost stays below budget x time + one window, because a paced block only
 ///         begins where the worst that it can cost (its steps x the largest delay) still fits.
 /// Threads: one owner. Cost: O(1) per step (a block's end: O(block)), no allocation, no clock, no system
-/// call,
-///          no libm; about 6 KiB (five windows of slack are 5 KiB of it).
+///          call, no libm; about 6 KiB (five windows of slack are 5 KiB of it).
 /// Held by: src/pace/controller_test.cpp, tests/property/pace_laws.cpp
 class Controller {
  public:
@@ -136,7 +134,10 @@ class Controller {
     double squares = 0;  // of the periods
     double charged = 0;
     double wait = 0;
-    void clear() noexcept { count = 0, period = squares = charged = wait = 0; }
+    void clear() noexcept {
+      count = 0;
+      period = squares = charged = wait = 0;
+    }
   };
   /// What a block has shown: means over its steps.
   struct Shown {

@@ -70,8 +70,7 @@ struct SharedLink {
 ///         alone, while the first of two that start d apart completes at 2 x alone - d: the mean falls by
 ///         d / 2. (Kleinrock, Queueing Systems, volume 2, 1976, chapter 4.)
 /// Errors: `together` and `alone` that are too large by a factor f delay the last completion by up to (f - 1)
-/// x
-///         (groups - 1) x alone, which a test of benefit notices; too small ones only gain less.
+///         x (groups - 1) x alone, which a test of benefit notices; too small ones only gain less.
 /// Cost: O(1). Held by: src/pace/order_test.cpp
 [[nodiscard]] Duration stagger_offset(const SharedLink& link, const Settings& bounds) noexcept;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Tracks that work on their own and meet: the same max-plus recursion as Graph for the shape that
+/// Tracks that work on their own and meet: the same max-plus recursion as for a program, for the shape that
 /// synchronous jobs have, and many questions about it answered in one pass.
 ///
-/// A meeting is one join of a Graph with one operation before it per member. Written as a Graph it would take
+/// A meeting is one join of a program with one operation before it per member. Written as a program it would take
 /// 24 bytes per member and a finish time each; here it takes 8, and what has to be remembered while
 /// evaluating is one time per track.
 #pragma once
@@ -89,13 +89,13 @@ struct BlockTimes {
 /// Formula: leave(c) = max over members t of (leave(previous meeting of t) + work(t, c)) + transfer(c).
 ///          Members that all come from one meeting need one maximum of their work for all scenarios.
 /// Units:   as given; negative counts as zero, sums stop at the range of `Duration`.
-/// Errors:  a column of another size than the tracks' own, or fewer replacements than a track has meetings:
-///          asserted.
+/// Errors:  a column of another size than the tracks' own, or fewer replacements than
+///          a track has meetings: asserted.
 /// Threads: passes over several; the same answer for any number (0 = one per core).
 /// Cost:    per pass O(cells), and O(32) per member that does not come from where its neighbour comes from.
 ///          Memory O(tracks * 32) per thread and the result.
 /// Source:  Baccelli et al., Synchronization and Linearity (1992), section 2; max-plus recursion.
-/// Held by: src/replay/tracks_test.cpp, tests/property/replay_laws.cpp (equal to Graph)
+/// Held by: src/replay/tracks_test.cpp, tests/property/replay_laws.cpp (equal to a program)
 [[nodiscard]] std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Scenario> scenarios,
                                              int threads = 1);
 

@@ -28,8 +28,8 @@ struct ReportOptions {
 };
 
 /// The whole page: opens offline, no request leaves it, light and dark.
-/// Errors: report-001 (nothing to draw). Cost: linear in events. Held by: src/report/report_test.cpp,
-/// tests/report.
+/// Errors: report-001 (nothing to draw). Cost: linear in events.
+/// Held by: src/report/report_test.cpp, tests/report.
 [[nodiscard]] Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& matched,
                                               const diagnose::Diagnosis& diagnosis,
                                               const ReportOptions& options = {});

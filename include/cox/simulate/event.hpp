@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The event engine: operations, messages and shared resources in the order in which they happen. For what
-/// has no order fixed beforehand: imported schedules, any-source receives, servers, failures, asynchronous
-/// policies.
+/// The event engine: operations, messages and shared resources in the order in which they happen.
+/// For what has no order fixed beforehand: imported schedules, any-source receives, servers,
+/// failures, asynchronous policies.
 #pragma once
 
 #include <cstddef>
@@ -13,30 +13,9 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::simulate {
-
-enum class GraphOp : std::uint8_t { Calc, Send, Receive };
-inline constexpr std::uint32_t kAnySource = 0xffffffff;
-inline constexpr std::uint32_t kAnyTag = 0xffffffff;
-
-/// A schedule of all ranks: operations of rank r are [first[r], first[r + 1]), each with its predecessors in
-/// the rank.
-struct OperationGraph {
-  std::vector<std::uint64_t> first;  ///< ranks + 1
-  std::vector<GraphOp> kind;
-  std::vector<std::int64_t> amount;  ///< Calc: units of `calc_unit`; else bytes
-  std::vector<std::uint32_t> peer;   ///< kAnySource
-  std::vector<std::uint32_t> tag;
-  std::vector<std::uint8_t> cpu;            ///< stream of execution; empty = 0
-  std::vector<std::uint8_t> nic;            ///< port; empty = 0
-  std::vector<std::uint64_t> first_before;  ///< operations + 1
-  std::vector<std::uint32_t> before;        ///< index in the rank of a predecessor
-  std::vector<std::uint8_t>
-      on_start;  ///< GOAL's irequires: after its start instead of its end; empty = never
-
-  [[nodiscard]] std::size_t ranks() const { return first.empty() ? 0 : first.size() - 1; }
-};
 
 /// LogGOPS parameters (Hoefler, Schneider, Lumsdaine 2010), read by `parse_loggops` from
 /// `L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=64KiB`.
@@ -57,19 +36,20 @@ struct EventOutcome {
   std::int64_t events = 0;
 };
 
-/// Runs a schedule under LogGOPS. `calc_unit`: what one unit of GOAL's `calc` lasts.
+/// Runs a program of computations and messages under LogGOPS; each operation waits for others of its rank only.
+/// Computations last their `duration` (none: no time). Lags and the recorded begins are not used.
 /// Errors: simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for),
-/// goal-004 (columns that do not fit), goal-006 (times beyond 26 days), goal-007 (parameters). Times inside
-/// are whole picoseconds; G and O that are not are rounded per message. Order of simultaneous events: that in
-/// which they were caused, so the same on every machine.
-[[nodiscard]] Result<EventOutcome> run_graph(const OperationGraph& graph, const LogGops& cost,
-                                             Seconds calc_unit);
+/// goal-004 (columns that do not fit, a collective, a wait across ranks), goal-005 (a peer that is no rank),
+/// goal-006 (times beyond 26 days), goal-007 (parameters). Times inside are whole picoseconds; G and O that are
+/// not are rounded per message. Order of simultaneous events: that in which they were caused, so the same on
+/// every machine.
+/// Held by: src/simulate/event/goal_golden_test.cpp, event_engine_test.cpp
+[[nodiscard]] Result<EventOutcome> run_program(const model::Program& program, const LogGops& cost);
 
 /// Work on a resource that its users share by weight (cores, an input link, storage).
 ///
-/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they sum
-/// to at
-///         most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
+/// Rates:  weighted max-min: each of the n jobs gets min(limit_i, x w_i) with the largest x at which they
+///         sum to at most the capacity. A spinning waiter (infinite work) uses its share and gets nothing done.
 /// Units:  of work: the caller's, say bytes or core seconds; capacity and limits: that per second.
 /// Memory: 40 bytes per job. Cost: O(n) per call. Same calls, same answers on every machine.
 /// Held by: src/simulate/event/shared_resource_test.cpp (hand-solved cases)

@@ -58,8 +58,8 @@ struct FlowOptions {
   std::int64_t step = 0;
   std::int64_t number = 0;
   std::uint64_t seed = 1;  ///< of the hashes of ECMP and of background flows
-  model::Protocol protocol =
-      model::Protocol::Rendezvous;  ///< EagerGap is Eager: here the links are the ports
+  /// EagerGap is Eager: here the links are the ports.
+  model::Protocol protocol = model::Protocol::Rendezvous;
   Sharing sharing = Sharing::Equal;
   IncastModel incast{};
   BackgroundFlows background{};

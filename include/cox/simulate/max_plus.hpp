@@ -58,9 +58,10 @@ struct CollectiveOutcome {
 
 /// Moves `times` (one per rank; arrivals) to departures.
 /// Formula: per round, for the protocol p: docs/concepts/max-plus.md. Exact to double rounding.
-/// Memory: O(ranks). Cost: O(messages), or O(ranks + rounds) with closure. Deterministic for any thread
-/// count and instruction set. Held by: src/simulate/max_plus/max_plus_test.cpp,
-/// tests/property/simulate_laws.cpp.
+/// Memory: O(ranks).
+/// Cost: O(messages), or O(ranks + rounds) with closure.
+/// Deterministic for any thread count and instruction set.
+/// Held by: src/simulate/max_plus/max_plus_test.cpp, tests/property/simulate_laws.cpp.
 CollectiveOutcome run_collective(const model::Schedule& schedule, const LinkCosts& costs,
                                  const CollectiveOptions& options, std::span<Seconds> times);
 

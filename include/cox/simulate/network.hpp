@@ -37,9 +37,9 @@ class Network {
 
   [[nodiscard]] const std::vector<NetworkLink>& links() const { return links_; }
   [[nodiscard]] int ranks() const { return ranks_; }
-  /// Number of paths between two ranks that routing may choose from: all of equal length, except that a
-  /// dragonfly under adaptive routing or spraying has the ways through each third group behind the direct one
-  /// (Valiant).
+  /// Number of paths between two ranks that routing may choose from: all of equal length,
+  /// except that a dragonfly under adaptive routing or spraying has the ways through each third group
+  /// behind the direct one (Valiant).
   [[nodiscard]] int paths(int from, int to) const;
   /// The path of static routing: destination modulo up-links in trees, the first dimension first in a torus,
   /// the direct one in a dragonfly, destination modulo `paths` in a graph.

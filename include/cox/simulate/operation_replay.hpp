@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Operation graphs of imported traces (Chakra, PyTorch execution traces) over any fabric.
+/// Programs whose collectives are whole (imported Chakra and PyTorch execution traces) over any fabric.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/collective.hpp"
-#include "cox/trace/run.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::simulate {
 
@@ -40,13 +40,13 @@ struct OperationCosts {
   /// One compute or memory operation of a rank at a time, in the order in which they become ready; else only
   /// the edges hold them.
   bool one_at_a_time = true;
-  /// Roofline for operations that the trace gives no duration: bytes over this. Zero: such a trace is
-  /// refused.
+  /// Roofline for operations that the trace gives no duration: bytes over this.
+  /// Zero: such a trace is refused.
   Bandwidth memory{};
 };
 
 struct OperationOutcome {
-  std::vector<std::vector<Seconds>> begin;  ///< per Run, per operation
+  std::vector<std::vector<Seconds>> begin;  ///< per program, per operation
   std::vector<std::vector<Seconds>> end;
   std::vector<Rank> ranks;
   std::vector<Seconds> finish;  ///< per rank of `ranks`
@@ -55,7 +55,7 @@ struct OperationOutcome {
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
 };
 
-/// Replays graphs: each Run holds the operations of one rank or more; no rank is in two Runs. Communicators
+/// Replays programs: each holds the operations of one rank or more; no rank is in two. Communicators
 /// are the same where their names are. The k-th collective (send, receive) of a rank on a communicator, by
 /// index, belongs with the k-th of the others. Recorded times are not used, nor are the durations of
 /// communication. An operation that is neither computation, memory nor communication and has no duration
@@ -64,7 +64,7 @@ struct OperationOutcome {
 ///         twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
 /// Cost:   O((operations + edges) log operations), bounded by construction. Deterministic.
 /// Held by: src/simulate/event/operation_replay_test.cpp
-[[nodiscard]] Result<OperationOutcome> replay_operations(std::span<const trace::Run> runs,
+[[nodiscard]] Result<OperationOutcome> replay_operations(std::span<const model::Program> programs,
                                                          const OperationCosts& costs);
 
 }  // namespace cox::simulate

@@ -38,7 +38,7 @@ struct PacedArm {
   /// Priority instead of delay: ranks that are not slow in a step run on their host's cores at this nice
   /// value, the slow ones at 0. Knows who is slow, so it is a bound on what priority can do.
   int early_nice = 0;
-  std::optional<model::WaitMode> wait{};  ///< instead of the job's
+  std::optional<pace::WaitMode> wait{};  ///< instead of the job's
 };
 
 /// One simulated step, for who keeps a record; spans live as long as the call. Times from the job's begin.
@@ -65,8 +65,8 @@ struct PacedOptions {
   std::function<std::size_t(std::int64_t step)> arm_of{};
   /// Whether controllers are told how much of a synchronisation is transfer, as a calibration does.
   bool tell_transfer = true;
-  /// CPU time that it costs to wake a rank that slept: after a delay, or after a wait in mode Block. Part of
-  /// its preparation.
+  /// CPU time that it costs to wake a rank that slept: after a delay, or after a wait in mode
+  /// Block. Part of its preparation.
   Seconds wake_up{};
   std::function<void(const PacedStep&)> each_step{};
 };

@@ -32,8 +32,8 @@ namespace cox::simulate {
 /// Time and efficiency against size: the smallest size's step over that size's.
 [[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes);
 
-/// The whole JSON document `cox.simulate/1` (docs/reference/simulate-json.md). Times in seconds, rounded to
-/// picoseconds.
+/// The whole JSON document `cox.simulate/1` (docs/reference/simulate-json.md).
+/// Times in seconds, rounded to picoseconds.
 [[nodiscard]] std::string to_json(const std::string& input, const model::Scenario& scenario,
                                   const Outcome& outcome, const std::vector<SizePoint>& sizes = {},
                                   const StepAnalysis* step = nullptr);

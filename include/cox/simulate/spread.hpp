@@ -19,8 +19,8 @@ struct Spread {
   int replicas = 1;
 };
 
-/// Quantiles by `cox::quantile`. An empty span gives zeros with `replicas` 0. Held by:
-/// src/simulate/record/spread_test.cpp
+/// Quantiles by `cox::quantile`. An empty span gives zeros with `replicas` 0.
+/// Held by: src/simulate/record/spread_test.cpp
 [[nodiscard]] Spread spread_of(std::span<const Seconds> values);
 
 /// Two-sided 95 % quantile of Student's t (`student_quantile`); 0 for no degree of freedom.

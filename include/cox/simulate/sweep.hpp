@@ -36,8 +36,8 @@ struct Sweep {
   [[nodiscard]] std::vector<std::size_t> at(std::int64_t i) const;
 };
 
-/// Reads a sweep file. Errors: base-002 to base-004, sweep-001 (not a sweep: line, got, wanted; over a
-/// million points).
+/// Reads a sweep file. Errors: base-002 to base-004, sweep-001 (not a sweep: line, got,
+/// wanted; over a million points).
 [[nodiscard]] Result<Sweep> read_sweep(const std::filesystem::path& path);
 
 /// One point's scenario. Errors: those of `parse_scenario`, with the point's values in the message.

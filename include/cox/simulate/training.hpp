@@ -34,9 +34,9 @@ struct StageOp {
 [[nodiscard]] std::vector<StageOp> pipeline_order(model::PipelineSchedule schedule, int stages, int stage,
                                                   int micro_batches, int interleave);
 
-/// Simulates `scenario.job.steps` training steps, `scenario.replicas` times with the seeds `seed`, `seed` +
-/// 1,
-/// ... Errors: simulate-001 (layout and cluster do not fit, a number without meaning), simulate-003 (a policy
+/// Simulates `scenario.job.steps` training steps, `scenario.replicas` times
+/// with the seeds `seed`, `seed` + 1, ...
+/// Errors: simulate-001 (layout and cluster do not fit, a number without meaning), simulate-003 (a policy
 /// that the layout rules out; failures that leave no progress), simulate-004 (an order that waits for ever).
 /// Threads: replicas over `options.threads`; the same bytes for any number. Cost: per replica and step
 /// O(pieces of all units + messages that no identity covers). Held by:
@@ -68,8 +68,8 @@ struct StepAnalysis {
   std::array<Seconds, kStepParts> parts{};  ///< of `rank_time`
   Seconds path_time{};  ///< its critical path, from where the step begins on the path's first rank
   std::array<Seconds, kStepParts> path{};  ///< of `path_time`
-  /// Relative change of `path_time` per relative change of a part, everything in it longer by the same small
-  /// ratio.
+  /// Relative change of `path_time` per relative change of a part, everything
+  /// in it longer by the same small ratio.
   std::array<double, kStepParts> sensitivity{};
   std::int64_t path_pieces = 0;  ///< operations on it
 
@@ -125,8 +125,8 @@ struct Comparison {
 };
 /// Formula: paired differences with Student's t over replicas. Pre: as many of both (asserted), at least one.
 [[nodiscard]] Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b);
-/// Simulates both, of any workload, for max(a.replicas, b.replicas) seeds from a.seed on. Errors: those of
-/// simulate.
+/// Simulates both, of any workload, for max(a.replicas, b.replicas) seeds from a.seed on.
+/// Errors: those of simulate.
 [[nodiscard]] Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
                                          const SimulateOptions& options);
 

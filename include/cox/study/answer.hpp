@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +24,7 @@ struct Computed {
 };
 
 /// One value by two ways: an engine and its oracle.
-struct Check {
+struct CrossCheck {
   std::string name;
   Quantity engine{};
   Quantity oracle{};
@@ -55,7 +54,7 @@ struct Picture {
 
 struct Computation {
   std::vector<Computed> values;
-  std::vector<Check> checks;
+  std::vector<CrossCheck> checks;
   std::vector<std::string> notes;  ///< what was assumed, a sentence each
   Picture picture;
   std::string section{};  ///< Markdown of its own, headings of level two and below; may be empty
@@ -79,17 +78,9 @@ struct Answer {
   Verdict verdict = Verdict::Follows;
 };
 
-/// Computes a study and judges what its source printed.
-/// Errors: study-003 (no such computation; it asks for an input that is missing, of another dimension or out
-/// of bounds), study-004 (what the file declares is not so: a contradiction between equals, an input that is
-/// not marked missing, a run without an interval, a computed name that does not exist); those of the engines.
-/// Deterministic for any thread count. Held by: src/study/judge_test.cpp, src/study/compute/*_test.cpp
-[[nodiscard]] Result<Answer> run_study(const Study& study, const ComputeOptions& options = {});
-
-/// The verdict on printed numbers alone. Errors: study-004.
+/// Judges what a study's source printed by what was computed. Errors: study-004 (what the file declares is
+/// not so: a contradiction between equals, an input that is not marked missing, a run without an interval, a
+/// computed name that does not exist). Held by: src/study/answer/judge_test.cpp
 [[nodiscard]] Result<std::vector<Judged>> judge(const Study& study, const Computation& computation);
-
-/// Names that `compute = ` may have.
-[[nodiscard]] std::vector<std::string_view> computation_names();
 
 }  // namespace cox::study

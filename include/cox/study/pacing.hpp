@@ -42,7 +42,7 @@ struct PacingProtocol {
 struct PacingArm {
   std::string name{};
   std::string settings{};
-  std::optional<model::WaitMode> wait{};
+  std::optional<pace::WaitMode> wait{};
   int nice = 0;
   bool quick = true;  ///< part of --quick
 };
@@ -70,8 +70,8 @@ struct PacingStudy {
   PacingProtocol protocol{};
   std::vector<PacingArm> arms{};  ///< the first is off
   std::vector<PacingCondition> conditions{};
-  /// One of the conditions with other numbers of ranks, in rising order: off and auto alone, outside the
-  /// tests.
+  /// One of the conditions with other numbers of ranks, in rising order:
+  /// off and auto alone, outside the tests.
   std::vector<PacingCondition> sizes{};
   std::string size_of{};  ///< that condition
 };

@@ -46,7 +46,7 @@ struct PacingSide {
 /// One arm against off.
 struct PacingEffect {
   std::string arm{};
-  int pairs = 0;        ///< that count
+  int pairs = 0;                     ///< that count
   std::vector<double> pair_gains{};  ///< of each pair that counts, in the order in which they were measured
   int struck = 0;                    ///< by the steal-time rule
   /// Throughput against off: exp(median log ratio) - 1, and its bootstrap interval.

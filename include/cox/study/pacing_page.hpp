@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the evaluation of pacing leaves: results as JSON, its simulated counterpart, text for a terminal and
-/// the page.
+/// What the evaluation of pacing leaves: results as JSON, its simulated counterpart,
+/// text for a terminal and the page.
 #pragma once
 
 #include <span>
@@ -35,8 +35,8 @@ struct SimulatedCondition {
 };
 /// The same conditions and sizes in the engine, as they are measured: auto from one cold start over as many
 /// steps as its segment has, the others in the pairs of blocks of the first group, with its draws. Background
-/// traffic is not simulated. Deterministic for any number of threads. Errors: those of
-/// `simulate::simulate_paced`.
+/// traffic is not simulated. Deterministic for any number of threads.
+/// Errors: those of `simulate::simulate_paced`.
 [[nodiscard]] Result<std::vector<SimulatedCondition>> simulate_pacing(const PacingStudy& study, int threads);
 
 /// Whether the engine says what was measured: where the measured interval leaves 0 out, the same sign and a

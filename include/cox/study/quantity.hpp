@@ -68,7 +68,7 @@ struct WrittenQuantity {
 
 /// Reads `153.42ms`, `45.2%`, `115.4x`, `200Gbps`, `124.8GFLOP`, `312TFLOP/s`, `20ns/B`, `200samples/s`;
 /// times, sizes and rates as in cox/base/units_text.hpp. A bare number is a count. Errors: base-001. Held by:
-/// src/study/quantity_test.cpp
+/// src/study/file/quantity_test.cpp
 [[nodiscard]] Result<WrittenQuantity> parse_quantity(std::string_view text);
 
 /// Four significant digits in the unit that reads best: `185.9 ms`, `67.25 %` (ratios up to 1), `16.06x`.

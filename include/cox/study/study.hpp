@@ -29,7 +29,7 @@ enum class Verdict : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Verdict v);
 
 /// Where an input's value comes from.
-enum class Origin : std::uint8_t {
+enum class InputOrigin : std::uint8_t {
   Source,   ///< the source states it
   Missing,  ///< the source does not; the value is ours
 };
@@ -39,7 +39,7 @@ struct Input {
   std::string name;
   std::vector<WrittenQuantity> values;  ///< one, or several of one dimension
   bool is_list = false;
-  Origin origin = Origin::Source;
+  InputOrigin origin = InputOrigin::Source;
   int source_line = 0;  ///< of the source; 0 = not said
   std::string note;
   std::int64_t line = 0;  ///< of the study's file
@@ -80,7 +80,7 @@ struct Study {
 /// Reads one study. `file` is its name in errors.
 /// Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value; a reference to
 /// nothing); with file and line. Bounds: text of at most 1 MB, 1000 inputs, 1000 printed numbers, 1000 values
-/// in a list. Held by: src/study/parse_test.cpp
+/// in a list. Held by: src/study/file/parse_test.cpp
 [[nodiscard]] Result<Study> parse_study(std::string_view text, const std::string& file);
 
 /// All `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Answers as text for people and programs. All forms are deterministic: numbers carry at most nine
-/// significant digits.
+/// Answers as text for people and programs. All forms are deterministic:
+/// numbers carry at most nine significant digits.
 #pragma once
 
 #include <span>

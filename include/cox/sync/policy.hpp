@@ -12,7 +12,7 @@
 namespace cox::sync {
 
 /// What a worker may do now.
-enum class Verdict : std::uint8_t {
+enum class Ruling : std::uint8_t {
   Go,       ///< begin the next step with the newest parameters
   Wait,     ///< until `released` names it
   Discard,  ///< its update is not used; go on with the newest parameters
@@ -46,7 +46,7 @@ class Policy {
 
   /// Worker `w` has finished a step. `released` gets the workers (w among them, where it goes on) that may
   /// begin their next step now, in rank order; it is cleared first.
-  Verdict finished(int worker, std::vector<int>& released);
+  Ruling finished(int worker, std::vector<int>& released);
   [[nodiscard]] const std::vector<Update>& log() const { return log_; }
   [[nodiscard]] std::int64_t version() const { return version_; }
   /// Whether the step that just finished synchronises (communicates) at all.
@@ -61,8 +61,8 @@ class Policy {
  private:
   void begin_step(int worker, std::vector<int>& released);
   bool count_step(int worker);
-  Verdict meet(int worker, std::vector<int>& released);
-  Verdict deliver(int worker, bool moved, std::vector<int>& released);
+  Ruling meet(int worker, std::vector<int>& released);
+  Ruling deliver(int worker, bool moved, std::vector<int>& released);
 
   model::PolicySpec spec_;
   int workers_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From fixed-size records to compressed columns: `.coxraw` to `.cox`, and Runs made by other rooms to
-/// `.cox`.
+/// From fixed-size records to compressed columns: `.coxraw` to `.cox`,
+/// and Runs made by other rooms to `.cox`.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct CompactReport {
   std::vector<Note> notes;
 };
 
-/// Which raw files are compacted. `ThisHost`: those that processes of this machine wrote and that are gone.
-/// For several that compact one shared folder at the end of one launch: each file is compacted by exactly one
-/// of them.
+/// Which raw files are compacted. `ThisHost`: those that processes of this machine wrote
+/// and that are gone. For several that compact one shared folder at the end of one launch: each file
+/// is compacted by exactly one of them.
 enum class CompactScope : std::uint8_t { All, ThisHost };
 
 /// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new

@@ -28,9 +28,9 @@ enum class EventKind : std::uint8_t {
   Step = 3,          ///< an instant: training step `bytes` begins (begin == end)
   Phase = 4,         ///< a span of the program's own work; `op` says which
   PointToPoint = 5,  ///< messages with one peer, added up since the last collective: see `PeerKind`
-  Submit = 6,  ///< a collective is handed to a library's worker; `comm`, `seq`, `op` as of the Collective
-               ///< record
-  Pace = 7,    ///< a decision of the pacing controller: see PaceFlags
+  /// A collective is handed to a library's worker; `comm`, `seq`, `op` as of the Collective record.
+  Submit = 6,
+  Pace = 7,  ///< a decision of the pacing controller: see PaceFlags
 };
 
 /// `op` of a Phase record.
@@ -94,8 +94,8 @@ struct RawRecord {
   std::uint64_t begin;  ///< clock ticks at entry
   std::uint64_t end;    ///< clock ticks at return; 0 = had not returned
   std::uint64_t bytes;  ///< Collective: message size (nccl-tests convention); Step: step number; else 0
-  std::uint32_t
-      comm;  ///< Collective, Wait: local number of the communicator (see MetaKind::Communicator); 0 = unknown
+  /// Collective, Wait: local number of the communicator (see MetaKind::Communicator); 0 = unknown.
+  std::uint32_t comm;
   std::uint32_t seq;    ///< Collective: position in the communicator's own order, from 0
   std::uint8_t kind;    ///< EventKind
   std::uint8_t op;      ///< model::Collective, PhaseKind or WaitKind

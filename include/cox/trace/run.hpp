@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A Run in memory: what every rank did, when, and how far that can be trusted.
+/// A Run in memory: what happened, rank by rank, when, and how far that can be trusted. What a job was going to
+/// do, operation by operation, is a `model::Program`.
 ///
-/// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can tell which only
-/// by `provenance`.
+/// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can
+/// tell which only by `provenance`.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/collective.hpp"
+#include "cox/model/program.hpp"
 #include "cox/trace/raw_format.hpp"
 
 namespace cox::trace {
@@ -57,8 +59,8 @@ struct Node {
   NodeId id;
   std::string host;
   std::string boot_id;
-  std::uint64_t time_namespace =
-      0;  ///< processes of one machine share a clock only within one; 0 = not known
+  /// Processes of one machine share a clock only within one; 0 = not known.
+  std::uint64_t time_namespace = 0;
   /// What its monotonic clock said at the Run's origin; nothing where its times could not be placed.
   std::optional<std::int64_t> monotonic_origin_ns{};
   NodeClock clock{};
@@ -86,8 +88,8 @@ struct EventColumns {
   std::vector<std::uint8_t> op;
   std::vector<std::uint16_t> flags;
   std::vector<std::uint32_t> aux;  ///< root, element size or peer: see RecordFlag and WaitKind
-  std::vector<std::uint32_t>
-      thread;  ///< small number per thread of the rank; 0 is the one that recorded first
+  /// Small number per thread of the rank; 0 is the one that recorded first.
+  std::vector<std::uint32_t> thread;
 
   [[nodiscard]] std::size_t size() const { return begin.size(); }
   void reserve(std::size_t n);
@@ -96,7 +98,7 @@ struct EventColumns {
   }
 };
 inline constexpr Duration kStillRunning = Duration::max();
-inline constexpr CommId kNoComm{-1};
+using model::kNoComm;  // one for events and operations
 
 /// State of one process at one moment, taken by its guest about ten times a second. Counters count from the
 /// start of the process, of the machine or the control group where said; nothing = not readable there.
@@ -163,16 +165,6 @@ struct UsefulColumns {
   [[nodiscard]] std::size_t size() const { return begin.size(); }
 };
 
-/// Place of a rank in the parallel layout; -1 = not known or no such dimension.
-struct Role {
-  int data = -1;
-  int tensor = -1;
-  int pipeline = -1;  ///< stage
-  int expert = -1;
-
-  auto operator<=>(const Role&) const = default;
-};
-
 /// One fact of the machine as a process saw it at its start: a file of sysfs or procfs and its content.
 struct LocalityFact {
   std::string path;
@@ -209,7 +201,7 @@ struct RankTrack {
   ActivityColumns activities;
   std::vector<CollectiveLaunch> launches;  ///< by `event`
   UsefulColumns useful;
-  Role role;
+  model::Role role;
 };
 
 /// Point-to-point messages of the whole job, each once; times on the ranks' own time lines.
@@ -224,39 +216,6 @@ struct MessageColumns {
   std::vector<std::int64_t> tag;
 
   [[nodiscard]] std::size_t size() const { return from.size(); }
-};
-
-/// What an operation does, for inputs that are tables or graphs of operations.
-enum class OperationKind : std::uint8_t {
-  Compute = 0,
-  Collective = 1,
-  Send = 2,
-  Receive = 3,
-  Memory = 4,
-  Other = 5
-};
-inline constexpr Duration kNoDuration = Duration::min();
-
-/// Operations with what they wait for. Filled by table readers (no edges: the program's order says it) and by
-/// graph readers (edges; durations may be absent).
-struct OperationColumns {
-  std::vector<std::uint32_t> rank;  ///< index into `Run::ranks`
-  std::vector<OperationKind> kind;
-  std::vector<std::uint32_t> name;  ///< index into `Run::names`: type (table) or name (graph)
-  std::vector<Duration> begin;      ///< kNoDuration = not known
-  std::vector<Duration> duration;   ///< kNoDuration = not known
-  std::vector<Bytes> bytes;
-  std::vector<std::int32_t> step;  ///< -1 = none, as below
-  std::vector<std::int32_t> micro_batch;
-  std::vector<std::int32_t> chunk;     ///< model chunk (interleaved pipelines)
-  std::vector<std::int32_t> sequence;  ///< position in the program's order of this kind of operation
-  std::vector<CommId> comm;
-  std::vector<model::Collective> collective;  ///< which one; graph readers only, else empty
-  /// Predecessors of operation i: `before[first_before[i] .. first_before[i + 1])`; both empty in a table.
-  std::vector<std::uint32_t> first_before;
-  std::vector<std::uint32_t> before;
-
-  [[nodiscard]] std::size_t size() const { return rank.size(); }
 };
 
 /// A file that was looked at, and what became of it.
@@ -306,9 +265,8 @@ struct Run {
   std::vector<RankTrack> ranks;  ///< sorted by rank
   std::vector<Note> notes;
   TimesKind times = TimesKind::Clocked;
-  std::vector<std::string> names;  ///< of activities and operations
+  std::vector<std::string> names;  ///< of activities
   MessageColumns messages;
-  OperationColumns operations;
   std::vector<SourceFile> sources;  ///< imported: every file looked at
 
   [[nodiscard]] std::size_t event_count() const;

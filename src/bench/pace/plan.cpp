@@ -18,9 +18,9 @@ constexpr std::string_view kFirst = "cox-pace-plan 1";
 constexpr double kLongest = 100;  // seconds: longest part of an iteration
 
 template <class Enum>
-bool read_enum(std::string_view word, int last, Enum& out) {
+bool read_enum(std::string_view word, Enum first, Enum last, Enum& out) {
   int value = 0;
-  if (!read_whole(word, 0, last, value)) return false;
+  if (!read_whole(word, static_cast<int>(first), static_cast<int>(last), value)) return false;
   out = static_cast<Enum>(value);
   return true;
 }
@@ -48,14 +48,15 @@ bool read_job(std::string_view key, std::string_view v, model::Iteration& job) {
   if (key == "fetch_bytes") return read_size(v, job.fetch);
   if (key == "compute_s") return read_seconds(v, job.compute);
   if (key == "compute_on_cores") return read_flag(v, job.compute_on_cores);
-  if (key == "jitter") return read_enum(v, static_cast<int>(model::JitterLaw::Exponential), job.jitter);
+  if (key == "jitter") return read_enum(v, model::JitterLaw::None, model::JitterLaw::Exponential, job.jitter);
   if (key == "spread") return read_real(v, 0, 1, job.spread);
-  if (key == "imbalance") return read_enum(v, static_cast<int>(model::Imbalance::Rotating), job.imbalance);
+  if (key == "imbalance")
+    return read_enum(v, model::Imbalance::None, model::Imbalance::Rotating, job.imbalance);
   if (key == "slow_ranks") return read_whole(v, 0, PaceLimits::kRanks, job.slow_ranks);
   if (key == "slow_factor") return read_real(v, 1, 100, job.slow_factor);
   if (key == "episode") return read_whole(v, std::int64_t{1}, std::int64_t{1'000'000}, job.episode);
   if (key == "reduce_bytes") return read_size(v, job.reduce);
-  if (key == "wait") return read_enum(v, static_cast<int>(model::WaitMode::Block), job.wait);
+  if (key == "wait") return read_enum(v, pace::WaitMode::Spin, pace::WaitMode::Block, job.wait);
   if (key == "link_bytes_per_s") {
     double rate = 0;
     if (!read_real(v, 0, 1e12, rate)) return false;
@@ -66,15 +67,15 @@ bool read_job(std::string_view key, std::string_view v, model::Iteration& job) {
 }
 
 bool read_arm(const std::vector<std::string_view>& w, PacePlan& plan) {
-  PaceArm arm;
-  int wait = -1;
+  PlannedArm arm;
+  auto wait = pace::WaitMode::Unknown;
   pace::Settings ignored;
-  if (w.size() != 5 || !read_whole(w[3], -1, static_cast<int>(model::WaitMode::Block), wait) ||
+  if (w.size() != 5 || !read_enum(w[3], pace::WaitMode::Unknown, pace::WaitMode::Block, wait) ||
       !read_whole(w[4], -20, 19, arm.nice) || plan.arms.size() >= PaceLimits::kArms)
     return false;
   arm.name = w[1];
   arm.settings = w[2];
-  if (wait >= 0) arm.wait = static_cast<model::WaitMode>(wait);
+  if (wait != pace::WaitMode::Unknown) arm.wait = wait;
   plan.arms.push_back(arm);
   return arm.settings.empty() || pace::set_all(ignored, arm.settings.c_str()) < 0;
 }
@@ -141,9 +142,9 @@ std::string pace_plan_text(const PacePlan& plan) {
   put("wait", static_cast<int>(j.wait));
   put("seed", plan.seed);
   text += fmt::format("background\t{}\t{}\n", plan.background.share, plan.background.episode);
-  for (const PaceArm& a : plan.arms)
-    text += fmt::format("arm\t{}\t{}\t{}\t{}\n", a.name, a.settings, a.wait ? static_cast<int>(*a.wait) : -1,
-                        a.nice);
+  for (const PlannedArm& a : plan.arms)
+    text += fmt::format("arm\t{}\t{}\t{}\t{}\n", a.name, a.settings,
+                        static_cast<int>(a.wait.value_or(pace::WaitMode::Unknown)), a.nice);
   for (const PaceBlock& b : plan.blocks)
     text += fmt::format("block\t{}\t{}\t{}\t{}\n", b.arm, b.steps, b.first_draw, b.cold ? 1 : 0);
   return text;

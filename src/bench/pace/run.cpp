@@ -8,9 +8,9 @@
 #include <cstring>
 #include <system_error>
 
+#include "cox/base/child.hpp"
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
-#include "cox/bench/child.hpp"
 #include "cox/bench/pace.hpp"
 
 namespace cox::bench {
@@ -53,7 +53,7 @@ Result<PaceRows> run_pace(const PacePlan& plan, const PaceRunOptions& options) {
                        "it is installed beside cox"));
   const PlanFile file;
   COX_CHECK(write_file_atomically(file.path(), pace_plan_text(plan), IfExists::Fail));
-  COX_TRY(const Ended ended, run_child({options.program.string(), file.path().string()},
+  COX_TRY(const Ended ended, run_child({options.program.string(), file.path().string()}, "bench-006",
                                        {.time = options.limit, .out_bytes = kMostOutput}));
   if (ended.status == kCannot)
     return fail(failed(Errc::Unsupported, "bench-010", shown(ended.out.substr(0, ended.out.find('\n')), 300),

@@ -20,12 +20,12 @@ PacePlan small_plan() {
               .imbalance = model::Imbalance::Persistent,
               .slow_ranks = 1,
               .slow_factor = 1.5,
-              .wait = model::WaitMode::Yield};
+              .wait = pace::WaitMode::Yield};
   plan.seed = 18446744073709551615U;
   plan.background = {.share = 0.5, .episode = 7};
   plan.arms = {{.name = "off"},
                {.name = "paper", .settings = "paper,window=16"},
-               {.name = "wait", .wait = model::WaitMode::Block},
+               {.name = "wait", .wait = pace::WaitMode::Block},
                {.name = "priority", .nice = -10}};
   plan.blocks = {{.arm = 0, .steps = 2, .first_draw = 5},
                  {.arm = 1, .steps = 1, .first_draw = 5, .cold = false}};
@@ -38,10 +38,10 @@ TEST(PaceWire, PlanReadsBackToItself) {
   ASSERT_TRUE(back) << back.error().to_string();
   EXPECT_EQ(pace_plan_text(*back), text);
   EXPECT_EQ(back->seed, 18446744073709551615U);
-  EXPECT_EQ(back->job.wait, model::WaitMode::Yield);
+  EXPECT_EQ(back->job.wait, pace::WaitMode::Yield);
   EXPECT_DOUBLE_EQ(back->job.prepare.count(), 1e-4);
   ASSERT_EQ(back->arms.size(), 4U);
-  EXPECT_EQ(back->arms[2].wait, model::WaitMode::Block);
+  EXPECT_EQ(back->arms[2].wait, pace::WaitMode::Block);
   EXPECT_EQ(back->arms[3].nice, -10);
   EXPECT_FALSE(back->blocks[1].cold);
 }
@@ -54,10 +54,16 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 TEST(PaceWire, BadPlansAreRefusedWithTheirLine) {
   const std::string text = pace_plan_text(small_plan());
-  const std::pair<const char*, const char*> cases[] = {
-      {"ranks\t4", "ranks\t129"},      {"ranks\t4", "ranks\t-1"},      {"ranks\t4", "ranks\t4x"},
-      {"spread\t0.03", "spread\tnan"}, {"wait\t1", "wait\t3"},         {"paper,window=16", "paper,window=0"},
-      {"block\t1\t1", "block\t4\t1"},  {"block\t1\t1", "block\t1\t0"}, {"seed\t", "seeds\t"}};
+  const std::pair<const char*, const char*> cases[] = {{"ranks\t4", "ranks\t129"},
+                                                       {"ranks\t4", "ranks\t-1"},
+                                                       {"ranks\t4", "ranks\t4x"},
+                                                       {"spread\t0.03", "spread\tnan"},
+                                                       {"wait\t2", "wait\t4"},
+                                                       {"wait\t2", "wait\t0"},
+                                                       {"paper,window=16", "paper,window=0"},
+                                                       {"block\t1\t1", "block\t4\t1"},
+                                                       {"block\t1\t1", "block\t1\t0"},
+                                                       {"seed\t", "seeds\t"}};
   for (const auto& [what, by] : cases) {
     const auto back = parse_pace_plan(replaced(text, what, by), "plan");
     ASSERT_FALSE(back) << by;

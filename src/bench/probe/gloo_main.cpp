@@ -73,11 +73,10 @@ class GlooWire final : public cox::bench::probe::Wire {
 int main(int argc, char** argv) try {
   cox::bench::probe::Request request;
   if (argc < 6 || !cox::bench::probe::read_request({argv + 5, static_cast<std::size_t>(argc - 5)}, request)) {
-    std::fprintf(
-        stderr,
-        "usage: %s RANK RANKS STORE INTERFACE [--repetitions N] [--pause SECONDS] pairs [BYTES...] | "
-        "allreduce BYTES...\n",
-        argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s RANK RANKS STORE INTERFACE [--repetitions N] [--pause SECONDS] pairs "
+                 "[BYTES...] | allreduce BYTES...\n",
+                 argv[0]);
     return 2;
   }
   GlooWire wire(std::atoi(argv[1]), std::atoi(argv[2]), argv[3], argv[4]);

@@ -24,8 +24,8 @@ struct Recorded {
   std::int64_t singletons = 0;    ///< most of those that ran at the same time
 };
 
-/// Heads that are cut or not ours count as nothing; `compact_run` reports them. Held by:
-/// src/cli/input/recorded_test.cpp
+/// Heads that are cut or not ours count as nothing; `compact_run` reports them.
+/// Held by: src/cli/input/recorded_test.cpp
 [[nodiscard]] Recorded read_heads(const std::filesystem::path& dir);
 
 }  // namespace cox::cli

@@ -33,34 +33,34 @@ void warn_about_sources(const std::vector<trace::SourceFile>& sources, const Inv
   }
 }
 
-std::string names_of(const std::vector<trace::Run>& runs) {
+std::string names_of(const std::vector<trace::ImportedJob>& jobs) {
   std::string names;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (i == kRunsNamed) return names + fmt::format(" and {} more", runs.size() - i);
-    names += (i > 0 ? ", " : "") + runs[i].info.name;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (i == kRunsNamed) return names + fmt::format(" and {} more", jobs.size() - i);
+    names += (i > 0 ? ", " : "") + jobs[i].run.info.name;
   }
   return names;
 }
 
-Result<std::vector<trace::Run>> read_all_runs(const std::string& path, const Invocation& call,
-                                              Console& console) {
+Result<std::vector<trace::ImportedJob>> read_all_jobs(const std::string& path, const Invocation& call,
+                                                      Console& console) {
   const auto progress = make_progress(call, console, "reading");
   Result<trace::Imported> found =
       trace::import_path(path, {.threads = call.common.threads, .progress = callback(*progress)});
   progress->finish();
   if (!found) return fail(std::move(found).error());
   warn_about_sources(found->sources, call, console);
-  return std::move(found->runs);
+  return std::move(found->jobs);
 }
 
-Result<trace::Run> only(std::vector<trace::Run> runs, const std::string& path) {
-  if (runs.size() > 1)
+Result<trace::ImportedJob> only(std::vector<trace::ImportedJob> jobs, const std::string& path) {
+  if (jobs.size() > 1)
     return fail(Error{.code = Errc::Usage,
                       .id = "cli-009",
-                      .message = fmt::format("{} runs in it, expected one: {}", runs.size(), names_of(runs)),
+                      .message = fmt::format("{} runs in it, expected one: {}", jobs.size(), names_of(jobs)),
                       .hint = "name one with --run NAME, or one of its files",
                       .where = Where{.file = path}});
-  return std::move(runs.front());
+  return std::move(jobs.front());
 }
 
 }  // namespace
@@ -85,33 +85,39 @@ ArgSpec path_arg() {
   return {.name = "PATH", .help = "Run folder, trace file, or a folder of them", .complete = Complete::File};
 }
 
-Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call, Console& console) {
-  COX_TRY(std::vector<trace::Run> runs, read_all_runs(path, call, console));
+Result<std::vector<trace::ImportedJob>> read_jobs(const std::string& path, const Invocation& call,
+                                                  Console& console) {
+  COX_TRY(std::vector<trace::ImportedJob> jobs, read_all_jobs(path, call, console));
   if (const std::string wanted = call.value("run"); !wanted.empty()) {
-    const auto at =
-        std::find_if(runs.begin(), runs.end(), [&](const trace::Run& r) { return r.info.name == wanted; });
-    if (at == runs.end())
+    const auto at = std::find_if(jobs.begin(), jobs.end(),
+                                 [&](const trace::ImportedJob& j) { return j.run.info.name == wanted; });
+    if (at == jobs.end())
       return fail(Error{.code = Errc::Usage,
                         .id = "cli-003",
-                        .message = fmt::format("--run {}: no such run, expected {}", wanted, names_of(runs)),
+                        .message = fmt::format("--run {}: no such run, expected {}", wanted, names_of(jobs)),
                         .hint = "names are those that `cox diagnose` prints",
                         .where = Where{.file = path}});
-    trace::Run one = std::move(*at);
-    runs.clear();
-    runs.push_back(std::move(one));
+    trace::ImportedJob one = std::move(*at);
+    jobs.clear();
+    jobs.push_back(std::move(one));
   }
-  for (const trace::Run& run : runs) warn_about(run.notes, call, console);
-  return runs;
+  for (const trace::ImportedJob& job : jobs) warn_about(job.run.notes, call, console);
+  return jobs;
+}
+
+Result<trace::ImportedJob> read_job(const Invocation& call, Console& console) {
+  COX_TRY(std::vector<trace::ImportedJob> jobs, read_jobs(call.args.front(), call, console));
+  return only(std::move(jobs), call.args.front());
 }
 
 Result<trace::Run> read_run(const Invocation& call, Console& console) {
-  COX_TRY(std::vector<trace::Run> runs, read_runs(call.args.front(), call, console));
-  return only(std::move(runs), call.args.front());
+  COX_TRY(trace::ImportedJob job, read_job(call, console));
+  return std::move(job.run);
 }
 
-Result<trace::Run> read_only_run(const std::string& path, const Invocation& call, Console& console) {
-  COX_TRY(std::vector<trace::Run> runs, read_all_runs(path, call, console));
-  return only(std::move(runs), path);
+Result<trace::ImportedJob> read_only_job(const std::string& path, const Invocation& call, Console& console) {
+  COX_TRY(std::vector<trace::ImportedJob> jobs, read_all_jobs(path, call, console));
+  return only(std::move(jobs), path);
 }
 
 void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/trace/import.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
 
@@ -20,19 +21,21 @@ namespace cox::cli {
                                                       const std::string& label);
 [[nodiscard]] trace::Progress callback(Progress& progress);
 
-/// Everything at `path`: our own Runs and what other tools left behind, one Run per job, with `--run NAME`
-/// only that one. Warns of what could not be used. Errors: those of `trace::import_path`; cli-003 (no such
+/// Everything at `path`: our own Runs and what other tools left behind, job by job, with `--run NAME` only
+/// that one. Warns of what could not be used. Errors: those of `trace::import_path`; cli-003 (no such
 /// run).
-[[nodiscard]] Result<std::vector<trace::Run>> read_runs(const std::string& path, const Invocation& call,
-                                                        Console& console);
+[[nodiscard]] Result<std::vector<trace::ImportedJob>> read_jobs(const std::string& path,
+                                                                const Invocation& call, Console& console);
 
-/// The first argument where it holds one Run, or the one that `--run` names. Errors: those of `read_runs`;
+/// The first argument where it holds one job, or the one that `--run` names. Errors: those of `read_jobs`;
 /// cli-009 (several).
+[[nodiscard]] Result<trace::ImportedJob> read_job(const Invocation& call, Console& console);
+/// Its Run alone.
 [[nodiscard]] Result<trace::Run> read_run(const Invocation& call, Console& console);
 
 /// The same of any path, without `--run`.
-[[nodiscard]] Result<trace::Run> read_only_run(const std::string& path, const Invocation& call,
-                                               Console& console);
+[[nodiscard]] Result<trace::ImportedJob> read_only_job(const std::string& path, const Invocation& call,
+                                                       Console& console);
 
 /// The flag `--run NAME` of every verb that reads.
 [[nodiscard]] FlagSpec run_flag();

@@ -80,4 +80,17 @@ Status Output::commit() {
   return {};
 }
 
+Result<Output> open_output(const std::string& name, std::string_view what, const Invocation& call,
+                           Console& console) {
+  COX_TRY(Output output,
+          Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+  if (call.common.json && !output.is_file())
+    return fail(Error{.code = Errc::Usage,
+                      .id = "cli-003",
+                      .message = fmt::format("--json and the {} cannot both go to standard output", what),
+                      .hint = fmt::format("write the {} to a file with -o", what),
+                      .where = {}});
+  return output;
+}
+
 }  // namespace cox::cli

@@ -8,6 +8,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "cox/base/file.hpp"
 
@@ -19,8 +20,8 @@ namespace cox::cli {
 /// all of it is there. Held by: src/cli/output/output_file_test.cpp
 class Output {
  public:
-  /// Errors: base-003 (a device or folder), base-005 (exists and `if_exists` is Fail), base-006 (cannot be
-  /// made).
+  /// Errors: base-003 (a device or folder), base-005 (exists and `if_exists` is Fail),
+  /// base-006 (cannot be made).
   [[nodiscard]] static Result<Output> open(const std::string& name, IfExists if_exists,
                                            std::ostream& standard);
   Output(Output&&) noexcept = default;
@@ -41,5 +42,10 @@ class Output {
   std::unique_ptr<std::ofstream> file_;  ///< null once committed
   std::ostream* standard_ = nullptr;
 };
+
+/// The same as a verb has it: --force replaces. Errors: also cli-003 where --json needs standard output too;
+/// `what` is the result: `trace`.
+[[nodiscard]] Result<Output> open_output(const std::string& name, std::string_view what,
+                                         const Invocation& call, Console& console);
 
 }  // namespace cox::cli

@@ -19,8 +19,8 @@ class StepRate {
   StepRate(
       std::ostream& stream, bool terminal, std::string unit = "steps",
       Clock clock = [] { return std::chrono::steady_clock::now(); });
-  /// `done` of `total`; draws at most five times a second on a terminal, once a second elsewhere, and at the
-  /// end.
+  /// `done` of `total`; draws at most five times a second on a terminal,
+  /// once a second elsewhere, and at the end.
   void update(std::int64_t done, std::int64_t total);
 
  private:

@@ -176,8 +176,8 @@ Result<AsForm> read_form(const std::string& text) {
   return AsForm{.form = *form, .ranks = *ranks};
 }
 
-/// Tables that describe one link: their rows are fitted together, so that osu_latency and osu_bw complete
-/// each other.
+/// Tables that describe one link: their rows are fitted together, so that osu_latency
+/// and osu_bw complete each other.
 Result<NetAnswer> import_tables(const Invocation& call) {
   COX_TRY(const AsForm as, read_form(call.value("as", "ring")));
   std::vector<bench::CostPoint> points;
@@ -388,14 +388,11 @@ const Command& bench_command() {
                      {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
            .shared = {.json = true},
            .notes =
-               "noise: one thread per core reads the clock; gaps are what the system took away. net: "
-               "programs "
-               "beside cox (cox-bench-net-openmpi, -mpich, -gloo) send messages of 8 B to 4 MiB between rank "
-               "0 "
-               "and a rank of its host and of another host. Gloo uses the interface GLOO_SOCKET_IFNAME (lo). "
-               "simulate: each workload is a process of its own, best of 3; other simulators are run where "
-               "they "
-               "are in PATH."},
+               "noise: one thread per core reads the clock; gaps are what the system took away. "
+               "net: programs beside cox (cox-bench-net-openmpi, -mpich, -gloo) send messages of 8 B to "
+               "4 MiB between rank 0 and a rank of its host and of another host. Gloo uses the interface "
+               "GLOO_SOCKET_IFNAME (lo). simulate: each workload is a process of its own, best of 3; other "
+               "simulators are run where they are in PATH."},
       .run = run};
   return command;
 }

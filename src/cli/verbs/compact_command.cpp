@@ -64,8 +64,7 @@ const Command& compact_command() {
                .args = {{.name = "PATH", .help = "Run folder", .complete = Complete::Folder}},
                .shared = {.json = true, .threads = true},
                .notes = "A raw file is removed only once the compact one was read back and compared. Files "
-                        "of processes "
-                        "that still run are left alone."},
+                        "of processes that still run are left alone."},
       .run = run};
   return command;
 }

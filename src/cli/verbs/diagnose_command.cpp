@@ -26,12 +26,13 @@ struct Asked {
   std::int64_t at_monotonic_ns = 0;
 };
 
-Result<diagnose::Diagnosis> diagnose_one(const trace::Run& run, const Asked& asked) {
+Result<diagnose::Diagnosis> diagnose_one(const trace::ImportedJob& job, const Asked& asked) {
   const auto progress = make_progress(asked.call, asked.console, "diagnosing");
-  Result<diagnose::Diagnosis> made = diagnose::diagnose(run, {.threads = asked.call.common.threads,
-                                                              .progress = callback(*progress),
-                                                              .processes = &this_machine(),
-                                                              .asked_monotonic_ns = asked.at_monotonic_ns});
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(job.run, {.threads = asked.call.common.threads,
+                                                                  .progress = callback(*progress),
+                                                                  .processes = &this_machine(),
+                                                                  .asked_monotonic_ns = asked.at_monotonic_ns,
+                                                                  .program = &job.program});
   progress->finish();
   return made;
 }
@@ -40,7 +41,7 @@ Result<diagnose::Diagnosis> diagnose_one(const trace::Run& run, const Asked& ask
 Result<std::optional<diagnose::Diagnosis>> diagnose_before(const Asked& asked) {
   const std::string path = asked.call.value("against");
   if (path.empty()) return std::nullopt;
-  COX_TRY(const trace::Run before, read_only_run(path, asked.call, asked.console));
+  COX_TRY(const trace::ImportedJob before, read_only_job(path, asked.call, asked.console));
   COX_TRY(diagnose::Diagnosis d, diagnose_one(before, asked));
   return std::optional(std::move(d));
 }
@@ -106,24 +107,24 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
   const Asked asked{call, console, this_machine().monotonic_ns()};
-  COX_TRY(const std::vector<trace::Run> runs, read_runs(call.args.front(), call, console));
+  COX_TRY(const std::vector<trace::ImportedJob> jobs, read_jobs(call.args.front(), call, console));
   COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
   bool trouble = false;
   std::size_t told = 0;
   std::vector<diagnose::Efficiencies> sizes;
-  for (const trace::Run& each : runs) {
+  for (const trace::ImportedJob& each : jobs) {
     Result<diagnose::Diagnosis> made = diagnose_one(each, asked);
-    if (!made && runs.size() == 1) return fail(std::move(made).error());
+    if (!made && jobs.size() == 1) return fail(std::move(made).error());
     if (!made) {
-      console.err << fmt::format("cox: warning: {}: {}\n", each.info.name, made.error().message);
+      console.err << fmt::format("cox: warning: {}: {}\n", each.run.info.name, made.error().message);
       continue;
     }
     ++told;
-    print(each, *made, before, asked, runs.size() == 1, output);
+    print(each.run, *made, before, asked, jobs.size() == 1, output);
     trouble = trouble || diagnose::has_trouble(*made);
     if (made->efficiencies) sizes.push_back(*made->efficiencies);
   }
-  if (told == 0) return fail(diagnose::diagnose(runs.front()).error());
+  if (told == 0) return fail(diagnose::diagnose(jobs.front().run).error());
   if (!call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, call, output));
   COX_CHECK(output.commit());
   return call.has("check") && trouble ? ExitCode::BadAnswer : ExitCode::Ok;
@@ -137,8 +138,7 @@ const Command& diagnose_command() {
           {.name = "diagnose",
            .summary = "say who sets the pace of a Run or trace, why, and what it costs",
            .about =
-               "Says which ranks set the pace of a Run or trace, what that costs, and what the input cannot "
-               "tell.",
+               "Says which ranks set the pace of a Run or trace, what that costs, and what the input cannot tell.",
            .examples = {{"cox diagnose run", "verdict, coverage, ranking of ranks"},
                         {"cox diagnose traces/", "whatever lies there: profiler traces, rings, MPI traces"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
@@ -168,8 +168,7 @@ const Command& diagnose_command() {
            .notes =
                "Naming nobody is an answer: no finding means that the differences between ranks are noise. "
                "What could not be read is listed on standard error and counted in the coverage. A folder may "
-               "hold "
-               "several runs: each is told in turn, with --json as one document after another."},
+               "hold several runs: each is told in turn, with --json as one document after another."},
       .run = run};
   return command;
 }

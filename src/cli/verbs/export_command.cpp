@@ -19,14 +19,7 @@ constexpr const char* kDefaultFormat = "perfetto";
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const std::string name = call.value("output", kDefaultOutput);
-  COX_TRY(Output output,
-          Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
-  if (call.common.json && !output.is_file())
-    return fail(Error{.code = Errc::Usage,
-                      .id = "cli-003",
-                      .message = "--json and the trace cannot both go to standard output",
-                      .hint = "write the trace to a file with -o",
-                      .where = {}});
+  COX_TRY(Output output, open_output(name, "trace", call, console));
   COX_TRY(const trace::Run run, read_run(call, console));
   COX_CHECK(trace::export_perfetto(run, output.stream()));
   COX_CHECK(output.commit());

@@ -37,8 +37,7 @@ std::string shown(const std::filesystem::path& dir) {
 std::string singletons(std::int64_t count) {
   return fmt::format(
       "cox: warning: {} processes that ran at the same time each say that they are rank 0 of 1: the launcher "
-      "and the "
-      "MPI library of the program do not match (mpirun of one MPI, library of another)\n",
+      "and the MPI library of the program do not match (mpirun of one MPI, library of another)\n",
       count);
 }
 
@@ -49,8 +48,7 @@ std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded
   if (!anything)
     return fmt::format(
         "cox: warning: rank {} recorded nothing in {}: no process used a library that cox observes, or it is "
-        "static "
-        "or setuid\ncox: next: cox doctor\n",
+        "static or setuid\ncox: next: cox doctor\n",
         outcome.rank, dir);
   std::string text;
   if (heads.alone > 0 && outcome.world_size > 1) text = singletons(outcome.world_size);
@@ -65,8 +63,7 @@ std::string summary(const Recorded& heads, const trace::CompactReport& compacted
   if (heads.ranks.empty())
     return fmt::format(
         "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
-        "is static "
-        "or setuid\ncox: next: cox doctor\n",
+        "is static or setuid\ncox: next: cox doctor\n",
         dir);
   const auto seen = static_cast<std::int64_t>(heads.ranks.size());
   std::string line = seen < heads.world_size
@@ -246,13 +243,11 @@ const Command& observe_command() {
                       .complete = Complete::File}},
            .takes_command = true,
            .notes =
-               "The job's output, its signals and its exit status are its own. Nothing in its environment is "
-               "replaced, only added. Behind the launcher, started once per rank, all ranks of one launch "
-               "share the folder "
-               "and only rank 0 speaks. At the end two lines on standard error say what was recorded and "
-               "what "
-               "to type next. Where cox itself fails, it exits with 125; 126 where the command cannot be "
-               "executed; 127 where it is not found."},
+               "The job's output, its signals and its exit status are its own. Nothing in its environment "
+               "is replaced, only added. Behind the launcher, started once per rank, all ranks of one launch "
+               "share the folder and only rank 0 speaks. At the end two lines on standard error say what "
+               "was recorded and what to type next. Where cox itself fails, it exits with 125; 126 where the "
+               "command cannot be executed; 127 where it is not found."},
       .run = run};
   return command;
 }

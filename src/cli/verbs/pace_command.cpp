@@ -93,7 +93,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   std::optional<trace::Run> baseline;
   std::vector<std::string> inputs = call.args;
   if (const std::string path = call.value("against"); !path.empty()) {
-    COX_TRY(baseline, read_only_run(path, call, console));
+    COX_TRY(trace::ImportedJob before, read_only_job(path, call, console));
+    baseline = std::move(before.run);
     inputs.push_back(path);
   }
   const auto matched = diagnose::match_run(subject, {.threads = call.common.threads});
@@ -153,15 +154,11 @@ const Command& pace_command() {
            .notes =
                "A Run that was paced in mode auto holds its own test: blocks of iterations with and without "
                "delay, in an order that was drawn beforehand. They are compared pair by pair, with an "
-               "interval. "
-               "The replay shows the recorded iterations to the same controller again: with the recorded "
-               "settings it must decide what was decided then, and the first difference is reported. With "
-               "other "
-               "settings, or of a Run that was not paced, it is open loop: it shows what the controller "
-               "would "
-               "have seen, not what pacing would have changed. Times and waits are measured; energy is "
-               "estimated "
-               "from `idle_power`. Parameters: docs/reference/pacing.md."},
+               "interval. The replay shows the recorded iterations to the same controller again: "
+               "with the recorded settings it must decide what was decided then, and the first difference "
+               "is reported. With other settings, or of a Run that was not paced, it is open loop: it shows "
+               "what the controller would have seen, not what pacing would have changed. Times and waits are "
+               "measured; energy is estimated from `idle_power`. Parameters: docs/reference/pacing.md."},
       .run = run};
   return command;
 }

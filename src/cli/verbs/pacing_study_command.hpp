@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// `cox study pacing`: composes the protocol (study) with the processes that carry it out (bench).
+/// `cox study pacing`.
 #pragma once
 
 #include "cli/frame/command.hpp"

@@ -25,35 +25,28 @@ constexpr const char* kDefaultOutput = "report.html";
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const std::string name = call.value("output", kDefaultOutput);
-  COX_TRY(Output output,
-          Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
-  if (call.common.json && !output.is_file())
-    return fail(Error{.code = Errc::Usage,
-                      .id = "cli-003",
-                      .message = "--json and the page cannot both go to standard output",
-                      .hint = "write the page to a file with -o",
-                      .where = {}});
+  COX_TRY(Output output, open_output(name, "page", call, console));
   const std::int64_t asked = this_machine().monotonic_ns();
-  COX_TRY(const trace::Run run, read_run(call, console));
+  COX_TRY(const trace::ImportedJob job, read_job(call, console));
   const auto progress = make_progress(call, console, "diagnosing");
-  const std::shared_ptr<const diagnose::Matched> matched =
-      diagnose::match_run(run, {.threads = call.common.threads, .progress = callback(*progress)});
-  Result<diagnose::Diagnosis> made = diagnose::diagnose(*matched, {.threads = call.common.threads,
-                                                                   .progress = callback(*progress),
-                                                                   .processes = &this_machine(),
-                                                                   .asked_monotonic_ns = asked});
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(job.run, {.threads = call.common.threads,
+                                                                  .progress = callback(*progress),
+                                                                  .processes = &this_machine(),
+                                                                  .asked_monotonic_ns = asked,
+                                                                  .program = &job.program});
   progress->finish();
   COX_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   std::optional<diagnose::Comparison> comparison;
   if (const std::string path = call.value("against"); !path.empty()) {
-    COX_TRY(const trace::Run before, read_only_run(path, call, console));
-    COX_TRY(const diagnose::Diagnosis d, diagnose::diagnose(before, {.threads = call.common.threads}));
+    COX_TRY(const trace::ImportedJob before, read_only_job(path, call, console));
+    COX_TRY(const diagnose::Diagnosis d,
+            diagnose::diagnose(before.run, {.threads = call.common.threads, .program = &before.program}));
     comparison = diagnose::compare(d, diagnosis);
   }
   const report::ReportOptions options{
       .anonymize = call.has("anonymize") ? report::Anonymize::Yes : report::Anonymize::No,
       .against = comparison ? &*comparison : nullptr};
-  COX_TRY(const std::string page, report::render_html(run, *matched, diagnosis, options));
+  COX_TRY(const std::string page, report::render_html(job.run, diagnosis, options));
   output.stream() << page;
   COX_CHECK(output.commit());
   const Bytes size{static_cast<std::int64_t>(page.size())};
@@ -94,8 +87,7 @@ const Command& report_command() {
                .shared = {.json = true, .threads = true},
                .notes =
                    "A page is at most 15 MB: beyond that, neighbouring steps are merged and the page says "
-                   "so. With "
-                   "--json a summary of what was written goes to standard output."},
+                   "so. With --json a summary of what was written goes to standard output."},
       .run = run};
   return command;
 }

@@ -13,7 +13,8 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
-#include "cox/study/answer.hpp"
+#include "cox/evaluate/computations.hpp"
+#include "cox/study/computation.hpp"
 #include "cox/study/pacing.hpp"
 #include "cox/study/study.hpp"
 #include "cox/study/write.hpp"
@@ -102,7 +103,7 @@ Status write_answers(const std::vector<study::Answer>& answers, const std::files
 }
 
 void warn_about_checks(const study::Answer& a, Console& console) {
-  for (const study::Check& c : a.computation.checks)
+  for (const study::CrossCheck& c : a.computation.checks)
     if (!c.agrees())
       console.err << fmt::format("cox: warning: {}: {}: the engine says {}, its oracle {}\n", a.study.name,
                                  c.name, study::to_string(c.engine), study::to_string(c.oracle));
@@ -128,9 +129,10 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.has("list") || call.args.empty()) return list_studies(std::move(studies), call, console);
   const std::string& name = call.args.front();
   COX_TRY(studies, chosen(std::move(studies), name));
+  const study::ComputationTable known = evaluate::computations();
   std::vector<study::Answer> answers;
   for (const study::Study& s : studies) {
-    COX_TRY(study::Answer a, study::run_study(s, {.threads = call.common.threads}));
+    COX_TRY(study::Answer a, study::run_study(s, known, {.threads = call.common.threads}));
     answers.push_back(std::move(a));
   }
   for (const study::Answer& a : answers) warn_about_checks(a, console);

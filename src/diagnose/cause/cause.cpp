@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kPhases = 6;
 constexpr std::size_t kOutside = kPhases - 1;  // own time in no phase
-constexpr std::array<const char*, kPhases> kCauses = {"forward", "backward",   "optimizer",
-                                                      "data",    "evaluation", "outside_phases"};
+constexpr std::array kCauses{Cause::Forward, Cause::Backward,   Cause::Optimizer,
+                             Cause::Data,    Cause::Evaluation, Cause::OutsidePhases};
+static_assert(kCauses.size() == kPhases);
 using PhaseTimes = std::array<Duration, kPhases>;
 
 /// Place of a phase in `PhaseTimes`; `kOutside` where it is not told apart.
@@ -37,12 +38,12 @@ std::size_t place_of(std::uint8_t phase) {
 
 /// What the time outside of all phases is called: where nothing tells the optimizer and the data apart, it is
 /// theirs.
-const char* cause_of(std::size_t place, bool has_optimizer_or_data) {
-  return place == kOutside && !has_optimizer_or_data ? "optimizer_or_data" : kCauses[place];
+Cause cause_of(std::size_t place, bool has_optimizer_or_data) {
+  return place == kOutside && !has_optimizer_or_data ? Cause::OptimizerOrData : kCauses[place];
 }
 
-/// Own time of one rank in each phase between two points in time: synchronisations inside a phase do not
-/// count.
+/// Own time of one rank in each phase between two points in time:
+/// synchronisations inside a phase do not count.
 PhaseTimes own_phases(const Evidenced& x, std::size_t r, Duration from, Duration to) {
   const trace::EventColumns& e = x.matched.track(r).events;
   std::vector<std::pair<Duration, Duration>> syncs;

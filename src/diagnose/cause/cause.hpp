@@ -4,18 +4,13 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
+
+#include "cox/diagnose/cause.hpp"
 
 #include "diagnose/naming/naming.hpp"
 
 namespace cox::diagnose {
-
-struct PhaseExcess {
-  std::string cause;    ///< as `Finding::cause`, never unknown
-  double share = 0;     ///< of all extra work, the part in this phase
-  Duration per_step{};  ///< extra time in it, mean over the steps of the finding
-};
 
 /// The phase that holds most of the extra work of one late rank against the median of all others.
 /// Nothing where not all ranks recorded phases, or the finding is not about one rank.

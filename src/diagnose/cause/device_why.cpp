@@ -121,15 +121,15 @@ double median_of(const std::vector<Spent>& others, Duration Spent::*what) {
   return median_in_place(values);
 }
 
-std::string name_cause(const DeviceWhy& why) {
+Cause name_cause(const DeviceWhy& why) {
   if (why.kernels >= kExplains)
-    return std::abs(why.kernel_count_ratio - 1) <= kSameCount ? "slow_kernels" : "uneven_work";
-  if (why.copies >= kExplains) return "copies";
-  if (why.idle < kExplains) return "unknown";
-  if (why.data >= kExplains) return "data_loading";
-  if (why.gc >= kExplains) return "gc";
-  if (why.allocation >= kExplains) return "allocator";
-  return "late_launch";
+    return std::abs(why.kernel_count_ratio - 1) <= kSameCount ? Cause::SlowKernels : Cause::UnevenWork;
+  if (why.copies >= kExplains) return Cause::Copies;
+  if (why.idle < kExplains) return Cause::Unknown;
+  if (why.data >= kExplains) return Cause::DataLoading;
+  if (why.gc >= kExplains) return Cause::Gc;
+  if (why.allocation >= kExplains) return Cause::Allocator;
+  return Cause::LateLaunch;
 }
 
 }  // namespace
@@ -180,9 +180,9 @@ std::optional<DeviceWhy> find_device_why(const Evidenced& x, const Named& named)
   if (!queues.empty()) why.usual_queue = duration_from_seconds(median_in_place(queues));
   why.cause = name_cause(why);
   // Counter-test of a late host: where collectives stand in the device's queue, the host was not late.
-  if (why.cause == "late_launch" && why.queue &&
+  if (why.cause == Cause::LateLaunch && why.queue &&
       in_seconds(*why.queue) > kQueued * idle / double(end - first))
-    why.cause = "unknown";
+    why.cause = Cause::Unknown;
   return why;
 }
 

@@ -64,7 +64,7 @@ void late_by_4ms(trace::RankTrack& t, Duration from, Duration to) {
 
 TEST(DeviceWhy, LongerKernelsAreSlowKernels) {
   const Finding f = finding_of(ten_kernels);
-  EXPECT_EQ(f.cause, "slow_kernels");
+  EXPECT_EQ(f.cause, Cause::SlowKernels);
   EXPECT_EQ(f.cause_class, CauseClass::Compute);
 }
 
@@ -73,12 +73,12 @@ TEST(DeviceWhy, MoreKernelsAreUnevenWork) {
     for (int k = 0; k < 14; ++k)
       add_activity(t, ActivityKind::Kernel, from + (to - from) * k / 14, from + (to - from) * (k + 1) / 14);
   });
-  EXPECT_EQ(f.cause, "uneven_work");
+  EXPECT_EQ(f.cause, Cause::UnevenWork);
 }
 
 TEST(DeviceWhy, ADeviceWithoutWorkIsALateHost) {
   const Finding f = finding_of(late_by_4ms);
-  EXPECT_EQ(f.cause, "late_launch");
+  EXPECT_EQ(f.cause, Cause::LateLaunch);
   EXPECT_EQ(f.cause_class, CauseClass::Host);
 }
 
@@ -87,12 +87,12 @@ TEST(DeviceWhy, TheHostsWaitForInputIsNamed) {
     add_activity(t, ActivityKind::DataLoad, from, std::min(from + 4ms, to));
     late_by_4ms(t, from, to);
   });
-  EXPECT_EQ(f.cause, "data_loading");
+  EXPECT_EQ(f.cause, Cause::DataLoading);
 }
 
 TEST(DeviceWhy, CollectivesThatQueueSpeakAgainstALateHost) {
   const Finding f = finding_of(late_by_4ms, 4ms);
-  EXPECT_EQ(f.cause, "unknown");
+  EXPECT_EQ(f.cause, Cause::Unknown);
 }
 
 TEST(DeviceWhy, CopiesAreNamed) {
@@ -100,21 +100,21 @@ TEST(DeviceWhy, CopiesAreNamed) {
     add_activity(t, ActivityKind::Copy, from, std::min(from + 4ms, to));
     late_by_4ms(t, from, to);
   });
-  EXPECT_EQ(f.cause, "copies");
+  EXPECT_EQ(f.cause, Cause::Copies);
   EXPECT_EQ(f.cause_class, CauseClass::Locality);
 }
 
 TEST(DeviceWhy, RulesWithoutDataSaySo) {
   const Finding f = finding_of(ten_kernels);
-  const auto state = [&](const std::string& rule) {
+  const auto state = [&](Cause rule) {
     for (const CauseTest& t : f.tests)
       if (t.rule == rule) return t.state;
-    ADD_FAILURE() << rule;
+    ADD_FAILURE() << name_of(rule);
     return CauseTestState::NoData;
   };
-  EXPECT_EQ(state("cpu_quota"), CauseTestState::NoData);
-  EXPECT_EQ(state("slow_kernels"), CauseTestState::Fired);
-  EXPECT_EQ(state("late_launch"), CauseTestState::NotFired);
+  EXPECT_EQ(state(Cause::CpuQuota), CauseTestState::NoData);
+  EXPECT_EQ(state(Cause::SlowKernels), CauseTestState::Fired);
+  EXPECT_EQ(state(Cause::LateLaunch), CauseTestState::NotFired);
 }
 
 }  // namespace

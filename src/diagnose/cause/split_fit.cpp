@@ -19,8 +19,12 @@ double unit(double v) {
 }  // namespace
 
 void SplitFit::add(double x, double z, double y) {
-  xx_ += x * x, xz_ += x * z, zz_ += z * z;
-  xy_ += x * y, zy_ += z * y, yy_ += y * y;
+  xx_ += x * x;
+  xz_ += x * z;
+  zz_ += z * z;
+  xy_ += x * y;
+  zy_ += z * y;
+  yy_ += y * y;
   ++count_;
 }
 
@@ -35,8 +39,14 @@ SplitFit::Result SplitFit::solve() const {
   double a = only_x ? xy_ / xx_ : (xy_ * zz_ - zy_ * xz_) / determinant;
   double b = only_x ? 0 : (zy_ * xx_ - xy_ * xz_) / determinant;
   // Outside of its range one is held at the edge and the other follows.
-  if (b != unit(b)) b = unit(b), a = (xy_ - b * xz_) / xx_;
-  if (a != unit(a)) a = unit(a), b = zz_ > 0 ? unit((zy_ - a * xz_) / zz_) : 0;
+  if (b != unit(b)) {
+    b = unit(b);
+    a = (xy_ - b * xz_) / xx_;
+  }
+  if (a != unit(a)) {
+    a = unit(a);
+    b = zz_ > 0 ? unit((zy_ - a * xz_) / zz_) : 0;
+  }
   const double left = yy_ - 2 * (a * xy_ + b * zy_) + a * a * xx_ + 2 * a * b * xz_ + b * b * zz_;
   const double variance = std::max(0.0, left) / static_cast<double>(count_ - 2);
   const double error = std::sqrt(variance * (only_x ? 1 / xx_ : zz_ / determinant));

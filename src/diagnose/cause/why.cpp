@@ -134,7 +134,10 @@ std::optional<Parts> parts_of(const Evidenced& x, std::size_t r, Duration from, 
   double sum = 0;
   double count = 0;
   for (auto s = first; s != end; ++s)
-    if (s->frequency_khz && *s->frequency_khz > 0) sum += static_cast<double>(*s->frequency_khz), count += 1;
+    if (s->frequency_khz && *s->frequency_khz > 0) {
+      sum += static_cast<double>(*s->frequency_khz);
+      count += 1;
+    }
   if (count > 0) parts.frequency = sum / count;
   return parts;
 }
@@ -199,20 +202,19 @@ void name_cause(const Parts& late, const std::vector<Parts>& others, double extr
     const double usual = median_over(clocked, [](const Parts& o) { return *o.frequency; });
     if (usual > 0) why.clock = *late.frequency / usual;
   }
-  why.cause = "unknown";
   if (why.throttled >= kExplains) {
-    why.cause = "cpu_quota";
+    why.cause = Cause::CpuQuota;
   } else if (why.ready >= kExplains) {
-    why.cause = "cpu_contention";
+    why.cause = Cause::CpuContention;
   } else if (why.asleep >= kExplains) {
-    why.cause = "asleep_or_io";
+    why.cause = Cause::AsleepOrIo;
   } else if (why.computing >= kExplains) {
     // At the others' frequency its CPU time would be shorter by this part.
     const bool by_clock =
         why.clock && *why.clock <= kSlowClock && late.computing * (1 - *why.clock) >= kExplains * extra;
-    why.cause = by_clock ? "slow_cpu_clock" : "slow_code_or_cpu";
+    why.cause = by_clock ? Cause::SlowCpuClock : Cause::SlowCodeOrCpu;
   } else if (why.off_cpu >= kExplains) {
-    why.cause = "off_cpu";
+    why.cause = Cause::OffCpu;
   }
 }
 

@@ -62,47 +62,47 @@ Finding only_finding(const trace::Run& run) {
 TEST(Why, WithoutSamplesItIsUnknown) {
   trace::Run run = sampled_job([](int) { return Habits{}; });
   for (auto& track : run.ranks) track.samples.clear();
-  EXPECT_EQ(only_finding(run).cause, "unknown");
+  EXPECT_EQ(only_finding(run).cause, Cause::Unknown);
 }
 
 TEST(Why, ReadyWithoutACpuIsContention) {
   const Finding f = only_finding(sampled_job([](int r) { return Habits{.ready = r == kSlow ? 0.33 : 0}; }));
   EXPECT_EQ(f.rank, Rank{kSlow});
-  EXPECT_EQ(f.cause, "cpu_contention");
+  EXPECT_EQ(f.cause, Cause::CpuContention);
 }
 
 TEST(Why, AQuotaComesBeforeContention) {
   const Finding f = only_finding(
       sampled_job([](int r) { return r == kSlow ? Habits{.ready = 0.33, .quota = 0.33} : Habits{}; }));
-  EXPECT_EQ(f.cause, "cpu_quota");
+  EXPECT_EQ(f.cause, Cause::CpuQuota);
 }
 
 TEST(Why, NeitherRunningNorReadyIsAsleep) {
   EXPECT_EQ(only_finding(sampled_job([](int r) { return Habits{.asleep = r == kSlow ? 0.33 : 0}; })).cause,
-            "asleep_or_io");
+            Cause::AsleepOrIo);
   // All compute by sleeping, as test jobs do: the late rank's extra is sleep too.
-  EXPECT_EQ(only_finding(sampled_job([](int) { return Habits{.asleep = 1}; })).cause, "asleep_or_io");
+  EXPECT_EQ(only_finding(sampled_job([](int) { return Habits{.asleep = 1}; })).cause, Cause::AsleepOrIo);
 }
 
 TEST(Why, OnTheCpuAllAlongIsCodeOrCpu) {
-  EXPECT_EQ(only_finding(sampled_job([](int) { return Habits{}; })).cause, "slow_code_or_cpu");
+  EXPECT_EQ(only_finding(sampled_job([](int) { return Habits{}; })).cause, Cause::SlowCodeOrCpu);
 }
 
 TEST(Why, ALowerFrequencyIsNamedWhereItIsEnough) {
   const auto job = [](std::int64_t khz) {
     return sampled_job([=](int r) { return Habits{.khz = r == kSlow ? khz : 3'000'000}; });
   };
-  EXPECT_EQ(only_finding(job(2'100'000)).cause, "slow_cpu_clock");
-  EXPECT_EQ(only_finding(job(2'800'000)).cause, "slow_code_or_cpu") << "7 % of clock is not 40 % of time";
+  EXPECT_EQ(only_finding(job(2'100'000)).cause, Cause::SlowCpuClock);
+  EXPECT_EQ(only_finding(job(2'800'000)).cause, Cause::SlowCodeOrCpu) << "7 % of clock is not 40 % of time";
 }
 
 TEST(Why, TwoHalvesOffTheCpuAreThatMuch) {
   const Finding f = only_finding(
       sampled_job([](int r) { return r == kSlow ? Habits{.ready = 0.15, .asleep = 0.15} : Habits{}; }));
-  EXPECT_EQ(f.cause, "off_cpu");
+  EXPECT_EQ(f.cause, Cause::OffCpu);
   EXPECT_EQ(f.cause_class, CauseClass::Host);
-  const auto has = [&](const char* key) {
-    return std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) { return e.key == key; });
+  const auto has = [facts = evidence_of(f)](const char* key) {
+    return std::any_of(facts.begin(), facts.end(), [&](const Evidence& e) { return e.key == key; });
   };
   EXPECT_TRUE(has("excess_ready_ratio") && has("excess_asleep_ratio"));
 }
@@ -110,13 +110,13 @@ TEST(Why, TwoHalvesOffTheCpuAreThatMuch) {
 TEST(Why, AFightForCpusThatHitsEverybodyIsNoCauseOfOne) {
   // Half of everybody's own work is spent waiting for a CPU: the late rank has more to compute, not less CPU.
   const Finding f = only_finding(sampled_job([](int) { return Habits{.ready = 0.5}; }));
-  EXPECT_EQ(f.cause, "slow_code_or_cpu");
+  EXPECT_EQ(f.cause, Cause::SlowCodeOrCpu);
 }
 
 TEST(Why, FewSamplesSayNothing) {
   trace::Run run = sampled_job([](int r) { return Habits{.ready = r == kSlow ? 0.33 : 0}; });
   run.ranks[kSlow].samples.resize(4);
-  EXPECT_EQ(only_finding(run).cause, "unknown");
+  EXPECT_EQ(only_finding(run).cause, Cause::Unknown);
 }
 
 }  // namespace

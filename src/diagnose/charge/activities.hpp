@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A rank's own work told apart by what it was: phases of the program, or kernels, copies and the host's
-/// doings.
+/// A rank's own work told apart by what it was: phases of the program,
+/// or kernels, copies and the host's doings.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cox/base/units_text.hpp"
-
 #include "diagnose/charge/charge.hpp"
 #include "diagnose/charge/timeline.hpp"
 #include "diagnose/charge/validity.hpp"
@@ -140,7 +138,7 @@ Result<Attribution> attribute_waits(const Matched& matched) {
   const Matching& m = matched.operations();
   const ClockView& clocks = matched.clocks();
   Attribution a;
-  a.method = clocks.comparable ? "clock" : "duration";
+  a.method = clocks.comparable ? WaitMethod::Clock : WaitMethod::Duration;
   a.validity_ratio = clocks.validity;
   for (const trace::RankTrack& track : matched.tracks())
     a.ranks.push_back({.rank = track.rank, .by_activity = {}});
@@ -151,8 +149,7 @@ Result<Attribution> attribute_waits(const Matched& matched) {
   if (!clocks.comparable && a.validity_ratio > kWorstValidity) {
     a.refused = fmt::format(
         "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
-        "begins, "
-        "above {:.1f} durations do not say who was late",
+        "begins, above {:.1f} durations do not say who was late",
         a.validity_ratio, kWorstValidity);
     return a;
   }
@@ -169,39 +166,43 @@ Result<Attribution> attribute_waits(const Matched& matched) {
   return a;
 }
 
-std::vector<std::string> describe(const Attribution& a) {
-  std::vector<std::string> lines;
-  if (!a.refused.empty()) return {"Who made whom wait: not told. " + a.refused + "."};
-  if (a.waited <= Duration::zero()) return {"Who made whom wait: nobody waited for anybody."};
-  const auto percent = [&](Duration d) { return 100 * ratio(d, a.waited); };
-  lines.push_back(
-      fmt::format("Ranks waited {} in all: {:.1f} % for the own work of others, {:.1f} % for transfers, "
-                  "{:.1f} % carried in, "
-                  "{:.1f} % unknown{}.",
-                  to_string(a.waited), percent(a.charged), percent(a.communication), percent(a.carried_in),
-                  percent(a.unknown), a.balanced ? " (adds up exactly)" : " (does NOT add up: a bug)"));
-  if (a.amplification > 0)
-    lines.push_back(fmt::format("A second of own delay cost {:.2f} s of waiting (self-delay {} in all).",
-                                a.amplification, to_string(a.self_delay)));
-  const auto cost = [](const RankCharge& r) { return plus_clamped(r.short_term, r.long_term); };
-  std::vector<const RankCharge*> order;
-  for (const RankCharge& r : a.ranks)
-    if (cost(r) > Duration::zero()) order.push_back(&r);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](const RankCharge* x, const RankCharge* y) { return cost(*x) > cost(*y); });
-  constexpr std::size_t kToldRanks = 5;
-  for (std::size_t i = 0; i < std::min(order.size(), kToldRanks); ++i) {
-    const RankCharge& r = *order[i];
-    lines.push_back(fmt::format(
-        "Rank {} cost the others {} ({:.1f} %): {} directly, {} by way of ranks it held up.", r.rank.value(),
-        to_string(cost(r)), percent(cost(r)), to_string(r.short_term), to_string(r.long_term)));
-  }
-  if (a.by_activity.size() > 1)
-    for (const ActivityCost& x : a.by_activity)
-      if (percent(x.charged) >= 5)
-        lines.push_back(fmt::format("{:.1f} % of the waiting was for {}.", percent(x.charged), x.name));
-  for (const std::string& note : a.notes) lines.push_back("Not used: " + note + ".");
-  return lines;
+rank,
+    expected at least one ",
+        .hint = "record one with: cox observe -o DIR -- COMMAND",
+      .where = {}
+});
+const Matching& m = matched.operations();
+const ClockView& clocks = matched.clocks();
+Attribution a;
+a.method = clocks.comparable ? WaitMethod::Clock : WaitMethod::Duration;
+a.validity_ratio = clocks.validity;
+for (const trace::RankTrack& track : matched.tracks())
+  a.ranks.push_back({.rank = track.rank, .by_activity = {}});
+const ActivityScheme scheme(matched);
+a.activities = scheme.names();
+if (!clocks.comparable && a.validity_ratio > kWorstValidity) a.validity_ratio = validity_where_it_matters(m);
+if (!clocks.comparable && a.validity_ratio > kWorstValidity) {
+  a.refused = fmt::format(
+      "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
+      "begins, above {:.1f} durations do not say who was late",
+      a.validity_ratio, kWorstValidity);
+  return a;
+}
+if (m.ops.size() >= kPeerBit) {
+  a.refused = "the Run holds more operations than can be numbered (2^31)";
+  return a;
+}
+const RoleClasses roles = group_by_role(matched);
+const TimelineInput in{matched, scheme, roles};
+const WaitTimeline timeline = lay_out_waits(in);
+const Charges charges = charge_waits(in, timeline);
+fill(matched, scheme, timeline, charges, a);
+add_notes(m, timeline, charges, clocks.comparable, a);
+return a;
+}
+
+Duration RankCharge::cost() const {
+  return plus_clamped(short_term, long_term);
 }
 
 }  // namespace cox::diagnose

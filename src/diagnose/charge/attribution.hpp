@@ -2,9 +2,9 @@
 /// \file
 /// Who made whom wait, across nested groups: every wait charged to the rank whose own work caused it.
 ///
-/// Use when: waits are known and the question is what they are owed to. Who is *named* is another question
-/// (docs/concepts/naming.md): a charge is an account, not a verdict. docs/concepts/delay-cost.md has the
-/// rules.
+/// Use when: waits are known and the question is what they are owed to. Who is *named* is another
+/// question (docs/concepts/naming.md): a charge is an account, not a verdict.
+/// docs/concepts/delay-cost.md has the rules.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/coverage.hpp"
 
 #include "diagnose/match/matched.hpp"
 
@@ -28,6 +29,8 @@ struct RankCharge {
   Duration communication{};  ///< others waited because it was held up in transfers or rooted operations
   Duration self_delay{};     ///< sum over synchronisations of (own work - median of its role), positive part
   std::vector<Duration> by_activity;  ///< short_term + long_term, by `Attribution::activities`
+
+  [[nodiscard]] Duration cost() const;  ///< short_term + long_term, within the range of Duration
 };
 
 /// What one rank cost another.
@@ -48,8 +51,8 @@ struct ActivityCost {
 
 /// The whole account. `waited` = `charged` + `communication` + `carried_in` + `unknown`, to the picosecond.
 struct Attribution {
-  std::string refused;        ///< why nothing is charged; empty where it is
-  std::string method;         ///< `clock` or `duration`, as `Diagnosis::wait_method`
+  std::string refused;  ///< why nothing is charged; empty where it is
+  WaitMethod method = WaitMethod::Clock;
   double validity_ratio = 0;  ///< method `duration`: see ClockView; above 0.5 the answer is refused
   Duration waited{};          ///< by all ranks. Sums stop at the range of Duration (106 days)
   Duration charged{};         ///< to the own work of ranks
@@ -76,8 +79,5 @@ struct Attribution {
 /// not depend on it. Cost: linear in (calls x groups per rank). Held by:
 /// src/diagnose/charge/attribution_test.cpp, tests/property/attribution_laws.cpp
 [[nodiscard]] Result<Attribution> attribute_waits(const Matched& matched);
-
-/// The account in a few plain lines, most important first; never empty.
-[[nodiscard]] std::vector<std::string> describe(const Attribution& a);
 
 }  // namespace cox::diagnose

@@ -13,6 +13,7 @@
 #include "diagnose/charge/json.hpp"
 #include "diagnose/charge/roles.hpp"
 #include "diagnose/charge/synthetic.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -143,8 +144,8 @@ TEST(Attribution, WithoutCommonClockDurationsGiveTheSame) {
   job.nodes = 2;
   job.clock_offset = [](int node) { return node * Duration{70s}; };
   const Attribution apart = attribute(testing::play(job));
-  EXPECT_EQ(same.method, "clock");
-  EXPECT_EQ(apart.method, "duration");
+  EXPECT_EQ(same.method, WaitMethod::Clock);
+  EXPECT_EQ(apart.method, WaitMethod::Duration);
   EXPECT_LT(apart.validity_ratio, 0.1);
   for (std::size_t r = 0; r < same.ranks.size(); ++r) {
     EXPECT_EQ(same.ranks[r].waited, apart.ranks[r].waited);
@@ -173,7 +174,7 @@ TEST(Attribution, RefusesWhereMembersDoNotLeaveTogether) {
   ASSERT_TRUE(a.has_value());
   EXPECT_FALSE(a->refused.empty());
   EXPECT_TRUE(a->pairs.empty());
-  EXPECT_NE(describe(*a).front().find("not told"), std::string::npos);
+  EXPECT_NE(describe(*a, Whom::Ranks).front().find("not told"), std::string::npos);
 }
 
 void add_peer_wait(trace::Run& run, int rank, int peer, Duration begin, Duration end) {
@@ -212,9 +213,14 @@ TEST(Attribution, MessagesTellWaitFromTransfer) {
   add_peer_wait(run, 1, 0, 11ms, 35ms);
   add_peer_wait(run, 0, 1, 30ms, 35ms);
   trace::MessageColumns& m = run.messages;
-  m.from = {Rank{0}}, m.to = {Rank{1}};
-  m.send_begin = {30ms}, m.send_end = {35ms}, m.receive_begin = {11ms}, m.receive_end = {35ms};
-  m.bytes = {Bytes{1}}, m.tag = {0};
+  m.from = {Rank{0}};
+  m.to = {Rank{1}};
+  m.send_begin = {30ms};
+  m.send_end = {35ms};
+  m.receive_begin = {11ms};
+  m.receive_end = {35ms};
+  m.bytes = {Bytes{1}};
+  m.tag = {0};
   const Attribution a = attribute(run);
   EXPECT_EQ(a.waited, 19ms);
   EXPECT_EQ(a.ranks[0].short_term, 19ms);
@@ -329,7 +335,7 @@ TEST(Attribution, NobodyWaitsNobodyIsCharged) {
   const Attribution a = attribute(testing::make_job(Job{.ranks = 4, .steps = 10}));
   EXPECT_EQ(a.waited, 0ms);
   EXPECT_TRUE(a.pairs.empty());
-  EXPECT_EQ(describe(a).size(), 1U);
+  EXPECT_EQ(describe(a, Whom::Ranks).size(), 1U);
   EXPECT_FALSE(attribute_waits(trace::Run{}).has_value());
 }
 

@@ -167,8 +167,8 @@ class Backwards {
     for (const std::size_t k : causes_) late_itself_[k] = true;
   }
 
-  /// What member k waited because of the `which`-th cause: causes share alike, and wait only for the very
-  /// last.
+  /// What member k waited because of the `which`-th cause: causes share alike,
+  /// and wait only for the very last.
   [[nodiscard]] Amount share_of(std::size_t k, std::size_t which) const {
     const std::size_t many = late_itself_[k] ? firmly_last_ : causes_.size();
     if (which >= many) return {};
@@ -279,8 +279,8 @@ class Backwards {
     if (!found) return carry_in(amount);
     const RankPoints& peer = t_.ranks[static_cast<std::size_t>(wait.peer)];
     const RankPoints& early = t_.ranks[wait.rank];
-    // Own work of the peer up to the end of the wait; what it was inside of then did not keep it from
-    // sending.
+    // Own work of the peer up to the end of the wait; what it was inside of then
+    // did not keep it from sending.
     const std::size_t end = wait.peer_points;
     Duration work = end < peer.size() ? peer.work[end] : peer.work.back();
     if (end < peer.size())
@@ -308,7 +308,9 @@ class Backwards {
     const auto q = static_cast<std::size_t>(culprit.rank);
     if (late_.rank != q || late_start_ != start || late_end_ != culprit.end || late_until_ != culprit.until) {
       late_ = stretch(q, start, culprit.end, culprit.until, culprit.work_until);
-      late_start_ = start, late_end_ = culprit.end, late_until_ = culprit.until;
+      late_start_ = start;
+      late_end_ = culprit.end;
+      late_until_ = culprit.until;
     }
     const Stretch& late = late_;
     const Excess excess = excess_of(late, early);

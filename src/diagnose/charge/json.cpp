@@ -45,7 +45,7 @@ Json json_of(const ActivityCost& x) {
 
 void write_json(const Attribution& a, const trace::Run& /*run*/, Json& j) {
   j["refused"] = a.refused.empty() ? Json(nullptr) : Json(a.refused);
-  j["method"] = a.method;
+  j["method"] = name_of(a.method);
   j["validity_ratio"] = a.validity_ratio;
   j["synchronisations"] = a.synchronisations;
   j["waited_s"] = in_seconds(a.waited);

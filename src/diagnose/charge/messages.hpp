@@ -30,8 +30,8 @@ class MessageEnds {
     std::int32_t peer = -1;  ///< -1: no message ended with the call
     Duration until{};
   };
-  /// A completion of several messages waits for the last of them. Cost: as above, and the messages of the
-  /// call.
+  /// A completion of several messages waits for the last of them. Cost: as above,
+  /// and the messages of the call.
   [[nodiscard]] Last last_to_come(std::size_t rank, Duration begin, Duration end) const;
 
  private:

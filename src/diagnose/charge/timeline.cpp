@@ -163,8 +163,10 @@ class Layout {
         const std::size_t at = group.first_op + static_cast<std::size_t>(point.op);
         if (group.first_cell != kNoCells && out_.group_of_op[at] >= 0) {
           auto& mine = out_.point_of[group.cell(point.op, static_cast<std::size_t>(point.member))];
-          if (mine == kNoPoint)
-            mine = static_cast<std::uint32_t>(p.size()), op = static_cast<std::uint32_t>(at);
+          if (mine == kNoPoint) {
+            mine = static_cast<std::uint32_t>(p.size());
+            op = static_cast<std::uint32_t>(at);
+          }
         }
       }
       add_point(p, point.entry, point.exit, op);

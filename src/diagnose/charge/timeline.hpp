@@ -27,8 +27,8 @@ struct RankPoints {
   std::vector<Duration> entry;
   std::vector<Duration> work;    ///< own work since the first point
   std::vector<Duration> waited;  ///< one more than points: the last is the sum of all waits
-  std::vector<std::uint32_t>
-      op;  ///< index into `Matching::ops`, or kPeerBit and more; kNoPoint: nobody's wait
+  /// Index into `Matching::ops`, or kPeerBit and more; kNoPoint: nobody's wait.
+  std::vector<std::uint32_t> op;
   Duration last_exit{};
   /// Only where activities are told apart: time in each class before the point, point-major.
   std::vector<Duration> activity;
@@ -65,8 +65,8 @@ struct WaitTimeline {
   std::vector<std::uint32_t> point_of;    ///< per cell: the member's point
   std::vector<MemberClass> classes;
   std::vector<std::int32_t> class_of_group;  ///< -1 where fewer than two members
-  std::vector<std::vector<std::int32_t>>
-      classes_of;  ///< per rank, ascending; the busiest where there are many
+  /// Per rank, ascending; the busiest where there are many.
+  std::vector<std::vector<std::int32_t>> classes_of;
   /// Operations and peer waits, each after all that its members did before. As in `RankPoints::op`.
   std::vector<std::uint32_t> order;
   std::vector<std::uint32_t> before;     ///< per entry of `order`: last operation of the same class before it

@@ -49,7 +49,7 @@ TEST(Efficiency, EpochHasItsPublishedFactors) {
   for (const int n : {4, 1, 2}) {
     const auto imported = trace::import_path(dir / ("epoch_" + std::to_string(n) + "proc.prv.gz"));
     ASSERT_TRUE(imported) << imported.error().to_string();
-    const auto e = measure_efficiencies(imported->runs.front());
+    const auto e = measure_efficiencies(imported->jobs.front().run);
     ASSERT_TRUE(e);
     measured.push_back(*e);
   }

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 
 #include "diagnose/efficiency/ideal_network_meetings.hpp"
 #include "diagnose/efficiency/ideal_network_messages.hpp"
@@ -18,8 +18,8 @@
 namespace cox::diagnose {
 namespace {
 
-using replay::kNoNode;
-using replay::Node;
+using model::kNoOperation;
+using model::OperationIndex;
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -33,11 +33,11 @@ class Rehearsal {
         placed_(placed),
         eager_limit_(eager_limit),
         halls_(meetings.size()),
-        sent_(matched.messages().size(), kNoNode),
-        posted_(matched.messages().size(), kNoNode) {
+        sent_(matched.messages().size(), kNoOperation),
+        posted_(matched.messages().size(), kNoOperation) {
     graph_.reserve(meetings.size() + 3 * matched.messages().size() + 2 * matched.ranks(),
                    meetings.arrivals() + 4 * matched.messages().size() + matched.ranks());
-    const Node start = graph_.add();
+    const OperationIndex start = graph_.add();
     lanes_.reserve(matched.ranks());
     for (std::size_t r = 0; r < matched.ranks(); ++r)
       lanes_.push_back({.plan = RankPlan(matched, r, useful, meetings, placed.postings[r]),
@@ -67,7 +67,7 @@ class Rehearsal {
  private:
   struct Lane {
     RankPlan plan;
-    Node last = kNoNode;  ///< what the rank did last, and the time since
+    OperationIndex last = kNoOperation;  ///< what the rank did last, and the time since
     Duration since{};
     PlannedCall call{};
     Duration outside{};         ///< all time outside communication so far
@@ -77,17 +77,17 @@ class Rehearsal {
     std::uint32_t awaited_message = kNone;
     bool inside = false;
     bool holds_node = false;  ///< the call has a node of its own
-    std::vector<Node> until{};
+    std::vector<OperationIndex> until{};
   };
   /// A meeting under way.
   struct Hall {
     std::uint32_t arrived = 0;
     std::uint32_t first_arrival = kNone;  ///< list in `arrivals_`
     std::uint32_t first_waiting = kNone;  ///< list through the lanes
-    Node node = kNoNode;
+    OperationIndex node = kNoOperation;
   };
   struct Arrival {
-    Node last = kNoNode;
+    OperationIndex last = kNoOperation;
     Duration since{};
     std::uint32_t next = kNone;
   };
@@ -106,7 +106,7 @@ class Rehearsal {
     }
   }
 
-  Node follow(Lane& lane) {
+  OperationIndex follow(Lane& lane) {
     lane.last = graph_.add(std::span(&lane.last, 1), std::span(&lane.since, 1));
     lane.since = Duration::zero();
     return lane.last;
@@ -150,7 +150,7 @@ class Rehearsal {
 
   void arrive(const Lane& lane) {
     Hall& hall = halls_[lane.call.at.meeting];
-    if (hall.node != kNoNode) return;
+    if (hall.node != kNoOperation) return;
     std::uint32_t place = free_arrival_;
     if (place == kNone) {
       place = static_cast<std::uint32_t>(arrivals_.size());
@@ -186,7 +186,7 @@ class Rehearsal {
     if (lane.call.open || lane.call.posting != nullptr) return true;
     if (lane.call.at.stays) {
       Hall& hall = halls_[lane.call.at.meeting];
-      if (hall.node == kNoNode) {
+      if (hall.node == kNoOperation) {
         lane.next_waiting = std::exchange(hall.first_waiting, r);
         return false;
       }
@@ -199,8 +199,8 @@ class Rehearsal {
       lane.call.at.stays = false;
     }
     for (; lane.call.blocks && lane.touch < lane.touch_end; ++lane.touch) {
-      const Node needed = needed_by(placed_.touches[r][lane.touch], lane);
-      if (needed == kNoNode) return false;
+      const OperationIndex needed = needed_by(placed_.touches[r][lane.touch], lane);
+      if (needed == kNoOperation) return false;
       if (needed != lane.last) lane.until.push_back(needed);
     }
     if (!lane.until.empty()) {
@@ -211,14 +211,14 @@ class Rehearsal {
     return true;
   }
 
-  /// The operation that a call waits for on behalf of a message, its own where there is none; kNoNode where
+  /// The operation that a call waits for on behalf of a message, its own where there is none; kNoOperation where
   /// that has not happened yet.
-  Node needed_by(const Touch& touch, Lane& lane) {
+  OperationIndex needed_by(const Touch& touch, Lane& lane) {
     const std::uint32_t k = touch.message;
     if (touch.part == Part::Post) return lane.last;
     if (touch.part == Part::Send && messages_.bytes[k] <= eager_limit_) return lane.last;
-    const Node needed = touch.part == Part::Receive ? sent_[k] : posted_[k];
-    if (needed == kNoNode) lane.awaited_message = k;
+    const OperationIndex needed = touch.part == Part::Receive ? sent_[k] : posted_[k];
+    if (needed == kNoOperation) lane.awaited_message = k;
     return needed;
   }
 
@@ -236,14 +236,14 @@ class Rehearsal {
   const Meetings& meetings_;
   const PlacedMessages& placed_;
   Bytes eager_limit_;
-  replay::Graph graph_;
+  model::Dependencies graph_;
   std::vector<Lane> lanes_;
   std::vector<Hall> halls_;
   std::vector<Arrival> arrivals_;
   std::uint32_t free_arrival_ = kNone;
-  std::vector<Node> sent_;  ///< per message: its send began
-  std::vector<Node> posted_;
-  std::vector<Node> before_;
+  std::vector<OperationIndex> sent_;  ///< per message: its send began
+  std::vector<OperationIndex> posted_;
+  std::vector<OperationIndex> before_;
   std::vector<Duration> lags_;
   std::vector<std::uint32_t> ready_;
   std::size_t done_ = 0;

@@ -11,6 +11,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 #include "cox/model/collective.hpp"
 
 #include "diagnose/match/matched.hpp"
@@ -35,10 +36,10 @@ struct GroupTransfer {
   std::string name;
   std::vector<Rank> ranks;
   std::int64_t hosts = 0;
-  std::int64_t alike =
-      0;  ///< groups to compare with: same operations, sizes, members and hosts; itself included
-  double slow_ratio =
-      0;  ///< its references over the median of those alike; 0 where there are fewer than three
+  /// Groups to compare with: same operations, sizes, members and hosts; itself included.
+  std::int64_t alike = 0;
+  /// Its references over the median of those alike; 0 where there are fewer than three.
+  double slow_ratio = 0;
   double dip_ratio = 0;  ///< over all sizes
   double dip_depth = 0;
   bool slow_always = false;         ///< its ceiling is lower
@@ -77,15 +78,11 @@ enum class FabricVerdict : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(FabricVerdict v);  ///< `no_data`, `alone`, `healthy`, `located`, ...
 
-/// Whether slow members explain as much as the fabric: their groups within a host are compared too.
-enum class MemberTest : std::uint8_t { NotDone = 0, NoData = 1, Refuted = 2, Supported = 3 };
-[[nodiscard]] const char* name_of(MemberTest t);  ///< `not_done`, `no_data`, `refuted`, `supported`
-
 struct Fabric {
   FabricVerdict verdict = FabricVerdict::NoData;
   std::vector<Component> components;  ///< Located, SlowMember
-  std::vector<std::vector<Component>>
-      alternatives;  ///< Ambiguous: each of them explains everything; at most 16
+  /// Ambiguous: each of them explains everything; at most 16.
+  std::vector<std::vector<Component>> alternatives;
   std::vector<CommId> slow_groups;
   MemberTest member_test = MemberTest::NotDone;
   std::vector<Rank> slow_members;     ///< SlowMember

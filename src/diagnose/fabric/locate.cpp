@@ -199,8 +199,8 @@ class Locator {
     test_members();
   }
 
-  /// All sets of `left` more candidates that cover what is not covered yet: each must hold the first
-  /// uncovered.
+  /// All sets of `left` more candidates that cover what is not covered yet:
+  /// each must hold the first uncovered.
   void choose(std::size_t depth, std::size_t left, std::vector<std::size_t>& chosen) {
     const std::size_t open = first_uncovered(chosen);
     if (open == slow_.size()) {

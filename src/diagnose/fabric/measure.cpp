@@ -43,8 +43,8 @@ std::vector<OpTransfer> gather(const Matched& matched) {
       OpTransfer& op =
           ops[m.groups[static_cast<std::size_t>(call.group)].first_op + static_cast<std::size_t>(call.op)];
       const std::size_t i = call.event;
-      // Members of a v or w form contribute different sizes; a call that only starts says nothing of the
-      // transfer.
+      // Members of a v or w form contribute different sizes; a call that only starts
+      // says nothing of the transfer.
       if (e.end[i] == trace::kStillRunning || (e.flags[i] & (trace::kVariable | trace::kNonBlocking)) != 0)
         op.usable = false;
       if (op.seen++ > 0 && op.bytes != e.bytes[i]) op.usable = false;

@@ -67,7 +67,10 @@ double ratio_of_wide(const std::vector<double>& begins, const std::vector<double
   order.resize((order.size() + 3) / 4);
   double begin = 0;
   double end = 0;
-  for (const std::size_t i : order) begin += begins[i], end += ends[i];
+  for (const std::size_t i : order) {
+    begin += begins[i];
+    end += ends[i];
+  }
   return begin > 0 ? std::min(1.0, end / begin) : 1;
 }
 

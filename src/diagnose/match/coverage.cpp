@@ -120,4 +120,14 @@ std::vector<CommAccount> account_communicators(const Matched& matched) {
   return accounts;
 }
 
+const char* name_of(WaitMethod m) {
+  switch (m) {
+    case WaitMethod::Clock:
+      return "clock";
+    case WaitMethod::Duration:
+      return "duration";
+  }
+  return "duration";
+}
+
 }  // namespace cox::diagnose

@@ -67,9 +67,6 @@ class Matched {
   }
   [[nodiscard]] std::span<const trace::Node> nodes() const { return run_->nodes; }
   [[nodiscard]] const trace::MessageColumns& messages() const { return run_->messages; }
-  /// A table or graph of operations, from inputs that are one; their names are `names`.
-  [[nodiscard]] const trace::OperationColumns& recorded_operations() const { return run_->operations; }
-  [[nodiscard]] const std::vector<std::string>& names() const { return run_->names; }
   [[nodiscard]] std::span<const trace::SourceFile> sources() const { return run_->sources; }
   [[nodiscard]] trace::TimesKind times() const { return run_->times; }
   [[nodiscard]] trace::Provenance provenance() const { return run_->provenance; }

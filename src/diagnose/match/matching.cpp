@@ -15,8 +15,8 @@ namespace {
 
 /// Points of one rank that are placed before the next rank's turn: keeps the cells being written in cache.
 constexpr int kPointsPerTurn = 128;
-/// A table may be so much larger than what is put into it; beyond that the input is not a sequence of
-/// operations.
+/// A table may be so much larger than what is put into it; beyond that the input
+/// is not a sequence of operations.
 constexpr std::int64_t kTableSlack = 8;
 constexpr std::int64_t kTableFloor = 65536;
 
@@ -207,7 +207,10 @@ class Gather {
     Operation& op = m_.ops[group.first_op + static_cast<std::size_t>(call.op)];
     const auto kind = e.collective(call.event);
     if (op.seen == 0) op.kind = kind;
-    if (op.kind != kind && !op.mismatch) op.mismatch = true, ++m_.mismatched_ops;
+    if (op.kind != kind && !op.mismatch) {
+      op.mismatch = true;
+      ++m_.mismatched_ops;
+    }
     ++op.seen;
     ++m_.finished_calls;
   }

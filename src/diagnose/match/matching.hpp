@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The same operation found on all its members: (communicator, sequence number) for collectives, order for
-/// waits.
+/// The same operation found on all its members: (communicator, sequence number)
+/// for collectives, order for waits.
 ///
 /// Everything is dense: an operation is an index, a member's part in it is a cell. No map per event.
 #pragma once
@@ -31,12 +31,12 @@ struct Group {
   std::int64_t ops = 0;
   std::int64_t expected_ops = 0;  ///< as the sequence numbers say: last - first + 1
   std::uint32_t first_seq = 0;
-  std::vector<std::uint32_t>
-      sparse_seqs;              ///< sorted numbers, only where they lie too far apart for a dense table
+  /// Sorted numbers, only where they lie too far apart for a dense table.
+  std::vector<std::uint32_t> sparse_seqs;
   std::int64_t mark_limit = 0;  ///< most (operation, member) pairs for which a bit each is kept
   std::size_t first_op = 0;     ///< into `Matching::ops`
-  std::size_t first_cell =
-      kNoCells;  ///< into the cell columns; kNoCells: nobody blocks here, or too few calls
+  /// Into the cell columns; kNoCells: nobody blocks here, or too few calls.
+  std::size_t first_cell = kNoCells;
   [[nodiscard]] std::size_t cell(std::int64_t op, std::size_t member) const {
     return first_cell + static_cast<std::size_t>(op) * members.size() + member;
   }
@@ -56,8 +56,8 @@ struct Matching {
   std::vector<Duration> entry;  ///< kUnknown where the member did not make or finish the call
   std::vector<Duration> exit;
   std::vector<Duration> work;  ///< own work since the last synchronisation; kUnknown where carried in
-  /// Time inside operations that do not hold all, since the last one that did; empty where that is always
-  /// zero.
+  /// Time inside operations that do not hold all, since the last one that did;
+  /// empty where that is always zero.
   std::vector<Duration> held;
   /// Per rank: sums over its synchronisation points, first to last.
   struct Totals {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Calls that were entered and not left, put together over all members: who is inside, who left, who never
-/// came.
+/// Calls that were entered and not left, put together over all members:
+/// who is inside, who left, who never came.
 #pragma once
 
 #include <cstdint>

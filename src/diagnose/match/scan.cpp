@@ -44,7 +44,10 @@ std::uint32_t thread_of_waits(const EventColumns& e) {
   std::uint32_t best = 0;
   std::int64_t most = 0;
   for (const auto& [thread, count] : votes)
-    if (count > most) best = thread, most = count;
+    if (count > most) {
+      best = thread;
+      most = count;
+    }
   return best;
 }
 

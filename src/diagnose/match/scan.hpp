@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// First look at one rank: which communicators it used and how often, where its program waits, where its
-/// steps begin.
+/// First look at one rank: which communicators it used and how often,
+/// where its program waits, where its steps begin.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ struct StepMark {
 };
 
 struct RankScan {
-  bool program_waits =
-      false;  ///< communication runs elsewhere: collectives off `program_thread` are background
+  /// Communication runs elsewhere: collectives off `program_thread` are background.
+  bool program_waits = false;
   std::uint32_t program_thread = 0;
   bool has_phases = false;
   bool has_blocking = false;          ///< a collective that was not only started

@@ -141,10 +141,13 @@ class SkewPass {
       const Duration arrival = arrival_at(m_, first + k, comparable_);
       delay_[out + k] = minus_clamped(work_[out + k], reference);
       sample_[k] = arrival;
-      if (arrival > latest)
-        second = latest, latest = arrival, last = k;
-      else
+      if (arrival > latest) {
+        second = latest;
+        latest = arrival;
+        last = k;
+      } else {
         second = std::max(second, arrival);
+      }
     }
     for (const auto member : group.members) ++out_.compared[static_cast<std::size_t>(member)];
     const auto late = static_cast<std::size_t>(group.members[last]);

@@ -23,8 +23,8 @@ struct ComparedOp {
 };
 
 struct Skew {
-  std::vector<std::vector<Duration>>
-      delay;  ///< [rank][step]: own work beyond the reference, summed over the step
+  /// [rank][step]: own work beyond the reference, summed over the step.
+  std::vector<std::vector<Duration>> delay;
   std::vector<std::vector<Duration>> work;  ///< [rank][step]
   std::vector<std::vector<Duration>> wait;  ///< [rank][step]
   std::vector<Duration> wait_total;         ///< per rank, also outside of steps

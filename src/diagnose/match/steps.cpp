@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "cox/base/hash.hpp"
 #include "cox/base/stats.hpp"
 
 #include "diagnose/match/span_math.hpp"
@@ -19,18 +20,12 @@ struct Token {
   std::int64_t op = -1;
 };
 
-/// The synchronisation points of one rank in order, as identities (which operation) and as tokens (what
-/// kind).
+/// The synchronisation points of one rank in order, as identities (which operation)
+/// and as tokens (what kind).
 struct Sequence {
   std::vector<Token> points;
   std::vector<std::uint64_t> tokens;
 };
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64 finaliser, Steele, Lea, Flood 2014
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 Sequence sequence_of(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
                      const Matching& m, std::size_t r) {
@@ -42,8 +37,8 @@ Sequence sequence_of(const trace::Run& run, const CommIndex& comms, const std::v
     const auto size =
         (e.flags[p.event] & trace::kVariable) != 0 ? 0 : static_cast<std::uint64_t>(e.bytes[p.event].count());
     s.points.push_back({p.group, p.op});
-    s.tokens.push_back(
-        mix(mix(static_cast<std::uint64_t>(p.group + 1) << 8 | static_cast<std::uint64_t>(p.kind)) ^ size));
+    s.tokens.push_back(mix_bits(
+        mix_bits(static_cast<std::uint64_t>(p.group + 1) << 8 | static_cast<std::uint64_t>(p.kind)) ^ size));
   }
   return s;
 }
@@ -121,8 +116,8 @@ std::optional<Steps> from_marks(const trace::Run& run, const CommIndex& comms,
       while (at->number < number) ++at;
       bounds.push_back(at->at);
     }
-    // Only the end needs the synchronisation points, and only those of a few steps: the rest tells what is
-    // usual.
+    // Only the end needs the synchronisation points, and only those of a few steps:
+    // the rest tells what is usual.
     const std::size_t recent = bounds.size() > 64 ? bounds.size() - 64 : 0;
     const std::vector<Duration> tail(bounds.begin() + static_cast<std::ptrdiff_t>(recent), bounds.end());
     const auto next = std::next(at);
@@ -221,7 +216,10 @@ std::optional<Steps> from_each_call(const trace::Run& run, const CommIndex& comm
     if (t.group >= 0) ++calls[static_cast<std::size_t>(t.group)];
   for (std::size_t g = 0; g < m.groups.size(); ++g) {
     const std::size_t weight = static_cast<std::size_t>(calls[g]) * m.groups[g].members.size();
-    if (weight > widest) widest = weight, group = static_cast<std::int32_t>(g);
+    if (weight > widest) {
+      widest = weight;
+      group = static_cast<std::int32_t>(g);
+    }
   }
   std::vector<Token> anchors;
   for (const Token& t : s.points)

@@ -20,23 +20,24 @@ struct Steps {
   std::int64_t calls_per_step = 0;  ///< times the reference rank's program stands still; median over steps
   std::int64_t collectives_per_step = 0;  ///< that the same rank executes, in the background included; median
   std::vector<std::int64_t> numbers;      ///< the program's own number of each step
-  std::vector<std::vector<Duration>>
-      bounds;                       ///< per rank, count + 1 times; step s is (bounds[s], bounds[s + 1]]
+  /// Per rank, count + 1 times; step s is (bounds[s], bounds[s + 1]].
+  std::vector<std::vector<Duration>> bounds;
   std::vector<std::int64_t> found;  ///< per rank, steps found on it, also those not found on others
   std::int64_t guessed_ranks = 0;   ///< ranks whose bounds are another rank's
 
-  /// Step in which a synchronisation of rank `r` ends at `exit`, or -1. `hint` is the answer of the call
-  /// before.
+  /// Step in which a synchronisation of rank `r` ends at `exit`, or -1.
+  /// `hint` is the answer of the call before.
   [[nodiscard]] std::int64_t step_of(std::size_t r, Duration exit, std::int64_t hint) const;
 };
 
-/// Smallest period of a sequence that holds in one stretch over at least 80 % of it, with at least three
-/// repeats.
+/// Smallest period of a sequence that holds in one stretch over at least 80 % of it,
+/// with at least three repeats.
 ///
-/// Start-up and tear-down may differ: `first` is where the stretch begins, `end` where it ends. `length` 0 =
-/// none. Cost: linear for real sequences, bounded for hostile ones (gives up, finds none). Source: iteration
-/// detection of Falcon (ATC'25), by exact repeats instead of autocorrelation. Held by:
-/// src/diagnose/match/steps_test.cpp
+/// Start-up and tear-down may differ: `first` is where the stretch begins,
+/// `end` where it ends. `length` 0 = none.
+/// Cost: linear for real sequences, bounded for hostile ones (gives up, finds none).
+/// Source: iteration detection of Falcon (ATC'25), by exact repeats instead of autocorrelation.
+/// Held by: src/diagnose/match/steps_test.cpp
 struct Period {
   std::size_t length = 0;
   std::size_t first = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Walks one rank's events and yields the points at which its program synchronises, with the own work before
-/// each.
+/// Walks one rank's events and yields the points at which its program synchronises,
+/// with the own work before each.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct SyncPoint {
   Duration work = kUnknown;  ///< own work since the last point that holds all; kUnknown where carried in
 };
 
-/// A finished or unfinished collective call, told for counting before it is told whether anybody blocked in
-/// it.
+/// A finished or unfinished collective call, told for counting before it is told
+/// whether anybody blocked in it.
 struct Call {
   std::size_t event = 0;
   std::int32_t group = -1;

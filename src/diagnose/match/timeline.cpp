@@ -82,7 +82,10 @@ std::vector<Duration> clock_offsets(const Matched& m, const std::vector<Entry>& 
     });
   };
   for_each_operation(entries, [&](Members op) {
-    if (op.size() > widest) widest = op.size(), count = 0;
+    if (op.size() > widest) {
+      widest = op.size();
+      count = 0;
+    }
     if (op.size() == widest) ++count;
   });
   std::vector<Duration> offsets(m.ranks(), Duration::zero());
@@ -211,7 +214,10 @@ std::vector<Stay> Timeline::stays(std::size_t rank_index) const {
     Duration until = until_[rank_index][i];
     bool known = known_[rank_index][i] != 0;
     if (is_wait) std::tie(until, known) = background.take(s.end);
-    if (is_delay) until = s.end, known = true;
+    if (is_delay) {
+      until = s.end;
+      known = true;
+    }
     if (!ended) {
       until = s.end;  // it never got what it asked for
       s.what |= kUnfinishedMark;

@@ -145,7 +145,7 @@ TEST(Timeline, ACallThatNeverReturnedWaitsToTheEnd) {
 
 /// The picture shows operations of which a member is missing, the account does not; where nobody is missing
 /// they must tell the same.
-void expect_same_waits_as_diagnosis(const test::RunShape& shape, const char* method) {
+void expect_same_waits_as_diagnosis(const test::RunShape& shape, WaitMethod method) {
   const trace::Run run = test::make_run(shape);
   const Matched matched(run);
   const auto d = diagnose(matched);
@@ -168,12 +168,13 @@ void expect_same_waits_as_diagnosis(const test::RunShape& shape, const char* met
 }
 
 TEST(Timeline, TellTheSameWaitsAsTheDiagnosisByClock) {
-  expect_same_waits_as_diagnosis({.ranks = 4, .steps = 80, .collectives = 3, .jitter = 500us}, "clock");
+  expect_same_waits_as_diagnosis({.ranks = 4, .steps = 80, .collectives = 3, .jitter = 500us},
+                                 WaitMethod::Clock);
 }
 
 TEST(Timeline, TellTheSameWaitsAsTheDiagnosisByDuration) {
   expect_same_waits_as_diagnosis(
-      {.ranks = 4, .steps = 80, .jitter = 500us, .nodes = 2, .clock_offset = {0s, 3s}}, "duration");
+      {.ranks = 4, .steps = 80, .jitter = 500us, .nodes = 2, .clock_offset = {0s, 3s}}, WaitMethod::Duration);
 }
 
 TEST(Timeline, StepsAreThoseThatWereFound) {

@@ -88,7 +88,10 @@ Savings savings_without(const Matched& matched, const std::vector<Suspect>& susp
   Removal removal(matched, suspects);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = -1;
-  for (const Suspect& s : suspects) first = std::min(first, s.first_step), last = std::max(last, s.last_step);
+  for (const Suspect& s : suspects) {
+    first = std::min(first, s.first_step);
+    last = std::max(last, s.last_step);
+  }
   for (const ComparedOp& op : matched.skew().ops)
     if (op.step >= first && op.step <= last) removal.operation(op);
   return removal.take();

@@ -54,8 +54,8 @@ class PersistentSearch {
     return static_cast<double>(agreeing) / static_cast<double>(blocks.size());
   }
 
-  /// Bonferroni bound of a one-sided sign test over steps: how likely one of the ranks is late so often by
-  /// chance.
+  /// Bonferroni bound of a one-sided sign test over steps: how likely one of the ranks
+  /// is late so often by chance.
   [[nodiscard]] double chance(std::size_t r) const {
     const auto& row = x_.skew().delay[r];
     std::int64_t late = 0;
@@ -81,8 +81,7 @@ class PersistentSearch {
 
   [[nodiscard]] bool stands_out(std::size_t r) const {
     if (f_.typical[r] < std::max(least_delay(), x_.rules.spreads * spread_)) return false;
-    if (few_steps()) {  // too few for statistics: every single step must say so, but the first, which is
-                        // carried in
+    if (few_steps()) {  // too few for statistics: every single step must say so, but the first, which is carried in
       std::int64_t late = 0;
       for (std::size_t s = 0; s < x_.skew().delay[r].size(); ++s)
         late += x_.delay(r, s) >= x_.rules.huge_delay;
@@ -145,8 +144,8 @@ DelayFigures figures_of(const Evidenced& x, int threads) {
     }
     f.typical[r] = ratio(x.accounts[r].self_delay_median, x.typical_step);
   });
-  const std::size_t stride =
-      (ranks * steps / kNoiseSample) | 1;  // odd: not in step with a pattern of even length
+  // odd: not in step with a pattern of even length
+  const std::size_t stride = (ranks * steps / kNoiseSample) | 1;
   std::vector<double> sample;
   for (std::size_t i = 0; i < ranks * steps; i += stride) sample.push_back(x.delay(i / steps, i % steps));
   f.step_noise = scaled_mad(sample);

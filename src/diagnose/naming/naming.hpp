@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "cox/diagnose/account.hpp"
-#include "cox/diagnose/finding.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 
 #include "diagnose/match/matched.hpp"
 #include "diagnose/naming/lost_time.hpp"
 
 namespace cox::diagnose {
 
-/// The bars to clear. All delays are parts of the usual step time, so that a Run in slow motion gives the
-/// same names.
+/// The bars to clear. All delays are parts of the usual step time, so that a Run in slow
+/// motion gives the same names.
 struct NamingRules {
   double least_delay = 0.04;        ///< usual delay per step
   double least_burst_delay = 0.08;  ///< the same within a window, and for a rotating culprit

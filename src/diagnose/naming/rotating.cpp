@@ -33,8 +33,10 @@ std::vector<std::int32_t> culprits(const Evidenced& x, double bar) {
   std::vector<double> most(rank.size(), bar);
   for (std::size_t r = 0; r < x.ranks(); ++r)
     for (std::size_t s = 0; s < rank.size(); ++s)
-      if (const double d = x.delay(r, s); d >= most[s] && d > 0)
-        most[s] = d, rank[s] = static_cast<std::int32_t>(r);
+      if (const double d = x.delay(r, s); d >= most[s] && d > 0) {
+        most[s] = d;
+        rank[s] = static_cast<std::int32_t>(r);
+      }
   return rank;
 }
 
@@ -85,8 +87,8 @@ std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   return kept;
 }
 
-/// Probability by chance that the culprit of a step is the one of `lag` steps before so often, for the best
-/// lag.
+/// Probability by chance that the culprit of a step is the one of `lag` steps before
+/// so often, for the best lag.
 ///
 /// By chance two steps agree as often as the culprits' frequencies say. Steps of one turn are one draw.
 double chance_of_recurrence(const std::vector<std::int32_t>& culprit, const std::vector<Turn>& turns,
@@ -105,7 +107,10 @@ double chance_of_recurrence(const std::vector<std::int32_t>& culprit, const std:
       pairs += both;
       agree += both && culprit[s] == culprit[s - lag];
     }
-    if (agree * best_pairs > best_agree * pairs || best_pairs == 0) best_pairs = pairs, best_agree = agree;
+    if (agree * best_pairs > best_agree * pairs || best_pairs == 0) {
+      best_pairs = pairs;
+      best_agree = agree;
+    }
   }
   if (best_pairs == 0 || static_cast<double>(best_agree) < kForetold * static_cast<double>(best_pairs))
     return 1;

@@ -27,8 +27,8 @@ constexpr double kPriorSteps = 10;
 /// How far a window must stand above the 95th percentile of equally long stretches of all other ranks.
 constexpr double kAboveOthersBest = 2;
 
-/// Candidates looked at closely, and stretches of others they are held against: bounds of the cost, not of
-/// the method.
+/// Candidates looked at closely, and stretches of others they are held against:
+/// bounds of the cost, not of the method.
 constexpr std::size_t kMostChecked = 16;
 constexpr std::size_t kMostStretches = 8192;
 
@@ -39,8 +39,8 @@ struct Window {
   [[nodiscard]] std::int64_t length() const { return last - first + 1; }
 };
 
-/// How often a rank is late by chance: after a punctual step, and after a late one (machines have bad moments
-/// that last).
+/// How often a rank is late by chance: after a punctual step, and after a late one (machines
+/// have bad moments that last).
 struct ByChance {
   double fresh = 0;
   double again = 0;
@@ -48,9 +48,9 @@ struct ByChance {
 
 /// Stretch with the largest log likelihood ratio of "late in 3 of 4 steps" against "late as everybody is".
 ///
-/// Source: maximal scoring segment, Karlin, Altschul 1990; Kadane's scan. By Ville's inequality a score of x
-/// from any of S starts has a probability of at most S exp(-x) where lateness depends on the step before at
-/// most.
+/// Source: maximal scoring segment, Karlin, Altschul 1990; Kadane's scan.
+/// By Ville's inequality a score of x from any of S starts has a probability of at most S exp(-x) where
+/// lateness depends on the step before at most.
 Window best_window(const std::vector<bool>& late, ByChance chance) {
   // Where lateness sticks by itself, only what sticks more closely is news.
   const double expected = std::max(kLateInWindow, (1 + chance.again) / 2);
@@ -63,7 +63,10 @@ Window best_window(const std::vector<bool>& late, ByChance chance) {
   double score = 0;
   std::int64_t first = 0;
   for (std::size_t s = 0; s < late.size(); ++s) {
-    if (score <= 0) score = 0, first = static_cast<std::int64_t>(s);
+    if (score <= 0) {
+      score = 0;
+      first = static_cast<std::int64_t>(s);
+    }
     score += gains[s > 0 && late[s - 1] ? 1 : 0][late[s] ? 1 : 0];
     if (score > best.score) best = {first, static_cast<std::int64_t>(s), score};
   }

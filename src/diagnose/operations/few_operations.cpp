@@ -73,7 +73,10 @@ template <class F>
 Duration spread(const std::vector<FewCall>& calls, const F& value) {
   Duration low = Duration::max();
   Duration high = Duration::min();
-  for (const FewCall& c : calls) low = std::min(low, value(c)), high = std::max(high, value(c));
+  for (const FewCall& c : calls) {
+    low = std::min(low, value(c));
+    high = std::max(high, value(c));
+  }
   return minus_clamped(high, low);
 }
 
@@ -141,7 +144,10 @@ std::vector<PresentDelay> delays_of_those_present(const Matched& matched) {
     for (const Work& w : works) {
       const Duration delay = duration_from_seconds(std::max(0.0, w.seconds - usual));
       add_to(out[w.rank].self_delay, delay);
-      if (delay > out[w.rank].largest) out[w.rank].largest = delay, out[w.rank].at = key.second;
+      if (delay > out[w.rank].largest) {
+        out[w.rank].largest = delay;
+        out[w.rank].at = key.second;
+      }
     }
   }
   return out;

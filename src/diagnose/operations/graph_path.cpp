@@ -10,19 +10,19 @@
 #include <queue>
 #include <utility>
 
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {
 namespace {
 
-using trace::kNoComm;
-using trace::kNoDuration;
-using trace::OperationColumns;
-using trace::OperationKind;
+using model::kNoComm;
+using model::kNoDuration;
+using model::OperationKind;
+using model::Program;
 
-constexpr std::size_t kKinds = 6;
+constexpr std::size_t kKinds = model::kOperationKinds;
 
 /// Operations and, behind them, the points where ranks begin a collective together; what each waits for.
 struct Tied {
@@ -45,7 +45,7 @@ struct Ties {
 };
 
 /// The k-th send of a channel goes to its k-th receive.
-void tie_messages(const OperationColumns& o, Ties& ties) {
+void tie_messages(const Program& o, Ties& ties) {
   struct Channel {
     std::vector<std::uint32_t> sent;
     std::vector<std::uint32_t> received;
@@ -65,7 +65,7 @@ void tie_messages(const OperationColumns& o, Ties& ties) {
 }
 
 /// The k-th collective of a communicator is one operation on all ranks that have a k-th one.
-void tie_collectives(const OperationColumns& o, Ties& ties) {
+void tie_collectives(const Program& o, Ties& ties) {
   std::map<std::pair<CommId, std::uint32_t>, std::uint32_t> count;                 // by communicator and rank
   std::map<std::pair<CommId, std::uint32_t>, std::vector<std::uint32_t>> members;  // and position
   for (std::uint32_t i = 0; i < o.size(); ++i) {
@@ -79,7 +79,7 @@ void tie_collectives(const OperationColumns& o, Ties& ties) {
   }
 }
 
-Ties find_ties(const OperationColumns& o) {
+Ties find_ties(const Program& o) {
   Ties ties;
   ties.send_of.resize(o.size());
   for (std::uint32_t i = 0; i < o.size(); ++i) ties.send_of[i] = i;
@@ -89,23 +89,24 @@ Ties find_ties(const OperationColumns& o) {
   return ties;
 }
 
-Duration duration_or_zero(const OperationColumns& o, std::uint32_t i) {
+Duration duration_or_zero(const Program& o, std::uint32_t i) {
   return o.duration[i] == kNoDuration ? Duration::zero() : positive_part(o.duration[i]);
 }
 
 /// The shortest known duration of those given; zero where none is known.
-Duration shortest(const OperationColumns& o, std::span<const std::uint32_t> list) {
+Duration shortest(const Program& o, std::span<const std::uint32_t> list) {
   Duration least = Duration::max();
   for (const std::uint32_t i : list)
     if (o.duration[i] != kNoDuration) least = std::min(least, positive_part(o.duration[i]));
   return least == Duration::max() ? Duration::zero() : least;
 }
 
-void append_before(const OperationColumns& o, std::uint32_t i, std::vector<std::uint32_t>& before) {
-  before.insert(before.end(), o.before.begin() + o.first_before[i], o.before.begin() + o.first_before[i + 1]);
+void append_before(const Program& o, std::uint32_t i, std::vector<std::uint32_t>& before) {
+  const auto mine = o.needs.before(i);
+  before.insert(before.end(), mine.begin(), mine.end());
 }
 
-Tied tie(const OperationColumns& o, const Ties& ties) {
+Tied tie(const Program& o, const Ties& ties) {
   Tied t;
   const auto n = static_cast<std::uint32_t>(o.size());
   t.first.reserve(o.size() + ties.joins.size() + 1);
@@ -165,12 +166,12 @@ struct Longest {
 };
 
 Longest evaluate(const Tied& t, const std::vector<std::uint32_t>& order, std::size_t operations) {
-  replay::Graph graph;
+  model::Dependencies graph;
   graph.reserve(t.size(), t.before.size());
-  std::vector<replay::Node> node_of(t.size());
+  std::vector<model::OperationIndex> node_of(t.size());
   std::vector<Duration> durations;
   durations.reserve(t.size());
-  std::vector<replay::Node> before;
+  std::vector<model::OperationIndex> before;
   for (const std::uint32_t i : order) {
     before.clear();
     for (std::size_t e = t.first[i]; e < t.first[i + 1]; ++e) before.push_back(node_of[t.before[e]]);
@@ -179,21 +180,21 @@ Longest evaluate(const Tied& t, const std::vector<std::uint32_t>& order, std::si
   }
   const replay::Timeline timeline = replay::replay(graph, durations);
   Longest longest{.makespan = timeline.makespan, .path = {}};
-  for (const replay::Node n : replay::critical_path(graph, durations, timeline))
+  for (const model::OperationIndex n : replay::critical_path(graph, durations, timeline))
     if (order[n] < operations) longest.path.emplace_back(order[n], durations[n]);
   return longest;
 }
 
-std::vector<GraphName> names_on(const Matched& matched, const Longest& longest) {
+std::vector<GraphName> names_on(const Program& program, const Longest& longest) {
   std::map<std::uint32_t, GraphName> by_name;
   for (const auto& [i, time] : longest.path) {
-    GraphName& name = by_name[matched.recorded_operations().name[i]];
+    GraphName& name = by_name[program.name[i]];
     ++name.operations;
     add_to(name.on_path, time);
   }
   std::vector<GraphName> names;
   for (auto& [index, name] : by_name) {
-    name.name = matched.names()[index];
+    name.name = program.names[index];
     names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end(), [](const GraphName& a, const GraphName& b) {
@@ -203,7 +204,7 @@ std::vector<GraphName> names_on(const Matched& matched, const Longest& longest) 
   return names;
 }
 
-std::optional<Duration> recorded_span(const OperationColumns& o) {
+std::optional<Duration> recorded_span(const Program& o) {
   std::optional<Duration> first;
   Duration last{};
   for (std::size_t i = 0; i < o.size(); ++i) {
@@ -217,11 +218,10 @@ std::optional<Duration> recorded_span(const OperationColumns& o) {
 }
 
 /// Counts and sums that need no order.
-std::array<GraphKind, kKinds> count(const Matched& matched, GraphPath& out) {
-  const OperationColumns& o = matched.recorded_operations();
+std::array<GraphKind, kKinds> count(const Program& o, GraphPath& out) {
   std::array<GraphKind, kKinds> kinds;
   for (std::size_t k = 0; k < kKinds; ++k) kinds[k].kind = static_cast<OperationKind>(k);
-  for (const trace::RankTrack& track : matched.tracks()) out.ranks.push_back({.rank = track.rank});
+  for (const model::ProgramRank& r : o.ranks) out.ranks.push_back({.rank = r.rank});
   for (std::size_t i = 0; i < o.size(); ++i) {
     GraphKind& kind = kinds[static_cast<std::size_t>(o.kind[i])];
     ++kind.operations;
@@ -234,14 +234,14 @@ std::array<GraphKind, kKinds> count(const Matched& matched, GraphPath& out) {
   return kinds;
 }
 
-void state_limits(const Matched& matched, const std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
+void state_limits(const Program& program, const std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
   const auto present = static_cast<std::size_t>(
       std::count_if(out.ranks.begin(), out.ranks.end(), [](const GraphRank& r) { return r.operations > 0; }));
   if (present == 1) {
     out.limits.emplace_back("one rank only: for whom it waits, and who waits for it, is not in the graph");
-  } else if (matched.world_size() > 0 && present < static_cast<std::size_t>(matched.world_size())) {
+  } else if (program.world_size > 0 && present < static_cast<std::size_t>(program.world_size)) {
     out.limits.push_back(fmt::format("{} of {} ranks are in the graph: waits for the others are not", present,
-                                     matched.world_size()));
+                                     program.world_size));
   }
   static constexpr std::array<const char*, kKinds> kNames{
       "computations", "collectives", "sends", "receives", "memory operations", "other operations"};
@@ -257,19 +257,12 @@ void state_limits(const Matched& matched, const std::array<GraphKind, kKinds>& k
         fmt::format("{} sends and receives have no counterpart in the graph", out.unmatched));
   if (out.times)
     out.limits.emplace_back(
-        "operations that no dependency orders are taken to run at the same time: cores and streams are not "
-        "in the "
-        "graph");
-}
-
-/// Whether an edge of this Run says who called whom instead of who waits for whom.
-bool has_call_edges(const Matched& matched) {
-  return std::any_of(matched.sources().begin(), matched.sources().end(),
-                     [](const trace::SourceFile& s) { return s.used && s.format == "pytorch-et"; });
+        "operations that no dependency orders are taken to run at the same time: "
+        "cores and streams are not in the graph");
 }
 
 /// An order of the tied graph, or of the ranks apart where tying them closes a circle.
-std::vector<std::uint32_t> order_or_untie(const OperationColumns& o, Ties& ties, Tied& tied, GraphPath& out) {
+std::vector<std::uint32_t> order_or_untie(const Program& o, Ties& ties, Tied& tied, GraphPath& out) {
   std::vector<std::uint32_t> order = order_of(tied);
   const bool any_ties = ties.messages > 0 || !ties.joins.empty();
   if (order.size() == tied.size() || !any_ties) return order;
@@ -285,8 +278,7 @@ std::vector<std::uint32_t> order_or_untie(const OperationColumns& o, Ties& ties,
   return order_of(tied);
 }
 
-void evaluate(const Matched& matched, std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
-  const OperationColumns& o = matched.recorded_operations();
+void evaluate(const Program& o, std::array<GraphKind, kKinds>& kinds, GraphPath& out) {
   Ties ties = find_ties(o);
   Tied tied = tie(o, ties);
   const std::vector<std::uint32_t> order = order_or_untie(o, ties, tied, out);
@@ -305,7 +297,7 @@ void evaluate(const Matched& matched, std::array<GraphKind, kKinds>& kinds, Grap
   for (const GraphKind& kind : kinds) add_to(times.work, kind.work);
   if (times.makespan > Duration::zero()) times.parallelism_ratio = ratio(times.work, times.makespan);
   times.path_operations = static_cast<std::int64_t>(longest.path.size());
-  times.names = names_on(matched, longest);
+  times.names = names_on(o, longest);
   for (const auto& [i, time] : longest.path) {
     add_to(kinds[static_cast<std::size_t>(o.kind[i])].on_path, time);
     add_to(out.ranks[o.rank[i]].on_path, time);
@@ -315,22 +307,21 @@ void evaluate(const Matched& matched, std::array<GraphKind, kKinds>& kinds, Grap
 
 }  // namespace
 
-std::optional<GraphPath> find_graph_path(const Matched& matched) {
-  const OperationColumns& o = matched.recorded_operations();
-  if (o.size() == 0 || o.first_before.size() != o.size() + 1) return std::nullopt;
+std::optional<GraphPath> find_graph_path(const Program& program) {
+  if (!program.is_graph()) return std::nullopt;
   GraphPath out;
-  out.operations = static_cast<std::int64_t>(o.size());
-  out.edges = static_cast<std::int64_t>(o.before.size());
-  std::array<GraphKind, kKinds> kinds = count(matched, out);
+  out.operations = static_cast<std::int64_t>(program.size());
+  out.edges = static_cast<std::int64_t>(program.needs.edges());
+  std::array<GraphKind, kKinds> kinds = count(program, out);
   const bool timed = std::any_of(kinds.begin(), kinds.end(), [](const GraphKind& k) { return k.timed > 0; });
   if (!timed) {
     out.limits.emplace_back("no operation has a duration: counts only");
-  } else if (has_call_edges(matched)) {
+  } else if (program.is_calls) {
     out.limits.emplace_back("edges say who called whom, not who waits for whom: no path");
   } else {
-    evaluate(matched, kinds, out);
+    evaluate(program, kinds, out);
   }
-  state_limits(matched, kinds, out);
+  state_limits(program, kinds, out);
   for (const GraphKind& kind : kinds)
     if (kind.operations > 0) out.kinds.push_back(kind);
   return out;

@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/match/matched.hpp"
+#include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::diagnose {
 
 /// Operations of one kind.
 struct GraphKind {
-  trace::OperationKind kind = trace::OperationKind::Other;
+  model::OperationKind kind = model::OperationKind::Other;
   std::int64_t operations = 0;
   std::int64_t timed = 0;  ///< of them, with a duration
   Duration work{};         ///< sum of their durations
@@ -55,12 +57,12 @@ struct GraphPath {
   std::int64_t unmatched = 0;           ///< sends and receives that name a channel and have no counterpart
   std::int64_t joined_collectives = 0;  ///< of which two ranks or more are in the graph
   std::vector<GraphKind> kinds;         ///< those that occur, by kind
-  std::vector<GraphRank> ranks;         ///< as in the Run
+  std::vector<GraphRank> ranks;         ///< as in the program
   std::optional<GraphTimes> times;      ///< nothing where durations or an order are missing
   std::vector<std::string> limits;      ///< what cannot be told, and why; sentences
 };
 
-/// Evaluates the operations of a Run as a graph; nothing where it has none with edges.
+/// Evaluates a program as a graph; nothing where it has none with edges.
 ///
 /// Ranks are tied by messages (the k-th send of a channel before its k-th receive) and by collectives (the
 /// k-th of a communicator begins on all its members together). A duration on a clock contains the wait for
@@ -70,7 +72,7 @@ struct GraphPath {
 /// Errors:  none; what is missing is in `limits`.
 /// Cost:    O((operations + edges) log operations), no recursion.
 /// Held by: src/diagnose/operations/graph_path_test.cpp
-[[nodiscard]] std::optional<GraphPath> find_graph_path(const Matched& matched);
+[[nodiscard]] std::optional<GraphPath> find_graph_path(const model::Program& program);
 
 /// A few plain lines; never empty.
 [[nodiscard]] std::vector<std::string> describe(const GraphPath& path);

@@ -8,8 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* name_of(trace::OperationKind kind) {
-  using trace::OperationKind;
+const char* name_of(model::OperationKind kind) {
+  using model::OperationKind;
   switch (kind) {
     case OperationKind::Compute:
       return "compute";

@@ -14,9 +14,9 @@
 namespace cox::diagnose {
 namespace {
 
-using trace::kNoComm;
-using trace::kNoDuration;
-using trace::OperationKind;
+using model::kNoComm;
+using model::kNoDuration;
+using model::OperationKind;
 
 struct Op {
   std::uint32_t rank = 0;
@@ -26,26 +26,22 @@ struct Op {
   CommId comm = kNoComm;
 };
 
-trace::Run run_of(std::uint32_t ranks, const std::vector<Op>& list) {
-  trace::Run run;
-  run.world_size = static_cast<int>(ranks);
-  for (std::uint32_t r = 0; r < ranks; ++r)
-    run.ranks.emplace_back().rank = Rank(static_cast<std::int32_t>(r));
-  run.names = {"compute", "collective", "send", "receive", "memory", "other"};
-  trace::OperationColumns& o = run.operations;
-  o.first_before.push_back(0);
+model::Program program_of(std::uint32_t ranks, const std::vector<Op>& list) {
+  model::Program p;
+  p.world_size = static_cast<int>(ranks);
+  for (std::uint32_t r = 0; r < ranks; ++r) p.ranks.push_back({.rank = Rank(static_cast<std::int32_t>(r))});
+  p.names = {"compute", "collective", "send", "receive", "memory", "other"};
   for (const Op& op : list) {
-    o.rank.push_back(op.rank);
-    o.kind.push_back(op.kind);
-    o.name.push_back(static_cast<std::uint32_t>(op.kind));
-    o.begin.push_back(kNoDuration);
-    o.duration.push_back(op.duration < 0 ? kNoDuration : Duration(op.duration));
-    o.bytes.emplace_back();
-    o.comm.push_back(op.comm);
-    o.before.insert(o.before.end(), op.before.begin(), op.before.end());
-    o.first_before.push_back(static_cast<std::uint32_t>(o.before.size()));
+    p.rank.push_back(op.rank);
+    p.kind.push_back(op.kind);
+    p.name.push_back(static_cast<std::uint32_t>(op.kind));
+    p.begin.push_back(kNoDuration);
+    p.duration.push_back(op.duration < 0 ? kNoDuration : Duration(op.duration));
+    p.bytes.emplace_back();
+    p.comm.push_back(op.comm);
+    p.needs.add(op.before);
   }
-  return run;
+  return p;
 }
 
 bool has_limit(const GraphPath& path, const std::string& part) {
@@ -55,10 +51,10 @@ bool has_limit(const GraphPath& path, const std::string& part) {
 
 TEST(GraphPath, FindsTheLongestChain) {
   const auto path =
-      find_graph_path(run_of(1, {{.duration = 5, .before = {2}},
-                                 {.duration = 3},
-                                 {.duration = 10, .before = {1}},
-                                 {.kind = OperationKind::Memory, .duration = 12, .before = {1}}}));
+      find_graph_path(program_of(1, {{.duration = 5, .before = {2}},
+                                     {.duration = 3},
+                                     {.duration = 10, .before = {1}},
+                                     {.kind = OperationKind::Memory, .duration = 12, .before = {1}}}));
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->times->makespan, Duration(18));
   EXPECT_EQ(path->times->work, Duration(30));
@@ -74,14 +70,14 @@ TEST(GraphPath, FindsTheLongestChain) {
 }
 
 TEST(GraphPath, TablesAndEmptyRunsHaveNone) {
-  EXPECT_FALSE(find_graph_path(trace::Run()));
-  trace::Run table = run_of(1, {{.duration = 5}});
-  table.operations.first_before.clear();
+  EXPECT_FALSE(find_graph_path(model::Program()));
+  model::Program table = program_of(1, {{.duration = 5}});
+  table.needs = {};
   EXPECT_FALSE(find_graph_path(table));
 }
 
 TEST(GraphPath, WithoutDurationsThereAreCountsOnly) {
-  const auto path = find_graph_path(run_of(2, {{}, {.rank = 1, .before = {0}}}));
+  const auto path = find_graph_path(program_of(2, {{}, {.rank = 1, .before = {0}}}));
   ASSERT_TRUE(path);
   EXPECT_FALSE(path->times);
   EXPECT_EQ(path->operations, 2);
@@ -91,14 +87,14 @@ TEST(GraphPath, WithoutDurationsThereAreCountsOnly) {
 
 TEST(GraphPath, MessagesTieRanks) {
   const CommId channel{0};
-  const trace::Run run =
-      run_of(2, {{.rank = 0, .duration = 50},
-                 {.rank = 0, .kind = OperationKind::Send, .duration = 2, .before = {0}, .comm = channel},
-                 // Its 51 are a wait for the sender.
-                 {.rank = 1, .kind = OperationKind::Receive, .duration = 51, .comm = channel},
-                 {.rank = 1, .duration = 7, .before = {2}},
-                 {.rank = 1, .kind = OperationKind::Receive, .comm = channel}});
-  const auto path = find_graph_path(run);
+  const model::Program program =
+      program_of(2, {{.rank = 0, .duration = 50},
+                     {.rank = 0, .kind = OperationKind::Send, .duration = 2, .before = {0}, .comm = channel},
+                     // Its 51 are a wait for the sender.
+                     {.rank = 1, .kind = OperationKind::Receive, .duration = 51, .comm = channel},
+                     {.rank = 1, .duration = 7, .before = {2}},
+                     {.rank = 1, .kind = OperationKind::Receive, .comm = channel}});
+  const auto path = find_graph_path(program);
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->messages, 1);
   EXPECT_EQ(path->unmatched, 1);
@@ -110,13 +106,13 @@ TEST(GraphPath, MessagesTieRanks) {
 
 TEST(GraphPath, CollectivesBeginTogetherAndLastAsLongAsTheShortest) {
   const CommId comm{0};
-  const trace::Run run =
-      run_of(3, {{.rank = 0, .duration = 10},
-                 {.rank = 1, .duration = 100},
-                 {.rank = 0, .kind = OperationKind::Collective, .duration = 95, .before = {0}, .comm = comm},
-                 {.rank = 1, .kind = OperationKind::Collective, .duration = 5, .before = {1}, .comm = comm},
-                 {.rank = 0, .duration = 20, .before = {2}}});
-  const auto path = find_graph_path(run);
+  const model::Program program = program_of(
+      3, {{.rank = 0, .duration = 10},
+          {.rank = 1, .duration = 100},
+          {.rank = 0, .kind = OperationKind::Collective, .duration = 95, .before = {0}, .comm = comm},
+          {.rank = 1, .kind = OperationKind::Collective, .duration = 5, .before = {1}, .comm = comm},
+          {.rank = 0, .duration = 20, .before = {2}}});
+  const auto path = find_graph_path(program);
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->joined_collectives, 1);
   EXPECT_EQ(path->times->makespan, Duration(125));
@@ -130,27 +126,27 @@ TEST(GraphPath, RanksInContradictionAreNotTied) {
   const CommId a{0};
   const CommId b{1};
   const auto collective = OperationKind::Collective;
-  const trace::Run run =
-      run_of(2, {{.rank = 0, .kind = collective, .duration = 1, .comm = a},
-                 {.rank = 0, .kind = collective, .duration = 1, .before = {0}, .comm = b},
-                 {.rank = 1, .kind = collective, .duration = 1, .comm = b},
-                 {.rank = 1, .kind = collective, .duration = 1, .before = {2}, .comm = a}});
-  const auto path = find_graph_path(run);
+  const model::Program program =
+      program_of(2, {{.rank = 0, .kind = collective, .duration = 1, .comm = a},
+                     {.rank = 0, .kind = collective, .duration = 1, .before = {0}, .comm = b},
+                     {.rank = 1, .kind = collective, .duration = 1, .comm = b},
+                     {.rank = 1, .kind = collective, .duration = 1, .before = {2}, .comm = a}});
+  const auto path = find_graph_path(program);
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->joined_collectives, 0);
   EXPECT_EQ(path->times->makespan, Duration(2));
   EXPECT_TRUE(has_limit(*path, "disagree on the order"));
   const auto circle =
-      find_graph_path(run_of(1, {{.duration = 1, .before = {1}}, {.duration = 1, .before = {0}}}));
+      find_graph_path(program_of(1, {{.duration = 1, .before = {1}}, {.duration = 1, .before = {0}}}));
   ASSERT_TRUE(circle);
   EXPECT_FALSE(circle->times);
   EXPECT_TRUE(has_limit(*circle, "in a circle"));
 }
 
 TEST(GraphPath, CallersAreNoOrder) {
-  trace::Run run = run_of(1, {{.duration = 5}, {.duration = 4, .before = {0}}});
-  run.sources.push_back({.file = "f", .format = "pytorch-et", .used = true, .why = {}});
-  const auto path = find_graph_path(run);
+  model::Program program = program_of(1, {{.duration = 5}, {.duration = 4, .before = {0}}});
+  program.is_calls = true;
+  const auto path = find_graph_path(program);
   ASSERT_TRUE(path);
   EXPECT_FALSE(path->times);
   EXPECT_TRUE(has_limit(*path, "who called whom"));
@@ -166,7 +162,7 @@ TEST(GraphPath, RenumberingOperationsMovesNothing) {
       list[at].rank = i % 3;
       if (i > 0) list[at].before = {reversed ? kLength - i : i - 1};
     }
-    return find_graph_path(run_of(3, list));
+    return find_graph_path(program_of(3, list));
   };
   const auto a = chain(false);
   const auto b = chain(true);
@@ -181,11 +177,11 @@ TEST(GraphPath, LongChainsAndHugeDurationsAreFine) {
     list[i].duration = 1;
     if (i > 0) list[i].before = {i - 1};
   }
-  const auto path = find_graph_path(run_of(1, list));
+  const auto path = find_graph_path(program_of(1, list));
   ASSERT_TRUE(path && path->times);
   EXPECT_EQ(path->times->path_operations, 200'000);
   for (Op& op : list) op.duration = INT64_MAX / 2;
-  const auto huge = find_graph_path(run_of(1, list));
+  const auto huge = find_graph_path(program_of(1, list));
   ASSERT_TRUE(huge && huge->times);
   EXPECT_EQ(huge->times->work, Duration::max());
   EXPECT_EQ(huge->times->makespan, Duration::max());
@@ -193,21 +189,21 @@ TEST(GraphPath, LongChainsAndHugeDurationsAreFine) {
 
 TEST(GraphPath, JsonNamesUnits) {
   nlohmann::ordered_json out;
-  const auto path = find_graph_path(run_of(1, {{.duration = 2'000'000'000'000}}));
+  const auto path = find_graph_path(program_of(1, {{.duration = 2'000'000'000'000}}));
   write_json(*path, out);
   EXPECT_DOUBLE_EQ(out.at("times").at("makespan_s").get<double>(), 2.0);
   EXPECT_EQ(out.at("ranks_on_path").at(0).at("rank"), 0);
   EXPECT_EQ(out.at("kinds").at(0).at("kind"), "compute");
-  const auto counts = find_graph_path(run_of(1, {{}}));
+  const auto counts = find_graph_path(program_of(1, {{}}));
   write_json(*counts, out);
   EXPECT_TRUE(out.at("times").is_null());
 }
 
 TEST(GraphPathData, ChakraOfOneRank) {
   COX_NEED_DATA(dir, "traces/chakra-et");
-  const auto run = trace::kChakraProtobufReader.read(dir / "chakra.0.et", {});
-  ASSERT_TRUE(run);
-  const auto path = find_graph_path(*run);
+  const auto job = trace::kChakraProtobufReader.read(dir / "chakra.0.et", {});
+  ASSERT_TRUE(job);
+  const auto path = find_graph_path(job->program);
   ASSERT_TRUE(path && path->times);
   // Longest chain over data dependencies and sum of durations, computed apart from this program.
   EXPECT_EQ(path->times->makespan, Duration(46'140'000'000));

@@ -11,9 +11,10 @@
 #include <numeric>
 
 #include "cox/base/stats.hpp"
+#include "cox/replay/replay.hpp"
 
+#include "diagnose/operations/operation_cause.hpp"
 #include "diagnose/operations/operation_what_if_model.hpp"
-#include "diagnose/operations/operation_what_if_words.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -51,9 +52,9 @@ std::vector<Duration> durations_of(const OperationModel& m, const std::vector<Du
 /// Answers "what if" with one replay each, and counts what that costs.
 class Simulator {
  public:
-  Simulator(const OperationModel& model, const Matched& matched, const OperationWhatIfOptions& options)
+  Simulator(const OperationModel& model, const model::Program& program, const OperationWhatIfOptions& options)
       : m_(model),
-        matched_(matched),
+        program_(program),
         options_(options),
         ideal_(durations_of(model, usual_of(model, options.reference))) {
     original_time_ = time(m_.original);
@@ -61,7 +62,7 @@ class Simulator {
   }
 
   [[nodiscard]] const OperationModel& model() const { return m_; }
-  [[nodiscard]] const Matched& matched() const { return matched_; }
+  [[nodiscard]] const model::Program& program() const { return program_; }
   [[nodiscard]] const OperationWhatIfOptions& options() const { return options_; }
   [[nodiscard]] const std::vector<Duration>& ideal() const { return ideal_; }
   [[nodiscard]] Duration original_time() const { return original_time_; }
@@ -108,7 +109,7 @@ class Simulator {
   }
 
   const OperationModel& m_;
-  const Matched& matched_;
+  const model::Program& program_;
   const OperationWhatIfOptions& options_;
   std::vector<Duration> ideal_;
   std::vector<Duration> mixed_;
@@ -144,8 +145,11 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   }
   std::map<int, int> stages;
   std::map<int, int> data;
-  for (const trace::RankTrack& t : sim.matched().tracks()) ++stages[t.role.pipeline], ++data[t.role.data];
-  const auto role = [&](std::size_t i) -> const trace::Role& { return sim.matched().track(m.rank[i]).role; };
+  for (const trace::RankTrack& t : sim.run().ranks) {
+    ++stages[t.role.pipeline];
+    ++data[t.role.data];
+  }
+  const auto role = [&](std::size_t i) -> const trace::Role& { return sim.run().ranks[m.rank[i]].role; };
   if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {
     for (const auto& [stage, count] : stages)
       if (stage >= 0)
@@ -173,7 +177,7 @@ double slowdown_of(const std::vector<PartEffect>& parts, int index) {
 
 void add_workers(Simulator& sim, OperationWhatIf& w) {
   const OperationModel& m = sim.model();
-  const std::span<const trace::RankTrack> ranks = sim.matched().tracks();
+  const std::vector<model::ProgramRank>& ranks = sim.program().ranks;
   const bool affords_all = sim.affords(2 * static_cast<std::int64_t>(ranks.size()));
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     WorkerEffect e{.rank = ranks[r].rank, .role = ranks[r].role, .removed = kNotKnown, .added = kNotKnown};
@@ -200,11 +204,11 @@ void add_workers(Simulator& sim, OperationWhatIf& w) {
 
 class SetSearch {
  public:
-  explicit SetSearch(Simulator& sim) : sim_(sim), in_set_(sim.matched().ranks(), false) {}
+  explicit SetSearch(Simulator& sim) : sim_(sim), in_set_(sim.program().ranks.size(), false) {}
 
   CulpritSet make(std::vector<std::uint32_t> tracks, Duration t) const {
     CulpritSet set{.ranks = {}, .step_time = t, .removed = sim_.removed(t)};
-    for (const std::uint32_t r : tracks) set.ranks.push_back(sim_.matched().rank(r));
+    for (const std::uint32_t r : tracks) set.ranks.push_back(sim_.program().ranks[r].rank);
     return set;
   }
   Duration time_of(const std::vector<std::uint32_t>& tracks) {
@@ -227,7 +231,10 @@ class SetSearch {
         taken.push_back(candidates[c]);
         const Duration t = time_of(taken);
         taken.pop_back();
-        if (t < best_time) best_time = t, best = c;
+        if (t < best_time) {
+          best_time = t;
+          best = c;
+        }
       }
       taken.push_back(candidates[best]);
       candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(best));
@@ -245,7 +252,10 @@ class SetSearch {
       for (unsigned r = 0; r < ranks; ++r) in_set_[r] = ((set >> r) & 1U) != 0;
       const Duration t = sim_.time_removed([&](std::size_t i) { return in_set_[sim_.model().rank[i]]; });
       const auto size = static_cast<std::size_t>(std::popcount(set));
-      if (t < best_time[size]) best_time[size] = t, best[size] = set;
+      if (t < best_time[size]) {
+        best_time[size] = t;
+        best[size] = set;
+      }
     }
     std::fill(in_set_.begin(), in_set_.end(), false);
     std::vector<CulpritSet> out;
@@ -319,8 +329,8 @@ void choose_culprits(const Simulator& sim, OperationWhatIf& w) {
       sets.push_back(std::move(set));
     }
   };
-  add_group(w.stages, [](const trace::Role& r) { return r.pipeline; });
-  add_group(w.data_ranks, [](const trace::Role& r) { return r.data; });
+  add_group(w.stages, [](const model::Role& r) { return r.pipeline; });
+  add_group(w.data_ranks, [](const model::Role& r) { return r.data; });
   const CulpritSet* best = nullptr;
   for (const CulpritSet& s : sets) {
     if (s.removed < wanted || s.ranks.size() == w.workers.size()) continue;
@@ -338,12 +348,12 @@ void choose_culprits(const Simulator& sim, OperationWhatIf& w) {
 void add_path(const Simulator& sim, OperationWhatIf& w) {
   const OperationModel& m = sim.model();
   const replay::Timeline timeline = replay::replay(m.graph, m.original);
-  const std::vector<replay::Node> path = replay::critical_path(m.graph, m.original, timeline);
+  const std::vector<model::OperationIndex> path = replay::critical_path(m.graph, m.original, timeline);
   std::vector<double> by_type(m.merged.size(), 0);
   std::map<int, double> by_stage;
   std::map<int, double> by_data;
   const double whole = std::max(1.0, static_cast<double>(timeline.makespan.count()));
-  for (const replay::Node i : path) {
+  for (const model::OperationIndex i : path) {
     if (m.type[i] == kNoType) continue;
     const double share = static_cast<double>(std::max(Duration::zero(), m.original[i]).count()) / whole;
     const WorkerEffect& worker = w.workers[m.rank[i]];
@@ -432,9 +442,10 @@ const char* name_of(OperationCause c) {
   return "none";
 }
 
-Result<OperationWhatIf> what_if_operations(const Matched& matched, const OperationWhatIfOptions& options) {
-  COX_TRY(const OperationModel model, build_operation_model(matched));
-  Simulator sim(model, matched, options);
+Result<OperationWhatIf> what_if_operations(const model::Program& program,
+                                           const OperationWhatIfOptions& options) {
+  COX_TRY(const OperationModel model, build_operation_model(program));
+  Simulator sim(model, program, options);
   OperationWhatIf w;
   w.notes = model.notes;
   w.operations = model.operations;

@@ -3,7 +3,7 @@
 /// What recorded operations would have cost if some of them had been as usual: slowdown, whose it is, and
 /// what mending it is worth.
 ///
-/// Works on `Run::operations` as table readers fill them (times, no edges). How the dependencies are told and
+/// Works on programs as table readers fill them (times, no edges). How the dependencies are told and
 /// what each number means: docs/concepts/what-if-operations.md.
 #pragma once
 
@@ -15,8 +15,8 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-
-#include "diagnose/match/matched.hpp"
+#include "cox/diagnose/finding_kind.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::diagnose {
 
@@ -44,8 +44,8 @@ struct OperationWhatIfOptions {
   int largest_set = 8;
   /// A set, stage or type explains the slowdown from this share on.
   double explains_from = 0.5;
-  /// Most operations simulated in all by searches over ranks and sets; what is beyond is left out, with a
-  /// note.
+  /// Most operations simulated in all by searches over ranks and sets;
+  /// what is beyond is left out, with a note.
   std::int64_t budget = 400'000'000;
 };
 
@@ -63,7 +63,7 @@ struct PartEffect {
 /// One worker of the heat map.
 struct WorkerEffect {
   Rank rank;
-  trace::Role role;
+  model::Role role;
   /// The paper's cheap proxy: the smaller of the slowdowns of its data rank and of its stage. Where it has no
   /// place, T(all as usual, but it as recorded) / T(all as usual); 1 where the budget reached nothing.
   double slowdown = 1;
@@ -83,25 +83,6 @@ struct StepWhatIf {
   Duration measured{};
   Duration original{};  ///< simulated from the recorded durations
   Duration ideal{};     ///< simulated with all operations as usual
-};
-
-/// What sets the pace, in one word.
-enum class OperationCause : std::uint8_t {
-  None,            ///< nothing is slow, or nothing of the below explains it
-  StageImbalance,  ///< a stage is slow on all data ranks: work distribution
-  SlowWorker,      ///< one worker, or a few, are slow and their like is not
-  Communication,   ///< transfers
-};
-[[nodiscard]] const char* name_of(OperationCause c);  ///< `none`, `stage_imbalance`, `slow_worker`, ...
-
-struct OperationFinding {
-  OperationCause cause = OperationCause::None;
-  std::string text;                ///< one sentence
-  int stage = -1;                  ///< StageImbalance
-  std::vector<Rank> ranks;         ///< SlowWorker, StageImbalance
-  double stage_share = 0;          ///< largest `removed` of a stage
-  double worker_share = 0;         ///< largest `removed` of a worker
-  double communication_share = 0;  ///< `removed` of all communication together
 };
 
 /// What a reference makes of the same recording.
@@ -152,12 +133,12 @@ struct OperationWhatIf {
 /// Formula: diagnosis after "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI
 ///          2025), equations 1 to 5; transfer time = end - latest start among the peers; time between
 ///          operations is left out.
-/// Errors:  diagnose-002 where the Run has no operations with times, or none that can be put in order.
-/// Threads: none of its own; the result depends on nothing but the Run and the options.
+/// Errors:  diagnose-002 where the program has no operations with times, or none that can be put in order.
+/// Threads: none of its own; the result depends on nothing but the program and the options.
 /// Cost:    one replay of all operations per type, stage, data rank, and two per worker; searches within
 ///          `budget`.
 /// Held by: src/diagnose/operations/operation_what_if_test.cpp
-[[nodiscard]] Result<OperationWhatIf> what_if_operations(const Matched& matched,
+[[nodiscard]] Result<OperationWhatIf> what_if_operations(const model::Program& program,
                                                          const OperationWhatIfOptions& options = {});
 
 /// Lines for a terminal, most important first, without ends of line.

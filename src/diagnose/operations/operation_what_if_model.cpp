@@ -24,7 +24,7 @@ struct Place {
   int stage = 0;
 };
 
-std::vector<Place> place_ranks(const Matched& matched) {
+std::vector<Place> place_ranks(const model::Program& program) {
   struct Seat {
     int data;
     int tensor;
@@ -33,8 +33,8 @@ std::vector<Place> place_ranks(const Matched& matched) {
   };
   std::vector<Seat> seats;
   std::map<std::tuple<int, int, int>, int> copies;
-  for (std::size_t r = 0; r < matched.ranks(); ++r) {
-    const trace::Role& role = matched.track(r).role;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const model::Role& role = program.ranks[r].role;
     const int stage = std::max(0, role.pipeline);
     // Ranks without a place work side by side; of several at one place each has a pipeline of its own.
     const int data = role.data < 0 && role.pipeline < 0 ? static_cast<int>(r) : role.data;
@@ -42,7 +42,10 @@ std::vector<Place> place_ranks(const Matched& matched) {
   }
   std::map<std::tuple<int, int, int>, std::uint32_t> replicas;
   std::map<std::pair<int, int>, std::uint32_t> columns;
-  for (const Seat& s : seats) replicas[{s.tensor, s.copy, s.data}] = 0, columns[{s.tensor, s.copy}] = 0;
+  for (const Seat& s : seats) {
+    replicas[{s.tensor, s.copy, s.data}] = 0;
+    columns[{s.tensor, s.copy}] = 0;
+  }
   std::uint32_t next = 0;
   for (auto& [key, number] : replicas) number = next++;
   next = 0;
@@ -68,7 +71,7 @@ struct Item {
 /// Join of everything of a step, and of one group of operations that transfer together.
 class StepBuilder {
  public:
-  StepBuilder(OperationModel& model, const std::vector<Place>& places, const trace::OperationColumns& o)
+  StepBuilder(OperationModel& model, const std::vector<Place>& places, const model::Program& o)
       : model_(model), places_(places), o_(o) {}
 
   /// Adds a step; false, and nothing added, where its operations wait for each other in a circle.
@@ -128,8 +131,11 @@ class StepBuilder {
     pending_.assign(parties, 0);
     first_after_.assign(parties + 1, 0);
     has_after_.assign(items_.size(), 0);
-    for (const auto& [before, op] : waits_)
-      ++pending_[party_[op]], ++first_after_[party_[before] + 1], has_after_[before] = 1;
+    for (const auto& [before, op] : waits_) {
+      ++pending_[party_[op]];
+      ++first_after_[party_[before] + 1];
+      has_after_[before] = 1;
+    }
     std::partial_sum(first_after_.begin(), first_after_.end(), first_after_.begin());
     after_.resize(waits_.size());
     std::vector<std::uint32_t> fill(first_after_.begin(), first_after_.end() - 1);
@@ -152,14 +158,14 @@ class StepBuilder {
   }
 
   void emit() {
-    const replay::Node start = model_.step_end.empty() ? replay::kNoNode : model_.step_end.back();
-    node_.assign(items_.size(), replay::kNoNode);
-    std::vector<replay::Node> ends;
+    const model::OperationIndex start = model_.step_end.empty() ? model::kNoOperation : model_.step_end.back();
+    node_.assign(items_.size(), model::kNoOperation);
+    std::vector<model::OperationIndex> ends;
     for (const std::uint32_t p : order_) {
       const std::span<const std::uint32_t> members(members_.data() + first_member_[p],
                                                    first_member_[p + 1] - first_member_[p]);
       if (members.empty()) continue;
-      std::vector<replay::Node> before;
+      std::vector<model::OperationIndex> before;
       Duration begin = Duration::min();
       for (const std::uint32_t i : members) {
         collect(i, before);
@@ -167,7 +173,7 @@ class StepBuilder {
       }
       std::sort(before.begin(), before.end());
       before.erase(std::unique(before.begin(), before.end()), before.end());
-      if (before.empty() && start != replay::kNoNode) before.push_back(start);
+      if (before.empty() && start != model::kNoOperation) before.push_back(start);
       if (members.size() > 1) {
         before.assign(1, add_node(before, Duration::zero(), kNoType, kNoType));
       }
@@ -183,13 +189,13 @@ class StepBuilder {
     model_.operations += static_cast<std::int64_t>(items_.size());
   }
 
-  void collect(std::uint32_t i, std::vector<replay::Node>& before) const {
+  void collect(std::uint32_t i, std::vector<model::OperationIndex>& before) const {
     auto w = std::lower_bound(waits_.begin(), waits_.end(), i,
                               [](const Wait& a, std::uint32_t op) { return a.op < op; });
     for (; w != waits_.end() && w->op == i; ++w) before.push_back(node_[w->before]);
   }
 
-  replay::Node add_node(std::span<const replay::Node> before, Duration d, std::uint32_t type,
+  model::OperationIndex add_node(std::span<const model::OperationIndex> before, Duration d, std::uint32_t type,
                         std::uint32_t rank) {
     model_.original.push_back(d);
     model_.type.push_back(type);
@@ -203,13 +209,13 @@ class StepBuilder {
   };
   OperationModel& model_;
   const std::vector<Place>& places_;
-  const trace::OperationColumns& o_;
+  const model::Program& o_;
   std::span<const Item> items_;
   std::vector<std::uint32_t> party_, first_member_, members_;
   std::vector<Wait> waits_;
   std::vector<std::uint32_t> pending_, first_after_, after_, order_;
   std::vector<std::uint8_t> has_after_;
-  std::vector<replay::Node> node_;
+  std::vector<model::OperationIndex> node_;
 };
 
 /// Schedules by the operations that a slice is made of. The first slice of a kind, that of the first step and
@@ -242,10 +248,10 @@ class Schedules {
   std::uint64_t unmatched_ = 0;
 };
 
-void name_types(const Matched& matched, OperationModel& model) {
+void name_types(const model::Program& program, OperationModel& model) {
   std::map<std::string, std::uint32_t> merged;
   std::vector<std::string> unknown;
-  for (const std::string& name : matched.names()) {
+  for (const std::string& name : program.names) {
     const OperationRule rule = rule_of(name);
     const auto [at, is_new] =
         merged.try_emplace(std::string(rule.merged), static_cast<std::uint32_t>(model.merged.size()));
@@ -254,7 +260,7 @@ void name_types(const Matched& matched, OperationModel& model) {
   }
 }
 
-void note_unknown_types(const trace::OperationColumns& o, OperationModel& model) {
+void note_unknown_types(const model::Program& o, OperationModel& model) {
   std::vector<std::int64_t> count(model.types.size(), 0);
   for (const std::uint32_t n : o.name) ++count[n];
   for (std::size_t t = 0; t < count.size(); ++t)
@@ -272,18 +278,17 @@ tl::unexpected<Error> refuse(std::string message) {
 }
 
 /// Stops at the range of times, which other readers than ours may come near.
-Duration end_of(const trace::OperationColumns& o, std::size_t i) {
+Duration end_of(const model::Program& o, std::size_t i) {
   const Duration d = std::max(Duration::zero(), o.duration[i]);
   return o.begin[i] > Duration::max() - d ? Duration::max() : o.begin[i] + d;
 }
 
-std::vector<Item> sorted_items(const Matched& matched, const std::vector<Place>& places,
+std::vector<Item> sorted_items(const model::Program& o, const std::vector<Place>& places,
                                OperationModel& model) {
-  const trace::OperationColumns& o = matched.recorded_operations();
   std::vector<Item> items;
   items.reserve(o.size());
   for (std::size_t i = 0; i < o.size(); ++i) {
-    if (o.begin[i] == trace::kNoDuration || o.duration[i] == trace::kNoDuration) continue;
+    if (o.begin[i] == model::kNoDuration || o.duration[i] == model::kNoDuration) continue;
     const Place& p = places[o.rank[i]];
     items.push_back({.step = o.step[i],
                      .replica = p.replica,
@@ -322,26 +327,28 @@ ScheduleShape shape_of(const std::vector<Item>& items) {
 Duration length_of(std::span<const Item> items) {
   Duration begin = Duration::max();
   Duration end = Duration::min();
-  for (const Item& i : items) begin = std::min(begin, i.op.begin), end = std::max(end, i.op.end);
+  for (const Item& i : items) {
+    begin = std::min(begin, i.op.begin);
+    end = std::max(end, i.op.end);
+  }
   return end - begin;
 }
 
 }  // namespace
 
-Result<OperationModel> build_operation_model(const Matched& matched) {
-  const trace::OperationColumns& o = matched.recorded_operations();
-  if (o.size() == 0) return refuse("the Run has no operations");
-  if (!o.first_before.empty())
+Result<OperationModel> build_operation_model(const model::Program& program) {
+  if (program.is_empty()) return refuse("the Run has no operations");
+  if (!program.is_table())
     return refuse("the operations of the Run are a graph with edges, expected a table with times");
   OperationModel model;
-  name_types(matched, model);
-  note_unknown_types(o, model);
-  const std::vector<Place> places = place_ranks(matched);
-  const std::vector<Item> items = sorted_items(matched, places, model);
+  name_types(program, model);
+  note_unknown_types(program, model);
+  const std::vector<Place> places = place_ranks(program);
+  const std::vector<Item> items = sorted_items(program, places, model);
   if (items.empty()) return refuse("no operation of the Run has a begin and a duration");
 
   Schedules schedules(shape_of(items));
-  StepBuilder builder(model, places, o);
+  StepBuilder builder(model, places, program);
   model.graph.reserve(items.size() * 2, items.size() * 3);
   std::size_t circles = 0;
   for (std::size_t begin = 0; begin < items.size();) {

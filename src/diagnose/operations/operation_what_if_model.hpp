@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
-#include "cox/replay/graph.hpp"
-
-#include "diagnose/match/matched.hpp"
+#include "cox/model/program.hpp"
 
 namespace cox::diagnose {
 
@@ -49,10 +47,10 @@ struct OperationRule {
 /// Operations of one step and one replica of the model (one data and tensor rank), in an order that does not
 /// depend on time: by stage, role, type and number.
 struct SliceOperation {
-  std::uint32_t index = 0;  ///< into Run::operations
+  std::uint32_t index = 0;  ///< into the program
   int stage = 0;
   OperationRole role = OperationRole::Unknown;
-  std::uint32_t type = 0;     ///< index into Run::names
+  std::uint32_t type = 0;     ///< index into Program::names
   std::uint32_t ordinal = 0;  ///< among those of its rank and type, in their order
   int chunk = 0;              ///< of the model; 0 where not known
   Duration begin{};
@@ -83,13 +81,13 @@ struct OperationModel {
     std::uint32_t merged = 0;  ///< index into `merged`
   };
 
-  replay::Graph graph;
+  model::Dependencies graph;
   std::vector<Duration> original;      ///< per node: recorded duration or transfer; zero for joins
   std::vector<std::uint32_t> type;     ///< per node: index into `types`; kNoType for joins
-  std::vector<std::uint32_t> rank;     ///< per node: index into Run::ranks; kNoType for joins
-  std::vector<Type> types;             ///< by Run::names
+  std::vector<std::uint32_t> rank;     ///< per node: index into Program::ranks; kNoType for joins
+  std::vector<Type> types;             ///< by Program::names
   std::vector<std::string> merged;     ///< names of results
-  std::vector<replay::Node> step_end;  ///< per step: joins all of it, and the next step begins there
+  std::vector<model::OperationIndex> step_end;  ///< per step: joins all of it, and the next step begins there
   std::vector<int> steps;
   std::vector<Duration> measured;  ///< per step
   std::int64_t operations = 0;
@@ -98,6 +96,6 @@ struct OperationModel {
 inline constexpr std::uint32_t kNoType = 0xffffffff;
 
 /// Errors: diagnose-002.
-[[nodiscard]] Result<OperationModel> build_operation_model(const Matched& matched);
+[[nodiscard]] Result<OperationModel> build_operation_model(const model::Program& program);
 
 }  // namespace cox::diagnose

@@ -92,7 +92,10 @@ class Learner {
   void sort_stage(std::size_t begin, std::size_t end) {
     for (List& list : by_role_) list.clear();
     for (std::size_t i = begin; i < end; ++i) of(slice_[i].role).push_back(static_cast<std::uint32_t>(i));
-    for (const Direction& d : kDirections) sort_by_start(of(d.send)), sort_by_start(of(d.receive));
+    for (const Direction& d : kDirections) {
+      sort_by_start(of(d.send));
+      sort_by_start(of(d.receive));
+    }
   }
 
   /// Compute follows compute as it did; unknown types are compute. What begins after the end of the step
@@ -159,7 +162,10 @@ class Learner {
   /// Messages of one kind follow each other. The first backward ones are launched together with the last
   /// forward ones before the first backward compute: they wait for the compute before last.
   void order_messages() {
-    for (const Direction& d : kDirections) chain(of(d.send)), chain(of(d.receive));
+    for (const Direction& d : kDirections) {
+      chain(of(d.send));
+      chain(of(d.receive));
+    }
     const auto first = std::find_if(main_.begin(), main_.end(),
                                     [&](std::uint32_t i) { return slice_[i].role == BackwardCompute; });
     if (first - main_.begin() < 2 || first == main_.end()) return;

@@ -14,7 +14,8 @@
 
 #include "cox/trace/import.hpp"
 
-#include "diagnose/operations/operation_what_if_json.hpp"
+#include "diagnose/verdict/operation_what_if_json.hpp"
+#include "diagnose/words/sentences.hpp"
 #include "tests/support/test_data.hpp"
 #include "trace/import/part/reader.hpp"
 
@@ -62,18 +63,18 @@ class Published : public ::testing::TestWithParam<const trace::Reader*> {};
 
 TEST_P(Published, StIsMetFromOneFileAlone) {
   COX_NEED_DATA(dir, "traces/bytedance-st");
-  const auto run = GetParam()->read(
+  const auto job = GetParam()->read(
       dir / (GetParam() == &trace::kOperationCsvReader ? "trace-ST.csv" : "trace-ST.parquet"),
       {.threads = 1});
-  ASSERT_TRUE(run) << run.error().to_string();
-  const auto w = what_if_operations(*run);
+  ASSERT_TRUE(job) << job.error().to_string();
+  const auto w = what_if_operations(job->program);
   ASSERT_TRUE(w) << w.error().to_string();
   expect_published(*w, dir, "ST");
   EXPECT_NEAR(w->fabric.pipeline_free, 1.001252, kBar);
   EXPECT_NEAR(w->fabric.data_free, 1.039297, kBar);
   EXPECT_EQ(w->operations, 6784);
   EXPECT_TRUE(w->notes.empty()) << w->notes.front();
-  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.stage, 3);
   EXPECT_EQ(w->culprits.ranks, (std::vector<Rank>{Rank(6), Rank(7)}));
 }
@@ -148,10 +149,10 @@ Result<OperationWhatIf> what_if(const std::string& table, const OperationWhatIfO
   const auto path =
       std::filesystem::path(::testing::TempDir()) / (std::string("cox-what-if-") + test->name());
   std::ofstream(path, std::ios::binary) << table;
-  const auto run = trace::kOperationCsvReader.read(path, {.threads = 1});
+  const auto job = trace::kOperationCsvReader.read(path, {.threads = 1});
   std::filesystem::remove(path);
-  if (!run) return fail(run.error());
-  return what_if_operations(*run, options);
+  if (!job) return fail(job.error());
+  return what_if_operations(job->program, options);
 }
 
 double share_of(const OperationWhatIf& w, const std::string& type) {
@@ -206,7 +207,7 @@ TEST(OperationWhatIf, AStageThatIsTooLongIsNamedAsWork) {
   ASSERT_TRUE(w) << w.error().to_string();
   EXPECT_NEAR(in_seconds(w->original), 1 + 4 * 2.1, 1e-9);
   EXPECT_NEAR(in_seconds(w->ideal), 1.5 + 4 * 1.6, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::StageImbalance) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.stage, 1);
   EXPECT_NEAR(w->finding.stage_share, (9.4 - 7.4) / (9.4 - 7.9), 1e-9);
   EXPECT_NEAR(w->finding.worker_share, 0, 1e-9);
@@ -222,7 +223,7 @@ TEST(OperationWhatIf, ASlowWorkerIsNamedAndNotItsStage) {
   // Means over eight workers: forward 1.125, backward 2.25.
   EXPECT_NEAR(in_seconds(w->original), 9.95, 1e-9);
   EXPECT_NEAR(in_seconds(w->ideal), 1.125 * 2 + 2.25 * 2 + 0.95, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.ranks, std::vector<Rank>{Rank(2)});
   EXPECT_EQ(w->culprits.ranks, std::vector<Rank>{Rank(2)});
   EXPECT_EQ(w->workers.at(2).rank, Rank(2));
@@ -254,7 +255,7 @@ TEST(OperationWhatIf, SlowTransfersAreCommunication) {
   ASSERT_TRUE(w) << w.error().to_string();
   EXPECT_NEAR(w->slowdown, (6.95 + 1.5) / 6.95, 1e-6);
   EXPECT_NEAR(share_of(*w, "grads-reduce-scatter"), w->slowdown, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::Communication) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::Communication) << sentence_of(w->finding);
   EXPECT_NEAR(w->finding.communication_share, 1, 1e-9);
 }
 
@@ -341,12 +342,12 @@ TEST(OperationWhatIf, RanksWithoutAPlaceWorkSideBySideAndMeetInCollectives) {
   EXPECT_NEAR(in_seconds(w->ideal), 1.75, 1e-9);
   EXPECT_TRUE(w->stages.empty());
   EXPECT_NEAR(w->workers.at(3).slowdown, 2.5 / 1.75, 1e-9);
-  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << w->finding.text;
+  EXPECT_EQ(w->finding.cause, OperationCause::SlowWorker) << sentence_of(w->finding);
   EXPECT_EQ(w->finding.ranks, std::vector<Rank>{Rank(3)});
 }
 
 TEST(OperationWhatIf, NoTableIsAnError) {
-  const auto w = what_if_operations(trace::Run{});
+  const auto w = what_if_operations(model::Program{});
   ASSERT_FALSE(w);
   EXPECT_EQ(w.error().id, "diagnose-002");
 }

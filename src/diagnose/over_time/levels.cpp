@@ -24,10 +24,13 @@ constexpr double kLeastValue = 1e-3;
 class RunningDeviation {
  public:
   void add(double x) {
-    if (low_.empty() || x <= low_.top())
-      low_.push(x), low_sum_ += x;
-    else
-      high_.push(x), high_sum_ += x;
+    if (low_.empty() || x <= low_.top()) {
+      low_.push(x);
+      low_sum_ += x;
+    } else {
+      high_.push(x);
+      high_sum_ += x;
+    }
     if (low_.size() > high_.size() + 1) {
       move(low_, low_sum_, high_, high_sum_);
     } else if (high_.size() > low_.size()) {
@@ -93,7 +96,10 @@ std::vector<std::size_t> partition(std::span<const double> values, std::size_t l
       segment.add(values[end++]);
       if (end - begin < least) continue;
       const double cost = best[begin] + segment.value() + penalty;
-      if (cost < best[end]) best[end] = cost, from[end] = begin;
+      if (cost < best[end]) {
+        best[end] = cost;
+        from[end] = begin;
+      }
     }
   }
   std::vector<std::size_t> bounds;
@@ -112,7 +118,10 @@ double independent(std::span<const double> values, std::size_t at) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double off = values[i] - (i < at ? left : right);
     if (off == 0) continue;
-    if (before != 0) same += (off > 0) == (before > 0) ? 1 : -1, pairs += 1;
+    if (before != 0) {
+      same += (off > 0) == (before > 0) ? 1 : -1;
+      pairs += 1;
+    }
     before = off;
   }
   const double signs = pairs > 0 ? std::clamp(same / pairs, 0.0, 0.99) : 0;
@@ -127,9 +136,15 @@ LevelChange weigh(std::span<const double> part, std::size_t least, double prior)
   const double none = deviation(part) + kLeastNoise * static_cast<double>(n);
   std::vector<double> cost(n + 1, 0);
   RunningDeviation left;
-  for (std::size_t i = 0; i < n; ++i) left.add(part[i]), cost[i + 1] += left.value();
+  for (std::size_t i = 0; i < n; ++i) {
+    left.add(part[i]);
+    cost[i + 1] += left.value();
+  }
   RunningDeviation right;
-  for (std::size_t i = n; i-- > 0;) right.add(part[i]), cost[i] += right.value();
+  for (std::size_t i = n; i-- > 0;) {
+    right.add(part[i]);
+    cost[i] += right.value();
+  }
   std::size_t best = least;
   for (std::size_t at = least; at + least <= n; ++at)
     if (cost[at] < cost[best]) best = at;
@@ -139,7 +154,10 @@ LevelChange weigh(std::span<const double> part, std::size_t least, double prior)
     log_factor.push_back(weight * std::log(none / (cost[at] + kLeastNoise * static_cast<double>(n))));
   const double top = *std::max_element(log_factor.begin(), log_factor.end());
   double sum = 0;
-  for (double& f : log_factor) f = std::exp(f - top), sum += f;
+  for (double& f : log_factor) {
+    f = std::exp(f - top);
+    sum += f;
+  }
 
   const auto places = static_cast<double>(log_factor.size());
   const double log_odds =
@@ -165,7 +183,9 @@ std::optional<LevelChange> weigh_between(std::span<const double> values, std::si
   const double before = median(part.first(change.at));
   const double after = median(part.subspan(change.at));
   if (std::abs(std::exp(after - before) - 1) < rules.least_shift) change.posterior = 0;
-  change.at += from, change.earliest += from, change.latest += from;
+  change.at += from;
+  change.earliest += from;
+  change.latest += from;
   return change;
 }
 
@@ -195,7 +215,10 @@ std::vector<LevelChange> find_levels(std::span<const double> series, const Level
       const std::size_t from = i == 0 ? 0 : bounds[i - 1];
       const std::size_t to = i + 1 < bounds.size() ? bounds[i + 1] : n;
       changes.push_back(weigh_between(values, from, to, rules).value_or(LevelChange{bounds[i], 0, 0, 0}));
-      if (changes.back().posterior < least_posterior) least_posterior = changes.back().posterior, weakest = i;
+      if (changes.back().posterior < least_posterior) {
+        least_posterior = changes.back().posterior;
+        weakest = i;
+      }
     }
     if (bounds.empty() || least_posterior >= rules.least_posterior) return changes;
     bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(weakest));

@@ -13,14 +13,14 @@ namespace {
 constexpr std::size_t kLeastPoints = 4;
 /// A gap may be so many periods, the others having been missed.
 constexpr int kMostMissed = 3;
-/// How far a gap may be from a whole number of periods, in periods per period: a clock's period, a program's,
-/// an operator's.
+/// How far a gap may be from a whole number of periods, in periods per period:
+/// a clock's period, a program's, an operator's.
 constexpr std::array<double, 3> kTolerances = {0.001, 0.02, 0.12};
 constexpr double kMostChance = 1e-3;
 constexpr double kLeastFit = 0.75;
 
-/// Where points come at random, gaps are exponential: the part of them that is a whole number of periods by
-/// luck.
+/// Where points come at random, gaps are exponential: the part of them that is a whole
+/// number of periods by luck.
 double luck(double tolerance, double period) {
   double p = 0;
   for (int k = 1; k <= kMostMissed; ++k) {

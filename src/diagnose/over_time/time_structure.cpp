@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/over_time/time_structure.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "cox/base/stats.hpp"
-#include "cox/base/units_text.hpp"
 
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/over_time/parts.hpp"
@@ -16,7 +13,6 @@
 namespace cox::diagnose {
 namespace {
 
-constexpr std::size_t kLeastCount = 10;
 constexpr double kLongStep = 0.04;
 constexpr double kLongFirst = 0.02;
 constexpr double kLongSpreads = 6;
@@ -40,7 +36,8 @@ class Series {
   }
 
   TimeStructure understand() {
-    if (times_.size() < kLeastCount || steps_.size() != times_.size() || out_.median <= Duration::zero())
+    if (out_.count < TimeStructure::kLeastCount || steps_.size() != times_.size() ||
+        out_.median <= Duration::zero())
       return out_;
     for (const Duration t : times_) values_.push_back(ratio(t, out_.median));
     const auto rest = std::span(values_).subspan(1);
@@ -178,10 +175,6 @@ class Series {
   std::vector<std::size_t> long_;
 };
 
-std::string percent(double part) {
-  return fmt::format("{:+.1f} %", 100 * part);
-}
-
 }  // namespace
 
 const char* name_of(LongStepKind k) {
@@ -215,40 +208,6 @@ TimeStructure understand_delays(std::span<const Duration> delays, std::span<cons
   std::vector<Duration> times;
   for (const Duration d : delays) times.push_back(plus_clamped(typical_step, d));
   return understand_times(times, steps);
-}
-
-std::vector<std::string> describe(const TimeStructure& t) {
-  if (t.count < static_cast<std::int64_t>(kLeastCount))
-    return {fmt::format("Time structure: {} steps are too few to tell.", t.count)};
-  std::vector<std::string> lines;
-  for (const ChangePoint& c : t.changes)
-    lines.push_back(
-        fmt::format("From step {} on a step takes {} instead of {} ({}; probability {:.2f}, between steps "
-                    "{} and {}).",
-                    c.first_step.value(), to_string(c.after), to_string(c.before), percent(c.shift_ratio),
-                    c.posterior, c.earliest_step.value(), c.latest_step.value()));
-  if (t.drift)
-    lines.push_back(
-        fmt::format("Steps drift: {} from the first to the last.", percent(t.drift->total_ratio)));
-  if (t.recurrence)
-    lines.push_back(
-        fmt::format("Long steps come back about every {:.0f} steps ({} times, {:.0f} to {:.0f} apart).",
-                    t.recurrence->period_steps, t.recurrence->episodes, t.recurrence->shortest_steps,
-                    t.recurrence->longest_steps));
-  if (lines.empty())
-    lines.emplace_back("Time structure: no change point, no drift, nothing that comes back.");
-  if (t.long_count > 0)
-    lines.push_back(fmt::format("{} of {} steps are long; they cost {:.2f} % of the time.", t.long_count,
-                                t.count, 100 * t.long_share_ratio));
-  if (t.long_kind == LongStepKind::Everybody)
-    lines.emplace_back(
-        "All ranks were long alike in them: an event of the whole job (checkpoint, evaluation, restart).");
-  if (t.long_kind == LongStepKind::SomeRank)
-    lines.emplace_back("In them some rank was late, the others were not.");
-  if (t.long_kind == LongStepKind::Communication)
-    lines.emplace_back("Nobody's own work was long in them: the communication was.");
-  if (t.first_is_long) lines.emplace_back("The first step is a warm-up and was left out of the figures.");
-  return lines;
 }
 
 }  // namespace cox::diagnose

@@ -59,6 +59,8 @@ struct Recurrence {
 };
 
 struct TimeStructure {
+  static constexpr std::int64_t kLeastCount = 10;  ///< fewer steps tell nothing but their median
+
   std::int64_t count = 0;
   Duration median{};
   double cv = 0;               ///< standard deviation over mean; without the first step where that is long
@@ -81,11 +83,13 @@ struct TimeStructure {
 /// end to end. Long: more than 4 % and six robust spreads over the usual. Recurrence: at least four episodes,
 /// three gaps in four whole periods, by chance less than 1e-3. Naming nothing is an answer.
 /// Steps must be alike: from marks or from a period, not one for each synchronisation
-/// (`StepSource::EachSync`). `steps` are the program's numbers, as many as times, ascending. Fewer than 10
-/// steps: nothing but the median. Source: change points by optimal partitioning (Jackson et al. 2005) under
-/// absolute deviation, posterior by the Bayes factor of two levels against one. Details and limits:
-/// docs/concepts/time-structure.md Threads: none. Cost: O(n log n), and O(256^2 log 256) whatever n. Held by:
-/// src/diagnose/over_time/time_structure_test.cpp
+/// (`StepSource::EachSync`). `steps` are the program's numbers, as many as times, ascending.
+/// Fewer than 10 steps: nothing but the median.
+/// Source: change points by optimal partitioning (Jackson et al. 2005) under absolute deviation,
+/// posterior by the Bayes factor of two levels against one. Details and limits:
+/// docs/concepts/time-structure.md Threads: none.
+/// Cost: O(n log n), and O(256^2 log 256) whatever n.
+/// Held by: src/diagnose/over_time/time_structure_test.cpp
 [[nodiscard]] TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps);
 /// The same, and whom the long steps concern: `work_by_rank[rank][step]`, rows as long as `times`.
 [[nodiscard]] TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps,

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "cox/base/random.hpp"
+#include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/pace/controller.hpp"
 
@@ -135,21 +135,7 @@ Figures figures_of(std::span<const Iteration* const> sample, std::vector<double>
   return f;
 }
 
-/// Which units a draw takes, of `n`: the same for the same draw and arm.
-class Draws {
- public:
-  Draws(std::size_t n, std::uint32_t stream) : n_(n), random_(kSeed, stream) {}
-  [[nodiscard]] std::size_t pick(std::size_t draw, std::size_t place) const {
-    const double u = random_.uniform(draw, place);
-    return std::min(n_ - 1, static_cast<std::size_t>(u * static_cast<double>(n_)));
-  }
-
- private:
-  std::size_t n_;
-  RandomStream random_;
-};
-
-void gather(const std::vector<Unit>& units, int arm, const Draws* draws, std::size_t draw,
+void gather(const std::vector<Unit>& units, int arm, const UnitDraws* draws, std::size_t draw,
             std::vector<const Iteration*>& sample) {
   sample.clear();
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -174,7 +160,7 @@ Resampled resample(const std::vector<Unit>& baseline, const std::vector<Unit>& c
     gather(*units[arm], arm, nullptr, 0, sample);
     out.value[arm] = figures_of(sample, room);
     if (!enough) continue;
-    const Draws draws(units[arm]->size(), together ? 0U : static_cast<std::uint32_t>(arm));
+    const UnitDraws draws(units[arm]->size(), kSeed, together ? 0U : static_cast<std::uint32_t>(arm));
     for (std::size_t d = 0; d < kDraws; ++d) {
       gather(*units[arm], arm, &draws, d, sample);
       out.draws[arm].push_back(figures_of(sample, room));
@@ -193,8 +179,9 @@ Bounded<T> bounded(const Resampled& r, const F& of) {
     if (std::isfinite(x)) sample.push_back(x);
   }
   if (sample.empty()) return b;
-  b.low = T(quantile_in_place(sample, 0.025));
-  b.high = T(quantile_in_place(sample, 0.975));
+  const Interval middle = middle_95(sample);
+  b.low = T(middle.low);
+  b.high = T(middle.high);
   return b;
 }
 
@@ -302,8 +289,8 @@ Pairs pairs_of(const Table& t, const pace::Settings& s) {
     const std::uint64_t pair = pattern.pair_of(t.group.first + k);
     const std::size_t begin = k;
     Unit unit;
-    std::uint32_t left =
-        0;  // iterations that settle, after the beginning of a block and after a change of arm
+    // iterations that settle, after the beginning of a block and after a change of arm
+    std::uint32_t left = 0;
     for (; k < t.group.count && pattern.pair_of(t.group.first + k) == pair; ++k) {
       const std::uint32_t place = pattern.place_of(t.group.first + k);
       const bool told = is_told(arms[k]);

@@ -7,21 +7,18 @@
 #include <tuple>
 #include <utility>
 
+#include "cox/pace/iteration.hpp"
+
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {
 namespace {
 
+using pace::Boundary;
 using trace::EventKind;
 
-/// As the guest does (observe/guest/pacing.hpp): synchronisations before a group may be paced, and the
-/// largest payload whose transfer is no time worth subtracting.
-constexpr int kFirst = 4;
-constexpr std::int64_t kSmall = 4096;
 /// Columns beyond the longest member's, from which numbers are not believed.
 constexpr std::uint64_t kMostGap = 1024;
-
-enum class Boundary : std::uint8_t { Synchronisation, Gradients, Mark };
 
 /// A rank's collectives as its library runs them.
 enum class Library : std::uint8_t {
@@ -88,7 +85,7 @@ Duration transfer_of(const pace::Settings& s, std::int64_t bytes, Duration wait)
     return std::min(wait,
                     plus_clamped(s.transfer_latency, duration_from_seconds(static_cast<double>(bytes) *
                                                                            s.transfer_ps_per_byte * 1e-12)));
-  return bytes >= 0 && bytes <= kSmall ? Duration::zero() : Duration{-1};
+  return bytes >= 0 && bytes <= pace::kSmallPayload ? Duration::zero() : Duration{-1};
 }
 
 /// Cuts one rank's events into iterations of one group.
@@ -174,7 +171,7 @@ class Cutter {
       return;
     }
     if (!begun_) {
-      begun_ = ++syncs_ == kFirst;
+      begun_ = ++syncs_ == pace::kFirstSynchronisation;
       if (begun_) restart(e_->end[i]);
       return;
     }
@@ -182,23 +179,18 @@ class Cutter {
     add_to(open_.sync, wait);
     if (transfer < Duration::zero()) open_.transfer = transfer;
     if (open_.transfer >= Duration::zero()) add_to(open_.transfer, transfer);
-    const Boundary boundary = is_gradient_wait(*e_, i) ? Boundary::Gradients : Boundary::Synchronisation;
-    if (boundary > boundary_) {
-      boundary_ = boundary;
-      restart(e_->end[i]);
-    } else if (boundary == boundary_) {
-      close(e_->end[i]);
-    }
+    pass(is_gradient_wait(*e_, i) ? Boundary::Gradients : Boundary::Synchronisation, e_->end[i]);
   }
 
   void take_mark(Duration at) {
-    if (!begun_) return;
-    if (boundary_ == Boundary::Mark) {
-      close(at);
-    } else {
-      boundary_ = Boundary::Mark;
-      restart(at);
-    }
+    if (begun_) pass(Boundary::Mark, at);
+  }
+
+  void pass(Boundary boundary, Duration at) {
+    using Effect = pace::BoundaryRule::Effect;
+    const Effect effect = boundaries_.pass(boundary);
+    if (effect == Effect::BeginsAnew) restart(at);
+    if (effect == Effect::Ends) close(at);
   }
 
   void take_record(std::size_t i) {
@@ -251,12 +243,12 @@ class Cutter {
   Library library_;
   GroupMember* out_;
   std::vector<std::pair<std::pair<CommId, std::uint32_t>, std::int64_t>> begun_bytes_;  ///< non-blocking ones
-  std::int64_t worked_off_ =
-      -1;  ///< bytes and calls that workers began since the program last waited, less 1
+  /// Bytes and calls that workers began since the program last waited, less 1.
+  std::int64_t worked_off_ = -1;
   Duration counted_until_{};
-  Boundary boundary_ = Boundary::Synchronisation;
+  pace::BoundaryRule boundaries_;
   bool begun_ = false;
-  int syncs_ = 0;
+  std::uint32_t syncs_ = 0;
   std::uint64_t step_ = 0;
   std::int64_t shift_ = 0;
   bool shift_known_ = false;
@@ -289,7 +281,7 @@ std::map<CommId, Use> uses_of(const Matched& matched) {
       if (holds_up(e, i, library)) ++calls[e.comm[i]];
     }
     for (const auto& [comm, n] : calls) {
-      if (n <= kFirst) continue;
+      if (n <= pace::kFirstSynchronisation) continue;
       ++uses[comm].ranks;
       uses[comm].calls += n;
     }

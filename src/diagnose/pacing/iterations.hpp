@@ -68,9 +68,9 @@ struct GroupIterations {
   }
 };
 
-/// The group that was paced; else `preferred` where the Run has a communicator of that name; else the one
-/// with the most ranks, of several the one with the most calls. Nothing where none has two ranks that
-/// iterate.
+/// The group that was paced; else `preferred` where the Run has a communicator of that name;
+/// else the one with the most ranks, of several the one with the most calls.
+/// Nothing where none has two ranks that iterate.
 ///
 /// Iterations as the guest cuts them: from the fourth synchronisation of the group on, each ends at a
 /// synchronisation; once the program waits for its gradients, at these waits; once it marks its steps, at the
@@ -84,9 +84,8 @@ struct GroupIterations {
 /// Time that a synchronisation takes once its last rank has come, where no rank knows it by itself.
 ///
 /// Formula: 90 % quantile over iterations of the least time that any member was inside its synchronisations;
-/// of those
-///          iterations that all members have and none knows the transfer of. The last to come waits for
-///          nobody.
+///          of those iterations that all members have and none knows the transfer of.
+///          The last to come waits for nobody.
 /// Nothing where fewer than 32 such iterations are there, or members of the group are not in the Run.
 /// Cost: linear in iterations and members. Held by: src/diagnose/pacing/pacing_test.cpp
 [[nodiscard]] std::optional<Duration> find_transfer(const GroupIterations& g);

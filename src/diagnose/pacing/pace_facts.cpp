@@ -114,7 +114,7 @@ pace::Facts host_facts(const Matched& matched, std::span<const NodeLocality> pla
 }
 
 pace::Facts facts_of(const Matched& matched, std::span<const NodeLocality> places,
-                     std::span<const RankAccount> ranks, std::span<const Finding> findings) {
+                     std::span<const RankAccount> ranks, std::span<const FindingKind> kinds) {
   std::vector<double> inside(matched.ranks(), 0);
   for (std::size_t r = 0; r < std::min(inside.size(), ranks.size()); ++r) {
     const RankAccount& a = ranks[r];
@@ -123,9 +123,9 @@ pace::Facts facts_of(const Matched& matched, std::span<const NodeLocality> place
     if (matched.rank(r) == a.rank && all > 0) inside[r] = waits / all;
   }
   pace::Facts out = host_facts(matched, places, inside);
-  for (const Finding& f : findings) {
-    out.persistent = out.persistent || f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup;
-    out.rotating = out.rotating || f.kind == FindingKind::RotatingStraggler;
+  for (const FindingKind kind : kinds) {
+    out.persistent = out.persistent || kind == FindingKind::SlowRank || kind == FindingKind::SlowGroup;
+    out.rotating = out.rotating || kind == FindingKind::RotatingStraggler;
   }
   return out;
 }

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "cox/diagnose/account.hpp"
-#include "cox/diagnose/finding.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 #include "cox/diagnose/locality.hpp"
 #include "cox/diagnose/pacing.hpp"
 #include "cox/pace/advice.hpp"
@@ -30,7 +30,7 @@ namespace cox::diagnose {
 
 /// The same with what a diagnosis found out about who is late.
 [[nodiscard]] pace::Facts facts_of(const Matched& matched, std::span<const NodeLocality> places,
-                                   std::span<const RankAccount> ranks, std::span<const Finding> findings);
+                                   std::span<const RankAccount> ranks, std::span<const FindingKind> kinds);
 /// The same with what a replay shows: somebody's slack can be counted on, or a device absorbs delays.
 [[nodiscard]] pace::Facts facts_of(const Matched& matched, const Pacing& p, std::span<const double> inside);
 

@@ -87,13 +87,13 @@ TEST(PaceFacts, ADiagnosisKnowsWhoIsLate) {
   Host host(4, {.cpu = 5s, .ready = 5s});
   std::vector<RankAccount> ranks;
   for (int r = 0; r < 4; ++r) ranks.push_back({.rank = Rank(r), .work = 5s, .wait = 4s, .transfer = 1s});
-  std::vector<Finding> findings;
-  const auto facts = [&] { return facts_of(host.run, host.places, ranks, findings); };
+  std::vector<FindingKind> kinds;
+  const auto facts = [&] { return facts_of(host.run, host.places, ranks, kinds); };
   EXPECT_EQ(facts().wait, WaitMode::Spin);
   EXPECT_FALSE(facts().persistent);
-  findings.emplace_back().kind = FindingKind::SlowRank;
+  kinds.push_back(FindingKind::SlowRank);
   EXPECT_TRUE(facts().persistent);
-  findings.emplace_back().kind = FindingKind::RotatingStraggler;
+  kinds.push_back(FindingKind::RotatingStraggler);
   EXPECT_TRUE(facts().rotating);
 }
 

@@ -230,8 +230,16 @@ TEST(Pacing, AnOverwrittenBeginningIsNumberedAsTheRecordsAre) {
     const auto drop = [&](auto& column) {
       column.erase(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(cut));
     };
-    drop(e.begin), drop(e.end), drop(e.bytes), drop(e.comm), drop(e.seq), drop(e.kind), drop(e.op);
-    drop(e.flags), drop(e.aux), drop(e.thread);
+    drop(e.begin);
+    drop(e.end);
+    drop(e.bytes);
+    drop(e.comm);
+    drop(e.seq);
+    drop(e.kind);
+    drop(e.op);
+    drop(e.flags);
+    drop(e.aux);
+    drop(e.thread);
   }
   const auto record = read_pacing(run);
   ASSERT_TRUE(record);
@@ -262,8 +270,11 @@ TEST(Pacing, HostileNumbersDoNotCostMemory) {
   trace::Run run = test::make_paced_run({.steps = 200});
   trace::EventColumns& e = events_of(run, 0);
   for (std::size_t i = 0; i < e.size(); ++i)
-    if (e.kind[i] == trace::EventKind::Pace)
-      e.seq[i] = 0xffffffff, e.bytes[i] = Bytes{INT64_MAX}, e.op[i] = 250;
+    if (e.kind[i] == trace::EventKind::Pace) {
+      e.seq[i] = 0xffffffff;
+      e.bytes[i] = Bytes{INT64_MAX};
+      e.op[i] = 250;
+    }
   const auto p = understand_pacing(run);
   ASSERT_TRUE(p);
   EXPECT_LT(p->record->iterations, 1000);

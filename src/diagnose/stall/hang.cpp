@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/stall/words.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -191,16 +190,13 @@ class StallFinder {
       if (stall.last_seen.size() >= kMostLastSeen) break;
       stall.last_seen.push_back(seen(r));
     }
-    stall.text = stall_words(stall, present_);
   }
 
   const LastSeen& seen(Rank r) {
     const auto index = matched_.index_of(r);
     const auto [at, fresh] = seen_.try_emplace(index);
-    if (fresh) {
-      at->second = look_.at(static_cast<std::size_t>(index), open_);
-      at->second.text = last_seen_words(at->second, present_);
-    }
+    if (fresh) at->second = look_.at(static_cast<std::size_t>(index), open_);
+
     return at->second;
   }
 

@@ -156,8 +156,10 @@ TEST(Hang, TheBarGrowsWithWhatIsUsual) {
   for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Open;
   enter_all_but(run, 2, 5);
   sample(run, 2, job_end(run), 'R');
-  for (trace::RankTrack& track : run.ranks)
-    track.samples = {trace::Sample{}}, track.samples[0].at = run.ranks[3].events.begin.back() + 9s;
+  for (trace::RankTrack& track : run.ranks) {
+    track.samples = {trace::Sample{}};
+    track.samples[0].at = run.ranks[3].events.begin.back() + 9s;
+  }
   const Diagnosis d = look(run);
   EXPECT_FALSE(d.trouble.stalls[0].hung);
   EXPECT_EQ(d.trouble.stalls[0].bar, Duration{12s});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What is known of a rank at the end: its last call, its phase, how long it is silent, and its process's
-/// state.
+/// What is known of a rank at the end: its last call, its phase, how long it is silent,
+/// and its process's state.
 #pragma once
 
 #include <optional>
@@ -45,8 +45,8 @@ class LastLook {
   Present present_;
   std::vector<bool> live_nodes_;   ///< by node id: a process of the job was found there
   std::vector<Duration> last_at_;  ///< latest time in a rank's record and samples; min where there is none
-  std::vector<Duration>
-      last_sample_;  ///< per rank: the latest sample of all that its own can be held against
+  /// Per rank: the latest sample of all that its own can be held against.
+  std::vector<Duration> last_sample_;
 };
 
 /// `2026-11-21T14:03:22.123Z`; empty where the Run's origin is not known.

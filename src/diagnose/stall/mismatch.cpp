@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "diagnose/match/said.hpp"
-#include "diagnose/stall/words.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -177,7 +176,6 @@ class MismatchFinder {
       }
       add(dispute, kind, 1);
     }
-    for (Mismatch& mismatch : out_.all) mismatch.text = mismatch_words(mismatch);
   }
 
   /// One more like one that was told before adds to it.

@@ -4,18 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
-#include "diagnose/cause/cause_rules.hpp"
 #include "diagnose/efficiency/measure.hpp"
 #include "diagnose/operations/few_operations.hpp"
 #include "diagnose/pacing/iterations.hpp"
-#include "diagnose/verdict/wording.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -29,11 +28,9 @@ void add_section(Diagnosis& d, const char* key, const char* title, std::vector<s
   if (!lines.empty()) d.sections.push_back({.key = key, .title = title, .lines = std::move(lines)});
 }
 
-std::string rank_words(const std::vector<Rank>& ranks) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(ranks.size(), 8); ++i)
-    out += (i > 0 ? ", " : "") + std::to_string(ranks[i].value());
-  return out + (ranks.size() > 8 ? ", ..." : "");
+/// Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told.
+Whom whom_of(const Diagnosis& d) {
+  return d.findings.empty() ? Whom::Nobody : Whom::Ranks;
 }
 
 /// What fixing one rank, and sets of them, would gain.
@@ -47,8 +44,7 @@ std::vector<std::vector<std::string>> what_if_table(const WhatIf& w) {
                          : "not told",
                      percent(share)});
   };
-  for (const SetWhatIf& s : w.sets)
-    row((s.ranks.size() == 1 ? "rank " : "ranks ") + rank_words(s.ranks), s.fixed, s.removal_share);
+  for (const SetWhatIf& s : w.sets) row(subject_of(s.ranks), s.fixed, s.removal_share);
   table.push_back({"any network ten times faster", percent(w.fabric_tenfold.speedup_ratio - 1), "", ""});
   table.push_back({"no transfer at all", percent(w.fabric_free.speedup_ratio - 1), "", ""});
   return table;
@@ -81,15 +77,7 @@ void say_what_if(const Matched& matched, const std::optional<WhatIf>& what_if, D
     return say_of_those_present(matched, d);
   if (!what_if || what_if->fidelity == Fidelity::Refused) return;
   if (what_if->slowdown_ratio < kWorthwhile) return;
-  std::vector<std::string> lines = describe(*what_if);
-  for (std::string& l : lines) {
-    l.erase(0, l.find_first_not_of(' '));
-    if (l.starts_with("what if: ")) l.erase(0, 9);
-  }
-  // Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told.
-  if (d.findings.empty())
-    std::erase_if(lines, [](const std::string& l) { return l.starts_with("rank") || l.starts_with("best"); });
-  add_section(d, "what_if", "what if", std::move(lines));
+  add_section(d, "what_if", "what if", describe(*what_if, whom_of(d)));
   if (!d.findings.empty()) d.sections.back().table = what_if_table(*what_if);
 }
 
@@ -97,9 +85,7 @@ void say_what_if(const Matched& matched, const std::optional<WhatIf>& what_if, D
 void say_attribution(const std::optional<Attribution>& attribution, Diagnosis& d) {
   if (!attribution || attribution->waited <= Duration::zero()) return;
   const Attribution& a = *attribution;
-  std::vector<std::string> lines = describe(a);
-  if (d.findings.empty()) std::erase_if(lines, [](const std::string& l) { return l.starts_with("Rank "); });
-  add_section(d, "attribution", "who made whom wait", std::move(lines));
+  add_section(d, "attribution", "who made whom wait", describe(a, whom_of(d)));
   if (d.findings.empty() || !a.pairs_complete || a.ranks.size() > kPictured || a.pairs.empty()) return;
   Section& s = d.sections.back();
   s.table.push_back({"cost \\ waited"});
@@ -150,15 +136,15 @@ void picture_workers(const OperationWhatIf& w, Section& s) {
   }
 }
 
-void look_at_operations(const Matched& matched, Analyses& analyses, Diagnosis& d) {
-  if (matched.recorded_operations().size() == 0) return;
-  if (!matched.recorded_operations().first_before.empty()) {
-    analyses.graph_path = find_graph_path(matched);
+void look_at_operations(const model::Program& program, Analyses& analyses, Diagnosis& d) {
+  if (program.is_empty()) return;
+  if (program.is_graph()) {
+    analyses.graph_path = find_graph_path(program);
     if (analyses.graph_path)
       add_section(d, "graph_path", "longest chain of operations", describe(*analyses.graph_path));
     return;
   }
-  if (auto found = what_if_operations(matched)) {
+  if (auto found = what_if_operations(program)) {
     analyses.what_if_operations = *std::move(found);
     add_section(d, "what_if_operations", "what if: recorded operations",
                 describe(*analyses.what_if_operations));
@@ -200,6 +186,20 @@ void look_at_pacing(const Matched& matched, Diagnosis& d) {
   }
 }
 
+Cause cause_of(OperationCause c) {
+  switch (c) {
+    case OperationCause::StageImbalance:
+      return Cause::StageImbalance;
+    case OperationCause::SlowWorker:
+      return Cause::SlowWorker;
+    case OperationCause::Communication:
+      return Cause::Communication;
+    case OperationCause::None:
+      break;
+  }
+  return Cause::Unknown;
+}
+
 Finding finding_of(const OperationWhatIf& w) {
   Finding f;
   const OperationFinding& o = w.finding;
@@ -207,18 +207,15 @@ Finding finding_of(const OperationWhatIf& w) {
                                                                         : FindingKind::SlowGroup;
   f.ranks = o.ranks;
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
-  f.cause = name_of(o.cause);
-  f.cause_class = o.cause == OperationCause::Communication ? CauseClass::Fabric : CauseClass::Compute;
+  f.cause = cause_of(o.cause);
+  f.cause_class = class_of(f.cause);
   const double share = o.cause == OperationCause::StageImbalance ? o.stage_share
                        : o.cause == OperationCause::SlowWorker   ? o.worker_share
                                                                  : o.communication_share;
   f.share_ratio = std::clamp(share, 0.0, 1.0);
   f.gain_ratio =
       w.original > Duration::zero() ? std::clamp(share * (1 - ratio(w.ideal, w.original)), 0.0, 1.0) : 0;
-  f.evidence.push_back({o.text, "slowdown_ratio", w.slowdown});
-  f.evidence.push_back(
-      {fmt::format("simulation of the recorded operations is off by {}", percent(std::abs(w.fidelity))),
-       "fidelity_ratio", w.fidelity});
+  f.evidence = OperationEvidence{o, w.fidelity};
   return f;
 }
 
@@ -228,15 +225,11 @@ Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
   std::string names;
   for (const Component& c : fabric.components) names += (names.empty() ? "" : ", ") + c.text;
   f.link = names;
-  f.cause = "fabric";
-  f.cause_class = CauseClass::Fabric;
+  f.cause = Cause::Fabric;
+  f.cause_class = class_of(f.cause);
   if (fabric.slow_groups.size() == 1) f.group = fabric.slow_groups.front();
-  f.evidence.push_back(
-      {fmt::format("transfers of {} groups that use it take {:.2f} times those of their like",
-                   fabric.slow_groups.size(), fabric.slow_ratio),
-       "slow_ratio", fabric.slow_ratio});
-  f.evidence.push_back(
-      {fmt::format("slow members instead: {}", name_of(fabric.member_test)), "member_test", 0});
+  f.evidence = FabricEvidence{static_cast<std::int64_t>(fabric.slow_groups.size()), fabric.slow_ratio,
+                              fabric.member_test};
   if (const auto& what_if = analyses_of(d).what_if)
     for (const CommWhatIf& c : what_if->communicators)
       if (c.comm && c.evaluated &&
@@ -253,18 +246,17 @@ const Analyses& analyses_of(const Diagnosis& d) {
   return d.analyses ? *d.analyses : none;
 }
 
-Analyses ask_what_if(const Matched& matched, const Diagnosis& d, int threads) {
+Analyses ask_what_if(const Matched& matched, const model::Program& program, const Diagnosis& d, int threads) {
   Analyses out;
   if (matched.ranks() < 2) return out;
   if (auto charged = attribute_waits(matched)) out.attribution = *std::move(charged);
-  if (matched.recorded_operations().size() == 0 && !d.coverage.order_refused)
-    out.what_if = what_if(matched, {.threads = threads});
+  if (program.is_empty() && !d.coverage.order_refused) out.what_if = what_if(matched, {.threads = threads});
   return out;
 }
 
-void add_analyses(const Matched& matched, Analyses& analyses, Diagnosis& d) {
-  look_at_operations(matched, analyses, d);
-  const bool recorded_graph = matched.recorded_operations().size() > 0;
+void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d) {
+  look_at_operations(program, analyses, d);
+  const bool recorded_graph = !program.is_empty();
   if (analyses.what_if && analyses.what_if->fidelity == Fidelity::Refused)
     d.cannot_tell.push_back("what if: " + analyses.what_if->why);
   if (!recorded_graph) say_what_if(matched, analyses.what_if, d);

@@ -31,11 +31,12 @@ struct Analyses {
 [[nodiscard]] const Analyses& analyses_of(const Diagnosis& d);
 
 /// Asks what if, and who made whom wait. Needs the coverage only.
-[[nodiscard]] Analyses ask_what_if(const Matched& matched, const Diagnosis& d, int threads);
+[[nodiscard]] Analyses ask_what_if(const Matched& matched, const model::Program& program, const Diagnosis& d,
+                                   int threads);
 
 /// Runs efficiencies, time structure, fabric, pacing and the analyses of operations, fills their members and
 /// adds one Section each for those that have something to say.
-void add_analyses(const Matched& matched, Analyses& analyses, Diagnosis& d);
+void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d);
 
 /// Findings that only these analyses can make: a stage or worker of a recorded pipeline (which then replaces
 /// what arrival times say), a part of the fabric. Before remedies and verdict.

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/diagnose/comparison.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/base/units_text.hpp"
 
-#include "diagnose/verdict/wording.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -22,22 +20,6 @@ constexpr double kLeastChange = 0.005;
 /// Resampling looks at so many steps; longer runs are thinned evenly.
 constexpr std::size_t kMostSteps = 5000;
 
-/// Numbers that depend on nothing but their place: the same on every machine.
-class Counter {
- public:
-  explicit Counter(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t n) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return static_cast<std::size_t>((z ^ (z >> 31)) % n);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 std::vector<double> seconds_of(const Diagnosis& d) {
   std::vector<double> out;
   const std::size_t stride = 1 + d.step_times.size() / kMostSteps;
@@ -45,13 +27,9 @@ std::vector<double> seconds_of(const Diagnosis& d) {
   return out;
 }
 
-double resampled_median(const std::vector<double>& x, Counter& random, std::vector<double>& room) {
-  const auto block = static_cast<std::size_t>(std::max(1.0, std::cbrt(static_cast<double>(x.size()))));
-  room.clear();
-  while (room.size() < x.size()) {
-    const std::size_t at = random.below(x.size() - std::min(block, x.size()) + 1);
-    for (std::size_t k = 0; k < block && room.size() < x.size(); ++k) room.push_back(x[at + k]);
-  }
+double resampled_median(const std::vector<double>& x, SplitMix& random, std::vector<double>& room) {
+  draw_blocks(x, static_cast<std::size_t>(std::max(1.0, std::cbrt(static_cast<double>(x.size())))), random,
+              room);
   return median_in_place(room);
 }
 
@@ -60,7 +38,7 @@ RatioInterval ratio_of(const std::vector<double>& before, const std::vector<doub
   const double base = median(before);
   if (base <= 0) return out;
   out.value = median(after) / base;
-  Counter random(20261121);
+  SplitMix random(20261121);
   std::vector<double> ratios;
   std::vector<double> room;
   for (int i = 0; i < kResamplings; ++i) {
@@ -68,8 +46,9 @@ RatioInterval ratio_of(const std::vector<double>& before, const std::vector<doub
     const double a = resampled_median(after, random, room);
     if (b > 0) ratios.push_back(a / b);
   }
-  out.low = quantile(ratios, 0.025);
-  out.high = quantile(ratios, 0.975);
+  const Interval middle = middle_95(ratios);
+  out.low = middle.low;
+  out.high = middle.high;
   return out;
 }
 
@@ -79,36 +58,6 @@ double lost_part(const Diagnosis& d) {
 
 bool same(const Finding& a, const Finding& b) {
   return a.kind == b.kind && a.ranks == b.ranks;
-}
-
-std::string subject_of(const Finding& f) {
-  std::string ranks;
-  for (std::size_t i = 0; i < std::min<std::size_t>(f.ranks.size(), 8); ++i)
-    ranks += (i > 0 ? ", " : "") + std::to_string(f.ranks[i].value());
-  return fmt::format("{} {}{}", f.ranks.size() == 1 ? "rank" : "ranks", ranks,
-                     f.ranks.size() > 8 ? ", ..." : "");
-}
-
-void put_into_words(Comparison& c, bool enough) {
-  c.lines.push_back(fmt::format(
-      "median step {} before, {} after: ratio {:.4f} (95 % of resamplings: {:.4f} to {:.4f})",
-      to_string(c.before), to_string(c.after), c.step_ratio.value, c.step_ratio.low, c.step_ratio.high));
-  if (!enough)
-    c.lines.push_back(fmt::format("one of the runs has fewer than {} steps: no statement", kFewestSteps));
-  else if (c.change == Change::Unclear)
-    c.lines.push_back(fmt::format("the interval holds 1, or the difference is under {}: these runs show none",
-                                  percent(kLeastChange)));
-  else
-    c.lines.push_back(fmt::format("{} by {}", c.change == Change::Faster ? "faster" : "slower",
-                                  percent(std::abs(1 - c.step_ratio.value))));
-  c.lines.push_back(fmt::format("lost to late arrivals: {} before, {} after", percent(c.lost_before),
-                                percent(c.lost_after)));
-  const auto list = [&](const std::vector<Finding>& findings, const char* what) {
-    for (const Finding& f : findings) c.lines.push_back(fmt::format("{}: {}", what, subject_of(f)));
-  };
-  list(c.gone, "no longer named");
-  list(c.remaining, "still named");
-  list(c.fresh, "newly named");
 }
 
 }  // namespace
@@ -144,7 +93,7 @@ Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   for (const Finding& f : before.findings)
     if (!named(after.findings, f)) c.gone.push_back(f);
   for (const Finding& f : after.findings) (named(before.findings, f) ? c.remaining : c.fresh).push_back(f);
-  put_into_words(c, enough);
+  c.lines = describe(c, enough, kFewestSteps, kLeastChange);
   return c;
 }
 

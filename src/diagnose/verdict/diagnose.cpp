@@ -17,10 +17,11 @@
 #include "diagnose/stall/hang.hpp"
 #include "diagnose/stall/last_seen.hpp"
 #include "diagnose/stall/mismatch.hpp"
-#include "diagnose/stall/words.hpp"
 #include "diagnose/verdict/analyses.hpp"
-#include "diagnose/verdict/wording.hpp"
+#include "diagnose/verdict/finding.hpp"
 #include "diagnose/what_if/input.hpp"
+#include "diagnose/words/sentences.hpp"
+#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -65,15 +66,12 @@ void take(TimeAccount account, const Matched& matched, Diagnosis& d) {
 }
 
 std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
-  // A table of operations says more than arrival times: see analyses.cpp.
-  const trace::OperationColumns& recorded = matched.recorded_operations();
-  const bool table = recorded.size() > 0 && recorded.first_before.empty();
-  if (d.coverage.order_refused || table) return {};
+  if (d.coverage.order_refused) return {};
   Evidenced x{matched, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
   std::vector<Finding> findings;
   const std::vector<Named> named = name_culprits(x, threads);
-  for (const Named& n : named) findings.push_back(put_into_words(x, n, named.size(), d.lost, d.run_time));
+  for (const Named& n : named) findings.push_back(make_finding(x, n, named.size(), d.lost, d.run_time));
   return findings;
 }
 
@@ -88,8 +86,21 @@ Trouble look_for_trouble(const Matched& matched, const DiagnoseOptions& options)
                   .mismatches = std::move(mismatches.all),
                   .mismatched_operations = mismatches.operations,
                   .headline = {}};
-  trouble.headline = trouble_headline(trouble);
+  put_into_words(trouble);
   return trouble;
+}
+
+/// What was left open by matching, as far as sentences speak of it.
+OpenEnds open_ends(const Matched& matched, const Diagnosis& d) {
+  const Skew& skew = matched.skew();
+  OpenEnds open{.incomplete_operations = skew.incomplete_ops,
+                .inside = {},
+                .rooted = skew.rooted_time,
+                .guessed_ranks = matched.steps().guessed_ranks,
+                .all_sampled = std::none_of(matched.tracks().begin(), matched.tracks().end(),
+                                            [](const auto& t) { return t.samples.empty(); })};
+  for (const RankAccount& r : d.ranks) add_to(open.inside, plus_clamped(r.wait, r.transfer));
+  return open;
 }
 
 }  // namespace
@@ -119,27 +130,33 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   const auto tell = [&](std::int64_t stage) {
     if (options.progress) options.progress(stage, kDiagnoseStages);
   };
+  const model::Program none;
+  const model::Program& program = options.program != nullptr ? *options.program : none;
   Diagnosis d;
   d.coverage = cover(matched);
   d.locality = understand_locality(matched);
   d.times = matched.times();
-  d.wait_method = matched.clocks_comparable() ? "clock" : "duration";
+  d.wait_method = matched.clocks_comparable() ? WaitMethod::Clock : WaitMethod::Duration;
   take(account_for(matched), matched, d);
-  Analyses analyses = ask_what_if(matched, d, options.threads);
+  Analyses analyses = ask_what_if(matched, program, d, options.threads);
   tell(kDiagnoseStages - 1);
-  d.findings = name_and_explain(matched, d, options.threads);
+  // A table of operations says more than arrival times: see analyses.cpp.
+  if (!program.is_table()) d.findings = name_and_explain(matched, d, options.threads);
   d.trouble = look_for_trouble(matched, options);
-  d.cannot_tell = name_gaps(matched, d);
-  add_analyses(matched, analyses, d);
+  d.cannot_tell = name_gaps(d, open_ends(matched, d));
+  add_analyses(matched, program, analyses, d);
   d.analyses = std::make_shared<const Analyses>(std::move(analyses));
   add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
-                                         [](const Finding& f) { return f.cause == "unknown"; }))
+                                         [](const Finding& f) { return f.cause == Cause::Unknown; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
-  d.waiting = facts_of(matched, d.locality, d.ranks, d.findings);
+  std::vector<FindingKind> kinds;
+  for (const Finding& f : d.findings) kinds.push_back(f.kind);
+  d.waiting = facts_of(matched, d.locality, d.ranks, kinds);
   d.remedies = find_remedies(d);
-  const std::string trouble = trouble_words(d.trouble);
-  d.verdict = trouble.empty() ? verdict_of(d) : trouble + " Pace: " + verdict_of(d);
+  Answer answer = answer_of(d);
+  d.verdict = std::move(answer.verdict);
+  d.lead = std::move(answer.lead);
   tell(kDiagnoseStages);
   return d;
 }

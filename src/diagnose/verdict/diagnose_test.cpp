@@ -50,9 +50,10 @@ TEST(Diagnose, SlowRankIsNamedWhicheverItIs) {
     EXPECT_GT(f.share_ratio, 0.7);
     EXPECT_FALSE(f.first_step.has_value());
     EXPECT_EQ(d.coverage.ratio, 1.0);
-    EXPECT_EQ(d.wait_method, "clock");
+    EXPECT_EQ(d.wait_method, WaitMethod::Clock);
     EXPECT_NE(d.verdict.find("rank " + std::to_string(slow) + " sets the pace"), std::string::npos)
         << d.verdict;
+    EXPECT_EQ(d.verdict, "rank " + std::to_string(slow) + " sets the pace: " + d.lead);
   }
 }
 
@@ -245,7 +246,7 @@ TEST(Diagnose, ClockOffsetsDoNotChangeWhoIsNamed) {
       const Diagnosis d = must(make_job(job));
       ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
       EXPECT_EQ(d.findings[0].rank, Rank{slow});
-      EXPECT_EQ(d.wait_method, "duration");
+      EXPECT_EQ(d.wait_method, WaitMethod::Duration);
       EXPECT_FALSE(d.coverage.clocks_comparable);
       EXPECT_EQ(d.coverage.clock_domains, 2);
       EXPECT_LT(d.step_time.median, 20ms);
@@ -300,8 +301,16 @@ TEST(Diagnose, RecycledBeginningIsAlignedBySequence) {
   trace::Run run = make_job(noisy(17, [](int r, int) { return r == 2 ? Duration{3ms} : Duration{}; }));
   auto& e = run.ranks[4].events;
   const auto drop = [](auto& column) { column.erase(column.begin(), column.begin() + 40); };
-  drop(e.begin), drop(e.end), drop(e.bytes), drop(e.comm), drop(e.seq), drop(e.kind), drop(e.op),
-      drop(e.flags), drop(e.aux), drop(e.thread);
+  drop(e.begin);
+  drop(e.end);
+  drop(e.bytes);
+  drop(e.comm);
+  drop(e.seq);
+  drop(e.kind);
+  drop(e.op);
+  drop(e.flags);
+  drop(e.aux);
+  drop(e.thread);
   run.ranks[4].recycled_records = 40;
   const Diagnosis d = must(run);
   ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
@@ -316,6 +325,7 @@ TEST(Diagnose, OneRankNamesNobody) {
   const Diagnosis d = must(make_job(job));
   EXPECT_TRUE(d.findings.empty());
   EXPECT_NE(d.verdict.find("nobody"), std::string::npos);
+  EXPECT_EQ(d.verdict, "nobody: " + d.lead);
 }
 
 TEST(Diagnose, NothingToDiagnoseIsAnError) {
@@ -368,7 +378,7 @@ std::string cause_with(trace::PhaseKind first, std::optional<trace::PhaseKind> r
     track.events = std::move(with);
   }
   const Diagnosis d = must(run);
-  return d.findings.size() == 1 ? d.findings[0].cause : d.verdict;
+  return d.findings.size() == 1 ? name_of(d.findings[0].cause) : d.verdict;
 }
 
 TEST(Diagnose, PhasesTellWhereTheExtraWorkIs) {

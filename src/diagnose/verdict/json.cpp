@@ -13,23 +13,24 @@
 #include "diagnose/efficiency/json.hpp"
 #include "diagnose/fabric/json.hpp"
 #include "diagnose/operations/graph_path_json.hpp"
-#include "diagnose/operations/operation_what_if_json.hpp"
 #include "diagnose/over_time/json.hpp"
 #include "diagnose/stall/json.hpp"
 #include "diagnose/verdict/analyses.hpp"
+#include "diagnose/verdict/operation_what_if_json.hpp"
 #include "diagnose/what_if/json.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON has no NaN and no infinity: what is not a number is printed as 0.
-double finite(double x) {
-  return std::isfinite(x) ? x : 0.0;
+/// JSON has no NaN and no infinity: a value that is not there is null.
+Json number(double x) {
+  return std::isfinite(x) ? Json(x) : Json(nullptr);
 }
 double seconds(Duration d) {
-  return finite(in_seconds(d));
+  return in_seconds(d);
 }
 
 Json numbers_of(const std::vector<Rank>& ranks) {
@@ -50,20 +51,24 @@ Json json_of(const Finding& f) {
   j["rank"] = or_null(f.rank, [](Rank r) { return r.value(); });
   j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
   j["link"] = or_null(f.link, [](const std::string& l) { return l; });
-  j["cause"] = f.cause;
-  j["share_ratio"] = finite(f.share_ratio);
-  j["gain_ratio"] = finite(f.gain_ratio);
+  j["cause"] = name_of(f.cause);
+  j["share_ratio"] = number(f.share_ratio);
+  j["gain_ratio"] = number(f.gain_ratio);
   j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
   j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
   j["evidence"] = Json::array();
-  for (const Evidence& e : f.evidence)
-    j["evidence"].push_back(Json{{"key", e.key}, {"value", finite(e.value)}, {"text", e.text}});
+  for (const Evidence& e : evidence_of(f))
+    j["evidence"].push_back(Json{{"key", e.key}, {"value", number(e.value)}, {"text", e.text}});
   j["cause_class"] = name_of(f.cause_class);
   j["failure_mode"] = failure_mode_of(f.cause_class);
   j["cause_tests"] = Json::array();
+  const auto* late = std::get_if<LateEvidence>(&f.evidence);
+  const Reasons reasons = late != nullptr ? late->reasons : Reasons{};
   for (const CauseTest& t : f.tests)
-    j["cause_tests"].push_back(Json{
-        {"rule", t.rule}, {"state", name_of(t.state)}, {"share_ratio", finite(t.share)}, {"text", t.text}});
+    j["cause_tests"].push_back(Json{{"rule", rule_name(t)},
+                                    {"state", name_of(t.state)},
+                                    {"share_ratio", number(t.share)},
+                                    {"text", sentence_of(t, reasons)}});
   return j;
 }
 
@@ -93,7 +98,7 @@ Json json_of(const RankAccount& a) {
   j["self_delay_s"] = seconds(a.self_delay);
   j["self_delay_median_s"] = seconds(a.self_delay_median);
   j["charged_s"] = seconds(a.charged);
-  j["last_ratio"] = finite(a.last_share);
+  j["last_ratio"] = number(a.last_share);
   j["collectives"] = a.collectives;
   j["steps"] = a.steps;
   return j;
@@ -115,8 +120,8 @@ Json json_of(const trace::Node& node) {
   j["host"] = node.host;
   j["source"] = trace::name_of(c.source);
   j["against_node"] = c.against.value();
-  j["offset_s"] = finite(static_cast<double>(c.offset.count()) * 1e-9);
-  j["drift_ppm"] = finite(c.drift_ppm);
+  j["offset_s"] = number(static_cast<double>(c.offset.count()) * 1e-9);
+  j["drift_ppm"] = number(c.drift_ppm);
   j["residual_s"] = seconds(c.residual);
   j["half_width_s"] = seconds(c.half_width);
   j["operations"] = c.operations;
@@ -143,7 +148,7 @@ Json json_of(const Remedy& r) {
   j["lever"] = r.lever;
   j["text"] = r.text;
   j["ranks"] = numbers_of(r.ranks);
-  j["gain_ratio"] = or_null(r.gain_ratio, finite);
+  j["gain_ratio"] = or_null(r.gain_ratio, number);
   j["basis"] = r.basis;
   j["verify"] = r.verify;
   return j;
@@ -169,11 +174,11 @@ Json json_of(const Comparison& c) {
   j["change"] = name_of(c.change);
   j["before_median_s"] = seconds(c.before);
   j["after_median_s"] = seconds(c.after);
-  j["step_ratio"] = finite(c.step_ratio.value);
-  j["step_ratio_low"] = finite(c.step_ratio.low);
-  j["step_ratio_high"] = finite(c.step_ratio.high);
-  j["lost_before_ratio"] = finite(c.lost_before);
-  j["lost_after_ratio"] = finite(c.lost_after);
+  j["step_ratio"] = number(c.step_ratio.value);
+  j["step_ratio_low"] = number(c.step_ratio.low);
+  j["step_ratio_high"] = number(c.step_ratio.high);
+  j["lost_before_ratio"] = number(c.lost_before);
+  j["lost_after_ratio"] = number(c.lost_after);
   j["gone"] = whom(c.gone);
   j["remaining"] = whom(c.remaining);
   j["new"] = whom(c.fresh);
@@ -210,13 +215,13 @@ void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
 Json result_of(const Diagnosis& d, const trace::Run& run) {
   Json j;
   j["provenance"] = trace::name_of(run.provenance);
-  j["coverage"] = finite(d.coverage.ratio);
+  j["coverage"] = number(d.coverage.ratio);
   j["coverage_detail"] = json_of(d.coverage);
   j["clock"] = Json{{"domains", d.coverage.clock_domains},
                     {"residual_s", seconds(d.coverage.clock_residual)},
                     {"comparable", d.coverage.clocks_comparable},
-                    {"wait_method", d.wait_method},
-                    {"wait_validity_ratio", finite(d.coverage.wait_validity_ratio)},
+                    {"wait_method", name_of(d.wait_method)},
+                    {"wait_validity_ratio", number(d.coverage.wait_validity_ratio)},
                     {"origin_realtime_ns", run.origin_realtime_ns},
                     {"hosts", list_of(run.nodes)}};
   j["steps"] = Json{{"source", name_of(d.step_source)},
@@ -227,7 +232,7 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["step_time"] = Json{{"median_s", seconds(d.step_time.median)},
                         {"p05_s", seconds(d.step_time.p05)},
                         {"p95_s", seconds(d.step_time.p95)},
-                        {"cv_ratio", finite(d.step_time.cv)},
+                        {"cv_ratio", number(d.step_time.cv)},
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
@@ -282,14 +287,14 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["run"] = run.info.name;
   j["provenance"] = trace::name_of(run.provenance);
   j["verdict"] = d.verdict;
-  j["coverage"] = finite(d.coverage.ratio);
+  j["coverage"] = number(d.coverage.ratio);
   j["ranks_seen"] = d.coverage.ranks_seen;
   j["ranks_expected"] = d.coverage.ranks_expected;
   j["steps"] = d.steps;
   j["step_median_s"] = seconds(d.step_time.median);
   j["step_p95_s"] = seconds(d.step_time.p95);
-  j["step_cv_ratio"] = finite(d.step_time.cv);
-  j["lost_ratio"] = d.run_time > Duration::zero() ? finite(ratio(d.lost, d.run_time)) : 0;
+  j["step_cv_ratio"] = number(d.step_time.cv);
+  j["lost_ratio"] = d.run_time > Duration::zero() ? number(ratio(d.lost, d.run_time)) : Json(0.0);
   j["findings"] = Json::array();
   for (std::size_t i = 0; i < std::min(d.findings.size(), kMost); ++i) {
     const Finding& f = d.findings[i];
@@ -298,9 +303,9 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
     j["findings"].push_back(Json{{"kind", name_of(f.kind)},
                                  {"ranks", numbers_of(ranks)},
                                  {"rank_count", f.ranks.size()},
-                                 {"cause", f.cause},
+                                 {"cause", name_of(f.cause)},
                                  {"cause_class", name_of(f.cause_class)},
-                                 {"gain_ratio", finite(f.gain_ratio)}});
+                                 {"gain_ratio", number(f.gain_ratio)}});
   }
   j["findings_count"] = d.findings.size();
   j["remedy"] = d.remedies.empty() ? Json(nullptr) : Json(d.remedies.front().text);

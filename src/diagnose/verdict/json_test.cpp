@@ -49,17 +49,23 @@ TEST(DiagnosisJson, HoldsTheFixedFields) {
   EXPECT_EQ(result["clock"]["comparable"], true);
 }
 
-TEST(DiagnosisJson, NothingThatIsNotANumberIsPrinted) {
+TEST(DiagnosisJson, WhatIsNotANumberIsNull) {
   Diagnosis d;
   d.coverage.ratio = std::nan("");
   Finding f;
   f.gain_ratio = std::numeric_limits<double>::infinity();
-  f.evidence.push_back({"not utf-8: \xff", "x", std::nan("")});
+  OperationFinding slow;
+  slow.cause = OperationCause::Communication;
+  slow.slowdown = std::nan("");
+  slow.slowest_type = "not utf-8: \xff";
+  f.evidence = OperationEvidence{slow, 0.01};
   d.findings.push_back(f);
   const std::string text = to_json(d, trace::Run{}, "x");
   const auto j = nlohmann::json::parse(text);
-  EXPECT_EQ(j["result"]["coverage"], 0.0);
-  EXPECT_EQ(j["result"]["findings"][0]["gain_ratio"], 0.0);
+  EXPECT_TRUE(j["result"]["coverage"].is_null());
+  EXPECT_TRUE(j["result"]["findings"][0]["gain_ratio"].is_null());
+  EXPECT_TRUE(j["result"]["findings"][0]["evidence"][0]["value"].is_null());
+  EXPECT_EQ(j["result"]["findings"][0]["evidence"][1]["value"], 0.01);
 }
 
 }  // namespace

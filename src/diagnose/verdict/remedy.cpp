@@ -7,69 +7,67 @@
 #include <array>
 #include <cmath>
 
+#include "cox/base/number_text.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/pace/advice.hpp"
 
 #include "diagnose/verdict/analyses.hpp"
-#include "diagnose/verdict/wording.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
 
 /// What a cause asks for. The gain is that of the finding: the rank on time, by removal of its self-delay.
 struct Lever {
-  const char* cause;
+  Cause cause;
   const char* lever;
   const char* text;
 };
 constexpr std::array kLevers{
-    Lever{"cpu_quota", "raise_quota", "raise the CPU quota of the control group that {} runs in"},
-    Lever{"cpu_contention", "pin_ranks",
+    Lever{Cause::CpuQuota, "raise_quota", "raise the CPU quota of the control group that {} runs in"},
+    Lever{Cause::CpuContention, "pin_ranks",
           "give {} CPUs of its own: bind ranks, move what else runs there, or let waiting processes block "
           "instead "
           "of spinning"},
-    Lever{"asleep_or_io", "unblock",
+    Lever{Cause::AsleepOrIo, "unblock",
           "find what {} sleeps for (storage, network, a lock): it was neither running nor ready"},
-    Lever{"off_cpu", "unblock",
+    Lever{Cause::OffCpu, "unblock",
           "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it "
           "wakes"},
-    Lever{"slow_cpu_clock", "fix_clock", "look at the power and thermal limits of the host of {}"},
-    Lever{"slow_code_or_cpu", "balance_work",
+    Lever{Cause::SlowCpuClock, "fix_clock", "look at the power and thermal limits of the host of {}"},
+    Lever{Cause::SlowCodeOrCpu, "balance_work",
           "compare what {} computes with the others; if it is the same, replace its host"},
-    Lever{"slow_kernels", "replace_ranks",
+    Lever{Cause::SlowKernels, "replace_ranks",
           "look at the clock, power and errors of the device of {}, or replace it: as many kernels as the "
           "others, "
           "each slower"},
-    Lever{"uneven_work", "balance_work",
+    Lever{Cause::UnevenWork, "balance_work",
           "give {} as much work as the others (batch and sequence lengths): it runs more kernels"},
-    Lever{"copies", "place_memory",
+    Lever{Cause::Copies, "place_memory",
           "look at the path between the memory of {} and its device: NUMA node, pinned memory, PCIe"},
-    Lever{"data_loading", "data_loading",
+    Lever{Cause::DataLoading, "data_loading",
           "let {} fetch its input earlier: more loader workers, prefetch, a local copy"},
-    Lever{"data", "data_loading",
+    Lever{Cause::Data, "data_loading",
           "let {} fetch its input earlier: more loader workers, prefetch, a local copy"},
-    Lever{"gc", "garbage_collection",
+    Lever{Cause::Gc, "garbage_collection",
           "collect garbage on all ranks at once, at a step of your choice, not when {} happens to"},
-    Lever{"allocator", "allocator",
+    Lever{Cause::Allocator, "allocator",
           "keep {} from allocating within steps: warm up, fix shapes, raise the cache's limit"},
-    Lever{"stage_imbalance", "balance_stages",
+    Lever{Cause::StageImbalance, "balance_stages",
           "move layers away from the stage of {}: it has more to compute than the others"},
-    Lever{"slow_worker", "replace_ranks",
+    Lever{Cause::SlowWorker, "replace_ranks",
           "replace {} or its host: its like in the other data ranks is not slow"},
-    Lever{"communication", "communication", "look at the transfers of {}: they take longer than their like"},
-    Lever{"fabric", "repair_fabric",
+    Lever{Cause::Communication, "communication",
+          "look at the transfers of {}: they take longer than their like"},
+    Lever{Cause::Fabric, "repair_fabric",
           "look at {}: errors, speed, routing; or place ranks so that it is not shared"},
-    Lever{"late_launch", "host_speed",
+    Lever{Cause::LateLaunch, "host_speed",
           "look at what the host of {} does before it launches: its device waits for it"}};
 
 std::string subject_of(const Finding& f) {
   if (f.link) return *f.link;
   if (f.ranks.empty()) return "all ranks";
-  if (f.ranks.size() == 1) return fmt::format("rank {}", f.ranks.front().value());
-  std::string list;
-  for (std::size_t i = 0; i < std::min<std::size_t>(f.ranks.size(), 8); ++i)
-    list += (i > 0 ? ", " : "") + std::to_string(f.ranks[i].value());
-  return "ranks " + list + (f.ranks.size() > 8 ? ", ..." : "");
+  return diagnose::subject_of(f.ranks);
 }
 
 std::string verify(double gain) {
@@ -114,8 +112,8 @@ void add_advice(const Diagnosis& d, std::vector<Remedy>& out) {
   }
 }
 
-/// Jitter that nobody in particular causes: what pacing, fewer synchronisations or another algorithm would
-/// do.
+/// Jitter that nobody in particular causes: what pacing, fewer synchronisations
+/// or another algorithm would do.
 void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
   constexpr double kWorthwhile = 0.02;
   if (d.run_time <= Duration::zero()) return;
@@ -146,6 +144,13 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
        .verify = "cox pace RUN: what the paced blocks of that run brought"});
 }
 
+/// ` (95 %: +1.2 to +3.4 %)`: one unit for both.
+std::string interval_words(const Bounded<double>& change) {
+  std::string low = percent_change(change.low);
+  low.resize(low.size() - 2);
+  return fmt::format(" (95 %: {} to {})", low, percent_change(change.high));
+}
+
 /// What the Run's own blocks say of pacing.
 void add_pacing(const Diagnosis& d, std::vector<Remedy>& out) {
   if (!d.pacing || !d.pacing->comparison || !d.pacing->comparison->within_run) return;
@@ -153,19 +158,18 @@ void add_pacing(const Diagnosis& d, std::vector<Remedy>& out) {
   if (c.baseline.period.value.count() <= 0) return;
   const auto saved = [](double faster) { return faster > -1 ? 1 - 1 / (1 + faster) : -1; };
   const bool pays = c.has_interval && c.faster_ratio.low > 0;
-  out.push_back({.lever = "pacing",
-                 .text = pays ? "go on pacing early ranks: unpaced blocks of this run were slower"
-                              : "leave pacing out: its blocks in this run were not shown to be faster",
-                 .ranks = {},
-                 .gain_ratio = pays ? saved(c.faster_ratio.value) : 0,
-                 .basis = fmt::format(
-                     "{} in this run, paced against unpaced: {} of blocks, {:+.1f} % throughput{}",
-                     d.pacing->provenance == trace::Provenance::Simulated ? "simulated" : "measured",
-                     c.pairs == 1 ? "1 pair" : fmt::format("{} pairs", c.pairs), 100 * c.faster_ratio.value,
-                     c.has_interval ? fmt::format(" (95 %: {:+.1f} to {:+.1f} %)", 100 * c.faster_ratio.low,
-                                                  100 * c.faster_ratio.high)
-                                    : ""),
-                 .verify = "cox pace RUN: baseline against control, with its interval"});
+  out.push_back(
+      {.lever = "pacing",
+       .text = pays ? "go on pacing early ranks: unpaced blocks of this run were slower"
+                    : "leave pacing out: its blocks in this run were not shown to be faster",
+       .ranks = {},
+       .gain_ratio = pays ? saved(c.faster_ratio.value) : 0,
+       .basis = fmt::format("{} in this run, paced against unpaced: {} of blocks, {} throughput{}",
+                            d.pacing->provenance == trace::Provenance::Simulated ? "simulated" : "measured",
+                            c.pairs == 1 ? "1 pair" : fmt::format("{} pairs", c.pairs),
+                            percent_change(c.faster_ratio.value),
+                            c.has_interval ? interval_words(c.faster_ratio) : ""),
+       .verify = "cox pace RUN: baseline against control, with its interval"});
 }
 
 /// Long steps of everybody that come back: checkpoints, evaluations, restarts.

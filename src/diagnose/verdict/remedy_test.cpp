@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Diagnosis with(const std::string& cause, double gain) {
+Diagnosis with(Cause cause, double gain) {
   Diagnosis d;
   d.run_time = Duration(1s);
   d.lost = Duration(200ms);
@@ -27,7 +27,7 @@ Diagnosis with(const std::string& cause, double gain) {
 }
 
 TEST(Remedies, ACauseAsksForItsLever) {
-  const auto remedies = find_remedies(with("gc", 0.1));
+  const auto remedies = find_remedies(with(Cause::Gc, 0.1));
   ASSERT_FALSE(remedies.empty());
   EXPECT_EQ(remedies.front().lever, "garbage_collection");
   EXPECT_EQ(remedies.front().gain_ratio, 0.1);
@@ -35,8 +35,8 @@ TEST(Remedies, ACauseAsksForItsLever) {
 }
 
 TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
-  Diagnosis d = with("gc", 0.05);
-  d.findings.push_back(with("cpu_quota", 0.15).findings.front());
+  Diagnosis d = with(Cause::Gc, 0.05);
+  d.findings.push_back(with(Cause::CpuQuota, 0.15).findings.front());
   const auto remedies = find_remedies(d);
   ASSERT_GE(remedies.size(), 4U);
   EXPECT_EQ(remedies[0].lever, "raise_quota");
@@ -50,7 +50,7 @@ TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
 
 /// As a Run of mode auto says of itself.
 Diagnosis tested(double faster, double low, double high) {
-  Diagnosis d = with("gc", 0.1);
+  Diagnosis d = with(Cause::Gc, 0.1);
   PacingComparison c;
   c.within_run = c.has_interval = true;
   c.pairs = 12;
@@ -82,7 +82,7 @@ TEST(Remedies, PacingThatWasNotShownToPayIsNoRemedy) {
 }
 
 TEST(Remedies, SpinningWaitersOnSharedCoresAreToldToYieldBeforeAnybodyIsPaced) {
-  Diagnosis d = with("gc", 0.1);
+  Diagnosis d = with(Cause::Gc, 0.1);
   d.waiting = {.ranks_on_host = 32, .cores = 2, .wait = pace::WaitMode::Spin};
   std::vector<std::string> levers;
   for (const Remedy& r : find_remedies(d)) levers.push_back(r.lever);

@@ -3,31 +3,28 @@
 /// How sure a replayed gain is: the same quotient over resampled stretches of steps.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "cox/base/resample.hpp"
 #include "cox/base/units.hpp"
 
 namespace cox::diagnose {
-
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
 
 /// Circular block bootstrap with a fixed seed: the same draws for every question, so that intervals can be
 /// compared.
 ///
 /// Blocks of sqrt(n) neighbouring steps are drawn, so what lasts several steps counts as one thing that
-/// happened. 400 draws, 2.5 % and 97.5 % quantiles. Source: Künsch 1989; Politis, Romano 1992 (circular).
+/// happened. 400 draws, 2.5 % and 97.5 % quantiles (`CircularBlocks`).
 /// Cost: O(steps) once per series, O(400 sqrt(steps)) per interval. Threads: const methods may be used by
 /// many.
 class BlockBootstrap {
  public:
   explicit BlockBootstrap(std::size_t steps);
   /// Whether there are enough steps for an interval to say anything.
-  [[nodiscard]] bool possible() const { return steps_ >= kLeastSteps; }
+  [[nodiscard]] bool possible() const { return blocks_.has_value(); }
 
   /// Times of steps, prepared: sums of any block at once.
   using Sums = std::vector<double>;
@@ -41,12 +38,8 @@ class BlockBootstrap {
  private:
   static constexpr std::size_t kLeastSteps = 8;
   static constexpr std::size_t kDraws = 400;
-  [[nodiscard]] double sum(const Sums& sums, std::size_t draw) const;
 
-  std::size_t steps_ = 0;
-  std::size_t length_ = 1;
-  std::size_t blocks_ = 0;
-  std::vector<std::uint32_t> starts_;
+  std::optional<CircularBlocks> blocks_;  ///< none where there are too few steps
 };
 
 }  // namespace cox::diagnose

@@ -6,17 +6,12 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/hash.hpp"
 
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {
 namespace {
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64 finaliser, Steele, Lea, Flood 2014
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 /// A rank's cells of one step.
 struct Stretch {
@@ -77,11 +72,11 @@ class Peers::Builder {
   /// Kind of rank and of all it does in a stretch: stage and expert where known, and with how many it meets.
   [[nodiscard]] std::uint64_t doing(std::size_t rank, std::size_t from, std::size_t to) const {
     const trace::Role& role = matched_.track(rank).role;
-    std::uint64_t number = mix(static_cast<std::uint64_t>(role.pipeline + 1) << 32 |
-                               static_cast<std::uint32_t>(role.expert + 1));
+    std::uint64_t number = mix_bits(static_cast<std::uint64_t>(role.pipeline + 1) << 32 |
+                                    static_cast<std::uint32_t>(role.expert + 1));
     for (std::size_t k = from; k < to; ++k) {
       const replay::Tracks::Meeting& m = recording_.tracks.meetings()[recording_.cells[rank][k].meeting];
-      number = mix(number + recording_.tracks.members(m.group).size() + 0x9e3779b97f4a7c15ULL);
+      number = mix_bits(number + recording_.tracks.members(m.group).size() + kGoldenStep);
     }
     return number;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What a stretch of own work is compared with: the same place of the same step on the ranks that do the
-/// same.
+/// What a stretch of own work is compared with: the same place of the same step
+/// on the ranks that do the same.
 #pragma once
 
 #include <cstddef>

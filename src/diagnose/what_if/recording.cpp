@@ -21,8 +21,8 @@ constexpr std::int64_t kMostTorn = 256;
 /// ranks would make that large.
 constexpr std::size_t kMostAhead = 64;
 constexpr std::size_t kAheadOfAll = std::size_t{1} << 17;
-/// Time lines are told by at most so many blocks: steps, or several steps together, or stretches of
-/// operations.
+/// Time lines are told by at most so many blocks: steps, or several steps together,
+/// or stretches of operations.
 constexpr std::int64_t kMostBlocks = 512;
 
 class Recorder {
@@ -114,7 +114,10 @@ class Recorder {
   void reserve() {
     std::size_t cells = 0;
     std::size_t meetings = 0;
-    for (const Expected& e : expected_) cells += e.to_come, meetings += e.to_come > 0 ? 1 : 0;
+    for (const Expected& e : expected_) {
+      cells += e.to_come;
+      meetings += e.to_come > 0 ? 1 : 0;
+    }
     cells = std::min(cells, most_cells_);
     out_.tracks.reserve(meetings, cells);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -184,7 +187,10 @@ class Recorder {
     for (const RankState& s : ranks_) {
       if (!s.at_meeting) continue;
       const std::size_t op = number(s.point.group, s.point.op);
-      if (!lowest || op < *lowest) lowest = op, at = {s.point.group, s.point.op};
+      if (!lowest || op < *lowest) {
+        lowest = op;
+        at = {s.point.group, s.point.op};
+      }
     }
     if (!lowest) return false;
     if (++out_.out_of_order > kMostTorn) {

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/what_if/path.hpp"
 #include "diagnose/what_if/questions.hpp"
@@ -73,8 +75,9 @@ class Search {
     }
     out_.fidelity_ratio = ratio(out_.simulated, out_.measured) - 1;
     const double off = std::abs(out_.fidelity_ratio);
-    const std::string by = fmt::format("replay of what was recorded takes {:.1f} % {} than was measured",
-                                       100 * off, out_.fidelity_ratio > 0 ? "longer" : "shorter");
+    const std::string by =
+        fmt::format("replay of what was recorded takes {} {} than was measured",
+                    percent_change(off, ChangeSign::InWords), out_.fidelity_ratio > 0 ? "longer" : "shorter");
     if (off > kRefused) {
       out_.why = by + ", expected at most 10 %: ranks do not leave together, or clocks stray";
       return false;
@@ -132,7 +135,10 @@ class Search {
   [[nodiscard]] std::vector<std::size_t> by_suspicion() const {
     Duration charged{};
     Duration delay{};
-    for (const RankWhatIf& r : out_.ranks) add_to(charged, r.charged), add_to(delay, r.self_delay);
+    for (const RankWhatIf& r : out_.ranks) {
+      add_to(charged, r.charged);
+      add_to(delay, r.self_delay);
+    }
     std::vector<double> score;
     for (const RankWhatIf& r : out_.ranks)
       score.push_back(std::max(ratio(r.charged, std::max(charged, Duration{1})),
@@ -224,7 +230,10 @@ class Search {
       set.beyond_noise = gains(ask, kept, answers[best]);
       out_.sets.push_back(std::move(set));
       before = answers[best];
-      if (out_.sets.back().beyond_noise) kept = before, keep = out_.sets.size();
+      if (out_.sets.back().beyond_noise) {
+        kept = before;
+        keep = out_.sets.size();
+      }
     }
     out_.sets.resize(keep);
   }

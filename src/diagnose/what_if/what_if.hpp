@@ -61,8 +61,8 @@ struct CommWhatIf {
 /// How the critical path is divided. All shares, those of the communicators too, add up to 1.
 struct PathShares {
   std::vector<double> work;  ///< per rank of the Run: own work
-  std::vector<double>
-      held;  ///< per rank: inside operations that hold nobody else, and leaving later than others
+  /// Per rank: inside operations that hold nobody else, and leaving later than others.
+  std::vector<double> held;
   double carried_in = 0;  ///< before the first synchronisation
 };
 
@@ -112,20 +112,17 @@ struct WhatIfOptions {
 
 /// Replays a Run and asks what if.
 ///
-/// Formula: transfer(c) = first exit - last entry, or the shortest time inside where clocks cannot be
-/// compared;
+/// Formula: transfer(c) = first exit - last entry, or the shortest time inside
+///          where clocks cannot be compared;
 ///          fixed(r) = own work of r replaced, operation by operation, by the lower median of the others that
 ///          do the same at that place of that step; removal = (T - T(r fixed)) / (T - T_ideal);
 ///          add-back = (T(only r as recorded) - T_ideal) / (T - T_ideal).
 /// Errors:  none; an input that cannot be replayed is `Refused`.
 /// Threads: the same answer for any number.
 /// Cost:    linear in events, plus the scenarios (bounded by `most_work`).
-/// Source:  Lin et al., OSDI'25 (ByteDance what-if analysis: S, removal and add-back); block bootstrap:
-///          Künsch 1989.
+/// Source:  Lin et al., OSDI'25 (ByteDance what-if analysis: S, removal and add-back);
+///          block bootstrap: Künsch 1989.
 /// Held by: src/diagnose/what_if/what_if_test.cpp, tests/property/what_if_laws.cpp
 [[nodiscard]] WhatIf what_if(const Matched& matched, const WhatIfOptions& options = {});
-
-/// The answer in plain lines for a terminal, most important first; no line longer than 120 characters.
-[[nodiscard]] std::vector<std::string> describe(const WhatIf& w);
 
 }  // namespace cox::diagnose

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "diagnose/match/synthetic_job.hpp"
 #include "diagnose/what_if/input.hpp"
 #include "diagnose/what_if/json.hpp"
+#include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -24,8 +27,8 @@ using namespace std::chrono_literals;
 /// Times of workers in samples, as published tables have them: [worker][sample].
 using Series = std::vector<std::vector<Duration>>;
 
-/// The Run of a job with one barrier after each sample, and one before the first so that nothing is carried
-/// in.
+/// The Run of a job with one barrier after each sample, and one before the first
+/// so that nothing is carried in.
 trace::Run run_of(const Series& series, Duration transfer = 0us) {
   Job job;
   job.ranks = static_cast<int>(series.size());
@@ -57,8 +60,8 @@ double exact_gain(const Series& series, const std::vector<int>& fixed) {
   return recorded / replaced;
 }
 
-/// Like job 1 of the published table: workers 0, 1 and 2 a little slow all along, worker 6 very slow for a
-/// while.
+/// Like job 1 of the published table: workers 0, 1 and 2 a little slow all along,
+/// worker 6 very slow for a while.
 Series like_job_1() {
   const std::vector<double> level{1.081, 1.071, 1.057, 0.981, 0.985, 0.985, 0.984, 0.977, 0.969, 0.975};
   const std::vector<double> peak{1.35, 1.2, 1.6, 2.0, 2.35, 1.25, 2.2, 1.9, 1.15, 1.6, 1.1, 1.4, 1.2, 1.15};
@@ -308,7 +311,7 @@ TEST(WhatIf, RefusesWhatReplayCannotReproduce) {
   EXPECT_NE(w.why.find("longer than was measured"), std::string::npos) << w.why;
   EXPECT_TRUE(w.ranks.empty());
   EXPECT_TRUE(w.sets.empty());
-  ASSERT_EQ(describe(w).size(), 1U);
+  ASSERT_EQ(describe(w, Whom::Ranks).size(), 1U);
 }
 
 TEST(WhatIf, RefusesWhatHoldsNothing) {
@@ -409,13 +412,40 @@ TEST(WhatIf, JsonHoldsAllAndRefusalsAreNull) {
 TEST(WhatIf, LinesFitATerminal) {
   trace::Run run = run_of(like_job_1(), 3ms);
   run.communicators[0].name = std::string(300, '\x1b');
-  const auto lines = describe(what_if(run));
+  const auto lines = describe(what_if(run), Whom::Ranks);
   EXPECT_GE(lines.size(), 6U);
   for (const std::string& line : lines) {
     EXPECT_LE(line.size(), 120U) << line;
     EXPECT_EQ(line.find('\x1b'), std::string::npos);
   }
   EXPECT_NE(lines[1].find("rank 6 fixed: x1.01"), std::string::npos) << lines[1];
+}
+
+TEST(WhatIf, WhereNobodyIsNamedNoRankIsToldAndNamesOfGroupsStay) {
+  trace::Run run = run_of(like_job_1(), 3ms);
+  run.communicators[0].name = "rank 6 and its like";
+  const auto lines = describe(what_if(run), Whom::Nobody);
+  const auto any = [&](std::string_view text) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& l) { return l.find(text) != std::string::npos; });
+  };
+  EXPECT_FALSE(any(" fixed: "));
+  EXPECT_FALSE(any(" fixed together: "));
+  EXPECT_FALSE(any(" more ranks"));
+  EXPECT_TRUE(any("better fabric: ")) << lines.front();
+  EXPECT_TRUE(any("rank 6 and its like: never slower"));
+}
+
+TEST(WhatIfJson, WhatIsNotANumberIsNull) {
+  WhatIf w;
+  w.fidelity = Fidelity::Good;
+  w.slowdown_ratio = w.amplification_ratio = w.path.carried_in = std::nan("");
+  nlohmann::ordered_json j;
+  write_json(w, trace::Run{}, j);
+  EXPECT_TRUE(j["slowdown_ratio"].is_null());
+  EXPECT_TRUE(j["amplification_ratio"].is_null());
+  EXPECT_TRUE(j["critical_path"]["carried_in_ratio"].is_null());
+  EXPECT_EQ(j["fidelity_ratio"], 0.0);
 }
 
 }  // namespace

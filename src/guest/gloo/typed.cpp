@@ -39,11 +39,9 @@ namespace abi = cox::observe::guest::gloo_abi;
 constexpr char kAllreduce[] = "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE";
 constexpr char kContextConstructor[] = "_ZN4gloo10rendezvous7ContextC1Eiii";
 constexpr char kGroupConstructor[] =
-    "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_"
-    "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE";
+    "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE";
 constexpr char kPrefixStoreConstructor[] =
-    "_ZN4c10d11PrefixStoreC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN3c1013intrusive_ptrINS_"
-    "5StoreENS9_6detail34intrusive_target_default_null_typeISB_EEEE";
+    "_ZN4c10d11PrefixStoreC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN3c1013intrusive_ptrINS_5StoreENS9_6detail34intrusive_target_default_null_typeISB_EEEE";
 constexpr char kNextTag[] = "_ZN4c10d16ProcessGroupGloo7nextTagEv";
 constexpr char kSubmitAllreduce[] =
     "_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE";
@@ -239,26 +237,26 @@ const Wrapper kWrappers[] = {
     WRAP("_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS_16BroadcastOptionsE",
          submit_broadcast),
     WRAP(kSubmitAllreduce, submit_allreduce),
-    WRAP("_ZN4c10d16ProcessGroupGloo19allreduce_coalescedERSt6vectorIN2at6TensorESaIS3_EERKNS_"
-         "25AllreduceCoalescedOptionsE",
-         submit_allreduce_coalesced),
+    WRAP(
+        "_ZN4c10d16ProcessGroupGloo19allreduce_coalescedERSt6vectorIN2at6TensorESaIS3_EERKNS_25AllreduceCoalescedOptionsE",
+        submit_allreduce_coalesced),
     WRAP("_ZN4c10d16ProcessGroupGloo6reduceERSt6vectorIN2at6TensorESaIS3_EERKNS_13ReduceOptionsE",
          submit_reduce),
-    WRAP("_ZN4c10d16ProcessGroupGloo9allgatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_"
-         "16AllgatherOptionsE",
-         submit_allgather),
-    WRAP("_ZN4c10d16ProcessGroupGloo19allgather_coalescedERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_"
-         "RKNS_16AllgatherOptionsE",
-         submit_allgather_coalesced),
-    WRAP("_ZN4c10d16ProcessGroupGloo6gatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_"
-         "13GatherOptionsE",
-         submit_gather),
-    WRAP("_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_IS5_SaIS5_EERKNS_"
-         "14ScatterOptionsE",
-         submit_scatter),
-    WRAP("_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_"
-         "15AllToAllOptionsE",
-         submit_alltoall),
+    WRAP(
+        "_ZN4c10d16ProcessGroupGloo9allgatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_16AllgatherOptionsE",
+        submit_allgather),
+    WRAP(
+        "_ZN4c10d16ProcessGroupGloo19allgather_coalescedERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_16AllgatherOptionsE",
+        submit_allgather_coalesced),
+    WRAP(
+        "_ZN4c10d16ProcessGroupGloo6gatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_13GatherOptionsE",
+        submit_gather),
+    WRAP(
+        "_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_IS5_SaIS5_EERKNS_14ScatterOptionsE",
+        submit_scatter),
+    WRAP(
+        "_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_15AllToAllOptionsE",
+        submit_alltoall),
     WRAP("_ZN4c10d16ProcessGroupGloo7barrierERKNS_14BarrierOptionsE", submit_barrier),
     WRAP(kPrepareForForward, prepare_for_forward),
     WRAP("_ZN4c10d7Reducer20prepare_for_backwardERKSt6vectorIN2at6TensorESaIS3_EE", prepare_for_backward),
@@ -286,8 +284,7 @@ constexpr struct {
     {kSubmitAllreduce, "this PyTorch does not show where collectives are submitted: that is not recorded"},
     {kPrepareForForward, "this PyTorch does not show DDP's forward passes: steps are not marked"},
     {kAutogradHook,
-     "this PyTorch does not show when gradients are ready: backward passes without synchronisation are not "
-     "recorded"},
+     "this PyTorch does not show when gradients are ready: backward passes without synchronisation are not recorded"},
     {kFinalizeBackward, "this PyTorch does not show where DDP waits for gradients: that is not recorded"},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry of a typed MPI object: finds the library's functions and offers the wrappers of all its files as one
-// list.
+// Entry of a typed MPI object: finds the library's functions and offers the wrappers
+// of all its files as one list.
 #include "guest/mpi/state.hpp"
 
 namespace cox::observe::guest::mpi {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a program waits for what it started: Wait*, Test*, and Start of persistent operations. A completion
-// of a collective leaves a record that names it; one of messages does so only where the program stood still
-// for long.
+// Where a program waits for what it started: Wait*, Test*, and Start of persistent operations.
+// A completion of a collective leaves a record that names it; one of messages does so only where
+// the program stood still for long.
 #include <cstdlib>
 
 #include "guest/mpi/bindings.hpp"
@@ -312,9 +312,9 @@ int wrap_Request_free(MPI_Request* request) {
   return real_Request_free(request);
 }
 
-// Fortran: requests are lists of integers; statuses and logicals are forwarded unread, except the flags. Open
-// MPI and MPICH store zero for .false. and another value for .true. whatever the compiler's choice of that
-// value is.
+// Fortran: requests are lists of integers; statuses and logicals are forwarded unread,
+// except the flags. Open MPI and MPICH store zero for .false. and another value for .true. whatever the
+// compiler's choice of that value is.
 auto fortran_keys(const void* list) {
   return
       [list](std::size_t i) { return key_of(request_from_fortran(static_cast<const MPI_Fint*>(list)[i])); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the wrappers of an MPI object share: communicators, requests that stand for collectives, and sums of
-/// point-to-point messages.
+/// What the wrappers of an MPI object share: communicators, requests that stand for collectives,
+/// and sums of point-to-point messages.
 #pragma once
 
 #include <atomic>
@@ -66,8 +66,8 @@ inline Comm* lookup(MPI_Comm comm) noexcept {
 class PeerSums {
  public:
   void add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, std::uint64_t bytes) noexcept;
-  /// Writes one record per entry in use. Called where a collective begins, and by `add` after a tenth of a
-  /// second.
+  /// Writes one record per entry in use. Called where a collective begins,
+  /// and by `add` after a tenth of a second.
   void flush() noexcept;
   [[nodiscard]] bool pending() const noexcept { return used_.load(std::memory_order_relaxed) != 0; }
 

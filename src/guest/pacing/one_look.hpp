@@ -16,8 +16,8 @@ namespace cox::observe::guest {
 /// In a child of a fork that came in the middle nobody is left to end it. There it counts as over, with what
 /// was found until then; so what is looked up must be usable at any moment, as null or as nothing. The state
 /// is the process that looks, so that this needs no handler and has no gap.
-/// Threads: any; not from within itself. Cost: one load once it is over. Held by:
-/// src/guest/pacing/one_look_test.cpp
+/// Threads: any; not from within itself. Cost: one load once it is over.
+/// Held by: src/guest/pacing/one_look_test.cpp
 class OneLook {
  public:
   template <class Find>

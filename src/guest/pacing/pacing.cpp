@@ -85,7 +85,7 @@ void Pacer::take(std::uint32_t comm, std::uint64_t now) noexcept {
   paced_seen_ = 0;
   for (Group& g : groups_) g.stamp = g.run = 0;
   for (Other& other : others_) other = Other{};
-  boundary_ = Boundary::Synchronisation;
+  boundaries_.forget();
   restart(now);
 }
 
@@ -142,23 +142,19 @@ void Pacer::leave(std::uint32_t comm, std::uint64_t begin, std::uint64_t end, st
     transfer_ += transfer;
   else
     transfer_known_ = false;
-  if (boundary > boundary_) {
-    boundary_ = boundary;
-    restart(end);
-  } else if (boundary == boundary_) {
-    close_iteration(end);
-  }
+  pass(boundary, end);
+}
+
+void Pacer::pass(Boundary boundary, std::uint64_t now) noexcept {
+  using Effect = pace::BoundaryRule::Effect;
+  const Effect effect = boundaries_.pass(boundary);
+  if (effect == Effect::BeginsAnew) restart(now);
+  if (effect == Effect::Ends) close_iteration(now);
 }
 
 void Pacer::mark() noexcept {
   if (!is_owner() || paced_ == 0) return;
-  const std::uint64_t now = world_.ticks();
-  if (boundary_ == Boundary::Mark) {
-    close_iteration(now);
-  } else {
-    boundary_ = Boundary::Mark;
-    restart(now);
-  }
+  pass(Boundary::Mark, world_.ticks());
 }
 
 void Pacer::enter(std::uint32_t comm) noexcept {

@@ -56,22 +56,20 @@ struct PaceWorld {
 /// Paced is the largest group in which the program waits; a group counts from its fourth synchronisation on,
 /// so that a barrier at the start takes nothing over. Which one it is follows from the order of
 /// synchronisations alone, which is the same on all members, and so does the number of the iteration.
-/// Threads: `define` any; of `enter`, `leave` and `mark` only those of one thread count, the first that
-///          synchronised.
+/// Threads: `define` any; of `enter`, `leave` and `mark` only those of one thread count,
+///          the first that synchronised.
 /// Cost: passive some tens of ns per synchronisation (bench/hook_bench.cpp); no system call but the delay's.
 /// Held by: src/guest/pacing/pacing_test.cpp
 class Pacer {
  public:
   /// Communicators of a process that may be paced or looked at; later ones are not.
   static constexpr std::uint32_t kGroups = 256;
-  /// Synchronisations of a group before it may be paced.
-  static constexpr std::uint32_t kFirst = 4;
+  static constexpr std::uint32_t kFirst = pace::kFirstSynchronisation;
   /// Synchronisations of another group, none of the paced one in between, after which that one is given up.
   static constexpr std::uint32_t kGivenUp = 4096;
   /// The same where the other group is as large or larger.
   static constexpr std::uint32_t kReplaced = 64;
-  /// Payloads up to this size take no time worth subtracting.
-  static constexpr std::int64_t kSmall = 4096;
+  static constexpr std::int64_t kSmall = pace::kSmallPayload;
 
   Pacer(const pace::Settings& settings, const PaceWorld& world) noexcept
       : world_(world), settings_(settings) {}
@@ -106,6 +104,7 @@ class Pacer {
   void take(std::uint32_t comm, std::uint64_t now) noexcept;
   void restart(std::uint64_t now) noexcept;
   void add_other(std::uint32_t comm, Duration wait) noexcept;
+  void pass(Boundary boundary, std::uint64_t now) noexcept;
   void close_iteration(std::uint64_t now) noexcept;
   void act(pace::Decision decision) noexcept;
   void serve(const pace::Decision& decision) noexcept;
@@ -119,7 +118,7 @@ class Pacer {
   double ps_per_tick_ = 0;
   std::uint32_t paced_ = 0;  ///< communicator; 0 = none yet
   bool asked_ = false;       ///< whether an accelerator is there
-  Boundary boundary_ = Boundary::Synchronisation;
+  pace::BoundaryRule boundaries_;
   std::uint64_t paced_seen_ = 0;
   std::uint64_t step_ = 0;           ///< number of the iteration under way
   std::uint64_t began_ = 0;          ///< in ticks

@@ -90,8 +90,7 @@ void note_change(PriorityPolicy::Change change) noexcept {
         "niceness, the first time");
   if (change == Change::Restore)
     guest::note(
-        "--pace-priority: this rank waits for the others now: its threads got their niceness back, the first "
-        "time");
+        "--pace-priority: this rank waits for the others now: its threads got their niceness back, the first time");
   errno = saved_errno;
 }
 

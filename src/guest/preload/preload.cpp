@@ -65,9 +65,9 @@ bool is_own(void* address) {
   return mine.dli_fbase == theirs.dli_fbase;
 }
 
-// Names of all loaded objects, one after the other. Copied first and opened afterwards: the loader holds a
-// lock while it lists them, and a thread that loads a library at that moment holds the other one that opening
-// needs.
+// Names of all loaded objects, one after the other. Copied first and opened afterwards:
+// the loader holds a lock while it lists them, and a thread that loads a library at that moment holds
+// the other one that opening needs.
 struct Names {
   char* text = nullptr;
   std::size_t used = 0;
@@ -298,8 +298,8 @@ void take_hooks_out() noexcept {
       std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
 }
 
-// PMPI_Init was called and MPI_Init is not ours: a tool that takes every call leaves no other trace of this
-// rank.
+// PMPI_Init was called and MPI_Init is not ours: a tool that takes every call
+// leaves no other trace of this rank.
 std::atomic<bool> init_passed_us_by{false};
 
 [[gnu::destructor]] void process_ends() {

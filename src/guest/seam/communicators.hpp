@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From a library's handle (a pointer or an integer) to our number and sequence of a communicator, inside a
-/// guest.
+/// From a library's handle (a pointer or an integer) to our number and sequence
+/// of a communicator, inside a guest.
 #pragma once
 
 #include <sched.h>
@@ -37,8 +37,8 @@ class CommTable {
     return nullptr;
   }
 
-  /// A slot for a new handle, to be filled by `fill(Comm&)` before others see it; null where there is no
-  /// room.
+  /// A slot for a new handle, to be filled by `fill(Comm&)` before others see it;
+  /// null where there is no room.
   template <class Fill>
   Comm* insert(std::uintptr_t handle, Fill fill) noexcept {
     while (lock_.exchange(true, std::memory_order_acquire)) sched_yield();
@@ -63,8 +63,8 @@ class CommTable {
  private:
   static constexpr std::size_t kProbe = 64;
   static constexpr std::uintptr_t kEmpty = 0;
-  static constexpr std::uintptr_t kErased =
-      1;  // no library uses these two as a handle of a live communicator
+  // no library uses these two as a handle of a live communicator
+  static constexpr std::uintptr_t kErased = 1;
   static std::size_t hash(std::uintptr_t handle) noexcept {
     return static_cast<std::size_t>(handle * 0x9e3779b97f4a7c15 >> 40);
   }

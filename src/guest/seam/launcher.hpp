@@ -25,9 +25,9 @@ struct Launcher {
   const char* launch;  ///< tells launches of one batch job apart
 };
 
-/// In the order of trust: the first one whose signs are set is believed. A torchrun worker inside sbatch sees
-/// both, and ranks that mpirun started under Slurm inherit the SLURM_PROCID of its daemon; hence Slurm comes
-/// late.
+/// In the order of trust: the first one whose signs are set is believed. A torchrun worker inside
+/// sbatch sees both, and ranks that mpirun started under Slurm inherit the SLURM_PROCID
+/// of its daemon; hence Slurm comes late.
 inline constexpr Launcher kLaunchers[] = {
     {"torchrun",
      {"TORCHELASTIC_RUN_ID", "RANK"},
@@ -59,8 +59,8 @@ inline constexpr Launcher kLaunchers[] = {
      "PBS_NODENUM",
      nullptr,
      "PMIX_NAMESPACE"},
-    // Hydra before PMIx: under Slurm its proxies, and so its ranks, may inherit a PMIX_RANK that is the
-    // proxy's.
+    // Hydra before PMIx: under Slurm its proxies, and so its ranks, may inherit
+    // a PMIX_RANK that is the proxy's.
     {"mpich",
      {"PMI_RANK", "MPI_LOCALRANKID"},
      "PMI_RANK",

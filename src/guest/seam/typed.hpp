@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cox/guest/writer.hpp"
+#include "cox/pace/iteration.hpp"
 
 namespace cox::observe::guest {
 
@@ -42,13 +43,7 @@ struct WriterApi {
   std::uint64_t (*group_identity)(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept;
 };
 
-/// What ends an iteration of the paced group. The later ones say it better: the first of a kind that is seen
-/// takes over from those before it.
-enum class Boundary : std::uint8_t {
-  Synchronisation = 0,  ///< each synchronisation, where the program says nothing else
-  Gradients = 1,        ///< the gradients of a backward pass are there
-  Mark = 2,             ///< the program marks its steps
-};
+using pace::Boundary;
 
 /// The controller of this process (observe/guest/pacing.hpp). Calls from other threads than the one that
 /// synchronised first change nothing, but for `keep_order`.
@@ -83,8 +78,8 @@ struct Wrapper {
   void** real;
 };
 
-/// What a typed object exports, as `cox_typed_attach`: its wrappers, or null where it cannot work in this
-/// process.
+/// What a typed object exports, as `cox_typed_attach`: its wrappers,
+/// or null where it cannot work in this process.
 struct TypedTable {
   std::uint32_t abi;
   std::uint32_t count;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Layout of the few objects of PyTorch that the guest reads or hands over: own declarations, because
-/// PyTorch's headers pull in the C++ runtime and a guest needs libc only. Tensors, options and works stay
-/// opaque.
+/// Layout of the few objects of PyTorch that the guest reads or hands over: own declarations,
+/// because PyTorch's headers pull in the C++ runtime and a guest needs libc only.
+/// Tensors, options and works stay opaque.
 ///
-/// Valid for: PyTorch 1.13 (`kRecordFunctionFile`) on LP64 with libstdc++'s cxx11 strings; held against the
-/// real headers by c10d_abi_test.cpp. What does not name a version here is fixed by the mangled names of the
-/// hooks.
+/// Valid for: PyTorch 1.13 (`kRecordFunctionFile`) on LP64 with libstdc++'s cxx11 strings;
+/// held against the real headers by c10d_abi_test.cpp. What does not name a version here is fixed
+/// by the mangled names of the hooks.
 #pragma once
 
 #include <cstddef>

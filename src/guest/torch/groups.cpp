@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cox/base/hash.hpp"
+
 #include "guest/gloo/state.hpp"
 #include "guest/torch/abi.hpp"
 
@@ -36,12 +38,11 @@ Prefix prefixes[kPrefixes];
 std::size_t prefix_count = 0;
 std::atomic<bool> prefix_lock{false};
 
-constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
-
 std::uint64_t hash_bytes(std::uint64_t hash, const void* bytes, std::size_t size) {
-  const auto* at = static_cast<const unsigned char*>(bytes);
-  for (std::size_t i = 0; i < size; ++i) hash = (hash ^ at[i]) * 0x100000001b3;
-  return (hash ^ 0xff) * 0x100000001b3;  // so that "a", "bc" and "ab", "c" differ
+  Fnv1a longer(hash);
+  longer.add({static_cast<const char*>(bytes), size});
+  longer.add_number(0xff, 1);  // so that "a", "bc" and "ab", "c" differ
+  return longer.value();
 }
 
 // Whether the object is a PrefixStore still: another store may have got the address of a dead one.
@@ -71,8 +72,9 @@ void unlock_prefixes() {
 void remember_prefix(const void* store, const abi::String& prefix, const void* inner) {
   lock_prefixes();
   const Prefix* below = newest_of(inner);
-  Prefix fresh{.store = store,
-               .chain = hash_bytes(below == nullptr ? kHashStart : below->chain, prefix.data, prefix.size)};
+  Prefix fresh{
+      .store = store,
+      .chain = hash_bytes(below == nullptr ? Fnv1a().value() : below->chain, prefix.data, prefix.size)};
   const std::size_t length = prefix.size < sizeof fresh.last ? prefix.size : sizeof fresh.last - 1;
   memcpy(fresh.last, prefix.data, length);
   prefixes[prefix_count++ % kPrefixes] = fresh;
@@ -223,8 +225,8 @@ void wrap_context(void* self, int rank, int size, int base) {
   });
 }
 
-// Called by each collective method once it knows that it will submit: the number is the one that the workers'
-// collective carries.
+// Called by each collective method once it knows that it will submit: the number is the one that
+// the workers' collective carries.
 std::uint32_t wrap_next_tag(void* self) {
   const std::uint32_t tag = real_next_tag(self);
   if (submission.in_monitored_barrier && submission.open < 2) {
@@ -249,8 +251,8 @@ void wrap_run_loop(void* self, int worker) {
   real_run_loop(self, worker);
 }
 
-// A barrier of messages, run where it is called, that takes two numbers: both are recorded, so that no number
-// is missing.
+// A barrier of messages, run where it is called, that takes two numbers: both are recorded,
+// so that no number is missing.
 void wrap_monitored_barrier(void* self, const void* options, bool wait_for_all) {
   submission.armed = false;
   submission.in_monitored_barrier = true;

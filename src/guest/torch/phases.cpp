@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps and phases of DistributedDataParallel, from two sources: the reducer's own methods (every version
-// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward; one version, see
-// c10d_abi.hpp).
+// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward;
+// one version, see c10d_abi.hpp).
 //
 // A forward pass is only known for what it was afterwards: with gradients synchronised, with gradients
 // accumulated (no_sync), or without any (an evaluation that left gradients on). Its records stay open until
@@ -304,9 +304,9 @@ void (*real_prepare_for_backward)(void* self, const void* outputs) = nullptr;
 void (*real_autograd_hook)(void* self, std::size_t index) = nullptr;
 void (*real_finalize_backward)(void* self) = nullptr;
 
-// Each Gloo operation makes a range of its own, which takes 2 us where anybody listens to named ranges. We
-// do, but not to these: where nobody else does, they are made as ranges of operators, to which nobody listens
-// at all.
+// Each Gloo operation makes a range of its own, which takes 2 us where anybody listens to named ranges.
+// We do, but not to these: where nobody else does, they are made as ranges of operators,
+// to which nobody listens at all.
 void wrap_make_range(void* self, std::uint8_t scope) {
   if (scope == c10d_abi::kUserScope && ranges_on && is_submitting() &&
       !others_listen.load(std::memory_order_relaxed) && thread_listens != nullptr && !thread_listens())
@@ -347,8 +347,8 @@ void wrap_autograd_hook(void* self, std::size_t index) {
   real_autograd_hook(self, index);
 }
 
-// Here the program waits for the all-reduces that its pool threads run: the exposed communication of the
-// step.
+// Here the program waits for the all-reduces that its pool threads run:
+// the exposed communication of the step.
 void wrap_finalize_backward(void* self) {
   for (Pass& pass : passes)
     if (pass.forward != nullptr && pass.reducer == self) confirm(pass);

@@ -7,12 +7,11 @@
 
 namespace cox::trace::guest {
 
-/// Watches how much time the hooks themselves take, over windows of half a second or more. Ask as often as
-/// you like.
+/// Watches how much time the hooks themselves take, over windows of half a second
+/// or more. Ask as often as you like.
 ///
 /// Formula: share = calls in the window x cost of one call / length of the window. Exceeded where three
-/// windows in
-///          a row lie above the limit: a burst (start-up, a checkpoint) is no reason to stop.
+///          windows in a row lie above the limit: a burst (start-up, a checkpoint) is no reason to stop.
 /// Threads: one. Held by: src/guest/writer/budget_test.cpp
 class OverheadBudget {
  public:

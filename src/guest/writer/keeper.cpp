@@ -39,8 +39,7 @@ void stop_as_too_slow(const OverheadBudget& budget) noexcept {
   static char text[160];
   snprintf(text, sizeof text,
            "recording switched itself off: %.0f calls a second would have cost %.1f %% of a CPU, more than "
-           "the %.1f %% "
-           "allowed (COX_MAX_OVERHEAD)",
+           "the %.1f %% allowed (COX_MAX_OVERHEAD)",
            budget.calls_per_second(), 100 * budget.share(), 100 * g.max_overhead);
   note(text);
   switch_off(kDisabledTooSlow);
@@ -94,8 +93,8 @@ ClockPair read_clocks() noexcept {
   return best;
 }
 
-// Keeps at most kMaxClockPairs readings over any length of run: when full, every other one goes and the
-// period doubles.
+// Keeps at most kMaxClockPairs readings over any length of run: when full, every other
+// one goes and the period doubles.
 void add_clock_pair() noexcept {
   RawHeader& h = *g.header;
   std::uint64_t n = h.pair_count;

@@ -15,9 +15,9 @@
 
 namespace cox::trace::guest {
 
-/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what is dear or
-/// changes slowly: the CPU's frequency and throttling, the control group's quota, pressure. Else those are
-/// all ones.
+/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what
+/// is dear or changes slowly: the CPU's frequency and throttling, the control group's quota,
+/// pressure. Else those are all ones.
 void take_sample(RawSample& out, bool whole) noexcept;
 
 /// Gives lines `path<TAB>value<LF>` about where the process may run, in pieces of whole lines, at most
@@ -30,9 +30,9 @@ inline constexpr std::size_t kLocalityBytes = 256 * 1024;
 [[nodiscard]] std::uint64_t own_start_time() noexcept;
 [[nodiscard]] std::uint64_t own_time_namespace() noexcept;
 
-/// Gives the calling thread a table of descriptors of its own that holds only `keep`, so that what it opens
-/// never takes a number that the job expects for itself. Where the kernel cannot (before 5.9) nothing
-/// happens.
+/// Gives the calling thread a table of descriptors of its own that holds only `keep`,
+/// so that what it opens never takes a number that the job expects for itself. Where the kernel
+/// cannot (before 5.9) nothing happens.
 void separate_descriptors(int keep) noexcept;
 
 }  // namespace cox::trace::guest

@@ -100,8 +100,8 @@ inline std::uint32_t records_per_chunk() noexcept {
   return (g.header->chunk_bytes - static_cast<std::uint32_t>(sizeof(ChunkHeader))) / sizeof(RawRecord);
 }
 
-/// A thread is not cancelled while this lives: the slow paths hold locks and call functions that are
-/// cancellation points.
+/// A thread is not cancelled while this lives: the slow paths hold locks and call functions
+/// that are cancellation points.
 class NoCancel {
  public:
   NoCancel() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

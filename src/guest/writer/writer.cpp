@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "cox/base/hash.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -83,8 +85,8 @@ void after_fork_in_child() {
   g.header = nullptr;
 }
 
-// Room for one Meta entry of `size` bytes of content, head written; call with meta_lock held. Null where none
-// is left.
+// Room for one Meta entry of `size` bytes of content, head written;
+// call with meta_lock held. Null where none is left.
 std::byte* meta_entry(MetaKind kind, std::size_t size) noexcept {
   const std::size_t whole = (sizeof(MetaHead) + size + 7) / 8 * 8;
   const std::size_t room = g.header->chunk_bytes - sizeof(ChunkHeader);
@@ -335,14 +337,12 @@ std::uint64_t group_identity(std::int32_t* ranks, std::size_t count, std::uint32
       for (; j >= gap && ranks[j - gap] > value; j -= gap) ranks[j] = ranks[j - gap];
       ranks[j] = value;
     }
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&hash](std::uint32_t word) {
-    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ ((word >> shift) & 0xff)) * 0x100000001b3;
-  };
-  for (std::size_t i = 0; i < count; ++i) mix(static_cast<std::uint32_t>(ranks[i]));
-  mix(0xffffffff);
-  mix(occurrence);
-  return hash == 0 ? 1 : hash;
+  constexpr int kWord = 4;
+  Fnv1a hash;
+  for (std::size_t i = 0; i < count; ++i) hash.add_number(static_cast<std::uint32_t>(ranks[i]), kWord);
+  hash.add_number(0xffffffff, kWord);
+  hash.add_number(occurrence, kWord);
+  return hash.identity();
 }
 
 }  // namespace cox::trace::guest

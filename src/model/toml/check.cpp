@@ -70,10 +70,10 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
 }
 
 /// Messages have to end: where the job sends any, some bandwidth is known.
-Status check_cost(const Scenario& s, const Notes& notes) {
+Status check_cost(const Scenario& s, const JobKeys& job, const Notes& notes) {
   // A schedule of messages may come with its own parameters (cox simulate --loggops); an iteration has a
   // link.
-  if (s.job.workload == Workload::Goal || s.job.workload == Workload::Iteration) return {};
+  if (job.workload == Workload::Goal || job.workload == Workload::Iteration) return {};
   if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
       !notes.said("cost.across.bandwidth"))
     return notes.clash({"cluster.nodes"}, "no bandwidth between nodes is given",
@@ -92,8 +92,8 @@ Status check_cost(const Scenario& s, const Notes& notes) {
   return {};
 }
 
-Status check_collective(const Scenario& s, const Notes& notes) {
-  const CollectiveSpec& c = s.job.collective;
+Status check_collective(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  const CollectiveSpec& c = job.collective;
   if (c.ranks > s.cluster.ranks())
     return notes.clash(
         {"job.collective.ranks"},
@@ -128,8 +128,8 @@ Status check_collective(const Scenario& s, const Notes& notes) {
   return {};
 }
 
-Status check_layout(const Scenario& s, const Notes& notes) {
-  const Layout& l = s.job.layout;
+Status check_layout(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  const Layout& l = job.training.layout;
   const std::initializer_list<std::string_view> keys = {"job.layout.data", "job.layout.tensor",
                                                         "job.layout.pipeline", "job.layout.context",
                                                         "job.layout.expert"};
@@ -158,15 +158,15 @@ Status check_layout(const Scenario& s, const Notes& notes) {
   return {};
 }
 
-Status check_training(const Scenario& s, const Notes& notes) {
-  const Job& job = s.job;
+Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes) {
+  const TrainingJob& job = keys.training;
   if (job.layers.empty())
     return notes.clash({"job.workload"}, "training needs layers, and none are given",
                        "write [[job.layers]], or [job.model] to have them derived");
   const auto layers = static_cast<std::int64_t>(job.layers.size());
   if (layers > kMostLayers)
     return notes.clash({kLayerArray}, fmt::format("job.layers has more than {} layers", kMostLayers), "");
-  COX_CHECK(check_layout(s, notes));
+  COX_CHECK(check_layout(s, keys, notes));
   const bool interleaved = job.schedule == PipelineSchedule::Interleaved;
   if (job.interleave > 1 && !interleaved)
     return notes.clash(
@@ -184,12 +184,11 @@ Status check_training(const Scenario& s, const Notes& notes) {
         interleaved ? "choose a pipeline and an interleave whose product divides the layers"
                     : "use fewer stages");
   if (interleaved && job.micro_batches % job.layout.pipeline != 0)
-    return notes.clash(
-        {"job.micro_batches", "job.schedule"},
-        fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which schedule "
-                    "\"interleaved\" needs",
-                    job.micro_batches, job.layout.pipeline),
-        "");
+    return notes.clash({"job.micro_batches", "job.schedule"},
+                       fmt::format("job.micro_batches = {} is no multiple of job.layout.pipeline = {}, which "
+                                   "schedule \"interleaved\" needs",
+                                   job.micro_batches, job.layout.pipeline),
+                       "");
   if (job.moe_layers > layers)
     return notes.clash({"job.moe_layers"},
                        fmt::format("job.moe_layers = {}, but there are {} layers", job.moe_layers, layers),
@@ -203,8 +202,8 @@ Status check_training(const Scenario& s, const Notes& notes) {
 }
 
 /// A paced job: what its parts need of each other.
-Status check_iteration(const Scenario& s, const Notes& notes) {
-  const Iteration& i = s.iteration;
+Status check_iteration(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  const Iteration& i = job.iteration.iteration;
   const auto imbalance = imbalance_words()[static_cast<std::size_t>(i.imbalance)];
   if (i.link == Bandwidth{})
     for (const auto& [key, bytes] : {std::pair{"iteration.fetch", i.fetch}, {"iteration.reduce", i.reduce}})
@@ -237,20 +236,20 @@ Status check_iteration(const Scenario& s, const Notes& notes) {
   return {};
 }
 
-Status check_job(const Scenario& s, const Notes& notes) {
-  switch (s.job.workload) {
+Status check_job(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  switch (job.workload) {
     case Workload::Collective:
-      return check_collective(s, notes);
+      return check_collective(s, job, notes);
     case Workload::Training:
-      return check_training(s, notes);
+      return check_training(s, job, notes);
     case Workload::Iteration:
-      return check_iteration(s, notes);
+      return check_iteration(s, job, notes);
     case Workload::Goal:
     case Workload::Chakra:
-      if (s.job.file.empty())
+      if (job.file.empty())
         return notes.clash({"job.workload"},
                            fmt::format("job.workload is \"{}\" and job.file is missing",
-                                       workload_words()[static_cast<std::size_t>(s.job.workload)]),
+                                       workload_words()[static_cast<std::size_t>(job.workload)]),
                            "name the file to replay");
   }
   return {};
@@ -305,7 +304,7 @@ Status check_noise(const NoiseSource& noise, const std::string& at, std::int64_t
   return {};
 }
 
-Status check_policy(const Scenario& s, const Notes& notes) {
+Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
   const PolicySpec& p = s.policy;
   const auto kind = policy_words()[static_cast<std::size_t>(p.kind)];
   const auto only = [&](std::string_view key, bool fits, std::string_view whose) -> Status {
@@ -319,7 +318,7 @@ Status check_policy(const Scenario& s, const Notes& notes) {
   COX_CHECK(only("policy.local_steps", p.kind == PolicyKind::LocalSgd, "local-sgd"));
   COX_CHECK(only("policy.backups", p.kind == PolicyKind::Backup, "backup"));
   COX_CHECK(only("policy.servers", p.kind == PolicyKind::Asynchronous, "asynchronous"));
-  const std::int64_t workers = s.job.workload == Workload::Training ? s.job.layout.data : s.cluster.ranks();
+  const std::int64_t workers = job.workload == Workload::Training ? job.training.layout.data : s.cluster.ranks();
   if (p.backups >= workers)
     return notes.clash({"policy.backups"},
                        fmt::format("policy.backups = {} of {} workers: nobody is left", p.backups, workers),
@@ -369,8 +368,8 @@ Status check_fabric_meanings(const Scenario& s, const Notes& notes) {
 }
 
 /// Not asked: keys that a written scenario always holds (job.layout.data, job.collective.ranks and .group).
-Status check_workload_meanings(const Scenario& s, const Notes& notes) {
-  const Workload w = s.job.workload;
+Status check_workload_meanings(const JobKeys& job, const Notes& notes) {
+  const Workload w = job.workload;
   const bool collective = w == Workload::Collective;
   const bool training = w == Workload::Training;
   const bool file = w == Workload::Goal || w == Workload::Chakra;
@@ -398,10 +397,11 @@ Status check_workload_meanings(const Scenario& s, const Notes& notes) {
 
 Status check(const Draft& draft, const Notes& notes) {
   const Scenario& s = draft.scenario;
+  const JobKeys& job = draft.job;
   COX_CHECK(check_cluster(s.cluster, notes));
   COX_CHECK(check_fabric(s.cluster, s.fabric, notes));
-  COX_CHECK(check_job(s, notes));
-  COX_CHECK(check_cost(s, notes));
+  COX_CHECK(check_job(s, job, notes));
+  COX_CHECK(check_cost(s, job, notes));
   for (std::size_t i = 0; i < s.noise.size(); ++i)
     COX_CHECK(check_noise(s.noise[i], fmt::format("{}[{}]", kNoiseArray, i), s.cluster.ranks(), notes));
   if (s.failures.node_mtbf == Seconds{})
@@ -409,9 +409,9 @@ Status check(const Draft& draft, const Notes& notes) {
       if (notes.said(std::string(key)))
         return notes.clash({key}, fmt::format("{} without failures.node_mtbf: no node ever fails", key),
                            "give the mean time between failures of one node");
-  COX_CHECK(check_policy(s, notes));
+  COX_CHECK(check_policy(s, job, notes));
   COX_CHECK(check_fabric_meanings(s, notes));
-  return check_workload_meanings(s, notes);
+  return check_workload_meanings(job, notes);
 }
 
 }  // namespace cox::model

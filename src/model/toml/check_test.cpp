@@ -32,8 +32,8 @@ TEST(ScenarioCheck, TorusAndDragonflyHoldTheNodes) {
             "f.toml:5:1: fabric.torus = [4, 4, 2] does not hold cluster.nodes = 64 | "
             "the product of the extents is the number of nodes");
   EXPECT_EQ(
-      clash("[cluster]\npreset = \"tpu-v4\"\nnodes = 64\n[fabric]\ntorus = [2097152, 2097152, 2097152, "
-            "2097152]\n"),
+      clash(
+          "[cluster]\npreset = \"tpu-v4\"\nnodes = 64\n[fabric]\ntorus = [2097152, 2097152, 2097152, 2097152]\n"),
       "f.toml:5:1: fabric.torus = [2097152, 2097152, 2097152, 2097152] does not hold cluster.nodes = 64 | "
       "the product of the extents is the number of nodes");
   EXPECT_EQ(clash("[cluster]\nnodes = 1\n[fabric]\nkind = \"torus\"\ntorus = [1,1,1,1,1,1,1]\n"),
@@ -90,17 +90,14 @@ TEST(ScenarioCheck, Layouts) {
       clash(kTraining + "[job.layout]\npipeline = 5\n"),
       "f.toml:8:1: job.layout is data 1 x tensor 1 x pipeline 5 x context 1 = 5 ranks, but the cluster has "
       "4 nodes x 8 devices = 32 ranks | leave job.layout.data out to have it derived");
-  EXPECT_EQ(
-      clash(kTraining + "[job.layout]\ntensor = 2097152\npipeline = 2097152\ncontext = 2097152\n"),
-      "f.toml:8:1: job.layout is data 1 x tensor 2097152 x pipeline 2097152 x context 2097152 = too many "
-      "ranks, "
-      "but the cluster has 4 nodes x 8 devices = 32 ranks | leave job.layout.data out to have it derived");
+  EXPECT_EQ(clash(kTraining + "[job.layout]\ntensor = 2097152\npipeline = 2097152\ncontext = 2097152\n"),
+            "f.toml:8:1: job.layout is data 1 x tensor 2097152 x pipeline 2097152 x context "
+            "2097152 = too many ranks, but the cluster has 4 nodes x 8 devices = 32 ranks | leave "
+            "job.layout.data out to have it derived");
   EXPECT_EQ(clash(kTraining + "[job.layout]\ntensor = 16\n"),
-            "f.toml:8:1: job.layout.tensor = 16 on nodes of 8 devices: a tensor group would leave its node, "
-            "and only "
-            "the devices of a node share a scale-up fabric | choose a divisor of cluster.devices_per_node, "
-            "or describe "
-            "the scale-up domain as one node");
+            "f.toml:8:1: job.layout.tensor = 16 on nodes of 8 devices: a tensor group would leave "
+            "its node, and only the devices of a node share a scale-up fabric | choose a divisor of "
+            "cluster.devices_per_node, or describe the scale-up domain as one node");
   EXPECT_EQ(clash(kTraining + "[job.layout]\ndata = 8\npipeline = 4\nexpert = 3\n"),
             "f.toml:10:1: job.layout.expert = 3 does not divide job.layout.data = 8 | "
             "experts are spread over data-parallel ranks");
@@ -200,9 +197,9 @@ TEST(ScenarioCheck, Policies) {
   EXPECT_EQ(clash("[policy]\nstaleness = 3\n"),
             "f.toml:2:1: policy.staleness has no meaning for policy.kind \"synchronous\" | "
             "only bounded-wait or bounded-discard has one");
-  EXPECT_EQ(clash("[policy]\nlocal_steps = 3\n"),
-            "f.toml:2:1: policy.local_steps has no meaning for policy.kind \"synchronous\" | only local-sgd "
-            "has one");
+  EXPECT_EQ(
+      clash("[policy]\nlocal_steps = 3\n"),
+      "f.toml:2:1: policy.local_steps has no meaning for policy.kind \"synchronous\" | only local-sgd has one");
   EXPECT_EQ(clash("[policy]\nkind = \"backup\"\nbackups = 1\n"),
             "f.toml:3:1: policy.backups = 1 of 1 workers: nobody is left | ");
   EXPECT_EQ(clash("[failures]\nrestart = \"1min\"\n"),
@@ -262,10 +259,10 @@ TEST(ScenarioCheck, ParametersOfTheControllerAreThoseOfItsTable) {
   ASSERT_TRUE(good) << good.error().to_string();
   const std::map<std::string, std::string> wanted = {
       {"mode", "auto"}, {"window", "32"}, {"share", "0.5"}, {"max_delay", "5ms"}};
-  EXPECT_EQ(good->scenario.pace, wanted);
+  EXPECT_EQ(good->scenario.job.as<IterationJob>().pace, wanted);
   const auto again = parse_scenario(scenario_toml(good->scenario), "f.toml", "");
   ASSERT_TRUE(again) << again.error().to_string();
-  EXPECT_EQ(again->scenario.pace, wanted);
+  EXPECT_EQ(again->scenario.job.as<IterationJob>().pace, wanted);
   for (const std::string bad : {"window = 1000", "window = \"32\"", "mode = \"fast\"", "max_delay = 5",
                                 "max_delay = \"1h\"", "share = 2", "seed = -1", "block = 2.5", "mode = 3"}) {
     const auto made = parse_scenario(job + bad + "\n", "f.toml", "");

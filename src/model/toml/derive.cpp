@@ -39,33 +39,6 @@ void derive_fabric(const Cluster& cluster, Fabric& fabric, Notes& notes) {
   notes.derive("fabric.torus", fmt::format("three factors of {} nodes with the smallest sum", nodes));
 }
 
-void derive_job(const Cluster& cluster, Job& job, Notes& notes) {
-  const std::int64_t ranks = cluster.ranks();
-  if (!notes.said("job.collective.ranks")) {
-    job.collective.ranks = static_cast<int>(std::min(ranks, kMostRanks));
-    notes.derive("job.collective.ranks", "cluster.nodes x cluster.devices_per_node");
-  }
-  if (!notes.said("job.collective.group")) {
-    const Algorithm a = job.collective.algorithm;
-    const bool grouped =
-        a == Algorithm::Hierarchical2 || a == Algorithm::Hierarchical3 || a == Algorithm::TwoLevel;
-    if (grouped) {
-      job.collective.group = cluster.devices_per_node;
-      notes.derive("job.collective.group", "= cluster.devices_per_node");
-    }
-  }
-  const std::int64_t fixed =
-      std::int64_t{job.layout.tensor} * std::min<std::int64_t>(job.layout.pipeline, kMostRanks);
-  if (!notes.said("job.layout.data") && fixed <= kMostRanks && job.layout.context <= kMostRanks) {
-    const std::int64_t others = fixed * job.layout.context;
-    if (ranks % others == 0) {
-      job.layout.data = static_cast<int>(ranks / others);
-      notes.derive("job.layout.data",
-                   fmt::format("{} ranks / (tensor x pipeline x context = {})", ranks, others));
-    }
-  }
-}
-
 /// Layers of a transformer from its size. Formula: forward = 2 N / L x tokens / (peak x utilisation x
 /// tensor). Source: Kaplan et al. 2020, section 2.1: 2 operations per parameter and token forward, twice that
 /// backward; the part of attention that grows with the sequence is not in it.
@@ -84,7 +57,7 @@ Status derive_layers(Draft& draft, Notes& notes) {
   if (peak == 0)
     return notes.clash({"job.model.parameters"}, "job.model needs cluster.device.peak, which is not given",
                        "name a cluster.preset, or write the peak such as \"312TFLOP/s\"");
-  const Layout& layout = draft.scenario.job.layout;
+  const Layout& layout = draft.job.training.layout;
   if (size.sequence % layout.context != 0)
     return notes.clash({"job.layout.context", "job.model.sequence"},
                        fmt::format("job.layout.context = {} does not divide job.model.sequence = {}",
@@ -101,12 +74,12 @@ Status derive_layers(Draft& draft, Notes& notes) {
   const Seconds forward =
       Flops{2 * per_layer * tokens} / FlopRate::flops_per_s(peak * size.utilisation * layout.tensor);
   for (int i = 0; i < size.layers; ++i)
-    draft.scenario.job.layers.push_back(
+    draft.job.training.layers.push_back(
         {.forward = forward,
          .backward = forward * size.backward_over_forward,
          .gradients = chunk_bytes(Bytes{size.parameters}, size.layers, i) * size.gradient.count(),
          .activations = Bytes{static_cast<std::int64_t>(activations)}});
-  draft.layers = {{.count = size.layers, .layer = draft.scenario.job.layers.front()}};
+  draft.layers = {{.count = size.layers, .layer = draft.job.training.layers.front()}};
   const auto say = [&](std::string_view key, std::string why) {
     notes.derive(fmt::format("{}[0].{}", kLayerArray, key), std::move(why));
   };
@@ -194,6 +167,33 @@ void derive_across(const Cluster& cluster, const Fabric& fabric, MessageCost& ac
 
 }  // namespace
 
+void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
+  const std::int64_t ranks = cluster.ranks();
+  if (!notes.said("job.collective.ranks")) {
+    job.collective.ranks = static_cast<int>(std::min(ranks, kMostRanks));
+    notes.derive("job.collective.ranks", "cluster.nodes x cluster.devices_per_node");
+  }
+  if (!notes.said("job.collective.group")) {
+    const Algorithm a = job.collective.algorithm;
+    const bool grouped =
+        a == Algorithm::Hierarchical2 || a == Algorithm::Hierarchical3 || a == Algorithm::TwoLevel;
+    if (grouped) {
+      job.collective.group = cluster.devices_per_node;
+      notes.derive("job.collective.group", "= cluster.devices_per_node");
+    }
+  }
+  const std::int64_t fixed =
+      std::int64_t{job.training.layout.tensor} * std::min<std::int64_t>(job.training.layout.pipeline, kMostRanks);
+  if (!notes.said("job.layout.data") && fixed <= kMostRanks && job.training.layout.context <= kMostRanks) {
+    const std::int64_t others = fixed * job.training.layout.context;
+    if (ranks % others == 0) {
+      job.training.layout.data = static_cast<int>(ranks / others);
+      notes.derive("job.layout.data",
+                   fmt::format("{} ranks / (tensor x pipeline x context = {})", ranks, others));
+    }
+  }
+}
+
 Status derive(Draft& draft, Notes& notes) {
   Scenario& s = draft.scenario;
   if (!notes.said("name")) {
@@ -201,7 +201,7 @@ Status derive(Draft& draft, Notes& notes) {
     notes.derive("name", "the file's name");
   }
   derive_fabric(s.cluster, s.fabric, notes);
-  derive_job(s.cluster, s.job, notes);
+  derive_job(s.cluster, draft.job, notes);
   COX_CHECK(derive_layers(draft, notes));
   derive_inside(s.cluster, s.inside, notes);
   derive_across(s.cluster, s.fabric, s.across, notes);

@@ -13,6 +13,9 @@ namespace cox::model {
 /// Fills what the file leaves open. Errors: scenario-004.
 [[nodiscard]] Status derive(Draft& draft, Notes& notes);
 
+/// The part of it that is about the job.
+void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes);
+
 /// What each value alone cannot tell. Errors: scenario-004.
 [[nodiscard]] Status check(const Draft& draft, const Notes& notes);
 

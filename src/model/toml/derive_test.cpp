@@ -99,12 +99,12 @@ TEST(ScenarioDerive, TorusOfLeastExtent) {
 TEST(ScenarioDerive, RanksGroupsAndReplicas) {
   const std::string nodes = "[cluster]\npreset = \"dgx-a100\"\nnodes = 6\n";
   const Scenario c = read(nodes + "[job.collective]\nalgorithm = \"hierarchical\"\n").scenario;
-  EXPECT_EQ(c.job.collective.ranks, 48);
-  EXPECT_EQ(c.job.collective.group, 8);
+  EXPECT_EQ(c.job.as<CollectiveJob>().collective.ranks, 48);
+  EXPECT_EQ(c.job.as<CollectiveJob>().collective.group, 8);
   const ReadScenario t = read(
       nodes +
       "[job]\nworkload = \"training\"\nlayers = [{count = 3}]\nlayout.tensor = 8\nlayout.pipeline = 3\n");
-  EXPECT_EQ(t.scenario.job.layout.data, 2);
+  EXPECT_EQ(t.scenario.job.as<TrainingJob>().layout.data, 2);
   EXPECT_EQ(explained(t, "job.layout.data").why, "48 ranks / (tensor x pipeline x context = 24)");
 }
 
@@ -126,7 +126,7 @@ sequence = 2000
 micro_batch = 3
 utilisation = 0.5
 )");
-  const std::vector<Layer>& layers = made.scenario.job.layers;
+  const std::vector<Layer>& layers = made.scenario.job.as<TrainingJob>().layers;
   ASSERT_EQ(layers.size(), 10U);
   // 2 x 1e8 parameters x (3 x 2000 / 2) tokens / (100e12 x 0.5 x 2)
   EXPECT_NEAR(layers[0].forward.count(), 2 * 1.000000001e8 * 3000 / 1e14, 1e-15);
@@ -138,8 +138,7 @@ utilisation = 0.5
   EXPECT_EQ(forward.origin, Origin::Derived);
   EXPECT_EQ(forward.why,
             "2 x parameters / layers x 3000 tokens of a device / (peak x utilisation x tensor); Kaplan et "
-            "al. 2020, "
-            "section 2.1; attention over the sequence is not counted");
+            "al. 2020, section 2.1; attention over the sequence is not counted");
   EXPECT_EQ(explained(made, "job.layers[0].count").value, "10");
 }
 

@@ -30,8 +30,7 @@ tl::unexpected<Error> refuse(const std::string& name, Place at, std::string mess
 /// - a key of more than `kDeepest` parts: it builds and destroys the tables of dotted keys by recursion
 /// without a bound;
 /// - characters beyond ASCII outside of strings and comments, where TOML 1.0 has none: the library's test for
-/// white
-///   space (3.3.0, is_non_ascii_horizontal_whitespace) runs into undefined behaviour on some of them.
+///   white space (3.3.0, is_non_ascii_horizontal_whitespace) runs into undefined behaviour on some of them.
 class Guard {
  public:
   explicit Guard(std::string_view text) : text_(text) {

@@ -43,8 +43,8 @@ struct Node::Entry {
   Node value;
 };
 
-/// How a value is called in a message: `the text "25"`, `25`, `a table`. Printable and short whatever it
-/// holds.
+/// How a value is called in a message: `the text "25"`, `25`, `a table`.
+/// Printable and short whatever it holds.
 [[nodiscard]] std::string shown(const Node& node);
 using cox::shown;
 

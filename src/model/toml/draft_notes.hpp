@@ -36,8 +36,8 @@ class Notes {
     const Note* note = find(key);
     return note && (note->origin == Origin::File || note->origin == Origin::Preset);
   }
-  /// The first key that a file or --set says: `key` itself or, where that ends with a dot, one that begins
-  /// with it.
+  /// The first key that a file or --set says: `key` itself or, where that ends with a dot,
+  /// one that begins with it.
   [[nodiscard]] std::optional<std::string> first_of_file(std::string_view key) const {
     for (auto at = notes_.lower_bound(std::string(key)); at != notes_.end(); ++at) {
       const bool same = key.ends_with('.') ? at->first.starts_with(key) : at->first == key;

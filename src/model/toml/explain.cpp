@@ -47,7 +47,9 @@ Draft baseline(const std::string& preset) {
   Draft draft;
   const auto read =
       parse_scenario(fmt::format("cluster.preset = {}", in_quotes(preset.empty() ? "none" : preset)), "", "");
-  if (read) draft.scenario = read->scenario;
+  if (!read) return draft;
+  draft.scenario = read->scenario;
+  draft.job = keys_of(draft.scenario.job, draft.scenario.cluster);
   return draft;
 }
 
@@ -84,7 +86,7 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
   // Sizes of a model that is not there would only distract, and so would a controller without its job.
   if (!notes.said("job.model.parameters"))
     std::erase_if(out, [](const Explained& e) { return e.key.starts_with("job.model."); });
-  if (draft.scenario.job.workload != Workload::Iteration)
+  if (draft.job.workload != Workload::Iteration)
     std::erase_if(out, [](const Explained& e) {
       return e.key.starts_with("iteration.") || e.key.starts_with("pace.");
     });
@@ -112,6 +114,7 @@ std::string explain_text(const std::vector<Explained>& explained) {
 std::string scenario_toml(const Scenario& scenario) {
   Draft draft;
   draft.scenario = scenario;
+  draft.job = keys_of(scenario.job, scenario.cluster);
   Draft plain = baseline(scenario.cluster.preset);
   std::string out;
   std::string section;
@@ -131,7 +134,7 @@ std::string scenario_toml(const Scenario& scenario) {
     }
     out += value_line(key, dot == std::string_view::npos ? key.name : key.name.substr(dot + 1), draft);
   }
-  const std::vector<Layer>& layers = scenario.job.layers;
+  const std::vector<Layer>& layers = draft.job.training.layers;
   for (std::size_t i = 0; i < layers.size();) {
     const auto same = [&](const Layer& l) {
       return l.forward == layers[i].forward && l.backward == layers[i].backward &&

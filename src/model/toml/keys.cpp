@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/toml/derive.hpp"
 #include "model/toml/words.hpp"
 
 namespace cox::model {
@@ -21,8 +22,8 @@ namespace {
 
 constexpr double kBytes = 1125899906842624;  // 1 PiB
 constexpr double kRanks = static_cast<double>(kMostRanks);
-constexpr double kCount =
-    9e15;  // whole numbers up to here are exact in a double, as TOML writers may use one
+// whole numbers up to here are exact in a double, as TOML writers may use one
+constexpr double kCount = 9e15;
 
 const WordField<Draft> kPreset{
     .words = preset_words,
@@ -35,8 +36,8 @@ const WordField<Draft> kPreset{
     .set = [](Draft& d, std::size_t i) { d.scenario.cluster.preset = i == 0 ? "" : preset_words()[i]; }};
 const WordField<Draft> kCollective{
     .words = collective_words,
-    .get = [](const Draft& d) { return word_of(d.scenario.job.collective.kind); },
-    .set = [](Draft& d, std::size_t i) { d.scenario.job.collective.kind = collective_at(i); }};
+    .get = [](const Draft& d) { return word_of(d.job.collective.kind); },
+    .set = [](Draft& d, std::size_t i) { d.job.collective.kind = collective_at(i); }};
 
 const Key<Draft> kRoot[] = {
     {"name", COX_AT(scenario.name), "shown in results", 0, kNoLimit, "the file's name without its ending"},
@@ -87,8 +88,7 @@ const Key<Draft> kRoot[] = {
     {"fabric.graph_file", COX_PATH(Draft, scenario.fabric.graph_file),
      "kind `graph`: lines of two ends, a latency and a bandwidth"},
     {"fabric.routing", COX_WORD(Draft, routing_words, scenario.fabric.routing),
-     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all "
-     "paths"},
+     "`static`: by destination; `ecmp`: by a hash of the flow; `adaptive`: the least loaded; `spray`: all paths"},
     {"fabric.switching", COX_WORD(Draft, switching_words, scenario.fabric.switching),
      "how a switch forwards"},
     {"fabric.incast_loss", COX_AT(scenario.fabric.incast_loss),
@@ -98,55 +98,55 @@ const Key<Draft> kRoot[] = {
     {"fabric.background_load", COX_AT(scenario.fabric.background_load),
      "part of every switch link that other jobs use", 0, 0.999},
 
-    {"job.workload", COX_WORD(Draft, workload_words, scenario.job.workload), "what runs"},
-    {"job.steps", COX_AT(scenario.job.steps), "how often", 1, kMostSteps},
-    {"job.compute", COX_AT(scenario.job.compute), "collective: of each rank before each collective"},
-    {"job.order", COX_WORD(Draft, order_words, scenario.job.order),
+    {"job.workload", COX_WORD(Draft, workload_words, job.workload), "what runs"},
+    {"job.steps", COX_AT(job.steps), "how often", 1, kMostSteps},
+    {"job.compute", COX_AT(job.compute), "collective: of each rank before each collective"},
+    {"job.order", COX_WORD(Draft, order_words, job.order),
      "collective: which rank sits on which place; `random` is drawn from `seed`"},
-    {"job.file", COX_PATH(Draft, scenario.job.file), "goal, chakra: the schedule or the trace"},
-    {"job.optimizer", COX_AT(scenario.job.optimizer), "training: the update of one rank's parameters"},
-    {"job.micro_batches", COX_AT(scenario.job.micro_batches), "training: per step and replica", 1, 1e6},
-    {"job.schedule", COX_WORD(Draft, pipeline_words, scenario.job.schedule),
+    {"job.file", COX_PATH(Draft, job.file), "goal, chakra: the schedule or the trace"},
+    {"job.optimizer", COX_AT(job.training.optimizer), "training: the update of one rank's parameters"},
+    {"job.micro_batches", COX_AT(job.training.micro_batches), "training: per step and replica", 1, 1e6},
+    {"job.schedule", COX_WORD(Draft, pipeline_words, job.training.schedule),
      "training: order of a stage's micro-batches"},
-    {"job.interleave", COX_AT(scenario.job.interleave),
+    {"job.interleave", COX_AT(job.training.interleave),
      "training: model chunks per stage, schedule `interleaved`", 1, kMostLayers},
-    {"job.zero_stage", COX_AT(scenario.job.zero_stage),
+    {"job.zero_stage", COX_AT(job.training.zero_stage),
      "training: what is sharded over the data-parallel ranks: 1 optimizer, 2 and gradients, 3 and parameters "
      "(FSDP)",
      0, 3},
-    {"job.bucket", COX_AT(scenario.job.bucket), "training: gradients that are reduced together", 1},
-    {"job.overlap", COX_AT(scenario.job.overlap),
+    {"job.bucket", COX_AT(job.training.bucket), "training: gradients that are reduced together", 1},
+    {"job.overlap", COX_AT(job.training.overlap),
      "training: reduce finished buckets beside the backward pass"},
-    {"job.overlap_slowdown", COX_AT(scenario.job.overlap_slowdown),
+    {"job.overlap_slowdown", COX_AT(job.training.overlap_slowdown),
      "training: compute beside communication takes 1 + this times as long", 0, 100},
-    {"job.moe_layers", COX_AT(scenario.job.moe_layers), "training: layers with expert all-to-all", 0,
+    {"job.moe_layers", COX_AT(job.training.moe_layers), "training: layers with expert all-to-all", 0,
      kMostLayers},
 
     {"job.collective.kind", kCollective, "which collective"},
-    {"job.collective.algorithm", COX_WORD(Draft, algorithm_words, scenario.job.collective.algorithm),
+    {"job.collective.algorithm", COX_WORD(Draft, algorithm_words, job.collective.algorithm),
      "how it is carried out: see collectives.md"},
-    {"job.collective.ranks", COX_AT(scenario.job.collective.ranks), "how many take part", 1, kRanks,
+    {"job.collective.ranks", COX_AT(job.collective.ranks), "how many take part", 1, kRanks,
      "all of the cluster"},
-    {"job.collective.bytes", COX_AT(scenario.job.collective.bytes),
+    {"job.collective.bytes", COX_AT(job.collective.bytes),
      "as nccl-tests count: the whole buffer of a rank (all-gather, reduce-scatter: the gathered one)"},
-    {"job.collective.group", COX_AT(scenario.job.collective.group),
+    {"job.collective.group", COX_AT(job.collective.group),
      "hierarchical, two-level: ranks of an inner group", 1, kRanks, "`cluster.devices_per_node`"},
-    {"job.collective.group2", COX_AT(scenario.job.collective.group2),
+    {"job.collective.group2", COX_AT(job.collective.group2),
      "hierarchical-3: inner groups of a middle group", 1, kRanks},
-    {"job.collective.servers", COX_AT(scenario.job.collective.servers), "parameter-server: shards", 1,
+    {"job.collective.servers", COX_AT(job.collective.servers), "parameter-server: shards", 1,
      kRanks},
-    {"job.collective.chunks", COX_AT(scenario.job.collective.chunks),
+    {"job.collective.chunks", COX_AT(job.collective.chunks),
      "trees, chain: pieces that follow each other", 1, 1e6},
-    {"job.collective.root", COX_AT(scenario.job.collective.root), "rank that begins or ends with the data", 0,
+    {"job.collective.root", COX_AT(job.collective.root), "rank that begins or ends with the data", 0,
      kRanks},
 
-    {"job.layout.data", COX_AT(scenario.job.layout.data), "replicas of the model", 1, kRanks,
+    {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kRanks,
      "ranks over tensor x pipeline x context"},
-    {"job.layout.tensor", COX_AT(scenario.job.layout.tensor), "devices that share each layer", 1, kRanks},
-    {"job.layout.pipeline", COX_AT(scenario.job.layout.pipeline), "stages", 1, kRanks},
-    {"job.layout.expert", COX_AT(scenario.job.layout.expert), "devices that share the experts; divides data",
+    {"job.layout.tensor", COX_AT(job.training.layout.tensor), "devices that share each layer", 1, kRanks},
+    {"job.layout.pipeline", COX_AT(job.training.layout.pipeline), "stages", 1, kRanks},
+    {"job.layout.expert", COX_AT(job.training.layout.expert), "devices that share the experts; divides data",
      1, kRanks},
-    {"job.layout.context", COX_AT(scenario.job.layout.context), "devices that share a sequence", 1, kRanks},
+    {"job.layout.context", COX_AT(job.training.layout.context), "devices that share a sequence", 1, kRanks},
 
     {"job.model.parameters", COX_AT(size.parameters),
      "of the whole model; gives the layers instead of [[job.layers]]", 1, kCount},
@@ -161,30 +161,30 @@ const Key<Draft> kRoot[] = {
     {"job.model.backward_over_forward", COX_AT(size.backward_over_forward),
      "time of a backward pass in forward passes", 0, 100},
 
-    {"iteration.cores", COX_AT(scenario.iteration.cores), "of each host, shared by its ranks", 1, 1e6},
-    {"iteration.time_slice", COX_AT(scenario.iteration.time_slice),
+    {"iteration.cores", COX_AT(job.iteration.iteration.cores), "of each host, shared by its ranks", 1, 1e6},
+    {"iteration.time_slice", COX_AT(job.iteration.iteration.time_slice),
      "longest time that a core runs one rank while others want it; `0s` = all at once, each at its share"},
-    {"iteration.prepare", COX_AT(scenario.iteration.prepare),
+    {"iteration.prepare", COX_AT(job.iteration.iteration.prepare),
      "CPU time of a rank on the host's cores, at the start"},
-    {"iteration.fetch", COX_AT(scenario.iteration.fetch), "input of a rank over `iteration.link`, then", 0,
+    {"iteration.fetch", COX_AT(job.iteration.iteration.fetch), "input of a rank over `iteration.link`, then", 0,
      kBytes},
-    {"iteration.link", COX_AT(scenario.iteration.link), "one link that all ranks share; `0B/s` = none"},
-    {"iteration.compute", COX_AT(scenario.iteration.compute), "then; mean of a rank that is not slow"},
-    {"iteration.compute_on_cores", COX_AT(scenario.iteration.compute_on_cores),
+    {"iteration.link", COX_AT(job.iteration.iteration.link), "one link that all ranks share; `0B/s` = none"},
+    {"iteration.compute", COX_AT(job.iteration.iteration.compute), "then; mean of a rank that is not slow"},
+    {"iteration.compute_on_cores", COX_AT(job.iteration.iteration.compute_on_cores),
      "on the shared cores instead of a device of its own"},
-    {"iteration.jitter", COX_WORD(Draft, jitter_words, scenario.iteration.jitter),
+    {"iteration.jitter", COX_WORD(Draft, jitter_words, job.iteration.iteration.jitter),
      "law of the factor on `iteration.compute`, of mean 1; fresh for every rank and step"},
-    {"iteration.spread", COX_AT(scenario.iteration.spread),
+    {"iteration.spread", COX_AT(job.iteration.iteration.spread),
      "coefficient of variation of the jitter (exponential: at most 1)", 0, 10},
-    {"iteration.imbalance", COX_WORD(Draft, imbalance_words, scenario.iteration.imbalance),
+    {"iteration.imbalance", COX_WORD(Draft, imbalance_words, job.iteration.iteration.imbalance),
      "which ranks are slow: the last ones for ever, or others every episode"},
-    {"iteration.slow_ranks", COX_AT(scenario.iteration.slow_ranks), "how many, at a time", 0, kRanks},
-    {"iteration.slow_factor", COX_AT(scenario.iteration.slow_factor), "times `iteration.compute`", 0, 1e6},
-    {"iteration.episode", COX_AT(scenario.iteration.episode), "rotating: steps after which others are slow",
+    {"iteration.slow_ranks", COX_AT(job.iteration.iteration.slow_ranks), "how many, at a time", 0, kRanks},
+    {"iteration.slow_factor", COX_AT(job.iteration.iteration.slow_factor), "times `iteration.compute`", 0, 1e6},
+    {"iteration.episode", COX_AT(job.iteration.iteration.episode), "rotating: steps after which others are slow",
      1, kMostSteps},
-    {"iteration.reduce", COX_AT(scenario.iteration.reduce),
+    {"iteration.reduce", COX_AT(job.iteration.iteration.reduce),
      "of the all-reduce that ends a step, a ring on `iteration.link`; `0B` = a barrier", 0, kBytes},
-    {"iteration.wait", COX_WORD(Draft, wait_words, scenario.iteration.wait),
+    {"iteration.wait", COX_WORD(Draft, wait_words, job.iteration.iteration.wait),
      "how ranks wait in it: who spins takes a share of the cores"},
 
     {"failures.node_mtbf", COX_AT(scenario.failures.node_mtbf),
@@ -290,7 +290,7 @@ std::span<const Key<Draft>> root_keys() {
       out.keys.push_back(
           {.name = out.names.back(),
            .field = SettingField<Draft>{.at = [](Draft& d) -> std::map<std::string, std::string>& {
-                                          return d.scenario.pace;
+                                          return d.job.iteration.pace;
                                         },
                                         .about = &p},
            .help = p.effect,
@@ -300,6 +300,50 @@ std::span<const Key<Draft>> root_keys() {
   }();
   return all.keys;
 }
+Job job_of(const JobKeys& keys) {
+  Job job{.steps = keys.steps};
+  switch (keys.workload) {
+    case Workload::Collective:
+      job.work = CollectiveJob{.collective = keys.collective, .order = keys.order, .compute = keys.compute};
+      break;
+    case Workload::Training:
+      job.work = keys.training;
+      job.as<TrainingJob>().collective = keys.collective;
+      break;
+    case Workload::Goal:
+      job.work = GoalJob{.file = keys.file};
+      break;
+    case Workload::Chakra:
+      job.work = TraceJob{.file = keys.file, .algorithm = keys.collective.algorithm};
+      break;
+    case Workload::Iteration:
+      job.work = keys.iteration;
+      break;
+  }
+  return job;
+}
+
+JobKeys keys_of(const Job& job, const Cluster& cluster) {
+  JobKeys keys{.workload = job.workload(), .steps = job.steps};
+  // What other workloads would say: the defaults that follow from the cluster.
+  if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.collective.algorithm = traced->algorithm;
+  Notes nobody("");
+  derive_job(cluster, keys, nobody);
+  if (const auto* collective = std::get_if<CollectiveJob>(&job.work)) {
+    keys.collective = collective->collective;
+    keys.order = collective->order;
+    keys.compute = collective->compute;
+  }
+  if (const auto* training = std::get_if<TrainingJob>(&job.work)) {
+    keys.training = *training;
+    keys.collective = training->collective;
+  }
+  if (const auto* goal = std::get_if<GoalJob>(&job.work)) keys.file = goal->file;
+  if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.file = traced->file;
+  if (const auto* iteration = std::get_if<IterationJob>(&job.work)) keys.iteration = *iteration;
+  return keys;
+}
+
 std::span<const Key<NoiseSource>> noise_keys() {
   return kNoise;
 }

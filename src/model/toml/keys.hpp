@@ -42,9 +42,27 @@ struct LayerGroup {
   Layer layer;
 };
 
-/// What is being read: a scenario, and what only its file says.
+/// All that a file may say of a job, whatever its workload: which keys have a meaning is checked when all is
+/// read.
+struct JobKeys {
+  Workload workload = Workload::Collective;
+  int steps = 1;
+  CollectiveSpec collective{};  ///< ranks = 0 here: as many as the cluster has
+  RankOrder order = RankOrder::Linear;
+  Seconds compute{};
+  TrainingJob training{};
+  std::string file{};
+  IterationJob iteration{};
+};
+/// The job that the keys say.
+[[nodiscard]] Job job_of(const JobKeys& keys);
+/// Keys that say this job on this cluster.
+[[nodiscard]] JobKeys keys_of(const Job& job, const Cluster& cluster);
+
+/// What is being read: a scenario, whose job is made last, and what only its file says.
 struct Draft {
   Scenario scenario;
+  JobKeys job;
   ModelSize size;
   std::vector<LayerGroup> layers;
 };

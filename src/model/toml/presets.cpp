@@ -8,8 +8,8 @@
 namespace cox::model {
 namespace {
 
-// Bandwidths are of one direction; vendors print NVLink as the sum of both, so theirs is halved. Peaks are
-// dense.
+// Bandwidths are of one direction; vendors print NVLink as the sum of both,
+// so theirs is halved. Peaks are dense.
 constexpr std::string_view kNvlinkLatency = "NCCL 2.19 src/graph/tuning.cc, hwLat: ring, LL, NVLINK";
 constexpr std::string_view kNicLatency =
     "half of 2.7 us: NCCL 2.19 src/graph/tuning.cc, hwLat: ring, LL, NET, which is a whole path";

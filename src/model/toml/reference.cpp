@@ -126,22 +126,17 @@ std::string_view about(const std::string& section) {
     return "Workload `collective`: one after another, `job.compute` before each.";
   if (section == "[job.layout]")
     return "Workload `training`: data x tensor x pipeline x context is the number of ranks. A tensor group "
-           "stays inside "
-           "a node, whose devices share the scale-up links (except on a torus).";
+           "stays inside a node, whose devices share the scale-up links (except on a torus).";
   if (section == "[job.model]")
     return "Workload `training`: a transformer by its size, from which the layers are derived. Needs "
-           "`parameters`, "
-           "`layers`, `hidden`, `sequence` and a `cluster.device.peak`.";
+           "`parameters`, `layers`, `hidden`, `sequence` and a `cluster.device.peak`.";
   if (section == "[[job.layers]]")
     return "Workload `training`: layers in their order, each table `count` of them; one table may be written "
-           "as "
-           "`[job.layers]`. At most 65,536.";
+           "as `[job.layers]`. At most 65,536.";
   if (section == "[iteration]")
     return "Workload `iteration`: what every rank does in each of `job.steps` steps, in the order of the "
-           "keys, and "
-           "what it shares with whom. One rank per device of the cluster, one host per node. What is "
-           "modelled: "
-           "docs/concepts/pacing-simulated.md.";
+           "keys, and what it shares with whom. One rank per device of the cluster, one host per node. What "
+           "is modelled: docs/concepts/pacing-simulated.md.";
   if (section == "[pace]")
     return "Workload `iteration`: the pacing controller of every rank, the one of `cox observe --pace`.";
   if (section == "[failures]") return "Of nodes.";
@@ -150,10 +145,9 @@ std::string_view about(const std::string& section) {
   if (section == "[cost.inside]") return "Between two devices of a node.";
   if (section == "[cost.across]") return "Between two nodes.";
   if (section == "[[noise]]")
-    return "Disturbances; several add up. Pareto and Weibull take `shape` (Pareto above 1: below there is no "
-           "mean, and "
-           "up to 2 no variance, so it takes no `cv`); bimodal takes `probability`; trace takes `file`. At "
-           "most 256.";
+    return "Disturbances; several add up. Pareto and Weibull take `shape` (Pareto above 1: below there is "
+           "no mean, and up to 2 no variance, so it takes no `cv`); bimodal takes `probability`; "
+           "trace takes `file`. At most 256.";
   return "";
 }
 
@@ -196,8 +190,7 @@ std::string scenario_reference() {
   out += kDerived;
   out +=
       "\n## Presets\n\n"
-      "`cluster.preset` stands for the values below; any of them may be given beside it. A bandwidth is that "
-      "of one\n"
+      "`cluster.preset` stands for the values below; any of them may be given beside it. A bandwidth is that of one\n"
       "direction; a peak is without sparsity. What no one published says `assumed`.\n";
   for (const Preset& preset : presets()) out += preset_text(preset);
   out += "\nHeld by `src/model/toml/*_test.cpp`, and by the fuzzer `scenario`.\n";

@@ -115,6 +115,7 @@ class Reader {
     COX_CHECK(derive(draft_, notes_));
     COX_CHECK(check(draft_, notes_));
     std::vector<Explained> explained = explain(draft_, notes_);
+    draft_.scenario.job = job_of(draft_.job);
     return ReadScenario{.scenario = std::move(draft_.scenario), .explained = std::move(explained)};
   }
 
@@ -231,10 +232,10 @@ class Reader {
       noise.relative = !notes_.said(prefix + ".mean");
     }
     for (const LayerGroup& group : draft_.layers) {
-      const std::size_t room = static_cast<std::size_t>(kMostLayers) + 1 - draft_.scenario.job.layers.size();
+      const std::size_t room = static_cast<std::size_t>(kMostLayers) + 1 - draft_.job.training.layers.size();
       const auto count =
           std::min(static_cast<std::size_t>(group.count), room);  // one too many is refused later
-      draft_.scenario.job.layers.insert(draft_.scenario.job.layers.end(), count, group.layer);
+      draft_.job.training.layers.insert(draft_.job.training.layers.end(), count, group.layer);
     }
   }
 

@@ -69,10 +69,10 @@ file = "/data/steps.csv"
   EXPECT_EQ(s.fabric.graph_file, "dir/graph.txt");
   EXPECT_EQ(s.fabric.background_load, 0.5);
   EXPECT_TRUE(s.fabric.pause);
-  EXPECT_EQ(s.job.collective.kind, Collective::ReduceScatter);
-  EXPECT_EQ(s.job.collective.algorithm, Algorithm::HalvingDoubling);
-  EXPECT_EQ(s.job.collective.bytes, Bytes{256 << 20});
-  EXPECT_EQ(s.job.collective.ranks, 8);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.kind, Collective::ReduceScatter);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.algorithm, Algorithm::HalvingDoubling);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.bytes, Bytes{256 << 20});
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.ranks, 8);
   EXPECT_EQ(s.inside.per_byte, TimePerByte::seconds_per_byte(20e-12));
   EXPECT_EQ(s.inside.overhead_per_byte, TimePerByte::seconds_per_byte(1e-12));
   ASSERT_EQ(s.noise.size(), 2U);
@@ -88,7 +88,7 @@ TEST(ScenarioReader, AnEmptyFileIsOneRankThatDoesNothing) {
   const Scenario s = scenario_of("");
   EXPECT_EQ(s.cluster.ranks(), 1);
   EXPECT_EQ(s.name, "f");
-  EXPECT_EQ(s.job.collective.ranks, 1);
+  EXPECT_EQ(s.job.as<CollectiveJob>().collective.ranks, 1);
 }
 
 TEST(ScenarioReader, LayersInGroupsAndAsOneTable) {
@@ -101,9 +101,9 @@ forward = "1ms"
 forward = "2ms"
 gradients = "10MB"
 )");
-  ASSERT_EQ(s.job.layers.size(), 4U);
-  EXPECT_EQ(s.job.layers[2].forward, Seconds{1e-3});
-  EXPECT_EQ(s.job.layers[3].gradients, Bytes{10'000'000});
+  ASSERT_EQ(s.job.as<TrainingJob>().layers.size(), 4U);
+  EXPECT_EQ(s.job.as<TrainingJob>().layers[2].forward, Seconds{1e-3});
+  EXPECT_EQ(s.job.as<TrainingJob>().layers[3].gradients, Bytes{10'000'000});
   EXPECT_EQ(scenario_of("job.workload = \"training\"\n[job.layers]\ncount = 5\n").job.layers.size(), 5U);
 }
 
@@ -145,16 +145,14 @@ TEST(ScenarioReader, TheFirstErrorOfTheFileIsReported) {
 }
 
 TEST(ScenarioReader, QuantitiesNeedUnits) {
-  EXPECT_EQ(error_of("[cluster]\nnic.latency = 25\n"),
-            "scenario-003 f.toml:2:15: cluster.nic.latency is 25 without a unit, expected a time such as "
-            "\"25us\" | "
-            "write the number and its unit between quotes; docs/reference/units.md lists the units");
   EXPECT_EQ(
-      error_of("[cluster]\nnic.bandwidth = \"25\"\n"),
-      "scenario-003 f.toml:2:17: cluster.nic.bandwidth: 25 has no unit, expected a rate such as 100Gbps | "
-      "write a number and one of bps kbps Mbps Gbps Tbps (bits), or B/s kB/s MB/s GB/s TB/s KiB/s MiB/s "
-      "GiB/s "
-      "TiB/s (bytes)");
+      error_of("[cluster]\nnic.latency = 25\n"),
+      "scenario-003 f.toml:2:15: cluster.nic.latency is 25 without a unit, expected a time such as "
+      "\"25us\" | write the number and its unit between quotes; docs/reference/units.md lists the units");
+  EXPECT_EQ(error_of("[cluster]\nnic.bandwidth = \"25\"\n"),
+            "scenario-003 f.toml:2:17: cluster.nic.bandwidth: 25 has no unit, expected a rate such as "
+            "100Gbps | write a number and one of bps kbps Mbps Gbps Tbps (bits), or B/s kB/s MB/s GB/s "
+            "TB/s KiB/s MiB/s GiB/s TiB/s (bytes)");
   EXPECT_EQ(error_of("[job]\ncompute = \"-1ms\"\n"),
             "scenario-003 f.toml:2:11: job.compute: -1ms is negative, expected a time such as 10us | "
             "write a number and one of ps ns us µs ms s min h d");
@@ -185,8 +183,8 @@ TEST(ScenarioReader, NumbersHaveRanges) {
   EXPECT_EQ(error_of("[cluster]\nnodes = 1.5\n"),
             "scenario-003 f.toml:2:9: cluster.nodes is 1.5, expected a whole number from 1 to 2097152 | ");
   EXPECT_EQ(error_of("[job]\nsteps = 9223372036854775807\n"),
-            "scenario-003 f.toml:2:9: job.steps is 9223372036854775807, expected a whole number from 1 to "
-            "100000000 | ");
+            "scenario-003 f.toml:2:9: job.steps is 9223372036854775807, expected a whole "
+            "number from 1 to 100000000 | ");
   EXPECT_EQ(
       error_of("[fabric]\noversubscription = 0.5\n"),
       "scenario-003 f.toml:2:20: fabric.oversubscription is 0.5, expected a number from 1 to 2097152 | ");
@@ -207,9 +205,9 @@ TEST(ScenarioReader, WordsAreListed) {
   EXPECT_EQ(error_of("[fabric]\nkind = \"fattree\"\n"),
             "scenario-003 f.toml:2:8: fabric.kind is \"fattree\", expected one of full-bisection, fat-tree, "
             "rail-optimised, torus, dragonfly, graph | did you mean \"fat-tree\"");
-  EXPECT_EQ(error_of("[job]\nschedule = 1\n"),
-            "scenario-003 f.toml:2:12: job.schedule is 1, expected one of gpipe, 1f1b, interleaved, "
-            "zero-bubble | ");
+  EXPECT_EQ(
+      error_of("[job]\nschedule = 1\n"),
+      "scenario-003 f.toml:2:12: job.schedule is 1, expected one of gpipe, 1f1b, interleaved, zero-bubble | ");
   EXPECT_EQ(
       error_of("[cluster]\npreset = \"dgx-h200\"\n"),
       "scenario-003 f.toml:2:10: cluster.preset is \"dgx-h200\", expected one of none, dgx-a100, dgx-h100, "
@@ -237,7 +235,7 @@ TEST(ScenarioReader, SetReplacesValues) {
       scenario_of(file, {.set = {"cluster.nodes=4", "job.compute=5ms", "fabric.kind = fat-tree",
                                  "noise.0.cv=0.1", "cluster.nic.latency=\"2us\"", "name=a=b"}});
   EXPECT_EQ(s.cluster.nodes, 4);
-  EXPECT_EQ(s.job.compute, Seconds{5e-3});
+  EXPECT_EQ(s.job.as<CollectiveJob>().compute, Seconds{5e-3});
   EXPECT_EQ(s.fabric.kind, FabricKind::FatTree);
   EXPECT_EQ(s.noise.at(0).cv, 0.1);
   EXPECT_EQ(s.cluster.nic.latency, Seconds{2e-6});
@@ -247,16 +245,15 @@ TEST(ScenarioReader, SetReplacesValues) {
 
 TEST(ScenarioReader, SetRefusesWhatAFileCouldNotSay) {
   EXPECT_EQ(error_of("", {.set = {"cluster.nodes"}}),
-            "scenario-003 --set is \"cluster.nodes\", expected key=value | for instance --set "
-            "fabric.oversubscription=2");
+            "scenario-003 --set is \"cluster.nodes\", expected key=value | for instance "
+            "--set fabric.oversubscription=2");
   EXPECT_EQ(error_of("", {.set = {"cluster.node=4"}}),
             "scenario-002 f.toml: unknown key cluster.node | did you mean cluster.nodes");
   EXPECT_EQ(error_of("[cluster]\nnodes = 2\n", {.set = {"cluster.nodes=0"}}),
             "scenario-003 f.toml: cluster.nodes is 0, expected a whole number from 1 to 2097152 | ");
-  EXPECT_EQ(
-      error_of("[[noise]]\ncv = 0.1\n", {.set = {"noise.1.cv=0.1"}}),
-      "scenario-002 --set names item 1, expected one from 0 to 0 | items of an array are counted from 0: "
-      "noise.0.cv=0.1");
+  EXPECT_EQ(error_of("[[noise]]\ncv = 0.1\n", {.set = {"noise.1.cv=0.1"}}),
+            "scenario-002 --set names item 1, expected one from 0 to 0 | items of an array are "
+            "counted from 0: noise.0.cv=0.1");
   EXPECT_EQ(error_of("", {.set = {"=1"}}).substr(0, 12), "scenario-001");
 }
 

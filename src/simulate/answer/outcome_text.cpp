@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/render.hpp"
@@ -15,24 +16,10 @@ namespace {
 
 constexpr std::size_t kShownLinks = 5;
 
-/// Six digits: a simulation is as exact as its input, and people compare close results.
+/// A simulation is as exact as its input, and people compare close results.
 std::string shown(Seconds s) {
-  struct Unit {
-    double seconds;
-    const char* name;
-  };
-  static constexpr Unit kUnits[] = {{86400, "d"}, {3600, "h"},  {1, "s"},
-                                    {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}};
-  for (const Unit& u : kUnits)
-    if (s.count() >= u.seconds) return fmt::format("{:.6g} {}", s.count() / u.seconds, u.name);
-  return s.count() == 0 ? "0 s" : fmt::format("{:.6g} ps", s.count() * 1e12);
-}
-
-std::string counted(std::int64_t n) {
-  std::string digits = fmt::format("{}", n);
-  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
-    digits.insert(static_cast<std::size_t>(i), ",");
-  return digits;
+  constexpr int kDigits = 6;
+  return to_string(s, kDigits);
 }
 
 /// Binary where that is whole, as people write message sizes.
@@ -46,23 +33,24 @@ std::string size(Bytes b) {
 
 std::string what(const model::Scenario& s, const Outcome& o) {
   const model::Job& job = s.job;
-  const std::string steps = fmt::format("{} step{}", counted(job.steps), job.steps == 1 ? "" : "s");
+  const std::string steps = fmt::format("{} step{}", grouped(job.steps), job.steps == 1 ? "" : "s");
   switch (job.workload) {
     case model::Workload::Collective:
       return fmt::format("{} of {} by {} over {} ranks, {}", name_of(job.collective.kind),
-                         size(job.collective.bytes), name_of(job.collective.algorithm), counted(o.ranks),
+                         size(job.collective.bytes), name_of(job.collective.algorithm), grouped(o.ranks),
                          steps);
     case model::Workload::Training:
       return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,
-                         job.layout.tensor, job.layout.pipeline, counted(o.ranks), steps);
+                         job.layout.tensor, job.layout.pipeline, grouped(o.ranks), steps);
     case model::Workload::Iteration:
-      return fmt::format("iterations of {} ranks on {} host{}, {}", counted(o.ranks),
-                         counted(s.cluster.nodes), s.cluster.nodes == 1 ? "" : "s", steps);
+      return fmt::format("iterations of {} ranks on {} host{}, {}", grouped(o.ranks),
+                         grouped(s.cluster.nodes), s.cluster.nodes == 1 ? "" : "s", steps);
     case model::Workload::Goal:
+      return schedule(job.as<model::GoalJob>().file);
     case model::Workload::Chakra:
       break;
   }
-  return fmt::format("schedule {} on {} ranks", job.file, counted(o.ranks));
+  return fmt::format("schedule {} on {} ranks", job.file, grouped(o.ranks));
 }
 
 std::string how(const Outcome& o) {
@@ -70,7 +58,7 @@ std::string how(const Outcome& o) {
   std::string text = fmt::format("simulated by {}, {}", name_of(o.engine), name_of(o.protocol));
   if (o.closure) text += ", identities for uniform costs";
   if (o.memo) text += ", repeated states reused";
-  if (o.messages > 0) text += fmt::format("; {} messages", counted(o.messages));
+  if (o.messages > 0) text += fmt::format("; {} messages", grouped(o.messages));
   return text;
 }
 
@@ -101,12 +89,12 @@ void add_paced(const PacedJobOutcome& p, std::vector<std::string>& lines) {
   if (p.mode == pace::Mode::Off) return;
   lines.push_back(line(fmt::format("mode {}", pace::name_of(p.mode)), p.with));
   lines.push_back(
-      fmt::format("throughput   {:+.2f} % against the same draws without pacing", 100 * p.gain()));
+      fmt::format("throughput   {} against the same draws without pacing", percent_change(p.gain())));
   std::map<pace::State, int> states;
   for (const PacedRank& rank : p.with.ranks) ++states[rank.last.state];
   std::string text;
   for (const auto& [state, ranks] : states)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counted(ranks), pace::name_of(state));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(ranks), pace::name_of(state));
   lines.push_back("at the end   ranks in state: " + text);
 }
 
@@ -124,10 +112,10 @@ void add_links(const Outcome& o, std::vector<std::string>& lines) {
                     });
   lines.emplace_back();
   lines.push_back(fmt::format("busiest of {} links that carried anything",
-                              counted(static_cast<std::int64_t>(busiest.size()))));
+                              grouped(static_cast<std::int64_t>(busiest.size()))));
   for (std::size_t i = 0; i < n; ++i)
-    lines.push_back(fmt::format("  {:<24} {:>5.1f} %  {}", busiest[i].name,
-                                busiest[i].utilisation_ratio * 100, to_string(busiest[i].bytes)));
+    lines.push_back(fmt::format("  {:<24} {:>7}  {}", busiest[i].name, percent(busiest[i].utilisation_ratio),
+                                to_string(busiest[i].bytes)));
 }
 
 }  // namespace
@@ -141,7 +129,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
   add_steps(o, lines);
   const Spread& spread = o.over_replicas;
   if (spread.replicas > 1)
-    lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", counted(spread.replicas),
+    lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
                                 shown(spread.mean), shown(spread.half_width_95), shown(spread.p50),
                                 shown(spread.p99)));
   if (o.paced) add_paced(*o.paced, lines);
@@ -156,19 +144,19 @@ std::vector<std::string> text_lines(const std::string& a, const std::string& b, 
   };
   const Seconds d = c.difference.mean;
   const Seconds half = c.difference.half_width_95;
-  const double percent = c.a.mean.count() > 0 ? 100 * d.count() / c.a.mean.count() : 0;
+  const std::string change = percent_change(c.a.mean.count() > 0 ? d.count() / c.a.mean.count() : 0);
   std::vector<std::string> lines = {line(a, c.a), line(b, c.b), ""};
   const std::string by = shown(Seconds{std::abs(d.count())});
   const char* sign = d.count() < 0 ? "shorter" : "longer";
   if (c.difference.replicas < 2)
-    lines.push_back(fmt::format("{} is {} {} ({:+.2f} %) for one seed; --replicas gives an interval", b, by,
-                                sign, percent));
+    lines.push_back(
+        fmt::format("{} is {} {} ({}) for one seed; --replicas gives an interval", b, by, sign, change));
   else if (std::abs(d.count()) <= half.count())
-    lines.push_back(fmt::format("no difference is certain: {:+.2f} % ± {} over {} seeds", percent,
-                                shown(half), counted(c.difference.replicas)));
+    lines.push_back(fmt::format("no difference is certain: {} ± {} over {} seeds", change, shown(half),
+                                grouped(c.difference.replicas)));
   else
-    lines.push_back(fmt::format("{} is {} {} ({:+.2f} %), ± {} (95 %, {} seeds, common draws)", b, by, sign,
-                                percent, shown(half), counted(c.difference.replicas)));
+    lines.push_back(fmt::format("{} is {} {} ({}), ± {} (95 %, {} seeds, common draws)", b, by, sign, change,
+                                shown(half), grouped(c.difference.replicas)));
   return lines;
 }
 
@@ -180,9 +168,9 @@ std::vector<std::string> text_lines(const std::string& file, const EventOutcome&
       last = o.finish[r];
       who = r;
     }
-  return {fmt::format("{}: schedule of {} ranks", file, counted(static_cast<std::int64_t>(o.finish.size()))),
-          fmt::format("simulated by event, LogGOPS; {} messages, {} events", counted(o.messages),
-                      counted(o.events)),
+  return {fmt::format("{}: schedule of {} ranks", file, grouped(static_cast<std::int64_t>(o.finish.size()))),
+          fmt::format("simulated by event, LogGOPS; {} messages, {} events", grouped(o.messages),
+                      grouped(o.events)),
           "", fmt::format("total        {} (rank {} is the last)", shown(last), who)};
 }
 
@@ -191,9 +179,9 @@ std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
       fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10}", "nodes", "ranks", "step", "95 %", "efficiency")};
   for (const SizePoint& p : sizes)
     lines.push_back(
-        fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>8.1f} %", p.nodes, counted(p.ranks), shown(p.step.mean),
+        fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10}", p.nodes, grouped(p.ranks), shown(p.step.mean),
                     p.step.replicas > 1 ? "± " + shown(p.step.half_width_95) : "",
-                    p.step.mean.count() > 0 ? 100 * (sizes.front().step.mean / p.step.mean) : 0.0));
+                    percent(p.step.mean.count() > 0 ? sizes.front().step.mean / p.step.mean : 0.0)));
   return lines;
 }
 

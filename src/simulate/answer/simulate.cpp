@@ -40,8 +40,8 @@ Status check_plain(const model::Scenario& s) {
 /// The way of a message through the cables of a graph file is not derived: engines that take `cost.across`
 /// need it, or messages would cost nothing.
 Status check_graph(const model::Scenario& s, EngineKind engine) {
-  const bool flows = engine == EngineKind::Flow && (s.job.workload == model::Workload::Collective ||
-                                                    s.job.workload == model::Workload::Chakra);
+  const bool flows = engine == EngineKind::Flow && (s.job.workload() == model::Workload::Collective ||
+                                                    s.job.workload() == model::Workload::Chakra);
   if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || flows ||
       s.across.per_byte > TimePerByte{})
     return {};
@@ -62,7 +62,7 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
                            .gap_per_byte = cost.per_byte,
                            .overhead_per_byte = cost.overhead_per_byte,
                            .eager_limit = cost.eager_limit};
-  COX_TRY(const EventOutcome made, simulate_goal(s.job.file, parameters));
+  COX_TRY(const EventOutcome made, simulate_goal(s.job.as<model::GoalJob>().file, parameters));
   Outcome out;
   out.engine = EngineKind::Event;
   out.protocol = s.protocol;
@@ -81,7 +81,7 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
   const EngineKind engine = engine_for(scenario);
   COX_CHECK(check_graph(scenario, engine));
-  switch (scenario.job.workload) {
+  switch (scenario.job.workload()) {
     case model::Workload::Training:
       if (scenario.engine == EngineKind::ClosedForm || scenario.engine == EngineKind::Flow)
         return not_possible(

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/simulate/render.hpp"
 
 #include "simulate/answer/outcome_json.hpp"
@@ -24,15 +25,14 @@ std::vector<std::string> text_lines(const StepAnalysis& a, std::int64_t number) 
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t x, std::size_t y) { return a.parts[x] > a.parts[y]; });
-  std::vector<std::string> lines = {
-      fmt::format("step {} taken apart: of the ranks' time, of its critical path, and how far the step "
-                  "follows each",
-                  number)};
+  std::vector<std::string> lines = {fmt::format(
+      "step {} taken apart: of the ranks' time, of its critical path, and how far the step follows each",
+      number)};
   for (const std::size_t p : order) {
     if (a.parts[p] <= Seconds{} && a.path[p] <= Seconds{}) continue;
-    lines.push_back(fmt::format("  {:<10} {:>5.1f} %  {:>5.1f} %  {:>+6.3f}",
-                                name_of(static_cast<StepPart>(p)), 100 * a.share(static_cast<StepPart>(p)),
-                                a.path_time.count() > 0 ? 100 * (a.path[p] / a.path_time) : 0.0,
+    lines.push_back(fmt::format("  {:<10} {:>11}  {:>11}  {:>+6.3f}", name_of(static_cast<StepPart>(p)),
+                                percent(a.share(static_cast<StepPart>(p))),
+                                percent(a.path_time.count() > 0 ? a.path[p] / a.path_time : 0.0),
                                 a.sensitivity[p]));
   }
   return lines;

@@ -49,8 +49,12 @@ struct Job {
   std::unique_ptr<Network> network;  ///< flow engine
 };
 
+const model::CollectiveJob& work_of(const model::Scenario& s) {
+  return s.job.as<model::CollectiveJob>();
+}
+
 model::CollectiveSpec spec_of(const model::Scenario& s) {
-  model::CollectiveSpec spec = s.job.collective;
+  model::CollectiveSpec spec = work_of(s).collective;
   if (spec.ranks == 0) spec.ranks = static_cast<int>(s.cluster.ranks());
   return spec;
 }
@@ -60,7 +64,7 @@ model::CollectiveSpec spec_of(const model::Scenario& s) {
 std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks, int participants) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
-  if (s.job.order == model::RankOrder::Random) {
+  if (work_of(s).order == model::RankOrder::Random) {
     const RandomStream draws(seed, kOrderStream);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
   }
@@ -98,11 +102,11 @@ class Player {
     const model::Scenario& s = job_.scenario;
     const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
     std::vector<Seconds> now(ranks);
-    std::vector<Seconds> work(ranks, s.job.compute);
+    std::vector<Seconds> work(ranks, work_of(s).compute);
     for (int step = 0; step < s.job.steps; ++step) {
       if (recorder != nullptr) recorder->begin_step(step, now);
       if (noise_.disturbs_compute()) {
-        std::fill(work.begin(), work.end(), s.job.compute);
+        std::fill(work.begin(), work.end(), work_of(s).compute);
         noise_.compute(step, 0, work, work, now);
       }
       for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r];
@@ -175,7 +179,7 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
   out.protocol = s.protocol;
   out.ranks = spec.ranks;
   Seconds now{};
-  for (int step = 0; step < s.job.steps; ++step) out.step_ends.push_back(now += s.job.compute + *once);
+  for (int step = 0; step < s.job.steps; ++step) out.step_ends.push_back(now += work_of(s).compute + *once);
   out.total = now;
   out.over_replicas = spread_of(std::vector<Seconds>{now});
   return out;
@@ -203,12 +207,12 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   const model::CollectiveSpec spec = spec_of(s);
   if (engine == EngineKind::ClosedForm) return by_closed_form(s, spec);
   // Where all messages cost the same, the order changes nothing; else this engine would be silently wrong.
-  if (engine == EngineKind::MaxPlus && s.job.order == model::RankOrder::Random && s.cluster.nodes > 1 &&
+  if (engine == EngineKind::MaxPlus && work_of(s).order == model::RankOrder::Random && s.cluster.nodes > 1 &&
       s.cluster.devices_per_node > 1)
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "simulate-003",
-                      .message = "the max-plus engine places ranks on nodes in their order, and job.order is "
-                                 "\"random\"",
+                      .message = "the max-plus engine places ranks on nodes in their order, "
+                                 "and job.order is \"random\"",
                       .hint = "say --engine flow, or leave job.order out",
                       .where = {}});
   COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
@@ -228,14 +232,13 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     job.network = std::make_unique<Network>(std::move(network));
   }
   if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
-    return fail(
-        Error{.code = Errc::Unsupported,
-              .id = "simulate-003",
-              .message = fmt::format("the Run would hold {:.0f} million records, at most {:.0f} million "
-                                     "are written",
-                                     StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
-              .hint = "simulate fewer steps or ranks, or ask for no Run",
-              .where = {}});
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "simulate-003",
+                      .message = fmt::format(
+                          "the Run would hold {:.0f} million records, at most {:.0f} million are written",
+                          StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
+                      .hint = "simulate fewer steps or ranks, or ask for no Run",
+                      .where = {}});
   std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
   std::unique_ptr<StepRecorder> recorder;
   if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A job of collectives, one after another with work in between: the workload of `job.workload =
-/// "collective"`.
+/// A job of collectives, one after another with work in between: the workload
+/// of `job.workload = "collective"`.
 #pragma once
 
 #include <vector>

@@ -51,7 +51,7 @@ TEST(CollectiveJob, APushEndsWhenItsServerHasEverything) {
     for (const model::Protocol protocol : {model::Protocol::Rendezvous, model::Protocol::Eager}) {
       model::Scenario s = switched(ranks);
       s.protocol = protocol;
-      s.job.collective = {.kind = Collective::Reduce,
+      s.job.as<model::CollectiveJob>().collective = {.kind = Collective::Reduce,
                           .algorithm = Algorithm::ParameterServer,
                           .ranks = ranks,
                           .bytes = Bytes{1000}};
@@ -67,7 +67,7 @@ TEST(CollectiveJob, NoBytesToAServerCostTheirLatencyUnderEveryProtocol) {
        {model::Protocol::Rendezvous, model::Protocol::Eager, model::Protocol::EagerGap}) {
     model::Scenario s = switched(4);
     s.protocol = protocol;
-    s.job.collective = {.kind = Collective::Reduce, .algorithm = Algorithm::ParameterServer, .ranks = 4};
+    s.job.as<model::CollectiveJob>().collective = {.kind = Collective::Reduce, .algorithm = Algorithm::ParameterServer, .ranks = 4};
     EXPECT_NEAR(total(s, EngineKind::MaxPlus), kAlpha, 1e-18);
     EXPECT_NEAR(total(s, EngineKind::Flow), kAlpha, 1e-18);
   }
@@ -77,8 +77,8 @@ TEST(CollectiveJob, OnOneNodeServersAreInside) {
   model::Scenario s;
   s.cluster.devices_per_node = 4;
   s.inside = {.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-10)};
-  s.job.collective = {.algorithm = Algorithm::ParameterServer, .ranks = 4, .bytes = Bytes{1000}};
-  const double want = model::closed_form(s.job.collective, s.inside)->count();
+  s.job.as<model::CollectiveJob>().collective = {.algorithm = Algorithm::ParameterServer, .ranks = 4, .bytes = Bytes{1000}};
+  const double want = model::closed_form(s.job.as<model::CollectiveJob>().collective, s.inside)->count();
   EXPECT_NEAR(total(s, EngineKind::MaxPlus), want, 1e-9 * want);
   EXPECT_NEAR(total(s, EngineKind::ClosedForm), want, 1e-9 * want);
 }
@@ -87,15 +87,15 @@ TEST(CollectiveJob, RanksOfOneNodeOfManyAreInsideIt) {
   model::Scenario s = switched(4);
   s.cluster.devices_per_node = 4;
   s.inside = {.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-10)};
-  s.job.collective = {.ranks = 4, .bytes = Bytes{1000}};
-  const double want = model::closed_form(s.job.collective, s.inside)->count();
+  s.job.as<model::CollectiveJob>().collective = {.ranks = 4, .bytes = Bytes{1000}};
+  const double want = model::closed_form(s.job.as<model::CollectiveJob>().collective, s.inside)->count();
   EXPECT_NEAR(total(s, EngineKind::MaxPlus), want, 1e-9 * want);
   EXPECT_NEAR(total(s, EngineKind::ClosedForm), want, 1e-9 * want);
 }
 
 TEST(CollectiveJob, TheClosedFormIsOfRendezvous) {
   model::Scenario s = switched(4);
-  s.job.collective = {.ranks = 4, .bytes = Bytes{1000}};
+  s.job.as<model::CollectiveJob>().collective = {.ranks = 4, .bytes = Bytes{1000}};
   s.engine = EngineKind::ClosedForm;
   EXPECT_EQ(refused(s), "no error");
   s.protocol = model::Protocol::Eager;
@@ -105,7 +105,7 @@ TEST(CollectiveJob, TheClosedFormIsOfRendezvous) {
 TEST(CollectiveJob, AGraphWithoutACostNeedsTheFlowEngine) {
   model::Scenario s = switched(4);
   s.across = {};
-  s.job.collective = {.ranks = 4, .bytes = Bytes{1000}};
+  s.job.as<model::CollectiveJob>().collective = {.ranks = 4, .bytes = Bytes{1000}};
   s.fabric.kind = model::FabricKind::Graph;
   for (const EngineKind engine : {EngineKind::MaxPlus, EngineKind::ClosedForm}) {
     s.engine = engine;
@@ -115,7 +115,7 @@ TEST(CollectiveJob, AGraphWithoutACostNeedsTheFlowEngine) {
     s.across = {};
   }
   s.engine = EngineKind::Auto;
-  s.job.workload = model::Workload::Training;
+  s.job.work = model::TrainingJob{};
   EXPECT_EQ(refused(s), "what a message through the graph file costs is not known without the flow engine");
 }
 
@@ -135,8 +135,8 @@ TEST(CollectiveJob, NoiseIsThatOfTheSeedRankAndStepWhateverTheEngine) {
   model::Scenario s = switched(8);
   s.seed = 42;
   s.job.steps = 5;
-  s.job.compute = Seconds{1e-3};
-  s.job.collective = {.ranks = 8, .bytes = Bytes{80000}};
+  s.job.as<model::CollectiveJob>().compute = Seconds{1e-3};
+  s.job.as<model::CollectiveJob>().collective = {.ranks = 8, .bytes = Bytes{80000}};
   s.noise = {{.name = "work", .law = model::NoiseLaw::Lognormal, .cv = 0.2},
              {.name = "wire",
               .target = model::NoiseTarget::Message,

@@ -4,10 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "cox/base/assert.hpp"
+#include "cox/model/program.hpp"
 #include "cox/simulate/flow.hpp"
 #include "cox/simulate/max_plus.hpp"
 #include "cox/simulate/network.hpp"
@@ -30,6 +36,23 @@ class Carrier {
     if (network_) bytes_.assign(network_->links().size(), 0);
   }
 
+  /// Under the flow engine everybody must have a place on the network: what does not cannot be timed by it.
+  [[nodiscard]] Status check(std::span<const model::Program> programs) const {
+    if (!network_) return {};
+    for (const model::Program& program : programs)
+      for (const model::ProgramRank& each : program.ranks)
+        if (each.rank.value() < 0 || each.rank.value() >= network_->ranks())
+          return fail(Error{.code = Errc::InvalidInput,
+                            .id = "simulate-006",
+                            .message = fmt::format("rank {} of the trace has no place on the cluster, which has "
+                                                   "{} devices: the flow engine has no way to it",
+                                                   each.rank.value(), network_->ranks()),
+                            .hint = "give the cluster as many devices as the trace has ranks (cluster.nodes x "
+                                    "cluster.devices_per_node), or say --engine max-plus",
+                            .where = std::nullopt});
+    return {};
+  }
+
   void collective(const CollectiveCall& call, std::span<Seconds> times) {
     const Seconds last = *std::max_element(times.begin(), times.end());
     const Result<model::Schedule> schedule = schedule_of(call);
@@ -40,7 +63,7 @@ class Carrier {
     }
     std::vector<int> rank_of;
     for (const Rank r : call.ranks) rank_of.push_back(r.value());
-    if (network_ && rank_of.back() < network_->ranks()) {
+    if (network_) {
       add_servers(rank_of, schedule->participants());
       const FlowOutcome flow =
           run_flows(*schedule, *network_, s_.fabric, rank_of,
@@ -58,9 +81,13 @@ class Carrier {
             .messages;
   }
 
-  [[nodiscard]] const model::MessageCost& cost(int from, int to) const {
-    const int per_node = std::max(1, s_.cluster.devices_per_node);
-    return from / per_node == to / per_node ? s_.inside : s_.across;
+  /// From the start of a message that nobody else disturbs to its complete arrival.
+  Seconds message(Rank from, Rank to, Bytes bytes) {
+    if (!network_ || from == to) return cost(from.value(), to.value())(bytes);
+    const auto [at, is_new] = ways_.try_emplace({from, to, bytes});
+    if (is_new) at->second = send(from, to, bytes);
+    for (const auto& [link, sent] : at->second.links) bytes_[link] += sent;
+    return at->second.time;
   }
 
   void fill(Outcome& out) const {
@@ -75,9 +102,38 @@ class Carrier {
   }
 
  private:
+  /// A message over the network, all alone.
+  struct Way {
+    Seconds time{};
+    std::vector<std::pair<std::size_t, double>> links;  ///< that it crosses, and its bytes on each
+  };
+
+  [[nodiscard]] Way send(Rank from, Rank to, Bytes bytes) const {
+    // A broadcast of two is one message. A trace may say any size; a schedule has at most an exbibyte.
+    const auto schedule = model::Schedule::make({.kind = Collective::Broadcast,
+                                                 .algorithm = Algorithm::BinomialTree,
+                                                 .ranks = 2,
+                                                 .bytes = std::clamp(bytes, Bytes{}, Bytes{std::int64_t{1} << 60}),
+                                                 .group = 1});
+    COX_ASSERT(schedule.has_value(), "a tree of two exists for any size");
+    const std::array rank_of{from.value(), to.value()};
+    std::array<Seconds, 2> times{};
+    const FlowOutcome flow = run_flows(*schedule, *network_, s_.fabric, rank_of,
+                                       {.memo = options_.memo, .seed = s_.seed, .protocol = s_.protocol}, times);
+    Way way{.time = times[1], .links = {}};
+    for (std::size_t l = 0; l < flow.link_bytes.size(); ++l)
+      if (flow.link_bytes[l] > 0) way.links.emplace_back(l, flow.link_bytes[l]);
+    return way;
+  }
+
+  [[nodiscard]] const model::MessageCost& cost(int from, int to) const {
+    const int per_node = std::max(1, s_.cluster.devices_per_node);
+    return from / per_node == to / per_node ? s_.inside : s_.across;
+  }
+
   [[nodiscard]] Result<model::Schedule> schedule_of(const CollectiveCall& call) const {
     model::CollectiveSpec spec{.kind = call.kind,
-                               .algorithm = s_.job.collective.algorithm,
+                               .algorithm = s_.job.as<model::TraceJob>().algorithm,
                                .ranks = static_cast<int>(call.ranks.size()),
                                .bytes = call.bytes};
     spec.group = 1;
@@ -96,28 +152,31 @@ class Carrier {
   std::vector<double> bytes_;
   std::int64_t messages_ = 0;
   std::int64_t unknown_ = 0;
+  std::map<std::tuple<Rank, Rank, Bytes>, Way> ways_;
 };
 
 }  // namespace
 
 Result<Outcome> simulate_operations(const model::Scenario& s, model::EngineKind engine,
                                     const SimulateOptions& options) {
-  COX_TRY(const trace::Imported imported, trace::import_path(s.job.file, {.threads = options.threads}));
+  COX_TRY(trace::Imported imported, trace::import_path(s.job.as<model::TraceJob>().file, {.threads = options.threads}));
+  std::vector<model::Program> programs;
+  for (trace::ImportedJob& job : imported.jobs) programs.push_back(std::move(job.program));
   std::unique_ptr<Network> network;
   if (engine == model::EngineKind::Flow) {
     COX_TRY(Network made, Network::make(s.cluster, s.fabric));
     network = std::make_unique<Network>(std::move(made));
   }
   Carrier carrier(s, options, std::move(network));
+  COX_CHECK(carrier.check(programs));
   const OperationCosts costs{
       .collective = [&](const CollectiveCall& call,
                         std::span<Seconds> times) { carrier.collective(call, times); },
-      .message = [&](Rank from, Rank to,
-                     Bytes bytes) { return carrier.cost(from.value(), to.value())(bytes); },
+      .message = [&](Rank from, Rank to, Bytes bytes) { return carrier.message(from, to, bytes); },
       .rendezvous = s.protocol == model::Protocol::Rendezvous,
       .one_at_a_time = true,
       .memory = {}};
-  COX_TRY(const OperationOutcome replayed, replay_operations(imported.runs, costs));
+  COX_TRY(const OperationOutcome replayed, replay_operations(programs, costs));
   Outcome out;
   out.engine = engine == model::EngineKind::Flow ? engine : model::EngineKind::Event;
   out.protocol = s.protocol;

@@ -92,8 +92,8 @@ class Engine {
   std::size_t nics_;
   std::size_t stride_;
   std::vector<std::int64_t> clocks_;  ///< per rank: when each CPU, sending port, receiving port is free
-  std::vector<std::uint32_t>
-      waiting_at_;  ///< per rank, need, CPU and port: 1 + index in waiters_; 0 = none yet
+  /// Per rank, need, CPU and port: 1 + index in waiters_; 0 = none yet.
+  std::vector<std::uint32_t> waiting_at_;
   std::vector<std::vector<Waiter>> waiters_;  ///< heaps by order
   /// The rank's receive that was posted last: only a guess where the next message will look.
   struct Posted {
@@ -123,14 +123,14 @@ Status Engine::allocate() {
   const std::uint64_t classes = cpus_ + 2 * cpus_ * nics_;
   const std::uint64_t bytes = ranks * (stride_ * 8 + classes * 4);
   if (bytes > kMostStateBytes)
-    return fail(Error{
-        .code = Errc::Unsupported,
-        .id = "goal-006",
-        .message = fmt::format("{} ranks with {} CPUs and {} ports each need {} bytes of clocks, at most {} "
-                               "are kept",
-                               ranks, cpus_, nics_, bytes, kMostStateBytes),
-        .hint = "number the `cpu` and `nic` of the operations from 0 without gaps",
-        .where = Where{.file = image_.name()}});
+    return fail(
+        Error{.code = Errc::Unsupported,
+              .id = "goal-006",
+              .message = fmt::format(
+                  "{} ranks with {} CPUs and {} ports each need {} bytes of clocks, at most {} are kept",
+                  ranks, cpus_, nics_, bytes, kMostStateBytes),
+              .hint = "number the `cpu` and `nic` of the operations from 0 without gaps",
+              .where = Where{.file = image_.name()}});
   if (count_ == Count::All || image_.joins()) {
     left_.reserve(image_.operations());
     for (std::uint32_t rank = 0; rank < ranks; ++rank)

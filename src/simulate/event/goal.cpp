@@ -14,6 +14,8 @@
 namespace cox::simulate {
 namespace {
 
+using model::OperationKind;
+
 constexpr Seconds kGoalUnit{1e-9};
 
 bool is_binary(std::span<const std::byte> bytes) {
@@ -40,57 +42,102 @@ tl::unexpected<Error> misfit(std::string message) {
                     .where = std::nullopt});
 }
 
-/// One rank's part of a graph; whatever the columns hold, the writer gets indices that exist.
-Status add_rank(const OperationGraph& graph, std::uint32_t rank, GoalImageWriter& writer) {
-  const std::uint64_t first = graph.first[rank];
-  const std::uint64_t count = graph.first[rank + 1] - first;
-  std::vector<GoalOperation> operations(count);
-  std::vector<GoalEdge> edges;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t at = first + i;
-    if (graph.amount[at] < 0)
-      return misfit(fmt::format("operation {} of rank {} has a negative amount", i, rank));
-    operations[i] = GoalOperation{.amount = static_cast<std::uint64_t>(graph.amount[at]),
-                                  .peer = graph.peer[at],
-                                  .tag = graph.tag[at],
-                                  .kind = graph.kind[at],
-                                  .cpu = graph.cpu.empty() ? std::uint8_t{0} : graph.cpu[at],
-                                  .nic = graph.nic.empty() ? std::uint8_t{0} : graph.nic[at]};
-    for (std::uint64_t k = graph.first_before[at]; k < graph.first_before[at + 1]; ++k) {
-      if (graph.before[k] >= count)
-        return misfit(fmt::format("operation {} of rank {} waits for operation {} of {}", i, rank,
-                                  graph.before[k], count));
-      edges.push_back(GoalEdge{.before = graph.before[k],
-                               .after = static_cast<std::uint32_t>(i),
-                               .on_start = !graph.on_start.empty() && graph.on_start[k] != 0});
-    }
-  }
-  writer.add_rank(rank, operations, edges);
-  return {};
-}
+/// A program made ready for the engine: its operations by rank, in the order of the program.
+class Compiler {
+ public:
+  explicit Compiler(const model::Program& program) : p_(program) {}
 
-bool has_columns(const OperationGraph& graph) {
-  const std::size_t n = graph.kind.size();
-  const auto fits = [n](std::size_t size) { return size == 0 || size == n; };
-  return graph.amount.size() == n && graph.peer.size() == n && graph.tag.size() == n &&
-         fits(graph.cpu.size()) && fits(graph.nic.size()) && graph.first.back() == n &&
-         graph.first_before.size() == n + 1 && graph.first_before.back() == graph.before.size() &&
-         (graph.on_start.empty() || graph.on_start.size() == graph.before.size()) &&
-         std::is_sorted(graph.first.begin(), graph.first.end()) &&
-         std::is_sorted(graph.first_before.begin(), graph.first_before.end());
-}
+  Result<std::string> compile() {
+    constexpr std::size_t kMostOperations = 0xfffffffe;
+    if (p_.ranks.empty()) return misfit("a schedule of 0 ranks");
+    if (!has_columns() || p_.size() > kMostOperations) return misfit("columns of a schedule do not fit");
+    place_.resize(p_.size());
+    of_rank_.resize(p_.ranks.size());
+    for (std::uint32_t i = 0; i < p_.size(); ++i) {
+      if (p_.rank[i] >= p_.ranks.size()) return misfit(fmt::format("operation {} is of no rank", i));
+      place_[i] = static_cast<std::uint32_t>(of_rank_[p_.rank[i]].size());
+      of_rank_[p_.rank[i]].push_back(i);
+    }
+    GoalImageWriter writer(static_cast<std::uint32_t>(p_.ranks.size()));
+    for (std::uint32_t rank = 0; rank < p_.ranks.size(); ++rank) COX_CHECK(add_rank(rank, writer));
+    return std::move(writer).finish();
+  }
+
+ private:
+  [[nodiscard]] bool has_columns() const {
+    const std::size_t n = p_.size();
+    const auto fits = [n](std::size_t size) { return size == 0 || size == n; };
+    const auto is_message = [](OperationKind k) {
+      return k == OperationKind::Send || k == OperationKind::Receive;
+    };
+    const bool messages = std::any_of(p_.kind.begin(), p_.kind.end(), is_message);
+    const auto needed = [&](std::size_t size) { return size == n || (!messages && size == 0); };
+    return p_.rank.size() == n && p_.kind.size() == n && p_.needs.size() == n && fits(p_.duration.size()) &&
+           needed(p_.bytes.size()) && needed(p_.peer.size()) && needed(p_.tag.size()) &&
+           fits(p_.stream.size()) && fits(p_.port.size());
+  }
+
+  /// One rank's part; whatever the columns hold, the writer gets indices that exist.
+  Status add_rank(std::uint32_t rank, GoalImageWriter& writer) {
+    const std::vector<std::uint32_t>& mine = of_rank_[rank];
+    std::vector<GoalOperation> operations;
+    operations.reserve(mine.size());
+    std::vector<GoalEdge> edges;
+    for (const std::uint32_t i : mine) {
+      COX_TRY(const GoalOperation operation, operation_of(i));
+      operations.push_back(operation);
+      const auto before = p_.needs.before(i);
+      for (std::size_t k = 0; k < before.size(); ++k) {
+        if (before[k] >= p_.size())
+          return misfit(fmt::format("operation {} of rank {} waits for operation {} of {}", place_[i], rank,
+                                    before[k], p_.size()));
+        if (p_.rank[before[k]] != rank)
+          return misfit(fmt::format("operation {} of rank {} waits for one of rank {} without a message",
+                                    place_[i], rank, p_.rank[before[k]]));
+        edges.push_back({.before = place_[before[k]],
+                         .after = place_[i],
+                         .on_start = p_.needs.on_start(i, k)});
+      }
+    }
+    writer.add_rank(rank, operations, edges);
+    return {};
+  }
+
+  Result<GoalOperation> operation_of(std::uint32_t i) const {
+    GoalOperation out{.cpu = p_.stream.empty() ? std::uint8_t{0} : p_.stream[i],
+                      .nic = p_.port.empty() ? std::uint8_t{0} : p_.port[i]};
+    std::int64_t amount = 0;
+    switch (p_.kind[i]) {
+      case OperationKind::Collective:
+        return misfit(fmt::format("operation {} of rank {} is a collective, expected its messages", place_[i],
+                                  p_.rank[i]));
+      case OperationKind::Send:
+      case OperationKind::Receive:
+        out.kind = p_.kind[i] == OperationKind::Send ? GraphOp::Send : GraphOp::Receive;
+        out.peer = p_.peer[i];
+        out.tag = p_.tag[i];
+        amount = p_.bytes[i].count();
+        break;
+      default:
+        if (!p_.duration.empty() && p_.duration[i] != model::kNoDuration) amount = p_.duration[i].count();
+    }
+    if (amount < 0)
+      return misfit(fmt::format("operation {} of rank {} has a negative amount", place_[i], p_.rank[i]));
+    out.amount = static_cast<std::uint64_t>(amount);
+    return out;
+  }
+
+  const model::Program& p_;
+  std::vector<std::uint32_t> place_;                  ///< of each operation within its rank
+  std::vector<std::vector<std::uint32_t>> of_rank_;
+};
 
 }  // namespace
 
-Result<EventOutcome> run_graph(const OperationGraph& graph, const LogGops& cost, Seconds calc_unit) {
-  constexpr std::size_t kMostOperations = 0xfffffffe;
-  if (graph.ranks() == 0) return misfit("a schedule of 0 ranks");
-  if (!has_columns(graph) || graph.kind.size() > kMostOperations)
-    return misfit("columns of a schedule do not fit");
-  GoalImageWriter writer(static_cast<std::uint32_t>(graph.ranks()));
-  for (std::uint32_t rank = 0; rank < graph.ranks(); ++rank) COX_CHECK(add_rank(graph, rank, writer));
-  const std::string binary = std::move(writer).finish();
-  return run_binary(binary, "schedule", cost, calc_unit);
+Result<EventOutcome> run_program(const model::Program& program, const LogGops& cost) {
+  COX_TRY(const std::string binary, Compiler(program).compile());
+  constexpr Seconds kPicosecond{1e-12};
+  return run_binary(binary, "schedule", cost, kPicosecond);
 }
 
 Result<EventOutcome> simulate_goal(std::span<const std::byte> bytes, const std::string& name,

@@ -75,32 +75,32 @@ TEST(GoalGolden, EveryScheduleGivesTheAnswerOfLogGopSim) {
 }
 
 /// The ring all-reduce of goal.py: `python3 goal.py ring P BYTES`.
-OperationGraph ring(std::uint32_t ranks, std::int64_t bytes) {
-  OperationGraph g;
-  g.first.push_back(0);
-  g.first_before.push_back(0);
-  const auto add = [&](GraphOp op, std::uint32_t peer, std::uint32_t last) {
-    g.kind.push_back(op);
-    g.amount.push_back(bytes / ranks);
-    g.peer.push_back(peer);
-    g.tag.push_back(0);
-    if (last != 0) g.before.push_back(last - 1);
-    g.first_before.push_back(g.before.size());
+model::Program ring(std::uint32_t ranks, std::int64_t bytes) {
+  model::Program p;
+  const auto add = [&](std::uint32_t rank, model::OperationKind kind, std::uint32_t peer,
+                       model::OperationIndex before) {
+    p.rank.push_back(rank);
+    p.kind.push_back(kind);
+    p.bytes.emplace_back(bytes / ranks);
+    p.peer.push_back(peer);
+    p.tag.push_back(0);
+    return p.needs.add(before);
   };
   for (std::uint32_t r = 0; r < ranks; ++r) {
+    p.ranks.push_back({.rank = Rank(static_cast<int>(r))});
+    model::OperationIndex last = model::kNoOperation;
     for (std::uint32_t k = 0; k < 2 * (ranks - 1); ++k) {
-      add(GraphOp::Send, (r + 1) % ranks, 2 * k);
-      add(GraphOp::Receive, (r + ranks - 1) % ranks, 2 * k);
+      add(r, model::OperationKind::Send, (r + 1) % ranks, last);
+      last = add(r, model::OperationKind::Receive, (r + ranks - 1) % ranks, last);
     }
-    g.first.push_back(g.kind.size());
   }
-  return g;
+  return p;
 }
 
 // txt2bin -i r.goal -o r.bin; LogGOPSim -f r.bin -L 1000000 -o 0 -g 0 -G 20 -O 0 -S 2000000000 -b
 TEST(GoalGolden, RingOf256MiBInPicoseconds) {
   const auto cost = parse_loggops("L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=2GB").value();
-  const auto outcome = run_graph(ring(64, std::int64_t{1} << 28), cost, Seconds{1e-12});
+  const auto outcome = run_program(ring(64, std::int64_t{1} << 28), cost);
   ASSERT_TRUE(outcome);
   Seconds last{};
   for (const Seconds s : outcome->finish) last = std::max(last, s);

@@ -232,8 +232,8 @@ void GoalImageWriter::add_rank(std::uint32_t rank, std::span<const GoalOperation
                                std::span<const GoalEdge> edges) {
   COX_ASSERT(rank < ranks_ && !has(rank), "each rank is written once");
   const std::size_t n = operations.size();
-  // Per operation: successors of its end, then of its start; a counting sort that keeps the order of the
-  // edges.
+  // Per operation: successors of its end, then of its start; a counting sort
+  // that keeps the order of the edges.
   places_.assign(2 * n + 1, 0);
   std::vector<std::uint32_t> before(n, 0);
   for (const GoalEdge& e : edges) {

@@ -23,6 +23,11 @@ namespace cox::simulate {
 
 static_assert(std::endian::native == std::endian::little, "GOAL's binary form is read in place");
 
+/// What an operation of a schedule is.
+enum class GraphOp : std::uint8_t { Calc, Send, Receive };
+inline constexpr std::uint32_t kAnySource = model::kAnyPeer;
+inline constexpr std::uint32_t kAnyTag = model::kAnyTag;
+
 inline constexpr std::uint64_t kGoalMagic = 4223;
 inline constexpr std::uint64_t kGoalSpent = 2342;  ///< what LogGOPSim --save-mem leaves behind
 inline constexpr std::size_t kGoalNodeBytes = 39;
@@ -131,8 +136,8 @@ struct GoalEdge {
   bool on_start = false;
 };
 
-/// Makes a binary schedule in memory. Ranks may come in any order, each once; those that never come are
-/// empty.
+/// Makes a binary schedule in memory. Ranks may come in any order, each once;
+/// those that never come are empty.
 class GoalImageWriter {
  public:
   explicit GoalImageWriter(std::uint32_t ranks);
@@ -152,7 +157,7 @@ class GoalImageWriter {
   std::vector<std::uint32_t> places_;  ///< of each operation's next successor
 };
 
-/// Runs a checked schedule. `calc_unit`: what one unit of `calc` lasts. As `run_graph`.
+/// Runs a checked schedule. `calc_unit`: what one unit of `calc` lasts. As `run_program`.
 [[nodiscard]] Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost, Seconds calc_unit);
 
 }  // namespace cox::simulate

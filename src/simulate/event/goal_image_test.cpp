@@ -15,8 +15,7 @@ std::string sample() {
   return goal_binary(
              "num_ranks 2\nrank 0 {\na: calc 5\nb: send 9b to 1 tag 2\nb requires a\nc: recv 9b from 1 tag "
              "2\nc irequires a\n"
-             "d: calc 7\nd requires b\nd requires c\n}\nrank 1 {\nrecv 9b from -1 tag 2\nsend 9b to 0 tag "
-             "2\n}\n",
+             "d: calc 7\nd requires b\nd requires c\n}\nrank 1 {\nrecv 9b from -1 tag 2\nsend 9b to 0 tag 2\n}\n",
              "s")
       .value();
 }

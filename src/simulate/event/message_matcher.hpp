@@ -12,12 +12,10 @@ namespace cox::simulate {
 
 /// Receives that wait for messages and messages that wait for receives, of all ranks.
 ///
-/// Rule:   a message goes to the receive that was posted first among those that name its source (or any) and
-/// its
-///         tag (or any); a receive takes the message that came first among those that it fits.
+/// Rule:   a message goes to the receive that was posted first among those that name its source (or any)
+///         and its tag (or any); a receive takes the message that came first among those that it fits.
 /// Memory: 24 to 48 bytes per entry that waits (48 where all kinds of wildcards are in use) and at most 48
-/// per
-///         key with entries. Cost: O(1) per operation, at most 4 keys are looked at.
+///         per key with entries. Cost: O(1) per operation, at most 4 keys are looked at.
 /// Held by: src/simulate/event/message_matcher_test.cpp (against a list that is searched from its front).
 class MessageMatcher {
  public:

@@ -16,11 +16,10 @@
 namespace cox::simulate {
 namespace {
 
-using trace::kNoComm;
-using trace::kNoDuration;
-using trace::OperationColumns;
-using trace::OperationKind;
-using trace::Run;
+using model::kNoComm;
+using model::kNoDuration;
+using model::OperationKind;
+using model::Program;
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -32,9 +31,9 @@ tl::unexpected<Error> refuse(std::string message, std::string hint) {
                     .where = std::nullopt});
 }
 
-/// Operations of all Runs under one number.
+/// Operations of all programs under one number.
 struct Operation {
-  std::uint32_t run = 0;
+  std::uint32_t program = 0;
   std::uint32_t index = 0;
   std::uint32_t rank = 0;         ///< index into ranks
   std::uint32_t meeting = kNone;  ///< that it takes part in
@@ -78,12 +77,13 @@ struct Event {
 
 class OperationReplay {
  public:
-  OperationReplay(std::span<const Run> runs, const OperationCosts& costs) : runs_(runs), costs_(costs) {}
+  OperationReplay(std::span<const Program> programs, const OperationCosts& costs)
+      : programs_(programs), costs_(costs) {}
   Result<OperationOutcome> run();
 
  private:
   Status load();
-  Status load_operation(std::uint32_t run, std::uint32_t index, std::uint32_t first_rank);
+  Status load_operation(std::uint32_t program, std::uint32_t index, std::uint32_t first_rank);
   Status set_duration(Operation& op);
   Status join_channel(std::uint32_t number, OperationKind kind);
   void make_successors();
@@ -99,18 +99,16 @@ class OperationReplay {
   [[nodiscard]] Error explain_blocked() const;
   [[nodiscard]] OperationOutcome outcome();
 
-  [[nodiscard]] const OperationColumns& columns(const Operation& op) const {
-    return runs_[op.run].operations;
-  }
+  [[nodiscard]] const Program& columns(const Operation& op) const { return programs_[op.program]; }
   [[nodiscard]] const std::string& name_of(const Operation& op) const {
-    return runs_[op.run].names[columns(op).name[op.index]];
+    return columns(op).names[columns(op).name[op.index]];
   }
 
-  std::span<const Run> runs_;
+  std::span<const Program> programs_;
   const OperationCosts& costs_;
   std::vector<Rank> ranks_;
   std::vector<Seconds> device_free_;
-  std::vector<std::uint32_t> first_of_run_;
+  std::vector<std::uint32_t> first_of_program_;
   std::vector<Operation> operations_;
   std::vector<std::uint64_t> first_after_;
   std::vector<std::uint32_t> after_;
@@ -127,7 +125,7 @@ class OperationReplay {
 };
 
 Status OperationReplay::set_duration(Operation& op) {
-  const OperationColumns& o = columns(op);
+  const Program& o = columns(op);
   const Duration recorded = o.duration[op.index];
   const OperationKind kind = o.kind[op.index];
   op.local = kind == OperationKind::Compute || kind == OperationKind::Memory;
@@ -146,8 +144,7 @@ Status OperationReplay::set_duration(Operation& op) {
 
 Status OperationReplay::join_channel(std::uint32_t number, OperationKind kind) {
   Operation& op = operations_[number];
-  const CommId comm = columns(op).comm[op.index];
-  const trace::Communicator* known = comm == kNoComm ? nullptr : runs_[op.run].find(comm);
+  const model::ProgramGroup* known = columns(op).group_of(op.index);
   if (known == nullptr) {
     // A collective without a communicator is the host's call that starts one: it lasts what was recorded.
     if (kind == OperationKind::Collective) return ++without_channel_, set_duration(op);
@@ -171,14 +168,15 @@ Status OperationReplay::join_channel(std::uint32_t number, OperationKind kind) {
   return {};
 }
 
-Status OperationReplay::load_operation(std::uint32_t run, std::uint32_t index, std::uint32_t first_rank) {
-  const OperationColumns& o = runs_[run].operations;
+Status OperationReplay::load_operation(std::uint32_t program, std::uint32_t index,
+                                       std::uint32_t first_rank) {
+  const Program& o = programs_[program];
   const auto number = static_cast<std::uint32_t>(operations_.size());
   Operation op;
-  op.run = run;
+  op.program = program;
   op.index = index;
   op.rank = first_rank + o.rank[index];
-  op.left = static_cast<std::uint32_t>(o.first_before[index + 1] - o.first_before[index]);
+  op.left = static_cast<std::uint32_t>(o.needs.before(index).size());
   operations_.push_back(op);
   const OperationKind kind = o.kind[index];
   if (kind == OperationKind::Collective || kind == OperationKind::Send || kind == OperationKind::Receive)
@@ -188,22 +186,22 @@ Status OperationReplay::load_operation(std::uint32_t run, std::uint32_t index, s
 
 Status OperationReplay::load() {
   std::set<Rank> seen;
-  for (std::uint32_t r = 0; r < runs_.size(); ++r) {
-    const OperationColumns& o = runs_[r].operations;
-    if (o.size() == 0 || o.first_before.size() != o.size() + 1)
+  for (std::uint32_t p = 0; p < programs_.size(); ++p) {
+    const Program& o = programs_[p];
+    if (!o.is_graph())
       return refuse("a trace without operations that say what they wait for",
                     "give Chakra or PyTorch execution traces, one file per rank");
     if (operations_.size() + o.size() >= kNone)
       return refuse("more than 4294967294 operations", "replay fewer ranks");
     const auto first_rank = static_cast<std::uint32_t>(ranks_.size());
-    for (const trace::RankTrack& track : runs_[r].ranks) {
-      if (!seen.insert(track.rank).second)
-        return refuse(fmt::format("rank {} is in two traces", track.rank.value()),
+    for (const model::ProgramRank& each : o.ranks) {
+      if (!seen.insert(each.rank).second)
+        return refuse(fmt::format("rank {} is in two traces", each.rank.value()),
                       "give each rank's trace once");
-      ranks_.push_back(track.rank);
+      ranks_.push_back(each.rank);
     }
-    first_of_run_.push_back(static_cast<std::uint32_t>(operations_.size()));
-    for (std::uint32_t i = 0; i < o.size(); ++i) COX_CHECK(load_operation(r, i, first_rank));
+    first_of_program_.push_back(static_cast<std::uint32_t>(operations_.size()));
+    for (std::uint32_t i = 0; i < o.size(); ++i) COX_CHECK(load_operation(p, i, first_rank));
   }
   device_free_.assign(ranks_.size(), Seconds{});
   return {};
@@ -214,9 +212,8 @@ void OperationReplay::make_successors() {
   const auto each_edge = [&](auto&& visit) {
     for (std::uint32_t n = 0; n < operations_.size(); ++n) {
       const Operation& op = operations_[n];
-      const OperationColumns& o = columns(op);
-      for (std::uint64_t k = o.first_before[op.index]; k < o.first_before[op.index + 1]; ++k)
-        visit(first_of_run_[op.run] + o.before[k], n);
+      for (const model::OperationIndex before : columns(op).needs.before(op.index))
+        visit(first_of_program_[op.program] + before, n);
     }
   };
   each_edge([&](std::uint32_t before, std::uint32_t) { ++first_after_[before + 1]; });
@@ -311,7 +308,7 @@ void OperationReplay::meet_collective(const Meeting& meeting) {
   CollectiveCall call;
   for (const std::uint32_t n : meeting.operations) {
     const Operation& op = operations_[n];
-    const OperationColumns& o = columns(op);
+    const Program& o = columns(op);
     ranks.push_back(ranks_[op.rank]);
     times.push_back(op.begin);
     call.bytes = std::max(call.bytes, o.bytes[op.index]);
@@ -389,11 +386,11 @@ OperationOutcome OperationReplay::outcome() {
   OperationOutcome out;
   out.ranks = ranks_;
   out.finish.assign(ranks_.size(), Seconds{});
-  out.begin.resize(runs_.size());
-  out.end.resize(runs_.size());
+  out.begin.resize(programs_.size());
+  out.end.resize(programs_.size());
   for (const Operation& op : operations_) {
-    out.begin[op.run].push_back(op.begin);
-    out.end[op.run].push_back(op.end);
+    out.begin[op.program].push_back(op.begin);
+    out.end[op.program].push_back(op.end);
     out.finish[op.rank] = std::max(out.finish[op.rank], op.end);
   }
   out.messages = messages_;
@@ -408,7 +405,7 @@ OperationOutcome OperationReplay::outcome() {
 }
 
 Result<OperationOutcome> OperationReplay::run() {
-  if (runs_.empty()) return refuse("no trace to replay", "name the traces of the ranks");
+  if (programs_.empty()) return refuse("no trace to replay", "name the traces of the ranks");
   COX_CHECK(load());
   make_successors();
   make_meetings();
@@ -429,9 +426,10 @@ Result<OperationOutcome> OperationReplay::run() {
 
 }  // namespace
 
-Result<OperationOutcome> replay_operations(std::span<const trace::Run> runs, const OperationCosts& costs) {
+Result<OperationOutcome> replay_operations(std::span<const model::Program> programs,
+                                           const OperationCosts& costs) {
   COX_ASSERT(costs.collective && costs.message, "costs are given");
-  return OperationReplay(runs, costs).run();
+  return OperationReplay(programs, costs).run();
 }
 
 }  // namespace cox::simulate

@@ -10,41 +10,35 @@
 namespace cox::simulate {
 namespace {
 
-using trace::kNoComm;
-using trace::kNoDuration;
-using trace::OperationKind;
-using Runs = std::vector<trace::Run>;
+using model::kNoComm;
+using model::kNoDuration;
+using model::OperationKind;
+using Programs = std::vector<model::Program>;
 
 /// One rank's trace, built operation by operation.
 struct Trace {
-  trace::Run run;
+  model::Program program;
   explicit Trace(int rank) {
-    run.ranks.resize(1);
-    run.ranks[0].rank = Rank{rank};
-    run.names = {"op"};
-    run.operations.first_before.push_back(0);
+    program.ranks = {{.rank = Rank{rank}}};
+    program.names = {"op"};
   }
   CommId comm(const std::string& name, int size) {
-    for (const trace::Communicator& c : run.communicators)
-      if (c.name == name) return c.id;
-    const CommId id{static_cast<int>(run.communicators.size())};
-    run.communicators.push_back(
-        {.id = id, .identity = 0, .name = name, .size = size, .ranks = {}, .by_rank = {}});
+    auto& groups = program.groups;
+    const auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.name == name; });
+    const CommId id{static_cast<int>(at - groups.begin())};
+    if (at == groups.end()) groups.push_back({.name = name, .size = size});
     return id;
   }
   void add(OperationKind kind, Duration duration, Bytes bytes, CommId on, std::vector<std::uint32_t> before,
            model::Collective which = model::Collective::Other) {
-    auto& o = run.operations;
-    o.rank.push_back(0);
-    o.kind.push_back(kind);
-    o.name.push_back(0);
-    o.begin.push_back(kNoDuration);
-    o.duration.push_back(duration);
-    o.bytes.push_back(bytes);
-    o.comm.push_back(on);
-    o.collective.push_back(which);
-    o.before.insert(o.before.end(), before.begin(), before.end());
-    o.first_before.push_back(static_cast<std::uint32_t>(o.before.size()));
+    program.rank.push_back(0);
+    program.kind.push_back(kind);
+    program.name.push_back(0);
+    program.duration.push_back(duration);
+    program.bytes.push_back(bytes);
+    program.comm.push_back(on);
+    program.collective.push_back(which);
+    program.needs.add(before);
   }
   void compute(std::int64_t us, std::vector<std::uint32_t> before = {}) {
     add(OperationKind::Compute, std::chrono::microseconds{us}, Bytes{}, kNoComm, std::move(before));
@@ -80,16 +74,16 @@ std::vector<double> finish_us(const OperationOutcome& outcome) {
 
 TEST(OperationReplay, ACollectiveWaitsForTheLastAndComputationGoesOnBesideIt) {
   // Rank 0 computes 10, rank 1 30; then both reduce 1000 bytes (2 us) beside 5 us of computation, then 1 us.
-  Runs runs;
+  Programs programs;
   for (const int us : {10, 30}) {
-    Trace t(static_cast<int>(runs.size()));
+    Trace t(static_cast<int>(programs.size()));
     t.compute(us);
     t.all_reduce(1000, {0});
     t.compute(5, {0});
     t.compute(1, {1, 2});
-    runs.push_back(t.run);
+    programs.push_back(t.program);
   }
-  const auto outcome = replay_operations(runs, costs());
+  const auto outcome = replay_operations(programs, costs());
   ASSERT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_EQ(outcome->collectives, 1);
   EXPECT_NEAR(finish_us(*outcome)[0], 33, 1e-9);
@@ -102,9 +96,9 @@ TEST(OperationReplay, ADeviceDoesOneThingAtATimeUnlessAsked) {
   t.compute(10);
   t.compute(20);
   OperationCosts c = costs();
-  EXPECT_NEAR(finish_us(replay_operations(std::span(&t.run, 1), c).value())[0], 30, 1e-9);
+  EXPECT_NEAR(finish_us(replay_operations(std::span(&t.program, 1), c).value())[0], 30, 1e-9);
   c.one_at_a_time = false;
-  EXPECT_NEAR(finish_us(replay_operations(std::span(&t.run, 1), c).value())[0], 20, 1e-9);
+  EXPECT_NEAR(finish_us(replay_operations(std::span(&t.program, 1), c).value())[0], 20, 1e-9);
 }
 
 TEST(OperationReplay, MessagesFollowTheirProtocol) {
@@ -114,25 +108,25 @@ TEST(OperationReplay, MessagesFollowTheirProtocol) {
   Trace b(7);
   b.compute(50);
   b.message(OperationKind::Receive, "4 to 7, tag 0", 1000, {0});
-  const Runs runs{b.run, a.run};
+  const Programs programs{b.program, a.program};
   OperationCosts c = costs();
-  const auto rendezvous = replay_operations(runs, c).value();
+  const auto rendezvous = replay_operations(programs, c).value();
   EXPECT_EQ(rendezvous.ranks, (std::vector<Rank>{Rank{7}, Rank{4}}));
   EXPECT_EQ(rendezvous.messages, 1);
   EXPECT_NEAR(finish_us(rendezvous)[0], 52, 1e-9);
   EXPECT_NEAR(finish_us(rendezvous)[1], 52, 1e-9);
   c.rendezvous = false;
-  const auto eager = replay_operations(runs, c).value();
+  const auto eager = replay_operations(programs, c).value();
   EXPECT_NEAR(finish_us(eager)[0], 50, 1e-9);
   EXPECT_NEAR(finish_us(eager)[1], 10, 1e-9);
 }
 
 TEST(OperationReplay, TheCallSaysWhatItIs) {
-  Runs runs;
+  Programs programs;
   for (const int rank : {5, 2, 9}) {
     Trace t(rank);
     t.all_reduce(100 * rank, {}, "world", 8);
-    runs.push_back(t.run);
+    programs.push_back(t.program);
   }
   OperationCosts c = costs();
   int calls = 0;
@@ -145,7 +139,7 @@ TEST(OperationReplay, TheCallSaysWhatItIs) {
     EXPECT_EQ(call.bytes, Bytes{900});
     EXPECT_EQ(call.communicator, "world");
   };
-  const auto outcome = replay_operations(runs, c);
+  const auto outcome = replay_operations(programs, c);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(calls, 1);
   ASSERT_EQ(outcome->notes.size(), 1U);
@@ -156,11 +150,11 @@ TEST(OperationReplay, DurationsThatAreMissingAreRefusedOrEstimated) {
   Trace t(0);
   t.add(OperationKind::Compute, kNoDuration, Bytes{2'000'000}, kNoComm, {});
   OperationCosts c = costs();
-  const auto refused = replay_operations(std::span(&t.run, 1), c);
+  const auto refused = replay_operations(std::span(&t.program, 1), c);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().id, "simulate-006");
   c.memory = Bandwidth::gbyte_per_s(2);
-  const auto outcome = replay_operations(std::span(&t.run, 1), c);
+  const auto outcome = replay_operations(std::span(&t.program, 1), c);
   ASSERT_TRUE(outcome);
   EXPECT_NEAR(finish_us(*outcome)[0], 1000, 1e-9);
 }
@@ -171,7 +165,7 @@ TEST(OperationReplay, WhoNeverComesIsNamed) {
   a.all_reduce(64, {0});
   Trace b(1);
   b.all_reduce(64, {});
-  const Runs uneven{a.run, b.run};
+  const Programs uneven{a.program, b.program};
   const auto outcome = replay_operations(uneven, costs());
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().id, "simulate-004");
@@ -188,7 +182,7 @@ TEST(OperationReplay, CrossedCollectivesAreNamed) {
   Trace b(1);
   b.all_reduce(64, {}, "y");
   b.all_reduce(64, {0}, "x");
-  const Runs crossed{a.run, b.run};
+  const Programs crossed{a.program, b.program};
   const auto outcome = replay_operations(crossed, costs());
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().message.find("on `x` and waits for rank 1"), std::string::npos)
@@ -198,7 +192,7 @@ TEST(OperationReplay, CrossedCollectivesAreNamed) {
 TEST(OperationReplay, AMessageWithoutItsChannelIsRefused) {
   Trace t(0);
   t.add(OperationKind::Send, kNoDuration, Bytes{1}, kNoComm, {});
-  const auto outcome = replay_operations(std::span(&t.run, 1), costs());
+  const auto outcome = replay_operations(std::span(&t.program, 1), costs());
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().id, "simulate-006");
 }
@@ -206,7 +200,7 @@ TEST(OperationReplay, AMessageWithoutItsChannelIsRefused) {
 TEST(OperationReplay, ARankInTwoTracesIsRefused) {
   Trace t(0);
   t.compute(1);
-  const Runs twice{t.run, t.run};
+  const Programs twice{t.program, t.program};
   EXPECT_FALSE(replay_operations(twice, costs()));
 }
 

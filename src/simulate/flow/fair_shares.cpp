@@ -196,7 +196,10 @@ void FairShares::evaluate(LinkIndex index) {
   const std::size_t n = link.members.size();
   if (n < 2) return;
   ++evaluated_;
-  if (limits_.size() < n) limits_.resize(2 * n), parts_.resize(2 * n);
+  if (limits_.size() < n) {
+    limits_.resize(2 * n);
+    parts_.resize(2 * n);
+  }
   double level = fill(link, capacity_for(index));
   if (options_.pause) level = std::min(level, held_up(link));
   const double before = level_[index];

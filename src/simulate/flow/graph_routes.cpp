@@ -151,7 +151,10 @@ Result<GraphRoutes> GraphRoutes::make(const GraphText& graph, const std::string&
                                 "file: nodes x vertices at most {}, nodes x cables at most {}",
                                 nodes, routes.vertices, graph.cables.size(), kMostEntries, kMostWork)));
   routes.first.assign(routes.vertices + 1, 0);
-  for (const GraphCable& c : graph.cables) ++routes.first[c.a + 1], ++routes.first[c.b + 1];
+  for (const GraphCable& c : graph.cables) {
+    ++routes.first[c.a + 1];
+    ++routes.first[c.b + 1];
+  }
   for (std::size_t v = 0; v < routes.vertices; ++v) routes.first[v + 1] += routes.first[v];
   routes.edges.resize(2 * graph.cables.size());
   std::vector<std::uint32_t> at(routes.first.begin(), routes.first.end() - 1);

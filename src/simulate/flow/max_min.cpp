@@ -29,7 +29,10 @@ std::vector<Bandwidth> max_min_rates(std::span<const Bandwidth> links,
     double level = kInfinite;
     std::size_t tightest = links.size();
     for (std::size_t l = 0; l < links.size(); ++l)
-      if (open[l] > 0 && left[l] / open[l] < level) level = left[l] / open[l], tightest = l;
+      if (open[l] > 0 && left[l] / open[l] < level) {
+        level = left[l] / open[l];
+        tightest = l;
+      }
     if (tightest == links.size()) return rates;
     for (std::size_t f = 0; f < routes.size(); ++f) {
       if (fixed[f] || std::find(routes[f].begin(), routes[f].end(), tightest) == routes[f].end()) continue;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/hash.hpp"
 
 #include "simulate/flow/engine.hpp"
 
@@ -13,14 +14,11 @@ namespace {
 constexpr int kMostLookedAt = 64;  // paths that adaptive routing compares
 constexpr double kUnitLatency = 1e-6;
 
-// Finalizer of splitmix64 (Steele, Lea, Flood 2014) over what names a flow.
+// Over what names a flow.
 std::uint64_t hash(std::uint64_t seed, int from, int to) {
-  std::uint64_t x =
-      seed + 0x9e3779b97f4a7c15 * (1 + ((static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) |
-                                        static_cast<std::uint32_t>(to)));
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+  const std::uint64_t flow =
+      (static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) | static_cast<std::uint32_t>(to);
+  return mix_bits(seed + kGoldenStep * (1 + flow));
 }
 
 int hashed(std::uint64_t seed, int from, int to, int paths) {
@@ -65,13 +63,16 @@ int FlowEngine::choose(int from, int to) {
       offer = std::min(offer, network_.links()[link].bandwidth.in_bytes_per_s() / (assigned_[link] + 1));
     // A longer way (a dragonfly's detour) must be better by what it costs the others.
     offer /= static_cast<double>(way_.size());
-    if (offer > best_offer) best = choice, best_offer = offer;
+    if (offer > best_offer) {
+      best = choice;
+      best_offer = offer;
+    }
   }
   return best;
 }
 
-// A switch that adds up stands where the fabric meets the node of the rank that it was given: no NIC of its
-// own.
+// A switch that adds up stands where the fabric meets the node of the rank
+// that it was given: no NIC of its own.
 void FlowEngine::use_switch(MessageState& m, int from, int to) {
   std::vector<LinkIndex> between;
   network_.route(from, to, network_.static_choice(from, to), between);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One round of messages over a stretch of ranks, compiled once per instruction set. Times and costs in
-/// seconds.
+/// One round of messages over a stretch of ranks, compiled once per instruction set.
+/// Times and costs in seconds.
 #pragma once
 
 #include <cstddef>

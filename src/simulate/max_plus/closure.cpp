@@ -15,8 +15,8 @@ using model::Algorithm;
 using model::Protocol;
 using model::RegularRound;
 
-/// Quotient and remainder towards minus infinity, for an `a` that is few laps away from [0, n): cheaper than
-/// division.
+/// Quotient and remainder towards minus infinity, for an `a` that is few laps away from
+/// [0, n): cheaper than division.
 struct Laps {
   std::int64_t whole = 0;
   std::int64_t rest = 0;
@@ -28,8 +28,8 @@ Laps laps(std::int64_t a, std::int64_t n) {
   return l;
 }
 
-/// Maximum over a window of the integers whose ends only grow. Memory: 16 bytes per element that can still
-/// win.
+/// Maximum over a window of the integers whose ends only grow. Memory:
+/// 16 bytes per element that can still win.
 class SlidingMaximum {
  public:
   void push(std::int64_t at, double value) {
@@ -160,9 +160,9 @@ std::optional<FlatRing> as_ring(const model::Schedule& schedule, int lane, std::
                   mirrored};
 }
 
-// Rendezvous, all sizes of a round equal: a departure is the latest of the arrivals that reach it, plus the
-// sum of the rounds. Here all must reach all: by shifts that extend an interval, or by pairs at every power
-// of two.
+// Rendezvous, all sizes of a round equal: a departure is the latest of the arrivals that reach it,
+// plus the sum of the rounds. Here all must reach all: by shifts that extend an interval,
+// or by pairs at every power of two.
 bool close_all_to_all(const model::Schedule& schedule, int lane, std::int64_t rounds,
                       const model::MessageCost& cost, std::span<double> times) {
   const auto ranks = static_cast<std::int64_t>(times.size());

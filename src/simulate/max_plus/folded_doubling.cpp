@@ -27,8 +27,8 @@ FoldedDoubling::FoldedDoubling(const model::Schedule& schedule, const LinkCosts&
   fold_ = ranks - places_.size();
 }
 
-// One message between two that exchange no other in its round. The order of the additions is that of the
-// lists.
+// One message between two that exchange no other in its round.
+// The order of the additions is that of the lists.
 void FoldedDoubling::pass(double& from, double& to) const {
   const double start = protocol_ == Protocol::Rendezvous ? std::max(from, to) : from;
   double arrives = start + latency_;

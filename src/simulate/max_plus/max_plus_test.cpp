@@ -191,9 +191,9 @@ TEST(MaxPlus, TilesChangeNothing) {
     }
 }
 
-// Section 2 (c) of the reference measurements of peers: 1,024 ranks, 100 steps, compute N(10 ms, 0.5 ms) in
-// whole units of 10 ps as Python draws them, then recursive doubling of 8 KiB with L = 1 us, G = 20 ps per
-// byte.
+// Section 2 (c) of the reference measurements of peers: 1,024 ranks, 100 steps,
+// compute N(10 ms, 0.5 ms) in whole units of 10 ps as Python draws them, then recursive doubling of 8
+// KiB with L = 1 us, G = 20 ps per byte.
 TEST(MaxPlus, BulkSynchronousValuesOfThreeProtocols) {
   constexpr int kRanks = 1024;
   constexpr int kSteps = 100;

@@ -31,8 +31,8 @@ struct MessageDraws {
 /// Whether `b` can be swept in one go with `a`: the same peers, the same cut, another phase.
 [[nodiscard]] bool same_sweep(const model::RegularRound& a, const model::RegularRound& b);
 
-/// Sweeps rounds over times in seconds. Costs of ports (EagerGap) carry over from round to round until
-/// `begin`.
+/// Sweeps rounds over times in seconds. Costs of ports (EagerGap) carry over from
+/// round to round until `begin`.
 class RegularRounds {
  public:
   RegularRounds(const LinkCosts& costs, model::Protocol protocol, int ranks);

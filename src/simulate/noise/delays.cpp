@@ -25,8 +25,8 @@ double Daemon::lasts(std::uint64_t seed, std::uint64_t unit, double turn) const 
 double Daemon::delay(std::uint64_t seed, std::uint64_t unit, double now, double work) const {
   if (work <= 0) return 0;
   const double phase = RandomStream(seed, draws.stream(kPhase)).uniform(0, unit) * period;
-  const double turn =
-      std::max(0.0, std::ceil((now - phase) / period));  // of the first that begins from now on
+  // of the first that begins from now on
+  const double turn = std::max(0.0, std::ceil((now - phase) / period));
   const double begins = phase + turn * period;
   const double running = turn > 0 ? std::max(0.0, begins - period + lasts(seed, unit, turn - 1) - now) : 0;
   double left = work - std::max(0.0, begins - (now + running));  // when that first one begins

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One noise source, checked and with its constants worked out: draws of its law, by unit (rank, node,
-/// switch).
+/// One noise source, checked and with its constants worked out: draws of its law,
+/// by unit (rank, node, switch).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class NoiseDraws {
   void message_amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
                        std::span<double> out) const;
 
-  /// For a uniform law that always happens: what `message_amounts` makes of the 32-bit draw u is low + width
-  /// u.
+  /// For a uniform law that always happens: what `message_amounts` makes
+  /// of the 32-bit draw u is low + width u.
   struct Line {
     double low;
     double width;

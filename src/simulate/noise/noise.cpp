@@ -183,8 +183,8 @@ void amounts_of(const Source& s, const Placement& placement, std::uint64_t seed,
   mask(s, placement, step, first, out);
 }
 
-/// Rank r takes column r modulo the recorded ranks; each further lap of the columns begins at a row of its
-/// own.
+/// Rank r takes column r modulo the recorded ranks; each further lap of the columns
+/// begins at a row of its own.
 double recorded_time(const Source& s, std::uint64_t seed, std::int64_t step, int rank) {
   const StepTimes& t = *s.steps;
   const std::size_t lap = static_cast<std::size_t>(rank) / t.ranks;

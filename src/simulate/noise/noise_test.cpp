@@ -168,8 +168,8 @@ TEST(Noise, LatestOfManyLognormals) {
   }
 }
 
-// Oracle 8: of 256 Pareto times of shape 1.5. Their latest has no variance, so it is compared by its
-// quantiles too.
+// Oracle 8: of 256 Pareto times of shape 1.5. Their latest has no variance,
+// so it is compared by its quantiles too.
 TEST(Noise, LatestOfManyParetos) {
   const double a = 1.5;
   const double n = 256;

@@ -68,8 +68,8 @@ void IterationPlayer::share(std::int32_t shared, int rank, Seconds now, double w
   announce(shared);
 }
 
-/// What a rank that has got a core for the first time keeps it for: it goes on with its work unless it is
-/// held back.
+/// What a rank that has got a core for the first time keeps it for:
+/// it goes on with its work unless it is held back.
 Seconds IterationPlayer::begin_work(int rank, Seconds now) {
   const auto r = static_cast<std::size_t>(rank);
   waking_[r] = step_->wake(rank, now);
@@ -130,8 +130,7 @@ void IterationPlayer::enter(int rank, Phase phase, Seconds now) {
       arrived_[r] = now;
       --waiting_;
       // A waiter that spins takes its share of the cores until everybody is there, and gets nothing done.
-      if (step_->wait == model::WaitMode::Spin)
-        share(host_of(rank), rank, now, kForever, step_->weight[r], 1);
+      if (step_->wait == pace::WaitMode::Spin) share(host_of(rank), rank, now, kForever, step_->weight[r], 1);
   }
 }
 

@@ -32,7 +32,7 @@ struct IterationStep {
   /// Asked once per rank, when it has left the last synchronisation: at the begin of the iteration, and where
   /// cores have time slices as soon as it gets one.
   const std::function<Waking(int rank, Seconds now)>& wake;
-  model::WaitMode wait = model::WaitMode::Block;
+  pace::WaitMode wait = pace::WaitMode::Block;
 };
 
 /// Plays iterations, one after the other, in event time. Nothing of one reaches the next: all ranks leave a

@@ -30,7 +30,7 @@ Result<model::Iteration> job_of(const model::Scenario& s) {
         Errc::InvalidInput,
         fmt::format("iterations of {} ranks, at most {} are simulated", s.cluster.ranks(), kMostPacedRanks),
         "simulate fewer nodes");
-  model::Iteration job = s.iteration;
+  model::Iteration job = s.job.as<model::IterationJob>().iteration;
   job.ranks = static_cast<int>(s.cluster.ranks());
   job.hosts = s.cluster.nodes;
   COX_CHECK(check_iteration(job));
@@ -39,7 +39,7 @@ Result<model::Iteration> job_of(const model::Scenario& s) {
 
 Result<pace::Settings> settings_of(const model::Scenario& s) {
   pace::Settings settings;
-  for (const auto& [key, value] : s.pace)
+  for (const auto& [key, value] : s.job.as<model::IterationJob>().pace)
     if (!pace::set(settings, key.c_str(), value.c_str()))
       return fail(
           Error{.code = Errc::InvalidInput,
@@ -106,8 +106,8 @@ Status check_records(const model::Scenario& s, const model::Iteration& job) {
   const double records = 1.5 * StepRecorder::records(s, PacedRecorder::spec_of(job));
   if (records <= StepRecorder::kMostRecords) return {};
   return not_possible(Errc::Unsupported,
-                      fmt::format("the Run would hold up to {:.0f} million records, at most {:.0f} million "
-                                  "are written",
+                      fmt::format("the Run would hold up to {:.0f} million records, at most "
+                                  "{:.0f} million are written",
                                   records / 1e6, StepRecorder::kMostRecords / 1e6),
                       "simulate fewer steps or ranks, or ask for no Run");
 }
@@ -123,8 +123,7 @@ PacedJobOutcome beside(pace::Mode mode, PacedOutcome with, PacedOutcome without)
 std::vector<std::string> notes_of(const model::Iteration& job) {
   std::vector<std::string> notes = {job.time_slice > Seconds::zero()
                                         ? "cores serve ranks in slices, in the order in which they wake; the "
-                                          "link is shared evenly; timers are "
-                                          "exact"
+                                          "link is shared evenly; timers are exact"
                                         : "cores and link are shared evenly; timers are exact"};
   if (job.reduce.count() > 0)
     notes.emplace_back("the all-reduce is the ring's closed form on the link after the last arrival");

@@ -9,8 +9,8 @@
 
 namespace cox::simulate {
 
-/// `scenario.job.steps` steps of `scenario.iteration` on the cluster's ranks and nodes, under the controller
-/// that `scenario.pace` sets, for the seeds `seed`, `seed` + 1, ...; where the mode is not `off`, the first
+/// `scenario.job.steps` steps of the job's iteration on the cluster's ranks and nodes, under the controller
+/// that the job's `pace` sets, for the seeds `seed`, `seed` + 1, ...; where the mode is not `off`, the first
 /// seed again without it. Errors: simulate-003 (another engine; a Run of too many records), simulate-007.
 /// Threads: replicas over `options.threads`; the same bytes for any number.
 /// Held by: src/simulate/paced/job_test.cpp

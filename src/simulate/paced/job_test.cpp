@@ -15,13 +15,13 @@ model::Scenario scenario(int steps) {
   model::Scenario s;
   s.name = "host";
   s.cluster.devices_per_node = 32;
-  s.job.workload = model::Workload::Iteration;
+  s.job.work = model::IterationJob{};
   s.job.steps = steps;
-  s.iteration.prepare = Seconds{0.6e-3};
-  s.iteration.compute = Seconds{20e-3};
-  s.iteration.imbalance = model::Imbalance::Persistent;
-  s.iteration.slow_ranks = 4;
-  s.iteration.slow_factor = 1.5;
+  s.job.as<model::IterationJob>().iteration.prepare = Seconds{0.6e-3};
+  s.job.as<model::IterationJob>().iteration.compute = Seconds{20e-3};
+  s.job.as<model::IterationJob>().iteration.imbalance = model::Imbalance::Persistent;
+  s.job.as<model::IterationJob>().iteration.slow_ranks = 4;
+  s.job.as<model::IterationJob>().iteration.slow_factor = 1.5;
   return s;
 }
 
@@ -43,14 +43,14 @@ TEST(PacedJob, RanksAndHostsAreThoseOfTheCluster) {
 
 TEST(PacedJob, AModeIsComparedWithTheSameDrawsWithoutIt) {
   model::Scenario s = scenario(400);
-  s.iteration.jitter = model::JitterLaw::Lognormal;
-  s.iteration.spread = 0.03;
-  s.pace = {{"mode", "paper"}, {"window", "16"}};
+  s.job.as<model::IterationJob>().iteration.jitter = model::JitterLaw::Lognormal;
+  s.job.as<model::IterationJob>().iteration.spread = 0.03;
+  s.job.as<model::IterationJob>().pace = {{"mode", "paper"}, {"window", "16"}};
   s.replicas = 3;
   const auto made = simulate(s, {.threads = 2});
   ASSERT_TRUE(made);
   ASSERT_TRUE(made->paced);
-  s.pace = {};
+  s.job.as<model::IterationJob>().pace = {};
   const auto off = simulate(s, {.threads = 1});
   ASSERT_TRUE(off && off->paced);
   EXPECT_EQ(made->paced->without.total, off->total);
@@ -64,7 +64,7 @@ TEST(PacedJob, AModeIsComparedWithTheSameDrawsWithoutIt) {
 
 TEST(PacedJob, TheRunHoldsDecisionsAndSynchronisations) {
   model::Scenario s = scenario(200);
-  s.pace = {{"mode", "always"}, {"window", "16"}};
+  s.job.as<model::IterationJob>().pace = {{"mode", "always"}, {"window", "16"}};
   const auto made = simulate(s, {.want_run = true});
   ASSERT_TRUE(made && made->run);
   const trace::EventColumns& e = made->run->ranks[0].events;
@@ -100,8 +100,8 @@ TEST(PacedJob, WhatItCannotDoIsSaid) {
   EXPECT_EQ(refused([](model::Scenario& s) { s.engine = model::EngineKind::Flow; }), "simulate-003");
   EXPECT_EQ(refused([](model::Scenario& s) { s.policy.kind = model::PolicyKind::Backup; }), "simulate-003");
   EXPECT_EQ(refused([](model::Scenario& s) { s.cluster.nodes = 4096; }), "simulate-003");
-  EXPECT_EQ(refused([](model::Scenario& s) { s.pace["window"] = "-1"; }), "simulate-007");
-  EXPECT_EQ(refused([](model::Scenario& s) { s.iteration.cores = 0; }), "simulate-007");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.job.as<model::IterationJob>().pace["window"] = "-1"; }), "simulate-007");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.job.as<model::IterationJob>().iteration.cores = 0; }), "simulate-007");
 }
 
 }  // namespace

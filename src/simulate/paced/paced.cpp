@@ -147,7 +147,7 @@ class PacedJob {
     delayed_[r] = spec.delays ? spec.delays(rank, step_) : Seconds(states_[arm_].decisions[r].delay);
     COX_ASSERT(delayed_[r] >= Seconds::zero() && delayed_[r] <= kLongestPart, "a delay is a length of time");
     const bool at_entry = spec.settings.placement == pace::Placement::Collective;
-    const bool blocks = spec.wait.value_or(job_.wait) == model::WaitMode::Block;
+    const bool blocks = spec.wait.value_or(job_.wait) == pace::WaitMode::Block;
     Waking w{.delay_before = at_entry ? Seconds::zero() : delayed_[r],
              .delay_at_entry = at_entry ? delayed_[r] : Seconds::zero()};
     w.wake_up = blocks || w.delay_before > Seconds::zero() ? options_.wake_up : Seconds::zero();

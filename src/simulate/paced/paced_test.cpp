@@ -16,12 +16,12 @@ namespace cox::simulate {
 namespace {
 
 using model::Iteration;
-using model::WaitMode;
+using pace::WaitMode;
 
 constexpr double kExact = 1e-12;
 
-/// Condition (vi) of the measurements: 32 ranks prepare on two cores, four of them compute half as long
-/// again.
+/// Condition (vi) of the measurements: 32 ranks prepare on two cores,
+/// four of them compute half as long again.
 Iteration shared_host() {
   Iteration job;
   job.ranks = 32;
@@ -256,8 +256,8 @@ TEST(Paced, AnAllReduceEndsAfterTheRingsTime) {
   EXPECT_EQ(transfer_time(job), Seconds{});
 }
 
-/// Processor sharing of one link is what the flow engine's max-min comes to there: seven workers push into
-/// one server.
+/// Processor sharing of one link is what the flow engine's max-min comes to there:
+/// seven workers push into one server.
 TEST(Paced, TheFlowEngineSharesALinkInTheSameWay) {
   Iteration job = shared_link();
   job.ranks = 7;

@@ -21,7 +21,7 @@ namespace {
 
 using model::Imbalance;
 using model::Iteration;
-using model::WaitMode;
+using pace::WaitMode;
 
 /// What is done to the early ranks.
 enum class Rule : std::uint8_t {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/file.hpp"
+#include "cox/base/hash.hpp"
 #include "cox/model/toml.hpp"
 
 #include "model/toml/document.hpp"
@@ -29,12 +30,10 @@ tl::unexpected<Error> bad(const std::string& file, Place at, std::string message
                     .where = Where{.file = file, .line = at.line, .column = at.column}});
 }
 
-/// FNV-1a: tells texts apart, guards against nobody.
 std::uint64_t digest_of(std::string_view a, std::string_view b) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  for (const std::string_view part : {a, std::string_view("\0", 1), b})
-    for (const char c : part) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return h;
+  Fnv1a hash;
+  for (const std::string_view part : {a, std::string_view("\0", 1), b}) hash.add(part);
+  return hash.value();
 }
 
 /// As `--set` takes it; nothing for lists, tables and dates.

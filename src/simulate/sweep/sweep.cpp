@@ -35,8 +35,8 @@ class Journal {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) return cannot_write(path);
     Journal j(path, fd);
-    // A torn last line of a killed process must not swallow the next one; an empty line is skipped by
-    // readers.
+    // A torn last line of a killed process must not swallow the next one;
+    // an empty line is skipped by readers.
     COX_CHECK(j.append("\n" + header));
     return j;
   }
@@ -72,8 +72,8 @@ std::string header_of(const Sweep& sweep) {
   return Json{{"schema", kJournalSchema}, {"digest", fmt::format("{:016x}", sweep.digest)}}.dump();
 }
 
-/// Takes over the finished points of one journal file. Lines that are not whole are skipped: that point is
-/// computed again.
+/// Takes over the finished points of one journal file. Lines that are not whole are skipped:
+/// that point is computed again.
 Status read_journal(const fs::path& path, const Sweep& sweep, std::vector<std::optional<Json>>& done) {
   COX_TRY(const std::string text, read_file(path, kJournalLimit));
   std::size_t at = 0;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 
 #include "simulate/training/runs.hpp"
 
@@ -78,7 +78,7 @@ class Pieces : public training::Watcher {
   Pieces(const Plan& plan, Seconds origin)
       : plan_(plan),
         origin_(origin),
-        line_(static_cast<std::size_t>(plan.units()), replay::kNoNode),
+        line_(static_cast<std::size_t>(plan.units()), model::kNoOperation),
         stream_(line_),
         post_(line_) {}
 
@@ -94,7 +94,7 @@ class Pieces : public training::Watcher {
   void sent(int unit, int to, const Instruction& i, Seconds /*at*/, Seconds leaves,
             Seconds arrives) override {
     const model::MessageCost& cost = plan_.between(unit, to);
-    replay::Node& post = post_[static_cast<std::size_t>(unit)];
+    model::OperationIndex& post = post_[static_cast<std::size_t>(unit)];
     mail_[{to, i.slot}] = add(StepPart::Pipeline, arrives - leaves, {line(unit), post});
     post = add(StepPart::Pipeline, cost.occupied(i.bytes), {line(unit), post});
   }
@@ -109,14 +109,14 @@ class Pieces : public training::Watcher {
     before_.clear();
     for (const int unit : g.members) {
       before_.push_back(g.exchange ? line(unit) : issue_.at({unit, g.slot}));
-      if (!g.exchange && stream_[static_cast<std::size_t>(unit)] != replay::kNoNode)
+      if (!g.exchange && stream_[static_cast<std::size_t>(unit)] != model::kNoOperation)
         before_.push_back(stream_[static_cast<std::size_t>(unit)]);
     }
-    const replay::Node all = add(StepPart::Wait, {}, before_);
+    const model::OperationIndex all = add(StepPart::Wait, {}, before_);
     const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
     for (std::size_t m = 0; m < g.members.size(); ++m) {
       const StepPart part = g.exchange ? StepPart::Expert : StepPart::Data;
-      const replay::Node done = add(part, g.departures[m] - complete, {all});
+      const model::OperationIndex done = add(part, g.departures[m] - complete, {all});
       if (g.exchange) {
         line(g.members[m]) = done;
       } else {
@@ -146,9 +146,9 @@ class Pieces : public training::Watcher {
   }
 
  private:
-  replay::Node& line(int unit) { return line_[static_cast<std::size_t>(unit)]; }
-  replay::Node add(StepPart part, Seconds duration, std::vector<replay::Node> before) {
-    std::erase(before, replay::kNoNode);
+  model::OperationIndex& line(int unit) { return line_[static_cast<std::size_t>(unit)]; }
+  model::OperationIndex add(StepPart part, Seconds duration, std::vector<model::OperationIndex> before) {
+    std::erase(before, model::kNoOperation);
     durations_.push_back(std::max(duration_from_seconds(duration.count()), Duration{}));
     classes_.push_back(static_cast<std::uint32_t>(part));
     release_.emplace_back(0);
@@ -157,37 +157,53 @@ class Pieces : public training::Watcher {
 
   const Plan& plan_;
   Seconds origin_;
-  replay::Graph graph_;
+  model::Dependencies graph_;
   std::vector<Duration> durations_;
   std::vector<Duration> release_;  ///< when units began the step
   std::vector<std::uint32_t> classes_;
-  std::vector<replay::Node> line_;                                   ///< last piece of each unit's program
-  std::vector<replay::Node> stream_;                                 ///< last collective of its stream
-  std::vector<replay::Node> post_;                                   ///< last message that it sent
-  std::map<std::pair<int, int>, replay::Node> mail_, issue_, done_;  ///< (unit, slot)
-  std::vector<replay::Node> before_;
+  std::vector<model::OperationIndex> line_;                                   ///< last piece of each unit's program
+  std::vector<model::OperationIndex> stream_;                                 ///< last collective of its stream
+  std::vector<model::OperationIndex> post_;                                   ///< last message that it sent
+  std::map<std::pair<int, int>, model::OperationIndex> mail_, issue_, done_;  ///< (unit, slot)
+  std::vector<model::OperationIndex> before_;
 };
 
 /// Tells two watchers.
 class Both : public training::Watcher {
  public:
   Both(Watcher& a, Watcher& b) : a_(a), b_(b) {}
-  void begin(int u, Seconds at) override { a_.begin(u, at), b_.begin(u, at); }
+  void begin(int u, Seconds at) override {
+    a_.begin(u, at);
+    b_.begin(u, at);
+  }
   void computed(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
-    a_.computed(u, i, b, c, e), b_.computed(u, i, b, c, e);
+    a_.computed(u, i, b, c, e);
+    b_.computed(u, i, b, c, e);
   }
   void sent(int u, int to, const Instruction& i, Seconds at, Seconds l, Seconds r) override {
-    a_.sent(u, to, i, at, l, r), b_.sent(u, to, i, at, l, r);
+    a_.sent(u, to, i, at, l, r);
+    b_.sent(u, to, i, at, l, r);
   }
   void received(int u, const Instruction& i, Seconds b, Seconds l, Seconds r) override {
-    a_.received(u, i, b, l, r), b_.received(u, i, b, l, r);
+    a_.received(u, i, b, l, r);
+    b_.received(u, i, b, l, r);
   }
-  void issued(int u, const Instruction& i, Seconds at) override { a_.issued(u, i, at), b_.issued(u, i, at); }
-  void met(const Gathering& g) override { a_.met(g), b_.met(g); }
+  void issued(int u, const Instruction& i, Seconds at) override {
+    a_.issued(u, i, at);
+    b_.issued(u, i, at);
+  }
+  void met(const Gathering& g) override {
+    a_.met(g);
+    b_.met(g);
+  }
   void awaited(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
-    a_.awaited(u, i, b, c, e), b_.awaited(u, i, b, c, e);
+    a_.awaited(u, i, b, c, e);
+    b_.awaited(u, i, b, c, e);
   }
-  void end(int u, Seconds at) override { a_.end(u, at), b_.end(u, at); }
+  void end(int u, Seconds at) override {
+    a_.end(u, at);
+    b_.end(u, at);
+  }
 
  private:
   Watcher& a_;

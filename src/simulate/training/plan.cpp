@@ -21,12 +21,12 @@ bool is_time(Seconds s) {
 }
 
 Status check_numbers(const model::Scenario& s) {
-  const model::Job& job = s.job;
-  if (job.steps < 1 || job.micro_batches < 1 || job.interleave < 1 || job.bucket.count() < 1)
+  const auto& job = s.job.as<model::TrainingJob>();
+  if (s.job.steps < 1 || job.micro_batches < 1 || job.interleave < 1 || job.bucket.count() < 1)
     return bad(
         fmt::format(
             "{} steps, {} micro-batches, {} chunks per stage, buckets of {} bytes; each has to be at least 1",
-            job.steps, job.micro_batches, job.interleave, job.bucket.count()),
+            s.job.steps, job.micro_batches, job.interleave, job.bucket.count()),
         "correct the job's numbers");
   if (job.zero_stage < 0 || job.zero_stage > 3)
     return bad(fmt::format("zero_stage is {}, expected 0 to 3", job.zero_stage), "3 is FSDP");
@@ -46,7 +46,7 @@ Status check_numbers(const model::Scenario& s) {
 }  // namespace
 
 Status Plan::check() const {
-  const model::Job& job = scenario_.job;
+  const model::TrainingJob& job = this->job();
   const model::Layout& l = job.layout;
   COX_CHECK(check_numbers(scenario_));
   for (const int ways : {l.data, l.tensor, l.pipeline, l.expert, l.context})
@@ -117,11 +117,14 @@ void Plan::set_groups() {
 }
 
 Result<Plan> Plan::make(const model::Scenario& scenario) {
+  if (scenario.job.workload() != model::Workload::Training)
+    return bad("the job is no training", "write job.workload = \"training\"");
   Plan plan;
   plan.scenario_ = scenario;
+  const model::TrainingJob& job = plan.job();
   const bool interleaved =
-      scenario.job.schedule == model::PipelineSchedule::Interleaved && scenario.job.layout.pipeline > 1;
-  plan.chunks_ = interleaved ? std::max(1, scenario.job.interleave) : 1;
+      job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
+  plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
   COX_CHECK(plan.check());
   plan.set_groups();
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
@@ -155,7 +158,7 @@ const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
 }
 
 Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int members) const {
-  model::CollectiveSpec spec = scenario_.job.collective;
+  model::CollectiveSpec spec = job().collective;
   spec.kind = kind;
   spec.ranks = members;
   spec.bytes = bytes;
@@ -167,7 +170,7 @@ Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int 
 }
 
 std::pair<int, int> Plan::layers_of(int stage, int chunk) const {
-  const auto all = static_cast<std::int64_t>(scenario_.job.layers.size());
+  const auto all = static_cast<std::int64_t>(job().layers.size());
   const std::int64_t places = std::int64_t{stages()} * chunks_;
   const std::int64_t place = std::int64_t{chunk} * stages() + stage;
   return {static_cast<int>(all * place / places), static_cast<int>(all * (place + 1) / places)};
@@ -182,8 +185,8 @@ Bytes Plan::activations_of(int l) const {
 }
 
 bool Plan::is_expert_layer(int l) const {
-  const auto all = static_cast<std::int64_t>(scenario_.job.layers.size());
-  const std::int64_t experts = scenario_.job.moe_layers;
+  const auto all = static_cast<std::int64_t>(job().layers.size());
+  const std::int64_t experts = job().moe_layers;
   return (l + 1) * experts / all > l * experts / all;
 }
 
@@ -228,22 +231,20 @@ std::vector<std::string> Plan::notes() const {
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         "the ranks of a tensor x context group are evaluated together, as they meet in every layer; messages "
-        "among them "
-        "are not disturbed by noise");
+        "among them are not disturbed by noise");
   if (l.pipeline > 1)
     notes.emplace_back(
-        "messages between stages are sent beside the computation, one after the other, and are received when "
-        "they arrive");
+        "messages between stages are sent beside the computation, one after the other, "
+        "and are received when they arrive");
   if (data_.members > 1 &&
       scenario_.cluster.nics_per_node < std::min(scenario_.cluster.devices_per_node, ranks()))
     notes.push_back(
         fmt::format("{} devices of a node share {} network interfaces; collectives that run at the same time "
                     "are not slowed by that here",
                     scenario_.cluster.devices_per_node, scenario_.cluster.nics_per_node));
-  if (scenario_.job.moe_layers > 0)
+  if (job().moe_layers > 0)
     notes.emplace_back(
-        "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all "
-        "others");
+        "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all others");
   return notes;
 }
 

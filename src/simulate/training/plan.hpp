@@ -79,13 +79,14 @@ class Plan {
   [[nodiscard]] static Result<Plan> make(const model::Scenario& scenario);
 
   [[nodiscard]] const model::Scenario& scenario() const { return scenario_; }
-  [[nodiscard]] const model::Layout& layout() const { return scenario_.job.layout; }
+  [[nodiscard]] const model::TrainingJob& job() const { return scenario_.job.as<model::TrainingJob>(); }
+  [[nodiscard]] const model::Layout& layout() const { return job().layout; }
   [[nodiscard]] int stages() const { return layout().pipeline; }
   [[nodiscard]] int chunks() const { return chunks_; }
   [[nodiscard]] int ranks_per_unit() const { return layout().tensor * layout().context; }
   [[nodiscard]] int units() const { return layout().data * stages(); }
   [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
-  [[nodiscard]] int mailboxes() const { return 2 * chunks_ * scenario_.job.micro_batches; }
+  [[nodiscard]] int mailboxes() const { return 2 * chunks_ * job().micro_batches; }
   /// One per stage; empty where the policy has no such steps.
   [[nodiscard]] const std::vector<StageProgram>& programs(Meeting m) const {
     return programs_[static_cast<std::size_t>(m)];
@@ -94,8 +95,8 @@ class Plan {
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
   [[nodiscard]] const GroupCosts& data_group() const { return data_; }
   [[nodiscard]] const GroupCosts& expert_group() const { return expert_; }
-  /// The schedule of a collective over `members`, by the job's algorithm where it does this one, else by ring
-  /// (all-to-all: direct).
+  /// The schedule of a collective over `members`, by the job's algorithm where it does this one,
+  /// else by ring (all-to-all: direct).
   [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, int members) const;
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
@@ -104,7 +105,7 @@ class Plan {
 
   // For the programs:
   [[nodiscard]] const model::Layer& layer(int l) const {
-    return scenario_.job.layers[static_cast<std::size_t>(l)];
+    return job().layers[static_cast<std::size_t>(l)];
   }
   [[nodiscard]] std::pair<int, int> layers_of(int stage, int chunk) const;  ///< [first, last)
   [[nodiscard]] Bytes gradients_of(int l) const;

@@ -131,9 +131,9 @@ class Job {
 
   /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
   Status meet(int w, Seconds at) {
-    const sync::Verdict verdict = policy_.finished(w, released_);
-    if (verdict == sync::Verdict::Wait) return {};
-    if (verdict == sync::Verdict::Discard) {
+    const sync::Ruling ruling = policy_.finished(w, released_);
+    if (ruling == sync::Ruling::Wait) return {};
+    if (ruling == sync::Ruling::Discard) {
       note(at);
       const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
       stop(w, ready);
@@ -155,8 +155,8 @@ class Job {
     return {};
   }
 
-  /// Moves the members' arrivals to when they have the sum of all gradients, stage by stage beside each
-  /// other.
+  /// Moves the members' arrivals to when they have the sum of all gradients,
+  /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
     const auto copies = static_cast<std::size_t>(plan_.layout().context);
     const auto members = static_cast<int>(times.size() * copies);
@@ -252,11 +252,11 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
   const model::Scenario& s = plan.scenario();
   if (is_synchronous(s.policy))
     return cannot("a synchronous policy has no log of updates", "ask for another policy");
-  if (plan.layout().expert > 1 || s.job.zero_stage > 0)
+  if (plan.layout().expert > 1 || plan.job().zero_stage > 0)
     return cannot(
         fmt::format(
             "expert {} and zero_stage {} bind the replicas together within a step, which the policy does not",
-            plan.layout().expert, s.job.zero_stage),
+            plan.layout().expert, plan.job().zero_stage),
         "use the synchronous policy, or expert = 1 and zero_stage = 0");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
   return Job(plan, noise, recorder, log).play();

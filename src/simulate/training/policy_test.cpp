@@ -31,14 +31,14 @@ TEST(TrainingPolicy, IncastAtTheServersIsTheChaptersRatio) {
   // C.11: 256 workers push 700 MB to 16 shards at once; a ring moves it in N^2 / ((N - 1) S) less time.
   model::Scenario s = data_parallel(256, 1);
   s.policy = {.kind = PolicyKind::BoundedWait, .servers = 16};
-  s.job.layers[0] = {
+  work_of(s).layers[0] = {
       .forward = Seconds{1e-3}, .backward = {}, .gradients = Bytes{700'000'000}, .activations = {}};
-  s.job.optimizer = {};
+  work_of(s).optimizer = {};
   s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
   const Seconds push = run(s).step_ends[0] - Seconds{1e-3};
   EXPECT_NEAR(push.count(), 256 * 700e6 / 16 / 25e9, 1e-12);
   s.policy = {};
-  s.job.overlap = false;
+  work_of(s).overlap = false;
   const Seconds ring = simulate_training(s, {})->step_ends[0] - Seconds{1e-3};
   EXPECT_NEAR(2 * push / ring, 256.0 * 256 / (255 * 16), 1e-6);
   EXPECT_NEAR(2 * push / ring, 16.06, 0.005);
@@ -77,7 +77,7 @@ TEST(TrainingPolicy, WaitingForNobodyMoreThanZeroStepsIsABarrier) {
   // Where communication is free, the schedule of waiting with bound 0 is that of the barrier, bit by bit.
   model::Scenario s = server_job(9, {.kind = PolicyKind::BoundedWait});
   s.across = s.inside = {};
-  s.job.optimizer = {};  // of the workers; behind the barrier it would be each one's own
+  work_of(s).optimizer = {};  // of the workers; behind the barrier it would be each one's own
   s.noise.push_back(jitter(0.3));
   const PolicyOutcome wait = run(s);
   s.policy = {};
@@ -117,9 +117,9 @@ TEST(TrainingPolicy, ABoundOnlyDefersTheWaitForAPersistentStraggler) {
 TEST(TrainingPolicy, NoBackupIsTheBarrier) {
   model::Scenario s = data_parallel(6, 4);
   s.job.steps = 20;
-  s.job.overlap = false;
-  s.job.bucket = Bytes{1'000'000'000};
-  s.job.optimizer = {};
+  work_of(s).overlap = false;
+  work_of(s).bucket = Bytes{1'000'000'000};
+  work_of(s).optimizer = {};
   s.noise.push_back(jitter(0.2));
   const auto barrier = simulate_training(s, {});
   s.policy = {.kind = PolicyKind::Backup};
@@ -133,7 +133,7 @@ TEST(TrainingPolicy, NoBackupIsTheBarrier) {
 TEST(TrainingPolicy, ABackupAbsorbsAPersistentStraggler) {
   model::Scenario s = data_parallel(6, 4);
   s.job.steps = 20;
-  s.job.overlap = false;
+  work_of(s).overlap = false;
   const double even = simulate_training(s, {})->total.count();
   s.noise.push_back(slow_rank(4, 3));
   const double held_up = simulate_training(s, {})->total.count();
@@ -168,8 +168,8 @@ TEST(TrainingPolicy, ALateWorkerFetchesTheParametersBeforeItGoesOn) {
 TEST(TrainingPolicy, WorkersMayBePipelines) {
   model::Scenario s = data_parallel(4, 8);
   s.cluster = cluster(4, 8);
-  s.job.layout = {.data = 4, .tensor = 2, .pipeline = 4};
-  s.job.micro_batches = 8;
+  work_of(s).layout = {.data = 4, .tensor = 2, .pipeline = 4};
+  work_of(s).micro_batches = 8;
   s.job.steps = 10;
   s.policy = {.kind = PolicyKind::Asynchronous, .servers = 4};
   const auto out = simulate_training(s, {.want_run = true});

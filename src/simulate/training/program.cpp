@@ -13,7 +13,7 @@ using Code = Instruction::Code;
 class Writer {
  public:
   Writer(Plan& plan, int stage, Meeting meeting)
-      : plan_(plan), job_(plan.scenario().job), stage_(stage), meeting_(meeting) {
+      : plan_(plan), job_(plan.job()), stage_(stage), meeting_(meeting) {
     shared_ = plan.data_group().members > 1 && meeting != Meeting::None;
     sums_ = shared_ && meeting == Meeting::Gradients;
     zero_ = sums_ ? job_.zero_stage : 0;
@@ -224,7 +224,7 @@ class Writer {
   }
 
   Plan& plan_;
-  const model::Job& job_;
+  const model::TrainingJob& job_;
   int stage_;
   Meeting meeting_;
   bool shared_ = false;  ///< replicas communicate in this step

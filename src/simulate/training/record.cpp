@@ -43,7 +43,7 @@ Recorder::Recorder(const Plan& plan) : plan_(plan), run_(empty_run(plan.scenario
   pass_begin_.resize(static_cast<std::size_t>(plan.units()));
   seq_.resize(run_.communicators.size());
   run_.names.emplace_back("optimizer");
-  names_.assign(2 * static_cast<std::size_t>(plan.scenario().job.micro_batches), 0);
+  names_.assign(2 * static_cast<std::size_t>(plan.job().micro_batches), 0);
 }
 
 double Recorder::most_records(const Plan& plan) {
@@ -174,9 +174,15 @@ void Recorder::shift(std::span<const Seconds> by) {
   };
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     trace::EventColumns& e = run_.ranks[r].events;
-    move(first_[r], e.size(), [&](std::size_t i, Duration d) { e.begin[i] += d, e.end[i] += d; });
+    move(first_[r], e.size(), [&](std::size_t i, Duration d) {
+      e.begin[i] += d;
+      e.end[i] += d;
+    });
     trace::ActivityColumns& a = run_.ranks[r].activities;
-    move(first_activity_[r], a.size(), [&](std::size_t i, Duration d) { a.begin[i] += d, a.end[i] += d; });
+    move(first_activity_[r], a.size(), [&](std::size_t i, Duration d) {
+      a.begin[i] += d;
+      a.end[i] += d;
+    });
   }
 }
 
@@ -284,7 +290,7 @@ void Recorder::received(int unit, const Instruction& i, Seconds begin, Seconds /
 void Recorder::met(const Gathering& g) {
   const int tensor = plan_.layout().tensor;
   const int unit_ranks = plan_.ranks_per_unit();
-  const bool beside = !g.exchange && plan_.scenario().job.overlap;
+  const bool beside = !g.exchange && plan_.job().overlap;
   const auto comm = [&](int inner) {
     return g.exchange ? expert_comm(g.stage, g.group, inner) : data_comm(g.stage, inner % tensor);
   };
@@ -296,7 +302,7 @@ void Recorder::met(const Gathering& g) {
 }
 
 void Recorder::awaited(int unit, const Instruction& /*i*/, Seconds begin, Seconds /*alone*/, Seconds end) {
-  if (!plan_.scenario().job.overlap) return;
+  if (!plan_.job().overlap) return;
   const int stage = (first_unit_ + unit) % plan_.stages();
   for (int r = 0; r < plan_.ranks_per_unit(); ++r)
     put(first_rank(unit) + r, {.begin = begin,

@@ -64,7 +64,7 @@ TEST(TrainingRecord, StepsBeginAndTheRunEndsWhenTheOutcomeSays) {
 
 TEST(TrainingRecord, KernelsAreTheRanksOwnComputation) {
   model::Scenario s = data_parallel(2, 4);
-  s.job.micro_batches = 3;
+  work_of(s).micro_batches = 3;
   s.noise.push_back(slow_rank(1, 0.5));
   const trace::Run run = run_of(s);
   for (const trace::RankTrack& t : run.ranks) {
@@ -86,10 +86,10 @@ TEST(TrainingRecord, KernelsAreTheRanksOwnComputation) {
 
 TEST(TrainingRecord, RolesAndGroupsFollowTheLayout) {
   model::Scenario s = assorted().front();
-  ASSERT_EQ(s.job.layout.context, 2);
+  ASSERT_EQ(work_of(s).layout.context, 2);
   const trace::Run run = run_of(s);
   // ((data x 2 + stage) x 2 + context) x 2 + tensor
-  EXPECT_EQ(run.ranks[13].role, (trace::Role{.data = 1, .tensor = 1, .pipeline = 1, .expert = -1}));
+  EXPECT_EQ(run.ranks[13].role, (model::Role{.data = 1, .tensor = 1, .pipeline = 1, .expert = -1}));
   EXPECT_EQ(run.ranks[13].node, NodeId{3});
   const auto members = [&](const std::string& name) {
     for (const trace::Communicator& c : run.communicators)

@@ -10,6 +10,13 @@
 
 namespace cox::simulate::testing {
 
+inline model::TrainingJob& work_of(model::Scenario& s) {
+  return s.job.as<model::TrainingJob>();
+}
+inline const model::TrainingJob& work_of(const model::Scenario& s) {
+  return s.job.as<model::TrainingJob>();
+}
+
 inline model::Cluster cluster(int nodes, int devices) {
   model::Cluster c;
   c.nodes = nodes;
@@ -22,15 +29,15 @@ inline model::Scenario data_parallel(int workers, int layers) {
   model::Scenario s;
   s.name = "data";
   s.cluster = cluster(workers, 1);
-  s.job.workload = model::Workload::Training;
+  s.job.work = model::TrainingJob{};
   s.job.steps = 1;
-  s.job.layout = {.data = workers};
-  s.job.layers.assign(static_cast<std::size_t>(layers), {.forward = Seconds{1e-3},
+  work_of(s).layout = {.data = workers};
+  work_of(s).layers.assign(static_cast<std::size_t>(layers), {.forward = Seconds{1e-3},
                                                          .backward = Seconds{2e-3},
                                                          .gradients = Bytes{8'000'000},
                                                          .activations = {}});
-  s.job.optimizer = Seconds{0.4e-3};
-  s.job.bucket = Bytes{16'000'000};
+  work_of(s).optimizer = Seconds{0.4e-3};
+  work_of(s).bucket = Bytes{16'000'000};
   s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
   s.across = {.latency = Seconds{10e-6}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
   return s;
@@ -41,9 +48,9 @@ inline model::Scenario pipeline(int stages, int layers, int micro_batches) {
   model::Scenario s = data_parallel(1, layers);
   s.name = "pipeline";
   s.cluster = cluster(stages, 1);
-  s.job.layout = {.pipeline = stages};
-  s.job.micro_batches = micro_batches;
-  s.job.optimizer = {};
+  work_of(s).layout = {.pipeline = stages};
+  work_of(s).micro_batches = micro_batches;
+  work_of(s).optimizer = {};
   s.across = {};
   return s;
 }
@@ -76,34 +83,34 @@ inline std::vector<model::Scenario> assorted() {
     s.name = name;
     const int ranks = layout.data * layout.tensor * layout.pipeline * layout.context;
     s.cluster = cluster((ranks + 3) / 4, ranks < 4 ? ranks : 4);
-    s.job.layout = layout;
+    work_of(s).layout = layout;
     s.job.steps = 3;
-    for (model::Layer& l : s.job.layers) l.activations = Bytes{2'000'000};
+    for (model::Layer& l : work_of(s).layers) l.activations = Bytes{2'000'000};
     s.noise.push_back(jitter(0.05));
     change(s);
     all.push_back(std::move(s));
   };
   add("all ways", {.data = 2, .tensor = 2, .pipeline = 2, .context = 2}, [](model::Scenario& s) {
-    s.job.micro_batches = 4;
-    s.job.overlap_slowdown = 0.2;
+    work_of(s).micro_batches = 4;
+    work_of(s).overlap_slowdown = 0.2;
   });
-  add("experts", {.data = 8, .expert = 4}, [](model::Scenario& s) { s.job.moe_layers = 3; });
+  add("experts", {.data = 8, .expert = 4}, [](model::Scenario& s) { work_of(s).moe_layers = 3; });
   add("fsdp", {.data = 8, .tensor = 2}, [](model::Scenario& s) {
-    s.job.zero_stage = 3;
-    s.job.micro_batches = 2;
+    work_of(s).zero_stage = 3;
+    work_of(s).micro_batches = 2;
   });
   add("zero 2 with stages", {.data = 4, .pipeline = 2}, [](model::Scenario& s) {
-    s.job.zero_stage = 2;
-    s.job.micro_batches = 4;
-    s.job.schedule = model::PipelineSchedule::ZeroBubble;
+    work_of(s).zero_stage = 2;
+    work_of(s).micro_batches = 4;
+    work_of(s).schedule = model::PipelineSchedule::ZeroBubble;
   });
   add("interleaved", {.data = 2, .pipeline = 4}, [](model::Scenario& s) {
-    s.job.micro_batches = 8;
-    s.job.schedule = model::PipelineSchedule::Interleaved;
-    s.job.interleave = 2;
-    s.job.overlap_slowdown = 0.1;
+    work_of(s).micro_batches = 8;
+    work_of(s).schedule = model::PipelineSchedule::Interleaved;
+    work_of(s).interleave = 2;
+    work_of(s).overlap_slowdown = 0.1;
   });
-  add("without overlap", {.data = 4, .tensor = 4}, [](model::Scenario& s) { s.job.overlap = false; });
+  add("without overlap", {.data = 4, .tensor = 4}, [](model::Scenario& s) { work_of(s).overlap = false; });
   return all;
 }
 

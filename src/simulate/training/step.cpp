@@ -120,7 +120,7 @@ bool StepEngine::play(int unit, const Instruction& i) {
 
 /// End of `work` that begins at `begin`, longer where the unit's stream is busy.
 Seconds StepEngine::beside_stream(Unit& u, Seconds begin, Seconds work) {
-  const double slow = 1 + plan_.scenario().job.overlap_slowdown;
+  const double slow = 1 + plan_.job().overlap_slowdown;
   Seconds at = begin;
   for (std::size_t slot = u.busy; slot < u.stream.size(); ++slot) {
     const Interval& busy = u.stream[slot];
@@ -141,7 +141,7 @@ bool StepEngine::compute(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
   const Seconds work = i.work * u.factor;
   Seconds computed = u.now + work;
-  if (plan_.scenario().job.overlap_slowdown > 0) {
+  if (plan_.job().overlap_slowdown > 0) {
     if (!u.stream.empty() && u.stream.back().end == kNotYet) return false;
     computed = beside_stream(u, u.now, work);
   }

@@ -188,7 +188,7 @@ namespace {
 using TotalOf = std::function<Result<Seconds>(std::uint64_t)>;
 
 Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions& options) {
-  if (scenario.job.workload != model::Workload::Training)
+  if (scenario.job.workload() != model::Workload::Training)
     return TotalOf{[scenario, options](std::uint64_t seed) -> Result<Seconds> {
       model::Scenario one_seed = scenario;
       one_seed.seed = seed;
@@ -217,10 +217,12 @@ Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
   parallel_for(times_a.size(), options.threads, [&](std::size_t i) {
     const auto one = total_a(a.seed + i);
     const auto two = total_b(a.seed + i);
-    if (one && two)
-      times_a[i] = *one, times_b[i] = *two;
-    else
+    if (one && two) {
+      times_a[i] = *one;
+      times_b[i] = *two;
+    } else {
       errors[i] = one ? two.error() : one.error();
+    }
   });
   for (const auto& e : errors)
     if (e) return fail(*e);

@@ -34,10 +34,10 @@ TEST(Training, BucketsOnOneStreamCostWhatTheSerialStreamSays) {
     const auto job = [&](std::int64_t bytes, double gbyte_per_s) {
       model::Scenario s = data_parallel(256, 96);
       s.across = {.latency = Seconds{10e-6}, .per_byte = Bandwidth::gbyte_per_s(gbyte_per_s).time_per_byte()};
-      for (model::Layer& l : s.job.layers)
+      for (model::Layer& l : work_of(s).layers)
         l = {.forward = {}, .backward = Seconds{5e-3}, .gradients = Bytes{bytes / 96}, .activations = {}};
-      s.job.bucket = Bytes{bytes / 96 * layers[i]};
-      s.job.optimizer = {};
+      work_of(s).bucket = Bytes{bytes / 96 * layers[i]};
+      work_of(s).optimizer = {};
       return ms(s);
     };
     EXPECT_NEAR(job(700'000'000, 50), small[i], 0.5) << layers[i];
@@ -48,12 +48,12 @@ TEST(Training, BucketsOnOneStreamCostWhatTheSerialStreamSays) {
 TEST(Training, OverlapLiesBetweenItsBounds) {
   for (const int layers_per_bucket : {1, 3, 8, 24}) {
     model::Scenario s = data_parallel(16, 24);
-    s.job.bucket = s.job.layers[0].gradients * layers_per_bucket;
-    s.job.optimizer = {};
+    work_of(s).bucket = work_of(s).layers[0].gradients * layers_per_bucket;
+    work_of(s).optimizer = {};
     const double overlapped = ms(s);
-    s.job.overlap = false;
+    work_of(s).overlap = false;
     const double apart = ms(s);
-    s.job.layout.data = 1;
+    work_of(s).layout.data = 1;
     s.cluster.nodes = 1;
     const double compute = ms(s);
     const double all = apart - compute;
@@ -69,17 +69,17 @@ TEST(Training, OverlapLiesBetweenItsBounds) {
 
 TEST(Training, SlowdownBesideCommunicationStretchesOnlyWhatIsBesideIt) {
   model::Scenario s = data_parallel(4, 4);
-  s.job.optimizer = {};
-  for (model::Layer& l : s.job.layers)
+  work_of(s).optimizer = {};
+  for (model::Layer& l : work_of(s).layers)
     l = {.forward = Seconds{1e-3},
          .backward = Seconds{2e-3},
          .gradients = Bytes{4'000'000},
          .activations = {}};
-  s.job.bucket = 4'000'000_B;
+  work_of(s).bucket = 4'000'000_B;
   s.across = {.latency = {}, .per_byte = TimePerByte::seconds_per_byte(1e-3 / 6e6)};  // 1 ms per bucket
   EXPECT_NEAR(ms(s), 4 + 8 + 1, 1e-9);
   // Each of the last three layers has 1 ms of communication beside it, in which it does 1/1.25 ms of work.
-  s.job.overlap_slowdown = 0.25;
+  work_of(s).overlap_slowdown = 0.25;
   EXPECT_NEAR(ms(s), 4 + 8 + 3 * 0.2 + 1, 1e-9);
 }
 
@@ -87,7 +87,7 @@ TEST(Training, PipelinesHaveTheTextbooksBubble) {
   for (const auto schedule : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward})
     for (const int m : {1, 2, 4, 8, 16, 32}) {
       model::Scenario s = pipeline(8, 8, m);
-      s.job.schedule = schedule;
+      work_of(s).schedule = schedule;
       EXPECT_NEAR(ms(s), 3.0 * (m + 7), 1e-9);
       const auto step = analyse_step(s, 0);
       ASSERT_TRUE(step);
@@ -96,16 +96,16 @@ TEST(Training, PipelinesHaveTheTextbooksBubble) {
       EXPECT_NEAR(1 - work / (step->step * 8), 7.0 / (m + 7), 1e-12);
     }
   model::Scenario s = pipeline(4, 16, 8);
-  s.job.schedule = PipelineSchedule::Interleaved;
-  s.job.interleave = 4;
+  work_of(s).schedule = PipelineSchedule::Interleaved;
+  work_of(s).interleave = 4;
   EXPECT_NEAR(ms(s), 12.0 * 8 + 3 * 12.0 / 4, 1e-9);
-  s.job.schedule = PipelineSchedule::ZeroBubble;
+  work_of(s).schedule = PipelineSchedule::ZeroBubble;
   EXPECT_NEAR(ms(s), 12.0 * 8 + 3 * (4 + 4 - 4), 1e-9);  // stages of 4 layers: F 4 ms, B and W 4 ms each
 }
 
 TEST(Training, MessagesBetweenStagesTakeTheirTime) {
   model::Scenario s = pipeline(4, 4, 1);
-  for (model::Layer& l : s.job.layers) l.activations = 1_MB;
+  for (model::Layer& l : work_of(s).layers) l.activations = 1_MB;
   s.across = {.latency = Seconds{1e-3}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
   EXPECT_NEAR(ms(s), 12 + 6 * 2, 1e-9);
   s.cluster = cluster(1, 4);
@@ -115,8 +115,8 @@ TEST(Training, MessagesBetweenStagesTakeTheirTime) {
 
 TEST(Training, MessagesOfOneRankFollowEachOther) {
   model::Scenario s = pipeline(2, 2, 4);
-  s.job.schedule = PipelineSchedule::GPipe;
-  for (model::Layer& l : s.job.layers)
+  work_of(s).schedule = PipelineSchedule::GPipe;
+  for (model::Layer& l : work_of(s).layers)
     l = {.forward = Seconds{1e-3}, .backward = {}, .gradients = {}, .activations = 1_MB};
   s.across = {.latency = {}, .per_byte = TimePerByte::seconds_per_byte(5e-9)};
   // Four messages of 5 ms after the first forward pass, the last pass, four messages back.
@@ -126,20 +126,20 @@ TEST(Training, MessagesOfOneRankFollowEachOther) {
 TEST(Training, TensorParallelismAddsFourAllReducesPerLayer) {
   model::Scenario s = data_parallel(1, 12);
   s.cluster = cluster(1, 8);
-  s.job.layout.tensor = 8;
-  for (model::Layer& l : s.job.layers) l.activations = 8_MB;
+  work_of(s).layout.tensor = 8;
+  for (model::Layer& l : work_of(s).layers) l.activations = 8_MB;
   s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
   const double ring = 14 * (1e-6 + 1e6 / 300e9);
-  const double work = 12 * (s.job.layers[0].forward + s.job.layers[0].backward).count();
-  EXPECT_NEAR(ms(s), 1e3 * (work + 48 * ring + s.job.optimizer.count()), 1e-9);
+  const double work = 12 * (work_of(s).layers[0].forward + work_of(s).layers[0].backward).count();
+  EXPECT_NEAR(ms(s), 1e3 * (work + 48 * ring + work_of(s).optimizer.count()), 1e-9);
 }
 
 TEST(Training, AGroupOfTensorRanksInLockstepIsItsRanksOneByOne) {
   // Ranks with factors of their own, layer by layer: half the layer, an all-reduce, the other half, another.
   model::Scenario s = data_parallel(1, 6);
   s.cluster = cluster(1, 4);
-  s.job.layout.tensor = 4;
-  for (model::Layer& l : s.job.layers) l.activations = 4_MB;
+  work_of(s).layout.tensor = 4;
+  for (model::Layer& l : work_of(s).layers) l.activations = 4_MB;
   s.inside = {.latency = Seconds{2e-6}, .per_byte = Bandwidth::gbyte_per_s(100).time_per_byte()};
   const std::vector<double> extra{0.1, 0.0, 0.45, 0.2};
   for (int r = 0; r < 4; ++r)
@@ -155,46 +155,46 @@ TEST(Training, AGroupOfTensorRanksInLockstepIsItsRanksOneByOne) {
                    {.closure = false}, t);
   };
   for (int l = 0; l < 12; ++l)
-    for (int i = 0; i < 2; ++i) half(l < 6 ? s.job.layers[0].forward : s.job.layers[0].backward);
-  for (std::size_t r = 0; r < 4; ++r) t[r] += s.job.optimizer * (1 + extra[r]);
+    for (int i = 0; i < 2; ++i) half(l < 6 ? work_of(s).layers[0].forward : work_of(s).layers[0].backward);
+  for (std::size_t r = 0; r < 4; ++r) t[r] += work_of(s).optimizer * (1 + extra[r]);
   EXPECT_NEAR(ms(s), 1e3 * std::max_element(t.begin(), t.end())->count(), 1e-9);
 }
 
 TEST(Training, ZeroStagesMoveTheirBytes) {
   model::Scenario s = data_parallel(8, 4);
-  s.job.overlap = false;
-  s.job.bucket = 1_GB;
-  const double n = 4.0 * static_cast<double>(s.job.layers[0].gradients.count());
+  work_of(s).overlap = false;
+  work_of(s).bucket = 1_GB;
+  const double n = 4.0 * static_cast<double>(work_of(s).layers[0].gradients.count());
   const double a = s.across.latency.count(), b = s.across.per_byte.in_seconds_per_byte();
   const double half = 1e3 * 7 * (a + n / 8 * b);  // reduce-scatter or all-gather of everything
   const double layers = 1e3 * 4 * 7 * (a + n / 32 * b);
-  const double compute = 1e3 * 4 * (s.job.layers[0].forward + s.job.layers[0].backward).count();
-  const double update = 1e3 * s.job.optimizer.count();
+  const double compute = 1e3 * 4 * (work_of(s).layers[0].forward + work_of(s).layers[0].backward).count();
+  const double update = 1e3 * work_of(s).optimizer.count();
   EXPECT_NEAR(ms(s), compute + update + 2 * half, 1e-6);
-  s.job.zero_stage = 1;
+  work_of(s).zero_stage = 1;
   EXPECT_NEAR(ms(s), compute + update / 8 + 2 * half, 1e-6);
-  s.job.zero_stage = 2;
+  work_of(s).zero_stage = 2;
   EXPECT_NEAR(ms(s), compute + update / 8 + 2 * half, 1e-6);
-  s.job.zero_stage = 3;
+  work_of(s).zero_stage = 3;
   EXPECT_NEAR(ms(s), compute + update / 8 + half + 2 * layers, 1e-6);
   // With accumulation only stages 2 and 3 communicate in every micro-batch.
-  s.job.micro_batches = 3;
+  work_of(s).micro_batches = 3;
   EXPECT_NEAR(ms(s), 3 * (compute + half + 2 * layers) + update / 8, 1e-6);
-  s.job.zero_stage = 1;
+  work_of(s).zero_stage = 1;
   EXPECT_NEAR(ms(s), 3 * compute + update / 8 + 2 * half, 1e-6);
-  s.job.zero_stage = 3;
+  work_of(s).zero_stage = 3;
   const double apart = ms(s);
-  s.job.overlap = true;
+  work_of(s).overlap = true;
   EXPECT_LT(ms(s), apart);
 }
 
 TEST(Training, ExpertsExchangeTokensFourTimesPerLayer) {
   model::Scenario s = data_parallel(8, 4);
-  s.job.overlap = false;
+  work_of(s).overlap = false;
   const double without = ms(s);
-  s.job.layout.expert = 4;
-  s.job.moe_layers = 2;
-  for (model::Layer& l : s.job.layers) l.activations = 4_MB;
+  work_of(s).layout.expert = 4;
+  work_of(s).moe_layers = 2;
+  for (model::Layer& l : work_of(s).layers) l.activations = 4_MB;
   // Three other members, a quarter of the tokens for each.
   const double exchange = 3 * (s.across.latency.count() + 1e6 * s.across.per_byte.in_seconds_per_byte());
   EXPECT_NEAR(ms(s), without + 1e3 * 2 * 4 * exchange, 1e-6);
@@ -203,9 +203,9 @@ TEST(Training, ExpertsExchangeTokensFourTimesPerLayer) {
 TEST(Training, ContextRanksPassKeysAndValuesOn) {
   model::Scenario s = data_parallel(1, 3);
   s.cluster = cluster(1, 4);
-  s.job.layout.context = 4;
-  s.job.optimizer = {};
-  for (model::Layer& l : s.job.layers)
+  work_of(s).layout.context = 4;
+  work_of(s).optimizer = {};
+  for (model::Layer& l : work_of(s).layers)
     l = {.forward = Seconds{4e-3}, .backward = Seconds{8e-3}, .gradients = {}, .activations = 2_MB};
   s.inside = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
   EXPECT_NEAR(ms(s), 3 * (12 + 3 * 3), 1e-6);  // three exchanges per layer of 3 x 1 MB each
@@ -214,11 +214,11 @@ TEST(Training, ContextRanksPassKeysAndValuesOn) {
 TEST(Training, APersistentStragglerSetsThePaceOfEverybody) {
   model::Scenario s = data_parallel(8, 4);
   s.job.steps = 5;
-  s.job.overlap = false;
+  work_of(s).overlap = false;
   const double even = ms(s);
   s.noise.push_back(slow_rank(3, 0.5));
   const double work =
-      1e3 * (4 * (s.job.layers[0].forward + s.job.layers[0].backward).count() + s.job.optimizer.count());
+      1e3 * (4 * (work_of(s).layers[0].forward + work_of(s).layers[0].backward).count() + work_of(s).optimizer.count());
   EXPECT_NEAR(ms(s), even + 5 * 0.5 * work, 1e-6);
 }
 
@@ -247,7 +247,7 @@ TEST(Training, EveryAccountOfAStepAddsUp) {
 
 TEST(Training, TheCriticalPathIsWhatTheStepIsMadeOf) {
   model::Scenario s = pipeline(4, 4, 1);
-  for (model::Layer& l : s.job.layers) l.activations = 1_MB;
+  for (model::Layer& l : work_of(s).layers) l.activations = 1_MB;
   s.across = {.latency = Seconds{1e-3}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
   const auto at = [](const StepAnalysis& a, StepPart p) {
     return a.path[static_cast<std::size_t>(p)].count() * 1e3;
@@ -258,14 +258,14 @@ TEST(Training, TheCriticalPathIsWhatTheStepIsMadeOf) {
   EXPECT_NEAR(at(*one, StepPart::Backward), 8, 1e-9);
   EXPECT_NEAR(at(*one, StepPart::Pipeline), 12, 1e-9);
   EXPECT_NEAR(one->sensitivity[static_cast<std::size_t>(StepPart::Pipeline)], 0.5, 1e-9);
-  // Three of four stages wait for the first forward pass, and so on: 3 x (4 + 8) ms idle, 12 ms of them on
-  // the way.
+  // Three of four stages wait for the first forward pass, and so on:
+  // 3 x (4 + 8) ms idle, 12 ms of them on the way.
   EXPECT_NEAR(one->parts[static_cast<std::size_t>(StepPart::Pipeline)].count() * 1e3, 12, 1e-9);
 
   // Buckets that take longer than the backward pass: the stream is the path.
   s = data_parallel(4, 4);
-  s.job.bucket = Bytes{1};
-  s.job.optimizer = {};
+  work_of(s).bucket = Bytes{1};
+  work_of(s).optimizer = {};
   s.across = {.latency = {}, .per_byte = TimePerByte::seconds_per_byte(5e-3 / 12e6)};  // 5 ms a bucket
   const auto stream = analyse_step(s, 0);
   ASSERT_TRUE(stream);
@@ -280,7 +280,7 @@ TEST(Training, MoreWorkersNeverLowerTheStepTime) {
   double before = 0;
   for (int n = 1; n <= 40; ++n) {
     model::Scenario s = data_parallel(n, 4);
-    for (model::Layer& l : s.job.layers) l.gradients = Bytes{2 * 2 * 2 * 9 * 5 * 7 * 11 * 13 * 17 * 19};
+    for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{2 * 2 * 2 * 9 * 5 * 7 * 11 * 13 * 17 * 19};
     const double now = ms(s);
     EXPECT_GE(now, before * (1 - 1e-12)) << n;
     // Weak scaling: E(N) N = S(N), both from these times.
@@ -302,7 +302,7 @@ TEST(Training, LocalStepsOfOneAreTheSynchronousJob) {
 TEST(Training, LocalStepsCommunicateLess) {
   model::Scenario s = data_parallel(8, 4);
   s.job.steps = 12;
-  s.job.overlap = false;
+  work_of(s).overlap = false;
   s.noise.push_back(jitter(0.2));
   const double sync = ms(s);
   s.policy = {.kind = PolicyKind::LocalSgd, .local_steps = 4};
@@ -366,11 +366,10 @@ TEST(Training, ComparisonIsPaired) {
   // On common draws the noise cancels: the interval of the difference is far narrower than each one's own.
   EXPECT_LT(c->difference.half_width_95, 0.2 * c->a.half_width_95);
   model::Scenario collective = data_parallel(8, 1);
-  collective.job.workload = model::Workload::Collective;
-  collective.job.collective = {.ranks = 8, .bytes = 8_MB};
+  collective.job.work = model::CollectiveJob{.collective = {.ranks = 8, .bytes = 8_MB}};
   collective.replicas = 3;
   model::Scenario longer = collective;
-  longer.job.collective.bytes = 16_MB;
+  longer.job.as<model::CollectiveJob>().collective.bytes = 16_MB;
   const auto rings = compare(collective, longer, {});
   ASSERT_TRUE(rings) << rings.error().to_string();
   EXPECT_NEAR(rings->difference.mean.count(), 14 * 1e6 / 25e9, 1e-12);
@@ -387,19 +386,19 @@ TEST(Training, WhatDoesNotFitIsRefused) {
   };
   EXPECT_EQ(id(data_parallel(4, 4)), "");
   model::Scenario s = data_parallel(4, 4);
-  s.job.layout.data = 3;
+  work_of(s).layout.data = 3;
   EXPECT_EQ(id(s), "simulate-001");
   s = data_parallel(4, 4);
-  s.job.layout.expert = 3;
+  work_of(s).layout.expert = 3;
   EXPECT_EQ(id(s), "simulate-001");
   s = data_parallel(0, 4);
   EXPECT_EQ(id(s), "simulate-001");
   s = pipeline(8, 4, 2);
   EXPECT_EQ(id(s), "simulate-001");
   s = data_parallel(4, 4);
-  s.job.layers[2].forward = Seconds{-1};
+  work_of(s).layers[2].forward = Seconds{-1};
   EXPECT_EQ(id(s), "simulate-001");
-  s.job.layers[2].forward = Seconds{std::nan("")};
+  work_of(s).layers[2].forward = Seconds{std::nan("")};
   EXPECT_EQ(id(s), "simulate-001");
   s = data_parallel(4, 4);
   s.job.steps = 0;
@@ -407,7 +406,7 @@ TEST(Training, WhatDoesNotFitIsRefused) {
   s = data_parallel(4, 4);
   s.policy.kind = PolicyKind::Asynchronous;
   EXPECT_EQ(id(s), "");
-  s.job.zero_stage = 3;
+  work_of(s).zero_stage = 3;
   EXPECT_EQ(id(s), "simulate-003");
   EXPECT_EQ(analyse_step(s, 0).error().id, "simulate-003");
 }

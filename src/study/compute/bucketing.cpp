@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/step_run.hpp"
 #include "study/compute/training_run.hpp"
 

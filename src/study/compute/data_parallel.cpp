@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/step_run.hpp"
 #include "study/compute/training_run.hpp"
 
@@ -38,7 +38,7 @@ Result<Seconds> step_of(Computation& out, const std::string& name, int workers, 
   model::Scenario scenario = data_parallel_job(
       workers, job.links, {{.forward = job.forward, .backward = job.backward, .gradients = job.gradients}},
       job.gradients);
-  scenario.job.optimizer = job.update;
+  scenario.job.as<model::TrainingJob>().optimizer = job.update;
   COX_TRY(const Seconds time, training_time(scenario));
   COX_TRY(const Seconds ring, checked_time(out, fmt::format("ring over {}", workers),
                                            all_reduce(Algorithm::Ring, workers, job.gradients), job.links));
@@ -191,8 +191,7 @@ Result<Computation> compute_gradient_aggregation(const Inputs& in, const Compute
                  .series = {std::move(bars)},
                  .categories = {"ring, computed", "as stated", "as stated, slow link"}};
   out.notes = {
-      "What the source's 10 to 15 ms are made of is not said; everything \"of its own parts\" takes them as "
-      "given."};
+      "What the source's 10 to 15 ms are made of is not said; everything \"of its own parts\" takes them as given."};
   return out;
 }
 

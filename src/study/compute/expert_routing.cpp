@@ -11,10 +11,10 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/replicas.hpp"
-#include "study/routing.hpp"
+#include "study/compute/routing.hpp"
 
 namespace cox::study {
 namespace {

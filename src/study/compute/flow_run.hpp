@@ -14,8 +14,8 @@ namespace cox::study {
 /// from node to node: half of its latency at each end.
 [[nodiscard]] model::Cluster one_nic_cluster(int nodes, int devices, const model::Link& inside,
                                              const model::Link& nic);
-/// When the last rank leaves, where all arrive at zero and rank r sits on device r. Errors: model-001,
-/// simulate-005.
+/// When the last rank leaves, where all arrive at zero and rank r sits on device r.
+/// Errors: model-001, simulate-005.
 [[nodiscard]] Result<Seconds> shared_time(const model::CollectiveSpec& spec, const model::Cluster& cluster);
 
 }  // namespace cox::study

@@ -12,9 +12,9 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
 
-#include "study/batch_split.hpp"
-#include "study/computations.hpp"
+#include "study/compute/batch_split.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/replicas.hpp"
 
 namespace cox::study {
@@ -114,8 +114,7 @@ Result<Computation> compute_load_balancing(const Inputs& in, const ComputeOption
   add(out, "loss-by-speed-difference", Quantity::ratio(1 - 1 / (1 + gap)), kClosedForm);
   out.notes = {
       "Equal: batch / workers each. By speed: whole samples, dealt so that the slowest is as fast as can be. "
-      "The "
-      "ratio is that of equal to fractional shares, mean over minimum of the speeds.",
+      "The ratio is that of equal to fractional shares, mean over minimum of the speeds.",
       "What the source calls static here (L2365) it calls dynamic in the analysis (L2833)."};
   out.picture = {.kind = Picture::Kind::Bars,
                  .title = fmt::format("Equal shares over shares by speed, {} workers", workers),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table 1 of "When Scaling Fails".
-#include "cox/study/pacing_table.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 
 #include <fmt/format.h>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
-#include "study/pacing_table/maxima.hpp"
+#include "study/compute/computations.hpp"
+#include "study/oracle/extremes.hpp"
 
 namespace cox::study {
 namespace {
@@ -110,7 +110,7 @@ void add_maxima_checks(Computation& out, int nodes) {
     MaximumMoments exact;
   };
   for (const Law& law : {Law{"normal, CV 0.1", Jitter::Normal, normal_maximum(nodes, 0.1)},
-                         Law{"lognormal, CV 0.5", Jitter::Lognormal, lognormal_maximum_moments(nodes, 0.5)},
+                         Law{"lognormal, CV 0.5", Jitter::Lognormal, lognormal_maximum(nodes, 0.5)},
                          Law{"exponential", Jitter::Exponential, exponential_maximum(nodes)}})
     out.checks.push_back(
         {.name = fmt::format("CV of the slowest of {}, {}: draws against formula", nodes, law.name),

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/pipeline_run.hpp"
 #include "study/compute/training_run.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 #include "cox/simulate/training.hpp"
 
 namespace cox::study {
@@ -25,7 +25,7 @@ class Builder {
       orders_.push_back(
           simulate::pipeline_order(plan.schedule, plan.stages, s, plan.micro_batches, plan.interleave));
     at_.resize(orders_.size());
-    own_.assign(orders_.size(), replay::kNoNode);
+    own_.assign(orders_.size(), model::kNoOperation);
     held_.resize(orders_.size());
     peak.resize(orders_.size());
   }
@@ -44,7 +44,7 @@ class Builder {
       COX_ASSERT(at_[s] == orders_[s].size(), "the orders wait for each other for ever");
   }
 
-  replay::Graph graph;
+  model::Dependencies graph;
   std::vector<Duration> durations;
   std::vector<int> stage_of;
   std::vector<int> peak;
@@ -53,9 +53,9 @@ class Builder {
   bool place(std::size_t s, const StageOp& op) {
     const int at = op.chunk * plan_.stages + static_cast<int>(s);
     const bool forward = op.kind == Kind::Forward;
-    std::vector<replay::Node> before;
+    std::vector<model::OperationIndex> before;
     std::vector<Duration> lags;
-    if (own_[s] != replay::kNoNode) {
+    if (own_[s] != model::kNoOperation) {
       before.push_back(own_[s]);
       lags.push_back(Duration::zero());
     }
@@ -86,9 +86,9 @@ class Builder {
   int last_;
   std::vector<std::vector<StageOp>> orders_;
   std::vector<std::size_t> at_;
-  std::vector<replay::Node> own_;
+  std::vector<model::OperationIndex> own_;
   std::vector<int> held_;
-  std::map<std::tuple<bool, int, int>, replay::Node> done_;  ///< (forward, place, micro-batch)
+  std::map<std::tuple<bool, int, int>, model::OperationIndex> done_;  ///< (forward, place, micro-batch)
 };
 
 /// Time in which all stages work at once.

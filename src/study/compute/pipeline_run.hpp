@@ -30,8 +30,8 @@ struct PipelineRun {
 /// The same durations on every stage.
 [[nodiscard]] PipelinePlan equal_stages(model::PipelineSchedule schedule, int stages, int micro_batches,
                                         Seconds forward, Seconds backward);
-/// Cost: O(stages x micro-batches), times the passes until every order is placed (at most stages +
-/// micro-batches).
+/// Cost: O(stages x micro-batches), times the passes until every order is placed
+/// (at most stages + micro-batches).
 [[nodiscard]] PipelineRun run_pipeline(const PipelinePlan& plan);
 
 }  // namespace cox::study

@@ -11,9 +11,17 @@
 #include "cox/simulate/spread.hpp"
 
 #include "study/compute/collective_run.hpp"
-#include "study/extremes.hpp"
 
 namespace cox::study {
+namespace {
+
+/// Largest k such that ranks n/2 -+ k of a sorted sample of n enclose its law's median with 95 % (normal
+/// approximation of the binomial), at least 1.
+int median_rank_half_width(int n) {
+  return std::max(1, static_cast<int>(std::ceil(0.98 * std::sqrt(static_cast<double>(n)))));
+}
+
+}  // namespace
 
 void add_mean(Computation& out, std::string name, Dimension d, const std::vector<double>& sample) {
   COX_ASSERT(sample.size() >= 2, "an interval needs two values");

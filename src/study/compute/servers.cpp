@@ -2,8 +2,8 @@
 // Parameter servers against rings: C.11 and worked example 6.
 #include <fmt/format.h>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 
 namespace cox::study {
 namespace {
@@ -66,8 +66,7 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   }
   out.notes = {
       "All workers push at once; a shard takes one message after the other at its link's rate and answers "
-      "when it "
-      "has all. No latency: the source gives none."};
+      "when it has all. No latency: the source gives none."};
   out.picture = {.title = fmt::format("Time of push and pull over that of a ring, {} workers", workers),
                  .x_label = "shards",
                  .y_label = "ratio",

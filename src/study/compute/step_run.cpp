@@ -5,21 +5,21 @@
 #include <cstddef>
 
 #include "cox/base/assert.hpp"
-#include "cox/replay/graph.hpp"
+#include "cox/replay/replay.hpp"
 
 namespace cox::study {
 
 StepRun run_step(const StepPlan& plan) {
-  replay::Graph graph;
+  model::Dependencies graph;
   std::vector<Duration> durations;
-  std::vector<replay::Node> computed = {graph.add()};
+  std::vector<model::OperationIndex> computed = {graph.add()};
   durations.push_back(duration_from_seconds(plan.forward.count()));
   for (const Seconds t : plan.backward) {
     computed.push_back(graph.add(computed.back()));
     durations.push_back(duration_from_seconds(t.count()));
   }
   const std::size_t first_message = durations.size();
-  replay::Node sent = computed.front();
+  model::OperationIndex sent = computed.front();
   for (const GradientBucket& bucket : plan.buckets) {
     const auto ready = static_cast<std::size_t>(bucket.ready_after);
     COX_ASSERT(ready < computed.size(), "a bucket waits for a layer that exists");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One rank's synchronous step as an operation graph: layers one after the other, buckets of gradients beside
-/// them.
+/// One rank's synchronous step as an operation graph: layers one after the other,
+/// buckets of gradients beside them.
 #pragma once
 
 #include <vector>

@@ -12,10 +12,10 @@
 #include "cox/base/stats.hpp"
 #include "cox/simulate/noise.hpp"
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/replicas.hpp"
-#include "study/extremes.hpp"
+#include "study/oracle/extremes.hpp"
 
 namespace cox::study {
 namespace {
@@ -132,7 +132,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
     const Computed sampled = out.values.back();
     add_mean(out, fmt::format("p99-over-mean-{}", name), Dimension::Ratio,
              each(all, [](const Steps& s) { return s.p99; }));
-    const double exact = lognormal_maximum(workers, cv);
+    const double exact = lognormal_maximum(workers, cv).mean;
     add(out, fmt::format("slowest-over-mean-exact-{}", name), Quantity::ratio(exact), kClosedForm);
     // Sampled against quadrature: within three standard errors (the half width is two).
     out.checks.push_back({.name = fmt::format("slowest over mean, cv {:g}: draws against quadrature", cv),
@@ -146,7 +146,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
   }
   for (const WrittenQuantity& written : claim_cvs)
     for (const int n : claims) {
-      const double exact = lognormal_maximum(n, written.value.in_base_unit());
+      const double exact = lognormal_maximum(n, written.value.in_base_unit()).mean;
       add(out, fmt::format("slowest-over-mean-n{}-cv{:g}", n, written.value.in_base_unit()),
           Quantity::ratio(exact), kClosedForm);
       add(out, fmt::format("efficiency-n{}-cv{:g}", n, written.value.in_base_unit()),
@@ -154,7 +154,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
       add(out, fmt::format("excess-n{}-cv{:g}", n, written.value.in_base_unit()), Quantity::ratio(exact - 1),
           kClosedForm);
     }
-  add(out, "pareto-slowest-over-mean", Quantity::ratio(pareto_maximum(workers, shape)), kClosedForm);
+  add(out, "pareto-slowest-over-mean", Quantity::ratio(pareto_maximum_mean(workers, shape)), kClosedForm);
   Law local{.source = lognormal(local_cv),
             .workers = workers,
             .steps = steps / local_steps * local_steps,
@@ -170,10 +170,8 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
            each(strict, [](const Steps& s) { return 1 - s.mean_of_workers / s.mean; }));
   out.notes = {
       "The source calls the median over the mean of the steps its efficiency: that tells how much steps "
-      "differ "
-      "from each other, not what waiting costs; the mean over the slowest tells that.",
-      "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given "
-      "instead."};
+      "differ from each other, not what waiting costs; the mean over the slowest tells that.",
+      "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given instead."};
   out.picture = {.title = fmt::format("{} workers, lognormal compute: what the two measures see", workers),
                  .x_label = "coefficient of variation",
                  .y_label = "%",

@@ -2,8 +2,8 @@
 // Tensor parallelism: C.17.
 #include <fmt/format.h>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 
 namespace cox::study {
 
@@ -25,8 +25,8 @@ Result<Computation> compute_tensor_parallel(const Inputs& in, const ComputeOptio
   Computation out;
   const Bytes message = element * (std::int64_t{samples} * sequence * hidden);
   const double count = static_cast<double>(per_layer) * layers;
-  // Parameters of a layer: 12 h^2 (four projections of attention, two of the feed-forward block of width 4
-  // h).
+  // Parameters of a layer: 12 h^2 (four projections of attention,
+  // two of the feed-forward block of width 4 h).
   const double parameters = 12.0 * hidden * hidden;
   const double tokens = static_cast<double>(samples) * sequence;
   // 2 operations per parameter and token forward, 4 backward, over the devices that share a layer.
@@ -60,9 +60,8 @@ Result<Computation> compute_tensor_parallel(const Inputs& in, const ComputeOptio
   add(out, "communication-over-compute-both-directions", Quantity::ratio(count * summed / compute), kMaxPlus);
   add(out, "communication-over-compute-between-nodes", Quantity::ratio(count * outside / compute), kMaxPlus);
   out.notes = {
-      "A ring of one direction without latency; compute at the peak, so the shares are the least favourable "
-      "to "
-      "communication.",
+      "A ring of one direction without latency; compute at the peak, so the shares are the "
+      "least favourable to communication.",
       "The source's code has neither tokens nor the number of devices in its volume."};
   out.picture = {.title = "All-reduces of tensor parallelism over compute at peak",
                  .x_label = "devices that share a layer",

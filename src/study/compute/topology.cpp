@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "study/computations.hpp"
 #include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
 #include "study/compute/flow_run.hpp"
 #include "study/compute/step_run.hpp"
 
@@ -118,9 +118,8 @@ Result<Computation> compute_all_reduce_crossover(const Inputs& in, const Compute
   COX_TRY(const Bytes sent, most_sent(all_reduce(Algorithm::Ring, workers, Bytes{1'000'000'000})));
   add(out, "sent-per-worker-over-size", Quantity::ratio(sent / Bytes{1'000'000'000}), kSchedule);
   out.notes = {
-      "The tree reduces to a root and broadcasts, the whole buffer in each of 2 log2 N rounds; nothing is "
-      "cut "
-      "into pieces.",
+      "The tree reduces to a root and broadcasts, the whole buffer in each of 2 log2 N rounds; "
+      "nothing is cut into pieces.",
       "Below the crossover the tree is quicker, above it the ring."};
   out.picture = {.title = fmt::format("All-reduce over {} workers", workers),
                  .x_label = "size, MB",

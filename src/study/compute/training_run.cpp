@@ -13,10 +13,10 @@ model::Scenario data_parallel_job(int workers, const simulate::LinkCosts& links,
   model::Scenario s;
   s.name = "data-parallel";
   s.cluster.nodes = workers;
-  s.job.workload = model::Workload::Training;
-  s.job.layout.data = workers;
-  s.job.layers = std::move(layers);
-  s.job.bucket = bucket;
+  model::TrainingJob& job = s.job.work.emplace<model::TrainingJob>();
+  job.layout.data = workers;
+  job.layers = std::move(layers);
+  job.bucket = bucket;
   s.inside = links.inside;
   s.across = links.across;
   return s;
@@ -27,11 +27,11 @@ model::Scenario pipeline_job(model::PipelineSchedule schedule, int stages, int m
   model::Scenario s;
   s.name = "pipeline";
   s.cluster.nodes = stages;
-  s.job.workload = model::Workload::Training;
-  s.job.layout.pipeline = stages;
-  s.job.schedule = schedule;
-  s.job.micro_batches = micro_batches;
-  s.job.layers.assign(static_cast<std::size_t>(stages), {.forward = forward, .backward = backward});
+  model::TrainingJob& job = s.job.work.emplace<model::TrainingJob>();
+  job.layout.pipeline = stages;
+  job.schedule = schedule;
+  job.micro_batches = micro_batches;
+  job.layers.assign(static_cast<std::size_t>(stages), {.forward = forward, .backward = backward});
   return s;
 }
 

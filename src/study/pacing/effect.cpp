@@ -5,7 +5,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
-#include "cox/base/random.hpp"
+#include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/study/pacing_effect.hpp"
@@ -107,10 +107,6 @@ double p_at_most(double estimate, std::span<const double> replicates, double bor
   return std::max(by_bootstrap, student_upper_tail((estimate - border) / spread.stddev(), pairs - 1));
 }
 
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
 /// The bootstrap's, widened around the estimate by Student's quantile over the normal one: without that, 95 %
 /// of few pairs hold far less (60 % of two).
 Interval interval_of(double estimate, const std::vector<double>& replicates, double confidence, int pairs) {
@@ -124,12 +120,12 @@ Interval interval_of(double estimate, const std::vector<double>& replicates, dou
   return {at(tail), at(1 - tail)};
 }
 
-model::WaitMode wait_of(const PacingArm& arm, const PacingCondition& condition) {
+pace::WaitMode wait_of(const PacingArm& arm, const PacingCondition& condition) {
   return arm.wait.value_or(condition.job.wait);
 }
 
-double waiting_power(model::WaitMode wait) {
-  return wait == model::WaitMode::Block ? pace::Settings{}.idle_power : 1;
+double waiting_power(pace::WaitMode wait) {
+  return wait == pace::WaitMode::Block ? pace::Settings{}.idle_power : 1;
 }
 
 void set_gains(const PacingProtocol& p, const BootstrapOfPairs& boot, PacingEffect& e) {
@@ -225,13 +221,12 @@ BootstrapOfPairs bootstrap_pairs(std::span<const PairSums> pairs, std::uint64_t 
   for (const PairSums& s : pairs) add(all, s);
   boot.total = total_of(all);
   const double stretch = n > 1 ? std::sqrt(static_cast<double>(n) / static_cast<double>(n - 1)) : 1;
-  const RandomStream random(seed, kBootstrapStream);
+  const UnitDraws draw(n, seed, kBootstrapStream);
   std::vector<double> drawn(n);
   for (int b = 0; b < draws; ++b) {
     PairSums sum;
     for (std::size_t i = 0; i < n; ++i) {
-      const auto pick =
-          static_cast<std::size_t>(random.uniform(static_cast<std::uint64_t>(b), i) * static_cast<double>(n));
+      const std::size_t pick = draw.pick(static_cast<std::size_t>(b), i);
       drawn[i] = ratios[pick];
       add(sum, pairs[pick]);
     }

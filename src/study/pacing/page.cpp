@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/study/pacing_page.hpp"
@@ -15,13 +16,15 @@ using cox::to_string;
 /// Of all conditions, how many the floor may leave open. Set before the run.
 constexpr std::size_t kMostUnresolved = 2;
 
-/// `+12.3`: a ratio as signed per cent.
-std::string percent(double ratio) {
-  return fmt::format("{:+.1f}", ratio * 100);
+/// `+12.3`: a change where the head of the column says `%`.
+std::string points(double change) {
+  std::string text = percent_change(change);
+  text.resize(text.size() - 2);
+  return text;
 }
 
 std::string interval(const ShownGain& g) {
-  return fmt::format("{} [{}, {}]", percent(g.gain), percent(g.low), percent(g.high));
+  return fmt::format("{} [{}, {}]", points(g.gain), points(g.low), points(g.high));
 }
 
 std::string milliseconds(Seconds s) {
@@ -60,7 +63,7 @@ std::string held_text(const PacingEffect& e) {
 }
 
 std::string measured_row(const PacingEffect& e, const SimulatedEffect* s) {
-  const std::string simulated = s == nullptr ? "-" : percent(s->gain);
+  const std::string simulated = s == nullptr ? "-" : points(s->gain);
   const std::string same = s == nullptr ? "-" : agrees(e, *s) ? "yes" : "no";
   return fmt::format(
       "| {} | {} | {} | {} | {:.3f} → {:.3f} | {} | {} → {} | {} → {} | {} | {:.2f} | {}{} |\n", e.arm,
@@ -74,7 +77,7 @@ std::string resolved_text(const PacingConditionResult& r) {
   const std::string failed =
       r.failed_groups == 0 ? "" : fmt::format("; {} more broke off ({})", r.failed_groups, r.failure);
   if (r.floor_half_width < 0) return "floor not measured" + failed;
-  return fmt::format("floor ±{:.2f} %, {}{}", r.floor_half_width * 100,
+  return fmt::format("floor ±{}, {}{}", percent_change(r.floor_half_width, ChangeSign::InWords),
                      r.is_resolved ? "resolved" : "unresolved", failed);
 }
 
@@ -95,10 +98,10 @@ std::string cv_text(const PacingCondition& c, const PacingConditionResult& r) {
 
 std::string verdict_table(const PacingStudy& study, const PacingResults& results) {
   std::string out = fmt::format(
-      "| condition | not worse than off by {:.0f} % | above its bar | not worse than random by {:.0f} % | CV "
+      "| condition | not worse than off by {:g} % | above its bar | not worse than random by {:g} % | CV "
       "while "
       "holding over off | floor |\n|---|---|---|---|---|---|\n",
-      study.protocol.harm * 100, study.protocol.harm * 100);
+      100 * study.protocol.harm, 100 * study.protocol.harm);
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
     if (c == nullptr) continue;
@@ -112,14 +115,14 @@ std::string verdict_table(const PacingStudy& study, const PacingResults& results
     }
     const bool has_bar = c->bar > 0;
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", r.name, passed_text(r.no_harm),
-                       has_bar ? fmt::format("{:+.0f} %: {}", c->bar * 100, passed_text(r.superior)) : "-",
+                       has_bar ? fmt::format("{:+g} %: {}", 100 * c->bar, passed_text(r.superior)) : "-",
                        has_bar ? passed_text(r.no_worse_than_random) : "-", cv_text(*c, r), resolved_text(r));
   }
   return out;
 }
 
-/// Which conditions the floor leaves open, and whether those are few enough. Empty where no floor was
-/// measured.
+/// Which conditions the floor leaves open, and whether those are few enough.
+/// Empty where no floor was measured.
 std::string floors_text(const PacingStudy& study, const PacingResults& results) {
   std::size_t measured = 0;
   std::size_t counted = 0;
@@ -172,21 +175,21 @@ Real processes on one machine do what a condition says. The arms take turns insi
 randomised blocks (off on on off, or on off off on) of {} windows of {} steps whose first {} are dropped by rule. Both
 blocks of a pair begin with the same draws. `auto` begins cold in a segment of at least {} that is interleaved with
 chunks of off; it is charged from its first step, with its trials. The unit is a pair of blocks: median log ratio with
-a bootstrap interval of {:.0f} % ({} draws) over pairs, widened by Student's quantile for their number; a p value is the
+a bootstrap interval of {:g} % ({} draws) over pairs, widened by Student's quantile for their number; a p value is the
 larger of the bootstrap's and Student's. For `auto` it is the ratio of all time on either side, and its tests against
 off hold with both. Against random it is the medians of pairs: both after their decision. One-sided tests are
 corrected (Holm), each of the three kinds over all conditions that have it and were measured.
 )",
-      p.block_windows, p.window, p.dropped_windows * p.window, to_string(p.segment), p.confidence * 100,
+      p.block_windows, p.window, p.dropped_windows * p.window, to_string(p.segment), 100 * p.confidence,
       p.draws);
   out += fmt::format(
       R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
 last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open; those with a
-bar first. A pair is struck where the host took more than {:.0f} % of the machine during either block; nothing else is
-discarded. `again` is off against off: where its half-width stays above {:.1f} % the condition is unresolved. All of
+bar first. A pair is struck where the host took more than {:g} % of the machine during either block; nothing else is
+discarded. `again` is off against off: where its half-width stays above {:g} % the condition is unresolved. All of
 this stood in studies/pacing.toml before the run{}.
 )",
-      p.groups, to_string(p.limit), p.steal * 100, p.floor * 100,
+      p.groups, to_string(p.limit), 100 * p.steal, 100 * p.floor,
       study.after.empty() ? "" : ", but for what is said below");
   if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);
   if (!study.after.empty()) out += fmt::format("\nSince then: {}\n", study.after);
@@ -225,11 +228,8 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
   std::string out = fmt::format(
       "## Measured, and simulated beside it\n\nMeasured: {}.\n\nThroughput against off in %, interval in "
       "brackets. Simulated: the same controller in the engine, without\nbackground traffic. Same: sign and "
-      "size agree (see "
-      "below). CV of the "
-      "steps, and of those in paced blocks after the\ndecision (held). Energy: an estimate from work and "
-      "waiting, on over "
-      "off.\n\n{}{}\n{}",
+      "size agree (see below). CV of the steps, and of those in paced blocks after the\ndecision (held). "
+      "Energy: an estimate from work and waiting, on over off.\n\n{}{}\n{}",
       machine_text(results), other_plan_text(study, results), verdict_table(study, results),
       floors_text(study, results));
   int rows = 0;
@@ -243,8 +243,7 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
                        r.groups == 1 ? "group" : "groups", resolved_text(r));
     out +=
         "| arm | measured % | simulated % | same | CV off → on | held | p99 ms | wait ms | delay ms | energy "
-        "| pairs "
-        "|\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n";
+        "| pairs |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const PacingEffect& e : r.effects) {
       const SimulatedEffect* beside = effect_of(s, e.arm);
       out += measured_row(e, beside);
@@ -270,9 +269,8 @@ PageSection table_link_section() {
 
 std::string pacing_page(const PacingStudy& study, std::span<const PageSection> sections) {
   std::string out = fmt::format(
-      "# {}\n\nMade by `cox study pacing --from docs/studies/pacing.json -o docs/studies`; measured by `cox "
-      "study pacing "
-      "--full`.\n",
+      "# {}\n\nMade by `cox study pacing --from docs/studies/pacing.json -o docs/studies`; "
+      "measured by `cox study pacing --full`.\n",
       study.title);
   for (const PageSection& s : sections)
     if (!s.markdown.empty()) out += "\n" + s.markdown;
@@ -302,10 +300,10 @@ std::string verdict_text(const PacingStudy& study, const PacingResults& results)
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
     if (c == nullptr || !r.skipped.empty() || r.effects.empty()) continue;
-    out += fmt::format("  {:<24} not worse than off by {:.0f} %: {}", r.name, study.protocol.harm * 100,
+    out += fmt::format("  {:<24} not worse than off by {:g} %: {}", r.name, 100 * study.protocol.harm,
                        passed_text(r.no_harm));
     if (c->bar > 0)
-      out += fmt::format("; above {:+.0f} %: {}; not worse than random: {}", c->bar * 100,
+      out += fmt::format("; above {:+g} %: {}; not worse than random: {}", 100 * c->bar,
                          passed_text(r.superior), passed_text(r.no_worse_than_random));
     if (c->cv_bar > 0)
       out += fmt::format("; CV while holding at most {:.1f} of off: {}", c->cv_bar, cv_text(*c, r));

@@ -166,8 +166,9 @@ TEST(PacingPage, SaysWhatPassedAndWhatWasSkipped) {
                                   measured_section(sample.study, sample.results, *simulated)};
   const std::string page = pacing_page(sample.study, sections);
   EXPECT_EQ(page.find("# A title\n"), 0U);
-  EXPECT_NE(page.find("| link | yes (p = 0.0010) | +8 %: yes (p = 0.0020) | yes (p = 0.0030) | yes (0.60) |"),
-            std::string::npos);
+  EXPECT_NE(
+      page.find("| link | yes (p = 0.0010) | +8 %: yes (p = 0.0020) | yes (p = 0.0030) | yes (0.60) |"),
+      std::string::npos);
   EXPECT_NE(page.find("| other | skipped: no network namespace |"), std::string::npos);
   EXPECT_NE(page.find("| auto | +14.0 [+12.0, +15.0] | "), std::string::npos);
   EXPECT_NE(page.find("| 12 (1 struck) |"), std::string::npos);

@@ -11,6 +11,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "cox/base/hash.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/pace/settings.hpp"
@@ -38,8 +39,8 @@ std::int64_t line_of(const toml::node& node) {
   return static_cast<std::int64_t>(node.source().begin.line);
 }
 
-/// A table whose keys are taken one by one; what is left in the end is not known. Remembers its first
-/// problem.
+/// A table whose keys are taken one by one; what is left in the end is not known.
+/// Remembers its first problem.
 class Keys {
  public:
   Keys(const toml::table& table, const std::string& file, std::string_view what)
@@ -186,7 +187,7 @@ Result<PacingArm> arm_of(const toml::table& table, const std::string& file) {
   k.text("name", arm.name);
   k.text("settings", arm.settings);
   if (table.contains("wait")) {
-    arm.wait = model::WaitMode::Block;
+    arm.wait = pace::WaitMode::Block;
     k.word("wait", *arm.wait, kWaits);
   }
   k.take("wait");
@@ -334,13 +335,6 @@ const toml::array* list_at(const toml::table& table, std::string_view key) {
   return list != nullptr && list->is_array_of_tables() ? list : nullptr;
 }
 
-/// Source: Fowler, Noll, Vo; 64-bit FNV-1a.
-std::string digest_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
-
 }  // namespace
 
 Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file) {
@@ -356,7 +350,7 @@ Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file)
         .where = Where{.file = file, .line = static_cast<std::int64_t>(parsed.error().source().begin.line)}});
   const toml::table& root = parsed.table();
   PacingStudy study;
-  study.digest = digest_of(text);
+  study.digest = fmt::format("{:016x}", fnv1a(text));
   Keys keys(root, file, "the file");
   keys.text("title", study.title);
   keys.text("before", study.before);

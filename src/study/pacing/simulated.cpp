@@ -30,8 +30,8 @@ Status add_block(const PacingStudy& study, const PacingCondition& c, std::size_t
   options.steps = block.steps;
   options.first_draw = block.first_draw;
   options.arms = {paced_arm(study.arms[arm])};
-  options.tell_transfer =
-      c.job.reduce.count() == 0;  // as live: a barrier has none, an all-reduce's is not known
+  // as live: a barrier has none, an all-reduce's is not known
+  options.tell_transfer = c.job.reduce.count() == 0;
   options.each_step = [&](const simulate::PacedStep& step) {
     if (step.step < block.dropped) return;
     side.periods.add((step.end - step.begin).count());

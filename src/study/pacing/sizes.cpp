@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Throughput and CV against the number of ranks: the form of Figure 5 and Table 1 of the paper, from own
-// numbers.
+// Throughput and CV against the number of ranks: the form of Figure 5 and Table 1
+// of the paper, from own numbers.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 
 #include "cox/base/elementary.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/study/pacing_table.hpp"
 
+#include "study/pacing_table/pacing_table.hpp"
 #include "study/pacing_table/timeouts.hpp"
 
 namespace cox::study {

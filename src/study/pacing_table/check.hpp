@@ -6,7 +6,8 @@
 #include <span>
 
 #include "cox/base/result.hpp"
-#include "cox/study/pacing_table.hpp"
+
+#include "study/pacing_table/pacing_table.hpp"
 
 namespace cox::study {
 

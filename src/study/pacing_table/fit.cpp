@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "cox/base/elementary.hpp"
-#include "cox/study/pacing_table.hpp"
 #include "cox/study/quantity.hpp"
 
 #include "study/pacing_table/check.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 #include "study/pacing_table/simplex.hpp"
 
 namespace cox::study {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/study/pacing_table.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include "cox/base/elementary.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/paced.hpp"
+#include "cox/study/inputs.hpp"
 #include "cox/study/study.hpp"
 
-#include "study/inputs.hpp"
 #include "study/pacing_table/simplex.hpp"
 #include "study/pacing_table/timeouts.hpp"
 

@@ -13,9 +13,9 @@
 #include "cox/pace/controller.hpp"
 #include "cox/simulate/event.hpp"
 #include "cox/simulate/spread.hpp"
-#include "cox/study/pacing_table.hpp"
 
 #include "study/pacing_table/check.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 #include "study/pacing_table/timeouts.hpp"
 
 namespace cox::study {

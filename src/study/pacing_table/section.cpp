@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cox/base/number_text.hpp"
 #include "cox/study/pacing_table.hpp"
 
 #include "study/pacing_table/maxima.hpp"
@@ -18,15 +19,16 @@ constexpr double kGainBar = 0.03;
 constexpr double kCvBar = 0.03;
 
 /// Without a minus before a zero.
-std::string fixed(double v, int decimals, const char* unit = "") {
+std::string fixed(double v, int decimals) {
   const std::string text = fmt::format("{:.{}f}", v, decimals);
   const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
-  return (is_zero && text[0] == '-' ? text.substr(1) : text) + unit;
+  return is_zero && text[0] == '-' ? text.substr(1) : text;
 }
 
-std::string percent(double v) {
-  const std::string text = fixed(100 * v, 1, " %");
-  return text[0] == '-' || text == "0.0 %" ? text : "+" + text;
+/// A change, without a sign before a zero.
+std::string gain_text(double v) {
+  const std::string text = percent_change(v);
+  return text.substr(1) == "0.0 %" ? text.substr(1) : text;
 }
 
 double printed_gain(const TableRow& r) {
@@ -42,7 +44,7 @@ bool cv_is_near(const PredictedRow& p, const TableRow& r) {
 /// In bold where it lies within the bar.
 std::string judged(const PredictedRow& p, const TableRow& r) {
   const auto bold = [](const std::string& text, bool is_bold) { return is_bold ? "**" + text + "**" : text; };
-  const std::string gain = fmt::format("{} ± {}", percent(p.gain), fixed(100 * p.gain_half_width_95, 1));
+  const std::string gain = fmt::format("{} ± {}", gain_text(p.gain), fixed(100 * p.gain_half_width_95, 1));
   return bold(gain, gain_is_near(p, r)) + " | " + bold(fixed(p.cv, 3), cv_is_near(p, r));
 }
 
@@ -87,7 +89,7 @@ std::string parameters_text(const TableStudy& s) {
       const double error = p.fit.relative_error[i];
       out += fmt::format("| {} | {} | {} | {} | {} |\n", name_of(p.fit.mechanism), about[i].name,
                          about[i].meaning, text_of_parameter(p.fit.mechanism, p.fit.parameters, i),
-                         std::isfinite(error) ? fixed(100 * error, 1, " %") : "unknown");
+                         std::isfinite(error) ? percent(error) : "unknown");
     }
   }
   return out + R"(
@@ -108,7 +110,7 @@ std::string baseline_text(const TableStudy& s) {
     out += fmt::format("| {} | {:.0f} | {:.2f} |", r.nodes, r.baseline_rate, r.baseline_cv);
     for (const TablePrediction& p : s.predictions)
       out += fmt::format(" {:.0f} ({}) | {} |", p.fit.rows[i].rate,
-                         percent(p.fit.rows[i].rate / r.baseline_rate - 1), fixed(p.fit.rows[i].cv, 3));
+                         gain_text(p.fit.rows[i].rate / r.baseline_rate - 1), fixed(p.fit.rows[i].cv, 3));
     out += '\n';
   }
   out += "| misfit | | |";
@@ -143,7 +145,7 @@ printed CV.
   out += head_of(columns);
   for (std::size_t i = 0; i < s.rows.size(); ++i) {
     const TableRow& r = s.rows[i];
-    out += fmt::format("| {} | {} | {:.2f} |", r.nodes, percent(printed_gain(r)), r.coordination_cv);
+    out += fmt::format("| {} | {} | {:.2f} |", r.nodes, gain_text(printed_gain(r)), r.coordination_cv);
     for (const TablePrediction& p : s.predictions)
       out += fmt::format(" {} | {} |", judged(p.paper[i], r), judged(p.automatic[i], r));
     out += '\n';
@@ -162,7 +164,7 @@ std::string sizes_within(const TableStudy& s, const std::vector<PredictedRow>& p
 
 /// `-6.5 % to -21.8 %`, from the smallest job to the largest.
 std::string gains_of(const std::vector<PredictedRow>& rows) {
-  return fmt::format("{} to {}", percent(rows.front().gain), percent(rows.back().gain));
+  return fmt::format("{} to {}", gain_text(rows.front().gain), gain_text(rows.back().gain));
 }
 
 std::string verdict_text(const TableStudy& s) {
@@ -205,7 +207,7 @@ How much slower the slow nodes are changes nothing without pacing and everything
 
 )" + head_of(columns);
   for (const SlackVariant& v : s.variants) {
-    out += fmt::format("| {} | {:g} |", fixed(100 * v.slow_share, 1, " %"), v.slow_factor);
+    out += fmt::format("| {:g} % | {:g} |", 100 * v.slow_share, v.slow_factor);
     for (std::size_t i = 0; i < s.rows.size(); ++i) out += " " + judged(v.paper[i], s.rows[i]) + " |";
     out += '\n';
   }
@@ -263,11 +265,10 @@ std::string laws_text(const TableStudy& s) {
     const char* name;
     MaximumMoments (*of)(int n);
   };
-  constexpr std::array kLaws = {
-      Law{"normal, CV 0.1", [](int n) { return normal_maximum(n, 0.1); }},
-      Law{"lognormal, CV 0.5", [](int n) { return lognormal_maximum_moments(n, 0.5); }},
-      Law{"exponential", exponential_maximum},
-      Law{"Pareto, shape 2.5", [](int n) { return pareto_maximum_moments(n, 2.5); }}};
+  constexpr std::array kLaws = {Law{"normal, CV 0.1", [](int n) { return normal_maximum(n, 0.1); }},
+                                Law{"lognormal, CV 0.5", [](int n) { return lognormal_maximum(n, 0.5); }},
+                                Law{"exponential", exponential_maximum},
+                                Law{"Pareto, shape 2.5", [](int n) { return pareto_maximum(n, 2.5); }}};
   std::vector<std::string> columns = {"CV of an iteration"};
   for (const TableRow& r : s.rows) columns.push_back(fmt::format("{} nodes", r.nodes));
   std::string out = head_of(columns, 1);

@@ -16,8 +16,8 @@ struct Minimum {
 };
 
 /// Nelder and Mead's simplex (1965) from `start` with edges `edge`, a fixed number of rounds, so the same on
-/// every machine. Reflection 1, expansion 2, contraction 1/2, shrinking 1/2.
-/// Held by: src/study/pacing_table/pacing_table_test.cpp
+/// every machine: ours, not NLopt's, whose digits are those of its version. Reflection 1, expansion 2,
+/// contraction 1/2, shrinking 1/2. Held by: src/study/pacing_table/pacing_table_test.cpp
 [[nodiscard]] Minimum find_minimum(const std::function<double(const Point&)>& f, const Point& start,
                                    double edge, int rounds);
 

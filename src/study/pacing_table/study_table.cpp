@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits, predictions and what they depend on, in one go.
-#include "cox/study/pacing_table.hpp"
+#include "study/pacing_table/pacing_table.hpp"
 
 namespace cox::study {
 namespace {

@@ -36,8 +36,7 @@ struct Weighted {
 /// The line that follows the estimates, whatever a third of the weight says.
 ///
 /// Formula: slopes between all pairs, weighted median, then weighted least squares without what lies off by
-/// more
-///          than three times the usual. Without slope: the weighted median.
+///          more than three times the usual. Without slope: the weighted median.
 /// Source:  Theil 1950, Sen 1968, weighted after Jaeckel 1972. Cost: O(points^2).
 [[nodiscard]] Line follow(const std::vector<Bounded>& points, const std::vector<double>& weights,
                           bool with_slope);
@@ -45,8 +44,7 @@ struct Weighted {
 /// The line nearest to `line` (weighted squares at the points) that keeps within the bounds, each widened by
 /// the least slack that leaves a line at all. `line` itself where even `most_slack` leaves none.
 /// Formula: the lines within the bounds are a convex polygon over (value, slope): clipped by one half-plane
-/// per
-///          bound, then the nearest point of its edges. Cost: O(points^2).
+///          per bound, then the nearest point of its edges. Cost: O(points^2).
 [[nodiscard]] Line keep_within(const std::vector<Bounded>& points, const std::vector<double>& weights,
                                const Line& line, double most_slack);
 

@@ -109,8 +109,8 @@ std::vector<Stretch> stretches_of(const std::vector<Point>& points, double slope
   return out;
 }
 
-/// Chooses what each stretch's estimate is: the middle of the window where it is narrow, else where the exits
-/// agree.
+/// Chooses what each stretch's estimate is: the middle of the window where it is narrow,
+/// else where the exits agree.
 std::vector<Bounded> estimates_of(std::vector<Stretch>& stretches, bool bounds_mean_something) {
   std::vector<Bounded> out;
   for (Stretch& s : stretches) {

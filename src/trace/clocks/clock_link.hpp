@@ -48,12 +48,11 @@ struct LinkFit {
 
 /// Fits offset and drift.
 ///
-/// Formula: samples in up to 64 stretches of equally many; per stretch the middle of the causal window where
-/// it
-///          is narrow (both sides come last now and then: half of it is the mean one-way delay), else the
-///          densest half of the exit differences (somebody always comes last). A line by `follow`, brought
-///          within the bounds by `keep_within`. Bent where a straight line does not hold: clocks that a time
-///          service steers.
+/// Formula: samples in up to 64 stretches of equally many; per stretch the middle of the causal window
+///          where it is narrow (both sides come last now and then: half of it is the mean one-way delay),
+///          else the densest half of the exit differences (somebody always comes last). A line by `follow`,
+///          brought within the bounds by `keep_within`. Bent where a straight line does not hold:
+///          clocks that a time service steers.
 /// Source:  Cristian 1989 (bounds from messages); Doleschal et al. 2008 (event traces); bounded_line.hpp.
 /// Errors:  nothing for fewer than 8 samples.
 /// Cost:    O(n log n) in samples, which are thinned to 32768.

@@ -14,6 +14,7 @@
 
 #include "trace/import/input_folder.hpp"
 #include "trace/import/part/assemble_parts.hpp"
+#include "trace/import/part/part_builder.hpp"
 #include "trace/import/part/reader.hpp"
 #include "trace/store/run_folder.hpp"
 
@@ -25,18 +26,23 @@ constexpr std::size_t kMostNamed = 3;
 
 /// A part that was read, or why not.
 struct Reading {
-  std::optional<Run> part;
+  std::optional<ImportedJob> part;
   std::optional<Error> error;
 };
 
+Result<ImportedJob> open_own(const Input& input, const ImportOptions& options) {
+  COX_TRY(Run run, open_run(input.path, {.threads = options.threads, .progress = {}}));
+  return ImportedJob{.run = std::move(run), .program = {}};
+}
+
 Reading read_input(const Input& input, const ImportOptions& options) {
   Reading out;
-  Result<Run> part = input.own ? open_run(input.path, {.threads = options.threads, .progress = {}})
-                               : input.reader->read(input.path, options);
+  Result<ImportedJob> part = input.own ? open_own(input, options) : input.reader->read(input.path, options);
   if (part) {
     out.part = *std::move(part);
-    if (!input.own && !out.part->sources.empty()) out.part->sources.front().file = input.name;
-    for (Note& note : out.part->notes)
+    Run& run = out.part->run;
+    if (!input.own && !run.sources.empty()) run.sources.front().file = input.name;
+    for (Note& note : run.notes)
       if (!input.own) note.file = input.name;
   } else {
     out.error = std::move(part).error();
@@ -48,7 +54,7 @@ Reading read_input(const Input& input, const ImportOptions& options) {
 
 SourceFile source_of(const Input& input, const Reading& reading, const std::string& why) {
   SourceFile s;
-  if (reading.part && !reading.part->sources.empty()) s = reading.part->sources.front();
+  if (reading.part && !reading.part->run.sources.empty()) s = reading.part->run.sources.front();
   s.file = input.name;
   s.format = input.own ? "cox" : input.reader != nullptr ? input.reader->format : "";
   s.used = false;
@@ -139,9 +145,9 @@ class Importer {
     if (grouping.groups.empty()) return refuse();
     Imported out;
     for (std::size_t g = 0; g < grouping.groups.size(); ++g) {
-      out.runs.push_back(make_run(grouping.groups[g], grouping.names[g]));
+      out.jobs.push_back(make_job(grouping.groups[g], grouping.names[g]));
       // Beside others a run goes by where it lies.
-      if (grouping.groups.size() > 1) out.runs.back().info.name = grouping.names[g];
+      if (grouping.groups.size() > 1) out.jobs.back().run.info.name = grouping.names[g];
     }
     out.sources = std::move(sources_);
     return out;
@@ -184,26 +190,28 @@ class Importer {
               .where = Where{.file = path_.string()}});
   }
 
-  Run make_run(const std::vector<std::size_t>& members, const std::string& name) {
-    std::vector<Run> parts;
+  ImportedJob make_job(const std::vector<std::size_t>& members, const std::string& name) {
+    std::vector<ImportedJob> parts;
     for (const std::size_t i : members) {
       sources_[i].used = true;
       parts.push_back(*std::move(parts_[i]));
     }
     if (members.size() == 1 && inputs_[members.front()].own) return std::move(parts.front());
-    Run run = assemble_parts(std::move(parts), options_.threads);
+    ImportedJob job = assemble_parts(std::move(parts), options_.threads);
+    Run& run = job.run;
     call_it_rank_zero(run);
+    if (!job.program.is_empty()) name_participants(job.program, run);
     join_equal(run.notes);
     run.info.name = name;
     if (run.info.tool.empty()) run.info.tool = inputs_[members.front()].reader->title;
-    return run;
+    return job;
   }
 
   fs::path path_;
   const ImportOptions& options_;
   std::vector<Input> inputs_;
   std::vector<Reading> readings_;
-  std::vector<std::optional<Run>> parts_;
+  std::vector<std::optional<ImportedJob>> parts_;
   std::vector<SourceFile> sources_;
 };
 

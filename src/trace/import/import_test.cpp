@@ -88,8 +88,8 @@ TEST(Import, RanksOfOneJobBecomeOneRun) {
   Folder f;
   for (int r = 0; r < 4; ++r) f.put(fmt::format("any{}.json", 3 - r), trace_of(r, 4, kStart + r));
   const Imported found = f.read();
-  ASSERT_EQ(found.runs.size(), 1U);
-  const trace::Run& run = found.runs.front();
+  ASSERT_EQ(found.jobs.size(), 1U);
+  const trace::Run& run = found.jobs.front().run;
   ASSERT_EQ(run.ranks.size(), 4U);
   for (int r = 0; r < 4; ++r) EXPECT_EQ(run.ranks[static_cast<std::size_t>(r)].rank, Rank(r));
   EXPECT_EQ(run.world_size, 4);
@@ -103,7 +103,7 @@ TEST(Import, ACopyIsUsedOnce) {
   f.put("b.json", trace_of(0, 2, kStart));
   f.put("c.json", trace_of(1, 2, kStart));
   const Imported found = f.read();
-  ASSERT_EQ(found.runs.size(), 1U);
+  ASSERT_EQ(found.jobs.size(), 1U);
   EXPECT_EQ(why_of(found, "b.json"), "holds the same as a.json");
 }
 
@@ -114,9 +114,9 @@ TEST(Import, ARankThatComesAgainBeginsTheNextRun) {
     f.put(fmt::format("second-{}.json", r), trace_of(r, 2, kStart + 5'000'000));
   }
   const Imported found = f.read();
-  ASSERT_EQ(found.runs.size(), 2U);
-  for (const trace::Run& run : found.runs) EXPECT_EQ(run.ranks.size(), 2U);
-  EXPECT_NE(found.runs[0].info.name, found.runs[1].info.name);
+  ASSERT_EQ(found.jobs.size(), 2U);
+  for (const ImportedJob& job : found.jobs) EXPECT_EQ(job.run.ranks.size(), 2U);
+  EXPECT_NE(found.jobs[0].run.info.name, found.jobs[1].run.info.name);
 }
 
 TEST(Import, OtherWorldsFoldersAndHoursAreOtherRuns) {
@@ -125,7 +125,7 @@ TEST(Import, OtherWorldsFoldersAndHoursAreOtherRuns) {
   f.put("b.json", trace_of(1, 4, kStart));
   f.put("sub/c.json", trace_of(1, 2, kStart));
   f.put("d.json", trace_of(1, 2, kStart + std::int64_t{3'600'000'000}));
-  EXPECT_EQ(f.read().runs.size(), 4U);
+  EXPECT_EQ(f.read().jobs.size(), 4U);
 }
 
 TEST(Import, WhatIsNotATraceIsNamed) {
@@ -144,7 +144,7 @@ TEST(Import, ADamagedFileBesideAGoodOneIsNoError) {
   f.put("a.json", trace_of(0, 2, kStart));
   f.put("b.json", R"({"traceEvents":[{"ph":"X","ts":!!!)");
   const Imported found = f.read();
-  EXPECT_EQ(found.runs.size(), 1U);
+  EXPECT_EQ(found.jobs.size(), 1U);
   EXPECT_NE(why_of(found, "b.json"), "used");
 }
 
@@ -153,8 +153,8 @@ TEST(Import, TheThreadsDoNotMatter) {
   for (int r = 0; r < 6; ++r) f.put(fmt::format("{}.json", r), trace_of(r, 6, kStart + r * 3));
   const Imported one = f.read(1);
   const Imported many = f.read(4);
-  ASSERT_EQ(one.runs.size(), many.runs.size());
-  EXPECT_EQ(test::difference(one.runs.front(), many.runs.front()), "");
+  ASSERT_EQ(one.jobs.size(), many.jobs.size());
+  EXPECT_EQ(test::difference(one.jobs.front().run, many.jobs.front().run), "");
 }
 
 TEST(Import, AFileThatDoesNotTellItsRankIsRankZeroAndSaysSo) {
@@ -163,9 +163,9 @@ TEST(Import, AFileThatDoesNotTellItsRankIsRankZeroAndSaysSo) {
   text.replace(text.find(R"("rank":0,)"), 9, "");
   f.put("a.json", text);
   const Imported found = f.read();
-  ASSERT_EQ(found.runs.size(), 1U);
-  EXPECT_EQ(found.runs.front().ranks.front().rank, Rank(0));
-  EXPECT_TRUE(std::any_of(found.runs.front().notes.begin(), found.runs.front().notes.end(),
+  ASSERT_EQ(found.jobs.size(), 1U);
+  EXPECT_EQ(found.jobs.front().run.ranks.front().rank, Rank(0));
+  EXPECT_TRUE(std::any_of(found.jobs.front().run.notes.begin(), found.jobs.front().run.notes.end(),
                           [](const Note& n) { return n.text.find("called rank 0") != std::string::npos; }));
 }
 

@@ -125,7 +125,8 @@ void mark_companions(std::vector<Input>& inputs) {
 using Fingerprint = std::tuple<std::size_t, std::vector<Rank>, std::size_t, std::size_t, std::int64_t,
                                std::int64_t, std::int64_t, int>;
 
-Fingerprint fingerprint(const Run& part) {
+Fingerprint fingerprint(const ImportedJob& job) {
+  const auto& [part, program] = job;
   std::vector<Rank> ranks;
   std::size_t events = 0;
   std::size_t activities = 0;
@@ -141,29 +142,30 @@ Fingerprint fingerprint(const Run& part) {
       sum += static_cast<std::uint64_t>(t.activities.begin[i].count());
   }
   double durations = 0;
-  for (const Duration d : part.operations.duration)
-    if (d != kNoDuration) durations += in_seconds(d);
+  for (const Duration d : program.duration)
+    if (d != model::kNoDuration) durations += in_seconds(d);
   // Tables print times with few digits, and text rounds them: a millionth is the same.
-  return {part.operations.size(),
+  return {program.size(),
           std::move(ranks),
           events,
           activities,
-          part.operations.size() > 0 ? 0 : static_cast<std::int64_t>(sum),
+          program.size() > 0 ? 0 : static_cast<std::int64_t>(sum),
           std::llround(durations * 1e3),
-          part.operations.size() > 0 ? 0 : part.origin_realtime_ns,
+          program.size() > 0 ? 0 : part.origin_realtime_ns,
           part.world_size};
 }
 
-bool is_empty(const Run& part) {
-  return part.operations.size() == 0 && part.event_count() == 0 &&
+bool is_empty(const ImportedJob& job) {
+  const auto& [part, program] = job;
+  return program.size() == 0 && part.event_count() == 0 &&
          std::all_of(part.ranks.begin(), part.ranks.end(),
                      [](const RankTrack& t) { return t.activities.size() == 0 && t.useful.size() == 0; });
 }
 
 /// A table of operations or an archive of all ranks is a run by itself.
-bool is_whole(const Run& part) {
-  const bool table = part.operations.size() > 0 && part.operations.first_before.empty();
-  return table || part.times == TimesKind::Steps || part.ranks.size() != 1 ||
+bool is_whole(const ImportedJob& job) {
+  const auto& [part, program] = job;
+  return program.is_table() || part.times == TimesKind::Steps || part.ranks.size() != 1 ||
          part.ranks.front().rank.value() < 0;
 }
 
@@ -196,7 +198,7 @@ std::string folder_of(const Input& input) {
 
 class Grouper {
  public:
-  Grouper(const std::vector<Input>& inputs, std::vector<std::optional<Run>>& parts)
+  Grouper(const std::vector<Input>& inputs, std::vector<std::optional<ImportedJob>>& parts)
       : inputs_(inputs), parts_(parts) {
     out_.why.resize(parts.size());
   }
@@ -212,7 +214,7 @@ class Grouper {
       else if (inputs_[i].own || (is_whole(*parts_[i]) && inputs_[i].reader != &kNcclInspectorReader))
         add({i});
       else
-        jobs[{folder_of(inputs_[i]), parts_[i]->world_size}].push_back(i);
+        jobs[{folder_of(inputs_[i]), parts_[i]->run.world_size}].push_back(i);
     }
     for (auto& [key, members] : jobs) split(std::move(members));
     sort_groups();
@@ -228,12 +230,12 @@ class Grouper {
   void leave_out_derived() {
     std::map<std::string, std::string> tables;
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i] && parts_[i]->operations.size() > 0 && parts_[i]->operations.first_before.empty())
+      if (parts_[i] && parts_[i]->program.is_table())
         tables.emplace(folder_of(inputs_[i]), inputs_[i].name);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (!parts_[i] || inputs_[i].reader != &kKinetoReader) continue;
       const auto table = tables.find(folder_of(inputs_[i]));
-      const auto& ranks = parts_[i]->ranks;
+      const auto& ranks = parts_[i]->run.ranks;
       if (table == tables.end() || (ranks.size() == 1 && ranks.front().rank.value() >= 0)) continue;
       leave_out(i, fmt::format("a timeline without ranks beside the table {}: taken as made from it",
                                table->second));
@@ -255,10 +257,10 @@ class Grouper {
   void split(std::vector<std::size_t> members) {
     std::int64_t base = 0;
     for (const std::size_t i : members)
-      if (parts_[i]->origin_realtime_ns > 0 && (base == 0 || parts_[i]->origin_realtime_ns < base))
-        base = parts_[i]->origin_realtime_ns;
+      if (parts_[i]->run.origin_realtime_ns > 0 && (base == 0 || parts_[i]->run.origin_realtime_ns < base))
+        base = parts_[i]->run.origin_realtime_ns;
     std::vector<std::pair<Range, std::size_t>> order;
-    for (const std::size_t i : members) order.emplace_back(range_of(*parts_[i], base), i);
+    for (const std::size_t i : members) order.emplace_back(range_of(parts_[i]->run, base), i);
     const auto begin = [](const Range& r) { return r.known ? r.begin : Duration::min(); };
     std::stable_sort(order.begin(), order.end(),
                      [&](const auto& a, const auto& b) { return begin(a.first) < begin(b.first); });
@@ -266,7 +268,7 @@ class Grouper {
     std::set<Rank> ranks;
     Duration end = Duration::min();
     for (const auto& [range, i] : order) {
-      const bool again = std::any_of(parts_[i]->ranks.begin(), parts_[i]->ranks.end(),
+      const bool again = std::any_of(parts_[i]->run.ranks.begin(), parts_[i]->run.ranks.end(),
                                      [&](const RankTrack& t) { return ranks.contains(t.rank); });
       const bool later =
           range.known && end != Duration::min() && range.begin > end && range.begin - end > kOneJob;
@@ -276,7 +278,7 @@ class Grouper {
         end = Duration::min();
       }
       current.push_back(i);
-      for (const RankTrack& t : parts_[i]->ranks) ranks.insert(t.rank);
+      for (const RankTrack& t : parts_[i]->run.ranks) ranks.insert(t.rank);
       if (range.known) end = std::max(end, range.end);
     }
     if (!current.empty()) add(std::move(current));
@@ -297,7 +299,7 @@ class Grouper {
   }
 
   const std::vector<Input>& inputs_;
-  std::vector<std::optional<Run>>& parts_;
+  std::vector<std::optional<ImportedJob>>& parts_;
   Grouping out_;
 };
 
@@ -320,7 +322,7 @@ Result<std::vector<Input>> list_inputs(const fs::path& path, int threads) {
   return inputs;
 }
 
-Grouping group_parts(const std::vector<Input>& inputs, std::vector<std::optional<Run>>& parts) {
+Grouping group_parts(const std::vector<Input>& inputs, std::vector<std::optional<ImportedJob>>& parts) {
   return Grouper(inputs, parts).run();
 }
 

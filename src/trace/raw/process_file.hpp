@@ -47,7 +47,7 @@ struct ProcessFile {
   ActivityColumns activities;  ///< times from the reference, as the next two
   std::vector<CollectiveLaunch> launches;
   UsefulColumns useful;
-  Role role;
+  model::Role role;
   std::vector<std::string> notes;
 };
 

@@ -112,8 +112,8 @@ class ChunkTable {
     return nullptr;
   }
 
-  /// How many records, samples or bytes may be used of the committed ones, `there` bytes of content being in
-  /// the file.
+  /// How many records, samples or bytes may be used of the committed ones, `there` bytes
+  /// of content being in the file.
   std::size_t usable(std::size_t index, const ChunkHeader& head, std::size_t there) {
     const bool is_meta = head.kind == ChunkKind::Meta;
     const bool is_samples = head.kind == ChunkKind::Samples;

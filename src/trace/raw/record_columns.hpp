@@ -36,8 +36,8 @@ struct RecordColumns {
   bool operator==(const RecordColumns&) const = default;
 };
 
-/// Everything of one process that is worth keeping: what a raw file holds, and what a compact file gives
-/// back.
+/// Everything of one process that is worth keeping: what a raw file holds,
+/// and what a compact file gives back.
 struct ProcessRecords {
   RawHeader header{};
   std::string meta;                 ///< Meta entries, one after the other

@@ -18,10 +18,9 @@ __extension__ typedef __int128 Int128;            // NOLINT(modernize-use-using)
 
 /// Linear scale of one process. Times are spans from its reference, a reading early in the process's life.
 ///
-/// Formula: t = (ticks - reference) * slope, slope from least squares over the header's clock pairs where at
-/// least
-///          two of them span 10 ms, else from `ticks_per_second`. A monotonic clock needs no fit: it is the
-///          time.
+/// Formula: t = (ticks - reference) * slope, slope from least squares over the header's clock pairs
+///          where at least two of them span 10 ms, else from `ticks_per_second`. A monotonic clock
+///          needs no fit: it is the time.
 /// Units:   slope in 2^-40 picoseconds per tick, so whole nanosecond and picosecond ticks convert exactly.
 /// Held by: src/trace/raw/tick_scale_test.cpp
 class TickScale {
@@ -29,8 +28,8 @@ class TickScale {
   /// `first_ticks` is used as the reference where the header holds no clock pair.
   [[nodiscard]] static TickScale from(const RawHeader& header, std::uint64_t first_ticks);
 
-  /// Time from the reference; nothing for ticks that cannot belong to this process (a day before or 100 days
-  /// after).
+  /// Time from the reference; nothing for ticks that cannot belong to this process
+  /// (a day before or 100 days after).
   [[nodiscard]] std::optional<Duration> at(std::uint64_t ticks) const {
     if (ticks >= reference_) {
       const Uint128 ps = (Uint128{ticks - reference_} * slope_) >> kShift;
@@ -56,8 +55,8 @@ class TickScale {
 
   static constexpr std::uint64_t kPsPerDay = 86'400'000'000'000'000U;
   static constexpr std::uint64_t kLatest = 100 * kPsPerDay;
-  static constexpr std::uint64_t kEarliest =
-      10'000'000'000'000U;  ///< the first reading comes before the first event
+  /// The first reading comes before the first event.
+  static constexpr std::uint64_t kEarliest = 10'000'000'000'000U;
 
  private:
   static constexpr int kShift = 40;

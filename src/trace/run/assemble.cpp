@@ -153,8 +153,8 @@ class Selection {
     }
   }
 
-  /// A rank that only an earlier attempt had (the job came back smaller): it was over before the restart
-  /// began.
+  /// A rank that only an earlier attempt had (the job came back smaller):
+  /// it was over before the restart began.
   void leave_out_remains() {
     if (restarted_.empty()) return;
     std::int64_t restart = INT64_MAX;
@@ -209,8 +209,8 @@ struct Placement {
   std::vector<std::optional<std::int64_t>> realtime_offset_ns;  // per node
   std::vector<Int128> base_ps;                                  // per node
   std::vector<HostClock> clocks;                                // per node: its axis against its root's
-  std::vector<std::optional<Int128>>
-      start_ps;  // per node: where its root's axis begins on the first node's clock
+  // per node: where its root's axis begins on the first node's clock
+  std::vector<std::optional<Int128>> start_ps;
   std::vector<ClockedProcess> processes;
 };
 
@@ -253,8 +253,8 @@ Placement place_on_nodes(const std::vector<ProcessFile>& processes) {
   return out;
 }
 
-/// Puts nodes side by side: by what their ranks did together, where they did nothing together by their
-/// realtime clocks.
+/// Puts nodes side by side: by what their ranks did together, where they did nothing
+/// together by their realtime clocks.
 void place_nodes(const std::vector<ProcessFile>& processes, const MatchedCommunicators& communicators,
                  int threads, Placement& placed) {
   const std::size_t n = placed.nodes.size();
@@ -324,8 +324,8 @@ std::optional<Int128> earliest(const std::vector<ProcessFile>& processes, const 
   return first_event ? first_event : first_sample;
 }
 
-/// What a node's own monotonic clock shows at the Run's origin, in picoseconds; nothing where it cannot be
-/// placed.
+/// What a node's own monotonic clock shows at the Run's origin, in picoseconds;
+/// nothing where it cannot be placed.
 std::optional<Int128> clock_at_origin(const Placement& placed, std::size_t i, Int128 origin) {
   if (!placed.start_ps[i]) return std::nullopt;
   const Int128 at = std::clamp<Int128>(origin - *placed.start_ps[i], -kLatestPs, kLatestPs);

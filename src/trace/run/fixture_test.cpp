@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of version 1 as they were first written. They are never made anew: if this fails, the reader broke a
-// promise.
+// Files of version 1 as they were first written. They are never made anew:
+// if this fails, the reader broke a promise.
 #include <gtest/gtest.h>
 
 #include "cox/trace/read.hpp"

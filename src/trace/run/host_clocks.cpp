@@ -45,8 +45,8 @@ Duration add_saturated(Duration a, Duration b) {
   return Duration{sum};
 }
 
-/// Whether the event is one that holds all members: no root, nothing that only starts, no sizes that may be
-/// zero.
+/// Whether the event is one that holds all members: no root, nothing that only starts,
+/// no sizes that may be zero.
 bool holds_all(const EventColumns& e, std::size_t i) {
   if (e.kind[i] != EventKind::Collective || e.end[i] == kStillRunning) return false;
   if ((e.flags[i] & (kNonBlocking | kRooted | kVariable)) != 0) return false;

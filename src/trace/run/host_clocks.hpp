@@ -28,8 +28,8 @@ struct ClockedProcess {
 
 /// One host's clock.
 struct HostClock {
-  std::size_t root =
-      0;  ///< the node whose axis `correction` leads to; the node itself where nothing is known
+  /// The node whose axis `correction` leads to; the node itself where nothing is known.
+  std::size_t root = 0;
   ClockLine correction;     ///< to add to times of the node's own axis, over that axis
   Duration residual{};      ///< summed along the way to the root
   Duration half_width{};    ///< of the causal window, summed along the way

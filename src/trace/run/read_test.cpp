@@ -32,8 +32,8 @@ std::string raw_with(const trace::Run& run, std::size_t rank, const std::functio
   return file;
 }
 
-/// Overwrites a field of the i-th record (raw files of `make_run` hold them in order, 100 to a chunk of
-/// 4096).
+/// Overwrites a field of the i-th record (raw files of `make_run` hold them in order,
+/// 100 to a chunk of 4096).
 template <class T>
 void change_record(std::string& file, std::size_t i, std::size_t field, T value) {
   const std::size_t at =

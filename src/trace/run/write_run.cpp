@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Ticks of a written Run are picoseconds, and the Run's origin is at this tick: a record's `begin` must not
-/// be 0.
+/// Ticks of a written Run are picoseconds, and the Run's origin is at this tick:
+/// a record's `begin` must not be 0.
 constexpr std::uint64_t kOriginTicks = 1'000'000'000'000'000U;
 constexpr double kTicksPerSecond = 1e12;
 

@@ -26,8 +26,8 @@ inline constexpr std::size_t kMaxRecordsPerBlock = 65536;
 /// Records [first, first + count) as the bytes of one block.
 [[nodiscard]] std::string encode_block(const RecordColumns& records, std::size_t first, std::size_t count);
 
-/// The records of a block, replacing what `into` held. False where the bytes are not a block; `into` is then
-/// empty.
+/// The records of a block, replacing what `into` held.
+/// False where the bytes are not a block; `into` is then empty.
 [[nodiscard]] bool decode_block(std::string_view bytes, RecordColumns& into);
 
 }  // namespace cox::trace

@@ -78,8 +78,8 @@ bool alike(const fs::path& a, const fs::path& b) {
   return left.eof() && right.eof();
 }
 
-/// Copies with the time of the last write, by which a reader tells whether a process of another machine may
-/// still run.
+/// Copies with the time of the last write, by which a reader tells whether a process
+/// of another machine may still run.
 Status copy_process_file(const fs::path& from, const fs::path& to) {
   std::error_code ec;
   if (!fs::is_regular_file(from, ec))

@@ -59,8 +59,8 @@ std::string own_host() {
   return host;
 }
 
-/// Whether somebody has the file open, in any container of this machine: a lease is granted on idle files
-/// only.
+/// Whether somebody has the file open, in any container of this machine:
+/// a lease is granted on idle files only.
 bool is_open_somewhere(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
@@ -79,8 +79,8 @@ std::optional<std::string> still_in_use(const RawHeader& header, const fs::path&
   if (writer_boot == boot_id && !boot_id.empty()) {
     const bool alive = header.pid > 0 && (::kill(header.pid, 0) == 0 || errno == EPERM);
     if (alive) return fmt::format("process {} still runs; left as it is", header.pid);
-    // In a shared folder the one who has it open may be another that compacts; a closed file needs no second
-    // witness.
+    // In a shared folder the one who has it open may be another that compacts;
+    // a closed file needs no second witness.
     if (header.state == WriterState::Open && is_open_somewhere(path))
       return "a process has it open; left as it is";
     return std::nullopt;

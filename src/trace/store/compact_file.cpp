@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/hash.hpp"
 
 #include "trace/raw/meta_entries.hpp"
 #include "trace/raw/raw_file.hpp"
@@ -50,15 +51,8 @@ std::uint64_t raw_limit(BlockKind kind) {
   return 0;
 }
 
-/// Source: Fowler, Noll, Vo; 32-bit FNV-1a.
-std::uint32_t fnv1a(std::string_view bytes) {
-  std::uint32_t hash = 0x811c9dc5U;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
-  return hash;
-}
-
 std::uint32_t check_of(const BlockHeader& head) {
-  return fnv1a({reinterpret_cast<const char*>(&head), offsetof(BlockHeader, check)});
+  return fnv1a_32({reinterpret_cast<const char*>(&head), offsetof(BlockHeader, check)});
 }
 
 template <class T>

@@ -178,8 +178,8 @@ int make_device(const Host& host, int index, int mtu) {
   return device;
 }
 
-/// Puts the frame through the link of its hop: false where the queue is full. Afterwards it is at the next
-/// hop.
+/// Puts the frame through the link of its hop: false where the queue is full.
+/// Afterwards it is at the next hop.
 bool pass(Fabric& fabric, Event& e) {
   const Host& from = fabric.hosts[static_cast<std::size_t>(e.from)];
   const Host& to = fabric.hosts[static_cast<std::size_t>(e.to)];

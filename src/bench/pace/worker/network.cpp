@@ -12,13 +12,14 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+
+#include "cox/base/child.hpp"
 
 #include "bench/pace/worker/socket.hpp"
 
@@ -36,24 +37,12 @@ bool run_words(const std::string& line) {
     words.push_back(line.substr(at, end - at));
     at = end + 1;
   }
-  const pid_t id = fork();
-  if (id == 0) {
-    const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int i = 0; i < 3; ++i) dup2(nowhere, i);
-    std::vector<char*> argv;
-    for (std::string& w : words) argv.push_back(w.data());
-    argv.push_back(nullptr);
-    execvp(argv[0], argv.data());
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
-  }
-  return id > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const auto ended = run_child(words, "bench-010", {.errors = ChildLimits::Errors::Nowhere});
+  return ended && ended->status == 0;
 }
 
-/// Priority of packets that go into the queue of one flow: the number of a class (tc-htb(8),
-/// "classification").
+/// Priority of packets that go into the queue of one flow: the number of a class
+/// (tc-htb(8), "classification").
 int queue_of(int flow) {
   constexpr int kHandle = 0x10000;
   constexpr int kFirst = 0x100;
@@ -73,8 +62,7 @@ std::string set_up(const std::string& device, int host, Bandwidth rate, int flow
           device, bits, bits)};
   const auto add_queue = [&](int minor) {
     lines.push_back(fmt::format(
-        "tc class add dev {} parent 1:1 classid 1:{:x} htb rate {}bit ceil {}bit burst 16kb cburst 16kb "
-        "quantum 9000",
+        "tc class add dev {} parent 1:1 classid 1:{:x} htb rate {}bit ceil {}bit burst 16kb cburst 16kb quantum 9000",
         device, minor, bits / (flows + 1), bits));
     lines.push_back(fmt::format("tc qdisc add dev {} parent 1:{:x} bfifo limit 4mb", device, minor));
   };

@@ -52,7 +52,7 @@ bool RankProcess::connect() {
   if (plan_.job.reduce.count() == 0) return plan_.job.fetch.count() == 0 || input_.open(rank_);
   if (!network_.enter(is_far(plan_.job, rank_)) || !ring_.listen()) return false;
   if (plan_.job.fetch.count() > 0 && !input_.open(rank_)) return false;
-  pass_barrier(*shared_.control(), static_cast<std::uint32_t>(plan_.job.ranks), model::WaitMode::Block);
+  pass_barrier(*shared_.control(), static_cast<std::uint32_t>(plan_.job.ranks), pace::WaitMode::Block);
   return ring_.connect();
 }
 
@@ -70,7 +70,7 @@ void RankProcess::begin_block(const PaceBlock& block, std::size_t index) {
   arm.step = 0;
 }
 
-bool RankProcess::synchronise(model::WaitMode mode) {
+bool RankProcess::synchronise(pace::WaitMode mode) {
   if (plan_.job.reduce.count() > 0) return ring_.all_reduce(*shared_.control());
   pass_barrier(*shared_.control(), static_cast<std::uint32_t>(plan_.job.ranks), mode);
   return true;
@@ -78,7 +78,7 @@ bool RankProcess::synchronise(model::WaitMode mode) {
 
 bool RankProcess::do_step(const PaceBlock& block, std::int64_t draw, std::int64_t row) {
   const model::Iteration& job = plan_.job;
-  const PaceArm& how = plan_.arms[block.arm];
+  const PlannedArm& how = plan_.arms[block.arm];
   Arm& arm = arms_[block.arm];
   const std::int64_t begin = last_end_;
   const pace::Decision decision = arm.controller ? arm.controller->decide() : pace::Decision{};
@@ -132,7 +132,7 @@ int RankProcess::run() {
     std::fprintf(stderr, "cox-bench-pace: rank %d cannot reach its partners\n", rank_);
     return 1;
   }
-  pass_barrier(*shared_.control(), static_cast<std::uint32_t>(plan_.job.ranks), model::WaitMode::Block);
+  pass_barrier(*shared_.control(), static_cast<std::uint32_t>(plan_.job.ranks), pace::WaitMode::Block);
   last_end_ = now_ns();
   std::int64_t row = 0;
   for (std::size_t i = 0; i < plan_.blocks.size(); ++i) {

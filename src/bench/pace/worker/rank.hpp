@@ -31,7 +31,7 @@ class RankProcess {
   [[nodiscard]] bool connect();
   void begin_block(const PaceBlock& block, std::size_t index);
   [[nodiscard]] bool do_step(const PaceBlock& block, std::int64_t draw, std::int64_t row);
-  [[nodiscard]] bool synchronise(model::WaitMode mode);
+  [[nodiscard]] bool synchronise(pace::WaitMode mode);
   void set_nice(int nice);
 
   const PacePlan& plan_;

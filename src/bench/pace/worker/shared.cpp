@@ -46,20 +46,20 @@ Shared::Shared(std::int64_t steps, int ranks, std::size_t blocks) : ranks_(ranks
   cells_ = reinterpret_cast<Cell*>(byte + control_size + ticks_size + periods_size);
 }
 
-void pass_barrier(Control& control, std::uint32_t ranks, model::WaitMode mode) {
+void pass_barrier(Control& control, std::uint32_t ranks, pace::WaitMode mode) {
   const std::uint32_t seen = control.generation.load(std::memory_order_acquire);
   if (control.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks) {
     control.arrived.store(0, std::memory_order_relaxed);
     control.generation.store(seen + 1, std::memory_order_release);
-    if (mode == model::WaitMode::Block)
+    if (mode == pace::WaitMode::Block)
       syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&control.generation), FUTEX_WAKE, INT_MAX, nullptr,
               nullptr, 0);
     return;
   }
   for (std::uint32_t turns = 0; control.generation.load(std::memory_order_acquire) == seen; ++turns) {
-    if (mode == model::WaitMode::Block) futex_wait(control.generation, seen);
-    if (mode == model::WaitMode::Yield) sched_yield();
-    if (mode == model::WaitMode::Block || turns % 1024 == 0) leave_if_stopped(control);
+    if (mode == pace::WaitMode::Block) futex_wait(control.generation, seen);
+    if (mode == pace::WaitMode::Yield) sched_yield();
+    if (mode == pace::WaitMode::Block || turns % 1024 == 0) leave_if_stopped(control);
   }
 }
 

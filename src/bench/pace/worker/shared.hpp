@@ -56,7 +56,7 @@ class Shared {
 /// Returns once all ranks are in it. Ends the process where `stop` is set: a partner is gone.
 /// Block: a futex, woken by the last one; Spin: reads until it changes; Yield: gives the core away in
 /// between.
-void pass_barrier(Control& control, std::uint32_t ranks, model::WaitMode mode);
+void pass_barrier(Control& control, std::uint32_t ranks, pace::WaitMode mode);
 
 /// CLOCK_MONOTONIC, in nanoseconds.
 [[nodiscard]] std::int64_t now_ns();

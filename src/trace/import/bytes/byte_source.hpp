@@ -33,8 +33,8 @@ class ByteSource {
 
   /// Fills `out` from the front; fewer bytes than asked for only at the end, 0 = end.
   [[nodiscard]] Result<std::size_t> read(std::span<char> out);
-  /// Everything that is left, at most 1 GiB. A file cut inside its compression gives what could be unpacked;
-  /// see `cut`.
+  /// Everything that is left, at most 1 GiB. A file cut inside its compression gives
+  /// what could be unpacked; see `cut`.
   [[nodiscard]] Result<std::string> read_all();
   /// After the end: the compressed data stopped early or did not check.
   [[nodiscard]] bool cut() const;

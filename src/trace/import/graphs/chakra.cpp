@@ -24,7 +24,7 @@ Error without_nodes(const std::filesystem::path& path, const std::string& why) {
                .where = Where{.file = path.string()}};
 }
 
-Result<Run> finish(ChakraGraph&& graph, const std::filesystem::path& path, const std::string& stopped,
+Result<ImportedJob> finish(ChakraGraph&& graph, const std::filesystem::path& path, const std::string& stopped,
                    std::int64_t unusable) {
   if (graph.size() == 0) return fail(without_nodes(path, stopped));
   if (!stopped.empty()) graph.note(stopped);
@@ -52,7 +52,7 @@ bool recognise_protobuf(const Head& head) {
   return false;
 }
 
-Result<Run> read_protobuf(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read_protobuf(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
   ChakraMessages messages(std::move(source));
   ChakraGraph graph(path, kChakraProtobufReader.format);
@@ -171,7 +171,7 @@ bool recognise_json(const Head& head) {
          head.bytes.find("\"workload_graph\"") != std::string_view::npos;
 }
 
-Result<Run> read_json(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read_json(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
   JsonStream stream(std::move(source), kNodesKey);
   ChakraGraph graph(path, kChakraJsonReader.format);

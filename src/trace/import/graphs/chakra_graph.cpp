@@ -23,7 +23,7 @@ Duration scaled(std::uint64_t value, std::uint64_t picoseconds) {
 }
 
 /// Whether every node can be reached by removing nodes without predecessors.
-bool is_acyclic(const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& before) {
+bool is_acyclic(const std::vector<std::uint64_t>& first, const std::vector<std::uint32_t>& before) {
   const std::size_t n = first.size() - 1;
   std::vector<std::uint32_t> waits(n);
   std::vector<std::size_t> after_first(n + 1);
@@ -49,7 +49,7 @@ bool is_acyclic(const std::vector<std::size_t>& first, const std::vector<std::ui
 
 /// Drops every edge that leads back into the path of a depth-first walk along predecessors, which starts at
 /// the lowest node: each of them lies on a cycle, and without them there is none. Returns how many.
-std::int64_t break_cycles(std::vector<std::size_t>& first, std::vector<std::uint32_t>& before) {
+std::int64_t break_cycles(std::vector<std::uint64_t>& first, std::vector<std::uint32_t>& before) {
   enum class State : std::uint8_t { New, Open, Done };
   const std::size_t n = first.size() - 1;
   std::vector<State> state(n, State::New);
@@ -181,8 +181,8 @@ GraphBuilder::Edges GraphBuilder::choose_edges(const std::vector<std::uint32_t>&
 
 void GraphBuilder::write_operations(const std::vector<std::uint32_t>& order, Edges edges,
                                     const GraphRules& rules) {
-  OperationColumns& o = part_.run().operations;
-  std::array<bool, 6> timed{};
+  model::Program& o = part_.program();
+  std::array<bool, model::kOperationKinds> timed{};
   for (const std::uint32_t n : order)
     if (nodes_[n].duration != kNoDuration) timed[static_cast<std::size_t>(nodes_[n].kind)] = true;
   std::map<std::tuple<std::uint32_t, OperationKind, CommId>, std::int32_t> sequence;
@@ -195,24 +195,21 @@ void GraphBuilder::write_operations(const std::vector<std::uint32_t>& order, Edg
     o.name.push_back(node.name);
     o.duration.push_back(node.duration);
     o.bytes.push_back(node.bytes);
-    o.step.push_back(-1);
-    o.micro_batch.push_back(-1);
-    o.chunk.push_back(-1);
     o.sequence.push_back(sequence[{node.rank, node.kind, node.comm}]++);
     o.comm.push_back(node.comm);
     o.collective.push_back(node.op);
   }
-  o.first_before.assign(edges.first.begin(), edges.first.end());
-  o.before = std::move(edges.before);
+  o.needs = model::Dependencies(std::move(edges.first), std::move(edges.before));
 }
 
 void GraphBuilder::write_times(const std::vector<std::uint32_t>& order) {
   Run& run = part_.run();
+  model::Program& program = part_.program();
   run.times = TimesKind::None;
   Nanoseconds origin = Nanoseconds::max();
   for (const std::uint32_t n : order)
     if (nodes_[n].begin != kNoBegin) origin = std::min(origin, nodes_[n].begin);
-  run.operations.begin.assign(order.size(), kNoDuration);
+  program.begin.assign(order.size(), kNoDuration);
   if (origin == Nanoseconds::max()) return;
   run.times = TimesKind::Clocked;
   // A clock that stands later than 2001-09-09 counts from 1970; one that counts from the boot is far below.
@@ -221,13 +218,13 @@ void GraphBuilder::write_times(const std::vector<std::uint32_t>& order) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Nanoseconds begin = nodes_[order[i]].begin;
     if (begin == kNoBegin) continue;
-    run.operations.begin[i] = duration_from_nanos(static_cast<std::uint64_t>(begin.count()) -
+    program.begin[i] = duration_from_nanos(static_cast<std::uint64_t>(begin.count()) -
                                                   static_cast<std::uint64_t>(origin.count()));
   }
 }
 
 void GraphBuilder::write_events(const std::vector<std::uint32_t>& order) {
-  const OperationColumns& o = part_.run().operations;
+  const model::Program& o = part_.program();
   for (std::size_t i = 0; i < order.size(); ++i) {
     // Calls on the host that only start a collective carry no communicator, and are no event.
     if (o.kind[i] != OperationKind::Collective || o.comm[i] == kNoComm) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Nodes of an operation graph in any order, with dependencies by id, as the operations of a Run.
+/// Nodes of an operation graph in any order, with dependencies by id, as a program.
 ///
-/// Shared by the readers of graphs (Chakra, PyTorch execution traces, GOAL), which differ only in their
-/// bytes.
+/// Shared by the readers of graphs (Chakra, PyTorch execution traces, GOAL),
+/// which differ only in their bytes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct GraphNode {
   std::uint32_t rank = 0;  ///< index from PartBuilder::add_rank
   OperationKind kind = OperationKind::Other;
   model::Collective op = model::Collective::Other;  ///< of a collective
-  std::uint32_t name = 0;                           ///< from PartBuilder::name
+  std::uint32_t name = 0;                           ///< from PartBuilder::operation_name
   Nanoseconds begin = kNoBegin;                     ///< on the file's clock, whatever its zero
   Duration duration = kNoDuration;
   Bytes bytes{};
@@ -44,7 +44,7 @@ struct GraphRules {
   bool absent_is_zero = false;
 };
 
-/// Collects nodes, then writes `Run::operations`: by id, edges to known nodes only, without a cycle.
+/// Collects nodes, then writes the part's program: by id, edges to known nodes only, without a cycle.
 ///
 /// The result does not depend on the order of the nodes in the file (as long as ids are unique). Control
 /// dependencies are edges unless they contradict the data dependencies: PyTorch's name the caller, which ends
@@ -60,12 +60,12 @@ class GraphBuilder {
   void add(const GraphNode& node, std::span<const std::uint64_t> data,
            std::span<const std::uint64_t> control = {});
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
-  /// Fills the part's operations, its collective events where begin and duration are known, and `times`.
+  /// Fills the part's program, its collective events where begin and duration are known, and `times`.
   void finish(const GraphRules& rules = {});
 
  private:
   struct Edges {
-    std::vector<std::size_t> first{0};
+    std::vector<std::uint64_t> first{0};
     std::vector<std::uint32_t> before;
   };
   struct Lost {

@@ -42,7 +42,10 @@ class JsonStream {
   [[nodiscard]] Result<std::optional<Piece>> element();
   [[nodiscard]] Result<std::optional<Piece>> member();
   [[nodiscard]] std::optional<Piece> stop(std::string why);
-  void take() { ++used_, ++position_; }
+  void take() {
+    ++used_;
+    ++position_;
+  }
 
   ByteSource source_;
   std::string array_;

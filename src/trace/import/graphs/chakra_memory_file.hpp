@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/import/part/reader.hpp"
 
@@ -33,7 +34,7 @@ class MemoryFile {
 };
 
 /// What `reader` makes of these bytes.
-inline Result<trace::Run> read_bytes(const Reader& reader, std::string_view bytes) {
+inline Result<ImportedJob> read_bytes(const Reader& reader, std::string_view bytes) {
   const MemoryFile file(bytes);
   return reader.read(file.path(), {.threads = 1, .progress = {}, .limit_bytes = std::uint64_t{64} << 20});
 }
@@ -41,6 +42,12 @@ inline Result<trace::Run> read_bytes(const Reader& reader, std::string_view byte
 /// Whether it would be asked to.
 inline bool recognises(const Reader& reader, std::string_view bytes) {
   return reader.recognises({.path = "name", .bytes = bytes.substr(0, kHeadBytes)});
+}
+
+/// What all operations wait for, one after the other.
+inline std::vector<std::uint32_t> edges_of(const model::Program& program) {
+  const auto all = program.needs.all_before();
+  return {all.begin(), all.end()};
 }
 
 /// Notes of a run, one a line.

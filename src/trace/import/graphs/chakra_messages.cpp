@@ -173,8 +173,8 @@ ChakraNode read_node(pbf_reader field) {
   return node;
 }
 
-/// Whether the fields have the wire types that Node's have: what is read without looking must have been
-/// looked at.
+/// Whether the fields have the wire types that Node's have: what is read without
+/// looking must have been looked at.
 bool looks_like_node(pbf_reader field) {
   bool named = false;
   bool typed = false;

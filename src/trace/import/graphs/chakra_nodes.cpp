@@ -99,7 +99,7 @@ CommId ChakraGraph::communicator_of(const ChakraNode& node, OperationKind kind) 
 void ChakraGraph::add(const ChakraNode& node) {
   const OperationKind kind = kind_of(node.type);
   if (node.type == 0 || node.type > static_cast<std::uint64_t>(ChakraType::Checkpoint)) ++unknown_types_;
-  GraphNode g{.id = node.id, .kind = kind, .name = part_.name(clean_text(node.name))};
+  GraphNode g{.id = node.id, .kind = kind, .name = part_.operation_name(clean_text(node.name))};
   if (node.start_us && *node.start_us > 0)
     g.begin = Nanoseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
                               *node.start_us, Nanoseconds::max().count() / 1000 - 1)) *
@@ -119,7 +119,7 @@ void ChakraGraph::skip(std::int64_t count) {
       fmt::format("{} {} no node of the schema: not used", count, count == 1 ? "record is" : "records are"));
 }
 
-Run ChakraGraph::finish() && {
+ImportedJob ChakraGraph::finish() && {
   if (!rank_ && named_)
     part_.note(
         fmt::format("rank {} is taken from the file's name: the file itself holds none", named_->value()));
@@ -130,7 +130,7 @@ Run ChakraGraph::finish() && {
                     without_group_));
   if (unknown_types_ > 0) part_.note(fmt::format("{} nodes of a type that is not known", unknown_types_));
   graph_.finish({.absent_is_zero = true});
-  return std::move(part_).finish();
+  return std::move(part_).finish_job();
 }
 
 }  // namespace cox::trace

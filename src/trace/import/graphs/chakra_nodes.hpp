@@ -66,7 +66,7 @@ class ChakraGraph {
   void skip(std::int64_t count);
   void note(std::string text) { part_.note(std::move(text)); }
   [[nodiscard]] std::size_t size() const { return graph_.size(); }
-  [[nodiscard]] Run finish() &&;
+  [[nodiscard]] ImportedJob finish() &&;
 
  private:
   [[nodiscard]] CommId communicator_of(const ChakraNode& node, OperationKind kind);

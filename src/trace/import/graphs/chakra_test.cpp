@@ -110,12 +110,12 @@ const std::vector<Node>& small_graph() {
 TEST(ChakraProtobuf, ReadsNodesDependenciesAttributesAndTimes) {
   const std::string bytes = file_of(small_graph());
   EXPECT_TRUE(recognises(kChakraProtobufReader, bytes));
-  const auto run = read_bytes(kChakraProtobufReader, bytes);
-  ASSERT_TRUE(run) << run.error().to_string();
-  const OperationColumns& o = run->operations;
+  const auto job = read_bytes(kChakraProtobufReader, bytes);
+  ASSERT_TRUE(job) << job.error().to_string();
+  const model::Program& o = job->program;
   ASSERT_EQ(o.size(), 4U);
-  EXPECT_EQ(run->ranks.front().rank, Rank(3));
-  EXPECT_EQ(run->times, TimesKind::Clocked);
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(3));
+  EXPECT_EQ(job->run.times, TimesKind::Clocked);
   EXPECT_EQ(o.kind, (std::vector<OperationKind>{OperationKind::Compute, OperationKind::Collective,
                                                 OperationKind::Send, OperationKind::Memory}));
   EXPECT_EQ(o.begin[0], Duration::zero());
@@ -123,15 +123,15 @@ TEST(ChakraProtobuf, ReadsNodesDependenciesAttributesAndTimes) {
   EXPECT_EQ(o.duration[1], duration_from_micros(30));
   EXPECT_EQ(o.bytes[1], Bytes(4096));
   EXPECT_EQ(o.bytes[3], Bytes(8));
-  EXPECT_EQ(o.before, (std::vector<std::uint32_t>{0, 1, 2}));
-  EXPECT_EQ(run->find(o.comm[1])->name, "dp");
-  EXPECT_EQ(run->find(o.comm[2])->name, "3 to 4, tag 9");
-  const EventColumns& e = run->ranks.front().events;
+  EXPECT_EQ(edges_of(job->program), (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(job->run.find(o.comm[1])->name, "dp");
+  EXPECT_EQ(job->run.find(o.comm[2])->name, "3 to 4, tag 9");
+  const EventColumns& e = job->run.ranks.front().events;
   ASSERT_EQ(e.size(), 1U);
   EXPECT_EQ(e.collective(0), model::Collective::AllReduce);
   EXPECT_EQ(e.end[0], duration_from_micros(40));
-  EXPECT_EQ(run->sources.front().records, 4);
-  EXPECT_TRUE(run->notes.empty()) << notes_of(*run);
+  EXPECT_EQ(job->run.sources.front().records, 4);
+  EXPECT_TRUE(job->run.notes.empty()) << notes_of(job->run);
 }
 
 TEST(ChakraProtobuf, ReadsMetadataOfBothSchemasAndUnpackedDependencies) {
@@ -149,11 +149,11 @@ TEST(ChakraProtobuf, ReadsMetadataOfBothSchemasAndUnpackedDependencies) {
   v.add_enum(3, 4);
   v.add_uint64(4, 0);
   append_message(old, node);
-  const auto run = read_bytes(kChakraProtobufReader, old);
-  ASSERT_TRUE(run) << run.error().to_string();
-  EXPECT_EQ(run->ranks.front().rank, Rank(2));
-  EXPECT_EQ(run->operations.before, (std::vector<std::uint32_t>{0}));
-  EXPECT_EQ(run->times, TimesKind::None);
+  const auto job = read_bytes(kChakraProtobufReader, old);
+  ASSERT_TRUE(job) << job.error().to_string();
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(2));
+  EXPECT_EQ(edges_of(job->program), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(job->run.times, TimesKind::None);
 
   std::string version;
   protozero::pbf_writer m(version);
@@ -164,8 +164,8 @@ TEST(ChakraProtobuf, ReadsMetadataOfBothSchemasAndUnpackedDependencies) {
   EXPECT_TRUE(recognises(kChakraProtobufReader, bytes));
   const auto versioned = read_bytes(kChakraProtobufReader, bytes);
   ASSERT_TRUE(versioned);
-  EXPECT_EQ(versioned->info.tool, "Chakra schema 0.0.4");
-  EXPECT_EQ(versioned->ranks.front().rank, Rank(-1));
+  EXPECT_EQ(versioned->run.info.tool, "Chakra schema 0.0.4");
+  EXPECT_EQ(versioned->run.ranks.front().rank, Rank(-1));
 }
 
 TEST(ChakraProtobuf, ACollectiveAlongSomeDimensionsHasNoCommunicator) {
@@ -176,26 +176,26 @@ TEST(ChakraProtobuf, ACollectiveAlongSomeDimensionsHasNoCommunicator) {
   };
   const auto all = with(std::string("\x0a\x02\x01\x01", 4));
   ASSERT_TRUE(all);
-  ASSERT_EQ(all->communicators.size(), 1U);
-  EXPECT_EQ(all->communicators.front().name, "world");
+  ASSERT_EQ(all->run.communicators.size(), 1U);
+  EXPECT_EQ(all->run.communicators.front().name, "world");
   const auto some = with(std::string("\x0a\x02\x01\x00", 4));
   ASSERT_TRUE(some);
-  EXPECT_EQ(some->operations.comm[0], kNoComm);
-  EXPECT_NE(notes_of(*some).find("1 collectives along some dimensions"), std::string::npos);
+  EXPECT_EQ(some->program.comm[0], kNoComm);
+  EXPECT_NE(notes_of(some->run).find("1 collectives along some dimensions"), std::string::npos);
 }
 
 TEST(ChakraProtobuf, GivesWhatStandsBeforeACut) {
   const std::string bytes = file_of(small_graph());
   std::size_t seen = 0;
   for (std::size_t n = 0; n <= bytes.size(); ++n) {
-    const auto run = read_bytes(kChakraProtobufReader, std::string_view(bytes).substr(0, n));
-    if (!run) {
-      EXPECT_EQ(run.error().id, "import-005");
+    const auto job = read_bytes(kChakraProtobufReader, std::string_view(bytes).substr(0, n));
+    if (!job) {
+      EXPECT_EQ(job.error().id, "import-005");
       EXPECT_EQ(seen, 0U);
       continue;
     }
-    EXPECT_GE(run->operations.size(), seen);
-    seen = run->operations.size();
+    EXPECT_GE(job->program.size(), seen);
+    seen = job->program.size();
   }
   EXPECT_EQ(seen, 4U);
 }
@@ -207,9 +207,9 @@ TEST(ChakraProtobuf, SurvivesEveryFlippedByte) {
       std::string damaged = bytes;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
       static_cast<void>(recognises(kChakraProtobufReader, damaged));
-      const auto run = read_bytes(kChakraProtobufReader, damaged);
-      if (run) {
-        EXPECT_EQ(run->operations.first_before.size(), run->operations.size() + 1);
+      const auto job = read_bytes(kChakraProtobufReader, damaged);
+      if (job) {
+        EXPECT_EQ(job->program.needs.size(), job->program.size());
       }
     }
   }
@@ -218,10 +218,10 @@ TEST(ChakraProtobuf, SurvivesEveryFlippedByte) {
 TEST(ChakraProtobuf, RefusesLengthsThatNoNodeHas) {
   std::string bytes = file_of({{.id = 1, .type = 4}});
   append_length(bytes, UINT64_MAX);
-  const auto run = read_bytes(kChakraProtobufReader, bytes);
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->operations.size(), 1U);
-  EXPECT_NE(notes_of(*run).find("a message of 18446744073709551615 bytes"), std::string::npos);
+  const auto job = read_bytes(kChakraProtobufReader, bytes);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->program.size(), 1U);
+  EXPECT_NE(notes_of(job->run).find("a message of 18446744073709551615 bytes"), std::string::npos);
   EXPECT_FALSE(read_bytes(kChakraProtobufReader, std::string(40, '\xff')));
   EXPECT_FALSE(recognises(kChakraProtobufReader, "{\"schema\": 1}"));
   EXPECT_FALSE(recognises(kChakraProtobufReader, std::string(100, '\0')));
@@ -233,24 +233,24 @@ TEST(ChakraJson, ReadsBothSpellings) {
      "comm_type": 2, "comm_size": 16, "pg_name": "tp"},
     {"id": 1, "name": "a", "type": 4, "dataDeps": [], "durationMicros": 7}, 17, {"Name": "no id"}], "soc": "x"})";
   EXPECT_TRUE(recognises(kChakraJsonReader, text));
-  const auto run = read_bytes(kChakraJsonReader, text);
-  ASSERT_TRUE(run) << run.error().to_string();
-  EXPECT_EQ(run->world_size, 8);
-  EXPECT_EQ(run->ranks.front().rank, Rank(2));
-  EXPECT_EQ(run->operations.size(), 2U);
-  EXPECT_EQ(run->operations.duration[0], duration_from_micros(7));
-  EXPECT_EQ(run->operations.before, (std::vector<std::uint32_t>{0}));
-  EXPECT_EQ(run->names[run->operations.name[1]], "b?");
-  EXPECT_EQ(run->sources.front().records, 4);
-  EXPECT_EQ(run->sources.front().used_records, 2);
+  const auto job = read_bytes(kChakraJsonReader, text);
+  ASSERT_TRUE(job) << job.error().to_string();
+  EXPECT_EQ(job->run.world_size, 8);
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(2));
+  EXPECT_EQ(job->program.size(), 2U);
+  EXPECT_EQ(job->program.duration[0], duration_from_micros(7));
+  EXPECT_EQ(edges_of(job->program), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(job->program.names[job->program.name[1]], "b?");
+  EXPECT_EQ(job->run.sources.front().records, 4);
+  EXPECT_EQ(job->run.sources.front().used_records, 2);
 }
 
 TEST(ChakraJson, GivesWhatStandsBeforeACutAndRefusesNests) {
   const std::string text =
       R"({"workload_graph": [{"Id": 1, "Name": "a\"]}", "NodeType": 4}, {"Id": 2, "NodeType": 4}]})";
   for (std::size_t n = 0; n <= text.size(); ++n) {
-    const auto run = read_bytes(kChakraJsonReader, text.substr(0, n));
-    EXPECT_EQ(run.has_value(), n >= 61) << n;
+    const auto job = read_bytes(kChakraJsonReader, text.substr(0, n));
+    EXPECT_EQ(job.has_value(), n >= 61) << n;
   }
   const std::string nest(1 << 20, '[');
   EXPECT_FALSE(read_bytes(kChakraJsonReader, "{\"workload_graph\": [" + nest));
@@ -260,9 +260,9 @@ TEST(ChakraJson, GivesWhatStandsBeforeACutAndRefusesNests) {
   std::string deep = "{\"workload_graph\": [";
   for (int i = 0; i < 5000; ++i) deep += "{\"a\":";
   deep += "1" + std::string(5000, '}') + R"(, {"Id": 1, "NodeType": 4}]})";
-  const auto run = read_bytes(kChakraJsonReader, deep);
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->sources.front().records, 2);
+  const auto job = read_bytes(kChakraJsonReader, deep);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->run.sources.front().records, 2);
 }
 
 TEST(ChakraNames, RankIsThePartBeforeTheEnding) {
@@ -301,8 +301,8 @@ std::vector<std::int64_t> count_types(const std::string& b) {
   return types;
 }
 
-std::int64_t count_kind(const trace::Run& run, OperationKind kind) {
-  return std::count(run.operations.kind.begin(), run.operations.kind.end(), kind);
+std::int64_t count_kind(const ImportedJob& job, OperationKind kind) {
+  return std::count(job.program.kind.begin(), job.program.kind.end(), kind);
 }
 
 TEST(ChakraData, ProtobufAgreesWithACountByHand) {
@@ -313,15 +313,15 @@ TEST(ChakraData, ProtobufAgreesWithACountByHand) {
   EXPECT_EQ(types[4], 3643);
   EXPECT_EQ(types[7], 21);
   EXPECT_TRUE(recognises(kChakraProtobufReader, bytes));
-  const auto run = kChakraProtobufReader.read(dir / "chakra.0.et", {});
-  ASSERT_TRUE(run) << run.error().to_string();
-  EXPECT_EQ(run->operations.size(), 3664U);
-  EXPECT_EQ(run->sources.front().records, 3664);
-  EXPECT_EQ(count_kind(*run, OperationKind::Compute), types[4]);
-  EXPECT_EQ(count_kind(*run, OperationKind::Collective), types[7]);
-  EXPECT_EQ(run->info.tool, "Chakra schema 1.0.1");
-  EXPECT_EQ(run->ranks.front().rank, Rank(0));
-  EXPECT_EQ(std::count_if(run->operations.comm.begin(), run->operations.comm.end(),
+  const auto job = kChakraProtobufReader.read(dir / "chakra.0.et", {});
+  ASSERT_TRUE(job) << job.error().to_string();
+  EXPECT_EQ(job->program.size(), 3664U);
+  EXPECT_EQ(job->run.sources.front().records, 3664);
+  EXPECT_EQ(count_kind(*job, OperationKind::Compute), types[4]);
+  EXPECT_EQ(count_kind(*job, OperationKind::Collective), types[7]);
+  EXPECT_EQ(job->run.info.tool, "Chakra schema 1.0.1");
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(0));
+  EXPECT_EQ(std::count_if(job->program.comm.begin(), job->program.comm.end(),
                           [](CommId c) { return c != kNoComm; }),
             7);
 }
@@ -331,13 +331,13 @@ TEST(ChakraData, BothEncodingsGiveTheSameGraph) {
   const auto proto = kChakraProtobufReader.read(dir / "chakra.0.et", {});
   const auto json = kChakraJsonReader.read(dir / "chakra.0.json.gz", {});
   ASSERT_TRUE(proto && json);
-  EXPECT_EQ(json->operations.size(), 3664U);
-  EXPECT_EQ(json->operations.before, proto->operations.before);
-  EXPECT_EQ(json->operations.duration, proto->operations.duration);
+  EXPECT_EQ(json->program.size(), 3664U);
+  EXPECT_EQ(json->program.needs, proto->program.needs);
+  EXPECT_EQ(json->program.duration, proto->program.duration);
   const auto small = kChakraJsonReader.read(dir / "small_chakra.0.json", {});
   ASSERT_TRUE(small);
-  EXPECT_EQ(small->operations.size(), 7U);
-  EXPECT_EQ(small->world_size, 8);
+  EXPECT_EQ(small->program.size(), 7U);
+  EXPECT_EQ(small->run.world_size, 8);
 }
 
 }  // namespace

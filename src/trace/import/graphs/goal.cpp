@@ -32,7 +32,7 @@ class Schedule {
   void skip(std::int64_t line);
   void note(std::string text) { part_.note(std::move(text)); }
   [[nodiscard]] bool empty() const { return operations_.empty(); }
-  [[nodiscard]] Run finish() &&;
+  [[nodiscard]] ImportedJob finish() &&;
 
  private:
   using Place = std::uint32_t;  ///< index into operations_
@@ -159,12 +159,12 @@ void Schedule::add_operation(const GoalStatement& s) {
   GraphNode node{.id = 2 * std::uint64_t{place} + 1, .rank = known->second};
   if (s.what == What::Calc) {
     node.kind = OperationKind::Compute;
-    node.name = part_.name("calc");
+    node.name = part_.operation_name("calc");
     node.duration = duration_from_nanos(s.amount);
   } else {
     const bool send = s.what == What::Send;
     node.kind = send ? OperationKind::Send : OperationKind::Receive;
-    node.name = part_.name(send ? "send" : "recv");
+    node.name = part_.operation_name(send ? "send" : "recv");
     node.bytes = Bytes(static_cast<std::int64_t>(std::min<std::uint64_t>(s.amount, INT64_MAX)));
     if (!send && (s.peer == kAnyRank || s.tag == kAnyTag)) {
       ++from_any_;
@@ -251,7 +251,7 @@ void Schedule::emit() {
       }
     }
     if (o.has_start) {
-      GraphNode begin{.id = start, .rank = o.node.rank, .name = part_.name("start"), .implied = true};
+      GraphNode begin{.id = start, .rank = o.node.rank, .name = part_.operation_name("start"), .implied = true};
       begin.duration = Duration::zero();
       graph_.add(begin, ids);
       ids.assign(1, start);
@@ -261,7 +261,7 @@ void Schedule::emit() {
   }
 }
 
-Run Schedule::finish() && {
+ImportedJob Schedule::finish() && {
   if (rank_ >= 0) {
     part_.note(fmt::format("the file ends inside the operations of rank {}", rank_));
     end_rank();
@@ -284,7 +284,7 @@ Run Schedule::finish() && {
       part_.note(fmt::format("{} of {} ranks have operations", rank_index_.size(), declared_));
   }
   graph_.finish();
-  return std::move(part_).finish();
+  return std::move(part_).finish_job();
 }
 
 bool recognise(const Head& head) {
@@ -297,7 +297,7 @@ bool recognise(const Head& head) {
          (statement->what == GoalStatement::What::RankCount || statement->what == GoalStatement::What::Rank);
 }
 
-Result<Run> read(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
   GoalLines lines(std::move(source));
   Schedule schedule(path);
@@ -313,8 +313,8 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
   if (schedule.empty())
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "import-005",
-                      .message = "no operation of a GOAL schedule, expected `calc`, `send` or `recv` in a "
-                                 "rank's block",
+                      .message = "no operation of a GOAL schedule, expected `calc`, `send` or "
+                                 "`recv` in a rank's block",
                       .hint = "write the schedule again; a binary one must be converted to text first",
                       .where = Where{.file = path.string(), .line = lines.line()}});
   if (lines.cut()) schedule.note("the file's compression stops early");

@@ -23,33 +23,33 @@ l3 requires l1
 }
 )";
 
-std::vector<std::uint32_t> before(const trace::Run& run, std::size_t i) {
-  const OperationColumns& o = run.operations;
-  return {o.before.begin() + o.first_before[i], o.before.begin() + o.first_before[i + 1]};
+std::vector<std::uint32_t> before(const ImportedJob& job, std::uint32_t i) {
+  const auto before = job.program.needs.before(i);
+  return {before.begin(), before.end()};
 }
 
 TEST(Goal, ReadsOperationsAndTiesMessages) {
   EXPECT_TRUE(recognises(kGoalReader, kSmall));
-  const auto run = read_bytes(kGoalReader, kSmall);
-  ASSERT_TRUE(run) << run.error().to_string();
-  const OperationColumns& o = run->operations;
+  const auto job = read_bytes(kGoalReader, kSmall);
+  ASSERT_TRUE(job) << job.error().to_string();
+  const model::Program& o = job->program;
   ASSERT_EQ(o.size(), 4U);
-  EXPECT_EQ(run->world_size, 2);
-  EXPECT_EQ(run->times, TimesKind::None);
+  EXPECT_EQ(job->run.world_size, 2);
+  EXPECT_EQ(job->run.times, TimesKind::None);
   EXPECT_EQ(o.kind, (std::vector<OperationKind>{OperationKind::Compute, OperationKind::Send,
                                                 OperationKind::Compute, OperationKind::Receive}));
   EXPECT_EQ(o.duration[0], duration_from_nanos(100));
   EXPECT_EQ(o.duration[1], kNoDuration);
   EXPECT_EQ(o.bytes[1], Bytes(10));
-  EXPECT_EQ(before(*run, 1), (std::vector<std::uint32_t>{0}));
-  EXPECT_EQ(before(*run, 2), (std::vector<std::uint32_t>{3})) << "a label may come later";
-  EXPECT_EQ(before(*run, 3), (std::vector<std::uint32_t>{1})) << "the message";
-  EXPECT_TRUE(run->notes.empty()) << notes_of(*run);
-  EXPECT_EQ(run->sources.front().records, 4);
+  EXPECT_EQ(before(*job, 1), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(before(*job, 2), (std::vector<std::uint32_t>{3})) << "a label may come later";
+  EXPECT_EQ(before(*job, 3), (std::vector<std::uint32_t>{1})) << "the message";
+  EXPECT_TRUE(job->run.notes.empty()) << notes_of(job->run);
+  EXPECT_EQ(job->run.sources.front().records, 4);
 }
 
 TEST(Goal, WhatWaitsForABeginningOnlyWaitsForWhatComesBeforeIt) {
-  const auto run = read_bytes(kGoalReader, R"(num_ranks 1
+  const auto job = read_bytes(kGoalReader, R"(num_ranks 1
 rank 0 {
 a: calc 10
 b: calc 100
@@ -57,19 +57,19 @@ c: calc 1
 b requires a
 c irequires b
 })");
-  ASSERT_TRUE(run);
-  const OperationColumns& o = run->operations;
+  ASSERT_TRUE(job);
+  const model::Program& o = job->program;
   ASSERT_EQ(o.size(), 4U) << "a, the beginning of b, b, c";
-  EXPECT_EQ(run->names[o.name[1]], "start");
+  EXPECT_EQ(job->program.names[o.name[1]], "start");
   EXPECT_EQ(o.duration[1], Duration::zero());
-  EXPECT_EQ(before(*run, 1), (std::vector<std::uint32_t>{0}));
-  EXPECT_EQ(before(*run, 2), (std::vector<std::uint32_t>{1}));
-  EXPECT_EQ(before(*run, 3), (std::vector<std::uint32_t>{1}));
-  EXPECT_EQ(run->sources.front().records, 3) << "the beginning is no statement of the file";
+  EXPECT_EQ(before(*job, 1), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(before(*job, 2), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(before(*job, 3), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(job->run.sources.front().records, 3) << "the beginning is no statement of the file";
 }
 
 TEST(Goal, MatchesMessagesInOrderAndSaysWhatIsLeft) {
-  const auto run = read_bytes(kGoalReader, R"(num_ranks 3
+  const auto job = read_bytes(kGoalReader, R"(num_ranks 3
 rank 1 {
 r1: recv 8b from 0 tag 1
 r2: recv 9b from 0 tag 1
@@ -85,12 +85,12 @@ x requires s1
 bad line
 rank 0 {
 )");
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->ranks.front().rank, Rank(0)) << "sorted, whatever the order of blocks";
-  EXPECT_EQ(before(*run, 0), (std::vector<std::uint32_t>{3}));
-  EXPECT_EQ(before(*run, 1), (std::vector<std::uint32_t>{4}));
-  EXPECT_EQ(before(*run, 2), (std::vector<std::uint32_t>{}));
-  const std::string notes = notes_of(*run);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(0)) << "sorted, whatever the order of blocks";
+  EXPECT_EQ(before(*job, 0), (std::vector<std::uint32_t>{3}));
+  EXPECT_EQ(before(*job, 1), (std::vector<std::uint32_t>{4}));
+  EXPECT_EQ(before(*job, 2), (std::vector<std::uint32_t>{}));
+  const std::string notes = notes_of(job->run);
   for (const char* want : {"1 receives from any rank", "2 sends and receives without a counterpart",
                            "1 messages are received with another", "1 dependencies on labels",
                            "the first in line 14", "ends inside the operations of rank 0", "2 of 3 ranks"})
@@ -127,9 +127,9 @@ TEST(Goal, ReadsALongChain) {
   for (int i = 1; i < 100'000; ++i)
     text += "l" + std::to_string(i) + ": calc 1\nl" + std::to_string(i) + " requires l" +
             std::to_string(i - 1) + "\n";
-  const auto run = read_bytes(kGoalReader, text + "}\n");
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->operations.before.size(), 99'999U);
+  const auto job = read_bytes(kGoalReader, text + "}\n");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->program.needs.edges(), 99'999U);
 }
 
 }  // namespace

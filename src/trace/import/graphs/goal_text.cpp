@@ -151,7 +151,10 @@ Result<std::optional<std::string_view>> GoalLines::next() {
     const char last = std::exchange(before, c);
     if (in == In::BlockComment) {
       if (c == '\n') ++ended_;
-      if (last == '*' && c == '/') in = In::Text, before = '\0';
+      if (last == '*' && c == '/') {
+        in = In::Text;
+        before = '\0';
+      }
       continue;
     }
     if (c == '\n' || (in == In::Text && c == ';')) {

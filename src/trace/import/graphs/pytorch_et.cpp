@@ -43,7 +43,7 @@ class ExecutionTrace {
   void skip(std::int64_t count);
   void note(std::string text) { part_.note(std::move(text)); }
   [[nodiscard]] bool empty() const { return graph_.size() == 0 && calls_.empty(); }
-  [[nodiscard]] Run finish() &&;
+  [[nodiscard]] ImportedJob finish() &&;
 
  private:
   void say_rank(std::int64_t rank);
@@ -102,7 +102,9 @@ std::vector<Rank> ExecutionTrace::members_of(const CommunicationCall& call, cons
   if (first < 0 || stride <= 0) {
     // A group without a list that no other exceeds is the job's own.
     if (group == nullptr || group->size < largest_group_) return members;
-    first = 0, stride = 1, size = group->size;
+    first = 0;
+    stride = 1;
+    size = group->size;
   }
   if (size <= 0 || size > implied_left_ || first > INT32_MAX || stride > INT32_MAX ||
       first + (size - 1) * stride > INT32_MAX)
@@ -130,7 +132,7 @@ CommId ExecutionTrace::communicator_of(const CommunicationCall& call) {
 }
 
 void ExecutionTrace::add(const ExecutionNode& node) {
-  GraphNode g{.id = node.id, .name = part_.name(clean_text(node.name))};
+  GraphNode g{.id = node.id, .name = part_.operation_name(clean_text(node.name))};
   if (node.is_operator) g.kind = OperationKind::Compute;
   g.begin = node.begin;
   g.duration = node.duration;
@@ -176,13 +178,14 @@ void ExecutionTrace::skip(std::int64_t count) {
   part_.note(fmt::format("{} {} no node: not used", count, count == 1 ? "element is" : "elements are"));
 }
 
-Run ExecutionTrace::finish() && {
+ImportedJob ExecutionTrace::finish() && {
   index_groups();
   place_calls();
   if (ranks_said_.size() == 1) part_.rank(0).rank = Rank(static_cast<std::int32_t>(*ranks_said_.begin()));
   if (ranks_said_.size() > 1) part_.note("calls name different ranks as their own: the rank is not known");
   graph_.finish();
-  return std::move(part_).finish();
+  part_.program().is_calls = true;
+  return std::move(part_).finish_job();
 }
 
 bool recognise(const Head& head) {
@@ -212,7 +215,7 @@ bool take_node(const simdjson::dom::element& value, ExecutionTrace& trace) {
   return true;
 }
 
-Result<Run> read(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
   JsonStream stream(std::move(source), "nodes");
   ExecutionTrace trace(path);

@@ -64,7 +64,10 @@ std::int64_t sum_of_tensors(const std::optional<array>& values) {
   int left = kMostTensors;
   const auto add = [&](const array& value) {
     const auto bytes = tensor_bytes(value);
-    if (bytes && (--left < 0 || __builtin_add_overflow(sum, *bytes, &sum))) sum = 0, left = 0;
+    if (bytes && (--left < 0 || __builtin_add_overflow(sum, *bytes, &sum))) {
+      sum = 0;
+      left = 0;
+    }
     return bytes.has_value();
   };
   if (!values) return 0;

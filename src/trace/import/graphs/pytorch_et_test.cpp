@@ -35,58 +35,58 @@ TEST(PytorchEt, ReadsCallersGroupsAndTheOwnRank) {
   const std::string text = trace_of("[6, 4]");
   EXPECT_TRUE(recognises(kPytorchEtReader, text));
   EXPECT_FALSE(recognises(kChakraJsonReader, text));
-  const auto run = read_bytes(kPytorchEtReader, text);
-  ASSERT_TRUE(run) << run.error().to_string();
-  const OperationColumns& o = run->operations;
+  const auto job = read_bytes(kPytorchEtReader, text);
+  ASSERT_TRUE(job) << job.error().to_string();
+  const model::Program& o = job->program;
   ASSERT_EQ(o.size(), 4U);
-  EXPECT_EQ(o.before, (std::vector<std::uint32_t>{0, 1, 0}));
+  EXPECT_EQ(edges_of(job->program), (std::vector<std::uint32_t>{0, 1, 0}));
   EXPECT_EQ(o.kind, (std::vector<OperationKind>{OperationKind::Other, OperationKind::Compute,
                                                 OperationKind::Collective, OperationKind::Other}));
   EXPECT_EQ(o.bytes[2], Bytes(400));
-  EXPECT_EQ(run->times, TimesKind::None);
-  EXPECT_EQ(run->ranks.front().pid, 42);
-  EXPECT_EQ(run->ranks.front().rank, Rank(6));
-  ASSERT_EQ(run->communicators.size(), 1U);
-  EXPECT_EQ(run->communicators.front().ranks, (std::vector<Rank>{Rank(4), Rank(6)}));
-  EXPECT_TRUE(run->notes.empty()) << notes_of(*run);
+  EXPECT_EQ(job->run.times, TimesKind::None);
+  EXPECT_EQ(job->run.ranks.front().pid, 42);
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(6));
+  ASSERT_EQ(job->run.communicators.size(), 1U);
+  EXPECT_EQ(job->run.communicators.front().ranks, (std::vector<Rank>{Rank(4), Rank(6)}));
+  EXPECT_TRUE(job->run.notes.empty()) << notes_of(job->run);
 }
 
 TEST(PytorchEt, TakesMembersFromStartAndStride) {
-  const auto run = read_bytes(kPytorchEtReader, trace_of("[]", R"(, {"name": "global_rank_start", "value": 8},
+  const auto job = read_bytes(kPytorchEtReader, trace_of("[]", R"(, {"name": "global_rank_start", "value": 8},
                                   {"name": "global_rank_stride", "value": 4}, {"name": "pg_size", "value": 2})"));
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->communicators.front().ranks, (std::vector<Rank>{Rank(8), Rank(12)}));
-  EXPECT_EQ(run->ranks.front().rank, Rank(12));
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->run.communicators.front().ranks, (std::vector<Rank>{Rank(8), Rank(12)}));
+  EXPECT_EQ(job->run.ranks.front().rank, Rank(12));
 }
 
 TEST(PytorchEt, BelievesNoGroupSizeThatTheFileCannotHold) {
-  const auto run = read_bytes(kPytorchEtReader, trace_of("[]", R"(, {"name": "global_rank_start", "value": 0},
+  const auto job = read_bytes(kPytorchEtReader, trace_of("[]", R"(, {"name": "global_rank_start", "value": 0},
                          {"name": "global_rank_stride", "value": 1}, {"name": "pg_size", "value": 2000000000})"));
-  ASSERT_TRUE(run);
-  EXPECT_TRUE(run->communicators.front().ranks.empty());
+  ASSERT_TRUE(job);
+  EXPECT_TRUE(job->run.communicators.front().ranks.empty());
 }
 
 TEST(PytorchEt, TakesTimesOfALinkedTrace) {
-  const auto run = read_bytes(kPytorchEtReader, R"({"schema": "1.0.2", "nodes": [
+  const auto job = read_bytes(kPytorchEtReader, R"({"schema": "1.0.2", "nodes": [
     {"id": 2, "name": "k", "ctrl_deps": 1, "ts": 1000.5, "dur": 2},
     {"id": 1, "name": "p", "ctrl_deps": 1, "ts": 1000, "inclusive_dur": 5, "op_schema": "x"},
     {"id": 3, "name": "n", "ctrl_deps": 1, "ts": -1, "dur": 1e300}]})");
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->times, TimesKind::Clocked);
-  EXPECT_EQ(run->operations.begin[1], duration_from_nanos(500));
-  EXPECT_EQ(run->operations.duration[1], duration_from_micros(2));
-  EXPECT_EQ(run->operations.begin[2], kNoDuration);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->run.times, TimesKind::Clocked);
+  EXPECT_EQ(job->program.begin[1], duration_from_nanos(500));
+  EXPECT_EQ(job->program.duration[1], duration_from_micros(2));
+  EXPECT_EQ(job->program.begin[2], kNoDuration);
 }
 
 TEST(PytorchEt, GivesWhatStandsBeforeACut) {
   const std::string text = trace_of("[4, 6]");
   std::size_t seen = 0;
   for (std::size_t n = 0; n <= text.size(); ++n) {
-    const auto run = read_bytes(kPytorchEtReader, text.substr(0, n));
-    if (!run) {
+    const auto job = read_bytes(kPytorchEtReader, text.substr(0, n));
+    if (!job) {
       EXPECT_EQ(seen, 0U);
     } else {
-      seen = run->operations.size();
+      seen = job->program.size();
     }
   }
   EXPECT_EQ(seen, 4U);
@@ -111,12 +111,12 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
-Counts count(const trace::Run& run) {
-  Counts c{.nodes = static_cast<std::int64_t>(run.operations.size())};
-  for (const std::uint32_t n : run.operations.name) {
-    c.calls += run.names[n] == "record_param_comms" ? 1 : 0;
-    c.all_to_all += run.names[n] == "nccl:all_to_all" ? 1 : 0;
-    c.all_reduce += run.names[n] == "nccl:all_reduce" ? 1 : 0;
+Counts count(const ImportedJob& job) {
+  Counts c{.nodes = static_cast<std::int64_t>(job.program.size())};
+  for (const std::uint32_t n : job.program.name) {
+    c.calls += job.program.names[n] == "record_param_comms" ? 1 : 0;
+    c.all_to_all += job.program.names[n] == "nccl:all_to_all" ? 1 : 0;
+    c.all_reduce += job.program.names[n] == "nccl:all_reduce" ? 1 : 0;
   }
   return c;
 }
@@ -152,28 +152,28 @@ TEST(PytorchEtData, CountsAgreeWithAnotherParser) {
     const auto text = source->read_all();
     ASSERT_TRUE(text);
     EXPECT_TRUE(recognises(kPytorchEtReader, *text)) << f.file;
-    const auto run = kPytorchEtReader.read(dir / f.file, {});
-    ASSERT_TRUE(run) << run.error().to_string();
-    EXPECT_EQ(count(*run), count(*text)) << f.file;
-    EXPECT_EQ(count(*run).nodes, f.nodes);
-    EXPECT_EQ(run->operations.before.size(), run->operations.size() - 1) << "all but the root have a caller";
-    EXPECT_EQ(run->ranks.front().rank, f.rank) << f.file;
-    EXPECT_EQ(run->world_size, f.world_size);
-    EXPECT_TRUE(run->notes.empty()) << notes_of(*run);
+    const auto job = kPytorchEtReader.read(dir / f.file, {});
+    ASSERT_TRUE(job) << job.error().to_string();
+    EXPECT_EQ(count(*job), count(*text)) << f.file;
+    EXPECT_EQ(count(*job).nodes, f.nodes);
+    EXPECT_EQ(job->program.needs.edges(), job->program.size() - 1) << "all but the root have a caller";
+    EXPECT_EQ(job->run.ranks.front().rank, f.rank) << f.file;
+    EXPECT_EQ(job->run.world_size, f.world_size);
+    EXPECT_TRUE(job->run.notes.empty()) << notes_of(job->run);
   }
 }
 
 TEST(PytorchEtData, DlrmHasTheCollectivesOfItsProfile) {
   COX_NEED_DATA(dir, "traces/pytorch-et");
-  const auto run = kPytorchEtReader.read(dir / "dlrm_eg_0.json.gz", {});
-  ASSERT_TRUE(run);
-  EXPECT_EQ(count(*run), (Counts{.nodes = 1675, .calls = 13, .all_to_all = 5, .all_reduce = 3}));
-  const OperationColumns& o = run->operations;
+  const auto job = kPytorchEtReader.read(dir / "dlrm_eg_0.json.gz", {});
+  ASSERT_TRUE(job);
+  EXPECT_EQ(count(*job), (Counts{.nodes = 1675, .calls = 13, .all_to_all = 5, .all_reduce = 3}));
+  const model::Program& o = job->program;
   std::vector<std::int64_t> bytes;
   for (std::size_t i = 0; i < o.size(); ++i)
     if (o.kind[i] == OperationKind::Collective) bytes.push_back(o.bytes[i].count());
   EXPECT_EQ(bytes, (std::vector<std::int64_t>{24576, 192, 1536, 13568, 1576964, 24576, 448, 907840}));
-  EXPECT_EQ(run->communicators.front().size, 8) << "as many as its all-to-all has parts";
+  EXPECT_EQ(job->run.communicators.front().size, 8) << "as many as its all-to-all has parts";
 }
 
 }  // namespace

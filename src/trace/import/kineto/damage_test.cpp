@@ -130,7 +130,7 @@ TEST(Kineto, MoreBytesThanAllowedIsAnErrorThatNamesTheFile) {
   const auto path =
       std::filesystem::temp_directory_path() / ("cox_kineto_too_long." + std::to_string(getpid()) + ".json");
   std::ofstream(path) << small_trace();
-  const auto run = kKinetoReader.read(path, {.threads = 1, .progress = {}, .limit_bytes = 100});
+  const auto run = read_run(kKinetoReader, path, {.threads = 1, .progress = {}, .limit_bytes = 100});
   std::filesystem::remove(path);
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().id, "import-004");

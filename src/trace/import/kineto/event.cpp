@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "cox/base/hash.hpp"
+
 namespace cox::trace::kineto {
 namespace {
 
@@ -47,9 +49,7 @@ std::uint64_t parse_identity(std::string_view token) {
   const std::string_view text = unquoted(token);
   if (text.starts_with("stream "))
     if (const auto n = parse_integer(text.substr(7))) return static_cast<std::uint64_t>(*n);
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash | (std::uint64_t{1} << 63);
+  return fnv1a(text) | (std::uint64_t{1} << 63);
 }
 
 /// Which arguments are worth reading.
@@ -245,9 +245,9 @@ struct EventParser::Impl {
     }
   }
 
-  // Tokens: `at[i]` is where the i-th bracket, comma, colon, string or number begins. Functions take the
-  // first token to look at and return the one behind what they read; kBroken where it does not end in the
-  // batch.
+  // Tokens: `at[i]` is where the i-th bracket, comma, colon, string or number begins.
+  // Functions take the first token to look at and return the one behind what they read; kBroken
+  // where it does not end in the batch.
   static constexpr std::size_t kBroken = static_cast<std::size_t>(-1);
   const char* text = nullptr;
   const std::uint32_t* at = nullptr;
@@ -357,8 +357,8 @@ struct EventParser::Impl {
     return i + 1;
   }
 
-  /// Finds the tokens of a batch; false where it is no UTF-8, or a string is not closed or holds control
-  /// characters.
+  /// Finds the tokens of a batch; false where it is no UTF-8, or a string is not closed
+  /// or holds control characters.
   bool find_tokens(const char* batch, std::size_t size) {
     if (size > (std::size_t{1} << 31)) return false;
     const bool fits = stage1 && size <= stage1->capacity();

@@ -78,8 +78,8 @@ void Collector::choose_origin() {
     for (const Span& s : *spans) lower(s.begin, s.end);
 }
 
-/// `cuda_sync` events tell again what a call of the runtime told; where that call is absent, they stand for
-/// it.
+/// `cuda_sync` events tell again what a call of the runtime told;
+/// where that call is absent, they stand for it.
 void Collector::add_late_syncs() {
   if (syncs_.empty()) return;
   std::vector<std::int64_t> told;

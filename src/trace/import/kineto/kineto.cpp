@@ -114,6 +114,6 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 const Reader kKinetoReader{.format = "kineto",
                            .title = "PyTorch profiler (Kineto) JSON",
                            .recognises = kineto::recognises,
-                           .read = read};
+                           .read = read_without_program<read>};
 
 }  // namespace cox::trace

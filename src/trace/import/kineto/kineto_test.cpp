@@ -100,8 +100,8 @@ double in_us(Duration d) {
 
 TEST(Kineto, DlrmHasTheDurationsAndLaunchesOfItsTable) {
   COX_NEED_DATA(folder, "traces/dlrm-kineto-4of8");
-  // Source: data/traces/README.md. All-to-all runs as SendRecv kernels; the annotation around the launch says
-  // so.
+  // Source: data/traces/README.md. All-to-all runs as SendRecv kernels;
+  // the annotation around the launch says so.
   const std::array<const char*, 4> files = {
       "worker0_step_12.1694128201545.pt.trace.json", "worker1_step_12.1694128201556.pt.trace.json",
       "worker2_step_12.1694128201554.pt.trace.json", "worker3_step_12.1694128201557.pt.trace.json"};
@@ -164,8 +164,8 @@ TEST(Kineto, GenericKernelsGetTheirTypeFromTheHost) {
   const RankTrack& t = got->run.ranks.at(0);
   std::map<Collective, int> kinds;
   for (const std::size_t i : collectives_of(t)) ++kinds[t.events.collective(i)];
-  // Five were launched before the profiler began, so nothing says what they are; of the rest there are six
-  // each.
+  // Five were launched before the profiler began, so nothing says what they are;
+  // of the rest there are six each.
   EXPECT_EQ(kinds, (std::map<Collective, int>{
                        {Collective::Other, 5}, {Collective::AllReduce, 6}, {Collective::Broadcast, 6}}));
   ASSERT_EQ(got->run.communicators.size(), 1U);
@@ -246,7 +246,7 @@ TEST(Kineto, HeaderLongerThanTheHeadIsSearchedInTheFile) {
   std::string head(kHeadBytes, '\0');
   std::ifstream(path).read(head.data(), static_cast<std::streamsize>(head.size()));
   EXPECT_TRUE(kKinetoReader.recognises({.path = path, .bytes = head}));
-  const auto run = kKinetoReader.read(path, {});
+  const auto run = read_run(kKinetoReader, path, {});
   std::filesystem::remove(path);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->ranks.at(0).activities.size(), 1U);
@@ -388,8 +388,8 @@ TEST(Kineto, RanksThatWereCutComeFromTheHeaderOrFromTheStride) {
   const Reading unknown = read_text(object(nccl_kernel(1, cut)));
   EXPECT_EQ(members(unknown), "of 4");
   EXPECT_TRUE(has_note(unknown.run, "1 process group without a whole list of members"));
-  // Of the header's groups, those that this rank belongs to; one that it does not know is none of its
-  // business.
+  // Of the header's groups, those that this rank belongs to;
+  // one that it does not know is none of its business.
   EXPECT_EQ(read_text(object(nccl_kernel(1, cut), header)).run.communicators.size(), 2U);
   EXPECT_TRUE(
       has_note(read_text(object(nccl_kernel(1, cut), header)).run, "counts 2 process groups and lists 3"));

@@ -29,8 +29,8 @@ bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Kernels of NCCL since 2.4, RCCL, MSCCL and oneCCL. Source: names in traces and in the libraries' own
-/// builds.
+/// Kernels of NCCL since 2.4, RCCL, MSCCL and oneCCL. Source: names in traces
+/// and in the libraries' own builds.
 bool communicates(std::string_view kernel) {
   return kernel.starts_with("nccl") || kernel.starts_with("rccl") || kernel.starts_with("mscclKernel") ||
          kernel.starts_with("collective_subgraph_execution") || kernel.starts_with("oneccl_") ||
@@ -93,8 +93,10 @@ void append_utf8(std::string& out, std::uint32_t c) {
   if (c < 0x80) return put(c);
   if (c < 0x800) return put(0xc0 | (c >> 6)), put(0x80 | (c & 0x3f));
   if (c < 0x10000) return put(0xe0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3f)), put(0x80 | (c & 0x3f));
-  put(0xf0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3f)), put(0x80 | ((c >> 6) & 0x3f)),
-      put(0x80 | (c & 0x3f));
+  put(0xf0 | (c >> 18));
+  put(0x80 | ((c >> 12) & 0x3f));
+  put(0x80 | ((c >> 6) & 0x3f));
+  put(0x80 | (c & 0x3f));
 }
 
 /// Four hexadecimal digits after `\u` at `at`.
@@ -280,7 +282,10 @@ void TextTable::grow() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     std::size_t at = entries_[i].hash & mask;
     int probes = 0;
-    while (slots_[at] != 0 && probes < kMaxProbes) at = (at + 1) & mask, ++probes;
+    while (slots_[at] != 0 && probes < kMaxProbes) {
+      at = (at + 1) & mask;
+      ++probes;
+    }
     if (slots_[at] == 0) slots_[at] = static_cast<std::uint32_t>(i + 1);
   }
 }

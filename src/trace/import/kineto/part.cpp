@@ -33,8 +33,14 @@ std::int64_t elements_in(std::string_view dims) {
       number = std::min(kMost, std::max<std::int64_t>(number, 0) * 10 + (c - '0'));
     else
       settle();
-    if (c == '[') product = 1, some = false;
-    if (c == ']' && some) sum = std::min(kMost, sum + product), some = false;
+    if (c == '[') {
+      product = 1;
+      some = false;
+    }
+    if (c == ']' && some) {
+      sum = std::min(kMost, sum + product);
+      some = false;
+    }
   }
   return sum > 0 ? sum : -1;
 }

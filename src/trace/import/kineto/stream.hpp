@@ -21,8 +21,8 @@ namespace cox::trace::kineto {
 class ValueEnd {
  public:
   static constexpr std::size_t kNotYet = static_cast<std::size_t>(-1);
-  /// Bytes of `piece` that belong to the value, once its end is among them. A number ends before what
-  /// follows.
+  /// Bytes of `piece` that belong to the value, once its end is among them.
+  /// A number ends before what follows.
   [[nodiscard]] std::size_t find(std::string_view piece);
 
  private:
@@ -39,7 +39,11 @@ class Window {
   [[nodiscard]] std::string_view bytes() const { return {data(), filled_}; }
   /// The first of them; `kRoomBehind` more than there are may be read.
   [[nodiscard]] const char* data() const { return buffer_.data() + begin_; }
-  void consume(std::size_t n) { begin_ += n, filled_ -= n, consumed_ += n; }
+  void consume(std::size_t n) {
+    begin_ += n;
+    filled_ -= n;
+    consumed_ += n;
+  }
   /// Reads on behind the bytes that are left, in a larger window where they fill it; false at the end.
   Result<bool> more();
   /// Offset in the file of the first byte.

@@ -122,14 +122,23 @@ class Job {
 };
 
 void shift(MpiRank& calls, Duration by) {
-  for (NewEvent& e : calls.events) e.begin += by, e.end += by;
+  for (NewEvent& e : calls.events) {
+    e.begin += by;
+    e.end += by;
+  }
   for (auto* ends : {&calls.sends, &calls.receives})
     for (MessageEnd& m : *ends) {
       m.begin += by;
       if (m.end != kStillRunning) m.end += by;
     }
-  for (TimeSpan& s : calls.inside) s.begin += by, s.end += by;
-  if (calls.recorded.begin <= calls.recorded.end) calls.recorded.begin += by, calls.recorded.end += by;
+  for (TimeSpan& s : calls.inside) {
+    s.begin += by;
+    s.end += by;
+  }
+  if (calls.recorded.begin <= calls.recorded.end) {
+    calls.recorded.begin += by;
+    calls.recorded.end += by;
+  }
 }
 
 /// Each file counts from a second of its own.
@@ -217,7 +226,10 @@ void Job::note_losses(const std::vector<std::string>& names) {
       part_.note(fmt::format("{} is used up to byte {}: {}", names[i], f.end_at,
                              f.stopped_at.empty() ? std::string("what follows is no call")
                                                   : "the layout of MPI_" + f.stopped_at + " is not known"));
-    without_times += f.without_times, unsized += f.unsized, orphans += f.orphans, ignored += f.ignored;
+    without_times += f.without_times;
+    unsized += f.unsized;
+    orphans += f.orphans;
+    ignored += f.ignored;
     differ += f.footer_differs > 0;
   }
   const auto say = [&](std::int64_t n, const char* what) {
@@ -354,7 +366,7 @@ std::vector<fs::path> companions(const fs::path& path) {
 const Reader kDumpiReader{.format = "dumpi",
                           .title = "DUMPI trace",
                           .recognises = recognise,
-                          .read = read,
+                          .read = read_without_program<read>,
                           .companions = companions};
 
 }  // namespace cox::trace

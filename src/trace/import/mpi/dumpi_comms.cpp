@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "cox/base/hash.hpp"
+
 #include "trace/import/mpi/dumpi_calls.hpp"
 
 namespace cox::trace::dumpi {
@@ -16,12 +18,10 @@ constexpr std::size_t kLongestName = 100;
 constexpr int kLargestListedWorld = 1 << 20;
 constexpr std::size_t kNone = ~std::size_t{0};
 
-/// Keeps names of communicators made from each other short: a long one is replaced by a hash (FNV-1a).
+/// Keeps names of communicators made from each other short: a long one is replaced by a hash.
 std::string shortened(const std::string& name) {
   if (name.size() <= kLongestName) return name;
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return fmt::format("communicator {:016x}", hash);
+  return fmt::format("communicator {:016x}", fnv1a(name));
 }
 
 std::string name_of(const CommMade& m, const std::string& parent, std::size_t nth) {

@@ -56,7 +56,8 @@ class Writer {
  public:
   explicit Writer(std::uint32_t base_second = 1'600'000'000) : base_(base_second) {
     number(0xffaadd44554d5049, 8);
-    number(0, 4), number(base_, 4);
+    number(0, 4);
+    number(base_, 4);
   }
   void number(std::uint64_t v, int size) {
     for (int i = size - 1; i >= 0; --i) bytes_.push_back(static_cast<char>(v >> (8 * i)));
@@ -133,7 +134,7 @@ TEST(Dumpi, RanksTogetherResolveCommunicatorsAndMessages) {
   for (int r = 0; r < 4; ++r) spill(scratch.path() / fmt::format("job-{:04}.bin", r), split_rank(r));
   ASSERT_TRUE(kDumpiReader.recognises({.path = "x", .bytes = meta("job", 4)}));
   EXPECT_EQ(kDumpiReader.companions(scratch.path() / "job.meta").size(), 4U);
-  const auto run = kDumpiReader.read(scratch.path() / "job.meta", {.threads = 2});
+  const auto run = read_run(kDumpiReader, scratch.path() / "job.meta", {.threads = 2});
   ASSERT_TRUE(run.has_value()) << run.error().to_string();
   ASSERT_EQ(run->ranks.size(), 4U);
   EXPECT_EQ(run->world_size, 4);
@@ -168,7 +169,7 @@ TEST(Dumpi, MissingRanksAreNamedAndLeaveCommunicatorsOpen) {
   spill(scratch.path() / "job.meta", meta("job", 4));
   for (int r = 0; r < 3; ++r) spill(scratch.path() / fmt::format("job-{:04}.bin", r), split_rank(r));
   spill(scratch.path() / "job-0009.bin", split_rank(0));  // beyond the world: not of this job
-  const auto run = kDumpiReader.read(scratch.path() / "job.meta", {.threads = 1});
+  const auto run = read_run(kDumpiReader, scratch.path() / "job.meta", {.threads = 1});
   ASSERT_TRUE(run.has_value());
   ASSERT_EQ(run->ranks.size(), 3U);
   std::string notes;
@@ -185,7 +186,11 @@ TEST(Dumpi, SecondsOfSixteenBitsGoOn) {
   const auto barrier = [&](std::uint16_t s) {
     w.h(static_cast<std::uint16_t>(Call::Barrier)).b(0x08).h(s).i(0).h(s).i(1000).h(kWorldComm);
   };
-  barrier(65'000), barrier(65'535), barrier(3), barrier(65'530), barrier(40'000);
+  barrier(65'000);
+  barrier(65'535);
+  barrier(3);
+  barrier(65'530);
+  barrier(40'000);
   const dumpi::RankFile file = dumpi::read_rank(w.whole("h"));
   ASSERT_EQ(file.calls.events.size(), 5U);
   EXPECT_EQ(file.calls.events[2].begin, std::chrono::seconds(65'536 + 3));
@@ -220,12 +225,12 @@ TEST(Dumpi, AWaitThatIsTimedBeforeThePostEndsWithIt) {
 TEST(Dumpi, OneFileAloneTellsWhatItCan) {
   const Scratch scratch;
   spill(scratch.path() / "any.bin", split_rank(3));
-  const auto run = kDumpiReader.read(scratch.path() / "any.bin", {.threads = 1});
+  const auto run = read_run(kDumpiReader, scratch.path() / "any.bin", {.threads = 1});
   ASSERT_TRUE(run.has_value());
   ASSERT_EQ(run->ranks.size(), 1U);
   EXPECT_EQ(run->ranks[0].rank, Rank(3));  // as MPI_Comm_rank said
   spill(scratch.path() / "none-x.bin", Writer().whole("h"));
-  const auto nameless = kDumpiReader.read(scratch.path() / "none-x.bin", {.threads = 1});
+  const auto nameless = read_run(kDumpiReader, scratch.path() / "none-x.bin", {.threads = 1});
   ASSERT_TRUE(nameless.has_value());
   ASSERT_EQ(nameless->notes.size(), 1U);
   EXPECT_NE(nameless->notes[0].text.find("taken as 0"), std::string::npos);
@@ -241,7 +246,7 @@ TEST(Dumpi, OneFileTellsCopiesAndListedGroups) {
   w.call(Call::CommCreate, 10).h(4).h(7).h(8).call(Call::Barrier, 11).h(8);
   const Scratch scratch;
   spill(scratch.path() / "one.bin", w.whole("h"));
-  const auto run = kDumpiReader.read(scratch.path() / "one.bin", {.threads = 1});
+  const auto run = read_run(kDumpiReader, scratch.path() / "one.bin", {.threads = 1});
   ASSERT_TRUE(run.has_value());
   const EventColumns& e = run->ranks[0].events;
   ASSERT_EQ(e.size(), 3U);
@@ -308,7 +313,7 @@ TEST_P(DumpiFixture, EveryRankInitialisesAndFinalisesOnce) {
 TEST_P(DumpiFixture, AllRanksTogether) {
   COX_NEED_DATA(folder, "traces/dumpi-sst");
   const auto [name, ranks] = GetParam();
-  const auto run = kDumpiReader.read(folder / fmt::format("{}.meta", name), {.threads = 2});
+  const auto run = read_run(kDumpiReader, folder / fmt::format("{}.meta", name), {.threads = 2});
   ASSERT_TRUE(run.has_value()) << run.error().to_string();
   ASSERT_EQ(run->ranks.size(), static_cast<std::size_t>(ranks));
   EXPECT_EQ(run->world_size, ranks);

@@ -77,13 +77,16 @@ void pair_messages(PartBuilder& part, const std::vector<MpiRank>& ranks) {
   std::size_t r = 0;
   while (s < sends.size() && r < receives.size()) {
     if (sends[s].key() < receives[r].key()) {
-      ++s, ++alone;
+      ++s;
+      ++alone;
     } else if (receives[r].key() < sends[s].key()) {
-      ++r, ++alone;
+      ++r;
+      ++alone;
     } else {
       add_message(part.run().messages, sends[s], ranks[sends[s].rank_index].sends[sends[s].place],
                   ranks[receives[r].rank_index].receives[receives[r].place]);
-      ++s, ++r;
+      ++s;
+      ++r;
     }
   }
   alone += static_cast<std::int64_t>(sends.size() - s + receives.size() - r);

@@ -67,7 +67,8 @@ TEST(MpiPart, CommunicatorsAndPeersTellMessagesApart) {
 
 TEST(MpiPart, UsefulIsWhatLiesBetweenCalls) {
   MpiRank a = rank(0);
-  a.saw(0us), a.saw(100us);
+  a.saw(0us);
+  a.saw(100us);
   // Out of order, overlapping, one within another.
   a.inside = {{.begin = 50us, .end = 60us},
               {.begin = 10us, .end = 30us},
@@ -85,7 +86,9 @@ TEST(MpiPart, NumbersCollectivesPerCommunicatorByBegin) {
     a.events.push_back(
         {.kind = EventKind::Collective, .begin = begin, .end = begin + 1us, .comm = CommId(comm)});
   };
-  add(30us, 0), add(10us, 0), add(20us, 1);
+  add(30us, 0);
+  add(10us, 0);
+  add(20us, 1);
   a.events.push_back({.kind = EventKind::Wait,
                       .op = static_cast<std::uint8_t>(WaitKind::Request),
                       .begin = 40us,

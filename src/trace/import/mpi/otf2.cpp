@@ -257,7 +257,10 @@ std::vector<MpiRank> Archive::take_ranks() {
       continue;
     }
     const auto before = static_cast<std::uint32_t>(to.events.size());
-    for (auto& [wait, collective] : from.waits_for) wait += before, collective += before;
+    for (auto& [wait, collective] : from.waits_for) {
+      wait += before;
+      collective += before;
+    }
     append(to.waits_for, from.waits_for);
     append(to.events, from.events);
     append(to.sends, from.sends);
@@ -328,9 +331,13 @@ void Archive::note_losses() {
                              r.ending == Ending::Cut ? "cut" : "damaged", r.end_at));
     else if (static_cast<std::uint64_t>(records) != chosen_[i].events)
       ++declared_differs;
-    sum.far += r.far, sum.backwards += r.backwards, sum.damaged += r.damaged;
-    sum.strange_leaves += r.strange_leaves, sum.user_regions += r.user_regions;
-    sum.without_comm += r.without_comm, sum.orphans += r.orphans;
+    sum.far += r.far;
+    sum.backwards += r.backwards;
+    sum.damaged += r.damaged;
+    sum.strange_leaves += r.strange_leaves;
+    sum.user_regions += r.user_regions;
+    sum.without_comm += r.without_comm;
+    sum.orphans += r.orphans;
   }
   const auto say = [&](std::int64_t n, const char* what) {
     if (n > 0) part_.note(fmt::format("{} {}", n, what));
@@ -467,6 +474,6 @@ std::vector<fs::path> companions(const fs::path& anchor) {
 }  // namespace
 
 const Reader kOtf2Reader{
-    .format = "otf2", .title = "OTF2 trace", .recognises = recognise, .read = read, .companions = companions};
+    .format = "otf2", .title = "OTF2 trace", .recognises = recognise, .read = read_without_program<read>, .companions = companions};
 
 }  // namespace cox::trace

@@ -18,8 +18,8 @@ inline constexpr std::uint64_t kUndefined64 = ~std::uint64_t{0};
 /// Byte order as the second byte of a file and of each chunk says it.
 enum class ByteOrder : std::uint8_t { Big = 0x23, Little = 0x42 };
 
-/// Reads values from a bounded piece of memory. What is not there reads as zero and makes `ok` false for
-/// good.
+/// Reads values from a bounded piece of memory. What is not there reads as zero
+/// and makes `ok` false for good.
 class Cursor {
  public:
   Cursor() = default;

@@ -67,8 +67,10 @@ class Writer {
  public:
   explicit Writer(otf2::ByteOrder order) : order_(order) { chunk(); }
   void chunk() {
-    byte(3), byte(static_cast<std::uint8_t>(order_));
-    full(1), full(0);
+    byte(3);
+    byte(static_cast<std::uint8_t>(order_));
+    full(1);
+    full(0);
   }
   void byte(std::uint8_t v) { bytes_.push_back(static_cast<char>(v)); }
   void number(std::uint64_t v, int size) {
@@ -107,9 +109,18 @@ class Writer {
     }
     bytes_ += content;
   }
-  void at(std::uint64_t time) { byte(5), full(time); }
-  void enter(std::uint32_t region) { byte(12), packed(region); }
-  void leave(std::uint32_t region) { byte(13), packed(region); }
+  void at(std::uint64_t time) {
+    byte(5);
+    full(time);
+  }
+  void enter(std::uint32_t region) {
+    byte(12);
+    packed(region);
+  }
+  void leave(std::uint32_t region) {
+    byte(13);
+    packed(region);
+  }
   [[nodiscard]] std::string whole() const { return bytes_ + "\2\n"; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
@@ -163,9 +174,11 @@ std::string anchor(otf2::ByteOrder order, std::uint64_t chunk, std::uint8_t subs
   Writer body(order);
   const std::size_t skip = body.size();
   body.text("OTF2").raw(3).raw(3).raw(3).raw(0).raw(2);
-  body.full(chunk), body.full(std::uint64_t{4} << 20);
+  body.full(chunk);
+  body.full(std::uint64_t{4} << 20);
   body.raw(substrate).raw(compression);
-  body.full(2), body.full(20);
+  body.full(2);
+  body.full(20);
   body.text("machine").text("by hand").text("");
   return bytes + body.bytes().substr(skip);
 }
@@ -193,16 +206,23 @@ void collective(Writer& w, std::uint32_t comm, std::uint8_t op = 11,
 /// A send by one rank, a receive by the other, and an Allreduce of both.
 std::string events(otf2::ByteOrder order, int rank) {
   Writer w(order);
-  w.at(1000), w.enter(kUser);
-  w.at(2000), w.enter(rank == 0 ? kSend : kRecv);
+  w.at(1000);
+  w.enter(kUser);
+  w.at(2000);
+  w.enter(rank == 0 ? kSend : kRecv);
   w.record(rank == 0 ? 14 : 18,
            [&](Writer& r) { r.packed(rank == 0 ? 1 : 0).packed(0).packed(7).packed(64); });
-  w.at(3000), w.leave(rank == 0 ? kSend : kRecv);
-  w.at(4000), w.enter(kAllreduce);
+  w.at(3000);
+  w.leave(rank == 0 ? kSend : kRecv);
+  w.at(4000);
+  w.enter(kAllreduce);
   w.record(22, [](Writer&) {});
-  w.at(4900), collective(w, 0);
-  w.at(5000), w.leave(kAllreduce);
-  w.at(6000), w.leave(kUser);
+  w.at(4900);
+  collective(w, 0);
+  w.at(5000);
+  w.leave(kAllreduce);
+  w.at(6000);
+  w.leave(kUser);
   return w.whole();
 }
 
@@ -214,7 +234,7 @@ TEST(Otf2, LittleAndBigEndianArchivesSayTheSame) {
     fs::create_directories(scratch.path() / "t");
     for (int r = 0; r < 2; ++r) spill(scratch.path() / "t" / fmt::format("{}.evt", r), events(order, r));
     ASSERT_TRUE(kOtf2Reader.recognises({.path = "t.otf2", .bytes = slurp(scratch.path() / "t.otf2")}));
-    const auto run = kOtf2Reader.read(scratch.path() / "t.otf2", {.threads = 1});
+    const auto run = read_run(kOtf2Reader, scratch.path() / "t.otf2", {.threads = 1});
     ASSERT_TRUE(run.has_value()) << run.error().to_string();
     ASSERT_EQ(run->ranks.size(), 2U);
     EXPECT_EQ(run->info.tool, "by hand");
@@ -245,12 +265,14 @@ TEST(Otf2, LittleAndBigEndianArchivesSayTheSame) {
 
 TEST(Otf2, RecordsNewerThanThisReaderAndAttributesAreSkipped) {
   Writer w(otf2::ByteOrder::Little);
-  w.at(2000), w.enter(kAllreduce);
+  w.at(2000);
+  w.enter(kAllreduce);
   w.record(200, [](Writer& r) { r.text(std::string(300, 'x')); });  // long: nine bytes of length
   w.record(6, [](Writer& r) { r.packed(1).raw(3).packed(5); });
   w.record(22, [](Writer&) {});
   collective(w, 0);
-  w.at(3000), w.leave(kAllreduce);
+  w.at(3000);
+  w.leave(kAllreduce);
   const Prepared p;
   const otf2::LocationResult out = p.read(w.whole());
   EXPECT_EQ(out.ending, otf2::Ending::Whole);
@@ -264,11 +286,14 @@ TEST(Otf2, RecordsNewerThanThisReaderAndAttributesAreSkipped) {
 
 TEST(Otf2, ChunksContinueAtTheirBoundaries) {
   Writer w(otf2::ByteOrder::Little);
-  w.at(2000), w.enter(kAllreduce), collective(w, 0);
+  w.at(2000);
+  w.enter(kAllreduce);
+  collective(w, 0);
   w.byte(0);
   while (w.size() < 128) w.byte(0xee);  // what is behind the end of a chunk means nothing
   w.chunk();
-  w.at(3000), w.leave(kAllreduce);
+  w.at(3000);
+  w.leave(kAllreduce);
   const Prepared p;
   const otf2::LocationResult out = p.read(w.whole(), {}, 128);
   EXPECT_EQ(out.ending, otf2::Ending::Whole);
@@ -282,15 +307,25 @@ TEST(Otf2, LocationsOwnNumbersAndClocksAreMapped) {
   Writer w(otf2::ByteOrder::Big);
   w.record(5, [](Writer& r) { r.raw(3).packed(2).raw(0).packed(9).packed(kAllreduce); });  // dense: 1 is 0
   w.record(5, [](Writer& r) { r.raw(6).packed(1).raw(1).packed(77).packed(0); });          // sparse: 77 is 0
-  w.record(6, [](Writer& r) { r.full(1000), r.packed(0).full(0); });
-  w.record(6, [](Writer& r) { r.full(3000), r.packed(200).full(0); });
+  w.record(6, [](Writer& r) {
+    r.full(1000);
+    r.packed(0).full(0);
+  });
+  w.record(6, [](Writer& r) {
+    r.full(3000);
+    r.packed(200).full(0);
+  });
   const otf2::LocalDefinitions local = otf2::parse_local_definitions(w.whole(), 0);
   EXPECT_EQ(local.corrected(1000), 1000U);
   EXPECT_EQ(local.corrected(2000), 2100U);
   EXPECT_EQ(local.corrected(4000), 4300U);
   EXPECT_EQ(local.corrected(0), static_cast<std::uint64_t>(-100));
   Writer e(otf2::ByteOrder::Little);
-  e.at(2000), e.enter(1), collective(e, 77), e.at(3000), e.leave(1);
+  e.at(2000);
+  e.enter(1);
+  collective(e, 77);
+  e.at(3000);
+  e.leave(1);
   const Prepared p;
   const otf2::LocationResult out = p.read(e.whole(), local);
   ASSERT_EQ(out.calls.events.size(), 1U);
@@ -301,12 +336,17 @@ TEST(Otf2, LocationsOwnNumbersAndClocksAreMapped) {
 
 TEST(Otf2, NonBlockingCollectivesGetTheirCommunicatorWhenTheyComplete) {
   Writer w(otf2::ByteOrder::Little);
-  w.at(2000), w.enter(kIallreduce), w.record(85, [](Writer& r) { r.packed(5); });
-  w.at(2100), w.leave(kIallreduce);
-  w.at(3000), w.enter(kWait);
+  w.at(2000);
+  w.enter(kIallreduce);
+  w.record(85, [](Writer& r) { r.packed(5); });
+  w.at(2100);
+  w.leave(kIallreduce);
+  w.at(3000);
+  w.enter(kWait);
   w.record(86,
            [](Writer& r) { r.raw(11).packed(0).packed(otf2::kUndefined32).packed(16).packed(16).packed(5); });
-  w.at(4000), w.leave(kWait);
+  w.at(4000);
+  w.leave(kWait);
   const Prepared p;
   const otf2::LocationResult out = p.read(w.whole());
   ASSERT_EQ(out.calls.events.size(), 2U);
@@ -321,8 +361,13 @@ TEST(Otf2, NonBlockingCollectivesGetTheirCommunicatorWhenTheyComplete) {
 
 TEST(Otf2, RootsAndCallsThatDidNotReturn) {
   Writer w(otf2::ByteOrder::Little);
-  w.at(2000), w.enter(kAllreduce), collective(w, 0, 1, 1), w.at(2500), w.leave(kAllreduce);
-  w.at(3000), w.enter(kRecv);
+  w.at(2000);
+  w.enter(kAllreduce);
+  collective(w, 0, 1, 1);
+  w.at(2500);
+  w.leave(kAllreduce);
+  w.at(3000);
+  w.enter(kRecv);
   const Prepared p;
   const otf2::LocationResult out = p.read(w.whole());
   ASSERT_EQ(out.calls.events.size(), 2U);
@@ -336,13 +381,20 @@ TEST(Otf2, RootsAndCallsThatDidNotReturn) {
 TEST(Otf2, HostileNumbersAreBounded) {
   const Prepared p;
   Writer w(otf2::ByteOrder::Little);
-  w.at(2000), w.leave(kAllreduce);                          // not entered
-  w.at(1500), w.enter(kUser);                               // back in time
-  w.at(otf2::kUndefined64 - 5), w.leave(kUser);             // near the end of the world
-  w.at(std::uint64_t{1} << 63), w.leave(kUser);             // beyond it
-  w.byte(16), w.packed(9);                                  // completes nothing
-  w.record(14, [](Writer& r) { r.packed(1).packed(0); });   // short
-  w.byte(14), w.byte(255), w.full(std::uint64_t{1} << 62);  // longer than the file
+  w.at(2000);
+  w.leave(kAllreduce);  // not entered
+  w.at(1500);
+  w.enter(kUser);  // back in time
+  w.at(otf2::kUndefined64 - 5);
+  w.leave(kUser);  // near the end of the world
+  w.at(std::uint64_t{1} << 63);
+  w.leave(kUser);  // beyond it
+  w.byte(16);
+  w.packed(9);                                             // completes nothing
+  w.record(14, [](Writer& r) { r.packed(1).packed(0); });  // short
+  w.byte(14);
+  w.byte(255);
+  w.full(std::uint64_t{1} << 62);  // longer than the file
   const otf2::LocationResult out = p.read(w.whole());
   EXPECT_EQ(out.ending, otf2::Ending::Cut);
   EXPECT_EQ(out.strange_leaves, 1);
@@ -363,7 +415,7 @@ TEST(Otf2, WhatIsNoArchiveSaysWhy) {
   const Scratch scratch;
   const auto message = [&](const std::string& anchor_bytes) {
     spill(scratch.path() / "t.otf2", anchor_bytes);
-    const auto run = kOtf2Reader.read(scratch.path() / "t.otf2", {.threads = 1});
+    const auto run = read_run(kOtf2Reader, scratch.path() / "t.otf2", {.threads = 1});
     EXPECT_FALSE(run.has_value());
     EXPECT_EQ(run.error().id, "import-005");
     return run.error().message;
@@ -384,7 +436,7 @@ TEST(Otf2, WhatIsNoArchiveSaysWhy) {
 class Otf2Fixture : public testing::Test {
  protected:
   static trace::Run read(int threads) {
-    auto run = kOtf2Reader.read(test::test_data("traces/otf2-sst") / "traces.otf2", {.threads = threads});
+    auto run = read_run(kOtf2Reader, test::test_data("traces/otf2-sst") / "traces.otf2", {.threads = threads});
     EXPECT_TRUE(run.has_value()) << run.error().to_string();
     return run ? *std::move(run) : trace::Run{};
   }
@@ -520,7 +572,7 @@ TEST_F(Otf2Fixture, ArchiveWithADamagedLocationKeepsTheOthers) {
     fs::permissions(entry.path(), fs::perms::owner_all, fs::perm_options::add);
   fs::resize_file(scratch.path() / "traces" / "4.evt", 10'000);
   fs::remove(scratch.path() / "traces" / "7.evt");
-  const auto run = kOtf2Reader.read(scratch.path() / "traces.otf2", {.threads = 2});
+  const auto run = read_run(kOtf2Reader, scratch.path() / "traces.otf2", {.threads = 2});
   ASSERT_TRUE(run.has_value());
   ASSERT_EQ(run->ranks.size(), 10U);
   EXPECT_EQ(run->ranks[7].events.size(), 0U);

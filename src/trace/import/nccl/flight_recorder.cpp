@@ -17,8 +17,8 @@ bool recognise_pickle(const Head& head) {
   return looks_like_pickle(head.bytes);
 }
 
-/// JSON writers sort the keys or keep torch's order, so the head shows the entries or what stands around
-/// them.
+/// JSON writers sort the keys or keep torch's order, so the head shows the entries
+/// or what stands around them.
 bool recognise_json(const Head& head) {
   const std::string_view text = head.bytes;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -67,10 +67,10 @@ Result<Run> read_json(const std::filesystem::path& path, const ImportOptions& op
 const Reader kFlightRecorderPickleReader{.format = "flight-recorder",
                                          .title = "PyTorch Flight Recorder pickle",
                                          .recognises = recognise_pickle,
-                                         .read = read_pickle};
+                                         .read = read_without_program<read_pickle>};
 const Reader kFlightRecorderJsonReader{.format = "flight-recorder-json",
                                        .title = "PyTorch Flight Recorder JSON",
                                        .recognises = recognise_json,
-                                       .read = read_json};
+                                       .read = read_without_program<read_json>};
 
 }  // namespace cox::trace

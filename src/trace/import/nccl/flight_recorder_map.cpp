@@ -208,8 +208,10 @@ class DumpMapper {
       const auto [at, is_new] = collectives.try_emplace(key, joined.size());
       if (is_new)
         joined.push_back(e);
-      else
-        join(joined[at->second], e), ++joined_;
+      else {
+        join(joined[at->second], e);
+        ++joined_;
+      }
     }
     entries_ = std::move(joined);
   }
@@ -289,7 +291,10 @@ class DumpMapper {
       event.op = static_cast<std::uint8_t>(e.op);
       event.flags = static_cast<std::uint16_t>(kTagged | (e.variable ? kVariable : 0));
       event.seq = static_cast<std::uint32_t>(e.sequence);
-      if (e.element_bytes != 0) event.flags |= kElement, event.aux = e.element_bytes;
+      if (e.element_bytes != 0) {
+        event.flags |= kElement;
+        event.aux = e.element_bytes;
+      }
       if (group.first_sequence < 0 || e.sequence < group.first_sequence) group.first_sequence = e.sequence;
       if (e.op == model::Collective::Other) ++unnamed_;
     }

@@ -34,7 +34,7 @@ class FlightRecorder : public ::testing::Test {
   }
   Result<trace::Run> read(const Reader& reader, const std::string& bytes,
                           const std::string& name = "nccl_trace_rank_1") {
-    return reader.read(write(name, bytes), {.threads = 1, .progress = {}});
+    return read_run(reader, write(name, bytes), {.threads = 1, .progress = {}});
   }
   trace::Run read(const sample::Value& dump, const std::string& name = "nccl_trace_rank_1") {
     auto run = read(kFlightRecorderPickleReader, sample::as_pickle(dump), name);

@@ -179,8 +179,8 @@ class InspectorReader {
     operations_.push_back(op);
   }
 
-  /// When it ended: where its last channel did, or by the host's clock when it was handed over and how long
-  /// it took.
+  /// When it ended: where its last channel did, or by the host's clock when it was handed
+  /// over and how long it took.
   static std::int64_t end_of(dom::element about, const std::string& start_key, std::int64_t length_us) {
     const auto trace = object_at(about, "event_trace_ts");
     if (!trace) return 0;
@@ -408,6 +408,6 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 }  // namespace
 
 const Reader kNcclInspectorReader{
-    .format = "nccl-inspector", .title = "NCCL Inspector JSON lines", .recognises = recognise, .read = read};
+    .format = "nccl-inspector", .title = "NCCL Inspector JSON lines", .recognises = recognise, .read = read_without_program<read>};
 
 }  // namespace cox::trace

@@ -46,7 +46,7 @@ class NcclInspector : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
   Result<trace::Run> try_read(const std::string& text) {
     std::ofstream(folder_ / "dump.log", std::ios::binary) << text;
-    return kNcclInspectorReader.read(folder_ / "dump.log", {.threads = 1, .progress = {}});
+    return read_run(kNcclInspectorReader, folder_ / "dump.log", {.threads = 1, .progress = {}});
   }
   trace::Run read(const std::string& text) {
     auto run = try_read(text);

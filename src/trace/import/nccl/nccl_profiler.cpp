@@ -274,6 +274,6 @@ Result<ProfilerTrace> parse_nccl_profiler(ByteSource source) {
 }
 
 const Reader kNcclProfilerReader{
-    .format = "nccl-profiler", .title = "NCCL profiler JSON lines", .recognises = recognise, .read = read};
+    .format = "nccl-profiler", .title = "NCCL profiler JSON lines", .recognises = recognise, .read = read_without_program<read>};
 
 }  // namespace cox::trace

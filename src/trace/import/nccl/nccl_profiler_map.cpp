@@ -137,10 +137,13 @@ class ProfilerMapper {
     event.bytes = Bytes(nccl_message_bytes(c.function.op, c.bytes, comm.size));
     event.seq = c.sequence;
     event.flags = static_cast<std::uint16_t>(kTagged | (c.function.variable ? kVariable : 0));
-    if (is_rooted(c.function.op))
-      event.flags |= kRooted, event.aux = c.root;
-    else if (c.element_bytes != 0)
-      event.flags |= kElement, event.aux = c.element_bytes;
+    if (is_rooted(c.function.op)) {
+      event.flags |= kRooted;
+      event.aux = c.root;
+    } else if (c.element_bytes != 0) {
+      event.flags |= kElement;
+      event.aux = c.element_bytes;
+    }
     event.comm = communicator_of(member.communicator, c.function.op);
     const std::size_t index = part_.add_event(member.gpu, event);
     RankTrack& track = part_.rank(member.gpu);

@@ -148,7 +148,7 @@ TEST(NcclProfiler, FixtureCountsAgreeWithAnIndependentCount) {
 
 TEST(NcclProfiler, FixtureGivesFourRanksWithTheirKernels) {
   COX_NEED_DATA(path, kFixture);
-  const auto run = kNcclProfilerReader.read(path, {.threads = 1, .progress = {}});
+  const auto run = read_run(kNcclProfilerReader, path, {.threads = 1, .progress = {}});
   ASSERT_TRUE(run) << run.error().message;
   ASSERT_EQ(run->ranks.size(), 4U);
   EXPECT_EQ(run->world_size, 4);
@@ -170,8 +170,10 @@ TEST(NcclProfiler, FixtureGivesFourRanksWithTheirKernels) {
     ASSERT_EQ(t.launches.size(), 1U);
     EXPECT_NEAR(in_seconds(t.launches[0].end - t.launches[0].begin) * 1e6, launch_us[r], 1);
     EXPECT_NEAR(begin, in_seconds(t.launches[0].end) * 1e6, 6);
-    first_us = std::min(first_us, begin), last_us = std::max(last_us, begin);
-    first_end_us = std::min(first_end_us, end), last_end_us = std::max(last_end_us, end);
+    first_us = std::min(first_us, begin);
+    last_us = std::max(last_us, begin);
+    first_end_us = std::min(first_end_us, end);
+    last_end_us = std::max(last_end_us, end);
   }
   EXPECT_NEAR(last_us - first_us, 13541.0, 0.1);
   EXPECT_NEAR(last_end_us - first_end_us, 21.25, 0.1);

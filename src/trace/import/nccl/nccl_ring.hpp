@@ -20,9 +20,9 @@ namespace cox::trace {
 class NcclRing {
  public:
   void add(bool message, model::Collective function, std::uint32_t sequence);
-  /// "kept exactly 2 x 1024 collectives, 812 missing between 0 and 2859: ..."; empty where nothing is
-  /// missing. Source: the Inspector's ring of 1,024 records by default overwrites silently (NVIDIA/nccl PR
-  /// 2304).
+  /// "kept exactly 2 x 1024 collectives, 812 missing between 0 and 2859: ...";
+  /// empty where nothing is missing.
+  /// Source: the Inspector's ring of 1,024 records by default overwrites silently (NVIDIA/nccl PR 2304).
   [[nodiscard]] std::string describe() &&;
 
  private:

@@ -70,8 +70,8 @@ struct PlainDocument {
   PlainTree::Index root = 0;
 };
 
-/// Reads a pickle of protocol 2 to 5. Tuples and sets become lists; bytes become text; integers beyond 64 bit
-/// are refused.
+/// Reads a pickle of protocol 2 to 5. Tuples and sets become lists; bytes become text;
+/// integers beyond 64 bit are refused.
 ///
 /// Source: opcodes and their operands as listed by CPython's `pickletools`.
 /// Errors: import-005 (damaged, not plain data, or would execute; the message holds the place in bytes).

@@ -73,8 +73,7 @@ TEST(Pickle, RefusesWhatWouldExecuteAndNamesIt) {
       "cposix\nsystem\nX\x02\0\0\0id\x85Ru."s;
   EXPECT_EQ(
       error_of(global),
-      "import-005 byte 16 of the pickle: opcode GLOBAL (posix.system) would execute code, expected plain "
-      "data");
+      "import-005 byte 16 of the pickle: opcode GLOBAL (posix.system) would execute code, expected plain data");
   const std::string stacked = "\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R."s;
   EXPECT_NE(error_of(stacked).find("STACK_GLOBAL (os.system) would execute"), std::string::npos);
   for (const char op : {'c', '\x93', 'R', 'b', 'i', 'o', '\x81', '\x92', '\x82', '\x83', '\x84', 'P', 'Q'})

@@ -28,8 +28,8 @@ struct ParaverHeader {
 [[nodiscard]] bool is_paraver_header(std::string_view head);
 
 /// Reads `#Paraver
-/// (when):duration_ns:nodes(cpus,...):applications:tasks(threads:node,...),communicators:...`. Errors:
-/// import-005.
+/// (when):duration_ns:nodes(cpus,...):applications:tasks(threads:node,...),communicators:...`.
+/// Errors: import-005.
 [[nodiscard]] Result<ParaverHeader> parse_paraver_header(std::string_view line);
 
 }  // namespace cox::trace

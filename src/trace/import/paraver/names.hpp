@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the numbers of a Paraver trace mean: the MPI calls that Extrae numbers, and the names in `.pcf` and
-/// `.row`.
+/// What the numbers of a Paraver trace mean: the MPI calls that Extrae numbers,
+/// and the names in `.pcf` and `.row`.
 #pragma once
 
 #include <cstdint>

@@ -99,7 +99,7 @@ Result<Run> read(const fs::path& path, const ImportOptions& options) {
 const Reader kParaverReader{.format = "paraver",
                             .title = "Paraver trace",
                             .recognises = recognises,
-                            .read = read,
+                            .read = read_without_program<read>,
                             .companions = companions};
 
 }  // namespace cox::trace

@@ -20,7 +20,7 @@ Result<trace::Run> read_text(const std::string& text) {
   const test::ScratchDir dir;
   const auto path = dir.path() / "t.prv";
   test::put_file(path, text);
-  return kParaverReader.read(path, {.threads = 1});
+  return read_run(kParaverReader, path, {.threads = 1});
 }
 
 trace::Run read_records(const std::string& records) {
@@ -223,7 +223,7 @@ TEST(Paraver, EpochHasTheCountsOfItsDescription) {
   for (const auto& [ranks, messages] : expected) {
     const auto path = dir / ("epoch_" + std::to_string(ranks) + "proc.prv.gz");
     ASSERT_EQ(kParaverReader.companions(path).size(), 2U);
-    const auto run = kParaverReader.read(path, {.threads = 1});
+    const auto run = read_run(kParaverReader, path, {.threads = 1});
     ASSERT_TRUE(run) << run.error().to_string();
     EXPECT_TRUE(run->notes.empty()) << run->notes.front().text;
     EXPECT_EQ(run->ranks.size(), static_cast<std::size_t>(ranks));

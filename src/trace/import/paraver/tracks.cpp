@@ -276,8 +276,10 @@ void ParaverTracks::write_call(std::size_t rank, const OpenCall& call, Duration 
       break;
     case MpiRole::Start:
       // All processes meet: named and numbered like a collective of the world, though it carries no data.
-      if (const std::int32_t world = world_of(rank); world >= 0)
-        event.comm = CommId(world), event.flags |= kTagged;
+      if (const std::int32_t world = world_of(rank); world >= 0) {
+        event.comm = CommId(world);
+        event.flags |= kTagged;
+      }
       break;
     case MpiRole::Library:
       break;
@@ -384,8 +386,10 @@ void ParaverTracks::close() {
     if (tasks_[rank].call.open) write_call(rank, tasks_[rank].call, kStillRunning);
   for (const Comm& c : comms_) builder_.communicator(c.name, c.members, static_cast<int>(c.members.size()));
   if (!counted_)
-    for (RankTrack& track : builder_.run().ranks)
-      track.useful.instructions.clear(), track.useful.cycles.clear();
+    for (RankTrack& track : builder_.run().ranks) {
+      track.useful.instructions.clear();
+      track.useful.cycles.clear();
+    }
   note_losses();
 }
 

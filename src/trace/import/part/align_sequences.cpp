@@ -11,10 +11,17 @@
 #include <optional>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/bytes/saturating_time.hpp"
 
 namespace cox::trace {
 namespace {
+
+/// Notes stand in JSON documents, with whole per cent.
+std::string share(double part) {
+  return percent(part, PartDigits::Whole);
+}
 
 constexpr int kMostShift = 16;
 /// Fewer common calls than this prove nothing.
@@ -187,7 +194,10 @@ class Aligner {
       } else if (b->first < a->first) {
         ++b;
       } else {
-        ++votes[b->second - a->second], ++common, ++a, ++b;
+        ++votes[b->second - a->second];
+        ++common;
+        ++a;
+        ++b;
       }
     }
     for (const auto& [shift, count] : votes)
@@ -219,17 +229,16 @@ class Aligner {
     if (best.shift != 0 && best.both(clocked) >= kAgrees) {
       note(own,
            fmt::format("its calls on \"{}\" are counted from the start of the file and lie {} later than "
-                       "rank {}'s: {:.0f} % agree in kind{} when moved, {:.0f} % as they stand; moved",
-                       name(own), best.shift, rank(reference), 100 * best.both(clocked),
-                       clocked ? " and end" : "", 100 * straight.both(clocked)));
+                       "rank {}'s: {} agree in kind{} when moved, {} as they stand; moved",
+                       name(own), best.shift, rank(reference), share(best.both(clocked)),
+                       clocked ? " and end" : "", share(straight.both(clocked))));
       return best.shift;
     }
     if (std::max(best.both(clocked), straight.both(clocked)) >= kRefuted) return 0;
-    note(own,
-         fmt::format("its calls on \"{}\" fit rank {}'s at no shift of up to {} (best: {:.0f} % agree in "
-                     "kind{}): not matched",
-                     name(own), rank(reference), kMostShift, 100 * best.both(clocked),
-                     clocked ? " and end" : ""));
+    note(own, fmt::format("its calls on \"{}\" fit rank {}'s at no shift of up to {} (best: {} agree in "
+                          "kind{}): not matched",
+                          name(own), rank(reference), kMostShift, share(best.both(clocked)),
+                          clocked ? " and end" : ""));
     EventColumns& e = parts_[own.part].ranks[own.track].events;
     for (const std::uint32_t k : own.events) e.comm[k] = kNoComm;
     return 0;

@@ -79,7 +79,8 @@ TEST(AlignSequences, WhatFitsNowhereIsNotMatched) {
   Duration at{};
   for (std::size_t i = 0; i < e.size(); ++i) {
     at += Duration(1ms) * static_cast<std::int64_t>((i * i * 7) % 23 + 1);
-    e.begin[i] = at, e.end[i] = at + Duration(1ms);
+    e.begin[i] = at;
+    e.end[i] = at + Duration(1ms);
     e.op[i] = static_cast<std::uint8_t>(Collective::Barrier);
   }
   std::vector<trace::Run> parts{seen_from(0, 0, 40), std::move(other)};

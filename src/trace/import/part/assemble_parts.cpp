@@ -69,7 +69,7 @@ std::vector<LocalCommunicator> local_communicators(const Run& part, const RankTr
 class Joiner {
  public:
   /// Takes one part apart into processes; names of activities become those of the whole.
-  void add(Run part) {
+  void add(Run part, std::size_t operations) {
     std::vector<std::uint32_t> names(part.names.size());
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = name(part.names[i]);
     for (RankTrack& track : part.ranks) processes_.push_back(process_of(part, track, names));
@@ -78,11 +78,11 @@ class Joiner {
                         .text = fmt::format("{} messages are not used beside other files: their ends may lie "
                                             "in another file",
                                             part.messages.size())});
-    if (part.operations.size() > 0)
+    if (operations > 0)
       notes_.push_back(
           {.file = file_of(part),
            .text = fmt::format("{} operations of a table or graph are not put together with other files'",
-                               part.operations.size())});
+                               operations)});
     std::move(part.notes.begin(), part.notes.end(), std::back_inserter(notes_));
     std::move(part.sources.begin(), part.sources.end(), std::back_inserter(sources_));
     times_ = std::max(times_, part.times);
@@ -154,42 +154,47 @@ class Joiner {
 };
 
 /// The part's earliest time becomes zero, so that a Run's times never are negative.
-void begin_at_zero(Run& run) {
+void begin_at_zero(Run& run, model::Program& program) {
   Duration first = Duration::max();
   for (const RankTrack& t : run.ranks)
     if (t.events.size() > 0) first = std::min(first, t.events.begin.front());
   if (first == Duration::max() || first >= Duration::zero()) return;
   const auto move = [first](Duration& t) {
-    if (t != kStillRunning && t != kNoDuration) t = saturating_difference(t, first);
+    if (t != kStillRunning && t != model::kNoDuration) t = saturating_difference(t, first);
   };
   for (RankTrack& t : run.ranks) {
     for (auto* column : {&t.events.begin, &t.events.end, &t.activities.begin, &t.activities.end,
                          &t.useful.begin, &t.useful.end})
       std::for_each(column->begin(), column->end(), move);
-    for (CollectiveLaunch& launch : t.launches) move(launch.begin), move(launch.end);
+    for (CollectiveLaunch& launch : t.launches) {
+      move(launch.begin);
+      move(launch.end);
+    }
   }
   for (auto* column : {&run.messages.send_begin, &run.messages.send_end, &run.messages.receive_begin,
-                       &run.messages.receive_end, &run.operations.begin})
+                       &run.messages.receive_end, &program.begin})
     std::for_each(column->begin(), column->end(), move);
   if (run.origin_realtime_ns > 0) run.origin_realtime_ns += first.count() / 1000;
 }
 
 }  // namespace
 
-Run assemble_parts(std::vector<Run> parts, int threads) {
-  Run run;
+ImportedJob assemble_parts(std::vector<ImportedJob> parts, int threads) {
+  ImportedJob job;
   if (parts.size() == 1) {
-    run = std::move(parts.front());
-    begin_at_zero(run);
-    fill_members(run);
+    job = std::move(parts.front());
+    begin_at_zero(job.run, job.program);
+    fill_members(job.run);
   } else {
-    align_sequences(parts);
+    std::vector<Run> runs;
+    for (ImportedJob& part : parts) runs.push_back(std::move(part.run));
+    align_sequences(runs);
     Joiner joiner;
-    for (Run& part : parts) joiner.add(std::move(part));
-    run = std::move(joiner).finish(threads);
+    for (std::size_t i = 0; i < runs.size(); ++i) joiner.add(std::move(runs[i]), parts[i].program.size());
+    job.run = std::move(joiner).finish(threads);
   }
-  if (run.times == TimesKind::Durations) place_by_durations(run);
-  return run;
+  if (job.run.times == TimesKind::Durations) place_by_durations(job.run);
+  return job;
 }
 
 }  // namespace cox::trace

@@ -4,23 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cox/base/hash.hpp"
+
 namespace cox::trace {
 namespace {
-
-/// FNV-1a, 64 bit: the same on all machines, so that parts made apart agree.
-class Hash {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
-  void add(std::uint64_t v) {
-    for (int i = 0; i < 8; ++i) value_ = (value_ ^ ((v >> (8 * i)) & 0xff)) * 0x100000001b3ULL;
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_ == 0 ? 1 : value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325ULL;
-};
 
 template <class T>
 void permute(std::vector<T>& column, const std::vector<std::uint32_t>& order) {
@@ -37,15 +24,22 @@ void sort_events(RankTrack& track) {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return e.begin[a] < e.begin[b]; });
-  permute(e.end, order), permute(e.bytes, order), permute(e.comm, order), permute(e.seq, order);
-  permute(e.kind, order), permute(e.op, order), permute(e.flags, order), permute(e.aux, order);
-  permute(e.thread, order), permute(e.begin, order);
+  permute(e.end, order);
+  permute(e.bytes, order);
+  permute(e.comm, order);
+  permute(e.seq, order);
+  permute(e.kind, order);
+  permute(e.op, order);
+  permute(e.flags, order);
+  permute(e.aux, order);
+  permute(e.thread, order);
+  permute(e.begin, order);
   std::vector<std::uint32_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::uint32_t>(i);
   for (CollectiveLaunch& launch : track.launches) launch.event = place[launch.event];
 }
 
-void sort_ranks(Run& run) {
+void sort_ranks(Run& run, model::Program& program) {
   std::vector<std::uint32_t> order(run.ranks.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
@@ -58,22 +52,31 @@ void sort_ranks(Run& run) {
     place[order[i]] = static_cast<std::uint32_t>(i);
   }
   run.ranks.swap(sorted);
-  for (std::uint32_t& r : run.operations.rank) r = place[r];
+  for (std::uint32_t& r : program.rank) r = place[r];
 }
 
 void identify(std::vector<Communicator>& communicators) {
   std::map<std::vector<Rank>, std::uint64_t> occurrences;
   for (Communicator& c : communicators) {
-    Hash hash;
+    Fnv1a hash;  // the same on all machines, so that parts made apart agree
     if (c.ranks.empty()) {
       hash.add(c.name);
-      hash.add(static_cast<std::uint64_t>(c.size));
+      hash.add_number(static_cast<std::uint64_t>(c.size));
     } else {
-      for (const Rank r : c.ranks) hash.add(static_cast<std::uint64_t>(r.value()));
-      hash.add(occurrences[c.ranks]++);
+      for (const Rank r : c.ranks) hash.add_number(static_cast<std::uint64_t>(r.value()));
+      hash.add_number(occurrences[c.ranks]++);
     }
-    c.identity = hash.value();
+    c.identity = hash.identity();
   }
+}
+
+std::uint32_t intern(std::map<std::string, std::uint32_t, std::less<>>& known,
+                     std::vector<std::string>& names, std::string_view text) {
+  if (const auto at = known.find(text); at != known.end()) return at->second;
+  const auto index = static_cast<std::uint32_t>(names.size());
+  known.emplace(std::string(text), index);
+  names.emplace_back(text);
+  return index;
 }
 
 }  // namespace
@@ -119,11 +122,11 @@ CommId PartBuilder::communicator(std::string_view name, std::vector<Rank> member
 }
 
 std::uint32_t PartBuilder::name(std::string_view text) {
-  if (const auto at = names_.find(text); at != names_.end()) return at->second;
-  const auto index = static_cast<std::uint32_t>(run_.names.size());
-  names_.emplace(std::string(text), index);
-  run_.names.emplace_back(text);
-  return index;
+  return intern(names_, run_.names, text);
+}
+
+std::uint32_t PartBuilder::operation_name(std::string_view text) {
+  return intern(operation_names_, program_.names, text);
 }
 
 std::size_t PartBuilder::add_event(std::size_t rank, const NewEvent& event) {
@@ -157,9 +160,25 @@ Run PartBuilder::finish() && {
               [](const CollectiveLaunch& a, const CollectiveLaunch& b) { return a.event < b.event; });
   }
   identify(run_.communicators);
-  sort_ranks(run_);
+  sort_ranks(run_, program_);
   run_.sources.push_back(std::move(source_));
   return std::move(run_);
+}
+
+ImportedJob PartBuilder::finish_job() && {
+  ImportedJob out;
+  out.run = std::move(*this).finish();
+  out.program = std::move(program_);
+  name_participants(out.program, out.run);
+  return out;
+}
+
+void name_participants(model::Program& program, const Run& run) {
+  program.ranks.clear();
+  for (const RankTrack& track : run.ranks) program.ranks.push_back({.rank = track.rank, .role = track.role});
+  program.groups.clear();
+  for (const Communicator& c : run.communicators) program.groups.push_back({.name = c.name, .size = c.size});
+  program.world_size = run.world_size;
 }
 
 }  // namespace cox::trace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What every format reader is: a test of the first bytes, and a function from bytes to a part of a Run.
+/// What every format reader is: a test of the first bytes, and a function from bytes to a part of a job.
 ///
-/// A reader judges nothing and compares nothing with other files. It fills one Run with what its file says:
+/// A reader judges nothing and compares nothing with other files. It fills one Run with what its file says
+/// (and, for tables and graphs of operations, one program):
 /// `ranks` (usually one), their `node` (host where known, else one nameless host per file), `communicators`
 /// with the members as far as the file knows them, events and tables, `world_size`, `times`,
 /// `origin_realtime_ns` where the file knows the time of day (0 where not), and `notes` on all that it could
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -40,7 +42,7 @@ struct Reader {
   bool (*recognises)(const Head& head);
   /// Errors: import-005 (not what its head promised; where names the line or byte). Fills `sources` with one
   /// entry for the file itself.
-  Result<Run> (*read)(const std::filesystem::path& path, const ImportOptions& options);
+  Result<ImportedJob> (*read)(const std::filesystem::path& path, const ImportOptions& options);
   /// Files beside `path` that belong to it and are not looked at on their own; may be null.
   std::vector<std::filesystem::path> (*companions)(const std::filesystem::path& path) = nullptr;
 };
@@ -60,6 +62,21 @@ extern const Reader kParaverReader;
 extern const Reader kDumpiReader;
 extern const Reader kOperationCsvReader;
 extern const Reader kOperationParquetReader;
+
+/// `Reader::read` of a format that tells a Run and no program.
+template <Result<Run> (*kRead)(const std::filesystem::path&, const ImportOptions&)>
+[[nodiscard]] Result<ImportedJob> read_without_program(const std::filesystem::path& path,
+                                                       const ImportOptions& options) {
+  COX_TRY(Run run, kRead(path, options));
+  return ImportedJob{.run = std::move(run), .program = {}};
+}
+
+/// The Run alone of what a reader makes of a file.
+[[nodiscard]] inline Result<Run> read_run(const Reader& reader, const std::filesystem::path& path,
+                                          const ImportOptions& options) {
+  COX_TRY(ImportedJob job, reader.read(path, options));
+  return std::move(job.run);
+}
 
 /// All of them, in the order in which they are asked; the first that recognises a file reads it.
 [[nodiscard]] std::span<const Reader* const> all_readers();

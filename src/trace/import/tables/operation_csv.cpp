@@ -192,7 +192,7 @@ class RowReader {
   std::uint32_t last_ = 0;
 };
 
-Result<Run> read_table(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read_table(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
   COX_TRY(const std::string text, source.read_all());
   CsvCursor in(text);
@@ -209,12 +209,12 @@ Result<Run> read_table(const std::filesystem::path& path, const ImportOptions& o
     if (cells.size() == 1 && cells[0].empty()) continue;  // a blank line is no row
     reader.add(cells);
   }
-  auto run = make_operation_part(path.string(), kOperationCsvReader.format, std::move(table));
-  if (!run) run.error().where = Where{.file = path.string()};
-  if (run && source.cut())
-    run->notes.push_back(
+  auto job = make_operation_part(path.string(), kOperationCsvReader.format, std::move(table));
+  if (!job) job.error().where = Where{.file = path.string()};
+  if (job && source.cut())
+    job->run.notes.push_back(
         {.file = path.string(), .text = "the compressed file is cut; rows after the cut are missing"});
-  return run;
+  return job;
 }
 
 }  // namespace

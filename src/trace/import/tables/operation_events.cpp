@@ -55,7 +55,7 @@ struct Span {
   Duration end;
 };
 
-Duration end_of(const OperationColumns& o, std::size_t i) {
+Duration end_of(const model::Program& o, std::size_t i) {
   return Duration(o.begin[i].count() + o.duration[i].count());  // both within 50 days of zero
 }
 
@@ -75,8 +75,8 @@ void unite(std::vector<Span>& spans) {
 
 /// Position of every collective in its communicator's order: the same on all members, also where one of them
 /// lacks a row.
-std::vector<std::uint32_t> number_collectives(const Run& run, const std::vector<OperationMeaning>& meanings) {
-  const OperationColumns& o = run.operations;
+std::vector<std::uint32_t> number_collectives(const model::Program& o,
+                                              const std::vector<OperationMeaning>& meanings) {
   struct Call {
     std::int32_t comm;
     std::int32_t step;
@@ -116,7 +116,7 @@ class RankEvents {
  public:
   RankEvents(PartBuilder& builder, const std::vector<OperationMeaning>& meanings,
              const std::vector<std::uint32_t>& numbers, const OperationGroups& groups)
-      : builder_(builder), o_(builder.run().operations), meanings_(meanings), numbers_(numbers) {
+      : builder_(builder), o_(builder.program()), meanings_(meanings), numbers_(numbers) {
     std::map<std::int32_t, std::uint32_t> next;
     const std::vector<RankTrack>& ranks = builder.run().ranks;  // sorted, as members are
     for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -160,7 +160,10 @@ class RankEvents {
       e.comm = o_.comm[i];
       e.seq = numbers_[i];
       e.flags = kTagged;
-      if (is_beside(e, computing)) e.flags |= kOffThread, e.thread = 1;
+      if (is_beside(e, computing)) {
+        e.flags |= kOffThread;
+        e.thread = 1;
+      }
       builder_.add_event(track, e);
     }
   }
@@ -175,8 +178,8 @@ class RankEvents {
     return overlap * 10 > e.end - e.begin;
   }
 
-  /// A rank waits for a pipeline neighbour where it receives and does not compute; two receives at a time are
-  /// one wait.
+  /// A rank waits for a pipeline neighbour where it receives and does not compute;
+  /// two receives at a time are one wait.
   void add_waits(std::size_t track, const std::vector<std::uint32_t>& operations,
                  const std::vector<Span>& computing) {
     Duration done = Duration::min();
@@ -217,7 +220,7 @@ class RankEvents {
   }
 
   PartBuilder& builder_;
-  const OperationColumns& o_;
+  const model::Program& o_;
   const std::vector<OperationMeaning>& meanings_;
   const std::vector<std::uint32_t>& numbers_;
   std::map<std::int32_t, std::map<int, std::uint32_t>> stages_;  ///< pipeline: place of each stage's member
@@ -245,7 +248,7 @@ OperationGroups::OperationGroups(PartBuilder& builder) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     members[{OperationGroup::World, 0, 0}].push_back(r);
     if (!has_places) continue;
-    const Role& role = ranks[r].role;
+    const model::Role& role = ranks[r].role;
     members[{OperationGroup::Data, role.pipeline, role.tensor}].push_back(r);
     members[{OperationGroup::Pipeline, role.data, role.tensor}].push_back(r);
     if (last_stage > 0 && (role.pipeline == 0 || role.pipeline == last_stage))
@@ -273,16 +276,17 @@ CommId OperationGroups::of(OperationGroup group, std::size_t track) const {
 
 void add_operation_events(PartBuilder& builder, const OperationGroups& groups) {
   const Run& run = builder.run();
+  const model::Program& program = builder.program();
   std::vector<OperationMeaning> meanings;
-  for (const std::string& name : run.names) meanings.push_back(meaning_of(name));
-  const std::vector<std::uint32_t> numbers = number_collectives(run, meanings);
+  for (const std::string& name : program.names) meanings.push_back(meaning_of(name));
+  const std::vector<std::uint32_t> numbers = number_collectives(program, meanings);
   std::vector<std::vector<std::uint32_t>> by_rank(run.ranks.size());
-  for (std::size_t i = 0; i < run.operations.size(); ++i)
-    by_rank[run.operations.rank[i]].push_back(static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < program.size(); ++i)
+    by_rank[program.rank[i]].push_back(static_cast<std::uint32_t>(i));
   for (std::vector<std::uint32_t>& list : by_rank)
     std::stable_sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tie(run.operations.step[a], run.operations.begin[a]) <
-             std::tie(run.operations.step[b], run.operations.begin[b]);
+      return std::tie(program.step[a], program.begin[a]) <
+             std::tie(program.step[b], program.begin[b]);
     });
   RankEvents events(builder, meanings, numbers, groups);
   for (std::size_t r = 0; r < by_rank.size(); ++r) events.add(r, by_rank[r]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the types of a table of operations mean: their groups, and the events that they are for everybody
-/// else.
+/// What the types of a table of operations mean: their groups, and the events
+/// that they are for everybody else.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class OperationGroups {
   std::vector<std::array<CommId, 5>> comms_;  ///< [track][group]
 };
 
-/// Makes events of `operations`: step marks, phases of compute, collectives, and waits for pipeline
+/// Makes events of the program: step marks, phases of compute, collectives, and waits for pipeline
 /// neighbours.
 void add_operation_events(PartBuilder& builder, const OperationGroups& groups);
 

@@ -77,7 +77,7 @@ class ColumnFiller {
   OperationRows& table_;
 };
 
-Result<Run> read_bytes(const std::filesystem::path& path, std::string_view bytes, std::uint64_t limit_bytes) {
+Result<ImportedJob> read_bytes(const std::filesystem::path& path, std::string_view bytes, std::uint64_t limit_bytes) {
   COX_TRY(const parquet::File file, parquet::File::open(bytes, limit_bytes));
   std::vector<int> found;
   for (const parquet::Column& c : file.columns()) {
@@ -95,7 +95,7 @@ Result<Run> read_bytes(const std::filesystem::path& path, std::string_view bytes
   return make_operation_part(path.string(), kOperationParquetReader.format, std::move(table));
 }
 
-Result<Run> read_table(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read_table(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source, ByteSource::open(path, options.limit_bytes));
   COX_TRY(const std::string bytes, source.read_all());
   auto run = read_bytes(path, bytes, options.limit_bytes);

@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kMostNumber = INT32_MAX - 1;
 /// Ranks, stages and the like: a hundred times the largest job so far.
 constexpr std::int64_t kMostPlace = std::int64_t{1} << 24;
-/// Durations hold 106 days, so this much to both sides of the first step; a profile of one job is far
-/// shorter.
+/// Durations hold 106 days, so this much to both sides of the first step;
+/// a profile of one job is far shorter.
 constexpr double kMostSeconds = 50.0 * 86400;
 constexpr std::size_t kMostTypes = 4096;
 
@@ -86,7 +86,10 @@ void sort_types(OperationRows& table) {
     if (is_used[t]) place[t] = names.try_emplace(clean_text(table.types[t]), 0).first;
   std::uint32_t next = 0;
   std::vector<std::string> sorted;
-  for (auto& [name, index] : names) index = next++, sorted.push_back(name);
+  for (auto& [name, index] : names) {
+    index = next++;
+    sorted.push_back(name);
+  }
   for (OperationRow& r : table.rows) r.type = place[r.type]->second;
   table.types = std::move(sorted);
 }
@@ -98,8 +101,8 @@ struct StepPlace {
   double offset_s = 0;
 };
 
-/// Tables count either from one origin or from each step's own beginning; the latter are placed one after
-/// another.
+/// Tables count either from one origin or from each step's own beginning;
+/// the latter are placed one after another.
 class StepPlaces {
  public:
   explicit StepPlaces(const std::vector<OperationRow>& rows) {
@@ -142,10 +145,10 @@ class StepPlaces {
 
 /// Ranks with their places.
 std::map<std::int64_t, std::size_t> add_ranks(PartBuilder& builder, const std::vector<OperationRow>& rows) {
-  std::map<std::int64_t, Role> roles;
+  std::map<std::int64_t, model::Role> roles;
   std::int64_t conflicts = 0;
   for (const OperationRow& r : rows) {
-    const Role role{.data = static_cast<int>(r.data),
+    const model::Role role{.data = static_cast<int>(r.data),
                     .tensor = static_cast<int>(r.tensor),
                     .pipeline = static_cast<int>(r.stage)};
     const auto [at, is_new] = roles.try_emplace(r.rank, role);
@@ -169,13 +172,16 @@ std::map<std::int64_t, std::size_t> add_ranks(PartBuilder& builder, const std::v
 
 void add_operations(PartBuilder& builder, const OperationRows& table, const StepPlaces& places,
                     const std::map<std::int64_t, std::size_t>& ranks, const OperationGroups& groups) {
-  OperationColumns& o = builder.run().operations;
+  model::Program& o = builder.program();
   std::vector<std::uint32_t> names;
-  for (const std::string& type : table.types) names.push_back(builder.name(type));
+  for (const std::string& type : table.types) names.push_back(builder.operation_name(type));
   std::size_t track = 0;
   std::int64_t last_rank = -1;
   for (const OperationRow& r : table.rows) {
-    if (r.rank != last_rank) track = ranks.at(r.rank), last_rank = r.rank;
+    if (r.rank != last_rank) {
+      track = ranks.at(r.rank);
+      last_rank = r.rank;
+    }
     const OperationMeaning meaning = meaning_of(table.types[r.type]);
     o.rank.push_back(static_cast<std::uint32_t>(track));
     o.kind.push_back(meaning.kind);
@@ -197,7 +203,7 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
 int count_world(PartBuilder& builder) {
   const std::vector<RankTrack>& ranks = builder.run().ranks;
   std::set<std::tuple<int, int, int>> places;
-  Role last;
+  model::Role last;
   for (const RankTrack& t : ranks) {
     places.emplace(t.role.data, t.role.tensor, t.role.pipeline);
     last.data = std::max(last.data, t.role.data);
@@ -256,7 +262,7 @@ Result<void> check_operation_columns(const std::vector<int>& found) {
       "a table of operations has columns optype, start_ts, duration (seconds), step, rank, dp_rank, stage");
 }
 
-Result<Run> make_operation_part(std::string file, std::string format, OperationRows table) {
+Result<ImportedJob> make_operation_part(std::string file, std::string format, OperationRows table) {
   PartBuilder builder(std::move(file), std::move(format));
   const auto total = static_cast<std::int64_t>(table.rows.size());
   std::erase_if(table.rows, [&](const OperationRow& r) { return !is_usable(r, table.types); });
@@ -296,8 +302,8 @@ Result<Run> make_operation_part(std::string file, std::string format, OperationR
   if (far > 0) builder.note(fmt::format("{} rows more than 50 days from the first step", far));
   if (places.is_relative())
     builder.note(
-        "times count from each step's own beginning: steps are placed one after another, without the gaps "
-        "between them");
+        "times count from each step's own beginning: steps are placed one after another, "
+        "without the gaps between them");
   const auto ranks = add_ranks(builder, table.rows);
   const OperationGroups groups(builder);
   add_operations(builder, table, places, ranks, groups);
@@ -305,7 +311,7 @@ Result<Run> make_operation_part(std::string file, std::string format, OperationR
   builder.run().world_size = count_world(builder);
   builder.run().times = TimesKind::Clocked;
   builder.count(total, static_cast<std::int64_t>(table.rows.size()));
-  return std::move(builder).finish();
+  return std::move(builder).finish_job();
 }
 
 }  // namespace cox::trace

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
-#include "cox/trace/run.hpp"
+#include "cox/trace/import.hpp"
 
 namespace cox::trace {
 
@@ -61,6 +61,6 @@ struct OperationRows {
 /// Makes the part of a Run. The order of the rows does not matter.
 /// Errors: import-005 where no row can be used.
 /// Cost:   O(n log n) for n rows.
-[[nodiscard]] Result<Run> make_operation_part(std::string file, std::string format, OperationRows table);
+[[nodiscard]] Result<ImportedJob> make_operation_part(std::string file, std::string format, OperationRows table);
 
 }  // namespace cox::trace

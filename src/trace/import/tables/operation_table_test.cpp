@@ -29,17 +29,17 @@ class TableFile {
   ~TableFile() { std::filesystem::remove(path_); }
   TableFile(const TableFile&) = delete;
   TableFile& operator=(const TableFile&) = delete;
-  [[nodiscard]] Result<trace::Run> read() const { return kOperationCsvReader.read(path_, {.threads = 1}); }
+  [[nodiscard]] Result<ImportedJob> read() const { return kOperationCsvReader.read(path_, {.threads = 1}); }
 
  private:
   std::filesystem::path path_;
 };
 
-Result<trace::Run> read_text(std::string_view text) {
+Result<ImportedJob> read_text(std::string_view text) {
   return TableFile(text).read();
 }
 
-void expect_equal(const OperationColumns& a, const OperationColumns& b) {
+void expect_equal(const model::Program& a, const model::Program& b) {
   EXPECT_EQ(a.rank, b.rank);
   EXPECT_EQ(a.kind, b.kind);
   EXPECT_EQ(a.name, b.name);
@@ -53,31 +53,31 @@ void expect_equal(const OperationColumns& a, const OperationColumns& b) {
 }
 
 TEST(OperationTable, ReadsQuotedCellsInAnyOrderOfColumns) {
-  const auto run = read_text(
+  const auto job = read_text(
       "duration,\"optype\",extra,start_ts,rank\r\n"
       "0.5,\"odd, \"\"type\"\"\",x,1.25,3\r\n"
       "0.25,optimizer,,1.75,3.0\n");
-  ASSERT_TRUE(run) << run.error().to_string();
-  ASSERT_EQ(run->operations.size(), 2U);
-  EXPECT_EQ(run->names[run->operations.name[0]], "odd, \"type\"");
-  EXPECT_EQ(run->operations.begin[0], Duration::zero());
-  EXPECT_EQ(run->operations.begin[1], duration_from_seconds(0.5));
-  EXPECT_EQ(run->operations.duration[1], duration_from_seconds(0.25));
-  EXPECT_EQ(run->operations.step[0], -1);
-  EXPECT_EQ(run->ranks.at(0).rank, Rank(3));
-  EXPECT_EQ(run->sources.at(0).used_records, 2);
+  ASSERT_TRUE(job) << job.error().to_string();
+  ASSERT_EQ(job->program.size(), 2U);
+  EXPECT_EQ(job->program.names[job->program.name[0]], "odd, \"type\"");
+  EXPECT_EQ(job->program.begin[0], Duration::zero());
+  EXPECT_EQ(job->program.begin[1], duration_from_seconds(0.5));
+  EXPECT_EQ(job->program.duration[1], duration_from_seconds(0.25));
+  EXPECT_EQ(job->program.step[0], -1);
+  EXPECT_EQ(job->run.ranks.at(0).rank, Rank(3));
+  EXPECT_EQ(job->run.sources.at(0).used_records, 2);
 }
 
 TEST(OperationTable, RanksFollowFromPlacesWhereTheyAreNotGiven) {
-  const auto run = read_text(
+  const auto job = read_text(
       "dp_rank,stage,optype,start_ts,duration\n"
       "0,0,gc,0,1\n1,0,gc,0,1\n0,1,gc,0,1\n1,1,gc,0,1\n");
-  ASSERT_TRUE(run) << run.error().to_string();
-  ASSERT_EQ(run->ranks.size(), 4U);
-  EXPECT_EQ(run->ranks[1].role.data, 1);
-  EXPECT_EQ(run->ranks[1].role.pipeline, 0);
-  EXPECT_EQ(run->ranks[2].role.data, 0);
-  EXPECT_EQ(run->ranks[2].role.pipeline, 1);
+  ASSERT_TRUE(job) << job.error().to_string();
+  ASSERT_EQ(job->run.ranks.size(), 4U);
+  EXPECT_EQ(job->run.ranks[1].role.data, 1);
+  EXPECT_EQ(job->run.ranks[1].role.pipeline, 0);
+  EXPECT_EQ(job->run.ranks[2].role.data, 0);
+  EXPECT_EQ(job->run.ranks[2].role.pipeline, 1);
 }
 
 TEST(OperationTable, SaysHowManyRanksThereAreWhereItCan) {
@@ -86,7 +86,7 @@ TEST(OperationTable, SaysHowManyRanksThereAreWhereItCan) {
     for (std::size_t i = 0; i < ranks.size(); ++i)
       text += fmt::format("{},{},{},gc,0,1\n", ranks[i], with_places ? static_cast<int>(i) : -1,
                           with_places ? 0 : -1);
-    return read_text(text)->world_size;
+    return read_text(text)->run.world_size;
   };
   EXPECT_EQ(world({0, 1, 2}, false), 3);
   EXPECT_EQ(world({0, 2, 3}, false), 4);  // rank 1 is missing
@@ -95,10 +95,10 @@ TEST(OperationTable, SaysHowManyRanksThereAreWhereItCan) {
 }
 
 TEST(OperationTable, SaysWhichPlacesAreMissing) {
-  const auto run = read_text("dp_rank,stage,rank,optype,start_ts,duration\n0,0,0,gc,0,1\n1,1,3,gc,0,1\n");
-  ASSERT_TRUE(run) << run.error().to_string();
-  ASSERT_EQ(run->notes.size(), 1U);
-  EXPECT_TRUE(run->notes[0].text.starts_with("2 of 4 places")) << run->notes[0].text;
+  const auto job = read_text("dp_rank,stage,rank,optype,start_ts,duration\n0,0,0,gc,0,1\n1,1,3,gc,0,1\n");
+  ASSERT_TRUE(job) << job.error().to_string();
+  ASSERT_EQ(job->run.notes.size(), 1U);
+  EXPECT_TRUE(job->run.notes[0].text.starts_with("2 of 4 places")) << job->run.notes[0].text;
 }
 
 TEST(OperationTable, SaysWhichRowsItCouldNotUse) {
@@ -109,20 +109,20 @@ TEST(OperationTable, SaysWhichRowsItCouldNotUse) {
   text += "0,0,0,1,gc,1,-1,1,0,0,0\n";   // ends before it begins
   text += "0,0,0,1,,1,1,1,0,0,0\n";      // no type
   text += "0,0,99999999999,1,gc,1,1\n";  // no such rank
-  const auto run = read_text(text);
-  ASSERT_TRUE(run) << run.error().to_string();
-  EXPECT_EQ(run->operations.size(), 1U);
-  ASSERT_EQ(run->notes.size(), 2U);
-  EXPECT_EQ(run->notes[0].text, "4 of 6 rows without a type, start, duration or rank that can be used");
-  EXPECT_EQ(run->sources.at(0).records, 6);
-  EXPECT_EQ(run->sources.at(0).used_records, 1);
+  const auto job = read_text(text);
+  ASSERT_TRUE(job) << job.error().to_string();
+  EXPECT_EQ(job->program.size(), 1U);
+  ASSERT_EQ(job->run.notes.size(), 2U);
+  EXPECT_EQ(job->run.notes[0].text, "4 of 6 rows without a type, start, duration or rank that can be used");
+  EXPECT_EQ(job->run.sources.at(0).records, 6);
+  EXPECT_EQ(job->run.sources.at(0).used_records, 1);
 }
 
 TEST(OperationTable, NamesTheMissingColumn) {
-  const auto run = read_text("rank,optype,start_ts\n0,gc,1\n");
-  ASSERT_FALSE(run);
-  EXPECT_EQ(run.error().id, "import-005");
-  EXPECT_EQ(run.error().message, "the table has no column duration");
+  const auto job = read_text("rank,optype,start_ts\n0,gc,1\n");
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().id, "import-005");
+  EXPECT_EQ(job.error().message, "the table has no column duration");
 }
 
 TEST(OperationTable, RecognisesItsHeaderOnly) {
@@ -136,16 +136,16 @@ TEST(OperationTable, RecognisesItsHeaderOnly) {
 }
 
 TEST(OperationTable, PlacesStepsThatCountFromTheirOwnBeginning) {
-  const auto run = read_text(
+  const auto job = read_text(
       "rank,step,optype,start_ts,duration\n"
       "0,7,gc,0,1\n0,7,optimizer,1,1\n0,9,gc,0,1\n0,9,optimizer,1,1\n");
-  ASSERT_TRUE(run) << run.error().to_string();
-  EXPECT_EQ(run->operations.begin[2], duration_from_seconds(2));
+  ASSERT_TRUE(job) << job.error().to_string();
+  EXPECT_EQ(job->program.begin[2], duration_from_seconds(2));
   const auto absolute = read_text(
       "rank,step,optype,start_ts,duration\n"
       "0,7,gc,5,1\n0,7,optimizer,6,1\n0,9,gc,8,1\n0,9,optimizer,9,1\n");
   ASSERT_TRUE(absolute) << absolute.error().to_string();
-  EXPECT_EQ(absolute->operations.begin[2], duration_from_seconds(3));
+  EXPECT_EQ(absolute->program.begin[2], duration_from_seconds(3));
 }
 
 TEST(OperationTable, RowsFarFromTheFirstStepAreLeftOutOnBothSides) {
@@ -154,29 +154,29 @@ TEST(OperationTable, RowsFarFromTheFirstStepAreLeftOutOnBothSides) {
        {std::pair(3, "100"), std::pair(4, "101"), std::pair(5, "-2147483648"), std::pair(6, "5000000"),
         std::pair(7, "50"), std::pair(8, "102"), std::pair(9, "103")})
     text += fmt::format("0,0,0,{},forward-compute,{},0.5,0,0,0,\n", step, start);
-  const auto run = read_text(text);
-  ASSERT_TRUE(run) << run.error().to_string();
-  ASSERT_EQ(run->operations.size(), 5U);
+  const auto job = read_text(text);
+  ASSERT_TRUE(job) << job.error().to_string();
+  ASSERT_EQ(job->program.size(), 5U);
   // The step that began earlier than the one with the lowest number stays where it was.
-  EXPECT_EQ(*std::min_element(run->operations.begin.begin(), run->operations.begin.end()),
+  EXPECT_EQ(*std::min_element(job->program.begin.begin(), job->program.begin.end()),
             duration_from_seconds(-50));
-  EXPECT_TRUE(std::any_of(run->notes.begin(), run->notes.end(), [](const Note& n) {
+  EXPECT_TRUE(std::any_of(job->run.notes.begin(), job->run.notes.end(), [](const Note& n) {
     return n.text == "2 rows more than 50 days from the first step";
   }));
 }
 
 TEST(OperationTable, CollectivesHaveOneNumberOnAllMembersAlsoWhereARowIsMissing) {
   // Rank 1 has no all-gather in the first step.
-  const auto run = read_text(std::string(kHeader) +
+  const auto job = read_text(std::string(kHeader) +
                              "0,0,0,1,params-all-gather,0,1,0,0,-1,-1\n"
                              "0,0,0,1,grads-reduce-scatter,2,1,0,0,-1,-1\n"
                              "1,0,1,1,grads-reduce-scatter,2,1,0,0,-1,-1\n"
                              "0,0,0,2,params-all-gather,0,1,0,0,-1,-1\n"
                              "1,0,1,2,params-all-gather,0.1,1,0,0,-1,-1\n");
-  ASSERT_TRUE(run) << run.error().to_string();
+  ASSERT_TRUE(job) << job.error().to_string();
   const auto numbers = [&](std::size_t rank) {
     std::vector<std::uint32_t> out;
-    const EventColumns& e = run->ranks[rank].events;
+    const EventColumns& e = job->run.ranks[rank].events;
     for (std::size_t i = 0; i < e.size(); ++i)
       if (e.kind[i] == EventKind::Collective) out.push_back(e.seq[i]);
     return out;
@@ -186,12 +186,12 @@ TEST(OperationTable, CollectivesHaveOneNumberOnAllMembersAlsoWhereARowIsMissing)
 }
 
 TEST(OperationTable, AReceiveIsAWaitWhereTheRankDoesNotCompute) {
-  const auto run = read_text(std::string(kHeader) +
+  const auto job = read_text(std::string(kHeader) +
                              "0,0,0,1,forward-compute,0,1,0,0,0,0\n"
                              "0,1,1,1,forward-recv,0,4,0,-1,-1,-1\n"
                              "0,1,1,1,forward-compute,1,2,0,0,0,1\n");
-  ASSERT_TRUE(run) << run.error().to_string();
-  const EventColumns& e = run->ranks[1].events;
+  ASSERT_TRUE(job) << job.error().to_string();
+  const EventColumns& e = job->run.ranks[1].events;
   std::vector<std::pair<Duration, Duration>> waits;
   for (std::size_t i = 0; i < e.size(); ++i)
     if (e.kind[i] == EventKind::Wait) {
@@ -209,21 +209,21 @@ TEST(OperationTableData, CsvAndParquetGiveTheSamePart) {
   const auto parquet = kOperationParquetReader.read(dir / "trace-ST.parquet", {.threads = 1});
   ASSERT_TRUE(csv) << csv.error().to_string();
   ASSERT_TRUE(parquet) << parquet.error().to_string();
-  EXPECT_EQ(csv->operations.size(), 6784U);
-  EXPECT_EQ(csv->names.size(), 13U);
-  EXPECT_EQ(csv->ranks.size(), 8U);
-  EXPECT_EQ(csv->names, parquet->names);
-  ASSERT_EQ(csv->operations.size(), parquet->operations.size());
+  EXPECT_EQ(csv->program.size(), 6784U);
+  EXPECT_EQ(csv->program.names.size(), 13U);
+  EXPECT_EQ(csv->run.ranks.size(), 8U);
+  EXPECT_EQ(csv->program.names, parquet->program.names);
+  ASSERT_EQ(csv->program.size(), parquet->program.size());
   // CSV holds the shortest decimal of each 32 bit float: the same float, another double by up to half a unit.
-  OperationColumns rounded = parquet->operations;
+  model::Program rounded = parquet->program;
   for (std::size_t i = 0; i < rounded.size(); ++i) {
-    EXPECT_NEAR(in_seconds(rounded.begin[i]), in_seconds(csv->operations.begin[i]), 1e-5);
-    EXPECT_NEAR(in_seconds(rounded.duration[i]), in_seconds(csv->operations.duration[i]), 1e-6);
-    rounded.begin[i] = csv->operations.begin[i];
-    rounded.duration[i] = csv->operations.duration[i];
+    EXPECT_NEAR(in_seconds(rounded.begin[i]), in_seconds(csv->program.begin[i]), 1e-5);
+    EXPECT_NEAR(in_seconds(rounded.duration[i]), in_seconds(csv->program.duration[i]), 1e-6);
+    rounded.begin[i] = csv->program.begin[i];
+    rounded.duration[i] = csv->program.duration[i];
   }
-  expect_equal(csv->operations, rounded);
-  EXPECT_EQ(csv->event_count(), parquet->event_count());
+  expect_equal(csv->program, rounded);
+  EXPECT_EQ(csv->run.event_count(), parquet->run.event_count());
 }
 
 TEST(OperationTableData, FilesAreRecognisedByWhatIsInThem) {
@@ -259,8 +259,8 @@ TEST(OperationTableData, OrderOfRowsLeavesNoTrace) {
   std::shuffle(lines.begin(), lines.end(), std::mt19937(7));
   const auto shuffled = read_text(join());
   ASSERT_TRUE(sorted && shuffled);
-  EXPECT_EQ(sorted->names, shuffled->names);
-  expect_equal(sorted->operations, shuffled->operations);
+  EXPECT_EQ(sorted->program.names, shuffled->program.names);
+  expect_equal(sorted->program, shuffled->program);
 }
 
 }  // namespace

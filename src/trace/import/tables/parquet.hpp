@@ -70,8 +70,8 @@ class File {
   /// Index of the column with this name; -1 = none.
   [[nodiscard]] int find(std::string_view name) const;
 
-  /// BOOLEAN, INT32, INT64; and FLOAT, DOUBLE whose values are whole (pandas turns integers with gaps into
-  /// them).
+  /// BOOLEAN, INT32, INT64; and FLOAT, DOUBLE whose values are whole (pandas turns
+  /// integers with gaps into them).
   [[nodiscard]] Result<Integers> read_integers(int column) const;
   /// All but BYTE_ARRAY.
   [[nodiscard]] Result<Reals> read_reals(int column) const;

@@ -127,7 +127,8 @@ Result<Footer> read_footer(std::string_view bytes) {
         });
         break;
       case 8:
-        m.is_encrypted = true, in.skip(f.type);
+        m.is_encrypted = true;
+        in.skip(f.type);
         break;
       default:
         in.skip(f.type);

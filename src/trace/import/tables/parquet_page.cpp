@@ -221,16 +221,18 @@ bool decode_hybrid(std::string_view bytes, unsigned bit_width, std::size_t count
                  static_cast<std::uint32_t>(value & mask));
       continue;
     }
-    // Groups of eight values, `bit_width` bytes each; the last group may be cut by writers that know the
-    // count.
+    // Groups of eight values, `bit_width` bytes each; the last group may be cut
+    // by writers that know the count.
     const std::size_t take = std::min<std::uint64_t>(wanted, std::min<std::uint64_t>(head >> 1, count) * 8);
     if (take == 0 || ((bytes.size() - at) * 8) / bit_width < take) return false;
     std::uint64_t bits = 0;
     unsigned have = 0;
     std::size_t from = at;
     for (std::size_t i = 0; i < take; ++i) {
-      while (have < bit_width)
-        bits |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(bytes[from++])) << have, have += 8;
+      while (have < bit_width) {
+        bits |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(bytes[from++])) << have;
+        have += 8;
+      }
       out.push_back(static_cast<std::uint32_t>(bits & mask));
       bits >>= bit_width;
       have -= bit_width;

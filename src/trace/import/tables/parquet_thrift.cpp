@@ -143,10 +143,13 @@ void ThriftReader::skip(ThriftType type) {
       const std::uint64_t pairs = varint();
       if (pairs > (bytes_.size() - at_)) return stop();
       const std::uint8_t types = pairs == 0 ? 0 : byte();
-      level.first = type_from(types >> 4), level.second = type_from(types & 0x0f), level.left = 2 * pairs;
+      level.first = type_from(types >> 4);
+      level.second = type_from(types & 0x0f);
+      level.left = 2 * pairs;
     } else {
       const List l = list();
-      level.first = level.second = l.type, level.left = l.size;
+      level.first = level.second = l.type;
+      level.left = l.size;
     }
     stack[depth++] = level;
   };

@@ -42,8 +42,8 @@ class ThriftReader {
     std::uint32_t size = 0;
   };
 
-  /// Next field of a structure; `last` is the id before it, 0 at the start. Stop ends the structure, and so
-  /// does damage.
+  /// Next field of a structure; `last` is the id before it, 0 at the start.
+  /// Stop ends the structure, and so does damage.
   Field field(std::int16_t last);
   /// Any of I16, I32, I64 or a byte, by the type that its field or list says.
   std::int64_t integer(ThriftType type);
@@ -61,7 +61,10 @@ class ThriftReader {
   std::uint8_t byte();
   void pass(std::size_t count);
   void skip_scalar(ThriftType type, Inside inside);
-  void stop() { ok_ = false, at_ = bytes_.size(); }
+  void stop() {
+    ok_ = false;
+    at_ = bytes_.size();
+  }
 
   std::string_view bytes_;
   std::size_t at_ = 0;

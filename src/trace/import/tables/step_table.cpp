@@ -341,6 +341,6 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 const Reader kStepTableReader{.format = "step-times",
                               .title = "table of step times per rank (CSV)",
                               .recognises = recognise,
-                              .read = read};
+                              .read = read_without_program<read>};
 
 }  // namespace cox::trace

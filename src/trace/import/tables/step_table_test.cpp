@@ -26,7 +26,7 @@ class StepTable : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
   Result<trace::Run> try_read(const std::string& text) {
     std::ofstream(folder_ / "t.csv", std::ios::binary) << text;
-    return kStepTableReader.read(folder_ / "t.csv", {.threads = 1, .progress = {}});
+    return read_run(kStepTableReader, folder_ / "t.csv", {.threads = 1, .progress = {}});
   }
   trace::Run read(const std::string& text) {
     EXPECT_TRUE(recognises(text)) << text.substr(0, 80);
@@ -85,8 +85,7 @@ TEST_F(StepTable, LongAndWideFormsGiveTheSame) {
 
 TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {
   const trace::Run run = read(
-      "worker,gpu,time,batch_time_norm\n0,0,0,1\n1,0,0,1.1\n0,0,1,nan\n1,0,1,1.2\n0,0,2,1\n1,0,2,2\n1,0,2,"
-      "9\nx,0,2,9\n");
+      "worker,gpu,time,batch_time_norm\n0,0,0,1\n1,0,0,1.1\n0,0,1,nan\n1,0,1,1.2\n0,0,2,1\n1,0,2,2\n1,0,2,9\nx,0,2,9\n");
   EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{1100ms, 2s}));
   EXPECT_TRUE(has_note(run, "1 steps miss a rank"));
   EXPECT_TRUE(has_note(run, "1 values are missing"));
@@ -154,7 +153,7 @@ TEST_F(StepTable, CutsAndChangesNeverCrash) {
 
 TEST_F(StepTable, ReadsTheMegatronSteps) {
   COX_NEED_DATA(path, "traces/megatron-steps/gpt3_15b_8t_a100_iteration_time.csv");
-  const auto run = kStepTableReader.read(path, {.threads = 1, .progress = {}});
+  const auto run = read_run(kStepTableReader, path, {.threads = 1, .progress = {}});
   ASSERT_TRUE(run) << run.error().message;
   std::vector<Duration> own = own_work(*run, 0);
   ASSERT_EQ(own.size(), 508U);
@@ -165,7 +164,7 @@ TEST_F(StepTable, ReadsTheMegatronSteps) {
 
 TEST_F(StepTable, ReadsOneRunOfTheMlperfSteps) {
   COX_NEED_DATA(path, "traces/mlperf-steps/step_blocks_dev.csv");
-  const auto run = kStepTableReader.read(path, {.threads = 1, .progress = {}});
+  const auto run = read_run(kStepTableReader, path, {.threads = 1, .progress = {}});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->ranks.size(), 1U);
   EXPECT_GT(own_work(*run, 0).size(), 10U);

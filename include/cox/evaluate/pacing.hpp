@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The evaluation of pacing, carried out: which groups of which conditions are measured, in which order, and
+/// when it is enough. What a group is and what it says is the business of `study`, its processes are those of
+/// `bench`.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/bench/pace.hpp"
+#include "cox/study/pacing.hpp"
+#include "cox/study/pacing_effect.hpp"
+
+namespace cox::evaluate {
+
+/// What of a study is wanted.
+struct PacingChoice {
+  std::set<std::string> conditions{};  ///< by name
+  bool sizes = false;
+};
+
+/// `only`: names of conditions, commas between them, `sizes` among them; empty = everything.
+/// Errors: study-006 (nothing has this name).
+[[nodiscard]] Result<PacingChoice> choose_pacing(const study::PacingStudy& study, std::string_view only);
+/// Leaves what was not chosen out of the study.
+void keep_only(study::PacingStudy& study, const PacingChoice& choice);
+
+/// This host in words, with today's date and the load before anything is measured.
+[[nodiscard]] study::PacingMachine describe_machine();
+
+/// Results that others are put into. Errors: study-007 (no results; not of --full, of another plan, another
+/// machine or other conditions), base-002 to base-004.
+[[nodiscard]] Result<study::PacingResults> read_results_before(const study::PacingStudy& study,
+                                                               const std::filesystem::path& file,
+                                                               const study::PacingMachine& machine);
+
+/// What the evaluation needs of the world, so that it can be tested without one.
+struct PacingWorld {
+  /// Carries out one plan. Errors: those of `bench::run_pace`.
+  std::function<Result<bench::PaceRows>(const bench::PacePlan& plan, Seconds limit)> run;
+  /// Of a clock that only goes forward.
+  std::function<Seconds()> now;
+  /// What happens, in lines.
+  std::function<void(const std::string& text)> tell;
+  /// Is given all results after every group, so that nothing is lost with the rest.
+  std::function<Status(const study::PacingResults& results)> keep;
+  /// Whether the program of the processes is there; else the first failure ends everything.
+  bool has_program = true;
+  /// Why arms with a priority are left out.
+  std::optional<std::string> no_priority{};
+};
+/// This host: `cox-bench-pace` beside this program.
+[[nodiscard]] PacingWorld pacing_world();
+
+/// Measures what was chosen: one group of each condition, then the sizes, then more groups of what is
+/// undecided while there is time, those with a bar first. A group after the first that fails is left out; a
+/// condition whose first group fails is skipped, with the reason.
+///
+/// `before`: what is not chosen keeps its results, and is part of the corrections.
+/// Errors: those of `world.keep`; of `world.run` where there is no program.
+/// Held by: src/evaluate/pacing_test.cpp
+[[nodiscard]] Result<study::PacingResults> measure_pacing(const study::PacingStudy& study,
+                                                          const PacingChoice& choice,
+                                                          study::PacingDepth depth,
+                                                          study::PacingResults before,
+                                                          const PacingWorld& world);
+
+/// The page, and the picture that it links: none where no size was measured.
+struct PacingPage {
+  std::string markdown{};
+  std::string svg{};
+};
+/// docs/studies/pacing.md from results of earlier, with the engine beside them. Errors: those of
+/// `study::simulate_pacing`, and of reading `results`.
+[[nodiscard]] Result<PacingPage> make_pacing_page(const study::PacingStudy& study,
+                                                  const std::filesystem::path& results, int threads);
+
+}  // namespace cox::evaluate

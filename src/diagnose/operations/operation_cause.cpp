@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/operations/operation_cause.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace cox::diagnose {
+namespace {
+
+/// A single worker is named before its stage where it alone brings most of what the stage brings.
+constexpr double kMostOfStage = 0.8;
+/// A few workers: at most this part of all.
+constexpr std::size_t kFewOf = 8;
+
+const PartEffect* largest_removed(const std::vector<PartEffect>& parts) {
+  const auto at = std::max_element(parts.begin(), parts.end(), [](const PartEffect& a, const PartEffect& b) {
+    return a.removed < b.removed;
+  });
+  return at == parts.end() ? nullptr : &*at;
+}
+
+const PartEffect* slowest_communication(const OperationWhatIf& w) {
+  const auto at =
+      std::find_if(w.types.begin(), w.types.end(), [](const PartEffect& p) { return p.is_communication; });
+  return at == w.types.end() ? nullptr : &*at;  // types are sorted by slowdown
+}
+
+std::size_t count_data_ranks(const OperationWhatIf& w) {
+  std::set<int> data;
+  for (const WorkerEffect& e : w.workers) data.insert(e.role.data);
+  return data.size();
+}
+
+/// The best small set that was tried: one worker, the slowest 3 %, or the culprits where they are few and not
+/// a whole stage.
+CulpritSet few_workers(const OperationWhatIf& w) {
+  CulpritSet best;
+  for (const WorkerEffect& e : w.workers)
+    if (std::isfinite(e.removed) && (best.ranks.empty() || e.removed > best.removed))
+      best = {.ranks = {e.rank}, .removed = e.removed};
+  if (best.ranks.empty() || w.slowest_workers.removed > best.removed) best = w.slowest_workers;
+  if (w.culprits.ranks.size() <= w.workers.size() / kFewOf && w.culprits.removed > best.removed) {
+    std::set<int> stages;
+    for (const WorkerEffect& e : w.workers)
+      if (std::binary_search(w.culprits.ranks.begin(), w.culprits.ranks.end(), e.rank))
+        stages.insert(e.role.pipeline);
+    const auto of_stage = std::count_if(w.workers.begin(), w.workers.end(), [&](const WorkerEffect& e) {
+      return stages.size() == 1 && e.role.pipeline == *stages.begin();
+    });
+    if (static_cast<std::size_t>(of_stage) != w.culprits.ranks.size()) best = w.culprits;
+  }
+  return best;
+}
+
+void name_stage(const OperationWhatIf& w, const PartEffect& stage, OperationFinding& f) {
+  f.cause = OperationCause::StageImbalance;
+  f.stage = stage.index;
+  for (const WorkerEffect& e : w.workers)
+    if (e.role.pipeline == stage.index) f.ranks.push_back(e.rank);
+  f.is_last_stage = std::all_of(w.stages.begin(), w.stages.end(),
+                                [&](const PartEffect& p) { return p.index <= stage.index; });
+}
+
+void name_communication(const OperationWhatIf& w, OperationFinding& f) {
+  f.cause = OperationCause::Communication;
+  const PartEffect* type = slowest_communication(w);
+  if (type == nullptr) return;
+  f.slowest_type = type->name;
+  f.slowest_type_slowdown = type->slowdown;
+}
+
+}  // namespace
+
+OperationFinding find_operation_cause(const OperationWhatIf& w, double communication_share,
+                                      const OperationWhatIfOptions& options) {
+  OperationFinding f;
+  const PartEffect* stage = w.stages.size() > 1 ? largest_removed(w.stages) : nullptr;
+  const CulpritSet few = few_workers(w);
+  f.stage_share = stage == nullptr ? 0 : stage->removed;
+  f.worker_share = few.removed;
+  f.communication_share = communication_share;
+  f.slowdown = w.slowdown;
+  f.slow_from = options.slow_from;
+  f.data_ranks = static_cast<std::int64_t>(count_data_ranks(w));
+  f.stages = static_cast<std::int64_t>(w.stages.size());
+  if (w.slowdown < options.slow_from) return f;
+  const double wanted = options.explains_from;
+  const bool is_stage =
+      f.data_ranks > 1 && f.stage_share >= wanted && f.worker_share < kMostOfStage * f.stage_share;
+  const bool is_worker = f.worker_share >= wanted && !is_stage;
+  const double compute_share = is_stage ? f.stage_share : is_worker ? f.worker_share : 0;
+  if (communication_share >= wanted && communication_share > compute_share) {
+    name_communication(w, f);
+  } else if (is_stage) {
+    name_stage(w, *stage, f);
+  } else if (is_worker) {
+    f.cause = OperationCause::SlowWorker;
+    f.ranks = few.ranks;
+  }
+  return f;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/verdict/finding.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "diagnose/cause/cause.hpp"
+#include "diagnose/cause/cause_rules.hpp"
+#include "diagnose/cause/device_why.hpp"
+#include "diagnose/cause/why.hpp"
+#include "diagnose/match/span_math.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+Duration part_of(Duration whole, double part) {
+  return duration_from_seconds(in_seconds(whole) * part);
+}
+
+/// Steps of the finding's window in which one of its ranks was late by more than half of what is asked for.
+std::int64_t late_steps(const Evidenced& x, const Named& n) {
+  std::int64_t late = 0;
+  for (auto s = n.suspect.first_step; s <= n.suspect.last_step; ++s)
+    late += std::any_of(n.suspect.ranks.begin(), n.suspect.ranks.end(), [&](std::int32_t r) {
+      return x.delay(static_cast<std::size_t>(r), static_cast<std::size_t>(s)) > x.rules.least_delay / 2;
+    });
+  return late;
+}
+
+/// Median over the finding's steps of the wait of those who are not named, of at most kAsked of them.
+Duration wait_of_others(const Evidenced& x, const Named& n) {
+  constexpr std::size_t kAsked = 64;
+  std::vector<Duration> waits;
+  const std::size_t stride = 1 + x.ranks() / kAsked;
+  for (std::size_t r = 0; r < x.ranks(); r += stride) {
+    if (std::find(n.suspect.ranks.begin(), n.suspect.ranks.end(), static_cast<std::int32_t>(r)) !=
+        n.suspect.ranks.end())
+      continue;
+    const auto& row = x.skew.wait[r];
+    waits.insert(waits.end(), row.begin() + n.suspect.first_step, row.begin() + n.suspect.last_step + 1);
+  }
+  return waits.empty() ? Duration::zero() : lower_median_in_place(waits);
+}
+
+}  // namespace
+
+Finding make_finding(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
+                     const Named& n, std::size_t named_in_all, Duration lost, Duration run_time) {
+  Finding f;
+  f.kind = n.kind;
+  for (const auto r : n.suspect.ranks) f.ranks.push_back(x.run.ranks[static_cast<std::size_t>(r)].rank);
+  if (f.ranks.size() == 1) f.rank = f.ranks.front();
+  if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.share, lost), 0.0, 1.0);
+  if (run_time > Duration::zero()) f.gain_ratio = std::clamp(ratio(n.saving.share, run_time), 0.0, 1.0);
+  if (n.kind == FindingKind::TransientStraggler) {
+    f.first_step = StepId{x.steps.numbers[static_cast<std::size_t>(n.suspect.first_step)]};
+    f.last_step = StepId{x.steps.numbers[static_cast<std::size_t>(n.suspect.last_step)]};
+  }
+  LateEvidence e;
+  e.self_delay = part_of(x.typical_step, n.typical_delay);
+  e.self_delay_ratio = n.typical_delay;
+  e.of_turns = n.kind == FindingKind::RotatingStraggler;
+  e.steps = n.suspect.last_step - n.suspect.first_step + 1;
+  e.late_steps = late_steps(x, n);
+  e.others_spread = part_of(x.typical_step, n.others_spread);
+  e.others_wait = wait_of_others(x, n);
+  e.chance = n.chance;
+  if (named_in_all > 1 && run_time > Duration::zero()) e.gain_alone = ratio(n.saving.alone, run_time);
+  if (e.of_turns) e.turn_steps = n.period_steps;
+  // Every rule is asked; why comes before where, and all evidence stays.
+  e.reasons = {find_phase(x, comms, scans, n), find_why(x, comms, scans, n), find_device_why(x, n)};
+  f.cause = cause_of(e.reasons);
+  f.cause_class = class_of(f.cause);
+  f.tests = test_causes(e.reasons);
+  f.evidence = std::move(e);
+  return f;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+
+std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,
+                                  double least_change) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "median step {} before, {} after: ratio {:.4f} (95 % of resamplings: {:.4f} to {:.4f})",
+      to_string(c.before), to_string(c.after), c.step_ratio.value, c.step_ratio.low, c.step_ratio.high));
+  if (!enough)
+    lines.push_back(fmt::format("one of the runs has fewer than {} steps: no statement", fewest_steps));
+  else if (c.change == Change::Unclear)
+    lines.push_back(fmt::format("the interval holds 1, or the difference is under {}: these runs show none",
+                                percent(least_change)));
+  else
+    lines.push_back(fmt::format("{} by {}", c.change == Change::Faster ? "faster" : "slower",
+                                percent(std::abs(1 - c.step_ratio.value))));
+  lines.push_back(fmt::format("lost to late arrivals: {} before, {} after", percent(c.lost_before),
+                              percent(c.lost_after)));
+  const auto list = [&](const std::vector<Finding>& findings, const char* what) {
+    for (const Finding& f : findings) lines.push_back(fmt::format("{}: {}", what, subject_of(f.ranks)));
+  };
+  list(c.gone, "no longer named");
+  list(c.remaining, "still named");
+  list(c.fresh, "newly named");
+  return lines;
+}
+
+}  // namespace cox::diagnose

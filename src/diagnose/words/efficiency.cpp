@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/efficiency.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/base/number_text.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+std::string percent_of(const std::optional<double>& ratio) {
+  return ratio ? percent(*ratio) : "-";
+}
+
+/// `  load balance        99 %, lost 1.3 %: other ranks have less to compute`
+std::string factor_line(std::string_view name, double ratio, std::string_view lost) {
+  return fmt::format("{:<18} {:>7}, lost {}: {}", name, percent_of(ratio),
+                     percent_of(std::max(0.0, 1 - ratio)), lost);
+}
+
+const char* useful_words(UsefulSource s) {
+  switch (s) {
+    case UsefulSource::States:
+      return "the states that the input records";
+    case UsefulSource::OutsideMpi:
+      return "time outside MPI calls";
+    case UsefulSource::OwnWork:
+      return "time outside synchronisations";
+    case UsefulSource::ComputeKernels:
+      return "compute kernels on the device";
+  }
+  return "time outside synchronisations";
+}
+
+}  // namespace
+
+std::vector<std::string> efficiency_lines(const Efficiencies& e) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("parallel efficiency {}: the part of {} time that was useful computation",
+                              percent_of(e.parallel),
+                              e.ranks == 1 ? "the rank's" : fmt::format("{} ranks'", e.ranks)));
+  lines.push_back(factor_line("  load balance", e.load_balance, "other ranks have less to compute"));
+  lines.push_back(
+      factor_line("  communication", e.communication, "the busiest rank does not compute either"));
+  if (e.serialisation && e.transfer) {
+    lines.push_back(factor_line("    serialisation", *e.serialisation, "waits that no network would save"));
+    lines.push_back(factor_line("    transfer", *e.transfer, "what an ideal network would save"));
+  } else if (!e.no_ideal.empty()) {
+    lines.push_back(fmt::format("    serialisation and transfer are not told: {}", e.no_ideal));
+  }
+  if (e.counters)
+    lines.push_back(fmt::format("{:.2f} instructions per cycle at {:.2f} GHz while computing",
+                                e.counters->ipc, static_cast<double>(e.counters->frequency_hz) * 1e-9));
+  lines.push_back(fmt::format("useful computation: {}", useful_words(e.source)));
+  return lines;
+}
+
+std::vector<std::string> scaling_lines(const ScalingEfficiencies& s) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{:>8} {:>9} {:>9} {:>9} {:>12} {:>9} {:>9} {:>9}", "ranks", "speed-up",
+                              "global", "parallel", "computation", "instr.", "IPC", "frequency"));
+  for (const SizeEfficiencies& size : s.sizes)
+    lines.push_back(fmt::format("{:>8} {:>9.2f} {:>9} {:>9} {:>12} {:>9} {:>9} {:>9}", size.at.ranks,
+                                size.speed_up, percent_of(size.global), percent_of(size.at.parallel),
+                                percent_of(size.computation_scaling), percent_of(size.instruction_scaling),
+                                percent_of(size.ipc_scaling), percent_of(size.frequency_scaling)));
+  return lines;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers behind a finding, said one by one.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// Facts in the order in which they are added.
+class Facts {
+ public:
+  void add(std::string key, double value, std::string text) {
+    all_.push_back({std::move(text), std::move(key), value});
+  }
+  /// Nothing where there is nothing of it.
+  void add_share(std::string key, double share, const char* of, const char* what) {
+    if (share > 0) add(std::move(key), share, fmt::format("{} of {} {}", percent(share), of, what));
+  }
+  [[nodiscard]] std::vector<Evidence> take() && { return std::move(all_); }
+
+ private:
+  std::vector<Evidence> all_;
+};
+
+void say_phase(const PhaseExcess& phase, Facts& facts) {
+  const std::string name = name_of(phase.cause);
+  facts.add("excess_in_" + name + "_ratio", phase.share,
+            fmt::format("{} of the extra work is in {}: {} per step more than the median of the others",
+                        percent(phase.share), name, to_string(phase.per_step)));
+}
+
+void say_why(const Why& why, Facts& facts) {
+  constexpr const char* kOf = "the extra work it";
+  facts.add_share("excess_throttled_ratio", why.throttled, kOf, "was denied a CPU by a quota");
+  facts.add_share("excess_ready_ratio", why.ready, kOf, "was ready to run and had no CPU");
+  facts.add_share("excess_asleep_ratio", why.asleep, kOf, "was neither running nor ready");
+  facts.add_share("excess_computing_ratio", why.computing, kOf, "was on a CPU");
+  if (why.clock)
+    facts.add("frequency_ratio", *why.clock,
+              fmt::format("its CPU ran at {} of the others' frequency", percent(*why.clock)));
+}
+
+void say_device(const DeviceWhy& why, Facts& facts) {
+  constexpr const char* kOf = "its extra time the device";
+  facts.add_share("excess_kernels_ratio", why.kernels, kOf, "ran kernels");
+  facts.add_share("excess_copies_ratio", why.copies, kOf, "copied");
+  facts.add_share("excess_idle_ratio", why.idle, kOf, "had nothing to do");
+  facts.add(
+      "kernel_count_ratio", why.kernel_count_ratio,
+      fmt::format("it ran {} as many kernels as the median of the others", percent(why.kernel_count_ratio)));
+}
+
+void say(const LateEvidence& e, Facts& facts) {
+  facts.add(
+      "self_delay_median_s", in_seconds(e.self_delay),
+      fmt::format("own work between synchronisations takes {} longer than the median rank's (median over {})",
+                  to_string(e.self_delay), e.of_turns ? "the steps with a culprit" : "steps"));
+  facts.add("self_delay_step_ratio", e.self_delay_ratio,
+            fmt::format("that is {} of a step", percent(e.self_delay_ratio)));
+  facts.add("late_steps_ratio", e.late_ratio(), fmt::format("late in {} of {} steps", e.late_steps, e.steps));
+  facts.add("others_spread_s", in_seconds(e.others_spread),
+            fmt::format("{} scatter by {}", e.of_turns ? "single delays" : "the other ranks' usual delays",
+                        to_string(e.others_spread)));
+  facts.add("others_wait_median_s", in_seconds(e.others_wait),
+            fmt::format("the other ranks wait {} per step", to_string(e.others_wait)));
+  facts.add("chance_ratio", e.chance, fmt::format("probability by chance at most {:.1g}", e.chance));
+  if (e.gain_alone)
+    facts.add("gain_alone_ratio", *e.gain_alone,
+              fmt::format("fixing only this one saves {} of the run", percent(*e.gain_alone)));
+  if (e.turn_steps)
+    facts.add("turn_steps", static_cast<double>(*e.turn_steps),
+              fmt::format("one rank's turn lasts {} step(s)", *e.turn_steps));
+  if (e.reasons.phase) say_phase(*e.reasons.phase, facts);
+  if (e.reasons.why) say_why(*e.reasons.why, facts);
+  if (e.reasons.device) say_device(*e.reasons.device, facts);
+}
+
+void say(const OperationEvidence& e, Facts& facts) {
+  facts.add("slowdown_ratio", e.finding.slowdown, sentence_of(e.finding));
+  facts.add("fidelity_ratio", e.fidelity,
+            fmt::format("simulation of the recorded operations is off by {}", percent(std::abs(e.fidelity))));
+}
+
+void say(const FabricEvidence& e, Facts& facts) {
+  facts.add("slow_ratio", e.slow_ratio, sentence_of(e));
+  facts.add("member_test", 0, fmt::format("slow members instead: {}", name_of(e.member_test)));
+}
+
+void say(std::monostate /*none*/, Facts& /*facts*/) {}
+
+}  // namespace
+
+std::vector<Evidence> evidence_of(const Finding& f) {
+  Facts facts;
+  std::visit([&](const auto& e) { say(e, facts); }, f.evidence);
+  return std::move(facts).take();
+}
+
+std::string sentence_of(const FabricEvidence& e) {
+  return fmt::format("transfers of {} groups that use it take {:.2f} times those of their like",
+                     e.slow_groups, e.slow_ratio);
+}
+
+std::string rank_numbers(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kMost = 16;
+  std::vector<std::int32_t> values;
+  for (const Rank r : ranks)
+    if (values.size() < kMost) values.push_back(r.value());
+  const std::string tail = ranks.size() > kMost ? fmt::format(" and {} more", ranks.size() - kMost) : "";
+  return fmt::format("{}{}", fmt::join(values, ", "), tail);
+}
+
+std::string subject_of(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kMost = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMost); ++i)
+    list += (i > 0 ? ", " : "") + std::to_string(ranks[i].value());
+  return fmt::format("{} {}{}", ranks.size() == 1 ? "rank" : "ranks", list,
+                     ranks.size() > kMost ? ", ..." : "");
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the input does not answer.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// What inputs without full times leave open. True where nothing more is to be said about clocks.
+bool add_times(trace::TimesKind times, std::vector<std::string>& gaps) {
+  switch (times) {
+    case trace::TimesKind::Clocked:
+      return false;
+    case trace::TimesKind::Durations:
+      gaps.emplace_back(
+          "whether members leave together: only durations were recorded, and arrivals are taken from them on "
+          "that assumption");
+      return true;
+    case trace::TimesKind::Steps:
+      gaps.emplace_back(
+          "where within a step time goes: only its length per rank was recorded, and one synchronisation at "
+          "its "
+          "end is assumed");
+      return true;
+    case trace::TimesKind::None:
+      gaps.emplace_back("when anything happened: no begin was recorded");
+      return true;
+  }
+  return false;
+}
+
+void add_waits(const Diagnosis& d, std::vector<std::string>& gaps) {
+  if (add_times(d.times, gaps)) return;
+  if (d.coverage.ranks_seen < 2) return;
+  if (d.wait_method == WaitMethod::Clock) return;
+  gaps.push_back(
+      d.coverage.clock_domains > 1
+          ? fmt::format("clock offset between {} clock domains: waits are taken from durations, not from "
+                        "entry times, and transfer is an upper bound",
+                        d.coverage.clock_domains)
+          : fmt::format("clocks stray by {} from their own line: waits are taken from durations",
+                        to_string(d.coverage.clock_residual)));
+  if (d.coverage.wait_validity_ratio > 0.5)
+    gaps.push_back(fmt::format(
+        "who waited how long: ranks leave collectives as far apart as they enter them (ratio {:.2f}, "
+        "trusted below 0.1)",
+        d.coverage.wait_validity_ratio));
+  if (d.coverage.order_refused)
+    gaps.emplace_back(
+        "who is late: members leave as far apart as they enter even in the operations with the widest "
+        "spread, so "
+        "a short call is no late arrival; nobody is named");
+}
+
+}  // namespace
+
+std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
+  std::vector<std::string> gaps;
+  const Coverage& c = d.coverage;
+  if (c.ranks_seen == 1) gaps.emplace_back("who sets the pace: there is one rank only");
+  if (!c.missing_ranks.empty())
+    gaps.push_back(
+        fmt::format("what {} of {} ranks did (rank {}): operations that they belong to name nobody",
+                    c.ranks_expected - c.ranks_seen, c.ranks_expected, rank_numbers(c.missing_ranks)));
+  if (open.incomplete_operations > 0)
+    gaps.push_back(fmt::format("who was late in {} operations of which a member's call is missing",
+                               open.incomplete_operations));
+  if (c.mismatched > 0)
+    gaps.push_back(fmt::format("{} operations on whose kind the members disagree", c.mismatched));
+  if (c.dropped_records + c.recycled_records > 0)
+    gaps.push_back(fmt::format("what {} dropped and {} overwritten records said", c.dropped_records,
+                               c.recycled_records));
+  if (c.unfinished_calls > 0)
+    gaps.push_back(fmt::format("how {} calls that never returned would have ended", c.unfinished_calls));
+  add_waits(d, gaps);
+  if (open.inside > Duration::zero() && ratio(open.rooted, open.inside) > 0.01)
+    gaps.push_back(
+        fmt::format("waits inside broadcasts, reductions to a root and the like ({} of the time in "
+                    "synchronisations): counted as transfer, and they name nobody",
+                    percent(ratio(open.rooted, open.inside))));
+  if (d.step_source == StepSource::EachSync)
+    gaps.emplace_back("where training steps begin: each synchronisation is taken as one");
+  if (d.step_source == StepSource::None)
+    gaps.emplace_back("where training steps begin: too few synchronisations");
+  if (open.guessed_ranks > 0)
+    gaps.push_back(
+        fmt::format("where steps begin on {} ranks outside of the widest group: taken from another rank",
+                    open.guessed_ranks));
+  if (!open.all_sampled)
+    gaps.emplace_back("slow code or slow host: there are no CPU-time samples to tell them apart");
+  gaps.emplace_back("slow network or much to send: transfer times are not held against a reference");
+  return gaps;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/operations/operation_what_if.hpp"
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// The JSON holds these sentences with whole per cent.
+std::string share(double part) {
+  return percent(part, PartDigits::Whole);
+}
+
+std::string join(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kMost = 8;
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i)
+    out += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i].value());
+  if (ranks.size() > kMost) out += fmt::format(" and {} more", ranks.size() - kMost);
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", out);
+}
+
+std::string stage_sentence(const OperationFinding& f) {
+  return fmt::format(
+      "{} stage ({}) is too long on all {} data ranks: {} of the slowdown goes when it works as the others "
+      "do, {} with "
+      "its slowest worker alone; move work to other stages",
+      f.is_last_stage ? "the last" : "one", f.stage, f.data_ranks, share(f.stage_share),
+      share(f.worker_share));
+}
+
+std::string worker_sentence(const OperationFinding& f) {
+  const bool one = f.ranks.size() == 1;
+  std::string text = fmt::format(
+      "{} {} slow and others in {} place are not: {} of the slowdown goes when {} as usual", join(f.ranks),
+      one ? "is" : "are", one ? "its" : "their", share(f.worker_share), one ? "it works" : "they work");
+  if (f.data_ranks == 1 && f.stages > 1)
+    text += "; with one data rank a slow worker and a stage with too much work look the same";
+  return text;
+}
+
+std::string communication_sentence(const OperationFinding& f) {
+  std::string text =
+      fmt::format("transfers are slow: {} of the slowdown goes when they last as long as usual",
+                  share(f.communication_share));
+  if (!f.slowest_type.empty())
+    text += fmt::format("; most of it is {} (x{:.3f})", f.slowest_type, f.slowest_type_slowdown);
+  return text;
+}
+
+}  // namespace
+
+std::string sentence_of(const OperationFinding& f) {
+  switch (f.cause) {
+    case OperationCause::StageImbalance:
+      return stage_sentence(f);
+    case OperationCause::SlowWorker:
+      return worker_sentence(f);
+    case OperationCause::Communication:
+      return communication_sentence(f);
+    case OperationCause::None:
+      break;
+  }
+  if (f.slowdown < f.slow_from)
+    return fmt::format("nothing is slow: all operations as usual would bring {}, below {}",
+                       share(f.slowdown - 1), share(f.slow_from - 1));
+  return fmt::format(
+      "no stage, worker or kind of transfer explains half of it: the best stage {}, the best worker {}, "
+      "transfers {}; "
+      "cause unknown",
+      share(f.stage_share), share(f.worker_share), share(f.communication_share));
+}
+
+std::vector<std::string> describe(const OperationWhatIf& w) {
+  std::vector<std::string> out;
+  out.push_back(fmt::format(
+      "steps are x{:.3f} (+-{:.3f}) as long as with all operations as usual: {} against {} ({} "
+      "steps, {} operations simulated)",
+      w.slowdown, w.slowdown_error, to_string(w.original), to_string(w.ideal), w.steps.size(), w.operations));
+  out.push_back(sentence_of(w.finding));
+  if (!w.is_faithful)
+    out.push_back(
+        fmt::format("the simulation misses the measured step ({}) by {}: do not rely on what is below that",
+                    to_string(w.measured), percent_change(w.fidelity)));
+  else
+    out.push_back(fmt::format("the simulation meets the measured step ({}) within {}", to_string(w.measured),
+                              percent_change(w.fidelity)));
+  if (!w.culprits.ranks.empty())
+    out.push_back(fmt::format("smallest set that explains it: {}: {} of the slowdown, {} per step",
+                              join(w.culprits.ranks), share(w.culprits.removed),
+                              to_string(w.culprits.step_time)));
+  constexpr std::size_t kMostTypes = 5;
+  for (std::size_t i = 0; i < w.types.size() && i < kMostTypes; ++i)
+    out.push_back(fmt::format("{}: x{:.4f}, {} of the critical path", w.types[i].name, w.types[i].slowdown,
+                              share(w.types[i].on_path)));
+  for (const PartEffect& s : w.stages)
+    if (w.stages.size() > 1 && s.removed >= 0.1)
+      out.push_back(
+          fmt::format("{}: x{:.4f}, {} of the slowdown goes with it", s.name, s.slowdown, share(s.removed)));
+  out.push_back(fmt::format(
+      "free pipeline messages: x{:.4f}; free data-parallel collectives: x{:.4f}; no transfer at all: "
+      "x{:.4f}",
+      w.fabric.pipeline_free, w.fabric.data_free, w.fabric.communication_free));
+  for (const std::string& n : w.notes) out.push_back(n);
+  return out;
+}
+
+}  // namespace cox::diagnose

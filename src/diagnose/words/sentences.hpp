@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Results as sentences: the one place of this room that puts numbers into words, last of all. It sees what
+/// other rooms see of a result and nothing behind it; nobody reads its sentences but people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/diagnose/cause.hpp"
+#include "cox/diagnose/comparison.hpp"
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/charge/attribution.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
+#include "diagnose/what_if/what_if.hpp"
+
+namespace cox::diagnose {
+
+/// Whether single ranks are spoken of. Where nobody is named they are not: whoever happened to be late most
+/// is late in any noise.
+enum class Whom : std::uint8_t { Ranks, Nobody };
+
+/// Lines on what fixing ranks or the fabric would gain, most important first.
+[[nodiscard]] std::vector<std::string> describe(const WhatIf& w, Whom whom);
+/// Lines on who made whom wait; never empty.
+[[nodiscard]] std::vector<std::string> describe(const Attribution& a, Whom whom);
+/// The cause that a what-if on recorded operations found, one sentence without a full stop.
+[[nodiscard]] std::string sentence_of(const OperationFinding& f);
+/// What groups that share a part of the fabric say of it, without a full stop.
+[[nodiscard]] std::string sentence_of(const FabricEvidence& e);
+/// What a rule found, or what it needs.
+[[nodiscard]] std::string sentence_of(const CauseTest& t, const Reasons& r);
+/// How the rule is called: as the cause that it names, or `phase`.
+[[nodiscard]] const char* rule_name(const CauseTest& t);
+
+/// What matching and cutting into steps left open, as numbers.
+struct OpenEnds {
+  std::int64_t incomplete_operations = 0;  ///< of which a member's call is missing
+  Duration inside{};                       ///< time inside synchronisations, all ranks
+  Duration rooted{};                       ///< of it, inside operations that hold only some members
+  std::int64_t guessed_ranks = 0;          ///< whose steps were taken from another rank
+  bool all_sampled = true;                 ///< of every rank there are samples
+};
+/// What the input does not answer.
+[[nodiscard]] std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open);
+
+/// The answer in one or two sentences.
+struct Answer {
+  std::string verdict;
+  std::string lead;  ///< without the words that the headline says
+};
+[[nodiscard]] Answer answer_of(const Diagnosis& d);
+
+/// A run before a change against the same job after it; `enough`: both have the steps that a statement needs.
+[[nodiscard]] std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,
+                                                double least_change);
+
+/// `0, 1, 2`; beyond sixteen `and 12 more`.
+[[nodiscard]] std::string rank_numbers(const std::vector<Rank>& ranks);
+/// `rank 3`, `ranks 0, 1, 2, ...`: at most eight.
+[[nodiscard]] std::string subject_of(const std::vector<Rank>& ranks);
+
+}  // namespace cox::diagnose

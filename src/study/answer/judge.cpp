@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/study/answer.hpp"
+
+namespace cox::study {
+namespace {
+
+/// Room for the last bits of a double, so that 43.75 % counts as printed 43.8 %.
+constexpr double kRounding = 1e-9;
+
+bool near(Quantity a, Quantity b, Quantity within) {
+  const double size = std::max(std::abs(a.in_base_unit()), std::abs(b.in_base_unit()));
+  return std::abs(a.in_base_unit() - b.in_base_unit()) <= within.in_base_unit() + kRounding * size;
+}
+
+/// Whether `q` is what was printed: the number, or a number of the printed range.
+bool is_printed(const Printed& p, Quantity q, Quantity within) {
+  const double low = p.value.value.in_base_unit();
+  const double high = p.up_to ? p.up_to->value.in_base_unit() : low;
+  const Quantity nearest(q.dimension(), std::clamp(q.in_base_unit(), low, high));
+  return near(nearest, q, within);
+}
+
+tl::unexpected<Error> refuse(const Study& study, const Printed& p, std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "study-004",
+                    .message = fmt::format("'{}': {}", p.name, message),
+                    .hint = std::move(hint),
+                    .where = Where{.file = study.file, .line = p.line}});
+}
+
+Result<std::optional<Computed>> computed_for(const Study& study, const Printed& p, const Computation& c) {
+  if (p.quantity.empty()) return std::optional<Computed>{};
+  const auto found =
+      std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == p.quantity; });
+  if (found == c.values.end())
+    return refuse(study, p, fmt::format("nothing computed has the name '{}'", p.quantity),
+                  fmt::format("`cox study {} --json` lists what is computed", study.name));
+  if (found->value.dimension() != p.value.value.dimension())
+    return refuse(study, p,
+                  fmt::format("{} is compared with {}, which is {}", p.value.text, p.quantity,
+                              noun_of(found->value.dimension())),
+                  "name a computed value of the same kind");
+  return std::optional(*found);
+}
+
+Status check_missing(const Study& study, const Printed& p) {
+  for (const std::string& name : p.missing) {
+    const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
+                                 [&](const Input& i) { return i.name == name; });
+    if (in == study.inputs.end() || in->origin != InputOrigin::Missing)
+      return refuse(study, p,
+                    fmt::format("'{}' is said to be missing, but is no input from = \"missing\"", name),
+                    "list the input that we had to choose");
+  }
+  return {};
+}
+
+Status check_contradiction(const Study& study, const Printed& p) {
+  const auto other = std::find_if(study.printed.begin(), study.printed.end(),
+                                  [&](const Printed& o) { return o.name == p.against; });
+  if (other == study.printed.end() || other->name == p.name)
+    return refuse(study, p, fmt::format("it contradicts '{}', which is no other printed number", p.against),
+                  "name another [[printed]]");
+  if (other->value.value.dimension() != p.value.value.dimension() || other->quantity != p.quantity)
+    return refuse(study, p, fmt::format("it contradicts '{}', which is not the same quantity", p.against),
+                  "give both the same `quantity`");
+  const Quantity within = p.within.in_base_unit() > other->within.in_base_unit() ? p.within : other->within;
+  if (is_printed(p, other->value.value, within) || is_printed(*other, p.value.value, within))
+    return refuse(study, p, fmt::format("{} does not contradict {}", p.text(), other->text()),
+                  "leave the judgement out");
+  return {};
+}
+
+Status check_typed(const Study& study, const Printed& p) {
+  const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
+                               [&](const Input& i) { return i.name == p.typed; });
+  const bool is_it =
+      in != study.inputs.end() && in->origin == InputOrigin::Source &&
+      std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
+        return w.value.dimension() == p.value.value.dimension() && is_printed(p, w.value, p.within);
+      });
+  if (!is_it)
+    return refuse(
+        study, p,
+        fmt::format("it is said to be typed in, but no input '{}' of the source has its value", p.typed),
+        "name the input that it repeats");
+  return {};
+}
+
+Result<Judged> judge_one(const Study& study, const Printed& p, const Computation& c) {
+  Judged j;
+  COX_TRY(j.computed, computed_for(study, p, c));
+  if (!p.is_declared) {
+    const bool follows = is_printed(p, j.computed->value, p.within);
+    j.verdict = follows ? Verdict::Follows : Verdict::DoesNotFollow;
+    return j;
+  }
+  j.verdict = p.declared;
+  if (p.declared == Verdict::InputMissing) COX_CHECK(check_missing(study, p));
+  if (p.declared == Verdict::Contradicts) COX_CHECK(check_contradiction(study, p));
+  if (p.declared == Verdict::TypedIn) COX_CHECK(check_typed(study, p));
+  if (p.declared == Verdict::NeedsARun) {
+    if (!j.computed || !j.computed->half_width_95 || j.computed->replicas < 2)
+      return refuse(study, p, "it is said to need a run, but ours has no interval",
+                    "name a computed value that is a mean over replicas");
+    j.inside_interval = is_printed(p, j.computed->value, *j.computed->half_width_95);
+  }
+  return j;
+}
+
+}  // namespace
+
+bool CrossCheck::agrees() const {
+  const double a = engine.in_base_unit();
+  const double b = oracle.in_base_unit();
+  return std::abs(a - b) <= limit_ratio * std::max(std::abs(a), std::abs(b));
+}
+
+Result<std::vector<Judged>> judge(const Study& study, const Computation& computation) {
+  std::vector<Judged> judged;
+  for (const Printed& p : study.printed) {
+    COX_TRY(Judged j, judge_one(study, p, computation));
+    judged.push_back(std::move(j));
+  }
+  return judged;
+}
+
+}  // namespace cox::study

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cox/study/answer.hpp"
+
+namespace cox::study {
+namespace {
+
+Study study_with(const std::string& printed) {
+  const std::string text =
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"c\"\n"
+      "[[input]]\nname = \"given\"\nvalue = \"28ms\"\nfrom = \"source\"\n"
+      "[[input]]\nname = \"ours\"\nvalue = \"1ms\"\nfrom = \"missing\"\nnote = \"n\"\n" +
+      printed;
+  auto s = parse_study(text, "one.toml");
+  EXPECT_TRUE(s) << s.error().to_string();
+  return *s;
+}
+
+Computation computed() {
+  Computation c;
+  c.values = {{.name = "exact", .value = Quantity::of(Seconds{0.0281}), .engine = "e"},
+              {.name = "edge", .value = Quantity::ratio(0.4375), .engine = "e"},
+              {.name = "mean",
+               .value = Quantity::of(Seconds{0.030}),
+               .engine = "e",
+               .half_width_95 = Quantity::of(Seconds{0.003}),
+               .replicas = 10}};
+  return c;
+}
+
+std::string printed(const std::string& name, const std::string& rest) {
+  return "[[printed]]\nname = \"" + name + "\"\nline = 1\n" + rest;
+}
+
+Verdict verdict_of(const std::string& rest) {
+  const auto j = judge(study_with(printed("p", rest)), computed());
+  EXPECT_TRUE(j) << j.error().to_string();
+  return j ? j->at(0).verdict : Verdict::TypedIn;
+}
+
+std::string refusal(const std::string& text) {
+  const auto j = judge(study_with(text), computed());
+  EXPECT_FALSE(j) << text;
+  return j ? "" : j.error().id + ": " + j.error().message;
+}
+
+TEST(Judge, FollowsIsComputed) {
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28.0ms\"\n"), Verdict::DoesNotFollow);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28.0ms\"\nwithin = \"0.2ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\n"), Verdict::DoesNotFollow);
+  // 43.75 % may be printed as 43.8 % or as 43.7 %.
+  EXPECT_EQ(verdict_of("quantity = \"edge\"\nvalue = \"43.8%\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"edge\"\nvalue = \"43.7%\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"edge\"\nvalue = \"43.9%\"\n"), Verdict::DoesNotFollow);
+}
+
+TEST(Judge, ARangeIsMetAnywhereInIt) {
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\nup_to = \"30ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"20ms\"\nup_to = \"29ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"20ms\"\nup_to = \"27ms\"\n"), Verdict::DoesNotFollow);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\nup_to = \"40ms\"\n"), Verdict::DoesNotFollow);
+}
+
+TEST(Judge, WhatIsDeclaredIsChecked) {
+  const std::string missing =
+      "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
+  EXPECT_EQ(verdict_of(missing), Verdict::InputMissing);
+  EXPECT_NE(refusal(printed("p",
+                            "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing "
+                            "= [\"given\"]\n"))
+                .find("study-004"),
+            std::string::npos);
+  EXPECT_EQ(verdict_of("value = \"28ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"),
+            Verdict::TypedIn);
+  EXPECT_NE(
+      refusal(printed("p", "value = \"29ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"))
+          .find("typed in"),
+      std::string::npos);
+}
+
+TEST(Judge, ARunNeedsAnInterval) {
+  const auto inside =
+      judge(study_with(printed("p",
+                               "quantity = \"mean\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement "
+                               "= \"needs-a-run\"\n")),
+            computed());
+  ASSERT_TRUE(inside);
+  EXPECT_TRUE(inside->at(0).inside_interval);
+  const auto outside =
+      judge(study_with(printed("p",
+                               "quantity = \"mean\"\nvalue = \"20ms\"\nreason = \"r\"\njudgement "
+                               "= \"needs-a-run\"\n")),
+            computed());
+  ASSERT_TRUE(outside);
+  EXPECT_FALSE(outside->at(0).inside_interval);
+  EXPECT_NE(
+      refusal(
+          printed("p",
+                  "quantity = \"exact\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement = \"needs-a-run\"\n"))
+          .find("no interval"),
+      std::string::npos);
+}
+
+TEST(Judge, AContradictionNamesAPlaceThatDiffers) {
+  const std::string there = printed("there", "quantity = \"exact\"\nvalue = \"23ms\"\n");
+  const auto two = [&](const std::string& value) {
+    return there +
+           printed("here", "quantity = \"exact\"\nvalue = \"" + value +
+                               "\"\nreason = \"r\"\njudgement = \"contradicts\"\nagainst = \"there\"\n");
+  };
+  const auto j = judge(study_with(two("28.3ms")), computed());
+  ASSERT_TRUE(j) << j.error().to_string();
+  EXPECT_EQ(j->at(1).verdict, Verdict::Contradicts);
+  EXPECT_NE(refusal(two("23.2ms")).find("does not contradict"), std::string::npos);
+  EXPECT_NE(refusal(printed("here",
+                            "quantity = \"exact\"\nvalue = \"1ms\"\nreason = \"r\"\njudgement = "
+                            "\"contradicts\"\nagainst = \"nowhere\"\n"))
+                .find("no other printed"),
+            std::string::npos);
+}
+
+TEST(Judge, RefusesNamesAndKindsThatDoNotFit) {
+  EXPECT_NE(refusal(printed("p", "quantity = \"nothing\"\nvalue = \"1ms\"\n")).find("'nothing'"),
+            std::string::npos);
+  EXPECT_NE(refusal(printed("p", "quantity = \"edge\"\nvalue = \"1ms\"\n")).find("a ratio"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cox::study

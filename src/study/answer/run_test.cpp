@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "cox/study/computation.hpp"
+
+namespace cox::study {
+namespace {
+
+Study study_of(const std::string& compute) {
+  auto s = parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"" + compute +
+          "\"\n[[input]]\nname = \"given\"\nvalue = \"28ms\"\nfrom = \"source\"\n"
+          "[[printed]]\nname = \"p\"\nquantity = \"twice\"\nvalue = \"56ms\"\nline = 1\n",
+      "one.toml");
+  EXPECT_TRUE(s) << s.error().to_string();
+  return *s;
+}
+
+Result<Computation> compute_twice(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const Seconds given, in.time("given"));
+  Computation c;
+  c.values = {{.name = "twice", .value = Quantity::of(2 * given), .engine = "by-hand"}};
+  return c;
+}
+
+constexpr std::array kOfAnotherRoom = {NamedComputation{"twice", compute_twice}};
+
+TEST(RunStudy, AnotherRoomBringsItsOwnComputation) {
+  ComputationTable table;
+  table.add(engine_computations());
+  table.add(kOfAnotherRoom);
+  const auto a = run_study(study_of("twice"), table);
+  ASSERT_TRUE(a) << a.error().to_string();
+  EXPECT_EQ(a->verdict, Verdict::Follows);
+  EXPECT_EQ(table.names().front(), engine_computations().front().name);
+  EXPECT_EQ(table.names().back(), "twice");
+}
+
+TEST(RunStudy, OneThatNobodyBringsIsRefusedWithTheOthersNames) {
+  ComputationTable table;
+  table.add(kOfAnotherRoom);
+  const auto a = run_study(study_of("thrice"), table);
+  ASSERT_FALSE(a);
+  EXPECT_EQ(a.error().id, "study-003");
+  EXPECT_EQ(a.error().hint, "there are: twice");
+}
+
+TEST(ComputationTableDeathTest, ANameMeansOneComputation) {
+  ComputationTable table;
+  table.add(kOfAnotherRoom);
+  EXPECT_DEATH(table.add(kOfAnotherRoom), "a name means one computation");
+}
+
+}  // namespace
+}  // namespace cox::study

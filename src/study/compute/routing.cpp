@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/compute/routing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::study {
+
+std::vector<double> uniform_shares(int experts) {
+  return zipf_shares(experts, 0);
+}
+
+std::vector<double> zipf_shares(int experts, int exponent) {
+  COX_ASSERT(experts >= 1 && exponent >= 0, "there are experts");
+  std::vector<double> shares;
+  for (int i = 1; i <= experts; ++i) {
+    double share = 1;
+    for (int k = 0; k < exponent; ++k) share /= i;
+    shares.push_back(share);
+  }
+  const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& s : shares) s /= total;
+  return shares;
+}
+
+std::vector<std::int64_t> route_tokens(std::span<const double> shares, std::int64_t tokens,
+                                       const RandomStream& stream, std::uint64_t step) {
+  std::vector<double> up_to(shares.size());
+  std::partial_sum(shares.begin(), shares.end(), up_to.begin());
+  std::vector<std::int64_t> loads(shares.size());
+  constexpr std::int64_t kBlock = 4096;
+  std::vector<double> draws(kBlock);
+  for (std::int64_t first = 0; first < tokens; first += kBlock) {
+    const auto count = static_cast<std::size_t>(std::min(kBlock, tokens - first));
+    const std::span<double> block = std::span(draws).first(count);
+    stream.uniforms(step, static_cast<std::uint64_t>(first), block);
+    for (const double u : block) {
+      const auto at = std::upper_bound(up_to.begin(), up_to.end(), u) - up_to.begin();
+      // The shares' sum may round to a little below one.
+      ++loads[std::min(static_cast<std::size_t>(at), loads.size() - 1)];
+    }
+  }
+  return loads;
+}
+
+double imbalance(std::span<const std::int64_t> loads) {
+  const auto total = std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
+  if (total == 0) return 1;
+  const auto most = *std::max_element(loads.begin(), loads.end());
+  return static_cast<double>(most) * static_cast<double>(loads.size()) / static_cast<double>(total);
+}
+
+double dropped(std::span<const std::int64_t> loads, double capacity_factor) {
+  const auto total = std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
+  if (total == 0) return 0;
+  const double mean = static_cast<double>(total) / static_cast<double>(loads.size());
+  const auto capacity = static_cast<std::int64_t>(std::floor(capacity_factor * mean));
+  std::int64_t beyond = 0;
+  for (const std::int64_t n : loads) beyond += std::max<std::int64_t>(0, n - capacity);
+  return static_cast<double>(beyond) / static_cast<double>(total);
+}
+
+}  // namespace cox::study

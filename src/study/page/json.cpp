@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/version.hpp"
+#include "cox/study/write.hpp"
+
+namespace cox::study {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Nine significant digits: what is beyond them may differ between mathematical libraries.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr);
+}
+
+void put(Json& json, std::string_view name, Quantity q) {
+  json[fmt::format("{}{}", name, suffix_of(q.dimension()))] = number(q.in_base_unit());
+}
+
+Json json_of(const Computed& c) {
+  Json json;
+  json["name"] = c.name;
+  put(json, "value", c.value);
+  if (c.half_width_95) {
+    put(json, "half_width_95", *c.half_width_95);
+    json["replicas"] = c.replicas;
+  }
+  json["engine"] = c.engine;
+  return json;
+}
+
+Json json_of(const Printed& p, const Judged& j) {
+  Json json;
+  json["name"] = p.name;
+  json["verdict"] = name_of(j.verdict);
+  json["line"] = p.source_line;
+  put(json, "value", p.value.value);
+  if (p.up_to) put(json, "up_to", p.up_to->value);
+  put(json, "within", p.within);
+  if (j.computed) put(json, "computed", j.computed->value);
+  if (!p.quantity.empty()) json["quantity"] = p.quantity;
+  if (!p.against.empty()) json["against"] = p.against;
+  if (!p.missing.empty()) json["missing"] = p.missing;
+  if (j.verdict == Verdict::NeedsARun) json["inside_interval"] = j.inside_interval;
+  json["reason"] = p.reason;
+  return json;
+}
+
+Json json_of(const Input& in) {
+  Json json;
+  json["name"] = in.name;
+  json["from"] = in.origin == InputOrigin::Source ? "source" : "missing";
+  const std::string key = fmt::format("value{}", suffix_of(in.values.front().value.dimension()));
+  if (!in.is_list) {
+    json[key] = number(in.values.front().value.in_base_unit());
+    return json;
+  }
+  json[key] = Json::array();
+  for (const WrittenQuantity& w : in.values) json[key].push_back(number(w.value.in_base_unit()));
+  return json;
+}
+
+Json json_of(const Answer& a) {
+  Json json;
+  json["name"] = a.study.name;
+  json["title"] = a.study.title;
+  json["source"] = a.study.source;
+  json["verdict"] = name_of(a.verdict);
+  json["inputs"] = Json::array();
+  for (const Input& in : a.study.inputs) json["inputs"].push_back(json_of(in));
+  json["printed"] = Json::array();
+  for (std::size_t i = 0; i < a.study.printed.size(); ++i)
+    json["printed"].push_back(json_of(a.study.printed[i], a.judged[i]));
+  json["computed"] = Json::array();
+  for (const Computed& c : a.computation.values) json["computed"].push_back(json_of(c));
+  json["checks"] = Json::array();
+  for (const CrossCheck& c : a.computation.checks) {
+    Json check;
+    check["name"] = c.name;
+    put(check, "engine", c.engine);
+    put(check, "oracle", c.oracle);
+    check["agrees"] = c.agrees();
+    json["checks"].push_back(std::move(check));
+  }
+  json["notes"] = a.computation.notes;
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(std::span<const Answer> answers, const std::vector<std::string>& inputs) {
+  Json list = Json::array();
+  for (const Answer& a : answers) list.push_back(json_of(a));
+  Json json;
+  json["schema"] = "cox.study/1";
+  json["tool"] = "cox " COX_VERSION;
+  json["inputs"] = inputs;
+  json["result"] = Json{{"studies", std::move(list)}};
+  json["warnings"] = Json::array();
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cox::study

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/study/write.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cox::study {
+namespace {
+
+Picture two_curves() {
+  return {.title = "a < b & \"c\"",
+          .x_label = "x",
+          .y_label = "y",
+          .x_is_log = true,
+          .series = {{.name = "one", .x = {1, 10, 100}, .y = {0, 5, 10}},
+                     {.name = "two", .x = {1, 10, 100}, .y = {10, 5, 0}}}};
+}
+
+TEST(Svg, EscapesAndDrawsEachSeries) {
+  const std::string svg = to_svg(two_curves());
+  EXPECT_NE(svg.find("a &lt; b &amp; &quot;c&quot;"), std::string::npos);
+  EXPECT_EQ(svg.find("a < b"), std::string::npos);
+  std::size_t lines = 0;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 2U);
+  // The first and last x are the ends of the axis, y = 10 its top.
+  EXPECT_NE(svg.find("points=\"70.0,300.0"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("700.0,50.0\""), std::string::npos) << svg;
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+TEST(Svg, PanelsStandBelowEachOther) {
+  Picture p = two_curves();
+  const std::string one = to_svg(p);
+  p.below = {two_curves(), Picture{}};
+  p.below[0].title = "lower";
+  const std::string two = to_svg(p);
+  EXPECT_NE(one.find("viewBox=\"0 0 720 360\""), std::string::npos);
+  EXPECT_NE(two.find("viewBox=\"0 0 720 720\""), std::string::npos);
+  EXPECT_NE(two.find("translate(0 360)"), std::string::npos);
+  EXPECT_NE(two.find(">lower<"), std::string::npos);
+  EXPECT_EQ(two.find("translate(0 720)"), std::string::npos);  // nothing to draw there
+}
+
+TEST(Svg, NothingToDrawIsEmpty) {
+  EXPECT_EQ(to_svg({}), "");
+  Picture p;
+  p.series = {{.name = "none", .x = {}, .y = {}}};
+  EXPECT_EQ(to_svg(p), "");
+}
+
+TEST(Svg, BarsStandOnTheAxis) {
+  Picture p{.kind = Picture::Kind::Bars, .title = "t"};
+  p.series = {{.name = "s", .x = {}, .y = {1, 2}}};
+  p.categories = {"a", "b"};
+  const std::string svg = to_svg(p);
+  EXPECT_NE(svg.find("height=\"125.0\""), std::string::npos) << svg;
+  EXPECT_NE(svg.find("height=\"250.0\""), std::string::npos) << svg;
+}
+
+Answer answer() {
+  Answer a;
+  a.study = *parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What | is <it>?\"\nsource = \"here\"\ncompute = \"c\"\n"
+      "[[input]]\nname = \"given\"\nvalue = \"28ms\"\nfrom = \"source\"\nline = 3\n"
+      "[[printed]]\nname = \"p\"\nquantity = \"exact, too\"\nvalue = \"28.00ms\"\nline = 4\nreason = \"why\"\n",
+      "one.toml");
+  a.computation.values = {
+      {.name = "exact, too", .value = Quantity::of(Seconds{0.0281}), .engine = "max-plus"}};
+  a.judged = *judge(a.study, a.computation);
+  a.verdict = a.judged.front().verdict;
+  return a;
+}
+
+TEST(Write, MarkdownKeepsItsTable) {
+  const std::string page = to_markdown(answer(), "one.svg");
+  EXPECT_NE(page.find("| 4 | p | 28.00ms | 28.10 ms | does-not-follow |"), std::string::npos) << page;
+  EXPECT_NE(page.find("![](one.svg)"), std::string::npos);
+  const std::vector<Answer> all = {answer()};
+  EXPECT_NE(index_markdown(all).find("What \\| is &lt;it>?"), std::string::npos);
+}
+
+TEST(Write, CsvQuotesCommas) {
+  EXPECT_EQ(to_csv(answer()),
+            "name,value,unit,half_width_95,replicas,engine\n\"exact, too\",0.0281,s,,1,max-plus\n");
+}
+
+TEST(Write, JsonCarriesUnitsInItsKeys) {
+  const std::vector<Answer> all = {answer()};
+  const std::string json = to_json(all, {"one"});
+  for (const char* key : {"\"schema\": \"cox.study/1\"", "\"value_s\": 0.028,", "\"computed_s\": 0.0281",
+                          "\"verdict\": \"does-not-follow\"", "\"studies\"", "\"printed\"", "\"computed\""})
+    EXPECT_NE(json.find(key), std::string::npos) << key << json;
+}
+
+}  // namespace
+}  // namespace cox::study

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DROOT=<tree> -P check_numbers.cmake: fails where a source writes per cent or groups digits by itself instead of
+# by cox/base/number_text.hpp. With -DWORK=<folder> it plants one of each there and expects both to be found.
+cmake_minimum_required(VERSION 3.25)
+
+# Per cent with a fixed number of digits; blanks or commas put between digits.
+set(refused "f} %" "insert\\([^;]*, *\"[ ,]\"\\)")
+
+function(look root found)
+  file(GLOB_RECURSE sources RELATIVE ${root} ${root}/src/*.cpp ${root}/src/*.hpp)
+  set(hits)
+  foreach(source ${sources})
+    if(source MATCHES "_test\\.cpp$" OR source STREQUAL src/base/number_text.cpp)
+      continue()
+    endif()
+    foreach(pattern IN LISTS refused)
+      file(STRINGS ${root}/${source} lines REGEX "${pattern}")
+      if(lines)
+        list(APPEND hits ${source})
+      endif()
+    endforeach()
+  endforeach()
+  set(${found} ${hits} PARENT_SCOPE)
+endfunction()
+
+if(WORK)
+  file(REMOVE_RECURSE ${WORK})
+  file(WRITE ${WORK}/src/a/part.cpp "text = fmt::format(\"{:.1f} %\", 100 * part);\n")
+  file(WRITE ${WORK}/src/a/count.cpp "digits.insert(i - 3, \",\");\n")
+  file(WRITE ${WORK}/src/a/width.cpp "text = fmt::format(\"width:{:.1f}%\", 100 * part);\n")
+  look(${WORK} found)
+  list(SORT found)
+  if(NOT found STREQUAL "src/a/count.cpp;src/a/part.cpp")
+    message(FATAL_ERROR "planted in part.cpp and count.cpp, found in: ${found}")
+  endif()
+  file(REMOVE_RECURSE ${WORK})
+else()
+  look(${ROOT} found)
+  foreach(source ${found})
+    message(SEND_ERROR "${source}: writes a number by itself; use percent, percent_change or grouped")
+  endforeach()
+endif()
