@@ -166,41 +166,6 @@ Result<Attribution> attribute_waits(const Matched& matched) {
   return a;
 }
 
-rank,
-    expected at least one ",
-        .hint = "record one with: cox observe -o DIR -- COMMAND",
-      .where = {}
-});
-const Matching& m = matched.operations();
-const ClockView& clocks = matched.clocks();
-Attribution a;
-a.method = clocks.comparable ? WaitMethod::Clock : WaitMethod::Duration;
-a.validity_ratio = clocks.validity;
-for (const trace::RankTrack& track : matched.tracks())
-  a.ranks.push_back({.rank = track.rank, .by_activity = {}});
-const ActivityScheme scheme(matched);
-a.activities = scheme.names();
-if (!clocks.comparable && a.validity_ratio > kWorstValidity) a.validity_ratio = validity_where_it_matters(m);
-if (!clocks.comparable && a.validity_ratio > kWorstValidity) {
-  a.refused = fmt::format(
-      "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
-      "begins, above {:.1f} durations do not say who was late",
-      a.validity_ratio, kWorstValidity);
-  return a;
-}
-if (m.ops.size() >= kPeerBit) {
-  a.refused = "the Run holds more operations than can be numbered (2^31)";
-  return a;
-}
-const RoleClasses roles = group_by_role(matched);
-const TimelineInput in{matched, scheme, roles};
-const WaitTimeline timeline = lay_out_waits(in);
-const Charges charges = charge_waits(in, timeline);
-fill(matched, scheme, timeline, charges, a);
-add_notes(m, timeline, charges, clocks.comparable, a);
-return a;
-}
-
 Duration RankCharge::cost() const {
   return plus_clamped(short_term, long_term);
 }

@@ -145,11 +145,11 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   }
   std::map<int, int> stages;
   std::map<int, int> data;
-  for (const trace::RankTrack& t : sim.run().ranks) {
-    ++stages[t.role.pipeline];
-    ++data[t.role.data];
+  for (const model::ProgramRank& r : sim.program().ranks) {
+    ++stages[r.role.pipeline];
+    ++data[r.role.data];
   }
-  const auto role = [&](std::size_t i) -> const trace::Role& { return sim.run().ranks[m.rank[i]].role; };
+  const auto role = [&](std::size_t i) -> const model::Role& { return sim.program().ranks[m.rank[i]].role; };
   if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {
     for (const auto& [stage, count] : stages)
       if (stage >= 0)
