@@ -24,7 +24,7 @@
 
 namespace {
 
-namespace guest = cox::trace::guest;
+namespace guest = cox::guest;
 namespace fs = std::filesystem;
 
 void clock_only(benchmark::State& state) {
@@ -43,7 +43,7 @@ void raw_record(benchmark::State& state) {
 void pace_passive(benchmark::State& state, cox::pace::Mode mode) {
   cox::pace::Settings settings;
   settings.mode = mode;
-  namespace observed = cox::observe::guest;
+  namespace observed = cox::guest;
   auto pacer = std::make_unique<observed::Pacer>(
       settings, observed::PaceWorld{.is_recording = guest::active,
                                     .thread = guest::thread_id,

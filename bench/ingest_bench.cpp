@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/processes.h"
+
 #include "trace/import/bytes/byte_source.hpp"
 #include "trace/import/part/reader.hpp"
 
@@ -65,7 +67,7 @@ Cost measure(Work work) {
     Cost c;
     const bool got = read(ends[0], &c, sizeof c) == static_cast<ssize_t>(sizeof c);
     close(ends[0]);
-    waitpid(child, nullptr, 0);
+    cox_wait_process(child, nullptr, 0);
     if (got && (best.cpu_s == 0 || c.cpu_s < best.cpu_s)) best = c;
   }
   return best;
@@ -82,8 +84,8 @@ double size_of(const std::string& path) {
 }
 
 double read_it(const std::string& path) {
-  const auto run = cox::trace::read_run(
-      cox::trace::kKinetoReader, path, {.threads = 1, .progress = {}, .limit_bytes = kNoLimit});
+  const auto run = cox::trace::read_run(cox::trace::kKinetoReader, path,
+                                        {.threads = 1, .progress = {}, .limit_bytes = kNoLimit});
   return run && !run->ranks.empty() ? 1 : 0;
 }
 

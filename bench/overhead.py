@@ -20,6 +20,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "tests", "support"))
+from processes import wait_process  # noqa: E402
+
 build, source, what = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2]), sys.argv[3]
 pairs = int(sys.argv[4]) if len(sys.argv) > 4 else 20
 ns_per_call = float(sys.argv[5]) if len(sys.argv) > 5 else 40.0
@@ -47,7 +50,7 @@ def startup():
     def batch(environment):
         began = time.perf_counter()
         for _ in range(runs):
-            os.waitpid(os.posix_spawn("/bin/true", ["true"], environment), 0)
+            wait_process(os.posix_spawn("/bin/true", ["true"], environment))
         return (time.perf_counter() - began) / runs * 1e3
 
     with tempfile.TemporaryDirectory() as folder:

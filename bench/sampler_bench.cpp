@@ -10,7 +10,7 @@
 
 namespace {
 
-namespace guest = cox::trace::guest;
+namespace guest = cox::guest;
 
 void sample(benchmark::State& state, bool whole) {
   cox::trace::RawSample out{};

@@ -21,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/processes.h"
+
 #include "training.hpp"
 
 namespace {
@@ -80,12 +82,12 @@ int wait_for_all(std::vector<pid_t> running) {
   int worst = 0;
   auto end_all = [&](int number) {
     for (const pid_t p : running) {
-      if (p > 0) kill(p, number);
+      if (p > 0) cox_signal_process(p, number);
     }
   };
   for (std::size_t left = running.size(); left > 0;) {
     int status = 0;
-    const pid_t pid = waitpid(-1, &status, 0);
+    const pid_t pid = wait(&status);
     if (pid < 0) {
       if (stop_signal != 0) {
         end_all(stop_signal);
@@ -144,7 +146,7 @@ int main(int argc, char** argv) {
     }
     if (pid < 0) {
       std::perror("gloo_train: fork");
-      for (const pid_t p : ranks) kill(p, SIGKILL);
+      for (const pid_t p : ranks) cox_signal_process(p, SIGKILL);
       break;
     }
     ranks.push_back(pid);

@@ -25,6 +25,12 @@ void goal_schedule(std::string_view bytes);
 /// reader whatever they look like, and checks that what comes out keeps the promises of a part.
 void import(std::string_view reader, std::string_view bytes);
 
+/// Whether a corpus folder is that of a format of several files (`paraver_files`).
+[[nodiscard]] bool is_imported_with_companions(std::string_view folder);
+/// The same for a file and what lies beside it: `.prv` with `.pcf` and `.row`, the files of an OTF2 archive, `.meta` with
+/// its `.bin`. The input holds all of them, each behind a line `=== NAME`; other names are passed over.
+void import_files(std::string_view reader, std::string_view bytes);
+
 /// A study's file: read, or refused with a line.
 void study(std::string_view bytes);
 

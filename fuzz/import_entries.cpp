@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,9 +101,8 @@ void check_messages(const MessageColumns& m) {
 }
 
 void check_program(const model::Program& o) {
-  for (const std::size_t length :
-       {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(), o.bytes.size(), o.sequence.size(),
-        o.comm.size()})
+  for (const std::size_t length : {o.kind.size(), o.name.size(), o.begin.size(), o.duration.size(),
+                                   o.bytes.size(), o.sequence.size(), o.comm.size()})
     COX_ASSERT(length == o.size(), "columns of operations are of one length");
   COX_ASSERT(o.collective.empty() || o.collective.size() == o.size(),
              "the kind of every collective, or of none");
@@ -108,7 +111,8 @@ void check_program(const model::Program& o) {
   COX_ASSERT(o.is_empty() || o.is_graph() || o.is_table(), "edges of every operation, or of none");
   for (std::size_t i = 0; i < o.size(); ++i) {
     COX_ASSERT(o.rank[i] < o.ranks.size() && o.name[i] < o.names.size(), "operations of known ranks");
-    COX_ASSERT(o.duration[i] == model::kNoDuration || o.duration[i] >= Duration::zero(), "operations take time");
+    COX_ASSERT(o.duration[i] == model::kNoDuration || o.duration[i] >= Duration::zero(),
+               "operations take time");
     COX_ASSERT(o.comm[i] == kNoComm || o.group_of(i) != nullptr, "communicators are described");
   }
   for (const std::uint32_t b : o.needs.all_before()) COX_ASSERT(b < o.size(), "edges lead to operations");
@@ -157,6 +161,72 @@ void check(const Error& error) {
   COX_ASSERT(!error.message.empty() && clean_text(error.message) == error.message, "errors can be printed");
 }
 
+/// Reads a file as a caller of `import_run` gets it: placed from zero on, and by durations where those are all there is.
+void read_and_check(const Reader& reader, const std::filesystem::path& path, std::string_view bytes) {
+  static_cast<void>(reader.recognises({.path = path, .bytes = bytes.substr(0, kHeadBytes)}));
+  auto job = reader.read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});
+  if (!job) return check(job.error());
+  check(*job);
+  std::vector<ImportedJob> parts;
+  parts.push_back(*std::move(job));
+  check(assemble_parts(std::move(parts), 1));
+}
+
+/// The files of a format of several, the one that is given to the reader first; none for other formats.
+std::span<const std::string_view> names_of_files(std::string_view reader) {
+  static constexpr std::array<std::string_view, 3> kParaver{"t.prv", "t.pcf", "t.row"};
+  static constexpr std::array<std::string_view, 4> kDumpi{"t.meta", "t-0.bin", "t-1.bin", "t-2.bin"};
+  static constexpr std::array<std::string_view, 6> kOtf2{"t.otf2",  "t.def",   "t/0.def",
+                                                         "t/0.evt", "t/1.def", "t/1.evt"};
+  if (reader == "paraver") return kParaver;
+  if (reader == "dumpi") return kDumpi;
+  if (reader == "otf2") return kOtf2;
+  return {};
+}
+
+/// Several files in one input: a line `=== NAME` before each, which takes the line end before it.
+std::vector<std::pair<std::string_view, std::string_view>> split_files(std::string_view bytes) {
+  constexpr std::string_view kMark = "=== ";
+  std::vector<std::pair<std::string_view, std::string_view>> files;
+  while (bytes.starts_with(kMark)) {
+    const std::size_t line = std::min(bytes.find('\n'), bytes.size());
+    const std::string_view name = bytes.substr(kMark.size(), line - kMark.size());
+    bytes.remove_prefix(std::min(line + 1, bytes.size()));
+    const std::size_t next = bytes.find("\n=== ");
+    files.emplace_back(name, bytes.substr(0, next));
+    bytes.remove_prefix(next == std::string_view::npos ? bytes.size() : next + 1);
+  }
+  return files;
+}
+
+/// A folder of this process for as long as it lives.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "cox-fuzz.XXXXXX").string();
+    COX_ASSERT(::mkdtemp(name.data()) != nullptr, "a folder for the files");
+    path_ = name;
+    std::filesystem::create_directory(path_ / "t");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  void remove(std::string_view name) const { ::unlink((path_ / name).c_str()); }
+  void put(std::string_view name, std::string_view content) const {
+    std::ofstream file(path_ / name, std::ios::binary);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    COX_ASSERT(file.good(), "room for a file");
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace
 
 bool is_imported(std::string_view reader) {
@@ -170,19 +240,32 @@ void import(std::string_view reader, std::string_view bytes) {
   COX_ASSERT(fd >= 0, "a file in memory");
   COX_ASSERT(::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
              "room for the input");
-  const std::filesystem::path path = fmt::format("/proc/self/fd/{}", fd);
-  static_cast<void>(found->recognises({.path = path, .bytes = bytes.substr(0, kHeadBytes)}));
-  auto job = found->read(path, {.threads = 1, .progress = {}, .limit_bytes = 64 << 20});
-  if (job) {
-    check(*job);
-    // What a caller of `import_run` gets: placed from zero on, and by durations where those are all there is.
-    std::vector<ImportedJob> parts;
-    parts.push_back(*std::move(job));
-    check(assemble_parts(std::move(parts), 1));
-  } else {
-    check(job.error());
-  }
+  read_and_check(*found, fmt::format("/proc/self/fd/{}", fd), bytes);
   ::close(fd);
+}
+
+bool is_imported_with_companions(std::string_view folder) {
+  constexpr std::string_view kEnding = "_files";
+  return folder.ends_with(kEnding) &&
+         !names_of_files(folder.substr(0, folder.size() - kEnding.size())).empty();
+}
+
+void import_files(std::string_view reader, std::string_view bytes) {
+  const Reader* found = find_reader(reader);
+  const auto names = names_of_files(reader);
+  COX_ASSERT(found != nullptr && !names.empty(), "a reader of formats of several files");
+  static const Folder folder;
+  for (const std::string_view name : names) folder.remove(name);
+  std::string_view main_bytes;
+  for (const auto& [name, content] : split_files(bytes)) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    folder.put(name, content);
+    if (name == names.front()) main_bytes = content;
+  }
+  const std::filesystem::path path = folder.path() / names.front();
+  if (!std::filesystem::exists(path)) return;
+  if (found->companions != nullptr) static_cast<void>(found->companions(path));
+  read_and_check(*found, path, main_bytes);
 }
 
 }  // namespace cox::fuzz

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "cox/base/parallel.hpp"
+#include "cox/base/processes.h"
 
 extern char** environ;
 
@@ -45,8 +46,8 @@ class Process {
   ~Process() {
     if (out_ >= 0) close(out_);
     if (id_ > 0) {
-      kill(id_, SIGKILL);
-      waitpid(id_, nullptr, 0);
+      cox_signal_process(id_, SIGKILL);
+      cox_wait_process(id_, nullptr, 0);
     }
   }
   /// An errno value, or 0.
@@ -72,7 +73,7 @@ class Process {
   bool has_ended(Ended& ended) {
     int status = 0;
     rusage used{};
-    if (wait4(id_, &status, WNOHANG, &used) != id_) return false;
+    if (cox_wait_process_usage(id_, &status, WNOHANG, &used) != id_) return false;
     id_ = 0;
     ended.status = exit_status_of(status);
     ended.user = span_of(used.ru_utime);

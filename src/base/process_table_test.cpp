@@ -8,6 +8,8 @@
 #include <csignal>
 #include <limits>
 
+#include "cox/base/processes.h"
+
 namespace cox {
 namespace {
 
@@ -44,15 +46,15 @@ TEST(ProcessTable, TellsStoppedFromGone) {
     for (;;) pause();
   }
   ASSERT_GT(child, 0);
-  kill(child, SIGSTOP);
+  cox_signal_process(child, SIGSTOP);
   int status = 0;
-  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_EQ(cox_wait_process(child, &status, WUNTRACED), child);
   EXPECT_EQ(this_machine().find(child).value_or(ProcessFacts{}).state, 'T');
-  kill(child, SIGKILL);
+  cox_signal_process(child, SIGKILL);
   siginfo_t info{};
-  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(cox_wait_process_state(child, &info, WEXITED | WNOWAIT), 0);
   EXPECT_EQ(this_machine().find(child).value_or(ProcessFacts{}).state, 'Z');
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(cox_wait_process(child, &status, 0), child);
   EXPECT_FALSE(this_machine().find(child).has_value());
 }
 

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <system_error>
 
 #include "cox/base/child.hpp"
+#include "cox/guest/launcher.hpp"
 
 namespace cox::bench {
 namespace {
@@ -16,16 +16,6 @@ namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 constexpr int kMostRanks = 1 << 20;
-
-std::optional<int> number_in(const Environment& environment, const char* name) {
-  const auto text = environment(name);
-  int value = 0;
-  if (!text) return std::nullopt;
-  const auto [at, problem] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (problem != std::errc{} || at != text->data() + text->size() || value < 0 || value > kMostRanks)
-    return std::nullopt;
-  return value;
-}
 
 const char* name_of(ProbeLibrary library) {
   switch (library) {
@@ -39,6 +29,19 @@ const char* name_of(ProbeLibrary library) {
       break;
   }
   return "mpi";
+}
+
+ProbeLibrary library_of(guest::LaunchedMpi mpi) {
+  switch (mpi) {
+    case guest::LaunchedMpi::OpenMpi:
+      return ProbeLibrary::OpenMpi;
+    case guest::LaunchedMpi::Mpich:
+      return ProbeLibrary::Mpich;
+    case guest::LaunchedMpi::None:
+    case guest::LaunchedMpi::Any:
+      break;
+  }
+  return ProbeLibrary::Mpi;
 }
 
 fs::path program_of(const fs::path& folder, ProbeLibrary library) {
@@ -68,19 +71,13 @@ void append(Words& words, const Words& more) {
 
 }  // namespace
 
-std::optional<LaunchedAs> launched_as(const Environment& environment) {
-  struct Names {
-    const char* rank;
-    const char* ranks;
-    ProbeLibrary library;
-  };
-  for (const Names& n : {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ProbeLibrary::OpenMpi},
-                         Names{"PMI_RANK", "PMI_SIZE", ProbeLibrary::Mpich},
-                         Names{"SLURM_PROCID", "SLURM_NTASKS", ProbeLibrary::Mpi}}) {
-    const auto rank = number_in(environment, n.rank);
-    const auto ranks = number_in(environment, n.ranks);
-    if (rank && ranks && *rank < *ranks)
-      return LaunchedAs{.rank = *rank, .ranks = *ranks, .library = n.library};
+std::optional<LaunchedAs> launched_as() {
+  for (const guest::Launcher& l : guest::kLaunchers) {
+    // What starts no ranks of MPI says nothing about ours: RANK and WORLD_SIZE are often set for a whole pod.
+    if (l.mpi == guest::LaunchedMpi::None || !guest::is_recognized(l)) continue;
+    const guest::Place place = guest::place_of(&l);
+    if (place.rank >= 0 && place.rank < place.world_size && place.world_size <= kMostRanks)
+      return LaunchedAs{.rank = place.rank, .ranks = place.world_size, .library = library_of(l.mpi)};
   }
   return std::nullopt;
 }

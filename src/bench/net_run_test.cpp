@@ -6,19 +6,14 @@
 
 #include <filesystem>
 #include <fstream>
-#include <map>
+#include <optional>
+
+#include "tests/support/launcher_variables.hpp"
 
 namespace cox::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-Environment with(std::map<std::string, std::string> values) {
-  return [values = std::move(values)](const std::string& name) -> std::optional<std::string> {
-    const auto at = values.find(name);
-    return at == values.end() ? std::nullopt : std::optional(at->second);
-  };
-}
 
 class Probes : public ::testing::Test {
  protected:
@@ -34,18 +29,48 @@ class Probes : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST(LaunchedAs, ReadsTheLaunchersInTheirOrder) {
-  EXPECT_FALSE(launched_as(with({})));
-  EXPECT_FALSE(launched_as(with({{"PMI_RANK", "x"}, {"PMI_SIZE", "2"}})));
-  EXPECT_FALSE(launched_as(with({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}})));
-  const auto open = launched_as(with({{"SLURM_PROCID", "0"},
-                                      {"SLURM_NTASKS", "1"},
-                                      {"OMPI_COMM_WORLD_RANK", "3"},
-                                      {"OMPI_COMM_WORLD_SIZE", "4"}}));
+using Launched = test::LauncherVariables;
+
+TEST_F(Launched, ReadsTheLaunchersInTheirOrder) {
+  EXPECT_FALSE(launched_as());
+  set({{"SLURM_STEP_ID", "0"},
+       {"SLURM_PROCID", "0"},
+       {"SLURM_NTASKS", "1"},
+       {"OMPI_COMM_WORLD_RANK", "3"},
+       {"OMPI_COMM_WORLD_SIZE", "4"}});
+  const auto open = launched_as();
   ASSERT_TRUE(open);
   EXPECT_EQ(open->rank, 3);
   EXPECT_EQ(open->library, ProbeLibrary::OpenMpi);
-  EXPECT_EQ(launched_as(with({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}))->library, ProbeLibrary::Mpich);
+}
+
+TEST_F(Launched, ARankIsANumberBelowTheSize) {
+  for (const char* rank : {"x", "2", "-1"}) {
+    set({{"PMI_RANK", rank}, {"PMI_SIZE", "2"}});
+    EXPECT_FALSE(launched_as()) << rank;
+  }
+}
+
+TEST_F(Launched, PmiIsMpichsOnlyWhereHydraSaysSo) {
+  set({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  EXPECT_EQ(launched_as()->library, ProbeLibrary::Mpi);
+  set({{"MPI_LOCALRANKID", "1"}});
+  EXPECT_EQ(launched_as()->library, ProbeLibrary::Mpich);
+  forget_all();
+  set({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}});
+  EXPECT_EQ(launched_as()->library, ProbeLibrary::Mpi);
+  forget_all();
+  set({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"SLURM_STEP_ID", "0"}});
+  EXPECT_EQ(launched_as()->library, ProbeLibrary::Mpi);
+}
+
+TEST_F(Launched, ABatchScriptAndAPodAreNoRanks) {
+  set({{"SLURM_JOB_ID", "77"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}});
+  EXPECT_FALSE(launched_as());
+  set({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  EXPECT_FALSE(launched_as());
+  set({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}});
+  EXPECT_EQ(launched_as()->rank, 3);
 }
 
 TEST_F(Probes, MpiGoesBehindTheLauncher) {

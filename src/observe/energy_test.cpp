@@ -13,6 +13,8 @@
 #include <map>
 #include <string>
 
+#include "cox/base/processes.h"
+
 namespace cox::observe {
 namespace {
 
@@ -180,7 +182,7 @@ TEST_F(Energy, KilledBeforeARoundedCapWasReadBackItIsStillOurs) {
     _exit(0);
   }
   int status = 0;
-  waitpid(child, &status, 0);
+  cox_wait_process(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(frequency(0), 2'325'000) << "2,310,000 was asked for";
   EXPECT_EQ(frequency(1), 2'325'000);

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cox/base/child.hpp"
+#include "cox/base/processes.h"
 #include "cox/base/version.hpp"
 #include "cox/trace/run_info.hpp"
 
@@ -51,15 +52,9 @@ std::string utc(const char* format) {
   return text.data();
 }
 
-const char* environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
-}
-
 std::string job_name() {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
-    if (const char* value = environment(name)) return value;
-  return {};
+  const char* id = guest::batch_job();
+  return id != nullptr ? id : "";
 }
 
 /// A word as a shell would need it to be typed.
@@ -176,13 +171,13 @@ int wait_forwarding(pid_t child, const sigset_t& watched) {
     const int signal = sigwaitinfo(&watched, &info);
     if (signal == SIGCHLD || signal < 0) {
       int status = 0;
-      const pid_t done = waitpid(child, &status, WNOHANG);
+      const pid_t done = cox_wait_process(child, &status, WNOHANG);
       if (done == child) return status;
       continue;
     }
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
-    if (!from_terminal) kill(child, signal);
+    if (!from_terminal) cox_signal_process(child, signal);
   }
 }
 

@@ -8,9 +8,8 @@
 #include <string>
 
 #include "cox/base/result.hpp"
+#include "cox/guest/launcher.hpp"
 #include "cox/trace/run.hpp"
-
-#include "guest/seam/launcher.hpp"
 
 namespace cox::observe {
 

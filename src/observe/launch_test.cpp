@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string>
 
+#include "cox/base/processes.h"
 #include "cox/trace/raw_format.hpp"
 
 namespace {
@@ -319,7 +320,7 @@ TEST_F(LaunchEnergy, AKilledParentLeavesWhatTheNextRunPutsBack) {
     _exit(0);
   }
   int status = 0;
-  waitpid(parent, &status, 0);
+  cox_wait_process(parent, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(limit(), "2400000");
   EXPECT_TRUE(fs::exists(dir_ / "run/cox-energy-cap"));

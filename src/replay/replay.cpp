@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/replay/replay.hpp"
+
 #include <algorithm>
 #include <array>
 
 #include "cox/base/assert.hpp"
-#include "cox/replay/replay.hpp"
 
 #include "replay/clamped.hpp"
 
@@ -34,8 +35,8 @@ struct Latest {
 
 /// The evaluation itself. What a program does not have costs nothing.
 template <bool kLags, bool kReleases>
-Latest evaluate(const Dependencies& needs, std::span<const Duration> durations, std::span<const Duration> release,
-                Duration* finish) {
+Latest evaluate(const Dependencies& needs, std::span<const Duration> durations,
+                std::span<const Duration> release, Duration* finish) {
   const std::uint64_t* first = needs.first_before().data();
   const OperationIndex* before = needs.all_before().data();
   const Duration* lags = needs.all_lags().data();
@@ -65,7 +66,8 @@ Latest evaluate(const Dependencies& needs, std::span<const Duration> durations, 
 Latest evaluate_any(const Dependencies& needs, std::span<const Duration> durations,
                     std::span<const Duration> release, Duration* finish) {
   COX_ASSERT(durations.size() == needs.size(), "one duration per operation");
-  COX_ASSERT(needs.is_ordered() && !needs.has_on_start(), "operations stand behind the ends that they wait for");
+  COX_ASSERT(needs.is_ordered() && !needs.has_on_start(),
+             "operations stand behind the ends that they wait for");
   COX_ASSERT(release.empty() || release.size() == needs.size(), "one release time per operation, or none");
   if (needs.has_lags())
     return release.empty() ? evaluate<true, false>(needs, durations, release, finish)
@@ -88,7 +90,8 @@ Timeline replay(const model::Program& program) {
   return replay(program.needs, program.duration, {});
 }
 
-Timeline replay(const Dependencies& needs, std::span<const Duration> durations, std::span<const Duration> release) {
+Timeline replay(const Dependencies& needs, std::span<const Duration> durations,
+                std::span<const Duration> release) {
   Timeline out;
   out.finish.resize(needs.size());
   const Latest latest = evaluate_any(needs, durations, release, out.finish.data());
@@ -97,13 +100,14 @@ Timeline replay(const Dependencies& needs, std::span<const Duration> durations, 
   return out;
 }
 
-Duration makespan(const Dependencies& needs, std::span<const Duration> durations, std::vector<Duration>& finish) {
+Duration makespan(const Dependencies& needs, std::span<const Duration> durations,
+                  std::vector<Duration>& finish) {
   finish.resize(needs.size());
   return Duration{evaluate_any(needs, durations, {}, finish.data()).at};
 }
 
 std::vector<OperationIndex> critical_path(const Dependencies& needs, std::span<const Duration> durations,
-                                const Timeline& timeline) {
+                                          const Timeline& timeline) {
   COX_ASSERT(durations.size() == needs.size() && timeline.finish.size() == needs.size(),
              "durations and a timeline of this program");
   std::vector<OperationIndex> path;
@@ -113,8 +117,8 @@ std::vector<OperationIndex> critical_path(const Dependencies& needs, std::span<c
     OperationIndex latest = kNoOperation;
     Ticks latest_at = 0;
     for (std::size_t k = 0; k < before.size(); ++k) {
-      const Ticks t = detail::plus(timeline.finish[before[k]].count(), graph.lag(at, k).count());
-      if (latest == kNoNode || t > latest_at || (t == latest_at && before[k] < latest)) {
+      const Ticks t = detail::plus(timeline.finish[before[k]].count(), needs.lag(at, k).count());
+      if (latest == kNoOperation || t > latest_at || (t == latest_at && before[k] < latest)) {
         latest = before[k];
         latest_at = t;
       }
@@ -146,8 +150,9 @@ std::vector<Duration> slack(const Dependencies& needs, std::span<const Duration>
   return latest;
 }
 
-std::vector<double> sensitivities(std::span<const OperationIndex> path, std::span<const std::uint32_t> classes,
-                                  std::size_t count, std::span<const double> weights) {
+std::vector<double> sensitivities(std::span<const OperationIndex> path,
+                                  std::span<const std::uint32_t> classes, std::size_t count,
+                                  std::span<const double> weights) {
   COX_ASSERT(weights.empty() || weights.size() == classes.size(), "one weight per operation, or none");
   std::vector<double> sums(count, 0);
   for (const OperationIndex node : path) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/replay/replay.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <random>
-
-#include "cox/replay/replay.hpp"
 
 namespace cox::replay {
 namespace {

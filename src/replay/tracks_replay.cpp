@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many scenarios in one pass over the tracks.
+// Many questions in one pass over the tracks.
 //
-// After a meeting all its members are in the same place in every scenario. So times are kept per meeting that
-// somebody still comes from (a place: one time per scenario), and a track knows its place only. Members of a
-// meeting that come from one place need the maximum of their work once, for all scenarios; what a scenario
+// After a meeting all its members are in the same place in every question. So times are kept per meeting that
+// somebody still comes from (a place: one time per question), and a track knows its place only. Members of a
+// meeting that come from one place need the maximum of their work once, for all questions; what a question
 // replaces is compared beside it.
 #include <algorithm>
 #include <array>
@@ -39,15 +39,15 @@ Ticks longest(const Duration* work, std::size_t count) {
   return std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
 }
 
-/// One pass: up to kLanes scenarios that share their column of work.
+/// One pass: up to kLanes questions that share their column of work.
 template <std::size_t kLanes>
 class Pass {
   using Lanes = std::array<Ticks, kLanes>;
 
  public:
-  Pass(const Tracks& tracks, std::span<const Scenario> scenarios, std::span<BlockTimes> out)
-      : tracks_(tracks), scenarios_(scenarios), out_(out), lanes_(scenarios.size()) {
-    const auto work = scenarios.front().work;
+  Pass(const Tracks& tracks, std::span<const Question> questions, std::span<BlockTimes> out)
+      : tracks_(tracks), questions_(questions), out_(out), lanes_(questions.size()) {
+    const auto work = questions.front().work;
     work_ = work.empty() ? tracks.work().data() : work.data();
     place_of_.resize(tracks.size());
     places_.resize(tracks.size() + 1);
@@ -73,7 +73,7 @@ class Pass {
     std::uint32_t here = 0;       ///< tracks whose place this is
     std::uint32_t group = kNone;  ///< that met here last
   };
-  /// A track of which some scenario replaces the work.
+  /// A track of which some question replaces the work.
   struct Replaced {
     Track track = 0;
     std::size_t met = 0;
@@ -83,7 +83,7 @@ class Pass {
   void take_replacements() {
     std::vector<std::uint32_t> slot(tracks_.size(), kNone);
     for (std::size_t lane = 0; lane < lanes_; ++lane)
-      for (const auto& [track, instead] : scenarios_[lane].instead) {
+      for (const auto& [track, instead] : questions_[lane].instead) {
         COX_ASSERT(track < tracks_.size(), "a track");
         if (slot[track] == kNone) {
           slot[track] = static_cast<std::uint32_t>(replaced_.size());
@@ -174,7 +174,7 @@ class Pass {
 
   void leave(std::size_t c, const Tracks::Meeting& m, Place& here) {
     for (std::size_t k = 0; k < lanes_; ++k) {
-      const auto transfer = scenarios_[k].transfer;
+      const auto transfer = questions_[k].transfer;
       const Duration d = transfer.empty() ? m.transfer : std::max(Duration::zero(), transfer[c]);
       here.at[k] = detail::plus_positive(last_[k], d.count());
       Duration& end = out_[k].block_end[m.block];
@@ -196,7 +196,7 @@ class Pass {
   }
 
   const Tracks& tracks_;
-  std::span<const Scenario> scenarios_;
+  std::span<const Question> questions_;
   std::span<BlockTimes> out_;
   std::size_t lanes_;
   const Duration* work_ = nullptr;
@@ -209,7 +209,7 @@ class Pass {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> stops_;  ///< (place in the group, index of replaced_)
 };
 
-void check_columns(const Tracks& tracks, const Scenario& s) {
+void check_columns(const Tracks& tracks, const Question& s) {
   COX_ASSERT(s.work.empty() || s.work.size() == tracks.work().size(), "one duration per cell, or none");
   COX_ASSERT(s.transfer.empty() || s.transfer.size() == tracks.meetings().size(),
              "one transfer per meeting, or none");
@@ -217,21 +217,21 @@ void check_columns(const Tracks& tracks, const Scenario& s) {
 
 }  // namespace
 
-std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Scenario> scenarios, int threads) {
+std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Question> questions, int threads) {
   std::vector<std::pair<std::size_t, std::size_t>> passes;  // [from, to)
-  for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    check_columns(tracks, scenarios[i]);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    check_columns(tracks, questions[i]);
     const bool joins = !passes.empty() && i - passes.back().first < kMany &&
-                       scenarios[i].work.data() == scenarios[passes.back().first].work.data();
+                       questions[i].work.data() == questions[passes.back().first].work.data();
     if (joins)
       passes.back().second = i + 1;
     else
       passes.emplace_back(i, i + 1);
   }
-  std::vector<BlockTimes> out(scenarios.size());
+  std::vector<BlockTimes> out(questions.size());
   parallel_for(passes.size(), threads, [&](std::size_t p) {
     const auto [from, to] = passes[p];
-    const auto asked = scenarios.subspan(from, to - from);
+    const auto asked = questions.subspan(from, to - from);
     const auto answers = std::span(out).subspan(from, to - from);
     asked.size() <= kFew ? Pass<kFew>(tracks, asked, answers).run()
                          : Pass<kMany>(tracks, asked, answers).run();

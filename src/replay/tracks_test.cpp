@@ -31,7 +31,7 @@ Tracks three() {
 
 TEST(Tracks, AllGoOnAfterTheLastOneCame) {
   const Tracks t = three();
-  const Scenario as_built;
+  const Question as_built;
   const auto answer = replay(t, std::span(&as_built, 1));
   EXPECT_EQ(answer[0].block_end, ticks({11, 16}));
   EXPECT_EQ(answer[0].makespan, Duration(16));
@@ -41,7 +41,7 @@ TEST(Tracks, StartsAndTailsAreTrackTime) {
   Tracks t = three();
   t.set_start(2, Duration(20));
   t.set_tail(0, Duration(7));
-  const Scenario as_built;
+  const Question as_built;
   // 6; 20 + 2 + 1 = 23; 23 + 3 + 2 = 28; tail 35
   const auto answer = replay(t, std::span(&as_built, 1));
   EXPECT_EQ(answer[0].block_end, ticks({23, 35}));
@@ -52,7 +52,7 @@ TEST(Tracks, EachScenarioHasItsOwnAnswer) {
   const auto quick = ticks({0, 0});
   const auto slow = ticks({50, 1});
   const auto no_transfer = ticks({0, 0, 0});
-  std::vector<Scenario> s(3);
+  std::vector<Question> s(3);
   s[0].instead.emplace_back(0, quick);  // 3+1=4; 4+4+1=9; 9+3+2=14
   s[1].instead.emplace_back(2, slow);   // 6; 51; 51+2+2=55
   s[2].transfer = no_transfer;          // 5; 9; 12
@@ -82,7 +82,7 @@ TEST(Tracks, NegativeIsZeroAndTimesStopAtTheRange) {
   t.meet(g, ticks({-3, -7}), Duration(-1));
   const auto negative = ticks({-1, -2});
   const std::vector<Duration> longest(1, Duration::max());
-  std::vector<Scenario> s(2);
+  std::vector<Question> s(2);
   s[0].work = negative;
   s[0].transfer = std::span(negative).first(1);
   s[1].instead.emplace_back(1, longest);
@@ -98,7 +98,7 @@ TEST(Tracks, WithoutMeetingsOnlyStartsAndTailsCount) {
   Tracks t(2);
   t.set_start(1, Duration(4));
   t.set_tail(1, Duration(3));
-  const Scenario as_built;
+  const Question as_built;
   const auto answer = replay(t, std::span(&as_built, 1));
   EXPECT_EQ(answer[0].makespan, Duration(7));
   EXPECT_TRUE(answer[0].block_end.empty());

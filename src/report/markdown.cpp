@@ -58,8 +58,8 @@ std::string remedy_words(const diagnose::Remedy& r) {
 
 std::string render_markdown(const trace::Run& run, const Diagnosis& d, const diagnose::Comparison* against) {
   std::string out = fmt::format("# {}\n\n", plain(headline(d)));
-  out +=
-      fmt::format("{}: {}.\n\n{}\n\n", plain(run.info.name), provenance_word(run.provenance), plain(lead(d)));
+  out += fmt::format("{}: {}.\n\n{}\n\n", plain(run.info.name), provenance_word(run.info.provenance),
+                     plain(lead(d)));
   out += "- " + plain(coverage_line(d.coverage)) + "\n- " + plain(clock_line(d)) + '\n';
   if (d.step_time.count > 0)
     out += fmt::format("- step time {} median, {} to {} (5th to 95th percentile), n = {}\n",

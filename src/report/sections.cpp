@@ -192,7 +192,7 @@ std::string verdict_section(const Page& page) {
   const diagnose::Diagnosis& d = page.diagnosis;
   const auto ranks = static_cast<std::int64_t>(page.run.ranks.size());
   std::string eyebrow = fmt::format("{} \u00B7 {} on {} \u00B7 {} \u00B7 {} events",
-                                    provenance_word(page.run.provenance), plural(ranks, "rank", "ranks"),
+                                    provenance_word(page.run.info.provenance), plural(ranks, "rank", "ranks"),
                                     plural(static_cast<std::int64_t>(page.run.nodes.size()), "host", "hosts"),
                                     plural(d.steps, "step", "steps"),
                                     grouped(static_cast<std::int64_t>(page.run.event_count())));
@@ -431,7 +431,7 @@ std::string provenance_section(const Page& page) {
     }
     return count > 8 ? text + fmt::format(" and {} more", count - 8) : text;
   };
-  std::string facts = definition("kind", provenance_word(run.provenance));
+  std::string facts = definition("kind", provenance_word(run.info.provenance));
   const auto add = [&](std::string_view term, const std::string& value) {
     if (!value.empty()) facts += definition(term, value);
   };

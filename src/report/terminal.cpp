@@ -121,8 +121,8 @@ std::string step_lines(const Diagnosis& d) {
 /// What never returned: first what hangs and why, then what may be nothing.
 std::string stall_lines(const Diagnosis& d, const Ink& ink) {
   if (d.trouble.stalls.empty()) return {};
-  const std::string until =
-      d.present.live ? "by this machine's clock" : "the job is not running here: up to the last record";
+  const std::string until = d.trouble.present.live ? "by this machine's clock"
+                                                   : "the job is not running here: up to the last record";
   std::string out = '\n' + ink.bold(fmt::format("calls that have not returned ({})", until)) + '\n';
   for (std::size_t i = 0; i < std::min(d.trouble.stalls.size(), kRows); ++i) {
     out += wrapped(d.trouble.stalls[i].hung ? "! " : "- ", terminal_text(d.trouble.stalls[i].text));
@@ -221,7 +221,7 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, Color color,
   const bool named = !d.findings.empty();
   const bool trouble = diagnose::has_trouble(d);
   const std::string title =
-      fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.provenance));
+      fmt::format("{} {} ({})", trouble ? "!" : "=", headline(d), provenance_word(run.info.provenance));
   std::string out = (trouble ? ink.bad(title) : ink.good(title)) + "\n";
   if (!d.verdict.empty()) out += wrapped("", terminal_text(lead(d)));
   if (against != nullptr) {

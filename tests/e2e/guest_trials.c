@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cox/base/processes.h"
+
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -45,7 +47,7 @@ static int forks(void) {
       _exit(7);
     }
     int status = 0;
-    waitpid(child, &status, 0);
+    cox_wait_process(child, &status, 0);
     ended += WIFEXITED(status) && WEXITSTATUS(status) == 7;
   }
   FILE* pipe = popen("echo from a pipe", "r");

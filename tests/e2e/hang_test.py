@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_group, signal_process  # noqa: E402
+
 build, rounds = os.path.realpath(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 3
 chosen = sys.argv[4:]
 ranks = 4
@@ -46,17 +49,31 @@ def wait_until(condition, what, limit_s=60):
     raise AssertionError(f"not within {limit_s} s: {what}")
 
 
+def told_within(limit_s, folder, expect):
+    """What `expect` makes of the first diagnosis that finds a hang and passes it; what the last one lacked, if none does."""
+    end = time.monotonic() + limit_s
+    while True:
+        result, status = diagnose(folder)
+        try:
+            assert result is not None and status == 1 and result["hang"]["live"], (status, result and result["hang"])
+            return expect(result)
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.2)
+
+
 def end_all(job, pids):
     """The ranks by their own numbers, then whatever started them; each process is in a session of ours."""
     for pid in pids:
         try:
-            os.kill(pid, signal.SIGKILL)
+            signal_process(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
     try:
         job.wait(timeout=20)
     except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
+        signal_group(job.pid, signal.SIGKILL)
         job.wait(timeout=20)
 
 
@@ -115,6 +132,15 @@ def expect_nothing(result, victim, live):
     assert not hung(result) and not result["mismatches"], (result["hang"], result["mismatches"])
 
 
+def expect_stopped(result, victim):
+    stalls = [s for s in hung(result) if not s["consequence"]]
+    assert len(stalls) == 1, result["hang"]
+    s = stalls[0]
+    assert s["kind"] in ("missing_rank", "stuck_inside") and s["ranks"] == [victim], s["text"]
+    check_last_seen(s, victim, {"stopped"})
+    return s["kind"]
+
+
 # fault: (what must be told, whether the job comes to a halt)
 mpi_faults = {
     "sleep": (expect_missing({"sleeping"}), True),
@@ -149,15 +175,12 @@ def run_mpi(fault, victim, folder):
                 return len(pids) == ranks and (fault == "none" or "halt" in text) or job.poll() is not None
             wait_until(begun, "the job's start")
             if halts:
-                # The first look that finds something: 1 s is the least bar, 3 s leave room for a busy machine.
-                time.sleep(3)
-                result, status = diagnose(out)
-                assert result is not None and status == 1 and result["hang"]["live"], (status, result)
-                expect(result, victim, True)
+                told_within(10, out, lambda result: expect(result, victim, True))
             elif halts is None:
-                wait_until(lambda: job.poll() is not None or time.sleep(3) or True, "a moment")
-                result, status = diagnose(out)
-                assert result is not None and status == 1, (status, result)
+                def told():
+                    result, status = diagnose(out)
+                    return status == 1 and result["mismatches"] and (result,)
+                result, = wait_until(told, "the mismatch", 10)
                 expect(result, victim, job.poll() is None)
             else:
                 job.wait(timeout=60)
@@ -199,16 +222,9 @@ def run_gloo(victim, folder):
         wait_until(lambda: (diagnose(out)[0] or {}).get("steps", {}).get("count", 0) > 20, "twenty steps")
         result, _ = diagnose(out)
         assert result["hang"]["live"] and not hung(result), result["hang"]
-        os.kill(pids[victim], signal.SIGSTOP)
+        signal_process(pids[victim], signal.SIGSTOP)
         wait_until(lambda: state_of(pids[victim]) == "T", "the stop")
-        time.sleep(2)
-        result, status = diagnose(out)
-        stalls = [s for s in hung(result) if not s["consequence"]]
-        assert status == 1 and len(stalls) == 1, result["hang"]
-        s = stalls[0]
-        assert s["kind"] in ("missing_rank", "stuck_inside") and s["ranks"] == [victim], s["text"]
-        check_last_seen(s, victim, {"stopped"})
-        return s["kind"]
+        return told_within(10, out, lambda result: expect_stopped(result, victim))
     finally:
         end_all(job, pids)
 

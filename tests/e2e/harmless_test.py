@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_process  # noqa: E402
+
 build, library = os.path.realpath(sys.argv[1]), sys.argv[3]
 cox = os.path.join(build, "cox")
 preload = os.path.join(build, "libcox-preload.so")
@@ -174,9 +177,9 @@ def case_stopped_and_continued(work):
             break
         time.sleep(0.02)
     assert victim, "no file of a rank came up"
-    os.kill(victim, signal.SIGSTOP)
+    signal_process(victim, signal.SIGSTOP)
     time.sleep(0.7)
-    os.kill(victim, signal.SIGCONT)
+    signal_process(victim, signal.SIGCONT)
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0 and out == expected, (process.returncode, out, err)
     assert diagnosis(folder)["result"]["coverage"] == 1.0
@@ -213,7 +216,7 @@ def case_rank_killed(work):
                 break
         assert victim, "no rank came up"
         time.sleep(0.5)
-        os.kill(victim, signal.SIGKILL)
+        signal_process(victim, signal.SIGKILL)
         codes.append(process.wait(timeout=60))
     assert codes[0] == codes[1] and codes[0] != 0, codes
     seen = [r["collectives"] for r in diagnosis(os.path.join(work, "run"))["result"]["ranks"]]

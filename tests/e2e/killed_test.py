@@ -14,6 +14,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_group, signal_process  # noqa: E402
+
 build, times = os.path.realpath(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 20
 seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.SystemRandom().randrange(1 << 31)
 ranks = 4
@@ -39,11 +42,11 @@ for i in range(times):
         group = int(job.stdout.readline().split()[1])
         lines = []
         os.set_blocking(job.stdout.fileno(), False)
-        time.sleep(rng.uniform(0.05, 4.0))
+        time.sleep(rng.uniform(0.05, 2.5))
         cox_too = i % 2 == 1
         if cox_too:
-            os.kill(job.pid, signal.SIGKILL)
-        os.killpg(group, signal.SIGKILL)
+            signal_process(job.pid, signal.SIGKILL)
+        signal_group(group, signal.SIGKILL)
         job.wait(timeout=60)
         os.set_blocking(job.stdout.fileno(), True)
         printed, ours = job.stdout.read(), job.stderr.read()

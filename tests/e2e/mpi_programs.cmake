@@ -7,7 +7,7 @@ foreach(library openmpi mpich)
   find_program(COX_MPIF90_${library} mpif90.${library})
   foreach(source mpi_calls.c mpi_fortran_mpifh.f90 mpi_fortran_f08.f90 order_sum.c guest_trials.c timed_steps.c)
     string(REGEX REPLACE "\\..*" "" name ${source})
-    set(compiler ${COX_MPICC_${library}} -w)
+    set(compiler ${COX_MPICC_${library}} -w -I${PROJECT_SOURCE_DIR}/include)
     if(source MATCHES "f90$")
       set(compiler ${COX_MPIF90_${library}} -w -fallow-argument-mismatch)  # mpif.h has no interfaces
     endif()
@@ -19,7 +19,7 @@ foreach(library openmpi mpich)
     add_custom_command(OUTPUT ${program}
                        COMMAND ${compiler} -O2 -o ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
                        WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
-                       DEPENDS ${source} VERBATIM)
+                       DEPENDS ${source} ${PROJECT_SOURCE_DIR}/include/cox/base/processes.h VERBATIM)
     list(APPEND mpi_programs ${program})
   endforeach()
 endforeach()

@@ -18,7 +18,7 @@ void finalize_backward(void*) {}
 #include "guest/gloo/abi.hpp"
 
 int main() {
-  namespace abi = cox::observe::guest::gloo_abi;
+  namespace abi = cox::guest::gloo_abi;
   const void* store[4] = {store};  // its first word is no table of a PrefixStore
   const void* pointer = store;
   long group = 0;

@@ -9,6 +9,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_process  # noqa: E402
+
 build = sys.argv[1]
 worker = os.path.realpath(os.path.join(build, "cox-bench-pace"))
 scratch = tempfile.TemporaryDirectory()
@@ -125,7 +128,7 @@ def check_lost_rank():
     plan = plan_file("lost", {}, [(OFF, 100000, 0, 1)])
     first = subprocess.Popen([worker, plan], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: len(workers()) >= 5, "the ranks did not start")
-    os.kill(max(p for p in workers() if p != first.pid), signal.SIGKILL)
+    signal_process(max(p for p in workers() if p != first.pid), signal.SIGKILL)
     _, said = first.communicate(timeout=60)
     assert first.returncode == 1 and "a rank ended" in said, said
     assert not workers()

@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_process  # noqa: E402
+
 build, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 cox = os.path.join(build, "cox")
 programs = os.path.join(build, "tests", "e2e")
@@ -156,7 +159,7 @@ digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.par
 dist.destroy_process_group()
 if rank == 1:
     os._exit(0)  # as multiprocessing ends a child
-os.waitpid(child, 0)
+os.wait()
 print(digest)
 """
 
@@ -230,9 +233,9 @@ def case_stopped(work):
                     mpi("timed_steps", 6, 10, -1, 0))
     victim = rank_process(folder, process)
     time.sleep(1)
-    os.kill(victim, signal.SIGSTOP)
+    signal_process(victim, signal.SIGSTOP)
     time.sleep(2)
-    os.kill(victim, signal.SIGCONT)
+    signal_process(victim, signal.SIGCONT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "steps" in out, (process.returncode, out, err)
     found = decisions(folder)
@@ -264,7 +267,7 @@ def case_rank_gone(work):
         process = start(folder, mode or "off", command)
         victim = rank_process(folder, process)
         time.sleep(0.7)
-        os.kill(victim, signal.SIGKILL)
+        signal_process(victim, signal.SIGKILL)
         process.communicate(timeout=30)
         codes.append(process.returncode)
     assert codes[0] == codes[1] and codes[0] != 0, codes

@@ -41,7 +41,9 @@ for _ in $(seq 1 3000); do
   [ "$(finished)" -ge 8 ] && break
   sleep 0.02
 done
-pkill -KILL -s "$launched" 2>/dev/null || true
+for process in $(ps -o pid= -s "$launched"); do
+  kill -KILL "$process" 2>/dev/null || true
+done
 wait "$launched" 2>/dev/null || true
 before=$(finished)
 [ "$before" -ge 8 ] || { cat "$work/first.out"; fail "only $before points were finished before the kill"; }

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/processes.h"
 #include "cox/base/version.hpp"
 
 namespace {
@@ -122,7 +123,7 @@ Outcome run(const std::string& command, const fs::path& dir, const fs::path& log
   const pid_t child = ::fork();
   if (child == 0) exec_shell(command, dir, setup, out, err);
   int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child) std::abort();
+  if (child < 0 || cox_wait_process(child, &status, 0) != child) std::abort();
   return {.out = slurp(out),
           .err = slurp(err),
           .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};

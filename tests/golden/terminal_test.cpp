@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "cox/base/processes.h"
 
 #include "cli/frame/interrupt.hpp"
 #include "cli/output/progress.hpp"
@@ -35,16 +38,18 @@ class OnTerminal {
   explicit OnTerminal(const std::function<int()>& body) {
     child_ = ::forkpty(&fd_, nullptr, nullptr, nullptr);
     if (child_ == 0) ::_exit(body());
+    if (child_ < 0) fd_ = -1;  // no terminal to be had, and so no child
   }
   OnTerminal(const OnTerminal&) = delete;
   OnTerminal& operator=(const OnTerminal&) = delete;
   ~OnTerminal() {
     if (fd_ >= 0) ::close(fd_);
-    if (!reaped_) {
-      ::kill(child_, SIGKILL);
-      ::waitpid(child_, nullptr, 0);
+    if (child_ > 0 && !reaped_) {
+      cox_signal_process(child_, SIGKILL);
+      cox_wait_process(child_, nullptr, 0);
     }
   }
+  [[nodiscard]] bool has_child() const { return child_ > 0; }
 
   /// All output until `what` was seen, or the end.
   std::string read_until(const std::string& what) {
@@ -67,7 +72,7 @@ class OnTerminal {
   int exit_code() {
     read_until("");
     int status = 0;
-    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
+    EXPECT_EQ(cox_wait_process(child_, &status, 0), child_);
     reaped_ = true;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
@@ -93,6 +98,18 @@ std::function<int()> shell(const std::string& command,
   };
 }
 
+/// Skipped where the machine has no terminals to give (a container without /dev/pts).
+class Terminal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const int fd = ::posix_openpt(O_RDWR | O_NOCTTY);
+    const bool works = fd >= 0 && ::grantpt(fd) == 0 && ::unlockpt(fd) == 0 && ::ptsname(fd) != nullptr &&
+                       ::access(::ptsname(fd), F_OK) == 0;
+    if (fd >= 0) ::close(fd);
+    if (!works) GTEST_SKIP() << "no pseudo terminal is to be had here";
+  }
+};
+
 bool is_coloured(const std::string& command, std::vector<std::pair<std::string, std::string>> variables) {
   OnTerminal terminal(shell(command, std::move(variables)));
   const std::string text = terminal.read_until("");
@@ -100,7 +117,7 @@ bool is_coloured(const std::string& command, std::vector<std::pair<std::string, 
   return text.find("\x1b[") != std::string::npos;
 }
 
-TEST(Terminal, ColourOnATerminalUnlessToldOtherwise) {
+TEST_F(Terminal, ColourOnATerminalUnlessToldOtherwise) {
   EXPECT_TRUE(is_coloured("cox doctor", {{"TERM", "xterm"}}));
   EXPECT_FALSE(is_coloured("cox doctor | cat", {{"TERM", "xterm"}}));
   EXPECT_FALSE(is_coloured("cox doctor", {{"TERM", "xterm"}, {"NO_COLOR", "1"}}));
@@ -109,16 +126,16 @@ TEST(Terminal, ColourOnATerminalUnlessToldOtherwise) {
   EXPECT_TRUE(is_coloured("cox doctor --color always | cat", {{"TERM", "dumb"}, {"NO_COLOR", "1"}}));
 }
 
-TEST(Terminal, ErrorsAreColouredWhereTheyAreRead) {
+TEST_F(Terminal, ErrorsAreColouredWhereTheyAreRead) {
   EXPECT_TRUE(is_coloured("cox frobnicate >/dev/null", {{"TERM", "xterm"}}));
   EXPECT_FALSE(is_coloured("cox frobnicate 2>&1 | cat", {{"TERM", "xterm"}}));
 }
 
-TEST(Terminal, HelpHasNoColourCodes) {
+TEST_F(Terminal, HelpHasNoColourCodes) {
   EXPECT_FALSE(is_coloured("cox help", {{"TERM", "xterm"}}));
 }
 
-TEST(Terminal, TheBarGoesWhenTheWorkIsDone) {
+TEST_F(Terminal, TheBarGoesWhenTheWorkIsDone) {
   OnTerminal terminal([] {
     auto now = std::chrono::steady_clock::time_point{};
     {
@@ -136,7 +153,7 @@ TEST(Terminal, TheBarGoesWhenTheWorkIsDone) {
             "\r\x1b[Kdone");
 }
 
-TEST(Terminal, CtrlCEndsWith130AndRemovesTheUnfinishedFile) {
+TEST_F(Terminal, CtrlCEndsWith130AndRemovesTheUnfinishedFile) {
   std::string name = "/tmp/cox-unfinished-XXXXXX";
   const int fd = ::mkstemp(name.data());
   ASSERT_GE(fd, 0);
@@ -155,7 +172,7 @@ TEST(Terminal, CtrlCEndsWith130AndRemovesTheUnfinishedFile) {
   EXPECT_NE(terminal.read_until("").find("cox: interrupted"), std::string::npos);
 }
 
-TEST(Terminal, WorkThatMustBeFinishedIsFinishedFirst) {
+TEST_F(Terminal, WorkThatMustBeFinishedIsFinishedFirst) {
   OnTerminal terminal([] {
     handle_interrupts();
     sigset_t interrupts;
@@ -177,7 +194,7 @@ TEST(Terminal, WorkThatMustBeFinishedIsFinishedFirst) {
   EXPECT_NE(terminal.read_until("").find("finished"), std::string::npos);
 }
 
-TEST(Terminal, TheSecondCtrlCStopsAtOnce) {
+TEST_F(Terminal, TheSecondCtrlCStopsAtOnce) {
   OnTerminal terminal([] {
     handle_interrupts();
     const FinishFirst unbroken;
@@ -192,6 +209,19 @@ TEST(Terminal, TheSecondCtrlCStopsAtOnce) {
   EXPECT_EQ(terminal.exit_code(), 130);
 }
 
+TEST(NoTerminal, LeavesNobodyToKill) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  {
+    const OnTerminal terminal([] { return 0; });
+    EXPECT_FALSE(terminal.has_child());
+  }
+  EXPECT_EQ(errno, EMFILE) << "a process was signalled or waited for";
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /// Whether the process has a handler for SIGINT, as the kernel sees it.
 bool catches_interrupts(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
@@ -202,7 +232,7 @@ bool catches_interrupts(pid_t pid) {
 }
 
 /// The real program, held up in the middle of its output by a pipe that nobody empties.
-TEST(Terminal, TheProgramItselfEndsWith130) {
+TEST_F(Terminal, TheProgramItselfEndsWith130) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   ASSERT_EQ(::fcntl(pipe[1], F_SETFL, O_NONBLOCK), 0);
@@ -213,6 +243,7 @@ TEST(Terminal, TheProgramItselfEndsWith130) {
   }
   ASSERT_EQ(::fcntl(pipe[1], F_SETFL, 0), 0);
   const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
   if (child == 0) {
     ::dup2(pipe[1], STDOUT_FILENO);
     ::execl(COX_BIN_DIR "/cox", "cox", "help", nullptr);
@@ -220,9 +251,9 @@ TEST(Terminal, TheProgramItselfEndsWith130) {
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
   while (!catches_interrupts(child) && std::chrono::steady_clock::now() < deadline) ::sched_yield();
-  ::kill(child, SIGINT);
+  cox_signal_process(child, SIGINT);
   int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(cox_wait_process(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 130);
   ::close(pipe[0]);

@@ -56,7 +56,7 @@ foreach(pair
     diagnose/operations:diagnose/verdict diagnose/efficiency:diagnose/fabric diagnose/fabric:diagnose/efficiency
     diagnose/over_time:diagnose/stall diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/verdict
     guest/seam:guest/pacing guest/writer:guest/seam guest/pacing:guest/preload guest/preload:guest/mpi
-    guest/mpi:guest/gloo guest/gloo:guest/mpi guest/torch:guest/mpi
+    guest/mpi:guest/gloo guest/gloo:guest/torch guest/torch:guest/mpi
     simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer

@@ -17,6 +17,7 @@
 #include <simgrid/s4u.hpp>
 
 #include "cox/base/file.hpp"
+#include "cox/base/processes.h"
 
 #include "oracle_cases.hpp"
 #include "simulate/flow/rounds.hpp"
@@ -120,7 +121,7 @@ double in_child(const oracle::Case& c, const simulate::Network& network, const m
   const bool read_all = child > 0 && read(ends[0], &seconds, sizeof seconds) == sizeof seconds;
   close(ends[0]);
   int status = 0;
-  if (child > 0) waitpid(child, &status, 0);
+  if (child > 0) cox_wait_process(child, &status, 0);
   return read_all && status == 0 ? seconds : NAN;
 }
 

@@ -45,6 +45,17 @@ TEST(ReplayCorpus, Scenario) {
   EXPECT_GE(replay("scenario", scenario), 3);
 }
 
+/// The studies that are built in are the seeds.
+TEST(ReplayCorpus, Studies) {
+  int inputs = 0;
+  for (const auto& file : std::filesystem::directory_iterator(COX_STUDIES)) {
+    SCOPED_TRACE(file.path().string());
+    study(test::file_content(file.path()));
+    ++inputs;
+  }
+  EXPECT_GE(inputs, 20);
+}
+
 /// Corpora of imported formats are named after their readers.
 TEST(ReplayCorpus, Imports) {
   for (const auto& folder : std::filesystem::directory_iterator(COX_FUZZ_CORPUS)) {
@@ -55,6 +66,21 @@ TEST(ReplayCorpus, Imports) {
       import(name, test::file_content(file.path()));
     }
   }
+}
+
+/// Formats of several files, each input with all of them.
+TEST(ReplayCorpus, ImportsWithCompanions) {
+  int inputs = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(COX_FUZZ_CORPUS)) {
+    const std::string name = folder.path().filename().string();
+    if (!is_imported_with_companions(name)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      SCOPED_TRACE(file.path().string());
+      import_files(name.substr(0, name.find('_')), test::file_content(file.path()));
+      ++inputs;
+    }
+  }
+  EXPECT_GE(inputs, 6);
 }
 
 }  // namespace

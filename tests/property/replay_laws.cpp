@@ -100,7 +100,8 @@ RC_GTEST_PROP(ReplayLaws, SlackIsExact, ()) {
   Sample s = any_graph();
   const Timeline t = replay(s.graph, s.durations);
   const std::vector<Duration> spare = slack(s.graph, s.durations, t);
-  for (const OperationIndex node : critical_path(s.graph, s.durations, t)) RC_ASSERT(spare[node] == Duration::zero());
+  for (const OperationIndex node : critical_path(s.graph, s.durations, t))
+    RC_ASSERT(spare[node] == Duration::zero());
   const OperationIndex node = any_node(s);
   const Duration own = s.durations[node];
   std::vector<Duration> room;
@@ -202,7 +203,7 @@ Tracks any_tracks() {
 }
 
 /// The same as a Dependencies: a root per track, a node per cell, a join per meeting, a node per tail.
-Duration makespan_as_graph(const Tracks& t, const Scenario& s) {
+Duration makespan_as_graph(const Tracks& t, const Question& s) {
   Dependencies g;
   std::vector<Duration> d;
   std::vector<OperationIndex> at(t.size());
@@ -244,17 +245,17 @@ RC_GTEST_PROP(ReplayLaws, TracksAreTheirGraph, ()) {
     for (std::size_t i = 0; i < size; ++i) columns.back().push_back(any_time(100));
     return std::span<const Duration>(columns.back());
   };
-  std::vector<Scenario> scenarios(*rc::gen::inRange<std::size_t>(1, 70));
+  std::vector<Question> questions(*rc::gen::inRange<std::size_t>(1, 70));
   const auto other_work = column(t.work().size());
-  for (Scenario& s : scenarios) {
+  for (Question& s : questions) {
     if (*rc::gen::inRange(0, 4) == 0) s.work = other_work;
     if (*rc::gen::inRange(0, 4) == 0) s.transfer = column(t.meetings().size());
     for (Track r = 0; r < t.size(); ++r)
       if (*rc::gen::inRange(0, 4) == 0) s.instead.emplace_back(r, column(t.meetings().size()));
   }
-  const auto answers = replay(t, scenarios, 2);
-  for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    RC_ASSERT(answers[i].makespan == makespan_as_graph(t, scenarios[i]));
+  const auto answers = replay(t, questions, 2);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    RC_ASSERT(answers[i].makespan == makespan_as_graph(t, questions[i]));
     RC_ASSERT(answers[i].block_end.size() == t.blocks());
     RC_ASSERT(std::is_sorted(answers[i].block_end.begin(), answers[i].block_end.end()));
     if (t.blocks() > 0) RC_ASSERT(answers[i].block_end.back() == answers[i].makespan);

@@ -33,10 +33,10 @@ model::Scenario any_scenario() {
   s.cluster = testing::cluster(data * tensor * stages * context, 1);
   if (*rc::gen::arbitrary<bool>()) std::swap(s.cluster.nodes, s.cluster.devices_per_node);
   work_of(s).layout = {.data = data,
-                  .tensor = tensor,
-                  .pipeline = stages,
-                  .expert = data % 2 == 0 ? 2 : 1,
-                  .context = context};
+                       .tensor = tensor,
+                       .pipeline = stages,
+                       .expert = data % 2 == 0 ? 2 : 1,
+                       .context = context};
   for (model::Layer& l : work_of(s).layers) {
     l.forward = Seconds{1e-6 * *rc::gen::inRange(0, 2000)};
     l.backward = Seconds{1e-6 * *rc::gen::inRange(1, 4000)};
@@ -46,7 +46,7 @@ model::Scenario any_scenario() {
   s.job.steps = *rc::gen::inRange(1, 4);
   work_of(s).micro_batches = *rc::gen::inRange(1, 9);
   work_of(s).schedule = *rc::gen::element(PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
-                                     PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubble);
+                                          PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubble);
   work_of(s).interleave = 2;
   work_of(s).zero_stage = *rc::gen::inRange(0, 4);
   work_of(s).overlap = *rc::gen::arbitrary<bool>();
@@ -70,7 +70,8 @@ RC_GTEST_PROP(TrainingLaws, AccountsOfAnyStepAddUpAndNothingBeatsTheBusiestRank,
             step->step.count() * static_cast<double>(s.cluster.ranks()) * (1 + 1e-12));
   // Without noise every rank of the busiest stage computes at least its share.
   if (!s.noise.empty()) return;
-  Seconds work = work_of(s).optimizer / (work_of(s).zero_stage > 0 ? work_of(s).layout.data * work_of(s).layout.context : 1);
+  Seconds work = work_of(s).optimizer /
+                 (work_of(s).zero_stage > 0 ? work_of(s).layout.data * work_of(s).layout.context : 1);
   for (const model::Layer& l : work_of(s).layers)
     work += (l.forward + l.backward) * work_of(s).micro_batches / work_of(s).layout.pipeline;
   RC_ASSERT(step->step.count() * (1 + 1e-9) >= work.count() - work_of(s).optimizer.count());
@@ -137,7 +138,7 @@ TEST(TrainingLaws, AWrittenRunReadsBackAndNamesTheSameRank) {
   ASSERT_TRUE(written) << written.error().to_string();
   const auto read = trace::open_run(dir);
   ASSERT_TRUE(read) << read.error().to_string();
-  EXPECT_EQ(read->provenance, trace::Provenance::Simulated);
+  EXPECT_EQ(read->info.provenance, trace::Provenance::Simulated);
   EXPECT_EQ(test::difference(*out->run, *read), "");
   const auto d = diagnose::diagnose(*read);
   ASSERT_TRUE(d);

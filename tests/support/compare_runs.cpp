@@ -48,7 +48,7 @@ std::string difference(const RankTrack& a, const RankTrack& b) {
 }  // namespace
 
 std::string difference(const trace::Run& a, const trace::Run& b) {
-  if (a.provenance != b.provenance) return "provenance";
+  if (a.info.provenance != b.info.provenance) return "provenance";
   if (a.world_size != b.world_size) return "world size";
   if (a.origin_realtime_ns != b.origin_realtime_ns) return "origin";
   if (a.nodes.size() != b.nodes.size()) return "number of nodes";

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 
-namespace cox::trace::guest::test_clock {
+namespace cox::guest::test_clock {
 
 struct Setting {
   double offset_s = 0;
@@ -56,4 +56,4 @@ inline std::uint64_t counter(std::uint64_t ticks) {
          static_cast<std::uint64_t>(base);
 }
 
-}  // namespace cox::trace::guest::test_clock
+}  // namespace cox::guest::test_clock

@@ -116,10 +116,9 @@ void add_step(const RunShape& s, int step, const std::vector<Duration>& offset, 
 
 trace::Run make_run(const RunShape& s) {
   trace::Run run;
-  run.provenance = trace::Provenance::Simulated;
+  run.info.provenance = trace::Provenance::Simulated;
   run.info.name = s.name;
   run.info.tool = "make_run";
-  run.info.provenance = run.provenance;
   run.origin_realtime_ns = 1'700'000'000'000'000'000;
   run.world_size = s.ranks;
   for (int n = 0; n < s.nodes; ++n)

@@ -31,10 +31,9 @@ class Job {
  public:
   explicit Job(const PacedShape& shape) : shape_(shape), random_(shape.seed, 7) {
     if (pace::set_all(settings_, shape.settings.c_str()) >= 0) std::abort();
-    run_.provenance = trace::Provenance::Simulated;
+    run_.info.provenance = trace::Provenance::Simulated;
     run_.info.name = "paced";
     run_.info.tool = "make_run";
-    run_.info.provenance = run_.provenance;
     run_.origin_realtime_ns = 1'700'000'000'000'000'000;
     run_.world_size = shape.ranks;
     run_.nodes.push_back(

@@ -61,6 +61,9 @@ using Status = Result<void>;
 // NOLINTEND(bugprone-macro-parentheses)
 /// `COX_TRY(auto file, open(path))`: the value, or an early return of the error.
 #define COX_TRY(decl, expr) COX_TRY_IMPL(COX_CAT(cox_try_, __COUNTER__), decl, expr)
-/// The same for a `Status`, which has no value.
-#define COX_CHECK(expr) \
-  if (auto cox_status_ = (expr); !cox_status_) return ::cox::fail(std::move(cox_status_).error())
+/// The same for a `Status`, which has no value. One statement: an `else` behind it belongs to the `if`
+/// before.
+#define COX_CHECK(expr)                                                                              \
+  do {                                                                                               \
+    if (auto cox_status_ = (expr); !cox_status_) return ::cox::fail(std::move(cox_status_).error()); \
+  } while (false)

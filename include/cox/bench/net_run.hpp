@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,17 +15,15 @@ namespace cox::bench {
 
 enum class ProbeLibrary : std::uint8_t { Mpi, OpenMpi, Mpich, Gloo };  ///< Mpi: whichever of the two is there
 
-/// Value of a variable of the environment.
-using Environment = std::function<std::optional<std::string>(const std::string&)>;
-
 /// Which rank of how many a launcher made of this process.
 struct LaunchedAs {
   int rank = 0;
   int ranks = 1;
   ProbeLibrary library = ProbeLibrary::Mpi;
 };
-/// From OMPI_COMM_WORLD_*, PMI_* or SLURM_* (in this order); nothing outside of a launcher.
-[[nodiscard]] std::optional<LaunchedAs> launched_as(const Environment& environment);
+/// By the first launcher of cox/guest/launcher.hpp that starts ranks of MPI and says which and how many;
+/// nothing outside of one. Held by: src/bench/net_run_test.cpp
+[[nodiscard]] std::optional<LaunchedAs> launched_as();
 
 struct ProbeOptions {
   ProbeLibrary library = ProbeLibrary::Mpi;

@@ -16,7 +16,7 @@
 
 #include "cox/trace/raw_format.hpp"
 
-namespace cox::trace::guest {
+namespace cox::guest {
 
 /// What is known about the process when recording begins. Pointers are copied, never kept; null = not known.
 struct Identity {
@@ -34,7 +34,7 @@ struct Identity {
 struct WriterOptions {
   const char* dir = nullptr;              ///< folder that exists already
   std::uint64_t max_bytes = 256'000'000;  ///< of the file; at least 32 chunks
-  std::uint32_t chunk_bytes = kDefaultChunkBytes;
+  std::uint32_t chunk_bytes = trace::kDefaultChunkBytes;
   bool force_monotonic = false;  ///< never use the timestamp counter
   /// Largest share of one CPU that recording may take, as a ratio; beyond it for two seconds it stops.
   double max_overhead = 0.05;
@@ -61,22 +61,22 @@ void set_rank(std::int32_t rank, std::int32_t world_size) noexcept;
 void set_library(const char* text) noexcept;
 
 /// Opens a record: stored before the call, so that a call that never returns stays visible. Never null.
-RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm, std::uint32_t seq,
-                 std::uint64_t bytes, std::uint32_t aux) noexcept;
+trace::RawRecord* begin(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
+                        std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept;
 /// Completes it, on any thread.
-void end(RawRecord* record) noexcept;
+void end(trace::RawRecord* record) noexcept;
 /// Whether a record is part of the file. One that is not (recording is off, no room) lies in the thread that
 /// began it and goes with it: it must not be kept beyond a call.
-[[nodiscard]] bool is_stored(const RawRecord* record) noexcept;
+[[nodiscard]] bool is_stored(const trace::RawRecord* record) noexcept;
 /// Takes back the record that `begin` gave last on this thread (no other `begin` since on it).
-void retract(RawRecord* record) noexcept;
+void retract(trace::RawRecord* record) noexcept;
 /// Completes a record, or takes it back where it lasted less than `shortest_ns` and is still this thread's
 /// last. Returns whether it stays.
-bool end_if_long(RawRecord* record, std::uint64_t shortest_ns) noexcept;
+bool end_if_long(trace::RawRecord* record, std::uint64_t shortest_ns) noexcept;
 /// Adds calls that left no record of their own to the count from which the writer tells its own cost.
 void count_calls(std::uint64_t calls) noexcept;
 /// A record without duration: a step mark.
-void instant(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;
+void instant(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;
 
 /// Records a communicator and returns its local number (from 1), 0 where there is no room.
 /// `members` are world ranks and may be null with `member_count` 0. Off the hot path: takes a spin lock.
@@ -102,4 +102,4 @@ void add_locality(const char* lines, std::size_t bytes) noexcept;
 [[nodiscard]] std::uint64_t group_identity(std::int32_t* ranks, std::size_t count,
                                            std::uint32_t occurrence) noexcept;
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -18,9 +18,7 @@ enum class Imbalance : std::uint8_t { None, Persistent, Rotating };
 
 /// An iteration: [delay], then preparation on the host's shared cores, then input over the shared link, then
 /// compute (on a device of its own, or on the shared cores), then the synchronisation.
-struct Iteration {
-  int ranks = 1;
-  int hosts = 1;      ///< ranks are placed in blocks; the last host may hold fewer
+struct IterationWork {
   int cores = 2;      ///< of each host, shared by its ranks
   Seconds prepare{};  ///< CPU time on the host's cores at the start
   Bytes fetch{};      ///< input over a link that all ranks share
@@ -38,6 +36,12 @@ struct Iteration {
   /// Engines only (a live host has its own): longest time that a core runs one rank while others want it; 0 =
   /// all of them at once, each at its share, the limit of short slices.
   Seconds time_slice{};
+};
+
+/// The same on so many ranks.
+struct Iteration : IterationWork {
+  int ranks = 1;
+  int hosts = 1;  ///< ranks are placed in blocks; the last host may hold fewer
 };
 
 /// Compute time of one rank in one step: a pure function of (job, seed, rank, step), alike for every arm and

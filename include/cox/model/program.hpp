@@ -2,8 +2,9 @@
 /// \file
 /// A program: what ranks do, and what waits for what.
 ///
-/// The one form in which operations travel between rooms. Importers fill it, `replay` evaluates it, the engines
-/// of `simulate` run it. What really happened on a day is a `trace::Run`. docs/design/0011-one-program.md
+/// The one form in which operations travel between rooms. Importers fill it, `replay` evaluates it, the
+/// engines of `simulate` run it. What really happened on a day is a `trace::Run`.
+/// docs/design/0011-one-program.md
 #pragma once
 
 #include <cstddef>
@@ -42,13 +43,13 @@ inline constexpr std::uint32_t kAnyTag = 0xffffffff;
 /// What each operation waits for. Nobody checks that operations are added after what they wait for; who needs
 /// that asks `is_ordered`, and then there is no cycle.
 ///
-/// Memory: 8 bytes per operation and 4 per edge; 8 more per edge where any has a lag, 1 where any is on_start.
-/// Held by: src/model/program_test.cpp, src/replay/replay_test.cpp
+/// Memory: 8 bytes per operation and 4 per edge; 8 more per edge where any has a lag, 1 where any is
+/// on_start. Held by: src/model/program_test.cpp, src/replay/replay_test.cpp
 class Dependencies {
  public:
   Dependencies() = default;
-  /// From columns: operation i waits for `before[first[i] .. first[i + 1])`. Errors: none; columns that do not
-  /// fit are asserted.
+  /// From columns: operation i waits for `before[first[i] .. first[i + 1])`. Errors: none; columns that do
+  /// not fit are asserted.
   Dependencies(std::vector<std::uint64_t> first, std::vector<OperationIndex> before);
 
   /// Adds an operation that begins when all of `before` have finished. Cost: O(predecessors).
@@ -77,7 +78,8 @@ class Dependencies {
   /// Whether every operation stands behind all that it waits for.
   [[nodiscard]] bool is_ordered() const { return is_ordered_; }
 
-  /// The columns themselves, for loops that must be fast; `all_lags()` is parallel to `all_before()`, or empty.
+  /// The columns themselves, for loops that must be fast; `all_lags()` is parallel to `all_before()`, or
+  /// empty.
   [[nodiscard]] std::span<const std::uint64_t> first_before() const { return first_; }
   [[nodiscard]] std::span<const OperationIndex> all_before() const { return before_; }
   [[nodiscard]] std::span<const Duration> all_lags() const { return lags_; }
@@ -151,7 +153,8 @@ struct Program {
   /// Group of an operation, or null where it has none.
   [[nodiscard]] const ProgramGroup* group_of(std::size_t i) const {
     const auto at = comm.empty() ? -1 : comm[i].value();
-    return at < 0 || static_cast<std::size_t>(at) >= groups.size() ? nullptr : &groups[static_cast<std::size_t>(at)];
+    return at < 0 || static_cast<std::size_t>(at) >= groups.size() ? nullptr
+                                                                   : &groups[static_cast<std::size_t>(at)];
   }
 };
 

@@ -134,7 +134,7 @@ struct TraceJob {
 
 /// Iterations of a paced job.
 struct IterationJob {
-  Iteration iteration{};  ///< `ranks` and `hosts` are those of the cluster, whatever is said here
+  IterationWork iteration{};  ///< on the cluster's ranks and hosts
   /// Parameters of pace::Settings that are not at their defaults, by their keys and as pace::set takes them.
   std::map<std::string, std::string> pace{};
 };

@@ -32,7 +32,7 @@ struct ReadScenario {
   std::vector<Explained> explained;
 };
 
-struct ReadOptions {
+struct ScenarioOptions {
   /// Values that replace those of the file, as `key=value`: `fabric.oversubscription=2`, `job.compute=5ms`,
   /// `noise.0.cv=0.1`. A word or a quantity needs no quotes.
   std::vector<std::string> set;
@@ -44,10 +44,10 @@ struct ReadOptions {
 /// nodes); all with file and line. Touches no file. Held by: src/model/toml/*_test.cpp, fuzz (scenario)
 [[nodiscard]] Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
                                                   const std::filesystem::path& folder,
-                                                  const ReadOptions& options = {});
+                                                  const ScenarioOptions& options = {});
 /// The same from a file of at most 16 MB. Errors: base-002 to base-004, and the above.
 [[nodiscard]] Result<ReadScenario> read_scenario(const std::filesystem::path& path,
-                                                 const ReadOptions& options = {});
+                                                 const ScenarioOptions& options = {});
 
 /// A file that reads back to exactly this scenario, whatever preset it began with.
 [[nodiscard]] std::string scenario_toml(const Scenario& scenario);

@@ -18,7 +18,7 @@ namespace cox::replay {
 /// When each operation finished.
 struct Timeline {
   std::vector<Duration> finish;
-  Duration makespan{};  ///< latest finish; zero where there is none
+  Duration makespan{};                               ///< latest finish; zero where there is none
   model::OperationIndex last = model::kNoOperation;  ///< lowest of those that finish then
 };
 
@@ -46,15 +46,16 @@ struct Timeline {
 /// The operations that decide the makespan, first to last; among equal predecessors the lowest counts.
 /// Durations and lags along it, and the release of its first operation, add up to the makespan (where nothing
 /// stopped at the range of `Duration`). Cost: O(edges into the path).
-[[nodiscard]] std::vector<model::OperationIndex> critical_path(const model::Dependencies& needs, std::span<const Duration> durations,
-                                              const Timeline& timeline);
+[[nodiscard]] std::vector<model::OperationIndex> critical_path(const model::Dependencies& needs,
+                                                               std::span<const Duration> durations,
+                                                               const Timeline& timeline);
 
 /// How much longer each operation could last without moving the makespan (0 on the critical path).
 /// Formula: latest(i) = min(makespan, min over successors j of latest(j) - duration(j) - lag(i, j));
 ///          slack(i) = latest(i) - finish(i). Source: Kelley, Walker 1959 (critical path method).
 /// Cost: O(operations + edges).
-[[nodiscard]] std::vector<Duration> slack(const model::Dependencies& needs, std::span<const Duration> durations,
-                                          const Timeline& timeline);
+[[nodiscard]] std::vector<Duration> slack(const model::Dependencies& needs,
+                                          std::span<const Duration> durations, const Timeline& timeline);
 
 /// How the makespan answers to a small change: one sided derivatives by class of operation.
 /// `classes[i]` is the class of operation i, below `count`. Result[c] = d makespan / d x, where every

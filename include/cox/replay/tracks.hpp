@@ -3,8 +3,8 @@
 /// Tracks that work on their own and meet: the same max-plus recursion as for a program, for the shape that
 /// synchronous jobs have, and many questions about it answered in one pass.
 ///
-/// A meeting is one join of a program with one operation before it per member. Written as a program it would take
-/// 24 bytes per member and a finish time each; here it takes 8, and what has to be remembered while
+/// A meeting is one join of a program with one operation before it per member. Written as a program it would
+/// take 24 bytes per member and a finish time each; here it takes 8, and what has to be remembered while
 /// evaluating is one time per track.
 #pragma once
 
@@ -70,7 +70,7 @@ class Tracks {
 };
 
 /// One question: the same meetings with other durations.
-struct Scenario {
+struct Question {
   std::span<const Duration> work{};      ///< per cell; empty: as built
   std::span<const Duration> transfer{};  ///< per meeting; empty: as built
   /// Tracks whose work is replaced: the k-th is that before the track's k-th meeting. No track twice.
@@ -84,10 +84,10 @@ struct BlockTimes {
   std::vector<Duration> block_end;
 };
 
-/// Evaluates scenarios, 32 at a time in one pass.
+/// Evaluates questions, 32 at a time in one pass.
 ///
 /// Formula: leave(c) = max over members t of (leave(previous meeting of t) + work(t, c)) + transfer(c).
-///          Members that all come from one meeting need one maximum of their work for all scenarios.
+///          Members that all come from one meeting need one maximum of their work for all questions.
 /// Units:   as given; negative counts as zero, sums stop at the range of `Duration`.
 /// Errors:  a column of another size than the tracks' own, or fewer replacements than
 ///          a track has meetings: asserted.
@@ -96,7 +96,7 @@ struct BlockTimes {
 ///          Memory O(tracks * 32) per thread and the result.
 /// Source:  Baccelli et al., Synchronization and Linearity (1992), section 2; max-plus recursion.
 /// Held by: src/replay/tracks_test.cpp, tests/property/replay_laws.cpp (equal to a program)
-[[nodiscard]] std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Scenario> scenarios,
+[[nodiscard]] std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Question> questions,
                                              int threads = 1);
 
 /// What happened at each meeting as built.
@@ -111,7 +111,7 @@ struct MeetingTimes {
 /// Cost: O(cells).
 [[nodiscard]] MeetingTimes times_of(const Tracks& tracks);
 
-/// How many (member, meeting) pairs come from another meeting than the member before them: what a scenario
+/// How many (member, meeting) pairs come from another meeting than the member before them: what a question
 /// costs beyond the pass over all cells. Cost: O(cells).
 [[nodiscard]] std::size_t separate_arrivals(const Tracks& tracks);
 

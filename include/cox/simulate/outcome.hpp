@@ -49,7 +49,7 @@ struct Outcome {
   std::int64_t messages = 0;
   Seconds total{};                         ///< first replica: until the last rank is done
   std::vector<Seconds> step_ends;          ///< first replica: when the last rank finished each step
-  Spread over_replicas{};                  ///< of `total`
+  ReplicaSpread over_replicas{};           ///< of `total`
   std::vector<LinkLoad> links;             ///< flow engine, by name; bytes counted and checked
   std::vector<std::string> notes;          ///< what was assumed or left out, one sentence each
   std::optional<trace::Run> run;           ///< where asked for
@@ -60,7 +60,7 @@ struct Outcome {
 struct SizePoint {
   int nodes = 0;
   std::int64_t ranks = 0;
-  Spread step;  ///< mean time of a step, over replicas
+  ReplicaSpread step;  ///< mean time of a step, over replicas
 };
 
 struct SimulateOptions {

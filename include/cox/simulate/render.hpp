@@ -19,7 +19,7 @@ namespace cox::simulate {
 
 /// Two scenarios on common draws.
 [[nodiscard]] std::vector<std::string> text_lines(const std::string& a, const std::string& b,
-                                                  const Comparison& comparison);
+                                                  const PairedTotals& comparison);
 /// A schedule: until when each rank is busy.
 [[nodiscard]] std::vector<std::string> text_lines(const std::string& file, const EventOutcome& outcome);
 
@@ -38,7 +38,7 @@ namespace cox::simulate {
                                   const Outcome& outcome, const std::vector<SizePoint>& sizes = {},
                                   const StepAnalysis* step = nullptr);
 /// `cox.simulate-comparison/1`.
-[[nodiscard]] std::string to_json(const std::vector<std::string>& inputs, const Comparison& comparison);
+[[nodiscard]] std::string to_json(const std::vector<std::string>& inputs, const PairedTotals& comparison);
 /// `cox.simulate-schedule/1`.
 [[nodiscard]] std::string to_json(const std::string& file, const EventOutcome& outcome);
 

@@ -32,7 +32,7 @@ struct BspJob {
 
 struct ReplicaOutcome {
   std::vector<Seconds> totals;  ///< by seed: `first_seed`, `first_seed` + 1, ...
-  Spread total{};
+  ReplicaSpread total{};
 };
 
 /// `run_bsp` with the sources of `noise` for as many seeds, over threads (0 = one per core). Totals do not

@@ -11,7 +11,7 @@
 namespace cox::simulate {
 
 /// A result over replicas (seeds).
-struct Spread {
+struct ReplicaSpread {
   Seconds mean{};
   Seconds half_width_95{};  ///< of the mean, Student's t with n - 1 degrees; zero for one replica
   Seconds p50{};
@@ -21,7 +21,7 @@ struct Spread {
 
 /// Quantiles by `cox::quantile`. An empty span gives zeros with `replicas` 0.
 /// Held by: src/simulate/record/spread_test.cpp
-[[nodiscard]] Spread spread_of(std::span<const Seconds> values);
+[[nodiscard]] ReplicaSpread spread_of(std::span<const Seconds> values);
 
 /// Two-sided 95 % quantile of Student's t (`student_quantile`); 0 for no degree of freedom.
 [[nodiscard]] double student_t_95(int degrees);

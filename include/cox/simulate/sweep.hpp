@@ -47,7 +47,7 @@ struct Sweep {
 /// `read_scenario` and `simulate`, with the size in the message.
 [[nodiscard]] Result<std::vector<SizePoint>> simulate_sizes(const std::filesystem::path& scenario,
                                                             const std::vector<int>& nodes,
-                                                            const model::ReadOptions& changes,
+                                                            const model::ScenarioOptions& changes,
                                                             const SimulateOptions& options);
 
 /// Which of how many processes of one launch this is.

@@ -118,16 +118,16 @@ struct FailureOutcome {
                                                        std::uint64_t seed);
 
 /// Difference of two scenarios on common draws (same seeds): `b` minus `a` per replica.
-struct Comparison {
-  Spread a;
-  Spread b;
-  Spread difference;  ///< paired
+struct PairedTotals {
+  ReplicaSpread a;
+  ReplicaSpread b;
+  ReplicaSpread difference;  ///< paired
 };
 /// Formula: paired differences with Student's t over replicas. Pre: as many of both (asserted), at least one.
-[[nodiscard]] Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b);
+[[nodiscard]] PairedTotals compare(std::span<const Seconds> a, std::span<const Seconds> b);
 /// Simulates both, of any workload, for max(a.replicas, b.replicas) seeds from a.seed on.
 /// Errors: those of simulate.
-[[nodiscard]] Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
-                                         const SimulateOptions& options);
+[[nodiscard]] Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
+                                           const SimulateOptions& options);
 
 }  // namespace cox::simulate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Whatever a cluster left behind, as Runs and programs: profiler traces, rings, tables, MPI traces, and our own folders.
+/// Whatever a cluster left behind, as Runs and programs: profiler traces, rings, tables, MPI traces, and our
+/// own folders.
 ///
 /// Which formats there are and what each is mapped to: docs/reference/inputs.md.
 #pragma once

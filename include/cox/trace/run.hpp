@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A Run in memory: what happened, rank by rank, when, and how far that can be trusted. What a job was going to
-/// do, operation by operation, is a `model::Program`.
+/// A Run in memory: what happened, rank by rank, when, and how far that can be trusted. What a job was going
+/// to do, operation by operation, is a `model::Program`.
 ///
 /// Comes from `open_run` (observed), from an importer, or from `simulate`; who reads it can
-/// tell which only by `provenance`.
+/// tell which only by `info.provenance`.
 #pragma once
 
 #include <cstddef>
@@ -256,7 +256,6 @@ struct RunInfo {
 };
 
 struct Run {
-  Provenance provenance = Provenance::Observed;
   RunInfo info;
   std::int64_t origin_realtime_ns = 0;  ///< Unix time of the Run's origin on the first node
   int world_size = 0;                   ///< as the ranks say; 0 where none did

@@ -10,17 +10,17 @@ namespace {
 
 PacePlan small_plan() {
   PacePlan plan;
-  plan.job = {.ranks = 4,
-              .prepare = Seconds{1e-4},
-              .fetch = Bytes{1000},
-              .link = Bandwidth::gbit_per_s(0.4),
-              .compute = Seconds{0.002},
-              .jitter = model::JitterLaw::Lognormal,
-              .spread = 0.03,
-              .imbalance = model::Imbalance::Persistent,
-              .slow_ranks = 1,
-              .slow_factor = 1.5,
-              .wait = pace::WaitMode::Yield};
+  plan.job = {{.prepare = Seconds{1e-4},
+               .fetch = Bytes{1000},
+               .link = Bandwidth::gbit_per_s(0.4),
+               .compute = Seconds{0.002},
+               .jitter = model::JitterLaw::Lognormal,
+               .spread = 0.03,
+               .imbalance = model::Imbalance::Persistent,
+               .slow_ranks = 1,
+               .slow_factor = 1.5,
+               .wait = pace::WaitMode::Yield},
+              4};
   plan.seed = 18446744073709551615U;
   plan.background = {.share = 0.5, .episode = 7};
   plan.arms = {{.name = "off"},

@@ -212,7 +212,7 @@ fs::path own_program() {
 
 /// Nothing on ranks other than 0.
 Result<std::optional<NetAnswer>> run_probes(const Invocation& call, const Console& console) {
-  const auto launched = bench::launched_as([&](const std::string& name) { return console.env(name); });
+  const auto launched = bench::launched_as();
   const bench::ProbeOptions options{.library = library_of(call.value("over", "mpi")),
                                     .folder = own_program().parent_path(),
                                     .launch = split(call.value("launch"), ' '),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/base/units_text.hpp"
+#include "cox/guest/pace_text.hpp"
 #include "cox/observe/launch.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
@@ -20,7 +21,6 @@
 #include "cli/output/envelope.hpp"
 #include "cli/output/failure.hpp"
 #include "cli/output/output_file.hpp"
-#include "guest/pacing/pacing.hpp"
 
 namespace cox::cli {
 namespace {
@@ -141,8 +141,8 @@ Result<pace::Mode> asked_mode(const Invocation& call) {
   if (!call.values.contains("pace")) return pace::Mode::Off;
   const std::string text = call.value("pace");
   pace::Settings settings;
-  const std::ptrdiff_t refused = observe::guest::read_pace(text.c_str(), settings);
-  if (refused < 0 && observe::guest::names_mode(text.c_str())) return settings.mode;
+  const std::ptrdiff_t refused = guest::read_pace(text.c_str(), settings);
+  if (refused < 0 && guest::names_mode(text.c_str())) return settings.mode;
   std::string why = "no mode in it";
   if (refused >= 0) {
     const std::string part = text.substr(static_cast<std::size_t>(refused), 40);

@@ -68,8 +68,8 @@ Status apply_flags(const Invocation& call, model::Scenario& s) {
 }
 
 /// The values of `--set KEY=VALUE,KEY=VALUE`. A comma inside brackets, braces or quotes belongs to its value.
-model::ReadOptions changes(const Invocation& call) {
-  model::ReadOptions options;
+model::ScenarioOptions changes(const Invocation& call) {
+  model::ScenarioOptions options;
   const std::string text = call.value("set");
   if (text.empty()) return options;
   options.set.emplace_back();
@@ -240,7 +240,7 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Ou
   const std::string against = call.value("against");
   COX_TRY(const model::ReadScenario a, read(path, call));
   COX_TRY(const model::ReadScenario b, read(against, call));
-  COX_TRY(const simulate::Comparison made,
+  COX_TRY(const simulate::PairedTotals made,
           simulate::compare(a.scenario, b.scenario, options_of(call, nullptr)));
   if (call.common.json) {
     output.stream() << simulate::to_json({path, against}, made);

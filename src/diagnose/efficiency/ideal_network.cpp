@@ -211,8 +211,8 @@ class Rehearsal {
     return true;
   }
 
-  /// The operation that a call waits for on behalf of a message, its own where there is none; kNoOperation where
-  /// that has not happened yet.
+  /// The operation that a call waits for on behalf of a message, its own where there is none; kNoOperation
+  /// where that has not happened yet.
   OperationIndex needed_by(const Touch& touch, Lane& lane) {
     const std::uint32_t k = touch.message;
     if (touch.part == Part::Post) return lane.last;

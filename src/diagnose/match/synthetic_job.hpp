@@ -56,7 +56,7 @@ inline void add_call(trace::EventColumns& e, model::Collective op, Duration begi
 /// Ranks, nodes and one communicator of all ranks, without events.
 inline trace::Run empty_run(int ranks, int nodes = 1) {
   trace::Run run;
-  run.provenance = trace::Provenance::Simulated;
+  run.info.provenance = trace::Provenance::Simulated;
   run.world_size = ranks;
   for (int n = 0; n < nodes; ++n) run.nodes.push_back({NodeId{n}, "node" + std::to_string(n), ""});
   trace::Communicator world;

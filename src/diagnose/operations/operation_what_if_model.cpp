@@ -158,7 +158,8 @@ class StepBuilder {
   }
 
   void emit() {
-    const model::OperationIndex start = model_.step_end.empty() ? model::kNoOperation : model_.step_end.back();
+    const model::OperationIndex start =
+        model_.step_end.empty() ? model::kNoOperation : model_.step_end.back();
     node_.assign(items_.size(), model::kNoOperation);
     std::vector<model::OperationIndex> ends;
     for (const std::uint32_t p : order_) {
@@ -195,8 +196,8 @@ class StepBuilder {
     for (; w != waits_.end() && w->op == i; ++w) before.push_back(node_[w->before]);
   }
 
-  model::OperationIndex add_node(std::span<const model::OperationIndex> before, Duration d, std::uint32_t type,
-                        std::uint32_t rank) {
+  model::OperationIndex add_node(std::span<const model::OperationIndex> before, Duration d,
+                                 std::uint32_t type, std::uint32_t rank) {
     model_.original.push_back(d);
     model_.type.push_back(type);
     model_.rank.push_back(rank);

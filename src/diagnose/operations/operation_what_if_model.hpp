@@ -82,11 +82,11 @@ struct OperationModel {
   };
 
   model::Dependencies graph;
-  std::vector<Duration> original;      ///< per node: recorded duration or transfer; zero for joins
-  std::vector<std::uint32_t> type;     ///< per node: index into `types`; kNoType for joins
-  std::vector<std::uint32_t> rank;     ///< per node: index into Program::ranks; kNoType for joins
-  std::vector<Type> types;             ///< by Program::names
-  std::vector<std::string> merged;     ///< names of results
+  std::vector<Duration> original;               ///< per node: recorded duration or transfer; zero for joins
+  std::vector<std::uint32_t> type;              ///< per node: index into `types`; kNoType for joins
+  std::vector<std::uint32_t> rank;              ///< per node: index into Program::ranks; kNoType for joins
+  std::vector<Type> types;                      ///< by Program::names
+  std::vector<std::string> merged;              ///< names of results
   std::vector<model::OperationIndex> step_end;  ///< per step: joins all of it, and the next step begins there
   std::vector<int> steps;
   std::vector<Duration> measured;  ///< per step

@@ -152,7 +152,7 @@ std::string to_json(const Pacing& p, const trace::Run& run, const std::vector<st
   j["inputs"] = inputs;
   Json& result = j["result"];
   result["run"] = run.info.name;
-  result["provenance"] = trace::name_of(run.provenance);
+  result["provenance"] = trace::name_of(run.info.provenance);
   result["group"] = p.group_name;
   result["transfer_s"] = p.transfer ? Json(in_seconds(*p.transfer)) : Json(nullptr);
   result["verdict"] = describe(p);

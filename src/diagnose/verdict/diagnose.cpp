@@ -19,7 +19,6 @@
 #include "diagnose/stall/mismatch.hpp"
 #include "diagnose/verdict/analyses.hpp"
 #include "diagnose/verdict/finding.hpp"
-#include "diagnose/what_if/input.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
 

@@ -214,7 +214,7 @@ void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
 
 Json result_of(const Diagnosis& d, const trace::Run& run) {
   Json j;
-  j["provenance"] = trace::name_of(run.provenance);
+  j["provenance"] = trace::name_of(run.info.provenance);
   j["coverage"] = number(d.coverage.ratio);
   j["coverage_detail"] = json_of(d.coverage);
   j["clock"] = Json{{"domains", d.coverage.clock_domains},
@@ -285,7 +285,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["tool"] = "cox " COX_VERSION;
   j["input"] = input;
   j["run"] = run.info.name;
-  j["provenance"] = trace::name_of(run.provenance);
+  j["provenance"] = trace::name_of(run.info.provenance);
   j["verdict"] = d.verdict;
   j["coverage"] = number(d.coverage.ratio);
   j["ranks_seen"] = d.coverage.ranks_seen;

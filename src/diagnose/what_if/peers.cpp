@@ -71,7 +71,7 @@ class Peers::Builder {
 
   /// Kind of rank and of all it does in a stretch: stage and expert where known, and with how many it meets.
   [[nodiscard]] std::uint64_t doing(std::size_t rank, std::size_t from, std::size_t to) const {
-    const trace::Role& role = matched_.track(rank).role;
+    const model::Role& role = matched_.track(rank).role;
     std::uint64_t number = mix_bits(static_cast<std::uint64_t>(role.pipeline + 1) << 32 |
                                     static_cast<std::uint32_t>(role.expert + 1));
     for (std::size_t k = from; k < to; ++k) {

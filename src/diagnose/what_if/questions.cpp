@@ -25,7 +25,7 @@ Questions::Questions(const Recording& recording, const Peers& peers, const WhatI
                                          recording.tracks.work().size() / kBatch + 1);
   for (const auto& cells : recording.cells)
     cells_per_rank_ = std::max(cells_per_rank_, static_cast<std::int64_t>(cells.size()));
-  std::vector<replay::Scenario> both(2);
+  std::vector<replay::Question> both(2);
   both[1].work = peers.ideal();
   std::vector<Answer> answers = ask(both, 0);
   recorded_ = std::move(answers[0]);
@@ -45,7 +45,7 @@ std::size_t Questions::batch(std::size_t ranks) const {
   return std::clamp<std::size_t>(kBatchCells / cells, 1, kBatch);
 }
 
-std::vector<Answer> Questions::ask(std::span<const replay::Scenario> scenarios, std::size_t ranks) {
+std::vector<Answer> Questions::ask(std::span<const replay::Question> scenarios, std::size_t ranks) {
   std::vector<Answer> answers;
   for (const replay::BlockTimes& times : replay::replay(recording_.tracks, scenarios, threads_))
     answers.push_back({times.makespan, bootstrap_.prepare(times.block_end)});
@@ -62,7 +62,7 @@ std::vector<Answer> Questions::fixed(std::span<const RankSet> sets) {
   for (std::size_t from = 0; from < sets.size(); from += step) {
     const auto some = sets.subspan(from, std::min(step, sets.size() - from));
     std::vector<std::vector<std::vector<Duration>>> instead;
-    std::vector<replay::Scenario> scenarios(some.size());
+    std::vector<replay::Question> scenarios(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
       instead.push_back(peers_.fixed(some[i]));
       for (std::size_t k = 0; k < some[i].size(); ++k)
@@ -79,7 +79,7 @@ std::vector<Answer> Questions::only(std::span<const std::size_t> ranks) {
   for (std::size_t from = 0; from < ranks.size(); from += step) {
     const auto some = ranks.subspan(from, std::min(step, ranks.size() - from));
     std::vector<std::vector<Duration>> instead;
-    std::vector<replay::Scenario> scenarios(some.size());
+    std::vector<replay::Question> scenarios(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
       instead.push_back(peers_.recorded(some[i]));
       scenarios[i].work = peers_.ideal();
@@ -91,7 +91,7 @@ std::vector<Answer> Questions::only(std::span<const std::size_t> ranks) {
 }
 
 std::vector<Answer> Questions::transfers(std::span<const std::vector<Duration>> columns) {
-  std::vector<replay::Scenario> scenarios(columns.size());
+  std::vector<replay::Question> scenarios(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) scenarios[i].transfer = columns[i];
   return ask(scenarios, 0);
 }

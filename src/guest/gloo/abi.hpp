@@ -3,13 +3,13 @@
 /// Layout of what Gloo's collectives are called with, as far as we read it: own declarations, because Gloo's
 /// headers pull in the C++ runtime and a guest needs libc only.
 ///
-/// Valid for: Gloo 0.5 (2022) on LP64 with libstdc++; held against the real headers by gloo_abi_test.cpp.
+/// Valid for: Gloo 0.5 (2022) on LP64 with libstdc++; held against the real headers by abi_test.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cox::observe::guest::gloo_abi {
+namespace cox::guest::gloo_abi {
 
 struct Context {
   void* vtable;
@@ -132,4 +132,4 @@ struct AlltoallvOptions {
   std::uint32_t tag;
 };
 
-}  // namespace cox::observe::guest::gloo_abi
+}  // namespace cox::guest::gloo_abi

@@ -16,7 +16,7 @@
 
 namespace {
 
-namespace abi = cox::observe::guest::gloo_abi;
+namespace abi = cox::guest::gloo_abi;
 
 /// Byte offset of a member pointer, without an object of the class.
 template <class Class, class Member>

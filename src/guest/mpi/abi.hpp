@@ -16,7 +16,7 @@
 
 #include "guest/seam/typed.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 
 #if defined(OPEN_MPI)
 inline constexpr bool kOpenMpi = true;
@@ -116,4 +116,4 @@ template <class T>
   }
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

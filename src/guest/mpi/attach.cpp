@@ -3,7 +3,7 @@
 // of all its files as one list.
 #include "guest/mpi/state.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 constexpr std::size_t kMostWrappers = 512;
@@ -17,14 +17,14 @@ bool add(Wrappers more) noexcept {
 }
 
 }  // namespace
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi
 
-extern "C" __attribute__((visibility("default"))) const cox::observe::guest::TypedTable* cox_typed_attach(
-    const cox::observe::guest::Host* from);
+extern "C" __attribute__((visibility("default"))) const cox::guest::TypedTable* cox_typed_attach(
+    const cox::guest::Host* from);
 
-const cox::observe::guest::TypedTable* cox_typed_attach(const cox::observe::guest::Host* from) {
-  using namespace cox::observe::guest::mpi;
-  if (from == nullptr || from->abi != cox::observe::guest::kTypedAbi) return nullptr;
+const cox::guest::TypedTable* cox_typed_attach(const cox::guest::Host* from) {
+  using namespace cox::guest::mpi;
+  if (from == nullptr || from->abi != cox::guest::kTypedAbi) return nullptr;
   host = from;
   writer = from->writer;
   pacing = from->pace;

@@ -10,7 +10,7 @@
 #include "guest/mpi/abi.hpp"
 #include "guest/seam/typed.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 
 /// Name of a function as a template argument: two functions never share the place of their real one.
 template <std::size_t N>
@@ -117,4 +117,4 @@ Wrapper wrapper() {
   wrapper<C<"MPI_" Name, describe, policy>>(), COX_FORTRAN(name, describe, policy)
 // NOLINTEND(bugprone-macro-parentheses)
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

@@ -5,7 +5,7 @@
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 using model::Collective;
@@ -286,4 +286,4 @@ Wrappers collective_wrappers() noexcept {
   return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

@@ -4,7 +4,7 @@
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 void learn_fresh(bool good, MPI_Comm fresh, MPI_Comm like) noexcept {
@@ -239,4 +239,4 @@ Wrappers communicator_wrappers() noexcept {
   return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

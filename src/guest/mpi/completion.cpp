@@ -7,7 +7,7 @@
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 using trace::RawRecord;
@@ -40,6 +40,13 @@ class Keys {
     Request* r = requests.find(keys_[i]);
     return r != nullptr && !r->message ? r : nullptr;
   }
+  /// Of `found` that completed, `position(i)` of the i-th: the last collective, null where there is none.
+  template <class Position>
+  [[nodiscard]] Request* last_completed(int found, Position position) const noexcept {
+    for (int i = found; i-- > 0;)
+      if (Request* r = collective(static_cast<std::size_t>(position(i)))) return r;
+    return nullptr;
+  }
   void completed(std::size_t i) const noexcept {
     if (i >= count_) return;
     if (Request* r = requests.find(keys_[i]); r != nullptr && !r->persistent) requests.erase(keys_[i]);
@@ -70,6 +77,16 @@ RawRecord* begin_wait(const Request* collective) noexcept {
                                     0, 0, 0, 0, trace::kAnyPeer);
   if (collective != nullptr) name(record, *collective);
   return record;
+}
+/// A wait that began in the name of a list's last collective takes that of what completed: null = messages.
+void rename(RawRecord* record, const Request* completed) noexcept {
+  if (completed != nullptr) return name(record, *completed);
+  record->comm = 0;
+  record->seq = 0;
+  record->bytes = 0;
+  record->aux = trace::kAnyPeer;
+  record->flags = 0;
+  record->op = static_cast<std::uint8_t>(trace::WaitKind::Peer);
 }
 void end_wait(RawRecord* record, const Request* collective) noexcept {
   if (collective != nullptr)
@@ -172,11 +189,40 @@ void wait_any(int count, Key key_at, Call call, Index index) {
   const bool good = call();
   const int which = good ? index() : -1;
   const Request* r = which < 0 ? nullptr : keys.collective(static_cast<std::size_t>(which));
-  if (r != nullptr) name(record, *r);
-  end_wait(record, r != nullptr ? r : keys.collective());
+  if (good && r != keys.collective()) rename(record, r);
+  end_wait(record, good ? r : keys.collective());
   const Completed done(r);
   if (which >= 0) keys.completed(static_cast<std::size_t>(which));
   done.tell(record);
+}
+template <class Key, class Call, class Found, class Position>
+void wait_some(int count, Key key_at, Call call, Found found, Position position) {
+  if (nested()) {
+    call();
+    return;
+  }
+  const Keys keys(count, key_at);
+  RawRecord* const record = begin_wait(keys.collective());
+  const bool good = call();
+  const int n = good ? found() : 0;
+  const Request* r = keys.last_completed(n, position);
+  if (good && r != keys.collective()) rename(record, r);
+  end_wait(record, good ? r : keys.collective());
+  complete_some(keys, record, n, position);
+}
+template <class Key, class Call, class Found, class Position>
+void test_some(int count, Key key_at, Call call, Found found, Position position) {
+  if (nested()) {
+    call();
+    return;
+  }
+  const Keys keys(count, key_at);
+  RawRecord* const record = begin_wait(keys.collective());
+  const int n = call() ? found() : 0;
+  const Request* r = keys.last_completed(n, position);
+  if (r != nullptr) name(record, *r);
+  end_test(record, n > 0, r);
+  complete_some(keys, record, n, position);
 }
 template <class Key, class Call, class Done>
 void test_all(int count, Key key_at, Call call, Done done) {
@@ -249,12 +295,11 @@ int wrap_Waitany(int count, MPI_Request* list, int* index, MPI_Status* status) {
   return rc;
 }
 int wrap_Waitsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
-  if (nested()) return real_Waitsome(count, list, found, indices, statuses);
-  const Keys keys(count, c_keys(list));
-  RawRecord* const record = begin_wait(keys.collective());
-  const int rc = real_Waitsome(count, list, found, indices, statuses);
-  end_wait(record, keys.collective());
-  complete_some(keys, record, rc == MPI_SUCCESS ? *found : 0, [&](int i) { return indices[i]; });
+  int rc = 0;
+  wait_some(
+      count, c_keys(list),
+      [&] { return (rc = real_Waitsome(count, list, found, indices, statuses)) == MPI_SUCCESS; },
+      [&] { return *found; }, [&](int i) { return indices[i]; });
   return rc;
 }
 int wrap_Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -286,17 +331,11 @@ int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status
   return rc;
 }
 int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
-  if (nested()) return real_Testsome(count, list, found, indices, statuses);
-  const Keys keys(count, c_keys(list));
-  RawRecord* const record = begin_wait(keys.collective());
-  const int rc = real_Testsome(count, list, found, indices, statuses);
-  const bool good = rc == MPI_SUCCESS && *found > 0;
-  const Request* r = nullptr;
-  for (int i = 0; good && i < *found; ++i)
-    if (const Request* one = keys.collective(static_cast<std::size_t>(indices[i]))) r = one;
-  if (r != nullptr) name(record, *r);
-  end_test(record, good, r);
-  complete_some(keys, record, good ? *found : 0, [&](int i) { return indices[i]; });
+  int rc = 0;
+  test_some(
+      count, c_keys(list),
+      [&] { return (rc = real_Testsome(count, list, found, indices, statuses)) == MPI_SUCCESS; },
+      [&] { return *found; }, [&](int i) { return indices[i]; });
   return rc;
 }
 int wrap_Start(MPI_Request* request) {
@@ -318,6 +357,9 @@ int wrap_Request_free(MPI_Request* request) {
 auto fortran_keys(const void* list) {
   return
       [list](std::size_t i) { return key_of(request_from_fortran(static_cast<const MPI_Fint*>(list)[i])); };
+}
+auto fortran_positions(const void* indices) {
+  return [indices](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; };
 }
 int number(const void* address) {
   return *static_cast<const MPI_Fint*>(address);
@@ -376,12 +418,10 @@ struct F {
   static void wrap_waitsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {
     Error e(given);
-    const Keys keys(number(count), fortran_keys(list));
-    RawRecord* const record = begin_wait(keys.collective());
-    e.of(waitsome, count, list, found, indices, statuses);
-    end_wait(record, keys.collective());
-    complete_some(keys, record, e.good() ? number(found) : 0,
-                  [&](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; });
+    wait_some(
+        number(count), fortran_keys(list),
+        [&] { return e.of(waitsome, count, list, found, indices, statuses); }, [&] { return number(found); },
+        fortran_positions(indices));
   }
   static void wrap_test(void* request, void* flag, void* status, MPI_Fint* given) {
     Error e(given);
@@ -411,13 +451,10 @@ struct F {
   static void wrap_testsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {
     Error e(given);
-    const Keys keys(number(count), fortran_keys(list));
-    RawRecord* const record = begin_wait(keys.collective());
-    e.of(testsome, count, list, found, indices, statuses);
-    const bool good = e.good() && number(found) > 0;
-    end_test(record, good, keys.collective());
-    complete_some(keys, record, good ? number(found) : 0,
-                  [&](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; });
+    test_some(
+        number(count), fortran_keys(list),
+        [&] { return e.of(testsome, count, list, found, indices, statuses); }, [&] { return number(found); },
+        fortran_positions(indices));
   }
   static void wrap_start(void* request, MPI_Fint* given) {
     Error e(given);
@@ -478,4 +515,4 @@ Wrappers completion_wrappers() noexcept {
   return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

@@ -4,7 +4,7 @@
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 using trace::PeerKind;
@@ -155,4 +155,4 @@ Wrappers peer_wrappers() noexcept {
   return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

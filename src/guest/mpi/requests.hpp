@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 /// What a request stands for: one collective, or a persistent operation that `MPI_Start` begins anew.
 struct Request {
@@ -85,4 +85,4 @@ class RequestTable {
   std::atomic<bool> lock_{false};
 };
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 namespace {
 
 Occurrences occurrences;
@@ -182,4 +182,4 @@ void PeerSums::flush() noexcept {
   flushing_.store(false, std::memory_order_release);
 }
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

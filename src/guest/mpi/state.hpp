@@ -13,7 +13,7 @@
 #include "guest/mpi/requests.hpp"
 #include "guest/seam/communicators.hpp"
 
-namespace cox::observe::guest::mpi {
+namespace cox::guest::mpi {
 
 inline const Host* host = nullptr;
 inline const WriterApi* writer = nullptr;
@@ -92,14 +92,9 @@ class PeerSums {
 };
 inline PeerSums peers;
 
-/// A list of wrappers that one file offers.
-struct Wrappers {
-  const Wrapper* first;
-  std::size_t count;
-};
 [[nodiscard]] Wrappers collective_wrappers() noexcept;
 [[nodiscard]] Wrappers peer_wrappers() noexcept;
 [[nodiscard]] Wrappers completion_wrappers() noexcept;
 [[nodiscard]] Wrappers communicator_wrappers() noexcept;
 
-}  // namespace cox::observe::guest::mpi
+}  // namespace cox::guest::mpi

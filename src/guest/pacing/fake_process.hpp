@@ -13,7 +13,7 @@
 
 #include "guest/pacing/pacing.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 struct FakeProcess {
   bool recording = true;
@@ -73,4 +73,4 @@ class FakeProcessTest : public testing::Test {
   FakeProcess process_;
 };
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

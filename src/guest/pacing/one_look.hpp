@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 /// One look: who comes first takes it, the others wait until it is over.
 ///
@@ -46,4 +46,4 @@ class OneLook {
   std::atomic<pid_t> state_{0};  // 0: nobody has looked
 };
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

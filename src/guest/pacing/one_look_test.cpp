@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
-namespace cox::observe::guest {
+#include "cox/base/processes.h"
+
+namespace cox::guest {
 namespace {
 
 TEST(OneLook, IsTakenOnceAndAllOthersWaitForIt) {
@@ -42,11 +44,11 @@ TEST(OneLook, AChildForkedInTheMiddleGoesOn) {
       look.take([&]() noexcept { again = true; });
       _exit(again ? 1 : 0);
     }
-    waitpid(child, &status, 0);
+    cox_wait_process(child, &status, 0);
   });
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0) << "it looks itself";
 }
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -2,7 +2,7 @@
 // Guest code: libc only.
 #include "guest/pacing/ordering.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 constexpr Duration kNap = std::chrono::microseconds{50};
@@ -59,4 +59,4 @@ void Ordering::hold(const pace::Order& order, std::uint32_t comm, std::uint64_t 
   world_.end(record);
 }
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

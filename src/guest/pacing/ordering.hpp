@@ -11,7 +11,7 @@
 
 #include "guest/pacing/pacing.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 /// Holds a collective until the one before it of the same communicator has begun on this rank, for
 /// `Settings::order` at most. Does nothing where that is zero, in modes `off` and `observe`, and outside a
@@ -46,4 +46,4 @@ class Ordering {
   pace::Order orders_[kGroups];
 };
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

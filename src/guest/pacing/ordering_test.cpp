@@ -5,9 +5,11 @@
 
 #include <memory>
 
+#include "cox/guest/pace_text.hpp"
+
 #include "guest/pacing/fake_process.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 using std::chrono::milliseconds;
@@ -99,4 +101,4 @@ TEST_F(OrderingTest, CommunicatorsAreToldApartAndTheFifthIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

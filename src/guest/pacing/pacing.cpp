@@ -2,7 +2,7 @@
 // From synchronisations to iterations, observations and delays. Guest code: libc only.
 #include "guest/pacing/pacing.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 using pace::Decision;
@@ -218,4 +218,4 @@ void Pacer::serve(const Decision& decision) noexcept {
   delayed_ += span(record->begin, record->end);
 }
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -3,7 +3,7 @@
 /// Pacing inside a job: what one process tells its controller, and the delay that it serves.
 ///
 /// pacing.cpp: the iterations of one process, with everything of the process behind function pointers, so
-/// that it runs under a test as it runs in a job. pacing_process.cpp: those functions, and what the
+/// that it runs under a test as it runs in a job. process.cpp: those functions, and what the
 /// environment asks for.
 #pragma once
 
@@ -16,24 +16,7 @@
 
 #include "guest/seam/typed.hpp"
 
-namespace cox::observe::guest {
-
-/// Longest text of `--pace` and COX_PACE, in bytes.
-inline constexpr std::size_t kLongestPaceText = 400;
-/// Settings from the text of `--pace` and COX_PACE. The byte offset of the first part that is refused, or -1.
-[[nodiscard]] inline std::ptrdiff_t read_pace(const char* text, pace::Settings& settings) noexcept {
-  // A blank or a line break would pass as part of a number and come back in the Run as something else.
-  for (std::size_t i = 0; text[i] != 0; ++i)
-    if (text[i] <= ' ' || text[i] > '~' || i == kLongestPaceText) return static_cast<std::ptrdiff_t>(i);
-  return *text == 0 ? 0 : pace::set_all(settings, text);
-}
-/// Whether a text that can be read says which mode. One of parameters alone would pace nothing.
-[[nodiscard]] inline bool names_mode(const char* text) noexcept {
-  pace::Settings from_off;
-  pace::Settings from_auto;
-  from_auto.mode = pace::Mode::Auto;
-  return read_pace(text, from_off) < 0 && read_pace(text, from_auto) < 0 && from_off.mode == from_auto.mode;
-}
+namespace cox::guest {
 
 /// What a pacer needs of its process.
 struct PaceWorld {
@@ -143,4 +126,4 @@ void pace_mark() noexcept;
 /// Puts the settings into the file that was just opened, or why there are none.
 void pace_introduce() noexcept;
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

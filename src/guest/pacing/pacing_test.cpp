@@ -7,9 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "cox/guest/pace_text.hpp"
+
 #include "guest/pacing/fake_process.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 using pace::Reason;
@@ -241,4 +243,4 @@ TEST_F(Pacing, CallsInsideACallAreNotCountedTwice) {
 }
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

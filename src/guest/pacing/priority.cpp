@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 constexpr std::size_t kMostThreads = 256;
@@ -269,4 +269,4 @@ bool is_priority_raised() noexcept {
   return process.raised.load(std::memory_order_acquire);
 }
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -14,7 +14,7 @@
 
 #include "cox/pace/decision.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 /// Steps of niceness that a late rank is moved by at most; each is worth a factor of about 1.25 in processor
 /// time under contention (sched(7)).
@@ -87,4 +87,4 @@ PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace
 void restore_priority() noexcept;
 [[nodiscard]] bool is_priority_raised() noexcept;
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -13,7 +13,9 @@
 #include <string>
 #include <thread>
 
-namespace cox::observe::guest {
+#include "cox/base/processes.h"
+
+namespace cox::guest {
 namespace {
 
 using Change = PriorityPolicy::Change;
@@ -142,7 +144,7 @@ int in_child(int (*body)()) {
   const pid_t child = fork();
   if (child == 0) _exit(body());
   int status = 0;
-  waitpid(child, &status, 0);
+  cox_wait_process(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -198,7 +200,7 @@ TEST(Priority, RaisesALateProcessAndRestoresItHereIfOffered) {
     const pid_t child = fork();
     if (child == 0) _exit(getpriority(PRIO_PROCESS, 0) == before && !is_priority_raised() ? 0 : 1);
     int status = 0;
-    waitpid(child, &status, 0);
+    cox_wait_process(child, &status, 0);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 5;
     for (int i = 0; i < 4; ++i) steer_priority(kNoSlack, evidence(50), 4);
     if (is_priority_raised() || getpriority(PRIO_PROCESS, 0) != before) return 6;
@@ -232,4 +234,4 @@ TEST(Priority, ReachesEveryThreadAndThoseBornMeanwhile) {
 }
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <new>
 
+#include "cox/guest/pace_text.hpp"
 #include "cox/guest/writer.hpp"
 
 #include "guest/pacing/one_look.hpp"
@@ -18,10 +19,8 @@
 #include "guest/pacing/pacing.hpp"
 #include "guest/pacing/priority.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
-
-namespace guest = trace::guest;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
@@ -68,11 +67,11 @@ bool drives_accelerator() noexcept {
   int nothing = 0;
   const bool is_first = known.compare_exchange_strong(nothing, found ? 2 : 1);
   if (found && is_first) {
-    guest::note(
+    note(
         "an accelerator's driver or NCCL is loaded: its queue would absorb a delay of the host, so this "
         "process is not paced");
     constexpr char kFact[] = "cox/pace/launch_ahead\t1\n";
-    guest::add_locality(kFact, sizeof kFact - 1);
+    add_locality(kFact, sizeof kFact - 1);
   }
   errno = saved_errno;
   return found;
@@ -85,18 +84,18 @@ void note_change(PriorityPolicy::Change change) noexcept {
   using Change = PriorityPolicy::Change;
   const int saved_errno = errno;
   if (change == Change::Raise)
-    guest::note(
+    note(
         "--pace-priority: this rank was late throughout a window of iterations: its threads got a lower "
         "niceness, the first time");
   if (change == Change::Restore)
-    guest::note(
+    note(
         "--pace-priority: this rank waits for the others now: its threads got their niceness back, the first time");
   errno = saved_errno;
 }
 
 void note_hidden_late() noexcept {
   const int saved_errno = errno;
-  guest::note(
+  note(
       "--pace-priority: transfer time is not known here, and wait and transfer together are above 5 % of an "
       "iteration: whether this rank is late cannot be told, and it is not raised; give --pace "
       "MODE,transfer_latency=TIME (`cox pace` of this Run finds it)");
@@ -120,14 +119,14 @@ void steer(const pace::Controller& controller, const pace::Observation& seen) no
 }
 
 constexpr PaceWorld kWorld = {
-    .is_recording = guest::active,
-    .thread = guest::thread_id,
-    .ticks = guest::ticks,
-    .picoseconds_per_tick = guest::picoseconds_per_tick,
+    .is_recording = active,
+    .thread = thread_id,
+    .ticks = ticks,
+    .picoseconds_per_tick = picoseconds_per_tick,
     .sleep = sleep_until_deadline,
-    .begin = guest::begin,
-    .end = guest::end,
-    .is_stored = guest::is_stored,
+    .begin = begin,
+    .end = end,
+    .is_stored = is_stored,
     .drives_accelerator = drives_accelerator,
     .decided = steer,
 };
@@ -167,10 +166,10 @@ constexpr PaceApi kApi = {.enter = enter, .leave = leave, .keep_order = keep_ord
 void introduce_priority() noexcept {
   constexpr char kOffered[] = "cox/pace/priority\toffered\n";
   constexpr char kRefused[] = "cox/pace/priority\trefused\n";
-  if (priority.steps > 0) guest::add_locality(kOffered, sizeof kOffered - 1);
+  if (priority.steps > 0) add_locality(kOffered, sizeof kOffered - 1);
   if (priority.refused == nullptr) return;
-  guest::add_locality(kRefused, sizeof kRefused - 1);
-  guest::note(priority.refused);
+  add_locality(kRefused, sizeof kRefused - 1);
+  note(priority.refused);
 }
 
 }  // namespace
@@ -197,16 +196,16 @@ void pace_introduce() noexcept {
     snprintf(text, sizeof text,
              "COX_PACE cannot be read from its byte %d on: this process is not paced: %.100s",
              static_cast<int>(refused_at), asked);
-    guest::note(text);
+    note(text);
   } else if (asked != nullptr && !names_mode(asked)) {
     snprintf(text, sizeof text, "COX_PACE names no mode: this process is not paced: %.100s", asked);
-    guest::note(text);
+    note(text);
   } else if (pacer.load(std::memory_order_acquire) != nullptr) {
     const int length = snprintf(text, sizeof text, "cox/pace/settings\t%s\n", asked);
     if (length > 0 && static_cast<std::size_t>(length) < sizeof text)
-      guest::add_locality(text, static_cast<std::size_t>(length));
+      add_locality(text, static_cast<std::size_t>(length));
     introduce_priority();
   }
 }
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

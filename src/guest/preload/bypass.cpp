@@ -17,7 +17,7 @@ extern const char _end __attribute__((visibility("hidden")));
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 // The object that defines the function which the program's calls of `symbol` reach, where that is not ours.
@@ -63,4 +63,4 @@ const char* describe_bypassed(const char* const* symbols, std::size_t count) {
   return text;
 }
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

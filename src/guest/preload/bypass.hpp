@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 /// Whether calls of this function reach somebody else than us first. Off the hot path: one symbol look-up.
 [[nodiscard]] bool is_bypassed(const char* symbol);
@@ -16,4 +16,4 @@ namespace cox::observe::guest {
 /// process. Not for two threads at once.
 [[nodiscard]] const char* describe_bypassed(const char* const* symbols, std::size_t count);
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

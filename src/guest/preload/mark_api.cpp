@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace cox::observe::guest;
+using namespace cox::guest;
 using cox::trace::EventKind;
 using cox::trace::RawRecord;
 

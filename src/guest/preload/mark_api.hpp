@@ -5,9 +5,9 @@
 
 #include "guest/seam/typed.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 /// The writer for marks of the C API, or null where recording is not wanted in this process.
 [[nodiscard]] const WriterApi* mark_writer();
 /// The controller for marked collectives, or null where none is wanted.
 [[nodiscard]] const PaceApi* mark_pacing();
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cox/guest/launcher.hpp"
 #include "cox/guest/writer.hpp"
 
 #include "guest/pacing/one_look.hpp"
@@ -18,10 +19,9 @@
 #include "guest/pacing/priority.hpp"
 #include "guest/preload/bypass.hpp"
 #include "guest/preload/mark_api.hpp"
-#include "guest/seam/launcher.hpp"
 #include "guest/seam/typed.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 enum Family : std::uint8_t { Mpi, Gloo, C10d };
@@ -37,14 +37,14 @@ constexpr struct {
 };
 
 }  // namespace
-}  // namespace cox::observe::guest
+}  // namespace cox::guest
 
 extern "C" {
 extern void* cox_slots[] __attribute__((visibility("hidden")));
 void* cox_resolve(std::size_t index) __attribute__((visibility("hidden")));
 }
 
-namespace cox::observe::guest {
+namespace cox::guest {
 namespace {
 
 // A function that the process asks for although no library has it.
@@ -130,7 +130,7 @@ bool wanted() {
 }
 
 // Fills in what the launcher's environment tells and the library did not: the library is the authority.
-trace::guest::Identity with_environment(trace::guest::Identity id) {
+Identity with_environment(Identity id) {
   static char job[64];  // copied by the writer; threads that get here together write the same
   const Launcher* launcher = find_launcher();
   const Place place = place_of(launcher);
@@ -164,13 +164,13 @@ void note_bypassed() {
   std::size_t count = 0;
   for (const auto& hook : kHooks)
     if (hook.family == Mpi) symbols[count++] = hook.symbol;
-  if (const char* text = describe_bypassed(symbols, count)) trace::guest::note(text);
+  if (const char* text = describe_bypassed(symbols, count)) note(text);
 }
 
-bool open_writer(const trace::guest::Identity& identity) noexcept {
-  if (trace::guest::active()) return true;
+bool open_writer(const Identity& identity) noexcept {
+  if (active()) return true;
   if (!wanted()) return false;
-  trace::guest::WriterOptions options;
+  WriterOptions options;
   options.dir = getenv("COX_DIR");
   if (const char* size = getenv("COX_MAX_SIZE")) {
     char* end = nullptr;
@@ -181,7 +181,7 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
   options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
   options.when_off = take_hooks_out;
-  if (!trace::guest::open(options, with_environment(identity))) return false;
+  if (!open(options, with_environment(identity))) return false;
   note_bypassed();
   static_cast<void>(pace_api(find_data));
   pace_introduce();
@@ -189,36 +189,35 @@ bool open_writer(const trace::guest::Identity& identity) noexcept {
 }
 
 std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
-  return static_cast<std::uint64_t>(static_cast<double>(ticks) * trace::guest::picoseconds_per_tick() * 1e-3);
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * picoseconds_per_tick() * 1e-3);
 }
 
-std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
-                                  const std::int32_t* members, std::uint32_t member_count,
-                                  const char* name) noexcept {
-  const std::uint32_t number =
-      trace::guest::define_communicator(identity, size, my_rank, members, member_count, name);
+std::uint32_t define_group(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
+                           const std::int32_t* members, std::uint32_t member_count,
+                           const char* name) noexcept {
+  const std::uint32_t number = define_communicator(identity, size, my_rank, members, member_count, name);
   pace_define(number, size, my_rank);
   return number;
 }
 
 constexpr WriterApi kWriter = {
     .open = open_writer,
-    .close = trace::guest::close,
-    .set_rank = trace::guest::set_rank,
-    .set_library = trace::guest::set_library,
-    .begin = trace::guest::begin,
-    .end = trace::guest::end,
-    .is_stored = trace::guest::is_stored,
-    .retract = trace::guest::retract,
-    .end_if_long = trace::guest::end_if_long,
-    .ticks = trace::guest::ticks,
+    .close = close,
+    .set_rank = set_rank,
+    .set_library = set_library,
+    .begin = begin,
+    .end = end,
+    .is_stored = is_stored,
+    .retract = retract,
+    .end_if_long = end_if_long,
+    .ticks = ticks,
     .nanoseconds = nanoseconds,
-    .count_calls = trace::guest::count_calls,
-    .instant = trace::guest::instant,
-    .define_communicator = define_communicator,
-    .note = trace::guest::note,
-    .thread_id = trace::guest::thread_id,
-    .group_identity = trace::guest::group_identity,
+    .count_calls = count_calls,
+    .instant = instant,
+    .define_communicator = define_group,
+    .note = note,
+    .thread_id = thread_id,
+    .group_identity = group_identity,
 };
 
 Host host_of_typed() noexcept {
@@ -304,8 +303,8 @@ std::atomic<bool> init_passed_us_by{false};
 
 [[gnu::destructor]] void process_ends() {
   restore_priority();
-  if (init_passed_us_by.load() && !trace::guest::active()) open_writer({});
-  trace::guest::close();
+  if (init_passed_us_by.load() && !active()) open_writer({});
+  close();
 }
 
 }  // namespace
@@ -318,11 +317,10 @@ const PaceApi* mark_pacing() {
   return pace_api(find_data);
 }
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest
 
 void* cox_resolve(std::size_t index) {
-  using namespace cox::observe::guest;
-  namespace trace = cox::trace;
+  using namespace cox::guest;
   const int saved_errno = errno;
   const auto& hook = kHooks[index];
   void* real = find_real(hook.symbol);
@@ -342,7 +340,7 @@ void* cox_resolve(std::size_t index) {
   }
   if (real != nullptr) pin(real);
   if (real != nullptr) real_functions[index].store(real, std::memory_order_release);
-  if (trace::guest::switched_off()) target = real != nullptr ? real : target;
+  if (switched_off()) target = real != nullptr ? real : target;
   std::atomic_ref<void*>(cox_slots[index]).store(target, std::memory_order_release);
   errno = saved_errno;
   return target;

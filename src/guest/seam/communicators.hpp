@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 /// One communicator in use. `seq` needs no atomics: a communicator is used by one thread at a time
 /// (MPI 3.1, 5.1).
@@ -93,4 +93,4 @@ class Occurrences {
   Entry entries_[512];
 };
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

@@ -4,18 +4,19 @@
 /// both are built and installed together, `kTypedAbi` refuses a pair that was not.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cox/guest/writer.hpp"
 #include "cox/pace/iteration.hpp"
 
-namespace cox::observe::guest {
+namespace cox::guest {
 
 inline constexpr std::uint32_t kTypedAbi = 5;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
-  bool (*open)(const trace::guest::Identity& identity) noexcept;
+  bool (*open)(const Identity& identity) noexcept;
   void (*close)() noexcept;
   void (*set_rank)(std::int32_t rank, std::int32_t world_size) noexcept;
   void (*set_library)(const char* text) noexcept;
@@ -45,7 +46,7 @@ struct WriterApi {
 
 using pace::Boundary;
 
-/// The controller of this process (observe/guest/pacing.hpp). Calls from other threads than the one that
+/// The controller of this process (guest/pacing/pacing.hpp). Calls from other threads than the one that
 /// synchronised first change nothing, but for `keep_order`.
 struct PaceApi {
   /// Before a collective of the communicator: the place of a delay that was asked for there.
@@ -78,8 +79,14 @@ struct Wrapper {
   void** real;
 };
 
-/// What a typed object exports, as `cox_typed_attach`: its wrappers,
-/// or null where it cannot work in this process.
+/// A list of wrappers that one file offers.
+struct Wrappers {
+  const Wrapper* first;
+  std::size_t count;
+};
+
+/// What a typed object exports, as `cox_typed_attach`: its wrappers, or null where it cannot work in this
+/// process.
 struct TypedTable {
   std::uint32_t abi;
   std::uint32_t count;
@@ -87,4 +94,4 @@ struct TypedTable {
 };
 using AttachFunction = const TypedTable* (*)(const Host* host);
 
-}  // namespace cox::observe::guest
+}  // namespace cox::guest

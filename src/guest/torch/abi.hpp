@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cox::observe::guest::c10d_abi {
+namespace cox::guest::c10d_abi {
 
 struct String {  // std::string, the cxx11 one
   const char* data;
@@ -53,4 +53,4 @@ inline RangeCallback range_callback(void* (*start)(void**, const void*), void (*
   return callback;
 }
 
-}  // namespace cox::observe::guest::c10d_abi
+}  // namespace cox::guest::c10d_abi

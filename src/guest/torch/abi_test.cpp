@@ -15,7 +15,7 @@
 
 namespace {
 
-namespace abi = cox::observe::guest::c10d_abi;
+namespace abi = cox::guest::c10d_abi;
 
 std::unique_ptr<at::ObserverContext> their_start(const at::RecordFunction&) {
   return nullptr;

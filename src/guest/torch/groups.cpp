@@ -10,16 +10,20 @@
 
 #include "cox/base/hash.hpp"
 
-#include "guest/gloo/state.hpp"
 #include "guest/torch/abi.hpp"
+#include "guest/torch/state.hpp"
 
-namespace cox::observe::guest::gloo {
+namespace cox::guest::torch {
 
 using model::Collective;
 using trace::EventKind;
 using trace::RawRecord;
 using trace::WaitKind;
 namespace abi = c10d_abi;
+using gloo::contexts;
+using gloo::host;
+using gloo::occurrences;
+using gloo::world_size;
 
 namespace {
 
@@ -203,7 +207,7 @@ void wrap_prefix_store(void* self, const void* prefix, void* inner) {
 void wrap_process_group(void* self, void* store, int rank, int size, void* options) {
   writer->open({.rank = rank, .world_size = size, .library = "c10d+gloo"});  // the first group is the world
   writer->set_rank(rank, size);
-  inspect_torch(reinterpret_cast<const void*>(real_process_group));
+  inspect(reinterpret_cast<const void*>(real_process_group));
   const auto key = reinterpret_cast<std::uintptr_t>(self);
   const void* meets_in = static_cast<const abi::StorePointer*>(store)->get;
   groups.erase(key);  // a group destroyed may have had this address
@@ -273,7 +277,7 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
   const bool done = real_wait(self, timeout_ms);
   writer->end(record);
   if (pacing != nullptr && done)
-    pacing->leave(record->comm, record->begin, record->end, take_background_bytes(),
+    pacing->leave(record->comm, record->begin, record->end, gloo::take_background_bytes(),
                   Boundary::Synchronisation);
   return done;
 }
@@ -297,4 +301,4 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
 #include "guest/torch/submit.def"
 #undef COX_SUBMIT
 
-}  // namespace cox::observe::guest::gloo
+}  // namespace cox::guest::torch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Wrappers of PyTorch's process groups and of its DDP reducer, for the table in gloo_typed.cpp.
+/// Wrappers of PyTorch's process groups and of its DDP reducer, for the table in attach.cpp.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 #include "guest/torch/abi.hpp"
 
-namespace cox::observe::guest::gloo {
+namespace cox::guest::torch {
 
 #define COX_WRAPPED(result, name, PARAMETERS) \
   extern result(*real_##name) PARAMETERS;     \
   result wrap_##name PARAMETERS;
 
-// c10d_groups.cpp
+// groups.cpp
 COX_WRAPPED(void, prefix_store, (void* self, const void* prefix, void* inner))
 COX_WRAPPED(void, process_group, (void* self, void* store, int rank, int size, void* options))
 COX_WRAPPED(void, context, (void* self, int rank, int size, int base))
@@ -26,7 +26,7 @@ COX_WRAPPED(bool, wait, (void* self, std::int64_t timeout_ms))
 #include "guest/torch/submit.def"
 #undef COX_SUBMIT
 
-// c10d_phases.cpp
+// phases.cpp
 COX_WRAPPED(void, prepare_for_forward, (void* self))
 COX_WRAPPED(void, prepare_for_backward, (void* self, const void* outputs))
 COX_WRAPPED(void, autograd_hook, (void* self, std::size_t index))
@@ -36,4 +36,4 @@ COX_WRAPPED(std::uint64_t, add_callback, (c10d_abi::RangeCallback callback))
 
 #undef COX_WRAPPED
 
-}  // namespace cox::observe::guest::gloo
+}  // namespace cox::guest::torch

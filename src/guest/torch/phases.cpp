@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps and phases of DistributedDataParallel, from two sources: the reducer's own methods (every version
-// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward;
-// one version, see c10d_abi.hpp).
+// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward; one version, see
+// abi.hpp).
 //
 // A forward pass is only known for what it was afterwards: with gradients synchronised, with gradients
 // accumulated (no_sync), or without any (an evaluation that left gradients on). Its records stay open until
@@ -11,11 +11,11 @@
 
 #include <cstring>
 
-#include "guest/gloo/state.hpp"
 #include "guest/torch/abi.hpp"
 #include "guest/torch/groups.hpp"
+#include "guest/torch/state.hpp"
 
-namespace cox::observe::guest::gloo {
+namespace cox::guest::torch {
 
 using trace::EventKind;
 using trace::PhaseKind;
@@ -270,10 +270,6 @@ void on_range_end(const void* range, void*) {
 
 }  // namespace
 
-bool has_ranges() noexcept {
-  return ranges_on;
-}
-
 bool knows_ranges(const char* file) noexcept {
   const char* slash = strrchr(file, '/');
   return strncmp(slash == nullptr ? file : slash + 1, c10d_abi::kRecordFunctionFile,
@@ -365,11 +361,12 @@ void wrap_finalize_backward(void* self) {
   real_finalize_backward(self);
   writer->end(record);
   if (pacing != nullptr)
-    pacing->leave(record->comm, record->begin, record->end, take_background_bytes(), Boundary::Gradients);
+    pacing->leave(record->comm, record->begin, record->end, gloo::take_background_bytes(),
+                  Boundary::Gradients);
   if (!ranges_on) {
     end_phase(gap);
     gap = begin_phase(PhaseKind::Other);
   }
 }
 
-}  // namespace cox::observe::guest::gloo
+}  // namespace cox::guest::torch

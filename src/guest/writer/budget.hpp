@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace cox::trace::guest {
+namespace cox::guest {
 
 /// Watches how much time the hooks themselves take, over windows of half a second
 /// or more. Ask as often as you like.
@@ -47,4 +47,4 @@ class OverheadBudget {
   int strikes_ = 0;
 };
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cox::trace::guest {
+namespace cox::guest {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -44,4 +44,4 @@ TEST(OverheadBudget, TheFirstReadingAndAStandingClockDecideNothing) {
 }
 
 }  // namespace
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -13,7 +13,7 @@
 #include "guest/writer/sampler.hpp"
 #include "guest/writer/state.hpp"
 
-namespace cox::trace::guest {
+namespace cox::guest {
 namespace {
 
 constexpr std::uint32_t kMinimumChunks = 32;
@@ -241,4 +241,4 @@ bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   return false;
 }
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -8,7 +8,7 @@
 #include "guest/writer/sampler.hpp"
 #include "guest/writer/state.hpp"
 
-namespace cox::trace::guest {
+namespace cox::guest {
 namespace {
 
 constexpr long kKeeperPeriodNs = 100'000'000;      // the keeper thread wakes 10 times a second
@@ -123,4 +123,4 @@ void start_keeper() noexcept {
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -11,7 +11,7 @@
 
 #include "guest/writer/sampler.hpp"
 
-namespace cox::trace::guest {
+namespace cox::guest {
 namespace {
 
 constexpr std::size_t kValueRoom = 2048;
@@ -199,4 +199,4 @@ void read_locality(bool machine, void (*put)(const char* lines, std::size_t byte
   flush();
 }
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

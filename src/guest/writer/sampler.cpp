@@ -15,7 +15,7 @@
 #include <cstring>
 #include <ctime>
 
-namespace cox::trace::guest {
+namespace cox::guest {
 namespace {
 
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
@@ -82,7 +82,7 @@ std::uint32_t small(std::uint64_t value) noexcept {
 }
 
 // /proc/self describes the thread group's leader, the main thread, whoever asks.
-void read_main_thread(RawSample& out) noexcept {
+void read_main_thread(trace::RawSample& out) noexcept {
   static char text[kFileRoom];
   if (read_small("/proc/self/stat", text, sizeof text) != 0) {
     if (const char* state = stat_field(text, 3)) out.state = *state;
@@ -160,7 +160,7 @@ std::uint64_t pressure_us() noexcept {
   return total == nullptr ? kNone : number_at(total + 6);
 }
 
-void read_cpu(RawSample& out) noexcept {
+void read_cpu(trace::RawSample& out) noexcept {
   if (out.cpu < 0) return;
   char path[128];
   snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", out.cpu);
@@ -171,7 +171,7 @@ void read_cpu(RawSample& out) noexcept {
 
 }  // namespace
 
-void take_sample(RawSample& out, bool whole) noexcept {
+void take_sample(trace::RawSample& out, bool whole) noexcept {
   memset(&out, 0xff, sizeof out);
   out.state = 0;
   memset(out.reserved, 0, sizeof out.reserved);
@@ -215,4 +215,4 @@ void separate_descriptors([[maybe_unused]] int keep) noexcept {
 #endif
 }
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -13,12 +13,12 @@
 
 #include "cox/trace/raw_format.hpp"
 
-namespace cox::trace::guest {
+namespace cox::guest {
 
-/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what
-/// is dear or changes slowly: the CPU's frequency and throttling, the control group's quota,
-/// pressure. Else those are all ones.
-void take_sample(RawSample& out, bool whole) noexcept;
+/// Fills all of a sample but `ticks`; what cannot be read is all ones. `whole` also reads what is dear or
+/// changes slowly: the CPU's frequency and throttling, the control group's quota, pressure. Else those are
+/// all ones.
+void take_sample(trace::RawSample& out, bool whole) noexcept;
 
 /// Gives lines `path<TAB>value<LF>` about where the process may run, in pieces of whole lines, at most
 /// kLocalityBytes altogether. `machine`: also the machine's topology and devices, which all of a node share.
@@ -35,4 +35,4 @@ inline constexpr std::size_t kLocalityBytes = 256 * 1024;
 /// cannot (before 5.9) nothing happens.
 void separate_descriptors(int keep) noexcept;
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -15,8 +15,10 @@
 #include <string>
 #include <thread>
 
-namespace cox::trace::guest {
+namespace cox::guest {
 namespace {
+
+using trace::RawSample;
 
 RawSample sample(bool whole) {
   RawSample s{};
@@ -157,4 +159,4 @@ TEST(GuestSampler, LocalityOfAProcessAloneIsShort) {
 }
 
 }  // namespace
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

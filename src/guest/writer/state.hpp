@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the parts of the guest's writer share: one state per process. Private to src/trace/guest_*.cpp.
+/// What the parts of the guest's writer share: one state per process. Private to this folder.
 ///
-/// guest_writer.cpp is the hot path and the interface, guest_file.cpp the file and its chunks,
-/// guest_keeper.cpp the thread that works ahead. libc only.
+/// writer.cpp is the hot path and the interface, file.cpp the file and its chunks, keeper.cpp the thread that
+/// works ahead. libc only.
 #pragma once
 
 #include <pthread.h>
@@ -26,7 +26,9 @@
 #include "support/guest_test_clock.hpp"
 #endif
 
-namespace cox::trace::guest {
+namespace cox::guest {
+
+using namespace trace;  // the Run format: what is written here is nothing else
 
 inline constexpr std::uint64_t kReserveAhead = 16;  ///< chunks kept ready beyond those in use
 
@@ -116,7 +118,7 @@ class NoCancel {
 /// Ends recording for good and takes the hooks out.
 void switch_off(std::uint32_t reason) noexcept;
 
-// guest_file.cpp
+// file.cpp
 /// The file, ready to write to; where that fails nothing is left on disk and errno says why.
 [[nodiscard]] bool start_file(const WriterOptions& options, const Identity& identity) noexcept;
 /// Extends the file so that `chunks` chunks lie on disk.
@@ -124,14 +126,14 @@ bool reserve(std::uint64_t chunks) noexcept;
 /// A chunk for the caller alone, or null where there is no room.
 [[nodiscard]] ChunkHeader* claim_chunk(ChunkKind kind, std::uint32_t tid) noexcept;
 
-// guest_keeper.cpp
+// keeper.cpp
 void start_keeper() noexcept;
 /// One more reading of the clocks in the header.
 void add_clock_pair() noexcept;
 [[nodiscard]] ClockPair read_clocks() noexcept;
 
-// guest_writer.cpp
+// writer.cpp
 /// Own cost per event, in ticks.
 [[nodiscard]] std::uint64_t measure_overhead() noexcept;
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

@@ -17,7 +17,7 @@
 
 #include "guest/writer/state.hpp"
 
-namespace cox::trace::guest {
+namespace cox::guest {
 
 constinit Global g;
 
@@ -345,4 +345,4 @@ std::uint64_t group_identity(std::int32_t* ranks, std::size_t count, std::uint32
   return hash.identity();
 }
 
-}  // namespace cox::trace::guest
+}  // namespace cox::guest

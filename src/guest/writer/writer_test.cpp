@@ -20,9 +20,11 @@
 #include <thread>
 #include <vector>
 
+#include "cox/base/processes.h"
+
 namespace {
 
-namespace guest = cox::trace::guest;
+namespace guest = cox::guest;
 namespace fs = std::filesystem;
 using namespace cox::trace;
 
@@ -40,7 +42,7 @@ class GuestWriter : public testing::Test {
     const pid_t child = fork();
     if (child == 0) _exit(body());
     int status = 0;
-    waitpid(child, &status, 0);
+    cox_wait_process(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
@@ -191,7 +193,7 @@ TEST_F(GuestWriter, AKilledWriterLeavesEveryCompletedEventAndTheOpenOne) {
               guest::open({.dir = dir.c_str()}, {.rank = 0});
               for (std::uint64_t i = 0; i < 100; ++i) record(i);
               guest::begin(EventKind::Collective, 1, 0, 1, 100, 100, 0);  // never returns
-              kill(getpid(), SIGKILL);
+              cox_signal_process(getpid(), SIGKILL);
               return 0;
             }),
             128 + SIGKILL);
@@ -289,7 +291,7 @@ TEST_F(GuestWriter, AForkedChildWritesNothing) {
                 _exit(guest::active() ? 1 : 0);
               }
               int status = 0;
-              waitpid(child, &status, 0);
+              cox_wait_process(child, &status, 0);
               guest::close();
               return WEXITSTATUS(status);
             }),

@@ -203,7 +203,7 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
 
 /// A paced job: what its parts need of each other.
 Status check_iteration(const Scenario& s, const JobKeys& job, const Notes& notes) {
-  const Iteration& i = job.iteration.iteration;
+  const IterationWork& i = job.iteration.iteration;
   const auto imbalance = imbalance_words()[static_cast<std::size_t>(i.imbalance)];
   if (i.link == Bandwidth{})
     for (const auto& [key, bytes] : {std::pair{"iteration.fetch", i.fetch}, {"iteration.reduce", i.reduce}})
@@ -318,7 +318,8 @@ Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
   COX_CHECK(only("policy.local_steps", p.kind == PolicyKind::LocalSgd, "local-sgd"));
   COX_CHECK(only("policy.backups", p.kind == PolicyKind::Backup, "backup"));
   COX_CHECK(only("policy.servers", p.kind == PolicyKind::Asynchronous, "asynchronous"));
-  const std::int64_t workers = job.workload == Workload::Training ? job.training.layout.data : s.cluster.ranks();
+  const std::int64_t workers =
+      job.workload == Workload::Training ? job.training.layout.data : s.cluster.ranks();
   if (p.backups >= workers)
     return notes.clash({"policy.backups"},
                        fmt::format("policy.backups = {} of {} workers: nobody is left", p.backups, workers),

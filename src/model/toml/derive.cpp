@@ -182,8 +182,8 @@ void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
       notes.derive("job.collective.group", "= cluster.devices_per_node");
     }
   }
-  const std::int64_t fixed =
-      std::int64_t{job.training.layout.tensor} * std::min<std::int64_t>(job.training.layout.pipeline, kMostRanks);
+  const std::int64_t fixed = std::int64_t{job.training.layout.tensor} *
+                             std::min<std::int64_t>(job.training.layout.pipeline, kMostRanks);
   if (!notes.said("job.layout.data") && fixed <= kMostRanks && job.training.layout.context <= kMostRanks) {
     const std::int64_t others = fixed * job.training.layout.context;
     if (ranks % others == 0) {

@@ -58,14 +58,14 @@ TEST(ScenarioExamples, OneForEachThingThatIsOffered) {
   for (const P kind : {P::Synchronous, P::BoundedWait, P::Asynchronous, P::LocalSgd})
     EXPECT_TRUE(any([&](const Scenario& s) { return s.policy.kind == kind; }))
         << "policy " << static_cast<int>(kind);
-  EXPECT_TRUE(any([](const Scenario& s) { 
+  EXPECT_TRUE(any([](const Scenario& s) {
     const auto* training = std::get_if<TrainingJob>(&s.job.work);
     return training != nullptr && training->zero_stage == 3;
-   }));
-  EXPECT_TRUE(any([](const Scenario& s) { 
+  }));
+  EXPECT_TRUE(any([](const Scenario& s) {
     const auto* collective = std::get_if<CollectiveJob>(&s.job.work);
     return collective != nullptr && collective->order == RankOrder::Random;
-   }));
+  }));
   EXPECT_TRUE(any([](const Scenario& s) { return s.failures.node_mtbf > Seconds{}; }));
   EXPECT_TRUE(any([](const Scenario& s) {
     const auto* training = std::get_if<TrainingJob>(&s.job.work);

@@ -313,7 +313,7 @@ Status merge(Node& base, Node over) {
 }  // namespace
 
 Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
-                                    const std::filesystem::path& folder, const ReadOptions& options) {
+                                    const std::filesystem::path& folder, const ScenarioOptions& options) {
   if (text.size() > kMostText)
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "scenario-001",
@@ -329,7 +329,7 @@ Result<ReadScenario> parse_scenario(std::string_view text, const std::string& na
   return Reader(name, folder).read(document);
 }
 
-Result<ReadScenario> read_scenario(const std::filesystem::path& path, const ReadOptions& options) {
+Result<ReadScenario> read_scenario(const std::filesystem::path& path, const ScenarioOptions& options) {
   COX_TRY(const std::string text, read_file(path, kMostText));
   return parse_scenario(text, path.string(), path.parent_path(), options);
 }

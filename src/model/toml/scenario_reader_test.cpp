@@ -11,14 +11,14 @@ namespace cox::model {
 namespace {
 
 /// The error as the command line prints it, with the hint behind it.
-std::string error_of(const std::string& text, const ReadOptions& options = {}) {
+std::string error_of(const std::string& text, const ScenarioOptions& options = {}) {
   const auto read = parse_scenario(text, "f.toml", "", options);
   if (read) return "no error";
   EXPECT_EQ(read.error().code, Errc::InvalidInput);
   return read.error().id + " " + read.error().to_string() + " | " + read.error().hint;
 }
 
-Scenario scenario_of(const std::string& text, const ReadOptions& options = {}) {
+Scenario scenario_of(const std::string& text, const ScenarioOptions& options = {}) {
   const auto read = parse_scenario(text, "dir/f.toml", "dir", options);
   EXPECT_TRUE(read) << read.error().to_string();
   return read ? read->scenario : Scenario{};

@@ -14,7 +14,7 @@ double printed(Seconds s) {
   return std::isfinite(s.count()) ? std::round(s.count() * 1e12) / 1e12 : 0.0;
 }
 
-Json json_of(const Spread& s) {
+Json json_of(const ReplicaSpread& s) {
   return Json{{"mean_s", printed(s.mean)},
               {"half_width_95_s", printed(s.half_width_95)},
               {"p50_s", printed(s.p50)},
@@ -78,7 +78,7 @@ std::string to_json(const std::string& input, const model::Scenario& scenario, c
   return document("cox.simulate/1", {input}, std::move(result));
 }
 
-std::string to_json(const std::vector<std::string>& inputs, const Comparison& c) {
+std::string to_json(const std::vector<std::string>& inputs, const PairedTotals& c) {
   return document("cox.simulate-comparison/1", inputs,
                   Json{{"provenance", "simulated"},
                        {"a", json_of(c.a)},

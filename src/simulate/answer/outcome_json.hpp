@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 /// A time as printed: seconds, rounded to picoseconds.
 [[nodiscard]] double printed(Seconds s);
-[[nodiscard]] Json json_of(const Spread& s);
+[[nodiscard]] Json json_of(const ReplicaSpread& s);
 /// Everything but the lists: what a point of a sweep keeps.
 [[nodiscard]] Json summary_of(const Outcome& o);
 [[nodiscard]] Json json_of(const model::Scenario& s, const Outcome& o);

@@ -34,14 +34,20 @@ std::string size(Bytes b) {
 std::string what(const model::Scenario& s, const Outcome& o) {
   const model::Job& job = s.job;
   const std::string steps = fmt::format("{} step{}", grouped(job.steps), job.steps == 1 ? "" : "s");
-  switch (job.workload) {
-    case model::Workload::Collective:
-      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(job.collective.kind),
-                         size(job.collective.bytes), name_of(job.collective.algorithm), grouped(o.ranks),
-                         steps);
-    case model::Workload::Training:
-      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", job.layout.data,
-                         job.layout.tensor, job.layout.pipeline, grouped(o.ranks), steps);
+  const auto schedule = [&](const std::string& file) {
+    return fmt::format("schedule {} on {} ranks", file, grouped(o.ranks));
+  };
+  switch (job.workload()) {
+    case model::Workload::Collective: {
+      const model::CollectiveSpec& spec = job.as<model::CollectiveJob>().collective;
+      return fmt::format("{} of {} by {} over {} ranks, {}", name_of(spec.kind), size(spec.bytes),
+                         name_of(spec.algorithm), grouped(o.ranks), steps);
+    }
+    case model::Workload::Training: {
+      const model::Layout& layout = job.as<model::TrainingJob>().layout;
+      return fmt::format("training, data {} x tensor {} x pipeline {} on {} ranks, {}", layout.data,
+                         layout.tensor, layout.pipeline, grouped(o.ranks), steps);
+    }
     case model::Workload::Iteration:
       return fmt::format("iterations of {} ranks on {} host{}, {}", grouped(o.ranks),
                          grouped(s.cluster.nodes), s.cluster.nodes == 1 ? "" : "s", steps);
@@ -50,7 +56,7 @@ std::string what(const model::Scenario& s, const Outcome& o) {
     case model::Workload::Chakra:
       break;
   }
-  return fmt::format("schedule {} on {} ranks", job.file, grouped(o.ranks));
+  return schedule(job.as<model::TraceJob>().file);
 }
 
 std::string how(const Outcome& o) {
@@ -127,7 +133,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
   lines.emplace_back();
   lines.push_back(fmt::format("total        {}", shown(o.total)));
   add_steps(o, lines);
-  const Spread& spread = o.over_replicas;
+  const ReplicaSpread& spread = o.over_replicas;
   if (spread.replicas > 1)
     lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
                                 shown(spread.mean), shown(spread.half_width_95), shown(spread.p50),
@@ -138,8 +144,8 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
   return lines;
 }
 
-std::vector<std::string> text_lines(const std::string& a, const std::string& b, const Comparison& c) {
-  const auto line = [](const std::string& name, const Spread& s) {
+std::vector<std::string> text_lines(const std::string& a, const std::string& b, const PairedTotals& c) {
+  const auto line = [](const std::string& name, const ReplicaSpread& s) {
     return fmt::format("{:<24} mean {}, p50 {}, p99 {}", name, shown(s.mean), shown(s.p50), shown(s.p99));
   };
   const Seconds d = c.difference.mean;

@@ -52,9 +52,9 @@ TEST(CollectiveJob, APushEndsWhenItsServerHasEverything) {
       model::Scenario s = switched(ranks);
       s.protocol = protocol;
       s.job.as<model::CollectiveJob>().collective = {.kind = Collective::Reduce,
-                          .algorithm = Algorithm::ParameterServer,
-                          .ranks = ranks,
-                          .bytes = Bytes{1000}};
+                                                     .algorithm = Algorithm::ParameterServer,
+                                                     .ranks = ranks,
+                                                     .bytes = Bytes{1000}};
       const double bytes = 1000 * kBeta;
       EXPECT_NEAR(total(s, EngineKind::MaxPlus), kAlpha + ranks * bytes, 1e-15) << ranks;
       // the flow engine has the server on the device of rank 0, whose push crosses no link
@@ -67,7 +67,8 @@ TEST(CollectiveJob, NoBytesToAServerCostTheirLatencyUnderEveryProtocol) {
        {model::Protocol::Rendezvous, model::Protocol::Eager, model::Protocol::EagerGap}) {
     model::Scenario s = switched(4);
     s.protocol = protocol;
-    s.job.as<model::CollectiveJob>().collective = {.kind = Collective::Reduce, .algorithm = Algorithm::ParameterServer, .ranks = 4};
+    s.job.as<model::CollectiveJob>().collective = {
+        .kind = Collective::Reduce, .algorithm = Algorithm::ParameterServer, .ranks = 4};
     EXPECT_NEAR(total(s, EngineKind::MaxPlus), kAlpha, 1e-18);
     EXPECT_NEAR(total(s, EngineKind::Flow), kAlpha, 1e-18);
   }
@@ -77,7 +78,8 @@ TEST(CollectiveJob, OnOneNodeServersAreInside) {
   model::Scenario s;
   s.cluster.devices_per_node = 4;
   s.inside = {.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-10)};
-  s.job.as<model::CollectiveJob>().collective = {.algorithm = Algorithm::ParameterServer, .ranks = 4, .bytes = Bytes{1000}};
+  s.job.as<model::CollectiveJob>().collective = {
+      .algorithm = Algorithm::ParameterServer, .ranks = 4, .bytes = Bytes{1000}};
   const double want = model::closed_form(s.job.as<model::CollectiveJob>().collective, s.inside)->count();
   EXPECT_NEAR(total(s, EngineKind::MaxPlus), want, 1e-9 * want);
   EXPECT_NEAR(total(s, EngineKind::ClosedForm), want, 1e-9 * want);

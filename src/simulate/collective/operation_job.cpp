@@ -42,14 +42,15 @@ class Carrier {
     for (const model::Program& program : programs)
       for (const model::ProgramRank& each : program.ranks)
         if (each.rank.value() < 0 || each.rank.value() >= network_->ranks())
-          return fail(Error{.code = Errc::InvalidInput,
-                            .id = "simulate-006",
-                            .message = fmt::format("rank {} of the trace has no place on the cluster, which has "
-                                                   "{} devices: the flow engine has no way to it",
-                                                   each.rank.value(), network_->ranks()),
-                            .hint = "give the cluster as many devices as the trace has ranks (cluster.nodes x "
-                                    "cluster.devices_per_node), or say --engine max-plus",
-                            .where = std::nullopt});
+          return fail(
+              Error{.code = Errc::InvalidInput,
+                    .id = "simulate-006",
+                    .message = fmt::format("rank {} of the trace has no place on the cluster, which has "
+                                           "{} devices: the flow engine has no way to it",
+                                           each.rank.value(), network_->ranks()),
+                    .hint = "give the cluster as many devices as the trace has ranks (cluster.nodes x "
+                            "cluster.devices_per_node), or say --engine max-plus",
+                    .where = std::nullopt});
     return {};
   }
 
@@ -110,16 +111,18 @@ class Carrier {
 
   [[nodiscard]] Way send(Rank from, Rank to, Bytes bytes) const {
     // A broadcast of two is one message. A trace may say any size; a schedule has at most an exbibyte.
-    const auto schedule = model::Schedule::make({.kind = Collective::Broadcast,
-                                                 .algorithm = Algorithm::BinomialTree,
-                                                 .ranks = 2,
-                                                 .bytes = std::clamp(bytes, Bytes{}, Bytes{std::int64_t{1} << 60}),
-                                                 .group = 1});
+    const auto schedule =
+        model::Schedule::make({.kind = Collective::Broadcast,
+                               .algorithm = Algorithm::BinomialTree,
+                               .ranks = 2,
+                               .bytes = std::clamp(bytes, Bytes{}, Bytes{std::int64_t{1} << 60}),
+                               .group = 1});
     COX_ASSERT(schedule.has_value(), "a tree of two exists for any size");
     const std::array rank_of{from.value(), to.value()};
     std::array<Seconds, 2> times{};
-    const FlowOutcome flow = run_flows(*schedule, *network_, s_.fabric, rank_of,
-                                       {.memo = options_.memo, .seed = s_.seed, .protocol = s_.protocol}, times);
+    const FlowOutcome flow =
+        run_flows(*schedule, *network_, s_.fabric, rank_of,
+                  {.memo = options_.memo, .seed = s_.seed, .protocol = s_.protocol}, times);
     Way way{.time = times[1], .links = {}};
     for (std::size_t l = 0; l < flow.link_bytes.size(); ++l)
       if (flow.link_bytes[l] > 0) way.links.emplace_back(l, flow.link_bytes[l]);
@@ -159,7 +162,8 @@ class Carrier {
 
 Result<Outcome> simulate_operations(const model::Scenario& s, model::EngineKind engine,
                                     const SimulateOptions& options) {
-  COX_TRY(trace::Imported imported, trace::import_path(s.job.as<model::TraceJob>().file, {.threads = options.threads}));
+  COX_TRY(trace::Imported imported,
+          trace::import_path(s.job.as<model::TraceJob>().file, {.threads = options.threads}));
   std::vector<model::Program> programs;
   for (trace::ImportedJob& job : imported.jobs) programs.push_back(std::move(job.program));
   std::unique_ptr<Network> network;

@@ -9,10 +9,10 @@
 
 namespace cox::simulate {
 
-/// Imports the job's file (a file, or a folder of one file per rank) and replays its operations; collectives go
-/// through the max-plus engine, or the flow engine where the scenario's fabric shares links; there messages
-/// cross the network, too, each as if alone. Errors: those of `trace::import_path`, `replay_operations` and the
-/// engines; simulate-006 (flow engine: a rank that has no place on the cluster).
+/// Imports the job's file (a file, or a folder of one file per rank) and replays its operations; collectives
+/// go through the max-plus engine, or the flow engine where the scenario's fabric shares links; there
+/// messages cross the network, too, each as if alone. Errors: those of `trace::import_path`,
+/// `replay_operations` and the engines; simulate-006 (flow engine: a rank that has no place on the cluster).
 /// Held by: src/simulate/collective/operation_job_test.cpp
 [[nodiscard]] Result<Outcome> simulate_operations(const model::Scenario& scenario, model::EngineKind engine,
                                                   const SimulateOptions& options);

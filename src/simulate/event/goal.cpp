@@ -94,9 +94,8 @@ class Compiler {
         if (p_.rank[before[k]] != rank)
           return misfit(fmt::format("operation {} of rank {} waits for one of rank {} without a message",
                                     place_[i], rank, p_.rank[before[k]]));
-        edges.push_back({.before = place_[before[k]],
-                         .after = place_[i],
-                         .on_start = p_.needs.on_start(i, k)});
+        edges.push_back(
+            {.before = place_[before[k]], .after = place_[i], .on_start = p_.needs.on_start(i, k)});
       }
     }
     writer.add_rank(rank, operations, edges);
@@ -128,7 +127,7 @@ class Compiler {
   }
 
   const model::Program& p_;
-  std::vector<std::uint32_t> place_;                  ///< of each operation within its rank
+  std::vector<std::uint32_t> place_;  ///< of each operation within its rank
   std::vector<std::vector<std::uint32_t>> of_rank_;
 };
 

@@ -168,8 +168,7 @@ Status OperationReplay::join_channel(std::uint32_t number, OperationKind kind) {
   return {};
 }
 
-Status OperationReplay::load_operation(std::uint32_t program, std::uint32_t index,
-                                       std::uint32_t first_rank) {
+Status OperationReplay::load_operation(std::uint32_t program, std::uint32_t index, std::uint32_t first_rank) {
   const Program& o = programs_[program];
   const auto number = static_cast<std::uint32_t>(operations_.size());
   Operation op;

@@ -66,7 +66,7 @@ TEST(Replicas, StudentsPoints) {
   for (const int n : {2, 3, 11, 31, 32, 50, 101, 1001}) {
     std::vector<Seconds> sample(static_cast<std::size_t>(n), Seconds{0});
     sample[0] = Seconds{1};
-    const Spread s = spread_of(sample);
+    const ReplicaSpread s = spread_of(sample);
     const double deviation = std::sqrt((1.0 - 1.0 / n) / (n - 1));  // of 1, 0, 0, ...
     const double t = s.half_width_95.count() / (deviation / std::sqrt(n));
     const double nu = n - 1;

@@ -30,7 +30,7 @@ Result<model::Iteration> job_of(const model::Scenario& s) {
         Errc::InvalidInput,
         fmt::format("iterations of {} ranks, at most {} are simulated", s.cluster.ranks(), kMostPacedRanks),
         "simulate fewer nodes");
-  model::Iteration job = s.job.as<model::IterationJob>().iteration;
+  model::Iteration job{s.job.as<model::IterationJob>().iteration};
   job.ranks = static_cast<int>(s.cluster.ranks());
   job.hosts = s.cluster.nodes;
   COX_CHECK(check_iteration(job));

@@ -100,8 +100,10 @@ TEST(PacedJob, WhatItCannotDoIsSaid) {
   EXPECT_EQ(refused([](model::Scenario& s) { s.engine = model::EngineKind::Flow; }), "simulate-003");
   EXPECT_EQ(refused([](model::Scenario& s) { s.policy.kind = model::PolicyKind::Backup; }), "simulate-003");
   EXPECT_EQ(refused([](model::Scenario& s) { s.cluster.nodes = 4096; }), "simulate-003");
-  EXPECT_EQ(refused([](model::Scenario& s) { s.job.as<model::IterationJob>().pace["window"] = "-1"; }), "simulate-007");
-  EXPECT_EQ(refused([](model::Scenario& s) { s.job.as<model::IterationJob>().iteration.cores = 0; }), "simulate-007");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.job.as<model::IterationJob>().pace["window"] = "-1"; }),
+            "simulate-007");
+  EXPECT_EQ(refused([](model::Scenario& s) { s.job.as<model::IterationJob>().iteration.cores = 0; }),
+            "simulate-007");
 }
 
 }  // namespace

@@ -34,17 +34,16 @@ void add(trace::EventColumns& to, Duration begin, Duration end, Bytes bytes, Eve
 
 trace::Run empty_run(const model::Scenario& s, int ranks) {
   trace::Run run;
-  run.provenance = trace::Provenance::Simulated;
+  run.info.provenance = trace::Provenance::Simulated;
   run.info.name = s.name;
   run.info.tool = std::string("cox ") + COX_VERSION;
-  run.info.provenance = trace::Provenance::Simulated;
   run.world_size = ranks;
   const int per_node = std::max(1, s.cluster.devices_per_node);
   for (int n = 0; n * per_node < ranks; ++n) {
     trace::Node node;
     node.id = NodeId{n};
     node.host = fmt::format("n{}", n);
-    node.boot_id = trace::name_of(run.provenance);  // one clock for all
+    node.boot_id = trace::name_of(run.info.provenance);  // one clock for all
     run.nodes.push_back(std::move(node));
   }
   run.ranks.resize(static_cast<std::size_t>(ranks));
@@ -56,7 +55,7 @@ trace::Run empty_run(const model::Scenario& s, int ranks) {
     track.pid = r + 1;
     track.node_number = r / per_node;
     track.local_size = std::min(per_node, ranks - r / per_node * per_node);
-    track.launcher = trace::name_of(run.provenance);
+    track.launcher = trace::name_of(run.info.provenance);
     track.program = "simulated";
     track.library = "simulated";
     track.timing = "collective=simulated step=simulated";

@@ -12,8 +12,8 @@ double student_t_95(int degrees) {
   return degrees < 1 ? 0 : student_quantile(0.025, degrees);
 }
 
-Spread spread_of(std::span<const Seconds> values) {
-  Spread out;
+ReplicaSpread spread_of(std::span<const Seconds> values) {
+  ReplicaSpread out;
   out.replicas = static_cast<int>(values.size());
   if (values.empty()) return out;
   Welford sum;

@@ -22,7 +22,7 @@ TEST(Spread, StudentsQuantileAgreesWithTables) {
 
 TEST(Spread, FiveValuesByHand) {
   const std::vector<Seconds> v = {Seconds{3}, Seconds{1}, Seconds{2}, Seconds{5}, Seconds{4}};
-  const Spread s = spread_of(v);
+  const ReplicaSpread s = spread_of(v);
   EXPECT_DOUBLE_EQ(s.mean.count(), 3);
   EXPECT_DOUBLE_EQ(s.p50.count(), 3);
   EXPECT_NEAR(s.half_width_95.count(), 2.776 * 1.5811388 / 2.2360680, 2e-3);

@@ -134,7 +134,7 @@ Result<Sweep> read_sweep(const std::filesystem::path& path) {
 }
 
 Result<model::Scenario> scenario_at(const Sweep& sweep, std::int64_t point) {
-  model::ReadOptions options;
+  model::ScenarioOptions options;
   const std::vector<std::size_t> place = sweep.at(point);
   for (std::size_t a = 0; a < place.size(); ++a)
     options.set.push_back(fmt::format("{}={}", sweep.axes[a].key, sweep.axes[a].values[place[a]]));

@@ -186,16 +186,16 @@ std::vector<std::size_t> Sweep::at(std::int64_t i) const {
 }
 
 Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const std::vector<int>& nodes,
-                                              const model::ReadOptions& changes,
+                                              const model::ScenarioOptions& changes,
                                               const SimulateOptions& options) {
   std::vector<SizePoint> points;
   for (const int n : nodes) {
-    model::ReadOptions at = changes;
+    model::ScenarioOptions at = changes;
     at.set.push_back(fmt::format("cluster.nodes={}", n));
     COX_TRY(const model::ReadScenario read, model::read_scenario(scenario, at));
     COX_TRY(const Outcome outcome, simulate(read.scenario, options));
     const double steps = std::max(1, read.scenario.job.steps);
-    Spread step = outcome.over_replicas;
+    ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
     points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step});
   }

@@ -161,9 +161,9 @@ class Pieces : public training::Watcher {
   std::vector<Duration> durations_;
   std::vector<Duration> release_;  ///< when units began the step
   std::vector<std::uint32_t> classes_;
-  std::vector<model::OperationIndex> line_;                                   ///< last piece of each unit's program
-  std::vector<model::OperationIndex> stream_;                                 ///< last collective of its stream
-  std::vector<model::OperationIndex> post_;                                   ///< last message that it sent
+  std::vector<model::OperationIndex> line_;    ///< last piece of each unit's program
+  std::vector<model::OperationIndex> stream_;  ///< last collective of its stream
+  std::vector<model::OperationIndex> post_;    ///< last message that it sent
   std::map<std::pair<int, int>, model::OperationIndex> mail_, issue_, done_;  ///< (unit, slot)
   std::vector<model::OperationIndex> before_;
 };

@@ -122,17 +122,16 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   Plan plan;
   plan.scenario_ = scenario;
   const model::TrainingJob& job = plan.job();
-  const bool interleaved =
-      job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
+  const bool interleaved = job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
   plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
   COX_CHECK(plan.check());
   plan.set_groups();
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
     if (!plan.needs(m)) continue;
-    auto& programs = plan.programs_[static_cast<std::size_t>(m)];
+    auto& code = plan.code_[static_cast<std::size_t>(m)];
     for (int stage = 0; stage < plan.stages(); ++stage) {
-      COX_TRY(StageProgram program, make_program(plan, stage, m));
-      programs.push_back(std::move(program));
+      COX_TRY(const StageProgram program, make_program(plan, stage, m));
+      code.push_back(compile(program));
     }
   }
   return plan;

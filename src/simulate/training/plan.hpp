@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/model/program.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/max_plus.hpp"
@@ -20,7 +22,32 @@
 
 namespace cox::simulate::training {
 
-/// One thing that a unit does; in the order of its program.
+/// Groups of a stage's program: replicas that reduce and gather, and replicas whose experts exchange.
+inline constexpr CommId kDataGroup{0};
+inline constexpr CommId kExpertGroup{1};
+
+/// What an operation of a stage's program takes on the scenario's cluster, and which part of the step it is.
+struct Price {
+  StepPart part = StepPart::Forward;  ///< of a Compute
+  bool opens = false;                 ///< begins a pass of a micro-batch, or the optimizer
+  bool closes = false;                ///< and ends it
+  Seconds work{};
+  Seconds tensor{};
+  Seconds context{};
+  Bytes context_bytes{};
+};
+
+/// A stage's program and its prices, one per operation. The program says what a unit does and what waits for
+/// what: computations, sends and receives of micro-batches (`peer` is the other stage, `tag` the mailbox),
+/// data collectives beside the rest, exchanges of experts, and `Other` where the unit stands still until a
+/// data collective is done.
+struct StageProgram {
+  model::Program program;
+  std::vector<Price> prices;
+  std::int64_t tensor_messages = 0;  ///< of one unit
+};
+
+/// One operation as the step engine plays it, all that it needs side by side.
 struct Instruction {
   enum class Code : std::uint8_t {
     Compute,   ///< `work`, then `tensor` and `context`, among the unit's own ranks
@@ -50,13 +77,15 @@ struct DataCollective {
   Bytes bytes{};
 };
 
-struct StageProgram {
+/// A stage's program made ready for the step engine.
+struct StageCode {
   std::vector<Instruction> code;
   std::vector<DataCollective> data;  ///< by slot
   std::vector<Bytes> exchanges;      ///< by slot
   Seconds work{};                    ///< sum over `code`: what noise disturbs
   std::int64_t tensor_messages = 0;  ///< of one unit
 };
+[[nodiscard]] StageCode compile(const StageProgram& stage);
 
 /// How a step ends.
 enum class Meeting : std::uint8_t {
@@ -88,8 +117,8 @@ class Plan {
   [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
   [[nodiscard]] int mailboxes() const { return 2 * chunks_ * job().micro_batches; }
   /// One per stage; empty where the policy has no such steps.
-  [[nodiscard]] const std::vector<StageProgram>& programs(Meeting m) const {
-    return programs_[static_cast<std::size_t>(m)];
+  [[nodiscard]] const std::vector<StageCode>& code(Meeting m) const {
+    return code_[static_cast<std::size_t>(m)];
   }
   /// What one message between neighbouring stages costs.
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
@@ -104,9 +133,7 @@ class Plan {
   [[nodiscard]] std::vector<std::string> notes() const;
 
   // For the programs:
-  [[nodiscard]] const model::Layer& layer(int l) const {
-    return job().layers[static_cast<std::size_t>(l)];
-  }
+  [[nodiscard]] const model::Layer& layer(int l) const { return job().layers[static_cast<std::size_t>(l)]; }
   [[nodiscard]] std::pair<int, int> layers_of(int stage, int chunk) const;  ///< [first, last)
   [[nodiscard]] Bytes gradients_of(int l) const;
   [[nodiscard]] Bytes activations_of(int l) const;
@@ -132,7 +159,7 @@ class Plan {
   GroupCosts expert_;
   GroupCosts tensor_;
   GroupCosts context_;
-  std::vector<StageProgram> programs_[3];
+  std::vector<StageCode> code_[3];
   std::map<std::pair<bool, std::int64_t>, Inner> inner_;
 };
 

@@ -7,7 +7,8 @@
 namespace cox::simulate::training {
 namespace {
 
-using Code = Instruction::Code;
+using model::OperationIndex;
+using model::OperationKind;
 
 /// Writes the program of one stage, pass by pass.
 class Writer {
@@ -24,7 +25,10 @@ class Writer {
         pipeline_order(job_.schedule, plan_.stages(), stage_, job_.micro_batches, plan_.chunks());
     for (std::size_t k = 0; k < order.size(); ++k) COX_CHECK(pass(order[k], k + 1 == order.size()));
     finish();
-    for (const Instruction& i : out_.code) out_.work += i.work;
+    model::Program& p = out_.program;
+    for (int s = 0; s < plan_.stages(); ++s) p.ranks.push_back({.rank = Rank(s), .role = {.pipeline = s}});
+    p.groups = {{.name = "data", .size = plan_.data_group().members},
+                {.name = "expert", .size = plan_.expert_group().members}};
     return std::move(out_);
   }
 
@@ -38,13 +42,27 @@ class Writer {
     bool experts = false;
   };
 
-  Instruction& emit(Code code, const StageOp& op) {
-    Instruction i;
-    i.code = code;
-    i.part = op.kind == Kind::Forward ? StepPart::Forward : StepPart::Backward;
-    i.micro_batch = op.micro_batch;
-    i.chunk = op.chunk;
-    return out_.code.emplace_back(i);
+  /// Adds an operation behind the last one; what comes next waits for it unless `beside` is asked for.
+  enum class Place : std::uint8_t { Next, Beside };
+  OperationIndex add(OperationKind kind, const StageOp& op, Place place = Place::Next,
+                     OperationIndex also = model::kNoOperation) {
+    model::Program& p = out_.program;
+    std::vector<OperationIndex> before;
+    if (last_ != model::kNoOperation) before.push_back(last_);
+    if (also != model::kNoOperation) before.push_back(also);
+    const OperationIndex i = p.needs.add(before);
+    p.rank.push_back(static_cast<std::uint32_t>(stage_));
+    p.kind.push_back(kind);
+    p.bytes.emplace_back();
+    p.comm.push_back(model::kNoComm);
+    p.collective.push_back(model::Collective::Other);
+    p.peer.push_back(model::kAnyPeer);
+    p.tag.push_back(model::kAnyTag);
+    p.micro_batch.push_back(op.micro_batch);
+    p.chunk.push_back(op.chunk);
+    out_.prices.push_back({.part = op.kind == Kind::Forward ? StepPart::Forward : StepPart::Backward});
+    if (place == Place::Next) last_ = i;
+    return i;
   }
 
   int slot(bool forward, int chunk, int micro_batch) const {
@@ -52,29 +70,39 @@ class Writer {
   }
 
   void issue(model::Collective kind, Bytes bytes, const StageOp& op) {
-    emit(Code::Issue, op).slot = static_cast<int>(out_.data.size());
-    out_.data.push_back({.kind = kind, .bytes = bytes});
+    // The collectives of a stream begin in order.
+    const OperationIndex before = data_.empty() ? model::kNoOperation : data_.back();
+    const OperationIndex i = add(OperationKind::Collective, op, Place::Beside, before);
+    out_.program.comm[i] = kDataGroup;
+    out_.program.collective[i] = kind;
+    out_.program.bytes[i] = bytes;
+    data_.push_back(i);
   }
 
+  void await(std::size_t slot, const StageOp& op) { add(OperationKind::Other, op, Place::Next, data_[slot]); }
   void await_last(const StageOp& op) {
-    if (!out_.data.empty()) emit(Code::Await, op).slot = static_cast<int>(out_.data.size()) - 1;
+    if (!data_.empty()) await(data_.size() - 1, op);
   }
 
   void exchange(int l, const StageOp& op) {
     if (plan_.layout().expert == 1) return;
-    emit(Code::Exchange, op).slot = static_cast<int>(out_.exchanges.size());
-    out_.exchanges.push_back(plan_.activations_of(l));
+    const OperationIndex i = add(OperationKind::Collective, op);
+    out_.program.comm[i] = kExpertGroup;
+    out_.program.collective[i] = model::Collective::AllToAll;
+    out_.program.bytes[i] = plan_.activations_of(l);
   }
 
-  void receive(const StageOp& op, bool forward) {
-    emit(Code::Receive, op).slot = slot(forward, op.chunk, op.micro_batch);
+  void receive(const StageOp& op, bool forward, int place) {
+    const OperationIndex i = add(OperationKind::Receive, op);
+    out_.program.peer[i] = static_cast<std::uint32_t>(place % plan_.stages());
+    out_.program.tag[i] = static_cast<std::uint32_t>(slot(forward, op.chunk, op.micro_batch));
   }
 
   void send(const StageOp& op, bool forward, int place, int last_layer) {
-    Instruction& i = emit(Code::Send, op);
-    i.stage = place % plan_.stages();
-    i.slot = slot(forward, place / plan_.stages(), op.micro_batch);
-    i.bytes = plan_.activations_of(last_layer);
+    const OperationIndex i = add(OperationKind::Send, op);
+    out_.program.peer[i] = static_cast<std::uint32_t>(place % plan_.stages());
+    out_.program.tag[i] = static_cast<std::uint32_t>(slot(forward, place / plan_.stages(), op.micro_batch));
+    out_.program.bytes[i] = plan_.activations_of(last_layer);
   }
 
   /// Computation of a layer on a device, as split as it is. Joined with the one before where nothing can
@@ -83,13 +111,16 @@ class Writer {
     const Bytes bytes = plan_.activations_of(l);
     COX_TRY(const Plan::Inner reduce, plan_.tensor_time(bytes));
     COX_TRY(const Plan::Inner ring, plan_.context_time(2 * plan_.layer(l).activations));
-    const bool join = out_.code.size() > pass_begin_ && out_.code.back().code == Code::Compute;
-    Instruction& i = join ? out_.code.back() : emit(Code::Compute, op);
-    i.work += time;
-    i.tensor += reduce.time * tensor;
-    i.context += ring.time * context;
-    i.bytes += plan_.layout().tensor > 1 ? bytes * tensor : Bytes{};
-    i.context_bytes += plan_.layout().context > 1 ? 2 * plan_.layer(l).activations * context : Bytes{};
+    const std::vector<OperationKind>& kinds = out_.program.kind;
+    const bool join = kinds.size() > pass_begin_ && kinds.back() == OperationKind::Compute;
+    const OperationIndex i =
+        join ? static_cast<OperationIndex>(kinds.size() - 1) : add(OperationKind::Compute, op);
+    Price& price = out_.prices[i];
+    price.work += time;
+    price.tensor += reduce.time * tensor;
+    price.context += ring.time * context;
+    out_.program.bytes[i] += plan_.layout().tensor > 1 ? bytes * tensor : Bytes{};
+    price.context_bytes += plan_.layout().context > 1 ? 2 * plan_.layer(l).activations * context : Bytes{};
     out_.tensor_messages +=
         reduce.messages * tensor * plan_.layout().context + ring.messages * context * plan_.layout().tensor;
     return {};
@@ -143,15 +174,15 @@ class Writer {
 
   Status layers(const StageOp& op, const std::vector<int>& order, bool completes) {
     const bool gathers = zero_ == 3 && op.kind != Kind::BackwardWeight;
-    std::vector<int> gather(order.size());
+    std::vector<std::size_t> gather(order.size());
     const auto fetch = [&](std::size_t k) {
       if (!gathers || k >= order.size()) return;
-      gather[k] = static_cast<int>(out_.data.size());
+      gather[k] = data_.size();
       issue(model::Collective::AllGather, plan_.gradients_of(order[k]), op);
     };
     fetch(0);
     for (std::size_t k = 0; k < order.size(); ++k) {
-      if (gathers) emit(Code::Await, op).slot = gather[k];
+      if (gathers) await(gather[k], op);
       if (job_.overlap) fetch(k + 1);
       COX_CHECK(layer(order[k], op));
       if (!job_.overlap) fetch(k + 1);
@@ -161,16 +192,17 @@ class Writer {
   }
 
   Status pass(const StageOp& op, bool last) {
-    pass_begin_ = out_.code.size();
+    pass_begin_ = out_.program.size();
     const bool forward = op.kind == Kind::Forward;
     const int place = op.chunk * plan_.stages() + stage_;
     const int places = plan_.stages() * plan_.chunks();
     const auto [first, end] = plan_.layers_of(stage_, op.chunk);
     std::vector<int> order;
     for (int l = first; l < end; ++l) order.push_back(forward ? l : first + end - 1 - l);
-    if (forward && place > 0) receive(op, true);
-    if (op.kind != Kind::Forward && op.kind != Kind::BackwardWeight && place + 1 < places) receive(op, false);
-    const std::size_t begin = out_.code.size();
+    if (forward && place > 0) receive(op, true, place - 1);
+    if (op.kind != Kind::Forward && op.kind != Kind::BackwardWeight && place + 1 < places)
+      receive(op, false, place + 1);
+    const std::size_t begin = out_.program.size();
     const bool all = completes(op);
     COX_CHECK(layers(op, order, all));
     if (all && (zero_ >= 2 || last)) flush(op);
@@ -184,11 +216,11 @@ class Writer {
 
   /// First and last computation of a pass.
   void mark(std::size_t begin) {
-    Instruction* last = nullptr;
-    for (std::size_t i = begin; i < out_.code.size(); ++i) {
-      if (out_.code[i].code != Code::Compute) continue;
-      if (last == nullptr) out_.code[i].opens = true;
-      last = &out_.code[i];
+    Price* last = nullptr;
+    for (std::size_t i = begin; i < out_.program.size(); ++i) {
+      if (out_.program.kind[i] != OperationKind::Compute) continue;
+      if (last == nullptr) out_.prices[i].opens = true;
+      last = &out_.prices[i];
     }
     if (last != nullptr) last->closes = true;
   }
@@ -198,17 +230,17 @@ class Writer {
     flush(end);
     static_cast<void>(release(end));
     await_last(end);
-    Instruction& step = emit(Code::Compute, end);
+    Price& step = out_.prices[add(OperationKind::Compute, end)];
     step.part = StepPart::Optimizer;
     step.opens = step.closes = true;
     step.work = job_.optimizer / (zero_ > 0 ? plan_.data_group().members : 1);
-    const std::size_t before = out_.data.size();
+    const std::size_t before = data_.size();
     if (shared_ && meeting_ == Meeting::Parameters) {
       for (const Bytes b : parameter_buckets()) issue(model::Collective::AllReduce, b, end);
     } else if (zero_ == 1 || zero_ == 2) {
       for (const Bytes b : parameter_buckets()) issue(model::Collective::AllGather, b, end);
     }
-    if (out_.data.size() > before) await_last(end);
+    if (data_.size() > before) await_last(end);
   }
 
   std::vector<Bytes> parameter_buckets() const {
@@ -233,11 +265,68 @@ class Writer {
   std::size_t pass_begin_ = 0;
   Bytes bucket_{};
   std::vector<Bytes> held_;
-  std::map<int, int> done_;  ///< backward passes by chunk
+  std::map<int, int> done_;                    ///< backward passes by chunk
+  OperationIndex last_ = model::kNoOperation;  ///< what the next operation waits for
+  std::vector<OperationIndex> data_;           ///< data collectives, in their order
   StageProgram out_;
 };
 
 }  // namespace
+
+StageCode compile(const StageProgram& stage) {
+  using Code = Instruction::Code;
+  const model::Program& p = stage.program;
+  StageCode out;
+  out.tensor_messages = stage.tensor_messages;
+  std::vector<int> slot_of(p.size());
+  out.code.reserve(p.size());
+  for (OperationIndex i = 0; i < p.size(); ++i) {
+    const Price& price = stage.prices[i];
+    Instruction to{.part = price.part,
+                   .micro_batch = p.micro_batch[i],
+                   .chunk = p.chunk[i],
+                   .opens = price.opens,
+                   .closes = price.closes,
+                   .work = price.work,
+                   .tensor = price.tensor,
+                   .context = price.context,
+                   .context_bytes = price.context_bytes};
+    switch (p.kind[i]) {
+      case OperationKind::Send:
+        to.code = Code::Send;
+        to.stage = static_cast<int>(p.peer[i]);
+        to.slot = static_cast<int>(p.tag[i]);
+        to.bytes = p.bytes[i];
+        break;
+      case OperationKind::Receive:
+        to.code = Code::Receive;
+        to.slot = static_cast<int>(p.tag[i]);
+        break;
+      case OperationKind::Collective:
+        if (p.comm[i] == kDataGroup) {
+          to.code = Code::Issue;
+          to.slot = static_cast<int>(out.data.size());
+          out.data.push_back({.kind = p.collective[i], .bytes = p.bytes[i]});
+        } else {
+          to.code = Code::Exchange;
+          to.slot = static_cast<int>(out.exchanges.size());
+          out.exchanges.push_back(p.bytes[i]);
+        }
+        slot_of[i] = to.slot;
+        break;
+      case OperationKind::Other:
+        to.code = Code::Await;
+        to.slot = slot_of[p.needs.before(i).back()];  // the collective stands behind what comes before
+        break;
+      default:
+        to.code = Code::Compute;
+        to.bytes = p.bytes[i];
+    }
+    out.work += to.work;
+    out.code.push_back(to);
+  }
+  return out;
+}
 
 Result<StageProgram> make_program(Plan& plan, int stage, Meeting meeting) {
   return Writer(plan, stage, meeting).write();

@@ -50,7 +50,7 @@ double Recorder::most_records(const Plan& plan) {
   double per_replica = 0;
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
     double sum = 0;
-    for (const StageProgram& p : plan.programs(m)) sum += static_cast<double>(p.code.size()) * 2;
+    for (const StageCode& p : plan.code(m)) sum += static_cast<double>(p.code.size()) * 2;
     per_replica = std::max(per_replica, sum);
   }
   return per_replica * plan.ranks_per_unit() * plan.layout().data * plan.scenario().job.steps;

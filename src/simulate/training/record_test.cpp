@@ -25,7 +25,7 @@ TEST(TrainingRecord, EveryCollectiveIsSeenByAllItsMembersInOneOrder) {
   for (const model::Scenario& s : assorted()) {
     const trace::Run run = run_of(s);
     ASSERT_EQ(run.ranks.size(), static_cast<std::size_t>(s.cluster.ranks()));
-    EXPECT_EQ(run.provenance, trace::Provenance::Simulated);
+    EXPECT_EQ(run.info.provenance, trace::Provenance::Simulated);
     std::map<std::pair<CommId, std::uint32_t>, std::set<Rank>> seen;
     std::map<std::pair<CommId, std::uint32_t>, std::set<std::pair<std::uint8_t, Bytes>>> what;
     for (const trace::RankTrack& t : run.ranks) {

@@ -33,9 +33,9 @@ inline model::Scenario data_parallel(int workers, int layers) {
   s.job.steps = 1;
   work_of(s).layout = {.data = workers};
   work_of(s).layers.assign(static_cast<std::size_t>(layers), {.forward = Seconds{1e-3},
-                                                         .backward = Seconds{2e-3},
-                                                         .gradients = Bytes{8'000'000},
-                                                         .activations = {}});
+                                                              .backward = Seconds{2e-3},
+                                                              .gradients = Bytes{8'000'000},
+                                                              .activations = {}});
   work_of(s).optimizer = Seconds{0.4e-3};
   work_of(s).bucket = Bytes{16'000'000};
   s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};

@@ -41,7 +41,7 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
 }
 
 void StepEngine::begin_step(Meeting meeting, std::span<Seconds> now) {
-  programs_ = &plan_.programs(meeting);
+  programs_ = &plan_.code(meeting);
   std::fill(mail_.begin(), mail_.end(), Mail{});
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
@@ -73,7 +73,7 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
     proceed(unit);
   }
   for (std::size_t u = 0; u < units_.size(); ++u) {
-    const StageProgram& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
+    const StageCode& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
     if (units_[u].at < program.code.size()) return fail(stuck());
     now[u] = units_[u].now;
     messages_ += program.tensor_messages;
@@ -341,7 +341,7 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
 Error StepEngine::stuck() const {
   for (std::size_t u = 0; u < units_.size(); ++u) {
     const int stage = stage_of(static_cast<int>(u));
-    const StageProgram& program = (*programs_)[static_cast<std::size_t>(stage)];
+    const StageCode& program = (*programs_)[static_cast<std::size_t>(stage)];
     if (units_[u].at >= program.code.size()) continue;
     const Instruction& i = program.code[units_[u].at];
     const std::int64_t rank =

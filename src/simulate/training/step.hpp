@@ -129,7 +129,7 @@ class StepEngine {
   int count_;
   bool closure_;
   Watcher* watcher_ = nullptr;
-  const std::vector<StageProgram>* programs_ = nullptr;
+  const std::vector<StageCode>* programs_ = nullptr;
   std::int64_t step_ = 0;
   std::vector<Unit> units_;
   std::vector<double> factors_;

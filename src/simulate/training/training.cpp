@@ -175,7 +175,7 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   return out;
 }
 
-Comparison compare(std::span<const Seconds> a, std::span<const Seconds> b) {
+PairedTotals compare(std::span<const Seconds> a, std::span<const Seconds> b) {
   COX_ASSERT(a.size() == b.size() && !a.empty(), "pairs, and at least one");
   std::vector<Seconds> difference;
   for (std::size_t i = 0; i < a.size(); ++i) difference.push_back(b[i] - a[i]);
@@ -207,8 +207,8 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
 
 }  // namespace
 
-Result<Comparison> compare(const model::Scenario& a, const model::Scenario& b,
-                           const SimulateOptions& options) {
+Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
+                             const SimulateOptions& options) {
   COX_TRY(const TotalOf total_a, total_of(a, options));
   COX_TRY(const TotalOf total_b, total_of(b, options));
   const int replicas = std::clamp(std::max(a.replicas, b.replicas), 1, kMostReplicas);

@@ -217,8 +217,8 @@ TEST(Training, APersistentStragglerSetsThePaceOfEverybody) {
   work_of(s).overlap = false;
   const double even = ms(s);
   s.noise.push_back(slow_rank(3, 0.5));
-  const double work =
-      1e3 * (4 * (work_of(s).layers[0].forward + work_of(s).layers[0].backward).count() + work_of(s).optimizer.count());
+  const double work = 1e3 * (4 * (work_of(s).layers[0].forward + work_of(s).layers[0].backward).count() +
+                             work_of(s).optimizer.count());
   EXPECT_NEAR(ms(s), even + 5 * 0.5 * work, 1e-6);
 }
 

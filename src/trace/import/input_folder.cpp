@@ -230,8 +230,7 @@ class Grouper {
   void leave_out_derived() {
     std::map<std::string, std::string> tables;
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i] && parts_[i]->program.is_table())
-        tables.emplace(folder_of(inputs_[i]), inputs_[i].name);
+      if (parts_[i] && parts_[i]->program.is_table()) tables.emplace(folder_of(inputs_[i]), inputs_[i].name);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (!parts_[i] || inputs_[i].reader != &kKinetoReader) continue;
       const auto table = tables.find(folder_of(inputs_[i]));

@@ -41,6 +41,7 @@ struct Grouping {
   std::vector<std::string> names;  ///< of the groups
   std::vector<std::string> why;    ///< per part
 };
-[[nodiscard]] Grouping group_parts(const std::vector<Input>& inputs, std::vector<std::optional<ImportedJob>>& parts);
+[[nodiscard]] Grouping group_parts(const std::vector<Input>& inputs,
+                                   std::vector<std::optional<ImportedJob>>& parts);
 
 }  // namespace cox::trace

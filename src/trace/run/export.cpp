@@ -70,7 +70,7 @@ class Exporter {
   Status write() {
     text_ = "{\"displayTimeUnit\":\"ms\",\"otherData\":";
     text_ += fmt::format("{{\"run\":{},\"provenance\":\"{}\",\"tool\":{}}}", quoted(run_.info.name),
-                         name_of(run_.provenance), quoted(run_.info.tool));
+                         name_of(run_.info.provenance), quoted(run_.info.tool));
     text_ += ",\"traceEvents\":[";
     for (const RankTrack& track : run_.ranks) {
       name_tracks(track);

@@ -16,7 +16,7 @@ TEST(Fixture, RunOfVersionOneStaysReadable) {
   ASSERT_TRUE(run) << run.error().to_string();
   EXPECT_TRUE(run->notes.empty());
   EXPECT_EQ(run->info.name, "run-v1");
-  EXPECT_EQ(run->provenance, Provenance::Simulated);
+  EXPECT_EQ(run->info.provenance, Provenance::Simulated);
   EXPECT_EQ(run->world_size, 4);
   EXPECT_EQ(run->origin_realtime_ns, 1'700'000'000'000'000'000);
   ASSERT_EQ(run->nodes.size(), 2U);

@@ -107,7 +107,6 @@ void add_info(const fs::path& path, Run& run) {
     const std::string job = std::move(run.info.job);
     run.info = **std::move(info);
     if (run.info.job.empty()) run.info.job = job;
-    run.provenance = run.info.provenance;
   }
   if (run.info.name.empty()) {
     const fs::path whole = fs::absolute(dir.empty() ? fs::path(".") : dir, ec).lexically_normal();

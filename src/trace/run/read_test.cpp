@@ -60,7 +60,7 @@ TEST(OpenRun, RawFilesOfNanosecondClocksGiveTheRunBack) {
   ASSERT_TRUE(test::write_raw_files(run, dir.path()));
   const auto back = open_run(dir.path());
   ASSERT_TRUE(back) << back.error().to_string();
-  run.provenance = Provenance::Observed;
+  run.info.provenance = Provenance::Observed;
   EXPECT_EQ(test::difference(run, *back), "");
   EXPECT_TRUE(back->notes.empty());
   EXPECT_EQ(back->info.job, "synthetic-1");

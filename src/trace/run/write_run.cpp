@@ -74,7 +74,7 @@ RawHeader header_of(const Run& run, const RankTrack& track) {
     put_text(h.boot_id, node->boot_id.empty() ? fmt::format("node-{}", node->id.value()) : node->boot_id);
   }
   put_text(h.job, run.info.job);
-  put_text(h.launcher, name_of(run.provenance));
+  put_text(h.launcher, name_of(run.info.provenance));
   put_text(h.library, track.library);
   put_text(h.program, track.program);
   put_text(h.timing, track.timing);
@@ -170,9 +170,7 @@ Status write_run(const Run& run, const fs::path& dir, int threads) {
   });
   for (std::optional<Error>& error : errors)
     if (error) return fail(*std::move(error));
-  RunInfo info = run.info;
-  info.provenance = run.provenance;
-  return write_run_info(dir, info);
+  return write_run_info(dir, run.info);
 }
 
 }  // namespace cox::trace

@@ -14,6 +14,7 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/parallel.hpp"
+#include "cox/base/processes.h"
 
 #include "trace/raw/meta_entries.hpp"
 #include "trace/raw/raw_file.hpp"
@@ -77,7 +78,7 @@ std::optional<std::string> still_in_use(const RawHeader& header, const fs::path&
   if (header.state != WriterState::Open && scope == CompactScope::All) return std::nullopt;
   const std::string writer_boot = clean_text({header.boot_id, sizeof header.boot_id});
   if (writer_boot == boot_id && !boot_id.empty()) {
-    const bool alive = header.pid > 0 && (::kill(header.pid, 0) == 0 || errno == EPERM);
+    const bool alive = header.pid > 0 && (cox_signal_process(header.pid, 0) == 0 || errno == EPERM);
     if (alive) return fmt::format("process {} still runs; left as it is", header.pid);
     // In a shared folder the one who has it open may be another that compacts;
     // a closed file needs no second witness.

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "cox/base/processes.h"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run_info.hpp"
 
@@ -174,7 +175,7 @@ TEST(CompactRun, LeavesLivingProcessesAlone) {
 pid_t gone_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
-  ::waitpid(child, nullptr, 0);
+  cox_wait_process(child, nullptr, 0);
   return child;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cox/base/file.hpp"
+#include "cox/base/processes.h"
 #include "cox/bench/pace.hpp"
 
 #include "bench/pace/worker/rank.hpp"
@@ -47,7 +48,7 @@ bool wait_for(std::vector<pid_t> ids, Control& control) {
   bool good = control.stop.load() == 0;
   while (!ids.empty()) {
     int status = 0;
-    const pid_t id = waitpid(-1, &status, 0);
+    const pid_t id = wait(&status);
     if (id < 0 && errno == EINTR) continue;
     if (id < 0) return false;
     const auto at = std::find(ids.begin(), ids.end(), id);
@@ -143,9 +144,8 @@ int run(const char* path) {
   const pid_t background = network.start_background(*plan, *shared.control());
   const bool good = wait_for(start_ranks(*plan, shared, network), *shared.control());
   for (const pid_t id : {background, network.far_process()})
-    if (id > 0) kill(id, SIGKILL);
-  while (waitpid(-1, nullptr, 0) > 0 ||
-         errno == EINTR) {  // servers too: they come to us when their parent dies
+    if (id > 0) cox_signal_process(id, SIGKILL);
+  while (wait(nullptr) > 0 || errno == EINTR) {  // servers too: they come to us when their parent dies
   }
   if (!good) return 1;
   print_rows(*plan, shared);

@@ -25,7 +25,7 @@ Error without_nodes(const std::filesystem::path& path, const std::string& why) {
 }
 
 Result<ImportedJob> finish(ChakraGraph&& graph, const std::filesystem::path& path, const std::string& stopped,
-                   std::int64_t unusable) {
+                           std::int64_t unusable) {
   if (graph.size() == 0) return fail(without_nodes(path, stopped));
   if (!stopped.empty()) graph.note(stopped);
   graph.skip(unusable);

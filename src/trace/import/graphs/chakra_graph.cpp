@@ -219,7 +219,7 @@ void GraphBuilder::write_times(const std::vector<std::uint32_t>& order) {
     const Nanoseconds begin = nodes_[order[i]].begin;
     if (begin == kNoBegin) continue;
     program.begin[i] = duration_from_nanos(static_cast<std::uint64_t>(begin.count()) -
-                                                  static_cast<std::uint64_t>(origin.count()));
+                                           static_cast<std::uint64_t>(origin.count()));
   }
 }
 

@@ -251,7 +251,8 @@ void Schedule::emit() {
       }
     }
     if (o.has_start) {
-      GraphNode begin{.id = start, .rank = o.node.rank, .name = part_.operation_name("start"), .implied = true};
+      GraphNode begin{
+          .id = start, .rank = o.node.rank, .name = part_.operation_name("start"), .implied = true};
       begin.duration = Duration::zero();
       graph_.add(begin, ids);
       ids.assign(1, start);

@@ -473,7 +473,10 @@ std::vector<fs::path> companions(const fs::path& anchor) {
 
 }  // namespace
 
-const Reader kOtf2Reader{
-    .format = "otf2", .title = "OTF2 trace", .recognises = recognise, .read = read_without_program<read>, .companions = companions};
+const Reader kOtf2Reader{.format = "otf2",
+                         .title = "OTF2 trace",
+                         .recognises = recognise,
+                         .read = read_without_program<read>,
+                         .companions = companions};
 
 }  // namespace cox::trace

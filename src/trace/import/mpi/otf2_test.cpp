@@ -436,7 +436,8 @@ TEST(Otf2, WhatIsNoArchiveSaysWhy) {
 class Otf2Fixture : public testing::Test {
  protected:
   static trace::Run read(int threads) {
-    auto run = read_run(kOtf2Reader, test::test_data("traces/otf2-sst") / "traces.otf2", {.threads = threads});
+    auto run =
+        read_run(kOtf2Reader, test::test_data("traces/otf2-sst") / "traces.otf2", {.threads = threads});
     EXPECT_TRUE(run.has_value()) << run.error().to_string();
     return run ? *std::move(run) : trace::Run{};
   }

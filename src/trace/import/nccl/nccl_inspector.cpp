@@ -407,7 +407,9 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 
 }  // namespace
 
-const Reader kNcclInspectorReader{
-    .format = "nccl-inspector", .title = "NCCL Inspector JSON lines", .recognises = recognise, .read = read_without_program<read>};
+const Reader kNcclInspectorReader{.format = "nccl-inspector",
+                                  .title = "NCCL Inspector JSON lines",
+                                  .recognises = recognise,
+                                  .read = read_without_program<read>};
 
 }  // namespace cox::trace

@@ -273,7 +273,9 @@ Result<ProfilerTrace> parse_nccl_profiler(ByteSource source) {
   return ProfilerParser().parse(lines);
 }
 
-const Reader kNcclProfilerReader{
-    .format = "nccl-profiler", .title = "NCCL profiler JSON lines", .recognises = recognise, .read = read_without_program<read>};
+const Reader kNcclProfilerReader{.format = "nccl-profiler",
+                                 .title = "NCCL profiler JSON lines",
+                                 .recognises = recognise,
+                                 .read = read_without_program<read>};
 
 }  // namespace cox::trace

@@ -90,7 +90,7 @@ class Joiner {
 
   Run finish(int threads) && {
     Run run = assemble(std::move(processes_), threads);
-    run.provenance = run.info.provenance = Provenance::Imported;
+    run.info.provenance = Provenance::Imported;
     run.times = times_;
     run.names = std::move(names_);
     run.sources = std::move(sources_);

@@ -82,7 +82,6 @@ std::uint32_t intern(std::map<std::string, std::uint32_t, std::less<>>& known,
 }  // namespace
 
 PartBuilder::PartBuilder(std::string file, std::string format) {
-  run_.provenance = Provenance::Imported;
   run_.info.provenance = Provenance::Imported;
   source_.file = std::move(file);
   source_.format = std::move(format);

@@ -285,8 +285,7 @@ void add_operation_events(PartBuilder& builder, const OperationGroups& groups) {
     by_rank[program.rank[i]].push_back(static_cast<std::uint32_t>(i));
   for (std::vector<std::uint32_t>& list : by_rank)
     std::stable_sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tie(program.step[a], program.begin[a]) <
-             std::tie(program.step[b], program.begin[b]);
+      return std::tie(program.step[a], program.begin[a]) < std::tie(program.step[b], program.begin[b]);
     });
   RankEvents events(builder, meanings, numbers, groups);
   for (std::size_t r = 0; r < by_rank.size(); ++r) events.add(r, by_rank[r]);

@@ -77,7 +77,8 @@ class ColumnFiller {
   OperationRows& table_;
 };
 
-Result<ImportedJob> read_bytes(const std::filesystem::path& path, std::string_view bytes, std::uint64_t limit_bytes) {
+Result<ImportedJob> read_bytes(const std::filesystem::path& path, std::string_view bytes,
+                               std::uint64_t limit_bytes) {
   COX_TRY(const parquet::File file, parquet::File::open(bytes, limit_bytes));
   std::vector<int> found;
   for (const parquet::Column& c : file.columns()) {

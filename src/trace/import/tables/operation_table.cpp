@@ -149,8 +149,8 @@ std::map<std::int64_t, std::size_t> add_ranks(PartBuilder& builder, const std::v
   std::int64_t conflicts = 0;
   for (const OperationRow& r : rows) {
     const model::Role role{.data = static_cast<int>(r.data),
-                    .tensor = static_cast<int>(r.tensor),
-                    .pipeline = static_cast<int>(r.stage)};
+                           .tensor = static_cast<int>(r.tensor),
+                           .pipeline = static_cast<int>(r.stage)};
     const auto [at, is_new] = roles.try_emplace(r.rank, role);
     if (is_new || at->second == role) continue;
     ++conflicts;

@@ -61,6 +61,7 @@ struct OperationRows {
 /// Makes the part of a Run. The order of the rows does not matter.
 /// Errors: import-005 where no row can be used.
 /// Cost:   O(n log n) for n rows.
-[[nodiscard]] Result<ImportedJob> make_operation_part(std::string file, std::string format, OperationRows table);
+[[nodiscard]] Result<ImportedJob> make_operation_part(std::string file, std::string format,
+                                                      OperationRows table);
 
 }  // namespace cox::trace

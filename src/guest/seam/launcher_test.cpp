@@ -1,55 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest/seam/launcher.hpp"
+#include "cox/guest/launcher.hpp"
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "tests/support/launcher_variables.hpp"
 
 namespace {
 
-using namespace cox::observe::guest;
+using namespace cox::guest;
 
-/// The environment of a process as some launcher leaves it; the test's own is put back.
-class LauncherVariables : public testing::Test {
- protected:
-  void SetUp() override {
-    clear("COX_JOB");
-    for (const char* name : kBatchJobs) clear(name);
-    for (const Launcher& l : kLaunchers)
-      for (const char* name : {l.sign[0], l.sign[1], l.rank, l.world_size, l.local_rank, l.local_size,
-                               l.tasks_per_node, l.node, l.attempt, l.launch})
-        if (name != nullptr) clear(name);
-  }
-  void TearDown() override {
-    for (const std::string& name : set_) unsetenv(name.c_str());
-    for (const auto& [name, value] : before_) setenv(name.c_str(), value.c_str(), 1);
-  }
-  void set(std::initializer_list<std::pair<const char*, const char*>> variables) {
-    for (const auto& [name, value] : variables) {
-      setenv(name, value, 1);
-      set_.emplace_back(name);
-    }
-  }
-  static Place place() { return place_of(find_launcher()); }
-  static std::string job() {
-    char text[64];
-    write_job(find_launcher(), text, sizeof text);
-    return text;
-  }
+using Launched = cox::test::LauncherVariables;
 
- private:
-  void clear(const char* name) {
-    if (const char* value = getenv(name)) before_.emplace_back(name, value);
-    unsetenv(name);
-  }
-  std::vector<std::string> set_;
-  std::vector<std::pair<std::string, std::string>> before_;
-};
+Place place() {
+  return place_of(find_launcher());
+}
+std::string job() {
+  char text[64];
+  write_job(find_launcher(), text, sizeof text);
+  return text;
+}
 
-TEST_F(LauncherVariables, NoneSayNothing) {
+TEST_F(Launched, NoneSayNothing) {
   EXPECT_EQ(find_launcher(), nullptr);
   EXPECT_EQ(place().rank, -1);
   EXPECT_EQ(job(), "");
@@ -57,13 +36,13 @@ TEST_F(LauncherVariables, NoneSayNothing) {
   EXPECT_EQ(job(), "mine");
 }
 
-TEST_F(LauncherVariables, ABatchScriptIsNoRank) {
+TEST_F(Launched, ABatchScriptIsNoRank) {
   set({{"SLURM_JOB_ID", "77"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}});
   EXPECT_EQ(find_launcher(), nullptr);
   EXPECT_EQ(job(), "77");
 }
 
-TEST_F(LauncherVariables, TorchrunIsBelievedBeforeSlurm) {
+TEST_F(Launched, TorchrunIsBelievedBeforeSlurm) {
   set({{"SLURM_JOB_ID", "77"},
        {"SLURM_STEP_ID", "0"},
        {"SLURM_PROCID", "1"},
@@ -86,7 +65,7 @@ TEST_F(LauncherVariables, TorchrunIsBelievedBeforeSlurm) {
   EXPECT_EQ(job(), "77.job7");
 }
 
-TEST_F(LauncherVariables, MpirunIsBelievedBeforeTheSlurmThatItsDaemonInherited) {
+TEST_F(Launched, MpirunIsBelievedBeforeTheSlurmThatItsDaemonInherited) {
   set({{"SLURM_JOB_ID", "77"},
        {"SLURM_STEP_ID", "0"},
        {"SLURM_PROCID", "1"},
@@ -109,7 +88,7 @@ TEST_F(LauncherVariables, MpirunIsBelievedBeforeTheSlurmThatItsDaemonInherited) 
   EXPECT_EQ(job(), "77.4711");
 }
 
-TEST_F(LauncherVariables, HydraUnderSlurmIsBelievedBeforeItsProxysRank) {
+TEST_F(Launched, HydraUnderSlurmIsBelievedBeforeItsProxysRank) {
   set({{"SLURM_JOB_ID", "77"},
        {"SLURM_STEP_ID", "0"},
        {"SLURM_PROCID", "1"},
@@ -127,7 +106,7 @@ TEST_F(LauncherVariables, HydraUnderSlurmIsBelievedBeforeItsProxysRank) {
   EXPECT_EQ(job(), "77");
 }
 
-TEST_F(LauncherVariables, SlurmWithEachOfItsWaysToTellTheRank) {
+TEST_F(Launched, SlurmWithEachOfItsWaysToTellTheRank) {
   set({{"SLURM_JOB_ID", "77"},
        {"SLURM_STEP_ID", "3"},
        {"SLURM_PROCID", "2"},
@@ -148,7 +127,7 @@ TEST_F(LauncherVariables, SlurmWithEachOfItsWaysToTellTheRank) {
   }
 }
 
-TEST_F(LauncherVariables, FluxIsBelievedBeforeItsPmi) {
+TEST_F(Launched, FluxIsBelievedBeforeItsPmi) {
   set({{"FLUX_JOB_ID", "f23"},
        {"FLUX_TASK_RANK", "1"},
        {"FLUX_JOB_SIZE", "2"},
@@ -160,7 +139,7 @@ TEST_F(LauncherVariables, FluxIsBelievedBeforeItsPmi) {
   EXPECT_EQ(job(), "f23");
 }
 
-TEST_F(LauncherVariables, PbsTellsTheJobAndTheNodeAndTheMpiTheRank) {
+TEST_F(Launched, PbsTellsTheJobAndTheNodeAndTheMpiTheRank) {
   set({{"PBS_JOBID", "9.server"},
        {"PBS_NODENUM", "1"},
        {"PMI_RANK", "1"},
@@ -171,11 +150,76 @@ TEST_F(LauncherVariables, PbsTellsTheJobAndTheNodeAndTheMpiTheRank) {
   EXPECT_EQ(job(), "9.server");
 }
 
-TEST_F(LauncherVariables, WhatIsNoNumberIsNotBelieved) {
+TEST_F(Launched, WhatIsNoNumberIsNotBelieved) {
   for (const char* text : {"", "-1", "x", "1x", " 1", "99999999999999999999"})
     EXPECT_EQ(number_or(text, -1), -1) << text;
   EXPECT_EQ(number_or("0", -1), 0);
   EXPECT_EQ(number_or(nullptr, -7), -7);
+}
+
+TEST_F(Launched, EachBatchSystemNamesTheJob) {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "JOB_ID"}) {
+    forget_all();
+    set({{name, "4711"}, {"COX_JOB", "mine"}});
+    EXPECT_EQ(job(), "4711") << name;
+  }
+  set({{"SLURM_JOB_ID", "77"}, {"JOB_ID", "anything"}});
+  EXPECT_EQ(job(), "77");
+}
+
+TEST_F(Launched, OnlyALauncherThatIsOneLibrarysSaysWhoseMpiItIs) {
+  std::map<std::string, std::set<LaunchedMpi>> whose;
+  for (const Launcher& l : kLaunchers) whose[l.name].insert(l.mpi);
+  EXPECT_EQ(whose["openmpi"], std::set{LaunchedMpi::OpenMpi});
+  EXPECT_EQ(whose["mpich"], std::set{LaunchedMpi::Mpich});
+  for (const char* any : {"slurm", "pmix", "pmi", "flux"}) EXPECT_EQ(whose[any], std::set{LaunchedMpi::Any});
+  for (const char* none : {"torchrun", "env"}) EXPECT_EQ(whose[none], std::set{LaunchedMpi::None});
+}
+
+/// Names in backquotes, with what `*` stands for.
+std::set<std::string> variables_in(const std::string& text, const std::set<std::string>& known) {
+  static const std::regex kName("`([A-Z][A-Z_]*)(\\*?)`");
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), kName), end; at != end; ++at) {
+    if ((*at)[2].length() == 0) found.insert((*at)[1]);
+    for (const std::string& name : known)
+      if ((*at)[2].length() > 0 && name.starts_with((*at)[1].str())) found.insert(name);
+  }
+  return found;
+}
+
+TEST(LauncherTable, IsThatOfTheDocs) {
+  const std::map<std::string, std::string> rows = {
+      {"torchrun", "torchrun"}, {"by hand", "env"}, {"Open MPI", "openmpi"}, {"MPICH (hydra)", "mpich"},
+      {"Slurm", "slurm"},       {"PMIx", "pmix"},   {"Flux", "flux"},        {"PMI", "pmi"}};
+  std::map<std::string, std::set<std::string>> of_code;
+  for (const Launcher& l : kLaunchers)
+    for (const char* name : {l.sign[0], l.sign[1], l.rank, l.world_size, l.local_rank, l.local_size,
+                             l.tasks_per_node, l.node, l.attempt, l.launch})
+      if (name != nullptr) of_code[l.name].insert(name);
+  of_code["torchrun"].erase("TORCHELASTIC_RESTART_COUNT");  // told below the table
+
+  std::ifstream page(COX_SOURCE_DIR "/docs/concepts/launching.md");
+  ASSERT_TRUE(page);
+  std::set<std::string> seen;
+  std::string batch_text;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("The job in a process's file")) {
+      batch_text = line;
+      std::getline(page, line);
+      batch_text += ' ' + line;
+    }
+    const std::size_t end = line.starts_with("| ") ? line.find(" |", 2) : std::string::npos;
+    if (end == std::string::npos) continue;
+    const auto row = rows.find(line.substr(2, end - 2));
+    if (row == rows.end()) continue;
+    seen.insert(row->second);
+    const std::set<std::string>& known = of_code[row->second];
+    EXPECT_EQ(variables_in(line.substr(end), known), known) << row->first;
+  }
+  EXPECT_EQ(seen.size(), rows.size()) << "rows that are not there";
+  const std::set<std::string> batch(std::begin(kBatchJobs), std::end(kBatchJobs));
+  EXPECT_EQ(variables_in(batch_text.substr(0, batch_text.find(')')), {}), batch);
 }
 
 TEST(TasksOfNode, ReadsSlurmsList) {
@@ -190,7 +234,7 @@ TEST(TasksOfNode, ReadsSlurmsList) {
   EXPECT_EQ(tasks_of_node(nullptr, 0), -1);
 }
 
-TEST_F(LauncherVariables, AJobsNameIsCutAndEnded) {
+TEST_F(Launched, AJobsNameIsCutAndEnded) {
   set({{"PBS_JOBID", "0123456789"}});
   char text[8];
   write_job(nullptr, text, sizeof text);

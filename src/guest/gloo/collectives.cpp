@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of Gloo's collectives, and the table of everything that this object wraps. Links to neither Gloo
-// nor PyTorch. No local object has a destructor here: an exception of Gloo passes through and leaves the
-// record open, as a call that did not return.
-#include <dlfcn.h>
-#include <unistd.h>
-
+// Wrappers of Gloo's collectives. Links to nothing of Gloo. No local object has a destructor here: an
+// exception of Gloo passes through and leaves the record open, as a call that did not return.
 #include <cstdlib>
-#include <cstring>
 
 #include "guest/gloo/abi.hpp"
 #include "guest/gloo/state.hpp"
-#include "guest/torch/groups.hpp"
 
-namespace cox::observe::guest::gloo {
+namespace cox::guest::gloo {
 
 const Host* host = nullptr;
 const WriterApi* writer = nullptr;
@@ -23,32 +17,13 @@ std::uint32_t main_thread = 0;
 bool under_torch = false;
 std::int32_t world_size = 0;
 
-}  // namespace cox::observe::guest::gloo
-
 namespace {
 
-using namespace cox::observe::guest;
-using namespace cox::observe::guest::gloo;
-using cox::model::Collective;
-using cox::trace::EventKind;
-using cox::trace::RawRecord;
-using namespace cox::trace;  // RecordFlag values
-namespace abi = cox::observe::guest::gloo_abi;
-
-// Names that are asked for more than once.
-constexpr char kAllreduce[] = "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE";
-constexpr char kContextConstructor[] = "_ZN4gloo10rendezvous7ContextC1Eiii";
-constexpr char kGroupConstructor[] =
-    "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE";
-constexpr char kPrefixStoreConstructor[] =
-    "_ZN4c10d11PrefixStoreC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN3c1013intrusive_ptrINS_5StoreENS9_6detail34intrusive_target_default_null_typeISB_EEEE";
-constexpr char kNextTag[] = "_ZN4c10d16ProcessGroupGloo7nextTagEv";
-constexpr char kSubmitAllreduce[] =
-    "_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE";
-constexpr char kPrepareForForward[] = "_ZN4c10d7Reducer19prepare_for_forwardEv";
-constexpr char kAutogradHook[] = "_ZN4c10d7Reducer13autograd_hookEm";
-constexpr char kAddCallback[] = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE";
-constexpr char kFinalizeBackward[] = "_ZN4c10d7Reducer17finalize_backwardEv";
+using model::Collective;
+using trace::EventKind;
+using trace::RawRecord;
+using namespace trace;  // RecordFlag values
+namespace abi = gloo_abi;
 
 // A context that no process group made is a communicator of its own. Only those as large as the world have
 // members that can be told from here.
@@ -228,96 +203,16 @@ const Wrapper kWrappers[] = {
     WRAP("_ZN4gloo7scatterERNS_14ScatterOptionsE", scatter),
     WRAP("_ZN4gloo8alltoallERNS_15AlltoallOptionsE", alltoall),
     WRAP("_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE", alltoallv),
-    WRAP(kContextConstructor, context),
-    WRAP(kGroupConstructor, process_group),
-    WRAP(kPrefixStoreConstructor, prefix_store),
-    WRAP(kNextTag, next_tag),
-    WRAP("_ZN4c10d16ProcessGroupGloo16monitoredBarrierERKNS_14BarrierOptionsEb", monitored_barrier),
-    WRAP("_ZN4c10d16ProcessGroupGloo7runLoopEi", run_loop),
-    WRAP("_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS_16BroadcastOptionsE",
-         submit_broadcast),
-    WRAP(kSubmitAllreduce, submit_allreduce),
-    WRAP(
-        "_ZN4c10d16ProcessGroupGloo19allreduce_coalescedERSt6vectorIN2at6TensorESaIS3_EERKNS_25AllreduceCoalescedOptionsE",
-        submit_allreduce_coalesced),
-    WRAP("_ZN4c10d16ProcessGroupGloo6reduceERSt6vectorIN2at6TensorESaIS3_EERKNS_13ReduceOptionsE",
-         submit_reduce),
-    WRAP(
-        "_ZN4c10d16ProcessGroupGloo9allgatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_16AllgatherOptionsE",
-        submit_allgather),
-    WRAP(
-        "_ZN4c10d16ProcessGroupGloo19allgather_coalescedERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_16AllgatherOptionsE",
-        submit_allgather_coalesced),
-    WRAP(
-        "_ZN4c10d16ProcessGroupGloo6gatherERSt6vectorIS1_IN2at6TensorESaIS3_EESaIS5_EERS5_RKNS_13GatherOptionsE",
-        submit_gather),
-    WRAP(
-        "_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_IS5_SaIS5_EERKNS_14ScatterOptionsE",
-        submit_scatter),
-    WRAP(
-        "_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_15AllToAllOptionsE",
-        submit_alltoall),
-    WRAP("_ZN4c10d16ProcessGroupGloo7barrierERKNS_14BarrierOptionsE", submit_barrier),
-    WRAP(kPrepareForForward, prepare_for_forward),
-    WRAP("_ZN4c10d7Reducer20prepare_for_backwardERKSt6vectorIN2at6TensorESaIS3_EE", prepare_for_backward),
-    WRAP(kAutogradHook, autograd_hook),
-    WRAP(kFinalizeBackward, finalize_backward),
-    WRAP("_ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE", wait),
-    // Only where the ranges are laid out as we know: the last rows, see cox_typed_attach.
-    WRAP("_ZN2at14RecordFunctionC1ENS_11RecordScopeE", make_range),
-    WRAP(kAddCallback, add_callback),
-};
-constexpr std::uint32_t kRangeRows = 2;
-TypedTable table = {kTypedAbi, sizeof kWrappers / sizeof kWrappers[0], kWrappers};
-
-// What is lost where a PyTorch lacks a symbol.
-constexpr struct {
-  const char* symbol;
-  const char* loss;
-} kExpected[] = {
-    {kAllreduce, "this PyTorch has Gloo linked in privately: collectives are not seen as they execute"},
-    {kContextConstructor, "this PyTorch does not show which process group a Gloo context belongs to"},
-    {kPrefixStoreConstructor,
-     "this PyTorch does not show the store prefix of a process group: groups smaller than the world are "
-     "recorded without their members"},
-    {kNextTag, "this PyTorch does not show the number of an operation: submissions are not recorded"},
-    {kSubmitAllreduce, "this PyTorch does not show where collectives are submitted: that is not recorded"},
-    {kPrepareForForward, "this PyTorch does not show DDP's forward passes: steps are not marked"},
-    {kAutogradHook,
-     "this PyTorch does not show when gradients are ready: backward passes without synchronisation are not recorded"},
-    {kFinalizeBackward, "this PyTorch does not show where DDP waits for gradients: that is not recorded"},
 };
 
 }  // namespace
 
-std::int64_t cox::observe::guest::gloo::take_background_bytes() noexcept {
+Wrappers collective_wrappers() noexcept {
+  return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
+}
+
+std::int64_t take_background_bytes() noexcept {
   return static_cast<std::int64_t>(background_bytes.exchange(0, std::memory_order_relaxed)) - 1;
 }
 
-void cox::observe::guest::gloo::inspect_torch(const void* anchor) noexcept {
-  static bool done = false;  // process groups are made by one thread at a time
-  Dl_info info{};
-  if (done || dladdr(anchor, &info) == 0) return;
-  done = true;
-  void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return;
-  for (const auto& expected : kExpected)
-    if (dlsym(library, expected.symbol) == nullptr) writer->note(expected.loss);
-  start_ranges(library, info.dli_fname);
-  dlclose(library);
-}
-
-extern "C" __attribute__((visibility("default"))) const TypedTable* cox_typed_attach(const Host* from);
-
-const TypedTable* cox_typed_attach(const Host* from) {
-  if (from == nullptr || from->abi != kTypedAbi) return nullptr;
-  host = from;
-  writer = from->writer;
-  pacing = from->pace;
-  main_thread = static_cast<std::uint32_t>(getpid());
-  under_torch = host->find_real(kGroupConstructor) != nullptr;
-  Dl_info info{};
-  const void* add = host->find_real(kAddCallback);
-  if (add == nullptr || dladdr(add, &info) == 0 || !knows_ranges(info.dli_fname)) table.count -= kRangeRows;
-  return &table;
-}
+}  // namespace cox::guest::gloo
