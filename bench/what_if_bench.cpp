@@ -14,11 +14,11 @@
 #include <numeric>
 #include <vector>
 
-#include "cox/diagnose/what_if.hpp"
 #include "cox/replay/replay.hpp"
 #include "cox/replay/tracks.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 namespace {
 
@@ -189,7 +189,7 @@ void what_if_run(benchmark::State& state, trace::Run (*make)(int, int)) {
   const trace::Run run = make(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   const double before = peak_mb();
   diagnose::WhatIf w;
-  for (auto _ : state) w = diagnose::what_if(run, {.threads = 1});
+  for (auto _ : state) w = diagnose::what_if(diagnose::Matched(run, {.threads = 1}), {.threads = 1});
   state.counters["beside_MB"] = peak_mb() - before;
   state.counters["scenarios"] = static_cast<double>(w.scenarios);
   count(state, static_cast<std::size_t>(w.cells * w.scenarios));

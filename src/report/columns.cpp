@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -60,8 +61,8 @@ struct Merged {
   std::uint8_t what;
 };
 
-void append_spans(TimelineColumns& out, Row& row, const std::vector<Span>& spans, const Ticks& ticks,
-                  std::int64_t merged) {
+void append_spans(TimelineColumns& out, Row& row, const std::vector<diagnose::Stay>& spans,
+                  const Ticks& ticks, std::int64_t merged) {
   std::int64_t previous_end = row.first;
   std::int64_t previous_step = -1;
   const auto flush = [&](const Merged& m) {
@@ -81,7 +82,7 @@ void append_spans(TimelineColumns& out, Row& row, const std::vector<Span>& spans
   Merged open{};
   std::int64_t open_group = -1;
   std::int64_t index = 0;
-  for (const Span& s : spans) {
+  for (const diagnose::Stay& s : spans) {
     const std::int64_t begin = ticks.at(s.begin);
     const std::int64_t wait_end = ticks.at(s.wait_end);
     const std::int64_t end = ticks.at(s.end);
@@ -91,7 +92,7 @@ void append_spans(TimelineColumns& out, Row& row, const std::vector<Span>& spans
       open.end = end;
       open.wait += wait_end - begin;
       open.transfer += end - wait_end;
-      open.what |= s.what & kUnfinishedMark;
+      open.what |= s.what & diagnose::kUnfinishedMark;
       continue;
     }
     if (open_group >= 0) flush(open);
@@ -114,7 +115,7 @@ struct Planes {
 
 /// Mean and largest value of each group of `merged` neighbours;
 /// the largest only where there is more than one.
-void put_cells(Planes& mean, Planes& largest, const std::vector<Duration>& row, std::int64_t columns,
+void put_cells(Planes& mean, Planes& largest, std::span<const Duration> row, std::int64_t columns,
                std::int64_t merged) {
   for (std::int64_t c = 0; c < columns; ++c) {
     const auto from = static_cast<std::size_t>(c * merged);
@@ -144,8 +145,8 @@ std::string deflate_bytes(const std::string& bytes) {
 
 class Encoder {
  public:
-  Encoder(const trace::Run& run, const diagnose::Diagnosis& diagnosis)
-      : run_(run), diagnosis_(diagnosis), arrivals_(run, diagnosis) {}
+  Encoder(const trace::Run& run, const diagnose::Timeline& timeline, const diagnose::Diagnosis& diagnosis)
+      : run_(run), timeline_(timeline), diagnosis_(diagnosis) {}
 
   /// All columns, not yet deflated; `bytes` holds them.
   Columns encode(Grain grain, std::string& bytes) const {
@@ -170,7 +171,10 @@ class Encoder {
     std::int64_t longest = -1;
     for (std::size_t s = steps > 2 ? 1 : 0; s < steps; ++s) {
       double wait = 0;
-      for (const auto& row : diagnosis_.wait_by_step) wait += s < row.size() ? in_seconds(row[s]) : 0;
+      for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
+        const auto row = timeline_.wait_by_step(r);
+        wait += s < row.size() ? in_seconds(row[s]) : 0;
+      }
       if (wait > most_wait) {
         most_wait = wait;
         out.worst_step = static_cast<std::int64_t>(s);
@@ -187,14 +191,14 @@ class Encoder {
  private:
   template <class Add>
   void add_timeline(Columns& out, Grain grain, const Add& add) const {
-    const Ticks ticks(arrivals_.first(), grain.unit);
+    const Ticks ticks(timeline_.first(), grain.unit);
     TimelineColumns columns;
     for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
       const trace::EventColumns& e = run_.ranks[r].events;
-      const std::vector<Span> spans = rank_spans(run_, diagnosis_, arrivals_, r);
+      const std::vector<diagnose::Stay> spans = timeline_.stays(r);
       Row row;
-      const Duration offset = arrivals_.offset(r);
-      Duration last = e.size() == 0 ? arrivals_.first() : e.begin.back() - offset;
+      const Duration offset = timeline_.offset(r);
+      Duration last = e.size() == 0 ? timeline_.first() : e.begin.back() - offset;
       for (const Duration end : e.end)
         last = end == trace::kStillRunning ? last : std::max(last, end - offset);
       if (!spans.empty()) last = std::max(last, spans.back().end);
@@ -219,7 +223,7 @@ class Encoder {
     add("step_time", mean.joined());
     if (grain.merged > 1) add("step_time_max", largest.joined());
 
-    const Ticks ticks(arrivals_.first(), grain.unit);
+    const Ticks ticks(timeline_.first(), grain.unit);
     std::string begins;
     std::int64_t previous = 0;
     std::string numbers;
@@ -227,9 +231,9 @@ class Encoder {
     for (std::int64_t c = 0; c < out.columns; ++c) {
       const auto i = static_cast<std::size_t>(c * grain.merged);
       Duration begin = Duration::max();
-      for (std::size_t r = 0; r < diagnosis_.begin_by_step.size() && r < run_.ranks.size(); ++r) {
-        const auto& row = diagnosis_.begin_by_step[r];
-        if (i < row.size()) begin = std::min(begin, row[i] - arrivals_.offset(r));
+      for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
+        const auto row = timeline_.step_begins(r);
+        if (i < row.size()) begin = std::min(begin, row[i] - timeline_.offset(r));
       }
       const std::int64_t at = begin == Duration::max() ? previous : std::max(previous, ticks.at(begin));
       put_varint(begins, static_cast<std::uint64_t>(at - previous));
@@ -242,23 +246,26 @@ class Encoder {
     add("step_number", numbers);
     add("step_begin", begins);
 
-    add_matrix("wait_cell", diagnosis_.wait_by_step, out.columns, grain, add);
-    add_matrix("work_cell", diagnosis_.work_by_step, out.columns, grain, add);
+    add_matrix(
+        "wait_cell", [&](std::size_t r) { return timeline_.wait_by_step(r); }, out.columns, grain, add);
+    add_matrix(
+        "work_cell", [&](std::size_t r) { return timeline_.work_by_step(r); }, out.columns, grain, add);
   }
 
-  template <class Add>
-  void add_matrix(const std::string& name, const std::vector<std::vector<Duration>>& rows,
-                  std::int64_t columns, Grain grain, const Add& add) const {
-    if (rows.empty()) return;
+  template <class RowOf, class Add>
+  void add_matrix(const std::string& name, const RowOf& row_of, std::int64_t columns, Grain grain,
+                  const Add& add) const {
+    if (timeline_.step_begins(0).empty()) return;
     Planes mean, largest;
-    for (const auto& row : rows) put_cells(mean, largest, row, columns, grain.merged);
+    for (std::size_t r = 0; r < run_.ranks.size(); ++r)
+      put_cells(mean, largest, row_of(r), columns, grain.merged);
     add(name.c_str(), mean.joined());
     if (grain.merged > 1) add((name + "_max").c_str(), largest.joined());
   }
 
   const trace::Run& run_;
+  const diagnose::Timeline& timeline_;
   const diagnose::Diagnosis& diagnosis_;
-  Arrivals arrivals_;
 };
 
 }  // namespace
@@ -285,8 +292,9 @@ Duration from_short_time(std::uint16_t code) {
   return std::chrono::nanoseconds{exponent == 0 ? mantissa : (mantissa + 2048) << (exponent - 1)};
 }
 
-Columns encode_columns(const trace::Run& run, const diagnose::Diagnosis& diagnosis, std::size_t budget) {
-  const Encoder encoder(run, diagnosis);
+Columns encode_columns(const trace::Run& run, const diagnose::Timeline& timeline,
+                       const diagnose::Diagnosis& diagnosis, std::size_t budget) {
+  const Encoder encoder(run, timeline, diagnosis);
   using std::chrono::nanoseconds;
   constexpr std::array<Duration, 4> kUnits = {nanoseconds{1}, nanoseconds{10}, nanoseconds{100},
                                               nanoseconds{1000}};

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/timeline.hpp"
 #include "cox/trace/run.hpp"
-
-#include "report/spans.hpp"
 
 namespace cox::report {
 
@@ -43,8 +42,8 @@ struct Columns {
 
 /// Encodes for at most `budget` bytes: first coarser times (1 ns to 1 us), then merged steps.
 /// The coarsest form is returned where nothing fits.
-[[nodiscard]] Columns encode_columns(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
-                                     std::size_t budget);
+[[nodiscard]] Columns encode_columns(const trace::Run& run, const diagnose::Timeline& timeline,
+                                     const diagnose::Diagnosis& diagnosis, std::size_t budget);
 
 /// A length of time in 16 bits: 5 bits of exponent, 11 of mantissa; exact to 2047 ns, then within 0.03 %;
 /// longer than 73 minutes stays at 73 minutes. Held by: src/report/columns_test.cpp

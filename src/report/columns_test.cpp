@@ -28,6 +28,11 @@ std::string inflated(const Columns& columns) {
   return out;
 }
 
+Columns encoded(const trace::Run& run, const diagnose::Diagnosis& d, std::size_t budget) {
+  const auto matched = diagnose::match_run(run);
+  return encode_columns(run, diagnose::Timeline(*matched), d, budget);
+}
+
 /// What the page's own decoder does with one column.
 std::vector<std::int64_t> numbers(const Columns& columns, std::string_view name) {
   const std::string bytes = inflated(columns);
@@ -80,7 +85,7 @@ TEST(ShortTime, RisesAndStaysInRange) {
 TEST(Columns, HoldEveryNanosecondOfWaitAndTransfer) {
   const trace::Run run = test::make_run({.ranks = 4, .steps = 50, .jitter = 300us});
   const diagnose::Diagnosis d = test::sample_diagnosis(run);
-  const Columns columns = encode_columns(run, d, 1'000'000);
+  const Columns columns = encoded(run, d, 1'000'000);
   EXPECT_EQ(columns.unit, Duration{1ns});
   EXPECT_EQ(columns.merged, 1);
   EXPECT_EQ(columns.spans, 4 * 50);
@@ -98,8 +103,8 @@ TEST(Columns, HoldEveryNanosecondOfWaitAndTransfer) {
 TEST(Columns, MergeStepsUnderATightBudgetWithoutLosingTime) {
   const trace::Run run = test::make_run({.ranks = 4, .steps = 2000, .jitter = 300us});
   const diagnose::Diagnosis d = test::sample_diagnosis(run);
-  const Columns fine = encode_columns(run, d, 10'000'000);
-  const Columns coarse = encode_columns(run, d, 16'000);
+  const Columns fine = encoded(run, d, 10'000'000);
+  const Columns coarse = encoded(run, d, 16'000);
   EXPECT_GT(coarse.merged, 1);
   EXPECT_LE(coarse.deflated.size(), 16'000U);
   EXPECT_EQ(coarse.columns, (2000 + coarse.merged - 1) / coarse.merged);
@@ -119,12 +124,12 @@ TEST(Columns, MergeStepsUnderATightBudgetWithoutLosingTime) {
 TEST(Columns, PreselectTheStepWithTheMostWaiting) {
   const trace::Run run = test::make_run(
       {.ranks = 4, .steps = 60, .extras = {{.rank = 2, .amount = 30ms, .first_step = 41, .last_step = 41}}});
-  EXPECT_EQ(encode_columns(run, test::sample_diagnosis(run), 1'000'000).worst_step, 41);
+  EXPECT_EQ(encoded(run, test::sample_diagnosis(run), 1'000'000).worst_step, 41);
 }
 
 TEST(Columns, EndEvenWhereNothingFits) {
   const trace::Run run = test::make_run({.ranks = 8, .steps = 64});
-  const Columns columns = encode_columns(run, test::sample_diagnosis(run), 1);
+  const Columns columns = encoded(run, test::sample_diagnosis(run), 1);
   EXPECT_GE(columns.merged, 64);
   EXPECT_FALSE(columns.deflated.empty());
 }

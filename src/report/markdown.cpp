@@ -68,8 +68,9 @@ std::string render_markdown(const trace::Run& run, const Diagnosis& d, const dia
   if (against != nullptr)
     out += chapter("Before and after", items(against->lines, [](const std::string& l) { return l; }));
   out += chapter("Findings", items(d.findings, finding_words));
-  out += chapter("What hangs", items(d.stalls, [](const diagnose::Stall& s) { return s.text; }));
-  out += chapter("Members disagree", items(d.mismatches, [](const diagnose::Mismatch& m) { return m.text; }));
+  out += chapter("What hangs", items(d.trouble.stalls, [](const diagnose::Stall& s) { return s.text; }));
+  out += chapter("Members disagree",
+                 items(d.trouble.mismatches, [](const diagnose::Mismatch& m) { return m.text; }));
   out += chapter("What to do", items(d.remedies, remedy_words));
   for (const diagnose::Section& s : d.sections)
     out += chapter(s.title, items(s.lines, [](const std::string& l) { return l; }));

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cox/base/version.hpp"
+#include "cox/diagnose/timeline.hpp"
 
 #include "report/analyses.hpp"
 #include "report/assets.hpp"
@@ -59,8 +60,8 @@ ordered_json span_names() {
     names[std::to_string(i)] = model::name_of(static_cast<model::Collective>(i));
   }
   constexpr std::array<std::string_view, 3> kWaits = {"wait", "gradient wait", "request wait"};
-  for (std::size_t i = 0; i < kWaits.size(); ++i) names[std::to_string(kWaitCode + i)] = kWaits[i];
-  names[std::to_string(kDelayCode)] = "served delay";
+  for (std::size_t i = 0; i < kWaits.size(); ++i) names[std::to_string(diagnose::kWaitCode + i)] = kWaits[i];
+  names[std::to_string(diagnose::kDelayCode)] = "served delay";
   return names;
 }
 
@@ -137,8 +138,8 @@ std::string foot() {
 
 }  // namespace
 
-Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
-                                const ReportOptions& options) {
+Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& matched,
+                                const diagnose::Diagnosis& diagnosis, const ReportOptions& options) {
   if (run.ranks.empty() || run.event_count() == 0) {
     return fail(
         {.code = Errc::InvalidInput,
@@ -169,7 +170,7 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis
                             script_asset().text.size() + 16'384 + 64 * run.ranks.size();
   const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(options.size_limit.count(), 0));
   const std::size_t budget = std::max(limit > fixed ? (limit - fixed) / 4 * 3 : 0, kSmallestBudget);
-  const Columns columns = encode_columns(run, diagnosis, budget);
+  const Columns columns = encode_columns(run, diagnose::Timeline(matched), diagnosis, budget);
 
   std::string out = top;
   out.reserve(fixed + columns.deflated.size() / 3 * 4 + 64);

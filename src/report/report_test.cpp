@@ -43,7 +43,7 @@ Input named_input(int ranks = 4, int steps = 40) {
 }
 
 std::string page_of(const Input& in, const ReportOptions& options = {}) {
-  const auto page = render_html(in.run, in.diagnosis, options);
+  const auto page = render_html(in.run, *diagnose::match_run(in.run), in.diagnosis, options);
   EXPECT_TRUE(page.has_value());
   return page.value_or("");
 }
@@ -62,7 +62,7 @@ TEST(Report, PacingStandsSideBySide) {
   in.run = test::make_paced_run({});
   in.run.communicators[0].name = "<b>world</b>";
   in.diagnosis = test::sample_diagnosis(in.run);
-  auto pacing = diagnose::understand_pacing(in.run);
+  auto pacing = diagnose::understand_pacing(*diagnose::match_run(in.run));
   ASSERT_TRUE(pacing);
   in.diagnosis.pacing = *std::move(pacing);
   const std::string page = page_of(in);
@@ -176,7 +176,7 @@ TEST(Report, AMillionEventsFitInto15Megabytes) {
   in.run = test::make_run({.ranks = 64, .steps = 15'625, .jitter = 2ms, .step_marks = false});
   ASSERT_EQ(in.run.event_count(), 1'000'000U);
   in.diagnosis.wait_method = diagnose::WaitMethod::Clock;
-  const auto page = render_html(in.run, in.diagnosis);
+  const auto page = render_html(in.run, *diagnose::match_run(in.run), in.diagnosis);
   ASSERT_TRUE(page.has_value());
   EXPECT_LE(page->size(), 15'000'000U);
   EXPECT_FALSE(has(*page, "steps merged per cell"));

@@ -279,7 +279,7 @@ std::string timeline_section(const Page& page, const Columns& columns) {
 }
 
 std::string heat_map_section(const Page& page, const Columns& columns) {
-  if (page.diagnosis.wait_by_step.empty() || page.diagnosis.step_times.empty()) {
+  if (page.diagnosis.step_times.empty()) {
     return section(
         "heat", "Wait per rank and step", "",
         "<p class=\"none\">No steps were found in this input, so there is nothing to draw here.</p>");

@@ -120,29 +120,30 @@ std::string step_lines(const Diagnosis& d) {
 
 /// What never returned: first what hangs and why, then what may be nothing.
 std::string stall_lines(const Diagnosis& d, const Ink& ink) {
-  if (d.stalls.empty()) return {};
-  const std::string until =
-      d.present.live ? "by this machine's clock" : "the job is not running here: up to the last record";
+  if (d.trouble.stalls.empty()) return {};
+  const std::string until = d.trouble.present.live ? "by this machine's clock"
+                                                   : "the job is not running here: up to the last record";
   std::string out = '\n' + ink.bold(fmt::format("calls that have not returned ({})", until)) + '\n';
-  for (std::size_t i = 0; i < std::min(d.stalls.size(), kRows); ++i) {
-    out += wrapped(d.stalls[i].hung ? "! " : "- ", terminal_text(d.stalls[i].text));
-    for (const diagnose::LastSeen& seen : d.stalls[i].last_seen)
+  for (std::size_t i = 0; i < std::min(d.trouble.stalls.size(), kRows); ++i) {
+    out += wrapped(d.trouble.stalls[i].hung ? "! " : "- ", terminal_text(d.trouble.stalls[i].text));
+    for (const diagnose::LastSeen& seen : d.trouble.stalls[i].last_seen)
       out += wrapped("    ", terminal_text(seen.text));
   }
   const auto more =
-      d.more_stalls + static_cast<std::int64_t>(d.stalls.size() - std::min(d.stalls.size(), kRows));
+      d.trouble.more_stalls +
+      static_cast<std::int64_t>(d.trouble.stalls.size() - std::min(d.trouble.stalls.size(), kRows));
   if (more > 0) out += ink.faint(fmt::format("  and {} more", grouped(more))) + '\n';
   return out;
 }
 
 std::string mismatch_lines(const Diagnosis& d, const Ink& ink) {
-  if (d.mismatches.empty()) return {};
+  if (d.trouble.mismatches.empty()) return {};
   std::string out = '\n' + ink.bold("collectives on which members disagree") + '\n';
-  for (std::size_t i = 0; i < std::min(d.mismatches.size(), kRows); ++i)
-    out += wrapped("! ", terminal_text(d.mismatches[i].text));
-  if (d.mismatches.size() > kRows)
+  for (std::size_t i = 0; i < std::min(d.trouble.mismatches.size(), kRows); ++i)
+    out += wrapped("! ", terminal_text(d.trouble.mismatches[i].text));
+  if (d.trouble.mismatches.size() > kRows)
     out += ink.faint(fmt::format("  and {} more",
-                                 grouped(static_cast<std::int64_t>(d.mismatches.size() - kRows)))) +
+                                 grouped(static_cast<std::int64_t>(d.trouble.mismatches.size() - kRows)))) +
            '\n';
   return out;
 }

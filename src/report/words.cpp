@@ -24,7 +24,7 @@ std::string_view provenance_word(trace::Provenance p) {
 }
 
 std::string headline(const diagnose::Diagnosis& d) {
-  if (!d.trouble.empty()) return d.trouble;
+  if (!d.trouble.headline.empty()) return d.trouble.headline;
   if (d.findings.empty()) return "Nobody sets the pace";
   const diagnose::Finding& f = d.findings.front();
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";

@@ -76,4 +76,19 @@ foreach(pair
   plant(src/${from}/planted.cpp "#include \"${to}\"" "src/${from}/planted.cpp: ${from} must not include")
 endforeach()
 plant(src/diagnose/elsewhere/planted.cpp "int x" "diagnose/elsewhere has no line")
+# Public headers belong to folders too: used from below, using what is above, and in no folder at all.
+plant(src/diagnose/match/planted.cpp "#include \"cox/diagnose/finding.hpp\""
+      "src/diagnose/match/planted.cpp: diagnose/match must not include diagnose/naming")
+plant(src/diagnose/stall/planted.hpp "#include <cox/diagnose/diagnosis.hpp>"
+      "diagnose/stall must not include diagnose/verdict")
+plant(include/cox/diagnose/planted.hpp "int x" "include/cox/diagnose/planted.hpp: in no folder of diagnose")
+# The folder that a header lies in by its table is held to what that folder may see.
+file(READ ${WORK}/include/cox/diagnose/account.hpp account)
+file(APPEND ${WORK}/include/cox/diagnose/account.hpp "#include \"cox/diagnose/stall.hpp\"\n")
+check(code text)
+string(REGEX REPLACE "[ \n]+" " " flat "${text}")
+if(code EQUAL 0 OR NOT flat MATCHES "account.hpp: diagnose/match must not include diagnose/stall")
+  message(SEND_ERROR "a public header of diagnose/match that includes one of diagnose/stall passed:\n${text}")
+endif()
+file(WRITE ${WORK}/include/cox/diagnose/account.hpp "${account}")
 file(REMOVE_RECURSE ${WORK})

@@ -86,7 +86,7 @@ RC_GTEST_PROP(HangLaws, NobodyIsBlamedWithoutARecord, (std::uint64_t seed)) {
   const auto d = diagnose(run, options);
   if (!d) return;  // no synchronisation in it
   RC_ASSERT(!to_json(*d, run, "x").empty());
-  for (const Stall& s : d->stalls) {
+  for (const Stall& s : d->trouble.stalls) {
     RC_ASSERT(!s.calls.empty() && !s.text.empty());
     RC_ASSERT(s.waited >= Duration::zero() && s.bar > Duration::zero());
     for (const Rank r : s.ranks) {
@@ -129,13 +129,13 @@ RC_GTEST_PROP(HangLaws, WhoNeverEntersIsFoundWhereverItHappens, ()) {
   }
   const auto d = diagnose(run);
   RC_ASSERT(d.has_value());
-  RC_ASSERT(d->stalls.size() == 1U);
-  RC_ASSERT(d->stalls[0].kind == StallKind::MissingRank);
-  RC_ASSERT(d->stalls[0].hung);
-  RC_ASSERT(d->stalls[0].ranks == std::vector{Rank{victim}});
-  RC_ASSERT(d->stalls[0].calls[0].waiting.size() == static_cast<std::size_t>(job.ranks - 1));
+  RC_ASSERT(d->trouble.stalls.size() == 1U);
+  RC_ASSERT(d->trouble.stalls[0].kind == StallKind::MissingRank);
+  RC_ASSERT(d->trouble.stalls[0].hung);
+  RC_ASSERT(d->trouble.stalls[0].ranks == std::vector{Rank{victim}});
+  RC_ASSERT(d->trouble.stalls[0].calls[0].waiting.size() == static_cast<std::size_t>(job.ranks - 1));
   for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Closed;
-  RC_ASSERT(diagnose(run)->stalls.empty());
+  RC_ASSERT(diagnose(run)->trouble.stalls.empty());
 }
 
 RC_GTEST_PROP(HangLaws, WhoDisagreesIsNamed, ()) {
@@ -148,10 +148,10 @@ RC_GTEST_PROP(HangLaws, WhoDisagreesIsNamed, ()) {
   run.ranks[victim].events.bytes[call] += Bytes{8};
   const auto d = diagnose(run);
   RC_ASSERT(d.has_value());
-  RC_ASSERT(d->mismatches.size() == 1U);
-  RC_ASSERT(d->mismatches[0].kind == MismatchKind::Count);
-  RC_ASSERT(d->mismatches[0].ranks == std::vector{run.ranks[victim].rank});
-  RC_ASSERT(d->mismatches[0].first_seq == call);
+  RC_ASSERT(d->trouble.mismatches.size() == 1U);
+  RC_ASSERT(d->trouble.mismatches[0].kind == MismatchKind::Count);
+  RC_ASSERT(d->trouble.mismatches[0].ranks == std::vector{run.ranks[victim].rank});
+  RC_ASSERT(d->trouble.mismatches[0].first_seq == call);
 }
 
 }  // namespace

@@ -7,9 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "cox/diagnose/what_if.hpp"
-
 #include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 namespace {

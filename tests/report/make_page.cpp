@@ -153,7 +153,8 @@ int main(int argc, char** argv) {
   const Made made = make_case(argv[1]);
   cox::report::ReportOptions options;
   if (argc > 3) options.anonymize = cox::report::Anonymize::Yes;
-  const auto page = cox::report::render_html(made.run, made.diagnosis, options);
+  const auto page =
+      cox::report::render_html(made.run, *cox::diagnose::match_run(made.run), made.diagnosis, options);
   if (!page) {
     std::fprintf(stderr, "%s\n", page.error().to_string().c_str());
     return 3;

@@ -38,20 +38,24 @@ diagnose::Diagnosis sample_diagnosis(const trace::Run& run) {
   d.step_source = diagnose::StepSource::Marks;
   d.lead = d.verdict = "Own work differs little between the ranks; what is lost is spread over all of them.";
   const auto latest = latest_entries(run);
+  std::vector<std::vector<Duration>> work_by_step;
+  std::vector<std::vector<Duration>> wait_by_step;
+  std::size_t steps = 0;
   for (const trace::RankTrack& track : run.ranks) {
     const trace::EventColumns& e = track.events;
-    std::vector<Duration> begins, waits, works;
+    std::size_t begins = 0;
+    std::vector<Duration> waits, works;
     diagnose::RankAccount account;
     account.rank = track.rank;
     Duration last_end{};
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] == EventKind::Step) {
-        begins.push_back(e.begin[i]);
+        ++begins;
         waits.emplace_back();
         works.emplace_back();
         last_end = e.begin[i];
       }
-      if (e.kind[i] != EventKind::Collective || begins.empty() || e.end[i] == trace::kStillRunning) continue;
+      if (e.kind[i] != EventKind::Collective || begins == 0 || e.end[i] == trace::kStillRunning) continue;
       const Duration all_in = std::clamp(latest.at({e.comm[i].value(), e.seq[i]}), e.begin[i], e.end[i]);
       waits.back() += all_in - e.begin[i];
       works.back() += e.begin[i] - last_end;
@@ -63,27 +67,26 @@ diagnose::Diagnosis sample_diagnosis(const trace::Run& run) {
     for (const Duration w : waits) account.wait += w;
     for (const Duration w : works) account.work += w;
     account.last_share /= static_cast<double>(std::max<std::int64_t>(account.collectives, 1));
-    account.steps = static_cast<std::int64_t>(begins.size());
+    account.steps = static_cast<std::int64_t>(begins);
     d.ranks.push_back(account);
-    d.begin_by_step.push_back(std::move(begins));
-    d.wait_by_step.push_back(std::move(waits));
-    d.work_by_step.push_back(std::move(works));
+    steps = begins;
+    wait_by_step.push_back(std::move(waits));
+    work_by_step.push_back(std::move(works));
   }
-  const std::size_t steps = d.begin_by_step.empty() ? 0 : d.begin_by_step.front().size();
   std::vector<double> times;
   for (std::size_t s = 0; s < steps; ++s) {
     std::vector<double> works;
     Duration longest{};
     for (std::size_t r = 0; r < d.ranks.size(); ++r) {
-      works.push_back(in_seconds(d.work_by_step[r][s]));
-      longest = std::max(longest, d.work_by_step[r][s] + d.wait_by_step[r][s]);
+      works.push_back(in_seconds(work_by_step[r][s]));
+      longest = std::max(longest, work_by_step[r][s] + wait_by_step[r][s]);
     }
     const Duration usual = middle(works);
     const auto last = std::max_element(works.begin(), works.end()) - works.begin();
     for (std::size_t r = 0; r < d.ranks.size(); ++r) {
-      d.ranks[r].self_delay += std::max(d.work_by_step[r][s] - usual, Duration::zero());
+      d.ranks[r].self_delay += std::max(work_by_step[r][s] - usual, Duration::zero());
     }
-    const Duration late = d.work_by_step[static_cast<std::size_t>(last)][s] - usual;
+    const Duration late = work_by_step[static_cast<std::size_t>(last)][s] - usual;
     d.ranks[static_cast<std::size_t>(last)].charged += late;
     d.lost += late;
     longest += d.ranks.front().transfer / std::max<std::int64_t>(d.ranks.front().steps, 1);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
 
@@ -52,16 +51,6 @@ struct Efficiencies {
   std::optional<UsefulCounters> counters;
 };
 
-/// Measures one Run; nothing where no useful time can be told: no ranks, no times, or nothing that was timed.
-///
-/// Formula: U = useful time of a rank, T = runtime: load balance = mean U / max U, communication = max U / T,
-///          parallel = mean U / T; with U' and T' of the ideal network: serialisation = max U' / T',
-///          transfer = communication / serialisation.
-/// Source:  POP metrics (Rosas, Gimenez, Labarta 2014; pop-coe.eu), as BSC's basicanalysis computes them.
-/// Threads: none of its own. Cost: linear in events, messages log-linear.
-/// Held by: src/diagnose/efficiency/efficiency_test.cpp (published values of a real job)
-[[nodiscard]] std::optional<Efficiencies> measure_efficiencies(const trace::Run& run);
-
 /// How the problem changes with the number of ranks.
 enum class ProblemSize : std::uint8_t {
   Fixed,  ///< strong scaling: all sizes solve the same problem
@@ -94,8 +83,6 @@ struct ScalingEfficiencies {
 [[nodiscard]] std::optional<ScalingEfficiencies> compare_sizes(std::vector<Efficiencies> sizes,
                                                                ProblemSize problem = ProblemSize::Fixed);
 
-/// Three to eight plain lines for a report in the terminal.
-[[nodiscard]] std::vector<std::string> efficiency_lines(const Efficiencies& e);
 /// A header and one line per size.
 [[nodiscard]] std::vector<std::string> scaling_lines(const ScalingEfficiencies& s);
 

@@ -12,15 +12,13 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/matched.hpp"
 #include "cox/pace/advice.hpp"
 #include "cox/pace/decision.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
-
-/// Locality fact under which a guest records its settings, as `pace::set_all` reads them.
-inline constexpr const char* kPaceSettingsFact = "cox/pace/settings";
 
 /// A decision that differs from the one before it in state or reason.
 struct PaceChange {
@@ -53,10 +51,6 @@ struct PacingRecord {
   Duration delayed{};
   std::vector<RankPacing> ranks;  ///< those that left a record, ascending
 };
-
-/// Nothing where the Run holds no Pace record of a communicator that it knows.
-/// Cost: linear in events. Held by: src/diagnose/pacing/pacing_test.cpp
-[[nodiscard]] std::optional<PacingRecord> read_pacing(const trace::Run& run);
 
 /// A figure and the ends of its 95 % interval; both equal to it where there is none.
 template <class T>
@@ -100,26 +94,6 @@ struct PacingComparison {
   std::vector<RankArms> ranks;  ///< of the paced group
 };
 
-/// Baseline against control from the Run's own test blocks: iterations before which nobody was held back and
-/// somebody's test wanted it so (BlockOff, HoldOff) against those of the same pair of blocks in which
-/// somebody was (BlockPaced, Holding). Only pairs that have both; the first `settle` iterations of each
-/// block, and after a change of arm within one, left out.
-///
-/// Formula: period = mean over ranks of the time between the ends of two synchronisations; wait = time inside
-///          less the shortest time that any member was inside; energy of an iteration = mean over ranks of
-///          (period - (1 - idle_power) x delay served), in seconds at full power: estimated, not measured.
-/// Source:  percentile bootstrap over pairs (Efron 1979; blocks: Künsch 1989), fixed seed, 400 draws.
-/// Nothing where there is no such pair; modes that do not test (paper, always, random) have none.
-/// Cost: linear in events, plus the draws (at most 2,048 pairs are used, thinned evenly).
-/// Held by: src/diagnose/pacing/pacing_test.cpp
-[[nodiscard]] std::optional<PacingComparison> compare_blocks(const trace::Run& run,
-                                                             const PacingRecord& record);
-/// The same figures for two Runs of one job, all iterations of each: blocks as long as a pair are resampled,
-/// each Run by itself. Two starts of one job also differ in placement and machine state, which no interval
-/// shows. Nothing where one of them has fewer than two blocks.
-[[nodiscard]] std::optional<PacingComparison> compare_runs(const trace::Run& baseline,
-                                                           const trace::Run& control);
-
 /// A decision of a replay with what lay behind it.
 struct ReplayedDecision {
   std::uint64_t step = 0;  ///< iteration that it precedes
@@ -160,15 +134,6 @@ struct ReplayOptions {
   bool every_iteration = false;              ///< decisions that change nothing too
 };
 
-/// Feeds the synchronisations of the paced group (of a Run that was not paced: of its largest communicator)
-/// to a controller per rank, as the guest fed them. With the recorded settings the decisions must be the
-/// recorded ones: same state and reason at every iteration, delays within 1 us and 1 % (times in a Run are
-/// rounded to its clock).
-/// Errors: pace-001 (no group of two ranks that iterates), pace-002 (no such rank).
-/// Cost: O(1) per synchronisation. Threads: none. Held by: src/diagnose/pacing/pacing_test.cpp
-[[nodiscard]] Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run,
-                                                            const ReplayOptions& options = {});
-
 /// What a Run says about pacing.
 struct Pacing {
   std::optional<PacingRecord> record;  ///< nothing: it was not paced
@@ -186,8 +151,8 @@ struct Pacing {
 };
 
 /// All of the above. `baseline`: the same job unpaced, or null. Errors: those of `replay_pacing`.
-[[nodiscard]] Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& options = {},
-                                               const trace::Run* baseline = nullptr);
+[[nodiscard]] Result<Pacing> understand_pacing(const Matched& matched, const ReplayOptions& options = {},
+                                               const Matched* baseline = nullptr);
 
 /// Who was paced, how much, what it brought, and why others were not: a few plain lines, never empty.
 [[nodiscard]] std::vector<std::string> describe(const Pacing& p);

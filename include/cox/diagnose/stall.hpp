@@ -136,4 +136,16 @@ struct Present {
   bool live = false;  ///< by this machine's clock, as a process of the job still runs here; else: last record
 };
 
+/// All that stands still or disagrees.
+struct Trouble {
+  Present present;                         ///< what `stalls` call now
+  std::vector<Stall> stalls;               ///< calls that never returned: causes first, those that hang first
+  std::int64_t more_stalls = 0;            ///< beyond the first 256
+  std::vector<Mismatch> mismatches;        ///< members that disagree on what they do together
+  std::int64_t mismatched_operations = 0;  ///< all of them
+  std::string headline;  ///< what hangs or disagrees, in a few words; empty where nothing does
+
+  [[nodiscard]] bool any() const;  ///< something hangs, or members disagree
+};
+
 }  // namespace cox::diagnose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One self-contained HTML page from a Run and its Diagnosis.
+/// One self-contained HTML page from a Run, as it was matched, and its Diagnosis.
 #pragma once
 
 #include <span>
@@ -10,6 +10,7 @@
 #include "cox/base/units.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/matched.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/trace/run.hpp"
 
@@ -29,7 +30,8 @@ struct ReportOptions {
 /// The whole page: opens offline, no request leaves it, light and dark.
 /// Errors: report-001 (nothing to draw). Cost: linear in events.
 /// Held by: src/report/report_test.cpp, tests/report.
-[[nodiscard]] Result<std::string> render_html(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
+[[nodiscard]] Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& matched,
+                                              const diagnose::Diagnosis& diagnosis,
                                               const ReportOptions& options = {});
 
 }  // namespace cox::report

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cox/base/spelling.hpp"
+#include "cox/diagnose/matched.hpp"
 #include "cox/diagnose/pacing.hpp"
 #include "cox/pace/settings.hpp"
 
@@ -96,8 +97,9 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     baseline = std::move(before.run);
     inputs.push_back(path);
   }
-  COX_TRY(const diagnose::Pacing pacing,
-          diagnose::understand_pacing(subject, options, baseline ? &*baseline : nullptr));
+  const auto matched = diagnose::match_run(subject, {.threads = call.common.threads});
+  const auto unpaced = baseline ? diagnose::match_run(*baseline, {.threads = call.common.threads}) : nullptr;
+  COX_TRY(const diagnose::Pacing pacing, diagnose::understand_pacing(*matched, options, unpaced.get()));
   if (baseline && !pacing.comparison)
     return fail(
         Error{.code = Errc::InvalidInput,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <ostream>
 
@@ -10,6 +11,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/matched.hpp"
 #include "cox/report/report.hpp"
 
 #include "cli/input/run_input.hpp"
@@ -27,11 +29,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   const std::int64_t asked = this_machine().monotonic_ns();
   COX_TRY(const trace::ImportedJob job, read_job(call, console));
   const auto progress = make_progress(call, console, "diagnosing");
-  Result<diagnose::Diagnosis> made = diagnose::diagnose(job.run, {.threads = call.common.threads,
-                                                                  .progress = callback(*progress),
-                                                                  .processes = &this_machine(),
-                                                                  .asked_monotonic_ns = asked,
-                                                                  .program = &job.program});
+  const std::shared_ptr<const diagnose::Matched> matched =
+      diagnose::match_run(job.run, {.threads = call.common.threads, .progress = callback(*progress)});
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(*matched, {.threads = call.common.threads,
+                                                                   .progress = callback(*progress),
+                                                                   .processes = &this_machine(),
+                                                                   .asked_monotonic_ns = asked,
+                                                                   .program = &job.program});
   progress->finish();
   COX_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   std::optional<diagnose::Comparison> comparison;
@@ -44,7 +48,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   const report::ReportOptions options{
       .anonymize = call.has("anonymize") ? report::Anonymize::Yes : report::Anonymize::No,
       .against = comparison ? &*comparison : nullptr};
-  COX_TRY(const std::string page, report::render_html(job.run, diagnosis, options));
+  COX_TRY(const std::string page, report::render_html(job.run, *matched, diagnosis, options));
   output.stream() << page;
   COX_CHECK(output.commit());
   const Bytes size{static_cast<std::int64_t>(page.size())};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/matched.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/observe/launch.hpp"
 #include "cox/report/report.hpp"
@@ -156,10 +157,11 @@ Result<Keep> prepare_keep(const Invocation& call, Console& console, std::int64_t
 /// The page of what was simulated: diagnosed like a recorded Run, with engine, links and sizes added.
 Status write_page(const Invocation& call, Console& console, const simulate::Outcome& outcome,
                   const std::vector<simulate::SizePoint>& sizes, Output& page) {
+  const auto matched = diagnose::match_run(*outcome.run, {.threads = call.common.threads});
   COX_TRY(const diagnose::Diagnosis diagnosis,
-          diagnose::diagnose(*outcome.run, {.threads = call.common.threads}));
+          diagnose::diagnose(*matched, {.threads = call.common.threads}));
   COX_TRY(const std::string text,
-          report::render_html(*outcome.run, diagnosis, {.simulated = &outcome, .scaling = sizes}));
+          report::render_html(*outcome.run, *matched, diagnosis, {.simulated = &outcome, .scaling = sizes}));
   page.stream() << text;
   COX_CHECK(page.commit());
   if (!call.common.quiet)

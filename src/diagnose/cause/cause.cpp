@@ -44,11 +44,10 @@ Cause cause_of(std::size_t place, bool has_optimizer_or_data) {
 
 /// Own time of one rank in each phase between two points in time:
 /// synchronisations inside a phase do not count.
-PhaseTimes own_phases(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
-                      Duration from, Duration to) {
-  const trace::EventColumns& e = x.run.ranks[r].events;
+PhaseTimes own_phases(const Evidenced& x, std::size_t r, Duration from, Duration to) {
+  const trace::EventColumns& e = x.matched.track(r).events;
   std::vector<std::pair<Duration, Duration>> syncs;
-  SyncCursor cursor(x.run, comms, scan, x.m.groups, r);
+  SyncCursor cursor = x.matched.walk(r);
   cursor.start_at(from);
   SyncPoint p;
   while (cursor.next(p) && p.entry < to) syncs.emplace_back(p.entry, p.exit);
@@ -80,10 +79,9 @@ PhaseTimes own_phases(const Evidenced& x, const CommIndex& comms, const RankScan
 
 }  // namespace
 
-std::optional<PhaseExcess> find_phase(const Evidenced& x, const CommIndex& comms,
-                                      const std::vector<RankScan>& scans, const Named& named) {
+std::optional<PhaseExcess> find_phase(const Evidenced& x, const Named& named) {
   if (named.suspect.ranks.size() != 1 || x.ranks() < 2) return std::nullopt;
-  for (const RankScan& scan : scans)
+  for (const RankScan& scan : x.matched.scans())
     if (!scan.has_phases) return std::nullopt;
   const auto late = static_cast<std::size_t>(named.suspect.ranks.front());
   const auto first = static_cast<std::size_t>(named.suspect.first_step);
@@ -92,8 +90,7 @@ std::optional<PhaseExcess> find_phase(const Evidenced& x, const CommIndex& comms
   bool has_optimizer_or_data = false;
   std::array<std::vector<Duration>, kPhases> others;
   for (std::size_t r = 0; r < x.ranks(); ++r) {
-    const PhaseTimes times =
-        own_phases(x, comms, scans[r], r, x.steps.bounds[r][first], x.steps.bounds[r][end]);
+    const PhaseTimes times = own_phases(x, r, x.steps().bounds[r][first], x.steps().bounds[r][end]);
     has_optimizer_or_data |= times[2] > Duration::zero() || times[3] > Duration::zero();
     if (r == late) own = times;
     for (std::size_t p = 0; r != late && p < kPhases; ++p) others[p].push_back(times[p]);

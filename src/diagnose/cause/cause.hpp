@@ -8,15 +8,13 @@
 
 #include "cox/diagnose/cause.hpp"
 
-#include "diagnose/match/scan.hpp"
 #include "diagnose/naming/naming.hpp"
 
 namespace cox::diagnose {
 
 /// The phase that holds most of the extra work of one late rank against the median of all others.
 /// Nothing where not all ranks recorded phases, or the finding is not about one rank.
-[[nodiscard]] std::optional<PhaseExcess> find_phase(const Evidenced& x, const CommIndex& comms,
-                                                    const std::vector<RankScan>& scans, const Named& named);
+[[nodiscard]] std::optional<PhaseExcess> find_phase(const Evidenced& x, const Named& named);
 
 /// Part of the extra work that a phase must hold to be called the cause.
 inline constexpr double kExplains = 0.8;

@@ -139,12 +139,12 @@ std::optional<DeviceWhy> find_device_why(const Evidenced& x, const Named& named)
   const auto late = static_cast<std::size_t>(named.suspect.ranks.front());
   const auto first = static_cast<std::size_t>(named.suspect.first_step);
   const auto end = static_cast<std::size_t>(named.suspect.last_step) + 1;
-  if (x.run.ranks[late].activities.size() == 0) return std::nullopt;
+  if (x.matched.track(late).activities.size() == 0) return std::nullopt;
   Spent own;
   std::vector<Spent> others;
   for (std::size_t r = 0; r < x.ranks(); ++r) {
-    if (x.run.ranks[r].activities.size() == 0) continue;
-    Spent spent = spend(x.run.ranks[r], x.steps.bounds[r][first], x.steps.bounds[r][end]);
+    if (x.matched.track(r).activities.size() == 0) continue;
+    Spent spent = spend(x.matched.track(r), x.steps().bounds[r][first], x.steps().bounds[r][end]);
     if (r == late)
       own = std::move(spent);
     else

@@ -197,11 +197,11 @@ NodeLocality describe(const std::string& host, const std::vector<const trace::Ra
 
 }  // namespace
 
-std::vector<NodeLocality> understand_locality(const trace::Run& run) {
+std::vector<NodeLocality> understand_locality(const Matched& matched) {
   std::vector<NodeLocality> out;
-  for (const trace::Node& node : run.nodes) {
+  for (const trace::Node& node : matched.nodes()) {
     std::vector<const trace::RankTrack*> tracks;
-    for (const trace::RankTrack& track : run.ranks)
+    for (const trace::RankTrack& track : matched.tracks())
       if (track.node == node.id && !track.locality.empty()) tracks.push_back(&track);
     if (!tracks.empty()) out.push_back(describe(node.host, tracks));
   }

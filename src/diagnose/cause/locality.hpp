@@ -5,7 +5,9 @@
 
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/locality.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -15,6 +17,6 @@ namespace cox::diagnose {
 ///          `source` says `affinity`.
 /// Threads: sets hwloc's environment variables while it works: not beside other threads that use hwloc.
 /// Held by: src/diagnose/cause/locality_test.cpp
-[[nodiscard]] std::vector<NodeLocality> understand_locality(const trace::Run& run);
+[[nodiscard]] std::vector<NodeLocality> understand_locality(const Matched& matched);
 
 }  // namespace cox::diagnose

@@ -48,15 +48,14 @@ std::optional<Duration> grown(const std::optional<Duration>& from, const std::op
   return minus_clamped(*to, *from);
 }
 
-Duration inside_syncs(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
-                      Duration from, Duration to) {
+Duration inside_syncs(const Evidenced& x, std::size_t r, Duration from, Duration to) {
   // What is under way at `from` began before it; nested records make a few more.
   constexpr std::size_t kUnderWay = 8;
-  const trace::EventColumns& e = x.run.ranks[r].events;
+  const trace::EventColumns& e = x.matched.track(r).events;
   auto at =
       static_cast<std::size_t>(std::lower_bound(e.begin.begin(), e.begin.end(), from) - e.begin.begin());
   for (std::size_t back = 0; back < kUnderWay && at > 0; ++back) --at;
-  SyncCursor cursor(x.run, comms, scan, x.m.groups, r);
+  SyncCursor cursor = x.matched.walk(r);
   if (at < e.size()) cursor.start_at(std::min(from, e.begin[at]));
   SyncPoint p;
   Duration inside{};
@@ -73,8 +72,7 @@ struct Splits {
 };
 
 /// Collects what own work and synchronisations take together, per interval between neighbouring samples.
-Splits splits_of(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
-                 std::span<const Sample> samples) {
+Splits splits_of(const Evidenced& x, std::size_t r, std::span<const Sample> samples) {
   Splits out;
   for (std::size_t i = 1; i < samples.size(); ++i) {
     const Sample& a = samples[i - 1];
@@ -83,7 +81,7 @@ Splits splits_of(const Evidenced& x, const CommIndex& comms, const RankScan& sca
     const auto main_cpu = grown(a.main_cpu, b.main_cpu);
     const auto main_wait = grown(a.main_wait, b.main_wait);
     if (span <= 0 || !main_cpu || !main_wait) continue;
-    const double inside = std::min(span, in_seconds(inside_syncs(x, comms, scan, r, a.at, b.at)));
+    const double inside = std::min(span, in_seconds(inside_syncs(x, r, a.at, b.at)));
     const double cpu = std::min(span, in_seconds(*main_cpu));
     const double wait = std::min(span - cpu, in_seconds(*main_wait));
     out.computing.add(span - inside, inside, cpu);
@@ -95,10 +93,9 @@ Splits splits_of(const Evidenced& x, const CommIndex& comms, const RankScan& sca
 
 /// What a process does while it waits is its habit and told best by the whole run; what its own work is made
 /// of is told by the stretch asked for.
-void split(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
-           std::span<const Sample> window, Parts& parts) {
-  const Splits here = splits_of(x, comms, scan, r, window);
-  const Splits all = splits_of(x, comms, scan, r, x.run.ranks[r].samples);
+void split(const Evidenced& x, std::size_t r, std::span<const Sample> window, Parts& parts) {
+  const Splits here = splits_of(x, r, window);
+  const Splits all = splits_of(x, r, x.matched.track(r).samples);
   const auto solve = [](const SplitFit& of_window, const SplitFit& of_run) {
     const SplitFit::Result direct = of_window.solve();
     const SplitFit::Result habit = of_run.solve();
@@ -111,9 +108,8 @@ void split(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std
   parts.own_asleep = solve(here.asleep, all.asleep);
 }
 
-std::optional<Parts> parts_of(const Evidenced& x, const CommIndex& comms, const RankScan& scan, std::size_t r,
-                              Duration from, Duration to) {
-  const auto& samples = x.run.ranks[r].samples;
+std::optional<Parts> parts_of(const Evidenced& x, std::size_t r, Duration from, Duration to) {
+  const auto& samples = x.matched.track(r).samples;
   const auto before = [](const Sample& s, Duration t) { return s.at < t; };
   const auto first = std::lower_bound(samples.begin(), samples.end(), from, before);
   const auto end = std::lower_bound(first, samples.end(), to, before);
@@ -126,7 +122,7 @@ std::optional<Parts> parts_of(const Evidenced& x, const CommIndex& comms, const 
   const auto main_wait = grown(a.main_wait, b.main_wait);
   if (!main_cpu || !main_wait) return std::nullopt;
   Parts parts;
-  parts.inside = part(inside_syncs(x, comms, scan, r, a.at, b.at), span);
+  parts.inside = part(inside_syncs(x, r, a.at, b.at), span);
   parts.work = 1 - parts.inside;
   // Another thread may compute while the main one waits for it: that is no sleep.
   parts.computing =
@@ -134,7 +130,7 @@ std::optional<Parts> parts_of(const Evidenced& x, const CommIndex& comms, const 
   parts.ready = part(*main_wait, span);
   parts.asleep = std::max(0.0, 1 - parts.computing - parts.ready);
   parts.throttled = part(grown(a.throttled, b.throttled).value_or(Duration::zero()), span);
-  split(x, comms, scan, r, std::span(&*first, static_cast<std::size_t>(end - first)), parts);
+  split(x, r, std::span(&*first, static_cast<std::size_t>(end - first)), parts);
   double sum = 0;
   double count = 0;
   for (auto s = first; s != end; ++s)
@@ -224,14 +220,13 @@ void name_cause(const Parts& late, const std::vector<Parts>& others, double extr
 
 }  // namespace
 
-std::optional<Why> find_why(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
-                            const Named& named) {
+std::optional<Why> find_why(const Evidenced& x, const Named& named) {
   if (named.suspect.ranks.size() != 1 || x.ranks() < 2) return std::nullopt;
   const auto late_rank = static_cast<std::size_t>(named.suspect.ranks.front());
   const auto first = static_cast<std::size_t>(named.suspect.first_step);
   const auto end = static_cast<std::size_t>(named.suspect.last_step) + 1;
   const auto look = [&](std::size_t r) {
-    return parts_of(x, comms, scans[r], r, x.steps.bounds[r][first], x.steps.bounds[r][end]);
+    return parts_of(x, r, x.steps().bounds[r][first], x.steps().bounds[r][end]);
   };
   const auto late = look(late_rank);
   if (!late) return std::nullopt;

@@ -8,14 +8,12 @@
 
 #include "cox/diagnose/cause.hpp"
 
-#include "diagnose/match/scan.hpp"
 #include "diagnose/naming/naming.hpp"
 
 namespace cox::diagnose {
 
 /// Nothing where the finding is not about one rank, or samples do not cover its steps on that rank and on two
 /// thirds of the others. Held by: src/diagnose/cause/why_test.cpp
-[[nodiscard]] std::optional<Why> find_why(const Evidenced& x, const CommIndex& comms,
-                                          const std::vector<RankScan>& scans, const Named& named);
+[[nodiscard]] std::optional<Why> find_why(const Evidenced& x, const Named& named);
 
 }  // namespace cox::diagnose

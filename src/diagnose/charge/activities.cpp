@@ -62,10 +62,12 @@ std::vector<Edge> edges_of(const trace::EventColumns& e) {
 
 }  // namespace
 
-ActivityScheme::ActivityScheme(const trace::Run& run, const std::vector<RankScan>& scans) {
-  const bool activities = std::all_of(run.ranks.begin(), run.ranks.end(),
+ActivityScheme::ActivityScheme(const Matched& matched) {
+  const auto tracks = matched.tracks();
+  const auto& scans = matched.scans();
+  const bool activities = std::all_of(tracks.begin(), tracks.end(),
                                       [](const trace::RankTrack& t) { return t.activities.size() > 0; });
-  if (activities && !run.ranks.empty()) {
+  if (activities && !tracks.empty()) {
     from_ = From::Activities;
     names_.clear();
     for (const ActivityKind kind : kActivityOrder) names_.emplace_back(trace::name_of(kind));

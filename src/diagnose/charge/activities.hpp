@@ -12,7 +12,7 @@
 #include "cox/base/units.hpp"
 #include "cox/trace/run.hpp"
 
-#include "diagnose/match/scan.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -20,7 +20,7 @@ namespace cox::diagnose {
 class ActivityScheme {
  public:
   /// Activities where every rank has them, else phases where every rank has them, else nothing: one class.
-  ActivityScheme(const trace::Run& run, const std::vector<RankScan>& scans);
+  explicit ActivityScheme(const Matched& matched);
 
   /// Names of the classes; the last one is time in none of the others.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/attribution.hpp"
+#include "diagnose/charge/attribution.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "diagnose/charge/charge.hpp"
-#include "diagnose/charge/pass.hpp"
+#include "diagnose/charge/timeline.hpp"
 #include "diagnose/charge/validity.hpp"
 #include "diagnose/match/span_math.hpp"
 
@@ -20,15 +20,15 @@ constexpr double kWorstValidity = 0.5;
 constexpr std::size_t kAllPairsRanks = 64;
 constexpr std::size_t kKeptPairs = 256;
 
-std::vector<PairCharge> pairs_of(const trace::Run& run, const Charges& c, bool& complete) {
-  const std::size_t ranks = run.ranks.size();
+std::vector<PairCharge> pairs_of(const Matched& matched, const Charges& c, bool& complete) {
+  const std::size_t ranks = matched.ranks();
   std::vector<PairCharge> pairs;
   for (std::size_t q = 0; q < ranks; ++q) {
     if (c.row_of_rank[q] < 0) continue;
     const Charges::OfPair* row = &c.pairs[static_cast<std::size_t>(c.row_of_rank[q]) * ranks];
     for (std::size_t p = 0; p < ranks; ++p)
       if (row[p].direct > Duration::zero() || row[p].passed > Duration::zero())
-        pairs.push_back({run.ranks[q].rank, run.ranks[p].rank, row[p].direct, row[p].passed});
+        pairs.push_back({matched.rank(q), matched.rank(p), row[p].direct, row[p].passed});
   }
   const auto cost = [](const PairCharge& p) {
     WideSum sum;
@@ -71,7 +71,7 @@ std::vector<ActivityCost> activities_of(const ActivityScheme& scheme, const Char
   return costs;
 }
 
-void fill(const trace::Run& run, const ActivityScheme& scheme, const WaitTimeline& t, const Charges& c,
+void fill(const Matched& matched, const ActivityScheme& scheme, const WaitTimeline& t, const Charges& c,
           Attribution& a) {
   const std::size_t classes = scheme.size();
   WideSum charged;
@@ -106,7 +106,7 @@ void fill(const trace::Run& run, const ActivityScheme& scheme, const WaitTimelin
   a.balanced = all == c.waited;
   a.synchronisations = c.operations;
   a.by_activity = activities_of(scheme, c, t);
-  a.pairs = pairs_of(run, c, a.pairs_complete);
+  a.pairs = pairs_of(matched, c, a.pairs_complete);
 }
 
 void add_notes(const Matching& m, const WaitTimeline& t, const Charges& c, bool comparable, Attribution& a) {
@@ -128,14 +128,21 @@ void add_notes(const Matching& m, const WaitTimeline& t, const Charges& c, bool 
 
 }  // namespace
 
-Attribution attribute_matched(const trace::Run& run, const CommIndex& comms,
-                              const std::vector<RankScan>& scans, const Matching& m,
-                              const ClockView& clocks) {
+Result<Attribution> attribute_waits(const Matched& matched) {
+  if (matched.ranks() == 0)
+    return fail({.code = Errc::InvalidInput,
+                 .id = "diagnose-001",
+                 .message = "the Run holds no rank, expected at least one",
+                 .hint = "record one with: cox observe -o DIR -- COMMAND",
+                 .where = {}});
+  const Matching& m = matched.operations();
+  const ClockView& clocks = matched.clocks();
   Attribution a;
   a.method = clocks.comparable ? WaitMethod::Clock : WaitMethod::Duration;
   a.validity_ratio = clocks.validity;
-  for (const trace::RankTrack& track : run.ranks) a.ranks.push_back({.rank = track.rank, .by_activity = {}});
-  const ActivityScheme scheme(run, scans);
+  for (const trace::RankTrack& track : matched.tracks())
+    a.ranks.push_back({.rank = track.rank, .by_activity = {}});
+  const ActivityScheme scheme(matched);
   a.activities = scheme.names();
   if (!clocks.comparable && a.validity_ratio > kWorstValidity)
     a.validity_ratio = validity_where_it_matters(m);
@@ -150,43 +157,17 @@ Attribution attribute_matched(const trace::Run& run, const CommIndex& comms,
     a.refused = "the Run holds more operations than can be numbered (2^31)";
     return a;
   }
-  const RoleClasses roles = group_by_role(run);
-  const TimelineInput in{run, comms, scans, m, scheme, roles, clocks.comparable};
+  const RoleClasses roles = group_by_role(matched);
+  const TimelineInput in{matched, scheme, roles};
   const WaitTimeline timeline = lay_out_waits(in);
   const Charges charges = charge_waits(in, timeline);
-  fill(run, scheme, timeline, charges, a);
+  fill(matched, scheme, timeline, charges, a);
   add_notes(m, timeline, charges, clocks.comparable, a);
   return a;
 }
 
-Result<Attribution> attribute_waits(const trace::Run& run) {
-  const CommIndex comms(run);
-  if (run.ranks.empty())
-    return fail({.code = Errc::InvalidInput,
-                 .id = "diagnose-001",
-                 .message = "the Run holds no rank, expected at least one",
-                 .hint = "record one with: cox observe -o DIR -- COMMAND",
-                 .where = {}});
-  std::vector<RankScan> scans;
-  scans.reserve(run.ranks.size());
-  for (const trace::RankTrack& track : run.ranks) scans.push_back(scan_rank(track, comms));
-  number_waits(run, comms, scans);
-  const Matching m = match(run, comms, scans);
-  return attribute_matched(run, comms, scans, m, look_at_clocks(run, m));
-}
-
 Duration RankCharge::cost() const {
   return plus_clamped(short_term, long_term);
-}
-
-const char* name_of(WaitMethod m) {
-  switch (m) {
-    case WaitMethod::Clock:
-      return "clock";
-    case WaitMethod::Duration:
-      return "duration";
-  }
-  return "duration";
 }
 
 }  // namespace cox::diagnose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/attribution.hpp"
+#include "diagnose/charge/attribution.hpp"
 
 #include <gtest/gtest.h>
 

@@ -67,7 +67,8 @@ struct Passing {
 
 class Backwards {
  public:
-  Backwards(const TimelineInput& in, const WaitTimeline& t) : in_(in), m_(in.m), t_(t), last_(t.last) {
+  Backwards(const TimelineInput& in, const WaitTimeline& t)
+      : in_(in), m_(in.matched.operations()), t_(t), last_(t.last) {
     const std::size_t ranks = t.ranks.size();
     pending_.resize(ranks);
     std::uint64_t points = 0;
@@ -139,7 +140,7 @@ class Backwards {
     last_[cls] = before;
     ++out_.operations;
     const auto number = static_cast<std::int64_t>(op - group.first_op);
-    measure_gaps(m_, group, number, in_.comparable, gaps_);
+    measure_gaps(in_.matched, group, number, gaps_);
     const Duration longest = *std::max_element(gaps_.begin(), gaps_.end());
     if (longest <= Duration::zero()) return;
     find_causes(longest);
@@ -260,7 +261,7 @@ class Backwards {
   void peer_wait(const PeerWait& wait) {
     const Amount amount = amount_at(wait.rank, wait.point);
     if (amount.none()) return;
-    if (wait.peer < 0 || !in_.comparable) return give_up(amount);
+    if (wait.peer < 0 || !in_.matched.clocks_comparable()) return give_up(amount);
     std::uint32_t start = 0;
     std::uint32_t mine = 0;
     bool found = false;

@@ -5,8 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/attribution.hpp"
 #include "cox/trace/run.hpp"
+
+#include "diagnose/charge/attribution.hpp"
 
 namespace cox::diagnose {
 

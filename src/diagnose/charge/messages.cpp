@@ -2,19 +2,18 @@
 #include "diagnose/charge/messages.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
-
-#include "diagnose/match/open_calls.hpp"
 
 namespace cox::diagnose {
 
-MessageEnds::MessageEnds(const trace::Run& run, bool comparable) {
-  const trace::MessageColumns& m = run.messages;
-  if (m.size() == 0 || !comparable) return;
-  halves_.resize(run.ranks.size());
+MessageEnds::MessageEnds(const Matched& matched) {
+  const trace::MessageColumns& m = matched.messages();
+  if (m.size() == 0 || !matched.clocks_comparable()) return;
+  halves_.resize(matched.ranks());
   for (std::size_t i = 0; i < m.size(); ++i) {
-    const std::int32_t from = index_of(run, m.from[i]);
-    const std::int32_t to = index_of(run, m.to[i]);
+    const std::int32_t from = matched.index_of(m.from[i]);
+    const std::int32_t to = matched.index_of(m.to[i]);
     if (from < 0 || to < 0) continue;
     halves_[static_cast<std::size_t>(from)].push_back({m.send_end[i], to, true, m.receive_begin[i]});
     halves_[static_cast<std::size_t>(to)].push_back({m.receive_end[i], from, false, m.send_begin[i]});

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -15,7 +16,7 @@ namespace cox::diagnose {
 class MessageEnds {
  public:
   /// Empty where the Run has no messages, or where the ranks' clocks cannot be compared.
-  MessageEnds(const trace::Run& run, bool comparable);
+  explicit MessageEnds(const Matched& matched);
 
   /// When a rank stopped waiting for `peer` in a call from `begin` to `end`: when the other side had come.
   ///

@@ -7,11 +7,11 @@
 
 namespace cox::diagnose {
 
-RoleClasses group_by_role(const trace::Run& run) {
+RoleClasses group_by_role(const Matched& matched) {
   RoleClasses roles;
-  roles.of.assign(run.ranks.size(), 0);
+  roles.of.assign(matched.ranks(), 0);
   std::vector<int> stages;
-  for (const trace::RankTrack& track : run.ranks) {
+  for (const trace::RankTrack& track : matched.tracks()) {
     if (track.role.pipeline < 0) return roles;
     stages.push_back(track.role.pipeline);
   }

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -21,7 +22,7 @@ struct RoleClasses {
 
 /// Ranks of one pipeline stage have one role: data, tensor and expert parallel ranks of a stage run the same
 /// layers on equal shares. Where any rank's stage is not known all ranks have one role. Cost: O(ranks).
-[[nodiscard]] RoleClasses group_by_role(const trace::Run& run);
+[[nodiscard]] RoleClasses group_by_role(const Matched& matched);
 
 /// Median of each role among values that belong to `members`; where a role has one member only, of all.
 ///

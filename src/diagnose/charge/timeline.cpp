@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "diagnose/charge/messages.hpp"
-#include "diagnose/match/open_calls.hpp"
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/match/sync_cursor.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -30,18 +28,18 @@ bool all_there(const Matching& m, const Group& group, std::int64_t op) {
 }
 
 /// Member at a place of a communicator's own order; where that was not recorded members are in order of rank.
-std::int32_t peer_at(const trace::Run& run, std::int32_t comm, std::uint32_t place) {
-  const trace::Communicator& c = run.communicators[static_cast<std::size_t>(comm)];
-  if (!c.by_rank.empty()) return rank_at(run, comm, place);
+std::int32_t peer_at(const Matched& matched, std::int32_t comm, std::uint32_t place) {
+  const trace::Communicator& c = matched.communicator(comm);
+  if (!c.by_rank.empty()) return matched.rank_at(comm, place);
   const bool all = static_cast<std::int64_t>(c.ranks.size()) == c.size;
-  return all && place < c.ranks.size() ? index_of(run, c.ranks[place]) : -1;
+  return all && place < c.ranks.size() ? matched.index_of(c.ranks[place]) : -1;
 }
 
 class Layout {
  public:
   explicit Layout(const TimelineInput& in)
-      : in_(in), m_(in.m), reference_(in.roles), messages_(in.run, in.comparable) {
-    out_.ranks.resize(in.run.ranks.size());
+      : in_(in), m_(in.matched.operations()), reference_(in.roles), messages_(in.matched) {
+    out_.ranks.resize(in.matched.ranks());
     out_.group_of_op.assign(m_.ops.size(), -1);
     out_.point_of.assign(m_.entry.size(), kNoPoint);
     out_.self_delay.assign(out_.ranks.size(), Duration::zero());
@@ -119,16 +117,16 @@ class Layout {
 
   /// Waits for peers recorded before event `to`, as points of their own.
   void add_peers(std::size_t r, std::size_t& at, std::size_t to, Duration until) {
-    const trace::EventColumns& e = in_.run.ranks[r].events;
+    const trace::EventColumns& e = in_.matched.track(r).events;
     RankPoints& p = out_.ranks[r];
     for (; at < to; ++at) {
       if (!is_peer_wait(e, at) || e.end[at] == trace::kStillRunning || p.entry.empty()) continue;
       const Duration begin = std::max(e.begin[at], p.last_exit);
       const Duration end = std::min(e.end[at], until);
       if (end <= begin || out_.peers.size() >= kPeerBit) continue;
-      const auto comm = in_.comms.find(e.comm[at]);
+      const auto comm = in_.matched.comms().find(e.comm[at]);
       const bool named = comm >= 0 && e.aux[at] != trace::kAnyPeer;
-      std::int32_t peer = named ? peer_at(in_.run, comm, e.aux[at]) : -1;
+      std::int32_t peer = named ? peer_at(in_.matched, comm, e.aux[at]) : -1;
       if (peer == static_cast<std::int32_t>(r)) peer = -1;
       Duration waited = end;
       if (peer >= 0) {
@@ -154,7 +152,7 @@ class Layout {
     gaps_.clear();
     since_.clear();
     last_hold_ = kNoPoint;
-    SyncCursor cursor(in_.run, in_.comms, in_.scans[r], m_.groups, r);
+    SyncCursor cursor = in_.matched.walk(r);
     SyncPoint point;
     std::size_t events = 0;
     while (cursor.next(point)) {
@@ -175,7 +173,7 @@ class Layout {
       if (in_.activities.size() > 1) since_.push_back(last_hold_);
       if (point.holds_all) last_hold_ = static_cast<std::uint32_t>(p.size() - 1);
     }
-    add_peers(r, events, in_.run.ranks[r].events.size(), Duration::max());
+    add_peers(r, events, in_.matched.track(r).events.size(), Duration::max());
     p.waited.assign(p.size() + 1, Duration::zero());
     if (in_.activities.size() > 1) tell_activities(r);
   }
@@ -183,14 +181,14 @@ class Layout {
   void tell_activities(std::size_t r) {
     const std::size_t classes = in_.activities.size();
     RankPoints& p = out_.ranks[r];
-    p.activity = in_.activities.divide(in_.run.ranks[r], gaps_);
+    p.activity = in_.activities.divide(in_.matched.track(r), gaps_);
     for (std::size_t i = classes; i < p.activity.size(); ++i) add_to(p.activity[i], p.activity[i - classes]);
     since_of_.resize(out_.ranks.size());
     since_of_[r] = since_;
   }
 
   void place_peer(PeerWait& wait) {
-    if (wait.peer < 0 || !in_.comparable) return;
+    if (wait.peer < 0 || !in_.matched.clocks_comparable()) return;
     const RankPoints& p = out_.ranks[static_cast<std::size_t>(wait.peer)];
     std::size_t low = 0;
     for (std::size_t high = p.size(); low < high;) {
@@ -269,7 +267,7 @@ class Layout {
 
   void settle(const Group& group, std::uint32_t op, std::uint32_t arriver) {
     const auto number = static_cast<std::int64_t>(op - group.first_op);
-    measure_gaps(m_, group, number, in_.comparable, gaps_of_op_);
+    measure_gaps(in_.matched, group, number, gaps_of_op_);
     const std::size_t first = group.cell(number, 0);
     const auto cls =
         static_cast<std::size_t>(out_.class_of_group[static_cast<std::size_t>(out_.group_of_op[op])]);
@@ -362,12 +360,12 @@ std::int32_t WaitTimeline::place(std::int32_t cls, std::int32_t rank) const {
   return at != c.members.end() && *at == rank ? static_cast<std::int32_t>(at - c.members.begin()) : -1;
 }
 
-void measure_gaps(const Matching& m, const Group& group, std::int64_t op, bool comparable,
-                  std::vector<Duration>& gaps) {
+void measure_gaps(const Matched& matched, const Group& group, std::int64_t op, std::vector<Duration>& gaps) {
+  const Matching& m = matched.operations();
   const std::size_t n = group.members.size();
   const std::size_t first = group.cell(op, 0);
   gaps.resize(n);
-  if (comparable) {
+  if (matched.clocks_comparable()) {
     Duration latest = Duration::min();
     for (std::size_t k = 0; k < n; ++k) latest = std::max(latest, m.entry[first + k]);
     for (std::size_t k = 0; k < n; ++k) gaps[k] = minus_clamped(latest, m.entry[first + k]);
@@ -382,7 +380,7 @@ void measure_gaps(const Matching& m, const Group& group, std::int64_t op, bool c
 }
 
 WaitTimeline lay_out_waits(const TimelineInput& in) {
-  if (in.m.ops.size() >= kPeerBit) return {};
+  if (in.matched.operations().ops.size() >= kPeerBit) return {};
   return Layout(in).run();
 }
 

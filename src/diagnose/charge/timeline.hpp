@@ -13,9 +13,7 @@
 
 #include "diagnose/charge/activities.hpp"
 #include "diagnose/charge/roles.hpp"
-#include "diagnose/match/matching.hpp"
-#include "diagnose/match/scan.hpp"
-#include "diagnose/match/skew.hpp"
+#include "diagnose/match/matched.hpp"
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {
@@ -83,24 +81,19 @@ struct WaitTimeline {
 };
 
 struct TimelineInput {
-  const trace::Run& run;
-  const CommIndex& comms;
-  const std::vector<RankScan>& scans;
-  const Matching& m;
+  const Matched& matched;
   const ActivityScheme& activities;
   const RoleClasses& roles;
-  bool comparable = false;
 };
 
 /// By how much a member was early: the wait, before it is cut off where the member left early.
 ///
 /// Formula: latest entry - entry on one clock, else duration - shortest duration.
 /// `gaps` has one per member of the group, all of whom are known.
-void measure_gaps(const Matching& m, const Group& group, std::int64_t op, bool comparable,
-                  std::vector<Duration>& gaps);
+void measure_gaps(const Matched& matched, const Group& group, std::int64_t op, std::vector<Duration>& gaps);
 
-/// Nothing where the Run has more points than can be numbered (2^31). Needs the cells as `match` left them.
-/// Cost: linear in cells; 36 bytes per point and 4 per cell.
+/// Nothing where the Run has more points than can be numbered (2^31). Cost: linear in cells; 36 bytes per
+/// point and 4 per cell.
 [[nodiscard]] WaitTimeline lay_out_waits(const TimelineInput& in);
 
 }  // namespace cox::diagnose

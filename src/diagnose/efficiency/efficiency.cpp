@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "diagnose/efficiency/ideal_network.hpp"
+#include "diagnose/efficiency/measure.hpp"
 #include "diagnose/efficiency/useful.hpp"
-#include "diagnose/match/scan.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -48,13 +48,8 @@ const char* name_of(UsefulSource s) {
   return "own work";
 }
 
-std::optional<Efficiencies> measure_efficiencies(const trace::Run& run) {
-  const CommIndex comms(run);
-  std::vector<RankScan> scans;
-  scans.reserve(run.ranks.size());
-  for (const trace::RankTrack& track : run.ranks) scans.push_back(scan_rank(track, comms));
-  number_waits(run, comms, scans);
-  const auto useful = find_useful_time(run, scans);
+std::optional<Efficiencies> measure_efficiencies(const Matched& matched) {
+  const auto useful = find_useful_time(matched);
   if (!useful) return std::nullopt;
   const Duration longest = *std::max_element(useful->useful.begin(), useful->useful.end());
   if (longest <= Duration::zero()) return std::nullopt;
@@ -63,7 +58,7 @@ std::optional<Efficiencies> measure_efficiencies(const trace::Run& run) {
 
   Efficiencies e;
   e.source = useful->source;
-  e.ranks = static_cast<std::int64_t>(run.ranks.size());
+  e.ranks = static_cast<std::int64_t>(matched.ranks());
   e.runtime = minus_clamped(useful->until, useful->from);
   e.useful_average = duration_from_seconds(mean);
   e.useful_maximum = longest;
@@ -71,7 +66,7 @@ std::optional<Efficiencies> measure_efficiencies(const trace::Run& run) {
   e.load_balance = mean / in_seconds(longest);
   e.communication = ratio(longest, e.runtime);
   e.parallel = e.load_balance * e.communication;
-  const auto ideal = replay_ideal_network(run, comms, scans, *useful, e.no_ideal);
+  const auto ideal = replay_ideal_network(matched, *useful, e.no_ideal);
   if (!ideal) return e;
   if (ideal->runtime <= Duration::zero() || ideal->useful_maximum <= Duration::zero()) {
     e.no_ideal = "no time passes outside communication";

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/efficiency.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "cox/trace/import.hpp"
 
 #include "diagnose/efficiency/json.hpp"
+#include "diagnose/efficiency/measure.hpp"
 #include "diagnose/match/synthetic_job.hpp"
 #include "tests/support/test_data.hpp"
 

@@ -20,29 +20,27 @@ namespace {
 
 using model::kNoOperation;
 using model::OperationIndex;
-using trace::EventColumns;
-using trace::Run;
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
 /// Lays out the graph by letting every rank go on as far as it can, again and again.
 class Rehearsal {
  public:
-  Rehearsal(const Run& run, const std::vector<RankScan>& scans, const UsefulTime& useful,
-            const Meetings& meetings, const PlacedMessages& placed, Bytes eager_limit)
-      : run_(run),
+  Rehearsal(const Matched& matched, const UsefulTime& useful, const Meetings& meetings,
+            const PlacedMessages& placed, Bytes eager_limit)
+      : messages_(matched.messages()),
         meetings_(meetings),
         placed_(placed),
         eager_limit_(eager_limit),
         halls_(meetings.size()),
-        sent_(run.messages.size(), kNoOperation),
-        posted_(run.messages.size(), kNoOperation) {
-    graph_.reserve(meetings.size() + 3 * run.messages.size() + 2 * run.ranks.size(),
-                   meetings.arrivals() + 4 * run.messages.size() + run.ranks.size());
+        sent_(matched.messages().size(), kNoOperation),
+        posted_(matched.messages().size(), kNoOperation) {
+    graph_.reserve(meetings.size() + 3 * matched.messages().size() + 2 * matched.ranks(),
+                   meetings.arrivals() + 4 * matched.messages().size() + matched.ranks());
     const OperationIndex start = graph_.add();
-    lanes_.reserve(run.ranks.size());
-    for (std::size_t r = 0; r < run.ranks.size(); ++r)
-      lanes_.push_back({.plan = RankPlan(run.ranks[r], r, scans[r], useful, meetings, placed.postings[r]),
+    lanes_.reserve(matched.ranks());
+    for (std::size_t r = 0; r < matched.ranks(); ++r)
+      lanes_.push_back({.plan = RankPlan(matched, r, useful, meetings, placed.postings[r]),
                         .last = start,
                         .since = minus_clamped(useful.first[r], useful.from)});
   }
@@ -218,7 +216,7 @@ class Rehearsal {
   OperationIndex needed_by(const Touch& touch, Lane& lane) {
     const std::uint32_t k = touch.message;
     if (touch.part == Part::Post) return lane.last;
-    if (touch.part == Part::Send && run_.messages.bytes[k] <= eager_limit_) return lane.last;
+    if (touch.part == Part::Send && messages_.bytes[k] <= eager_limit_) return lane.last;
     const OperationIndex needed = touch.part == Part::Receive ? sent_[k] : posted_[k];
     if (needed == kNoOperation) lane.awaited_message = k;
     return needed;
@@ -234,7 +232,7 @@ class Rehearsal {
     follow(lane);
   }
 
-  const Run& run_;
+  const trace::MessageColumns& messages_;
   const Meetings& meetings_;
   const PlacedMessages& placed_;
   Bytes eager_limit_;
@@ -251,42 +249,38 @@ class Rehearsal {
   std::size_t done_ = 0;
 };
 
-std::string reason_against(const Run& run, const UsefulTime& useful) {
+std::string reason_against(const Matched& matched, const UsefulTime& useful) {
   if (useful.source == UsefulSource::ComputeKernels)
     return "communication runs on the device beside the program: what it waits for there is not told";
-  if (run.times != trace::TimesKind::Clocked) return "begins and ends were not read from clocks";
-  if (run.world_size > 0 && std::cmp_greater(run.world_size, run.ranks.size()))
-    return fmt::format("{} of {} ranks are present", run.ranks.size(), run.world_size);
-  if (run.messages.size() > 0) return {};
-  for (const trace::RankTrack& track : run.ranks) {
-    const EventColumns& e = track.events;
-    for (std::size_t i = 0; i < e.size(); ++i)
-      if (is_peer_wait(e, i) && (e.flags[i] & trace::kNonBlocking) == 0)
-        return "ranks wait in point-to-point calls, and which messages they wait for was not recorded";
-  }
+  if (matched.times() != trace::TimesKind::Clocked) return "begins and ends were not read from clocks";
+  if (matched.world_size() > 0 && std::cmp_greater(matched.world_size(), matched.ranks()))
+    return fmt::format("{} of {} ranks are present", matched.ranks(), matched.world_size());
+  if (matched.messages().size() > 0) return {};
+  if (std::any_of(matched.scans().begin(), matched.scans().end(),
+                  [](const RankScan& s) { return s.stands_for_peer; }))
+    return "ranks wait in point-to-point calls, and which messages they wait for was not recorded";
   return {};
 }
 
 }  // namespace
 
-std::optional<IdealNetwork> replay_ideal_network(const Run& run, const CommIndex& comms,
-                                                 const std::vector<RankScan>& scans, const UsefulTime& useful,
+std::optional<IdealNetwork> replay_ideal_network(const Matched& matched, const UsefulTime& useful,
                                                  std::string& why_not) {
-  why_not = reason_against(run, useful);
+  why_not = reason_against(matched, useful);
   if (!why_not.empty()) return std::nullopt;
-  const auto meetings = Meetings::find(run, comms, scans);
+  const auto meetings = Meetings::find(matched);
   if (!meetings) {
     why_not = "sequence numbers of collectives are no sequence";
     return std::nullopt;
   }
-  const PlacedMessages placed = place_messages(run);
-  if (placed.unplaced * 10 > run.messages.size()) {
-    why_not =
-        fmt::format("{} of {} messages arrive in no recorded call", placed.unplaced, run.messages.size());
+  const PlacedMessages placed = place_messages(matched);
+  const std::size_t messages = matched.messages().size();
+  if (placed.unplaced * 10 > messages) {
+    why_not = fmt::format("{} of {} messages arrive in no recorded call", placed.unplaced, messages);
     return std::nullopt;
   }
   for (const Bytes limit : {kEagerLimit, Bytes{std::numeric_limits<std::int64_t>::max()}}) {
-    Rehearsal rehearsal(run, scans, useful, *meetings, placed, limit);
+    Rehearsal rehearsal(matched, useful, *meetings, placed, limit);
     if (rehearsal.complete()) return rehearsal.result();
   }
   why_not = "the calls of the ranks do not fit together: they wait for each other in a circle";

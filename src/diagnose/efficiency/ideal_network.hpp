@@ -5,13 +5,10 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
 
 #include "diagnose/efficiency/useful.hpp"
-#include "diagnose/match/scan.hpp"
 
 namespace cox::diagnose {
 
@@ -35,8 +32,7 @@ inline constexpr Bytes kEagerLimit{32 << 10};
 /// Errors:  nothing, and a reason, where it is not known who waits for whom.
 /// Cost:    linear in calls; 12 bytes per call that meets others, about 70 per point-to-point call.
 /// Held by: src/diagnose/efficiency/ideal_network_test.cpp, src/diagnose/efficiency/efficiency_test.cpp
-[[nodiscard]] std::optional<IdealNetwork> replay_ideal_network(const trace::Run& run, const CommIndex& comms,
-                                                               const std::vector<RankScan>& scans,
+[[nodiscard]] std::optional<IdealNetwork> replay_ideal_network(const Matched& matched,
                                                                const UsefulTime& useful,
                                                                std::string& why_not);
 

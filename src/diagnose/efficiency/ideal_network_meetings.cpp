@@ -20,8 +20,8 @@ std::uint64_t wait_key(std::int32_t comm, std::uint8_t kind) {
 
 }  // namespace
 
-Meetings::Meetings(const CommIndex& comms, const std::vector<RankScan>& scans)
-    : comms_(&comms), scans_(&scans) {}
+Meetings::Meetings(const Matched& matched)
+    : comms_(&matched.comms()), scans_(&matched.scans()), messages_(matched.messages().size() > 0) {}
 
 bool Meetings::lay_out(const std::vector<RankScan>& scans) {
   struct Use {
@@ -67,17 +67,15 @@ bool Meetings::lay_out(const std::vector<RankScan>& scans) {
   return true;
 }
 
-std::optional<Meetings> Meetings::find(const trace::Run& run, const CommIndex& comms,
-                                       const std::vector<RankScan>& scans) {
-  Meetings m(comms, scans);
-  m.messages_ = run.messages.size() > 0;
-  if (!m.lay_out(scans)) return std::nullopt;
+std::optional<Meetings> Meetings::find(const Matched& matched) {
+  Meetings m(matched);
+  if (!m.lay_out(matched.scans())) return std::nullopt;
   // Waits last: whether one follows a posted collective is told by whether there is one.
   for (const bool waits : {false, true}) {
-    for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-      if (waits && scans[r].waits.empty()) continue;
-      const EventColumns& e = run.ranks[r].events;
-      CallCursor cursor(e, scans[r], Duration::min());
+    for (std::size_t r = 0; r < matched.ranks(); ++r) {
+      if (waits && matched.scan(r).waits.empty()) continue;
+      const EventColumns& e = matched.track(r).events;
+      CallCursor cursor(e, matched.scan(r), Duration::min());
       WaitCounts counts = m.wait_counts(r);
       ProgramCall call;
       while (cursor.next(call)) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "diagnose/efficiency/useful.hpp"
-#include "diagnose/match/scan.hpp"
 
 namespace cox::diagnose {
 
@@ -32,8 +31,7 @@ struct Attendance {
 class Meetings {
  public:
   /// Nothing where sequence numbers are no sequence.
-  [[nodiscard]] static std::optional<Meetings> find(const trace::Run& run, const CommIndex& comms,
-                                                    const std::vector<RankScan>& scans);
+  [[nodiscard]] static std::optional<Meetings> find(const Matched& matched);
 
   [[nodiscard]] std::size_t size() const { return expected_.size(); }
   /// How many calls arrive at a meeting.
@@ -50,7 +48,7 @@ class Meetings {
     std::size_t count = 0;
     std::uint32_t first_seq = 0;
   };
-  Meetings(const CommIndex& comms, const std::vector<RankScan>& scans);
+  explicit Meetings(const Matched& matched);
   bool lay_out(const std::vector<RankScan>& scans);
   [[nodiscard]] Meeting by_number(CommId comm, std::uint32_t seq) const;
   [[nodiscard]] Attendance at_start(const trace::EventColumns& e, std::size_t event) const;

@@ -9,7 +9,6 @@ namespace {
 
 using trace::EventColumns;
 using trace::MessageColumns;
-using trace::Run;
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -27,11 +26,9 @@ std::uint32_t find_call(const EventColumns& e, Duration at, Edge edge) {
   return kNone;
 }
 
-std::uint32_t index_of(const Run& run, Rank rank) {
-  const auto at = std::lower_bound(run.ranks.begin(), run.ranks.end(), rank,
-                                   [](const trace::RankTrack& t, Rank r) { return t.rank < r; });
-  return at != run.ranks.end() && at->rank == rank ? static_cast<std::uint32_t>(at - run.ranks.begin())
-                                                   : kNone;
+std::uint32_t index_of(const Matched& matched, Rank rank) {
+  const std::int32_t at = matched.index_of(rank);
+  return at < 0 ? kNone : static_cast<std::uint32_t>(at);
 }
 
 void add(PlacedMessages& placed, std::uint32_t rank, std::uint32_t call, Duration at, std::uint32_t message,
@@ -44,18 +41,18 @@ void add(PlacedMessages& placed, std::uint32_t rank, std::uint32_t call, Duratio
 
 }  // namespace
 
-PlacedMessages place_messages(const Run& run) {
+PlacedMessages place_messages(const Matched& matched) {
   PlacedMessages placed;
-  placed.touches.resize(run.ranks.size());
-  placed.postings.resize(run.ranks.size());
-  const MessageColumns& m = run.messages;
+  placed.touches.resize(matched.ranks());
+  placed.postings.resize(matched.ranks());
+  const MessageColumns& m = matched.messages();
   placed.sender.assign(m.size(), kNone);
   placed.receiver.assign(m.size(), kNone);
   for (std::size_t k = 0; k < m.size(); ++k) {
-    const std::uint32_t from = index_of(run, m.from[k]);
-    const std::uint32_t to = index_of(run, m.to[k]);
+    const std::uint32_t from = index_of(matched, m.from[k]);
+    const std::uint32_t to = index_of(matched, m.to[k]);
     const std::uint32_t done =
-        to == kNone ? kNone : find_call(run.ranks[to].events, m.receive_end[k], Edge::End);
+        to == kNone ? kNone : find_call(matched.track(to).events, m.receive_end[k], Edge::End);
     if (from == kNone || done == kNone) {
       ++placed.unplaced;
       continue;
@@ -63,12 +60,12 @@ PlacedMessages place_messages(const Run& run) {
     placed.sender[k] = from;
     placed.receiver[k] = to;
     const auto message = static_cast<std::uint32_t>(k);
-    const std::uint32_t sent = find_call(run.ranks[from].events, m.send_begin[k], Edge::Begin);
-    const std::uint32_t posted = find_call(run.ranks[to].events, m.receive_begin[k], Edge::Begin);
+    const std::uint32_t sent = find_call(matched.track(from).events, m.send_begin[k], Edge::Begin);
+    const std::uint32_t posted = find_call(matched.track(to).events, m.receive_begin[k], Edge::Begin);
     add(placed, from, sent, m.send_begin[k], message, Part::Send);
     // A receive is posted by the time that it completes, whatever the record says.
     if (posted == kNone)
-      add(placed, to, kNone, std::min(m.receive_begin[k], run.ranks[to].events.begin[done]), message,
+      add(placed, to, kNone, std::min(m.receive_begin[k], matched.track(to).events.begin[done]), message,
           Part::Post);
     else
       add(placed, to, std::min(posted, done), {}, message, Part::Post);

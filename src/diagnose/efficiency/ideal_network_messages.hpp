@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cox/trace/run.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -45,6 +45,6 @@ struct PlacedMessages {
 }
 
 /// Cost: O(messages log messages).
-[[nodiscard]] PlacedMessages place_messages(const trace::Run& run);
+[[nodiscard]] PlacedMessages place_messages(const Matched& matched);
 
 }  // namespace cox::diagnose

@@ -5,12 +5,12 @@
 
 namespace cox::diagnose {
 
-RankPlan::RankPlan(const trace::RankTrack& track, std::size_t rank, const RankScan& scan,
-                   const UsefulTime& useful, const Meetings& meetings, const std::vector<Posting>& postings)
-    : track_(&track),
+RankPlan::RankPlan(const Matched& matched, std::size_t rank, const UsefulTime& useful,
+                   const Meetings& meetings, const std::vector<Posting>& postings)
+    : track_(&matched.track(rank)),
       meetings_(&meetings),
       postings_(&postings),
-      cursor_(track.events, scan, useful.first[rank]),
+      cursor_(track_->events, matched.scan(rank), useful.first[rank]),
       counts_(meetings.wait_counts(rank)),
       only_useful_(useful.outside_is_useful),
       now_(useful.first[rank]),

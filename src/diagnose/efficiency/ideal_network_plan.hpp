@@ -28,8 +28,8 @@ struct PlannedCall {
 /// Reads a rank's calls a few at a time: ranks take turns call by call, and so their columns stay in cache.
 class RankPlan {
  public:
-  RankPlan(const trace::RankTrack& track, std::size_t rank, const RankScan& scan, const UsefulTime& useful,
-           const Meetings& meetings, const std::vector<Posting>& postings);
+  RankPlan(const Matched& matched, std::size_t rank, const UsefulTime& useful, const Meetings& meetings,
+           const std::vector<Posting>& postings);
 
   /// The next one, valid until the next call; null at the end.
   const PlannedCall* next();

@@ -20,16 +20,13 @@ struct Answer {
 };
 
 Answer replay_ideal(const trace::Run& run) {
-  const CommIndex comms(run);
-  std::vector<RankScan> scans;
-  for (const trace::RankTrack& track : run.ranks) scans.push_back(scan_rank(track, comms));
-  number_waits(run, comms, scans);
-  const auto useful = find_useful_time(run, scans);
+  const Matched matched(run);
+  const auto useful = find_useful_time(matched);
   Answer a;
   if (!useful)
     a.why_not = "nothing was timed";
   else
-    a.ideal = replay_ideal_network(run, comms, scans, *useful, a.why_not);
+    a.ideal = replay_ideal_network(matched, *useful, a.why_not);
   return a;
 }
 

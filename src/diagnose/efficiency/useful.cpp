@@ -13,7 +13,6 @@ using trace::ActivityColumns;
 using trace::ActivityKind;
 using trace::EventColumns;
 using trace::RankTrack;
-using trace::Run;
 
 /// First and last time of anything that is known of a rank.
 struct Extent {
@@ -31,19 +30,21 @@ void add_all(Extent& x, const Columns& c) {
   for (std::size_t i = 0; i < c.size(); ++i) x.add(c.begin[i], c.end[i]);
 }
 
-bool is_of_mpi(const Run& run) {
+bool is_of_mpi(const Matched& matched) {
   // Readers that take all time outside MPI calls as useful.
   constexpr std::array<std::string_view, 2> kFormats = {"otf2", "dumpi"};
   const auto known = [&](const trace::SourceFile& f) {
     return std::find(kFormats.begin(), kFormats.end(), f.format) != kFormats.end();
   };
-  return std::any_of(run.sources.begin(), run.sources.end(), known);
+  return std::any_of(matched.sources().begin(), matched.sources().end(), known);
 }
 
-void choose_source(const Run& run, UsefulTime& u, bool& stretches) {
-  const auto any = [&](auto&& holds) { return std::any_of(run.ranks.begin(), run.ranks.end(), holds); };
+void choose_source(const Matched& matched, UsefulTime& u, bool& stretches) {
+  const auto any = [&](auto&& holds) {
+    return std::any_of(matched.tracks().begin(), matched.tracks().end(), holds);
+  };
   stretches = any([](const RankTrack& t) { return t.useful.size() > 0; });
-  const bool mpi = is_of_mpi(run);
+  const bool mpi = is_of_mpi(matched);
   if (stretches) {
     u.source = mpi ? UsefulSource::OutsideMpi : UsefulSource::States;
     u.outside_is_useful = mpi;
@@ -85,15 +86,15 @@ Duration time_outside_calls(const EventColumns& e, const RankScan& scan, Duratio
   return sum;
 }
 
-std::optional<UsefulCounters> count(const Run& run, const UsefulTime& u) {
+std::optional<UsefulCounters> count(const Matched& matched, const UsefulTime& u) {
   UsefulCounters c;
   const auto add = [](std::int64_t& sum, std::int64_t v) {
     if (__builtin_add_overflow(sum, v, &sum)) sum = std::numeric_limits<std::int64_t>::max();
   };
   double useful_s = 0;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    for (const auto v : run.ranks[r].useful.instructions) add(c.instructions, v);
-    for (const auto v : run.ranks[r].useful.cycles) add(c.cycles, v);
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    for (const auto v : matched.track(r).useful.instructions) add(c.instructions, v);
+    for (const auto v : matched.track(r).useful.cycles) add(c.cycles, v);
     useful_s += in_seconds(u.useful[r]);
   }
   if (c.instructions <= 0 || c.cycles <= 0 || useful_s <= 0) return std::nullopt;
@@ -105,35 +106,32 @@ std::optional<UsefulCounters> count(const Run& run, const UsefulTime& u) {
 
 }  // namespace
 
-std::optional<UsefulTime> find_useful_time(const Run& run, const std::vector<RankScan>& scans) {
-  if (run.ranks.empty() || run.times == trace::TimesKind::None) return std::nullopt;
+std::optional<UsefulTime> find_useful_time(const Matched& matched) {
+  if (matched.ranks() == 0 || matched.times() == trace::TimesKind::None) return std::nullopt;
   UsefulTime u;
   bool stretches = false;
-  choose_source(run, u, stretches);
-  const bool any_call = std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankTrack& t) {
-    return std::any_of(t.events.kind.begin(), t.events.kind.end(), [](trace::EventKind k) {
-      return k == trace::EventKind::Collective || k == trace::EventKind::Wait;
-    });
-  });
+  choose_source(matched, u, stretches);
+  const bool any_call = std::any_of(matched.scans().begin(), matched.scans().end(),
+                                    [](const RankScan& s) { return s.has_calls; });
   // Where only calls are known, a rank's time before its first one is not: the account begins with the last
   // rank's first call. Elsewhere a late start is part of what is measured.
   const bool only_calls = !stretches && u.source != UsefulSource::ComputeKernels;
   if (only_calls && !any_call) return std::nullopt;
-  std::vector<Extent> extents(run.ranks.size());
+  std::vector<Extent> extents(matched.ranks());
   Extent all;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
     Extent& x = extents[r];
-    add_all(x, run.ranks[r].events);
-    add_all(x, run.ranks[r].useful);
-    if (u.source == UsefulSource::ComputeKernels) add_all(x, run.ranks[r].activities);
+    x = {matched.scan(r).first, matched.scan(r).latest};
+    add_all(x, matched.track(r).useful);
+    if (u.source == UsefulSource::ComputeKernels) add_all(x, matched.track(r).activities);
     if (x.empty()) continue;
     u.from = all.empty() ? x.first : only_calls ? std::max(u.from, x.first) : std::min(u.from, x.first);
     all.add(x.first, x.last);
   }
   if (all.empty() || all.last <= u.from) return std::nullopt;
   u.until = all.last;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const RankTrack& track = run.ranks[r];
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    const RankTrack& track = matched.track(r);
     const Extent& x = extents[r];
     u.first.push_back(x.empty() || only_calls ? u.from : x.first);
     u.last.push_back(x.empty() ? u.from : std::max(x.last, u.from));
@@ -142,9 +140,9 @@ std::optional<UsefulTime> find_useful_time(const Run& run, const std::vector<Ran
     else if (u.source == UsefulSource::ComputeKernels)
       u.useful.push_back(time_in_kernels(track.activities));
     else
-      u.useful.push_back(time_outside_calls(track.events, scans[r], u.first[r], u.last[r]));
+      u.useful.push_back(time_outside_calls(track.events, matched.scan(r), u.first[r], u.last[r]));
   }
-  if (stretches) u.counters = count(run, u);
+  if (stretches) u.counters = count(matched, u);
   return u;
 }
 

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "cox/diagnose/efficiency.hpp"
-#include "cox/trace/run.hpp"
 
-#include "diagnose/match/scan.hpp"
+#include "diagnose/match/matched.hpp"
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {
@@ -75,7 +74,6 @@ struct UsefulTime {
 };
 
 /// Nothing where nothing was timed.
-[[nodiscard]] std::optional<UsefulTime> find_useful_time(const trace::Run& run,
-                                                         const std::vector<RankScan>& scans);
+[[nodiscard]] std::optional<UsefulTime> find_useful_time(const Matched& matched);
 
 }  // namespace cox::diagnose

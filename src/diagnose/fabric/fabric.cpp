@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/fabric.hpp"
+#include "diagnose/fabric/fabric.hpp"
 
 #include "diagnose/fabric/pass.hpp"
 
@@ -55,20 +55,14 @@ const char* name_of(MemberTest t) {
   return "not_done";
 }
 
-Result<Fabric> understand_fabric(const trace::Run& run) {
-  if (run.ranks.empty())
+Result<Fabric> understand_fabric(const Matched& matched) {
+  if (matched.ranks() == 0)
     return fail({.code = Errc::InvalidInput,
                  .id = "diagnose-001",
                  .message = "the Run holds no rank, expected at least one",
                  .hint = "record one with: cox observe -o DIR -- COMMAND",
                  .where = {}});
-  const CommIndex comms(run);
-  std::vector<RankScan> scans;
-  scans.reserve(run.ranks.size());
-  for (const trace::RankTrack& track : run.ranks) scans.push_back(scan_rank(track, comms));
-  number_waits(run, comms, scans);
-  const Matching m = match(run, comms, scans);
-  return locate_slow(run, measure_transfers(run, comms, scans, m));
+  return locate_slow(matched, measure_transfers(matched));
 }
 
 }  // namespace cox::diagnose

@@ -5,8 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/fabric.hpp"
 #include "cox/trace/run.hpp"
+
+#include "diagnose/fabric/fabric.hpp"
 
 namespace cox::diagnose {
 

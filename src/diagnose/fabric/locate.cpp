@@ -26,9 +26,9 @@ struct Port {
 };
 
 /// Local ranks as told; by their order on the node where several say the same.
-std::map<Rank, Port> ports_of(const trace::Run& run) {
+std::map<Rank, Port> ports_of(const Matched& matched) {
   std::map<NodeId, std::vector<const trace::RankTrack*>> nodes;
-  for (const trace::RankTrack& track : run.ranks) nodes[track.node].push_back(&track);
+  for (const trace::RankTrack& track : matched.tracks()) nodes[track.node].push_back(&track);
   std::map<Rank, Port> ports;
   for (const auto& [node, tracks] : nodes) {
     std::set<LocalRank> distinct;
@@ -40,15 +40,16 @@ std::map<Rank, Port> ports_of(const trace::Run& run) {
   return ports;
 }
 
-std::string host_name(const trace::Run& run, NodeId id) {
-  for (const trace::Node& node : run.nodes)
+std::string host_name(const Matched& matched, NodeId id) {
+  for (const trace::Node& node : matched.nodes())
     if (node.id == id && !node.host.empty()) return node.host;
   return fmt::format("node {}", id.value());
 }
 
 class Locator {
  public:
-  Locator(const trace::Run& run, std::vector<GroupTransfer> groups) : run_(run), ports_(ports_of(run)) {
+  Locator(const Matched& matched, std::vector<GroupTransfer> groups)
+      : matched_(matched), ports_(ports_of(matched)) {
     out_.groups = std::move(groups);
   }
 
@@ -84,7 +85,7 @@ class Locator {
   [[nodiscard]] Component make(ComponentKind kind, std::vector<NodeId> hosts,
                                std::vector<LocalRank> local) const {
     Component c{kind, std::move(hosts), std::move(local), {}};
-    const auto at = [&](std::size_t i) { return host_name(run_, c.hosts[i]); };
+    const auto at = [&](std::size_t i) { return host_name(matched_, c.hosts[i]); };
     switch (kind) {
       case ComponentKind::Host:
         c.text = "host " + at(0);
@@ -262,7 +263,7 @@ class Locator {
     });
   }
 
-  const trace::Run& run_;
+  const Matched& matched_;
   std::map<Rank, Port> ports_;
   Fabric out_;
   std::vector<const GroupTransfer*> slow_;
@@ -273,8 +274,8 @@ class Locator {
 
 }  // namespace
 
-Fabric locate_slow(const trace::Run& run, std::vector<GroupTransfer> groups) {
-  return Locator(run, std::move(groups)).locate();
+Fabric locate_slow(const Matched& matched, std::vector<GroupTransfer> groups) {
+  return Locator(matched, std::move(groups)).locate();
 }
 
 }  // namespace cox::diagnose

@@ -9,7 +9,6 @@
 
 #include "diagnose/fabric/pass.hpp"
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/match/sync_cursor.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -33,12 +32,12 @@ struct OpTransfer {
   bool usable = true;
 };
 
-std::vector<OpTransfer> gather(const trace::Run& run, const CommIndex& comms,
-                               const std::vector<RankScan>& scans, const Matching& m) {
+std::vector<OpTransfer> gather(const Matched& matched) {
+  const Matching& m = matched.operations();
   std::vector<OpTransfer> ops(m.ops.size());
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const trace::EventColumns& e = run.ranks[r].events;
-    SyncCursor cursor(run, comms, scans[r], m.groups, r);
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    const trace::EventColumns& e = matched.track(r).events;
+    SyncCursor cursor = matched.walk(r);
     SyncPoint point;
     const auto add = [&](const Call& call) {
       OpTransfer& op =
@@ -126,14 +125,14 @@ struct Measured {
   }
 };
 
-Measured describe_group(const trace::Run& run, const Group& group, std::vector<SizeSample> sizes) {
+Measured describe_group(const Matched& matched, const Group& group, std::vector<SizeSample> sizes) {
   Measured g;
-  const trace::Communicator& comm = run.communicators[static_cast<std::size_t>(group.comm)];
+  const trace::Communicator& comm = matched.communicator(group.comm);
   g.told.comm = comm.id;
   g.told.name = comm.name;
   std::map<NodeId, std::size_t> hosts;
   for (const auto r : group.members) {
-    const trace::RankTrack& track = run.ranks[static_cast<std::size_t>(r)];
+    const trace::RankTrack& track = matched.track(static_cast<std::size_t>(r));
     g.told.ranks.push_back(track.rank);
     g.most_per_host = std::max(g.most_per_host, ++hosts[track.node]);
   }
@@ -209,16 +208,16 @@ void mark_slow(std::vector<Measured>& groups) {
 
 }  // namespace
 
-std::vector<GroupTransfer> measure_transfers(const trace::Run& run, const CommIndex& comms,
-                                             const std::vector<RankScan>& scans, const Matching& m) {
-  const std::vector<OpTransfer> ops = gather(run, comms, scans, m);
+std::vector<GroupTransfer> measure_transfers(const Matched& matched) {
+  const Matching& m = matched.operations();
+  const std::vector<OpTransfer> ops = gather(matched);
   std::vector<Measured> groups;
   for (const Group& group : m.groups) {
     if (group.waits || group.comm < 0 || group.declared < 2 ||
         group.declared != static_cast<std::int64_t>(group.members.size()))
       continue;
     std::vector<SizeSample> sizes = sizes_of(m, group, ops);
-    if (!sizes.empty()) groups.push_back(describe_group(run, group, std::move(sizes)));
+    if (!sizes.empty()) groups.push_back(describe_group(matched, group, std::move(sizes)));
   }
   compare(groups);
   mark_slow(groups);

@@ -11,36 +11,38 @@ namespace {
 /// A world size read from a file may be anything; the list of the missing stays readable.
 constexpr std::size_t kMostMissing = 4096;
 
-std::int64_t ranks_expected(const trace::Run& run) {
-  std::int64_t expected = std::max<std::int64_t>(run.world_size, static_cast<std::int64_t>(run.ranks.size()));
-  for (const trace::RankTrack& t : run.ranks)
+std::int64_t ranks_expected(const Matched& matched) {
+  std::int64_t expected =
+      std::max<std::int64_t>(matched.world_size(), static_cast<std::int64_t>(matched.ranks()));
+  for (const trace::RankTrack& t : matched.tracks())
     expected = std::max<std::int64_t>(expected, std::int64_t{t.rank.value()} + 1);
-  if (run.world_size > 0) return expected;
-  for (const trace::Communicator& c : run.communicators)
+  if (matched.world_size() > 0) return expected;
+  for (const trace::Communicator& c : matched.communicators())
     if (!c.ranks.empty())
       expected = std::max<std::int64_t>(expected, std::int64_t{c.ranks.back().value()} + 1);
   return expected;
 }
 
-std::vector<Rank> missing_of(const trace::Run& run, std::int64_t expected) {
+std::vector<Rank> missing_of(const Matched& matched, std::int64_t expected) {
   std::vector<Rank> missing;
-  auto at = run.ranks.begin();
+  const auto tracks = matched.tracks();
+  auto at = tracks.begin();
   for (std::int64_t r = 0; r < expected && missing.size() < kMostMissing; ++r) {
-    while (at != run.ranks.end() && at->rank.value() < r) ++at;
-    if (at == run.ranks.end() || at->rank.value() != r) missing.emplace_back(static_cast<Rank::rep>(r));
+    while (at != tracks.end() && at->rank.value() < r) ++at;
+    if (at == tracks.end() || at->rank.value() != r) missing.emplace_back(static_cast<Rank::rep>(r));
   }
   return missing;
 }
 
 /// Calls that rings overwrote or that found no room, as the recorded ones suggest.
-double lost_calls(const trace::Run& run, const std::vector<RankScan>& scans) {
+double lost_calls(const Matched& matched) {
   double lost = 0;
-  for (std::size_t r = 0; r < scans.size(); ++r) {
-    const auto records = static_cast<double>(run.ranks[r].events.size());
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    const auto records = static_cast<double>(matched.track(r).events.size());
     if (records == 0) continue;
-    const auto gone = static_cast<double>(run.ranks[r].dropped_records) +
-                      static_cast<double>(run.ranks[r].recycled_records);
-    lost += gone * static_cast<double>(scans[r].collectives) / records;
+    const auto gone = static_cast<double>(matched.track(r).dropped_records) +
+                      static_cast<double>(matched.track(r).recycled_records);
+    lost += gone * static_cast<double>(matched.scan(r).collectives) / records;
   }
   return lost;
 }
@@ -51,18 +53,19 @@ std::int64_t to_count(double x) {
 
 }  // namespace
 
-Coverage cover(const trace::Run& run, const std::vector<RankScan>& scans, const Matching& m,
-               const ClockView& clocks) {
+Coverage cover(const Matched& matched) {
   Coverage c;
-  c.ranks_seen = static_cast<std::int64_t>(run.ranks.size());
-  c.ranks_expected = ranks_expected(run);
-  c.missing_ranks = missing_of(run, c.ranks_expected);
+  const Matching& m = matched.operations();
+  const ClockView& clocks = matched.clocks();
+  c.ranks_seen = static_cast<std::int64_t>(matched.ranks());
+  c.ranks_expected = ranks_expected(matched);
+  c.missing_ranks = missing_of(matched, c.ranks_expected);
   c.clock_domains = clocks.domains;
-  for (const trace::Node& node : run.nodes) {
+  for (const trace::Node& node : matched.nodes()) {
     if (node.clock.source == trace::ClockSource::Shared) continue;
     // Hosts that only know each other hang on the realtime clock of one of them.
     const bool connected =
-        node.clock.source == trace::ClockSource::Collectives && node.clock.against == run.nodes[0].id;
+        node.clock.source == trace::ClockSource::Collectives && node.clock.against == matched.nodes()[0].id;
     ++(connected ? c.hosts_by_collectives : c.hosts_by_realtime);
     if (connected) c.host_residual = std::max(c.host_residual, node.clock.residual);
   }
@@ -71,14 +74,14 @@ Coverage cover(const trace::Run& run, const std::vector<RankScan>& scans, const 
   c.wait_validity_ratio = clocks.validity;
   c.order_refused = !clocks.comparable && clocks.validity_of_wide > 0.5;
   c.mismatched = m.mismatched_ops;
-  for (std::size_t r = 0; r < scans.size(); ++r) {
-    c.dropped_records += run.ranks[r].dropped_records;
-    c.recycled_records += run.ranks[r].recycled_records;
-    c.overhead_per_event = std::max(c.overhead_per_event, run.ranks[r].overhead_per_event);
-    c.unfinished_calls += scans[r].unfinished;
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    c.dropped_records += matched.track(r).dropped_records;
+    c.recycled_records += matched.track(r).recycled_records;
+    c.overhead_per_event = std::max(c.overhead_per_event, matched.track(r).overhead_per_event);
+    c.unfinished_calls += matched.scan(r).unfinished;
   }
   double expected = 0;
-  double matched = 0;
+  double agreed = 0;
   for (const Group& group : m.groups) {
     if (group.waits) continue;
     expected += static_cast<double>(group.expected_ops) * static_cast<double>(group.declared);
@@ -86,35 +89,45 @@ Coverage cover(const trace::Run& run, const std::vector<RankScan>& scans, const 
       const Operation& op = m.ops[group.first_op + static_cast<std::size_t>(i)];
       if (op.seen == 0) continue;
       ++c.collectives_seen;
-      if (!op.mismatch) matched += op.seen;
+      if (!op.mismatch) agreed += op.seen;
       if (op.seen >= group.declared && !op.mismatch) ++c.collectives_matched;
     }
   }
   std::int64_t calls = 0;
-  for (const RankScan& scan : scans) calls += scan.collectives;
+  for (const RankScan& scan : matched.scans()) calls += scan.collectives;
   c.calls_seen = m.finished_calls;
-  expected = std::max(expected, static_cast<double>(calls) + lost_calls(run, scans));
+  expected = std::max(expected, static_cast<double>(calls) + lost_calls(matched));
   c.calls_expected = to_count(expected);
   if (expected > 0)
-    c.ratio = std::clamp(matched / expected, 0.0, 1.0);
+    c.ratio = std::clamp(agreed / expected, 0.0, 1.0);
   else if (c.ranks_expected > 0)
     c.ratio = static_cast<double>(c.ranks_seen) / static_cast<double>(c.ranks_expected);
   return c;
 }
 
-std::vector<CommAccount> account_communicators(const trace::Run& run, const std::vector<RankScan>& scans) {
+std::vector<CommAccount> account_communicators(const Matched& matched) {
   std::map<std::int32_t, const CommUse*> fullest;
-  for (const RankScan& scan : scans)
+  for (const RankScan& scan : matched.scans())
     for (const CommUse& use : scan.comms) {
       const CommUse*& best = fullest[use.comm];
       if (best == nullptr || use.calls > best->calls) best = &use;
     }
   std::vector<CommAccount> accounts;
   for (const auto& [comm, use] : fullest) {
-    const trace::Communicator& c = run.communicators[static_cast<std::size_t>(comm)];
+    const trace::Communicator& c = matched.communicator(comm);
     accounts.push_back({c.id, c.name, c.size, use->calls, use->bytes});
   }
   return accounts;
+}
+
+const char* name_of(WaitMethod m) {
+  switch (m) {
+    case WaitMethod::Clock:
+      return "clock";
+    case WaitMethod::Duration:
+      return "duration";
+  }
+  return "duration";
 }
 
 }  // namespace cox::diagnose

@@ -5,19 +5,16 @@
 
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/account.hpp"
+#include "cox/diagnose/coverage.hpp"
 
-#include "diagnose/match/matching.hpp"
-#include "diagnose/match/scan.hpp"
-#include "diagnose/match/skew.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
-[[nodiscard]] Coverage cover(const trace::Run& run, const std::vector<RankScan>& scans, const Matching& m,
-                             const ClockView& clocks);
+[[nodiscard]] Coverage cover(const Matched& matched);
 
 /// One entry per communicator in use, as the member with most calls on it made them.
-[[nodiscard]] std::vector<CommAccount> account_communicators(const trace::Run& run,
-                                                             const std::vector<RankScan>& scans);
+[[nodiscard]] std::vector<CommAccount> account_communicators(const Matched& matched);
 
 }  // namespace cox::diagnose

@@ -17,10 +17,6 @@ using trace::EventKind;
 constexpr std::size_t kMostOperations = 16384;
 constexpr std::size_t kMostPairs = std::size_t{1} << 22;
 
-bool is_peer_wait(const EventColumns& e, std::size_t i) {
-  return e.kind[i] == EventKind::Wait && static_cast<trace::WaitKind>(e.op[i]) == trace::WaitKind::Peer;
-}
-
 /// Open records of one rank that are still true, newest first. A thread that began another collective or a
 /// step has left what it was in, even where no record says so (an exception passed through).
 std::vector<std::size_t> open_records(const trace::RankTrack& track) {
@@ -55,16 +51,13 @@ struct KeyHash {
 
 class Finder {
  public:
-  Finder(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans)
-      : run_(run), comms_(comms), scans_(scans) {
-    out_.ranks.resize(run.ranks.size());
-  }
+  explicit Finder(const Matched& m) : m_(m) { out_.ranks.resize(m.ranks()); }
 
   OpenCalls find() && {
-    for (std::size_t r = 0; r < run_.ranks.size(); ++r) collect(r);
+    for (std::size_t r = 0; r < m_.ranks(); ++r) collect(r);
     if (out_.operations.empty()) return std::move(out_);
     place_members();
-    for (std::size_t r = 0; r < run_.ranks.size(); ++r) mark(r);
+    for (std::size_t r = 0; r < m_.ranks(); ++r) mark(r);
     for (std::size_t o = 0; o < out_.operations.size(); ++o) settle(o);
     sort_operations();
     return std::move(out_);
@@ -72,15 +65,15 @@ class Finder {
 
  private:
   void collect(std::size_t r) {
-    const trace::RankTrack& track = run_.ranks[r];
+    const trace::RankTrack& track = m_.track(r);
     const EventColumns& e = track.events;
     Standing& standing = out_.ranks[r];
     standing.recorded = track.state != trace::WriterState::Disabled && track.dropped_records == 0 &&
                         (e.size() > 0 || !track.samples.empty());
     for (const std::size_t i : open_records(track)) {
       const bool collective = e.kind[i] == EventKind::Collective;
-      if (!collective || !scans_[r].in_background(e, i)) standing.still = true;
-      const std::int32_t comm = comms_.find(e.comm[i]);
+      if (!collective || !m_.scan(r).in_background(e, i)) standing.still = true;
+      const std::int32_t comm = m_.comms().find(e.comm[i]);
       if (comm < 0) continue;
       if (is_peer_wait(e, i)) {
         add_peer(r, i, comm);
@@ -109,7 +102,7 @@ class Finder {
   void enter(std::int32_t o, std::size_t r, std::size_t event) {
     OpenOperation& op = out_.operations[static_cast<std::size_t>(o)];
     const auto self = static_cast<std::int32_t>(r);
-    const EventColumns& e = run_.ranks[r].events;
+    const EventColumns& e = m_.track(r).events;
     if (op.inside.empty() || e.begin[event] < op.since) {
       op.since = e.begin[event];
       op.first = self;
@@ -121,11 +114,11 @@ class Finder {
   }
 
   void add_collective(std::size_t r, std::size_t i, std::int32_t comm) {
-    const EventColumns& e = run_.ranks[r].events;
+    const EventColumns& e = m_.track(r).events;
     const OperationKey key{comm, e.seq[i]};
     auto at = places_.find(key);
     if (at == places_.end()) {
-      if (!room_for(run_.communicators[static_cast<std::size_t>(comm)].ranks.size())) return;
+      if (!room_for(m_.communicator(comm).ranks.size())) return;
       at = places_.emplace(key, static_cast<std::int32_t>(out_.operations.size())).first;
       out_.operations.push_back({.comm = comm, .seq = e.seq[i]});
     }
@@ -134,11 +127,11 @@ class Finder {
 
   void add_peer(std::size_t r, std::size_t i, std::int32_t comm) {
     if (!room_for(2)) return;
-    const EventColumns& e = run_.ranks[r].events;
+    const EventColumns& e = m_.track(r).events;
     out_.operations.push_back(
         {.comm = comm, .point_to_point = true, .kind = model::Collective::SendRecv, .bytes = e.bytes[i]});
     OpenOperation& op = out_.operations.back();
-    const std::int32_t peer = e.aux[i] == trace::kAnyPeer ? -1 : rank_at(run_, comm, e.aux[i]);
+    const std::int32_t peer = e.aux[i] == trace::kAnyPeer ? -1 : m_.rank_at(comm, e.aux[i]);
     if (peer < 0)
       op.unnamed = 1;
     else if (peer != static_cast<std::int32_t>(r))
@@ -149,7 +142,7 @@ class Finder {
   /// A part for each member of each collective, not entered until a record says otherwise.
   void place_members() {
     for (const OpenOperation& op : out_.operations) {
-      const auto& members = run_.communicators[static_cast<std::size_t>(op.comm)].ranks;
+      const auto& members = m_.communicator(op.comm).ranks;
       parts_.emplace_back(op.point_to_point ? 0 : members.size(), MemberPart::NotEntered);
       calls_in_use_.push_back(op.comm);
     }
@@ -160,20 +153,20 @@ class Finder {
   /// Writes what the records of one rank say into its parts.
   void mark(std::size_t r) {
     const bool concerned =
-        std::any_of(scans_[r].comms.begin(), scans_[r].comms.end(), [&](const CommUse& use) {
+        std::any_of(m_.scan(r).comms.begin(), m_.scan(r).comms.end(), [&](const CommUse& use) {
           return std::binary_search(calls_in_use_.begin(), calls_in_use_.end(), use.comm);
         });
     if (!concerned) return;
-    const EventColumns& e = run_.ranks[r].events;
+    const EventColumns& e = m_.track(r).events;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] != EventKind::Collective) continue;
-      const std::int32_t comm = comms_.find(e.comm[i]);
+      const std::int32_t comm = m_.comms().find(e.comm[i]);
       if (comm < 0) continue;
       const auto at = places_.find({comm, e.seq[i]});
       if (at == places_.end()) continue;
-      const auto& members = run_.communicators[static_cast<std::size_t>(comm)].ranks;
-      const auto member = std::lower_bound(members.begin(), members.end(), run_.ranks[r].rank);
-      if (member == members.end() || *member != run_.ranks[r].rank) continue;
+      const auto& members = m_.communicator(comm).ranks;
+      const auto member = std::lower_bound(members.begin(), members.end(), m_.track(r).rank);
+      if (member == members.end() || *member != m_.track(r).rank) continue;
       describe(out_.operations[static_cast<std::size_t>(at->second)], e, i);
       parts_[static_cast<std::size_t>(at->second)][static_cast<std::size_t>(member - members.begin())] =
           MemberPart::Left;
@@ -182,9 +175,9 @@ class Finder {
 
   /// Whether a rank without a record of the operation can be said not to have entered it.
   [[nodiscard]] bool surely_not_entered(std::size_t r, const OpenOperation& op) const {
-    const trace::RankTrack& track = run_.ranks[r];
+    const trace::RankTrack& track = m_.track(r);
     if (!out_.ranks[r].recorded) return false;
-    const auto& uses = scans_[r].comms;
+    const auto& uses = m_.scan(r).comms;
     const auto use = std::lower_bound(uses.begin(), uses.end(), op.comm,
                                       [](const CommUse& u, std::int32_t c) { return u.comm < c; });
     const bool used = use != uses.end() && use->comm == op.comm;
@@ -199,9 +192,9 @@ class Finder {
   void settle(std::size_t o) {
     OpenOperation& op = out_.operations[o];
     if (op.point_to_point) return settle_peer(op);
-    const trace::Communicator& comm = run_.communicators[static_cast<std::size_t>(op.comm)];
+    const trace::Communicator& comm = m_.communicator(op.comm);
     for (std::size_t k = 0; k < comm.ranks.size(); ++k) {
-      const std::int32_t r = index_of(run_, comm.ranks[k]);
+      const std::int32_t r = m_.index_of(comm.ranks[k]);
       if (r < 0) {
         op.not_recorded.push_back(comm.ranks[k]);
       } else if (std::binary_search(op.inside.begin(), op.inside.end(), r)) {
@@ -222,7 +215,7 @@ class Finder {
     if (op.missing.empty()) return;
     const auto peer = static_cast<std::size_t>(op.missing.front());
     if (out_.ranks[peer].recorded) return;
-    op.not_recorded.push_back(run_.ranks[peer].rank);
+    op.not_recorded.push_back(m_.track(peer).rank);
     op.missing.clear();
   }
 
@@ -248,9 +241,7 @@ class Finder {
     }
   }
 
-  const trace::Run& run_;
-  const CommIndex& comms_;
-  const std::vector<RankScan>& scans_;
+  const Matched& m_;
   OpenCalls out_;
   std::unordered_map<OperationKey, std::int32_t, KeyHash> places_;
   std::vector<std::vector<MemberPart>> parts_;
@@ -260,20 +251,8 @@ class Finder {
 
 }  // namespace
 
-OpenCalls find_open_calls(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans) {
-  return Finder(run, comms, scans).find();
-}
-
-std::int32_t index_of(const trace::Run& run, Rank rank) {
-  const auto at = std::lower_bound(run.ranks.begin(), run.ranks.end(), rank,
-                                   [](const trace::RankTrack& t, Rank r) { return t.rank < r; });
-  return at != run.ranks.end() && at->rank == rank ? static_cast<std::int32_t>(at - run.ranks.begin()) : -1;
-}
-
-std::int32_t rank_at(const trace::Run& run, std::int32_t comm, std::uint32_t place) {
-  const trace::Communicator& c = run.communicators[static_cast<std::size_t>(comm)];
-  if (place < c.by_rank.size() && c.by_rank[place].value() >= 0) return index_of(run, c.by_rank[place]);
-  return -1;
+OpenCalls find_open_calls(const Matched& matched) {
+  return Finder(matched).find();
 }
 
 }  // namespace cox::diagnose

@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cox/trace/run.hpp"
-
-#include "diagnose/match/scan.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -53,13 +51,6 @@ struct OpenCalls {
 
 /// Ranks that ended in order, and calls whose thread has since done something else, count as nothing.
 /// Cost: two passes over the events, the second only where something is open; memory bounded by the events.
-[[nodiscard]] OpenCalls find_open_calls(const trace::Run& run, const CommIndex& comms,
-                                        const std::vector<RankScan>& scans);
-
-/// The rank (index into `run.ranks`) at a place of a communicator, or -1.
-[[nodiscard]] std::int32_t rank_at(const trace::Run& run, std::int32_t comm, std::uint32_t place);
-
-/// Index of a rank in `run.ranks`, or -1.
-[[nodiscard]] std::int32_t index_of(const trace::Run& run, Rank rank);
+[[nodiscard]] OpenCalls find_open_calls(const Matched& matched);
 
 }  // namespace cox::diagnose

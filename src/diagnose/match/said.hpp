@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "cox/diagnose/stall.hpp"
 #include "cox/model/collective.hpp"
 #include "cox/trace/run.hpp"
 
@@ -34,13 +33,16 @@ struct Said {
   }
 };
 
+/// A part of what is said, the weightiest first.
+enum class SaidPart : std::uint8_t { Operation, Root, Count, TypeSize };
+
 /// What they disagree on; the first that holds is what is told.
-[[nodiscard]] inline std::optional<MismatchKind> difference(const Said& a, const Said& b) {
-  if (a.kind != b.kind) return MismatchKind::Operation;
-  if (a.root() && b.root() && a.root() != b.root()) return MismatchKind::Root;
-  if (a.sized() && b.sized() && a.bytes != b.bytes) return MismatchKind::Count;
+[[nodiscard]] inline std::optional<SaidPart> difference(const Said& a, const Said& b) {
+  if (a.kind != b.kind) return SaidPart::Operation;
+  if (a.root() && b.root() && a.root() != b.root()) return SaidPart::Root;
+  if (a.sized() && b.sized() && a.bytes != b.bytes) return SaidPart::Count;
   if (a.sized() && b.sized() && a.element() && b.element() && a.element() != b.element())
-    return MismatchKind::TypeSize;
+    return SaidPart::TypeSize;
   return std::nullopt;
 }
 

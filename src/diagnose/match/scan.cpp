@@ -123,10 +123,14 @@ RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms) {
   UseTable<CommUse> comm_uses(scan.comms);
   UseTable<WaitUse> wait_uses(scan.waits);
   for (std::size_t i = 0; i < e.size(); ++i) {
+    scan.first = std::min(scan.first, e.begin[i]);
+    scan.latest = std::max(scan.latest, e.end[i] == trace::kStillRunning ? e.begin[i] : e.end[i]);
     switch (e.kind[i]) {
       case EventKind::Collective: {
+        scan.has_calls = true;
         ++scan.collectives;
         if (e.end[i] == trace::kStillRunning) ++scan.unfinished;
+        scan.has_blocking |= (e.flags[i] & trace::kNonBlocking) == 0;
         const auto comm = comms.find(e.comm[i]);
         if (comm < 0) {
           ++scan.unmatchable;
@@ -142,6 +146,11 @@ RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms) {
         break;
       }
       case EventKind::Wait: {
+        scan.has_calls = true;
+        if (is_peer_wait(e, i)) {
+          scan.stands_for_peer |= (e.flags[i] & trace::kNonBlocking) == 0;
+          scan.open_for_peer |= e.end[i] == trace::kStillRunning;
+        }
         if (!is_program_wait(e, i)) break;
         if (e.end[i] == trace::kStillRunning) ++scan.unfinished;
         const auto comm = comms.find(e.comm[i]);
@@ -155,6 +164,9 @@ RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms) {
         break;
       case EventKind::Phase:
         scan.has_phases = true;
+        break;
+      case EventKind::Pace:
+        scan.has_pace_decisions |= !keeps_order(e, i);
         break;
       default:
         break;
@@ -190,6 +202,18 @@ void number_waits(const trace::Run& run, const CommIndex& comms, std::vector<Ran
     }
   for (RankScan& scan : scans)
     for (WaitUse& use : scan.waits) use.skipped = use.count - fewest[{use.comm, use.kind}];
+}
+
+std::int32_t index_of(const trace::Run& run, Rank rank) {
+  const auto at = std::lower_bound(run.ranks.begin(), run.ranks.end(), rank,
+                                   [](const trace::RankTrack& t, Rank r) { return t.rank < r; });
+  return at != run.ranks.end() && at->rank == rank ? static_cast<std::int32_t>(at - run.ranks.begin()) : -1;
+}
+
+std::int32_t rank_at(const trace::Run& run, std::int32_t comm, std::uint32_t place) {
+  const trace::Communicator& c = run.communicators[static_cast<std::size_t>(comm)];
+  if (place < c.by_rank.size() && c.by_rank[place].value() >= 0) return index_of(run, c.by_rank[place]);
+  return -1;
 }
 
 }  // namespace cox::diagnose

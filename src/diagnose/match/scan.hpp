@@ -59,6 +59,13 @@ struct RankScan {
   bool program_waits = false;
   std::uint32_t program_thread = 0;
   bool has_phases = false;
+  bool has_blocking = false;          ///< a collective that was not only started
+  bool has_calls = false;             ///< a collective or a wait of any kind
+  bool has_pace_decisions = false;    ///< of a controller
+  bool stands_for_peer = false;       ///< in a call for one peer, and that blocks
+  bool open_for_peer = false;         ///< in a call for one peer that has not returned
+  Duration first = Duration::max();   ///< earliest begin
+  Duration latest = Duration::min();  ///< last end, or begin of what has not returned
   std::int64_t collectives = 0;
   std::int64_t unmatchable = 0;  ///< collectives of no known communicator
   std::int64_t unfinished = 0;
@@ -70,6 +77,8 @@ struct RankScan {
     if ((e.flags[i] & trace::kNonBlocking) != 0) return true;
     return program_waits && ((e.flags[i] & trace::kOffThread) != 0 || e.thread[i] != program_thread);
   }
+  /// Nothing is known of the rank but calls that start an operation: it never seems to stand still.
+  [[nodiscard]] bool only_starts() const { return !program_waits && !has_blocking; }
 };
 
 /// Whether the record is a wait in which the program stands still for communication.
@@ -95,6 +104,12 @@ struct RankScan {
 [[nodiscard]] inline bool is_served_delay(const trace::EventColumns& e, std::size_t i) {
   return e.kind[i] == trace::EventKind::Pace && e.end[i] > e.begin[i] && !keeps_order(e, i);
 }
+
+/// Index of a rank in `run.ranks`, or -1.
+[[nodiscard]] std::int32_t index_of(const trace::Run& run, Rank rank);
+
+/// The rank (index into `run.ranks`) at a place of a communicator, or -1.
+[[nodiscard]] std::int32_t rank_at(const trace::Run& run, std::int32_t comm, std::uint32_t place);
 
 /// Cost: one pass over the rank's events. Threads: ranks are independent.
 [[nodiscard]] RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms);

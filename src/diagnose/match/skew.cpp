@@ -16,9 +16,9 @@ constexpr std::int64_t kBlockOps = 64;
 
 class SkewPass {
  public:
-  SkewPass(const trace::Run& run, Matching& m, const Steps& steps, bool comparable)
+  SkewPass(const Matching& m, const Steps& steps, bool comparable)
       : m_(m), steps_(steps), comparable_(comparable) {
-    const std::size_t ranks = run.ranks.size();
+    const std::size_t ranks = m.totals.size();
     const auto columns = static_cast<std::size_t>(steps.count);
     for (auto* matrix : {&out_.delay, &out_.work, &out_.wait}) {
       matrix->resize(ranks);
@@ -34,8 +34,6 @@ class SkewPass {
     for (std::size_t g = 0; g < m_.groups.size(); ++g)
       if (m_.groups[g].first_cell != kNoCells && !m_.groups[g].members.empty())
         group(static_cast<std::int32_t>(g));
-    m_.work = {};
-    m_.held = {};
     return std::move(out_);
   }
 
@@ -108,8 +106,8 @@ class SkewPass {
     }
     waits(first, n, out);
     if (!works_known) return step;
-    compare(group, first, n, out, step);
-    if (step >= 0) out_.ops.push_back({g, op, step});
+    const Duration reference = compare(group, first, n, out, step);
+    if (step >= 0) out_.ops.push_back({g, op, step, reference});
     return step;
   }
 
@@ -130,14 +128,9 @@ class SkewPass {
       wait_[out + k] = minus_clamped(minus_clamped(m_.exit[first + k], m_.entry[first + k]), shortest);
   }
 
-  /// When a member would have come had no rooted operation held it up on the way: a root that waits for a
-  /// late rank there comes last here, by no fault of its own.
-  [[nodiscard]] Duration ready_at(std::size_t cell) const {
-    return m_.held.empty() ? m_.entry[cell] : minus_clamped(m_.entry[cell], m_.held[cell]);
-  }
-
-  /// Self-delays, lost time and charge of one operation whose members are all comparable.
-  void compare(const Group& group, std::size_t first, std::size_t n, std::size_t out, std::int64_t step) {
+  /// Self-delays, lost time and charge of one operation whose members are all comparable; returns what their
+  /// work is held against.
+  Duration compare(const Group& group, std::size_t first, std::size_t n, std::size_t out, std::int64_t step) {
     sample_.assign(work_.begin() + static_cast<std::ptrdiff_t>(out),
                    work_.begin() + static_cast<std::ptrdiff_t>(out + n));
     const Duration reference = lower_median_in_place(sample_);
@@ -145,11 +138,9 @@ class SkewPass {
     Duration second = Duration::min();
     std::size_t last = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      const Duration arrival = comparable_ ? ready_at(first + k) : work_[out + k];
-      const Duration delay = minus_clamped(work_[out + k], reference);
-      m_.entry[first + k] = arrival;
-      m_.exit[first + k] = delay;
-      delay_[out + k] = delay;
+      const Duration arrival = arrival_at(m_, first + k, comparable_);
+      delay_[out + k] = minus_clamped(work_[out + k], reference);
+      sample_[k] = arrival;
       if (arrival > latest) {
         second = latest;
         latest = arrival;
@@ -161,14 +152,13 @@ class SkewPass {
     for (const auto member : group.members) ++out_.compared[static_cast<std::size_t>(member)];
     const auto late = static_cast<std::size_t>(group.members[last]);
     ++out_.last[late];
-    if (step < 0) return;
-    sample_.assign(m_.entry.begin() + static_cast<std::ptrdiff_t>(first),
-                   m_.entry.begin() + static_cast<std::ptrdiff_t>(first + n));
+    if (step < 0) return reference;
     add_to(out_.lost, minus_clamped(latest, comparable_ ? lower_median_in_place(sample_) : reference));
     add_to(out_.charged[late], std::min(positive_part(delay_[out + last]), minus_clamped(latest, second)));
+    return reference;
   }
 
-  Matching& m_;
+  const Matching& m_;
   const Steps& steps_;
   bool comparable_;
   Skew out_;
@@ -182,8 +172,8 @@ class SkewPass {
 
 }  // namespace
 
-Skew measure_skew(const trace::Run& run, Matching& m, const Steps& steps, bool clocks_comparable) {
-  return SkewPass(run, m, steps, clocks_comparable).run();
+Skew measure_skew(const Matching& m, const Steps& steps, bool clocks_comparable) {
+  return SkewPass(m, steps, clocks_comparable).run();
 }
 
 }  // namespace cox::diagnose

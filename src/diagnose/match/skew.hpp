@@ -9,30 +9,17 @@
 #include "cox/base/units.hpp"
 
 #include "diagnose/match/matching.hpp"
+#include "diagnose/match/span_math.hpp"
 #include "diagnose/match/steps.hpp"
 
 namespace cox::diagnose {
-
-/// How far times of different ranks may be compared.
-struct ClockView {
-  std::int64_t domains = 0;
-  Duration residual{};
-  bool comparable = false;
-  /// Spread of ends over spread of begins after the ends were aligned; only where clocks differ. Above 0.5 a
-  /// short duration does not mean a late arrival.
-  double validity = 0;
-  /// The same over the quarter of the operations with the widest spread of begins: above 0.5 not even a rank
-  /// that is far behind can be told.
-  double validity_of_wide = 0;
-};
-
-[[nodiscard]] ClockView look_at_clocks(const trace::Run& run, const Matching& m);
 
 /// An operation whose members can be compared: all there, all hold each other, all with known work before it.
 struct ComparedOp {
   std::int32_t group = -1;
   std::int64_t op = -1;
   std::int64_t step = -1;
+  Duration reference{};  ///< lower median of the members' own work before it
 };
 
 struct Skew {
@@ -50,10 +37,19 @@ struct Skew {
   std::int64_t incomplete_ops = 0;          ///< holding operations of which a member is not known
 };
 
-/// Replaces `m.entry` by the arrival that counts (entry less time held up in rooted
-/// operations, or own work where clocks differ) and `m.exit` by the
-/// self-delay, for the operations in `ops`; frees `m.work` and `m.held`. Cost: O(cells).
-[[nodiscard]] Skew measure_skew(const trace::Run& run, Matching& m, const Steps& steps,
-                                bool clocks_comparable);
+/// Cost: O(cells).
+[[nodiscard]] Skew measure_skew(const Matching& m, const Steps& steps, bool clocks_comparable);
+
+/// When a member would have come had no rooted operation held it up on the way: a root that waits for a late
+/// rank there comes last here, by no fault of its own. Where clocks differ its own work stands for it.
+[[nodiscard]] inline Duration arrival_at(const Matching& m, std::size_t cell, bool clocks_comparable) {
+  if (!clocks_comparable) return m.work[cell];
+  return m.held.empty() ? m.entry[cell] : minus_clamped(m.entry[cell], m.held[cell]);
+}
+
+/// By how much the own work of a member of a compared operation was longer than the reference.
+[[nodiscard]] inline Duration delay_at(const Matching& m, const ComparedOp& op, std::size_t cell) {
+  return minus_clamped(m.work[cell], op.reference);
+}
 
 }  // namespace cox::diagnose

@@ -276,6 +276,7 @@ std::int64_t Steps::step_of(std::size_t r, Duration exit, std::int64_t hint) con
 
 Steps find_steps(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
                  const Matching& m) {
+  if (run.ranks.empty()) return {};
   const std::size_t reference = reference_rank(m);
   if (auto steps = any_steps(run, comms, scans, m, reference)) {
     count_per_step(run, comms, scans, m, reference, *steps);

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/account.hpp"
 
 #include "diagnose/match/matching.hpp"
 #include "diagnose/match/scan.hpp"

@@ -10,8 +10,12 @@ namespace {
 
 class Removal {
  public:
-  Removal(const Matching& m, std::size_t rank_count, const std::vector<Suspect>& suspects)
-      : m_(m), suspects_(suspects), suspect_of_(rank_count, -1), level_(suspects.size()) {
+  Removal(const Matched& matched, const std::vector<Suspect>& suspects)
+      : m_(matched.operations()),
+        comparable_(matched.clocks_comparable()),
+        suspects_(suspects),
+        suspect_of_(matched.ranks(), -1),
+        level_(suspects.size()) {
     out_.each.resize(suspects.size());
     for (std::size_t p = 0; p < suspects.size(); ++p)
       for (const auto rank : suspects[p].ranks)
@@ -25,7 +29,7 @@ class Removal {
     Duration floor = Duration::min();
     bool any = false;
     for (std::size_t k = 0; k < group.members.size(); ++k) {
-      const Duration arrival = m_.entry[first + k];
+      const Duration arrival = arrival_at(m_, first + k, comparable_);
       const std::int32_t p = suspected(group.members[k], op.step);
       if (p < 0) {
         floor = std::max(floor, arrival);
@@ -33,7 +37,7 @@ class Removal {
       }
       any = true;
       level_[static_cast<std::size_t>(p)] = std::max(level_[static_cast<std::size_t>(p)], arrival);
-      floor = std::max(floor, minus_clamped(arrival, positive_part(m_.exit[first + k])));
+      floor = std::max(floor, minus_clamped(arrival, positive_part(delay_at(m_, op, first + k))));
     }
     if (any) divide(floor);
   }
@@ -70,6 +74,7 @@ class Removal {
   }
 
   const Matching& m_;
+  bool comparable_;
   const std::vector<Suspect>& suspects_;
   std::vector<std::int32_t> suspect_of_;
   std::vector<Duration> level_;
@@ -79,16 +84,15 @@ class Removal {
 
 }  // namespace
 
-Savings savings_without(const Matching& m, const Skew& skew, std::size_t rank_count,
-                        const std::vector<Suspect>& suspects) {
-  Removal removal(m, rank_count, suspects);
+Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects) {
+  Removal removal(matched, suspects);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = -1;
   for (const Suspect& s : suspects) {
     first = std::min(first, s.first_step);
     last = std::max(last, s.last_step);
   }
-  for (const ComparedOp& op : skew.ops)
+  for (const ComparedOp& op : matched.skew().ops)
     if (op.step >= first && op.step <= last) removal.operation(op);
   return removal.take();
 }

@@ -8,8 +8,7 @@
 
 #include "cox/base/units.hpp"
 
-#include "diagnose/match/matching.hpp"
-#include "diagnose/match/skew.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -38,7 +37,6 @@ struct Savings {
 /// form of the airport game: the time between the i-th and the (i+1)-th latest suspect is divided among the
 /// first i. Source: Littlechild, Owen 1973, "A simple expression for the Shapley value in a special case".
 /// Cost: O(cells of compared operations). Held by: src/diagnose/naming/lost_time_test.cpp
-[[nodiscard]] Savings savings_without(const Matching& m, const Skew& skew, std::size_t rank_count,
-                                      const std::vector<Suspect>& suspects);
+[[nodiscard]] Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects);
 
 }  // namespace cox::diagnose

@@ -57,7 +57,7 @@ class PersistentSearch {
   /// Bonferroni bound of a one-sided sign test over steps: how likely one of the ranks
   /// is late so often by chance.
   [[nodiscard]] double chance(std::size_t r) const {
-    const auto& row = x_.skew.delay[r];
+    const auto& row = x_.skew().delay[r];
     std::int64_t late = 0;
     for (std::size_t s = 0; s < row.size(); ++s)
       if (x_.delay(r, s) > x_.rules.least_delay / 2) ++late;
@@ -66,7 +66,7 @@ class PersistentSearch {
   }
 
  private:
-  [[nodiscard]] bool few_steps() const { return x_.steps.count < x_.rules.least_steps; }
+  [[nodiscard]] bool few_steps() const { return x_.steps().count < x_.rules.least_steps; }
   [[nodiscard]] double least_delay() const {
     return few_steps() ? x_.rules.huge_delay : x_.rules.least_delay;
   }
@@ -83,8 +83,9 @@ class PersistentSearch {
     if (f_.typical[r] < std::max(least_delay(), x_.rules.spreads * spread_)) return false;
     if (few_steps()) {  // too few for statistics: every single step must say so, but the first, which is carried in
       std::int64_t late = 0;
-      for (std::size_t s = 0; s < x_.skew.delay[r].size(); ++s) late += x_.delay(r, s) >= x_.rules.huge_delay;
-      return late >= 3 && late >= x_.steps.count - 1;
+      for (std::size_t s = 0; s < x_.skew().delay[r].size(); ++s)
+        late += x_.delay(r, s) >= x_.rules.huge_delay;
+      return late >= 3 && late >= x_.steps().count - 1;
     }
     return agreement(r) >= x_.rules.blocks_agree && chance(r) < x_.rules.sign_test;
   }
@@ -99,19 +100,19 @@ class PersistentSearch {
 std::vector<Named> by_node(const Evidenced& x, const std::vector<std::size_t>& set) {
   std::map<NodeId, std::int64_t> size;
   std::map<NodeId, std::vector<std::int32_t>> late;
-  for (const trace::RankTrack& track : x.run.ranks) ++size[track.node];
-  for (const std::size_t r : set) late[x.run.ranks[r].node].push_back(static_cast<std::int32_t>(r));
+  for (const trace::RankTrack& track : x.matched.tracks()) ++size[track.node];
+  for (const std::size_t r : set) late[x.matched.track(r).node].push_back(static_cast<std::int32_t>(r));
   std::vector<Named> named;
   for (auto& [node, ranks] : late) {
     std::sort(ranks.begin(), ranks.end());
     const bool whole = size.size() > 1 && ranks.size() > 1 &&
                        static_cast<double>(ranks.size()) >= kNodeShare * static_cast<double>(size[node]);
     if (whole) {
-      named.push_back({.kind = FindingKind::SlowGroup, .suspect = {ranks, 0, x.steps.count - 1, {}}});
+      named.push_back({.kind = FindingKind::SlowGroup, .suspect = {ranks, 0, x.steps().count - 1, {}}});
       continue;
     }
     for (const auto r : ranks)
-      named.push_back({.kind = FindingKind::SlowRank, .suspect = {{r}, 0, x.steps.count - 1, {}}});
+      named.push_back({.kind = FindingKind::SlowRank, .suspect = {{r}, 0, x.steps().count - 1, {}}});
   }
   return named;
 }
@@ -128,8 +129,8 @@ std::vector<Suspect> suspects_of(const std::vector<Named>& named) {
 DelayFigures figures_of(const Evidenced& x, int threads) {
   DelayFigures f;
   const std::size_t ranks = x.ranks();
-  const auto steps = static_cast<std::size_t>(x.steps.count);
-  const std::size_t blocks = block_count(x.steps.count);
+  const auto steps = static_cast<std::size_t>(x.steps().count);
+  const std::size_t blocks = block_count(x.steps().count);
   f.typical.resize(ranks);
   f.blocks.resize(ranks);
   parallel_for(ranks, threads, [&](std::size_t r) {
@@ -157,8 +158,8 @@ std::vector<Named> find_persistent(const Evidenced& x, const DelayFigures& f) {
   const std::vector<std::size_t> set = search.find();
   if (set.empty()) return {};
   std::vector<Named> named = by_node(x, set);
-  const Savings savings = savings_without(x.m, x.skew, x.ranks(), suspects_of(named));
-  const double needed = x.steps.count < x.rules.least_steps ? x.rules.huge_delay / 2 : x.rules.least_gain;
+  const Savings savings = savings_without(x.matched, suspects_of(named));
+  const double needed = x.steps().count < x.rules.least_steps ? x.rules.huge_delay / 2 : x.rules.least_gain;
   if (ratio(savings.joint, x.stepped) < needed) return {};
   std::vector<Named> kept;
   for (std::size_t i = 0; i < named.size(); ++i) {
@@ -181,11 +182,11 @@ std::vector<Named> find_persistent(const Evidenced& x, const DelayFigures& f) {
 }
 
 std::vector<Named> name_culprits(const Evidenced& x, int threads) {
-  if (x.ranks() < 2 || x.steps.count < 1 || x.typical_step <= Duration::zero() || x.skew.ops.empty())
+  if (x.ranks() < 2 || x.steps().count < 1 || x.typical_step <= Duration::zero() || x.skew().ops.empty())
     return {};
   const DelayFigures figures = figures_of(x, threads);
   std::vector<Named> named = find_persistent(x, figures);
-  if (x.steps.count >= x.rules.least_steps) {
+  if (x.steps().count >= x.rules.least_steps) {
     std::vector<Named> limited;
     if (named.empty()) limited = find_rotating(x, figures);
     if (limited.empty()) limited = find_transient(x, figures, named);

@@ -7,11 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/account.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 
-#include "diagnose/match/matching.hpp"
-#include "diagnose/match/skew.hpp"
-#include "diagnose/match/steps.hpp"
+#include "diagnose/match/matched.hpp"
 #include "diagnose/naming/lost_time.hpp"
 
 namespace cox::diagnose {
@@ -34,20 +33,19 @@ struct NamingRules {
 
 /// Everything that naming looks at.
 struct Evidenced {
-  const trace::Run& run;
-  const Matching& m;
-  const Skew& skew;
-  const Steps& steps;
+  const Matched& matched;
   const std::vector<Duration>& step_times;
   const std::vector<RankAccount>& accounts;
   Duration typical_step{};
   Duration stepped{};  ///< sum of the step times
   NamingRules rules{};
 
-  [[nodiscard]] std::size_t ranks() const { return skew.delay.size(); }
+  [[nodiscard]] std::size_t ranks() const { return matched.ranks(); }
+  [[nodiscard]] const Skew& skew() const { return matched.skew(); }
+  [[nodiscard]] const Steps& steps() const { return matched.steps(); }
   /// Self-delay of a rank in a step, as part of the usual step time.
   [[nodiscard]] double delay(std::size_t rank, std::size_t step) const {
-    return ratio(skew.delay[rank][step], typical_step);
+    return ratio(skew().delay[rank][step], typical_step);
   }
 };
 

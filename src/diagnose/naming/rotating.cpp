@@ -29,7 +29,7 @@ struct Turn {
 
 /// The rank that is late beyond doubt in each step, or -1.
 std::vector<std::int32_t> culprits(const Evidenced& x, double bar) {
-  std::vector<std::int32_t> rank(static_cast<std::size_t>(x.steps.count), -1);
+  std::vector<std::int32_t> rank(static_cast<std::size_t>(x.steps().count), -1);
   std::vector<double> most(rank.size(), bar);
   for (std::size_t r = 0; r < x.ranks(); ++r)
     for (std::size_t s = 0; s < rank.size(); ++s)
@@ -152,8 +152,8 @@ std::vector<Named> find_rotating(const Evidenced& x, const DelayFigures& f) {
                                       chance_of_recurrence(culprit, turns, by_chance)});
   if (chance > x.rules.burst_test) return {};
 
-  Named n{.kind = FindingKind::RotatingStraggler, .suspect = {set, 0, x.steps.count - 1, culprit}};
-  const Savings savings = savings_without(x.m, x.skew, ranks, {n.suspect});
+  Named n{.kind = FindingKind::RotatingStraggler, .suspect = {set, 0, x.steps().count - 1, culprit}};
+  const Savings savings = savings_without(x.matched, {n.suspect});
   if (ratio(savings.joint, x.stepped) < x.rules.least_gain) return {};
   n.saving = savings.each[0];
   std::vector<double> delays;

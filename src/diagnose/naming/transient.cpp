@@ -97,10 +97,10 @@ class Lateness {
   Lateness(const Evidenced& x, const std::vector<bool>& known, double bar)
       : late_(x.ranks()),
         habits_(x.ranks()),
-        starts_(static_cast<double>(x.ranks()) * static_cast<double>(x.steps.count)) {
+        starts_(static_cast<double>(x.ranks()) * static_cast<double>(x.steps().count)) {
     for (std::size_t r = 0; r < x.ranks(); ++r) {
       if (known[r]) continue;
-      late_[r].resize(static_cast<std::size_t>(x.steps.count));
+      late_[r].resize(static_cast<std::size_t>(x.steps().count));
       for (std::size_t s = 0; s < late_[r].size(); ++s) late_[r][s] = x.delay(r, s) > bar;
       habits_[r].add(late_[r]);
       everybody_.add(habits_[r]);
@@ -175,7 +175,7 @@ class TransientSearch {
 
   /// Neither one of a machine's short bad moments nor nearly the whole Run.
   [[nodiscard]] bool long_enough(const Window& w) const {
-    const auto steps = static_cast<double>(x_.steps.count);
+    const auto steps = static_cast<double>(x_.steps().count);
     const auto least =
         std::max(kLeastWindow, std::min(kLongWindow, static_cast<std::int64_t>(kLeastWindowShare * steps)));
     return w.length() >= least && static_cast<double>(w.length()) <= kMostWindowShare * steps;
@@ -192,7 +192,7 @@ class TransientSearch {
 
     Named n{.kind = FindingKind::TransientStraggler,
             .suspect = {{static_cast<std::int32_t>(r)}, w.first, w.last, {}}};
-    const Savings savings = savings_without(x_.m, x_.skew, x_.ranks(), {n.suspect});
+    const Savings savings = savings_without(x_.matched, {n.suspect});
     n.saving = savings.each[0];
     Duration window_time{};
     for (std::int64_t s = w.first; s <= w.last; ++s)
@@ -219,7 +219,7 @@ class TransientSearch {
 
   [[nodiscard]] double median_outside(std::size_t r, const Window& w) const {
     std::vector<double> part;
-    for (std::int64_t s = 0; s < x_.steps.count; ++s)
+    for (std::int64_t s = 0; s < x_.steps().count; ++s)
       if (s < w.first || s > w.last) part.push_back(x_.delay(r, static_cast<std::size_t>(s)));
     return median_in_place(part);
   }
@@ -227,11 +227,11 @@ class TransientSearch {
   /// What equally long stretches of the others look like: their spread, or what their highest would ask for.
   [[nodiscard]] double others_spread(std::size_t r, std::int64_t length) const {
     std::vector<double> stretches;
-    const auto per_rank = static_cast<std::size_t>(x_.steps.count / length);
+    const auto per_rank = static_cast<std::size_t>(x_.steps().count / length);
     const std::size_t stride = 1 + x_.ranks() * per_rank / kMostStretches;
     for (std::size_t q = 0; q < x_.ranks(); q += stride) {
       if (q == r || known_[q]) continue;
-      for (std::int64_t s = 0; s + length <= x_.steps.count; s += length)
+      for (std::int64_t s = 0; s + length <= x_.steps().count; s += length)
         stretches.push_back(median_of(q, s, s + length));
     }
     return std::max(scaled_mad(stretches), kAboveOthersBest * quantile(stretches, 0.95) / x_.rules.spreads);

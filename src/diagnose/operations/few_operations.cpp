@@ -26,34 +26,35 @@ constexpr double kTrusted = 0.1;
 /// A call that starts within this part of the skew after its launch was held up by the launch.
 constexpr double kByLaunch = 0.1;
 
-struct Call {
+struct FewCall {
   Rank rank;
   Duration begin{};
   Duration end{};
   std::optional<Duration> after_launch;
 };
 
-struct Operation {
+struct FewOperation {
   const trace::Communicator* comm = nullptr;
   std::uint32_t seq = 0;
   model::Collective kind = model::Collective::Other;
-  std::vector<Call> calls;
+  std::vector<FewCall> calls;
 };
 
 /// All operations in order of communicator and number; nothing where there are too many.
-std::vector<Operation> collect(const trace::Run& run) {
-  std::map<std::pair<CommId, std::uint32_t>, Operation> found;
-  for (const trace::RankTrack& t : run.ranks) {
+std::vector<FewOperation> collect(const Matched& matched) {
+  std::map<std::pair<CommId, std::uint32_t>, FewOperation> found;
+  for (const trace::RankTrack& t : matched.tracks()) {
     const trace::EventColumns& e = t.events;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] != trace::EventKind::Collective || e.end[i] == trace::kStillRunning) continue;
       if (e.comm[i] == trace::kNoComm) continue;
-      Operation& op = found[{e.comm[i], e.seq[i]}];
+      FewOperation& op = found[{e.comm[i], e.seq[i]}];
       if (found.size() > kFew) return {};
-      op.comm = run.find(e.comm[i]);
+      const std::int32_t comm = matched.comms().find(e.comm[i]);
+      op.comm = comm < 0 ? nullptr : &matched.communicator(comm);
       op.seq = e.seq[i];
       op.kind = e.collective(i);
-      Call call{t.rank, e.begin[i], e.end[i], std::nullopt};
+      FewCall call{t.rank, e.begin[i], e.end[i], std::nullopt};
       const auto launch =
           std::lower_bound(t.launches.begin(), t.launches.end(), i,
                            [](const trace::CollectiveLaunch& l, std::size_t at) { return l.event < at; });
@@ -62,30 +63,31 @@ std::vector<Operation> collect(const trace::Run& run) {
       op.calls.push_back(call);
     }
   }
-  std::vector<Operation> out;
+  std::vector<FewOperation> out;
   for (auto& [key, op] : found)
     if (op.comm != nullptr && op.calls.size() > 1) out.push_back(std::move(op));
   return out;
 }
 
 template <class F>
-Duration spread(const std::vector<Call>& calls, const F& value) {
+Duration spread(const std::vector<FewCall>& calls, const F& value) {
   Duration low = Duration::max();
   Duration high = Duration::min();
-  for (const Call& c : calls) {
+  for (const FewCall& c : calls) {
     low = std::min(low, value(c));
     high = std::max(high, value(c));
   }
   return minus_clamped(high, low);
 }
 
-std::string describe(const Operation& op, bool comparable) {
-  const auto length = [](const Call& c) { return minus_clamped(c.end, c.begin); };
+std::string describe(const FewOperation& op, bool comparable) {
+  const auto length = [](const FewCall& c) { return minus_clamped(c.end, c.begin); };
   const Duration skew =
-      comparable ? spread(op.calls, [](const Call& c) { return c.begin; }) : spread(op.calls, length);
-  const Duration ends = comparable ? spread(op.calls, [](const Call& c) { return c.end; }) : Duration::zero();
+      comparable ? spread(op.calls, [](const FewCall& c) { return c.begin; }) : spread(op.calls, length);
+  const Duration ends =
+      comparable ? spread(op.calls, [](const FewCall& c) { return c.end; }) : Duration::zero();
   const auto shortest =
-      *std::min_element(op.calls.begin(), op.calls.end(), [&](const Call& a, const Call& b) {
+      *std::min_element(op.calls.begin(), op.calls.end(), [&](const FewCall& a, const FewCall& b) {
         return std::pair{length(a), a.rank} < std::pair{length(b), b.rank};
       });
   std::string text = fmt::format("{} {} on \"{}\": members came {} apart", model::name_of(op.kind), op.seq,
@@ -109,22 +111,22 @@ std::string describe(const Operation& op, bool comparable) {
 
 }  // namespace
 
-std::vector<std::string> describe_few(const trace::Run& run, bool clocks_comparable) {
+std::vector<std::string> describe_few(const Matched& matched) {
   std::vector<std::string> lines;
-  for (const Operation& op : collect(run)) lines.push_back(describe(op, clocks_comparable));
+  for (const FewOperation& op : collect(matched)) lines.push_back(describe(op, matched.clocks_comparable()));
   return lines;
 }
 
-std::vector<PresentDelay> delays_of_those_present(const trace::Run& run) {
+std::vector<PresentDelay> delays_of_those_present(const Matched& matched) {
   struct Work {
     std::size_t rank;
     double seconds;
   };
   std::map<std::pair<CommId, std::uint32_t>, std::vector<Work>> operations;
   std::vector<PresentDelay> out;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    out.push_back({.rank = run.ranks[r].rank});
-    const trace::EventColumns& e = run.ranks[r].events;
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    out.push_back({.rank = matched.rank(r)});
+    const trace::EventColumns& e = matched.track(r).events;
     std::optional<Duration> exit;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] != trace::EventKind::Collective || e.end[i] == trace::kStillRunning) continue;

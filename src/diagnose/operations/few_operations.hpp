@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -19,7 +22,7 @@ namespace cox::diagnose {
 /// the spread of ends is under a tenth of that of begins.
 /// Source: diagnosis.md 2.2 and 2.6.
 /// Held by: src/diagnose/operations/few_operations_test.cpp
-[[nodiscard]] std::vector<std::string> describe_few(const trace::Run& run, bool clocks_comparable);
+[[nodiscard]] std::vector<std::string> describe_few(const Matched& matched);
 
 /// Own work of one rank beyond the median of all that are present, where operations lack members.
 struct PresentDelay {
@@ -36,6 +39,6 @@ struct PresentDelay {
 ///          rank is carried in and left out.
 /// Source:  diagnosis.md 2.3. Clocks: each span is on one rank's own clock. Cost: linear in collectives.
 /// Held by: src/diagnose/operations/few_operations_test.cpp, tests/imports/known_answers.py
-[[nodiscard]] std::vector<PresentDelay> delays_of_those_present(const trace::Run& run);
+[[nodiscard]] std::vector<PresentDelay> delays_of_those_present(const Matched& matched);
 
 }  // namespace cox::diagnose

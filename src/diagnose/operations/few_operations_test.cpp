@@ -21,7 +21,7 @@ trace::Run one_call(const std::vector<Duration>& begins, Duration end, int decla
 }
 
 TEST(FewOperations, TheLastOneIsNamedWithItsLaunch) {
-  const auto lines = describe_few(one_call({1ms, 2ms, 9ms, 3ms}, 10ms, 4), true);
+  const auto lines = describe_few(one_call({1ms, 2ms, 9ms, 3ms}, 10ms, 4));
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("rank 2 came last"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("the host was late"), std::string::npos) << lines[0];
@@ -30,13 +30,13 @@ TEST(FewOperations, TheLastOneIsNamedWithItsLaunch) {
 TEST(FewOperations, ALateStartLongAfterTheLaunchDoesNotBlameTheHost) {
   trace::Run run = one_call({1ms, 9ms}, 10ms, 2);
   run.ranks[1].launches.front() = {0, 1ms, 2ms};
-  const auto lines = describe_few(run, true);
+  const auto lines = describe_few(run);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].find("host"), std::string::npos) << lines[0];
 }
 
 TEST(FewOperations, OfHalfAGroupNobodyIsLast) {
-  const auto lines = describe_few(one_call({1ms, 9ms}, 10ms, 4), true);
+  const auto lines = describe_few(one_call({1ms, 9ms}, 10ms, 4));
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].find("came last"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("2 of 4"), std::string::npos) << lines[0];
@@ -45,7 +45,7 @@ TEST(FewOperations, OfHalfAGroupNobodyIsLast) {
 TEST(FewOperations, ManyOperationsAreNotListed) {
   testing::Job job;
   job.steps = 20;
-  EXPECT_TRUE(describe_few(testing::make_job(job), true).empty());
+  EXPECT_TRUE(describe_few(testing::make_job(job)).empty());
 }
 
 TEST(PresentDelays, OwnWorkBeyondTheMedianOfThosePresent) {

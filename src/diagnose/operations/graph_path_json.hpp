@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/graph_path.hpp"
+#include "diagnose/operations/graph_path.hpp"
 
 namespace cox::diagnose {
 

@@ -3,7 +3,7 @@
 /// From the numbers of a what-if on operations to a cause.
 #pragma once
 
-#include "cox/diagnose/operation_what_if.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
 
 namespace cox::diagnose {
 

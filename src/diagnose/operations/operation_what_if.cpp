@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/operation_what_if.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
 
 #include <fmt/format.h>
 
@@ -145,9 +145,9 @@ void add_parts(Simulator& sim, OperationWhatIf& w) {
   }
   std::map<int, int> stages;
   std::map<int, int> data;
-  for (const model::ProgramRank& t : sim.program().ranks) {
-    ++stages[t.role.pipeline];
-    ++data[t.role.data];
+  for (const model::ProgramRank& r : sim.program().ranks) {
+    ++stages[r.role.pipeline];
+    ++data[r.role.data];
   }
   const auto role = [&](std::size_t i) -> const model::Role& { return sim.program().ranks[m.rank[i]].role; };
   if (sim.affords(2 * static_cast<std::int64_t>(stages.size()))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/operation_what_if.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "cox/trace/import.hpp"
 
-#include "diagnose/operations/operation_what_if_json.hpp"
+#include "diagnose/verdict/operation_what_if_json.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "tests/support/test_data.hpp"
 #include "trace/import/part/reader.hpp"

@@ -5,8 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/time_structure.hpp"
 #include "cox/trace/run.hpp"
+
+#include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 

@@ -8,11 +8,11 @@
 
 #include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/diagnose/pacing.hpp"
 #include "cox/pace/controller.hpp"
 
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/pacing/iterations.hpp"
+#include "diagnose/pacing/record.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -317,8 +317,8 @@ Pairs pairs_of(const Table& t, const pace::Settings& s) {
 
 }  // namespace
 
-std::optional<PacingComparison> compare_blocks(const trace::Run& run, const PacingRecord& record) {
-  std::optional<GroupIterations> found = find_group_iterations(run, record.settings);
+std::optional<PacingComparison> compare_blocks(const Matched& matched, const PacingRecord& record) {
+  std::optional<GroupIterations> found = find_group_iterations(matched, record.settings);
   if (!found || !found->paced) return std::nullopt;
   const Table t = table_of(*std::move(found));
   Pairs pairs = pairs_of(t, record.settings);
@@ -331,12 +331,12 @@ std::optional<PacingComparison> compare_blocks(const trace::Run& run, const Paci
     const Sums off = sums_of(t, m, [&](std::size_t k) { return pairs.used[k] == Arm::Baseline; });
     const Sums on = sums_of(t, m, [&](std::size_t k) { return pairs.used[k] == Arm::Control; });
     c.ranks.push_back(
-        {run.ranks[m.track].rank, mean(off.wait, off.n), mean(on.wait, on.n), mean(on.delay, on.n)});
+        {matched.rank(m.track), mean(off.wait, off.n), mean(on.wait, on.n), mean(on.delay, on.n)});
   }
   return c;
 }
 
-std::optional<PacingComparison> compare_runs(const trace::Run& baseline, const trace::Run& control) {
+std::optional<PacingComparison> compare_runs(const Matched& baseline, const Matched& control) {
   const std::optional<PacingRecord> record = read_pacing(control);
   const pace::Settings settings = record ? record->settings : pace::Settings{};
   std::optional<GroupIterations> with = find_group_iterations(control, settings);
@@ -352,11 +352,11 @@ std::optional<PacingComparison> compare_runs(const trace::Run& baseline, const t
   PacingComparison c = comparison_of(before, after, false);
   const auto all = [](std::size_t) { return true; };
   for (const GroupMember& m : on.group.members) {
-    const Rank rank = control.ranks[m.track].rank;
+    const Rank rank = control.rank(m.track);
     const Sums after_sums = sums_of(on, m, all);
     Sums before_sums;
     for (const GroupMember& b : off.group.members)
-      if (baseline.ranks[b.track].rank == rank) before_sums = sums_of(off, b, all);
+      if (baseline.rank(b.track) == rank) before_sums = sums_of(off, b, all);
     c.ranks.push_back({rank, mean(before_sums.wait, before_sums.n), mean(after_sums.wait, after_sums.n),
                        mean(after_sums.delay, after_sums.n)});
   }

@@ -9,7 +9,6 @@
 
 #include "cox/pace/iteration.hpp"
 
-#include "diagnose/match/scan.hpp"
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {
@@ -92,9 +91,9 @@ Duration transfer_of(const pace::Settings& s, std::int64_t bytes, Duration wait)
 /// Cuts one rank's events into iterations of one group.
 class Cutter {
  public:
-  Cutter(const trace::Run& run, const trace::EventColumns& e, CommId paced, const pace::Settings& settings,
+  Cutter(const Matched& matched, const trace::EventColumns& e, CommId paced, const pace::Settings& settings,
          Library library, GroupMember& out)
-      : run_(&run), e_(&e), paced_(paced), settings_(&settings), library_(library), out_(&out) {
+      : matched_(&matched), e_(&e), paced_(paced), settings_(&settings), library_(library), out_(&out) {
     for (std::size_t i = 0; i < e.size(); ++i)
       if (e.kind[i] == EventKind::Collective && (e.flags[i] & trace::kNonBlocking) != 0)
         begun_bytes_.emplace_back(std::pair(e.comm[i], e.seq[i]), e.bytes[i].count());
@@ -219,10 +218,10 @@ class Cutter {
   }
 
   void add_other(CommId comm, Duration wait) {
-    const trace::Communicator* c = run_->find(comm);
-    if (c == nullptr ||
-        std::max<std::size_t>(c->ranks.size(), static_cast<std::size_t>(std::max(c->size, 0))) < 2)
-      return;
+    const std::int32_t index = matched_->comms().find(comm);
+    if (index < 0) return;
+    const trace::Communicator& c = matched_->communicator(index);
+    if (std::max<std::size_t>(c.ranks.size(), static_cast<std::size_t>(std::max(c.size, 0))) < 2) return;
     auto at = std::find(others_.begin(), others_.end(), comm);
     if (at == others_.end()) {
       if (others_.size() == pace::Controller::kOtherGroups) return;
@@ -237,7 +236,7 @@ class Cutter {
     step = static_cast<std::uint64_t>(std::max<std::int64_t>(0, static_cast<std::int64_t>(step) + shift_));
   }
 
-  const trace::Run* run_;
+  const Matched* matched_;
   const trace::EventColumns* e_;
   CommId paced_;
   const pace::Settings* settings_;
@@ -271,9 +270,9 @@ struct Use {
   std::int64_t calls = 0;
 };
 
-std::map<CommId, Use> uses_of(const trace::Run& run) {
+std::map<CommId, Use> uses_of(const Matched& matched) {
   std::map<CommId, Use> uses;
-  for (const trace::RankTrack& track : run.ranks) {
+  for (const trace::RankTrack& track : matched.tracks()) {
     const trace::EventColumns& e = track.events;
     std::map<CommId, std::int64_t> calls;
     const Library library = library_of(e);
@@ -290,14 +289,14 @@ std::map<CommId, Use> uses_of(const trace::Run& run) {
   return uses;
 }
 
-const trace::Communicator* choose(const trace::Run& run, const std::string& preferred) {
+const trace::Communicator* choose(const Matched& matched, const std::string& preferred) {
   const trace::Communicator* best = nullptr;
   Use most;
-  const std::map<CommId, Use> uses = uses_of(run);
+  const std::map<CommId, Use> uses = uses_of(matched);
   const auto weight = [&](const trace::Communicator& c, const Use& u) {
     return std::make_tuple(u.pace_records, !preferred.empty() && c.name == preferred, u.ranks, u.calls);
   };
-  for (const trace::Communicator& c : run.communicators) {
+  for (const trace::Communicator& c : matched.communicators()) {
     const auto at = uses.find(c.id);
     if (at == uses.end()) continue;
     const Use& u = at->second;
@@ -333,28 +332,25 @@ void lay_out(GroupIterations& g) {
 
 }  // namespace
 
-bool has_pace_records(const trace::Run& run) {
-  return std::any_of(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrack& t) {
-    for (std::size_t i = 0; i < t.events.size(); ++i)
-      if (is_decision(t.events, i)) return true;
-    return false;
-  });
+bool has_pace_records(const Matched& matched) {
+  return std::any_of(matched.scans().begin(), matched.scans().end(),
+                     [](const RankScan& s) { return s.has_pace_decisions; });
 }
 
-std::optional<GroupIterations> find_group_iterations(const trace::Run& run, const pace::Settings& settings,
+std::optional<GroupIterations> find_group_iterations(const Matched& matched, const pace::Settings& settings,
                                                      const std::string& preferred) {
-  const trace::Communicator* comm = choose(run, preferred);
+  const trace::Communicator* comm = choose(matched, preferred);
   if (comm == nullptr) return std::nullopt;
   GroupIterations g;
   g.comm = comm->id;
   g.name = comm->name;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
     GroupMember m;
     m.track = r;
-    m.place = place_in(*comm, run.ranks[r].rank);
-    const trace::EventColumns& e = run.ranks[r].events;
+    m.place = place_in(*comm, matched.rank(r));
+    const trace::EventColumns& e = matched.track(r).events;
     const Library library = library_of(e);
-    Cutter cutter(run, e, comm->id, settings, library, m);
+    Cutter cutter(matched, e, comm->id, settings, library, m);
     for (const Turn& t : turns_of(e, library)) cutter.take(t);
     cutter.finish();
     if (m.seen.empty()) continue;

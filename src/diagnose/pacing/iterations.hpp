@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "cox/pace/controller.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -76,7 +77,7 @@ struct GroupIterations {
 /// marks (of the C API; frameworks tell their steps otherwise). They count from 0 each time, with a new
 /// controller. Where the Run's beginning was overwritten, as its Pace records number them. `settings` says
 /// how transfer is known. Cost: n log n in events; about 130 bytes per iteration and member.
-[[nodiscard]] std::optional<GroupIterations> find_group_iterations(const trace::Run& run,
+[[nodiscard]] std::optional<GroupIterations> find_group_iterations(const Matched& matched,
                                                                    const pace::Settings& settings,
                                                                    const std::string& preferred = {});
 
@@ -89,7 +90,7 @@ struct GroupIterations {
 /// Cost: linear in iterations and members. Held by: src/diagnose/pacing/pacing_test.cpp
 [[nodiscard]] std::optional<Duration> find_transfer(const GroupIterations& g);
 
-/// Whether any rank left a Pace record. Cost: one look at each event's kind.
-[[nodiscard]] bool has_pace_records(const trace::Run& run);
+/// Whether any rank left a record of a decision.
+[[nodiscard]] bool has_pace_records(const Matched& matched);
 
 }  // namespace cox::diagnose

@@ -50,18 +50,18 @@ std::optional<Habit> habit_of(const trace::RankTrack& track, double inside) {
 }
 
 /// What most ranks of a host do, where at least half of them tell.
-pace::Facts habits_on(const trace::Run& run, const std::string& host, std::span<const double> inside) {
+pace::Facts habits_on(const Matched& matched, const std::string& host, std::span<const double> inside) {
   std::size_t ranks = 0;
   std::size_t told = 0;
   std::size_t by_mode[4] = {};
   double ready = 0;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const bool here = std::any_of(run.nodes.begin(), run.nodes.end(), [&](const trace::Node& n) {
-      return n.id == run.ranks[r].node && n.host == host;
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    const bool here = std::any_of(matched.nodes().begin(), matched.nodes().end(), [&](const trace::Node& n) {
+      return n.id == matched.track(r).node && n.host == host;
     });
     if (!here) continue;
     ++ranks;
-    const auto habit = habit_of(run.ranks[r], r < inside.size() ? inside[r] : 0);
+    const auto habit = habit_of(matched.track(r), r < inside.size() ? inside[r] : 0);
     if (!habit) continue;
     ++told;
     ready += habit->ready;
@@ -77,8 +77,8 @@ pace::Facts habits_on(const trace::Run& run, const std::string& host, std::span<
 }
 
 /// The probe at a job's start has the last word; where none was made, it is worth one.
-bool may_raise_priority(const trace::Run& run) {
-  return std::none_of(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrack& track) {
+bool may_raise_priority(const Matched& matched) {
+  return std::none_of(matched.tracks().begin(), matched.tracks().end(), [](const trace::RankTrack& track) {
     return std::any_of(track.locality.begin(), track.locality.end(), [](const trace::LocalityFact& f) {
       return f.path == kPriorityFact && f.value == "refused";
     });
@@ -87,7 +87,7 @@ bool may_raise_priority(const trace::Run& run) {
 
 }  // namespace
 
-pace::Facts host_facts(const trace::Run& run, std::span<const NodeLocality> places,
+pace::Facts host_facts(const Matched& matched, std::span<const NodeLocality> places,
                        std::span<const double> inside) {
   pace::Facts out;
   const NodeLocality* most = nullptr;
@@ -104,33 +104,34 @@ pace::Facts host_facts(const trace::Run& run, std::span<const NodeLocality> plac
     cpus = shared;
   }
   if (most != nullptr) {
-    out = habits_on(run, most->host, inside);
+    out = habits_on(matched, most->host, inside);
     out.ranks_on_host = static_cast<std::uint32_t>(most->ranks);
     out.cores = static_cast<std::uint32_t>(cpus);
     out.host_busy_at_start = out.host_busy_at_start && crowd > 1;
   }
-  out.priority_undoable = may_raise_priority(run);
+  out.priority_undoable = may_raise_priority(matched);
   return out;
 }
 
-pace::Facts facts_of(const trace::Run& run, const Diagnosis& d) {
-  std::vector<double> inside(run.ranks.size(), 0);
-  for (std::size_t r = 0; r < std::min(inside.size(), d.ranks.size()); ++r) {
-    const RankAccount& a = d.ranks[r];
+pace::Facts facts_of(const Matched& matched, std::span<const NodeLocality> places,
+                     std::span<const RankAccount> ranks, std::span<const FindingKind> kinds) {
+  std::vector<double> inside(matched.ranks(), 0);
+  for (std::size_t r = 0; r < std::min(inside.size(), ranks.size()); ++r) {
+    const RankAccount& a = ranks[r];
     const double waits = in_seconds(a.wait) + in_seconds(a.transfer);
     const double all = in_seconds(a.work) + waits;
-    if (run.ranks[r].rank == a.rank && all > 0) inside[r] = waits / all;
+    if (matched.rank(r) == a.rank && all > 0) inside[r] = waits / all;
   }
-  pace::Facts out = host_facts(run, d.locality, inside);
-  for (const Finding& f : d.findings) {
-    out.persistent = out.persistent || f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup;
-    out.rotating = out.rotating || f.kind == FindingKind::RotatingStraggler;
+  pace::Facts out = host_facts(matched, places, inside);
+  for (const FindingKind kind : kinds) {
+    out.persistent = out.persistent || kind == FindingKind::SlowRank || kind == FindingKind::SlowGroup;
+    out.rotating = out.rotating || kind == FindingKind::RotatingStraggler;
   }
   return out;
 }
 
-pace::Facts facts_of(const trace::Run& run, const Pacing& p, std::span<const double> inside) {
-  pace::Facts out = host_facts(run, understand_locality(run), inside);
+pace::Facts facts_of(const Matched& matched, const Pacing& p, std::span<const double> inside) {
+  pace::Facts out = host_facts(matched, understand_locality(matched), inside);
   for (const PaceReplay& r : p.replays) {
     const double period = in_seconds(r.evidence.period);
     out.persistent =

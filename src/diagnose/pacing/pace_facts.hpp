@@ -5,9 +5,13 @@
 
 #include <span>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/account.hpp"
+#include "cox/diagnose/finding_kind.hpp"
+#include "cox/diagnose/locality.hpp"
+#include "cox/diagnose/pacing.hpp"
 #include "cox/pace/advice.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -21,12 +25,13 @@ namespace cox::diagnose {
 ///         2,000 times per second that it runs; a spinning one keeps its slice of milliseconds.
 /// Fields that samples and locality do not tell stay at their defaults. Cost: linear in ranks.
 /// Held by: src/diagnose/pacing/pace_facts_test.cpp
-[[nodiscard]] pace::Facts host_facts(const trace::Run& run, std::span<const NodeLocality> places,
+[[nodiscard]] pace::Facts host_facts(const Matched& matched, std::span<const NodeLocality> places,
                                      std::span<const double> inside);
 
 /// The same with what a diagnosis found out about who is late.
-[[nodiscard]] pace::Facts facts_of(const trace::Run& run, const Diagnosis& d);
+[[nodiscard]] pace::Facts facts_of(const Matched& matched, std::span<const NodeLocality> places,
+                                   std::span<const RankAccount> ranks, std::span<const FindingKind> kinds);
 /// The same with what a replay shows: somebody's slack can be counted on, or a device absorbs delays.
-[[nodiscard]] pace::Facts facts_of(const trace::Run& run, const Pacing& p, std::span<const double> inside);
+[[nodiscard]] pace::Facts facts_of(const Matched& matched, const Pacing& p, std::span<const double> inside);
 
 }  // namespace cox::diagnose

@@ -85,15 +85,16 @@ TEST(PaceFacts, ARefusedPriorityIsNotOfferedAgain) {
 
 TEST(PaceFacts, ADiagnosisKnowsWhoIsLate) {
   Host host(4, {.cpu = 5s, .ready = 5s});
-  Diagnosis d;
-  d.locality = host.places;
-  for (int r = 0; r < 4; ++r) d.ranks.push_back({.rank = Rank(r), .work = 5s, .wait = 4s, .transfer = 1s});
-  EXPECT_EQ(facts_of(host.run, d).wait, WaitMode::Spin);
-  EXPECT_FALSE(facts_of(host.run, d).persistent);
-  d.findings.emplace_back().kind = FindingKind::SlowRank;
-  EXPECT_TRUE(facts_of(host.run, d).persistent);
-  d.findings.emplace_back().kind = FindingKind::RotatingStraggler;
-  EXPECT_TRUE(facts_of(host.run, d).rotating);
+  std::vector<RankAccount> ranks;
+  for (int r = 0; r < 4; ++r) ranks.push_back({.rank = Rank(r), .work = 5s, .wait = 4s, .transfer = 1s});
+  std::vector<FindingKind> kinds;
+  const auto facts = [&] { return facts_of(host.run, host.places, ranks, kinds); };
+  EXPECT_EQ(facts().wait, WaitMode::Spin);
+  EXPECT_FALSE(facts().persistent);
+  kinds.push_back(FindingKind::SlowRank);
+  EXPECT_TRUE(facts().persistent);
+  kinds.push_back(FindingKind::RotatingStraggler);
+  EXPECT_TRUE(facts().rotating);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/pacing.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/pacing/iterations.hpp"
+#include "diagnose/pacing/record.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -31,8 +31,8 @@ RankPacing pacing_of(const trace::RankTrack& track, const GroupMember& m) {
 }
 
 /// The settings that the first rank recorded which did; they are alike on all of a job.
-void read_settings(const trace::Run& run, PacingRecord& record) {
-  for (const trace::RankTrack& track : run.ranks) {
+void read_settings(const Matched& matched, PacingRecord& record) {
+  for (const trace::RankTrack& track : matched.tracks()) {
     for (const trace::LocalityFact& fact : track.locality) {
       if (fact.path != kPaceSettingsFact) continue;
       pace::Settings settings;
@@ -46,18 +46,18 @@ void read_settings(const trace::Run& run, PacingRecord& record) {
 
 }  // namespace
 
-std::optional<PacingRecord> read_pacing(const trace::Run& run) {
-  if (!has_pace_records(run)) return std::nullopt;
+std::optional<PacingRecord> read_pacing(const Matched& matched) {
+  if (!has_pace_records(matched)) return std::nullopt;
   PacingRecord record;
-  read_settings(run, record);
-  const std::optional<GroupIterations> g = find_group_iterations(run, record.settings);
+  read_settings(matched, record);
+  const std::optional<GroupIterations> g = find_group_iterations(matched, record.settings);
   if (!g || !g->paced) return std::nullopt;
   record.group = g->comm;
   record.group_name = g->name;
   record.iterations = static_cast<std::int64_t>(g->count);
   for (const GroupMember& m : g->members) {
     if (m.entries.empty()) continue;
-    record.ranks.push_back(pacing_of(run.ranks[m.track], m));
+    record.ranks.push_back(pacing_of(matched.track(m.track), m));
     record.mode = record.ranks.back().mode;
     record.delays += record.ranks.back().delays;
     add_to(record.delayed, record.ranks.back().delayed);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/pacing.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/pacing/record.hpp"
 #include "support/make_run.hpp"
 #include "support/paced_run.hpp"
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "cox/base/spelling.hpp"
-#include "cox/diagnose/pacing.hpp"
 #include "cox/pace/controller.hpp"
 
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/pacing/iterations.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
+#include "diagnose/pacing/record.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -53,11 +53,11 @@ void show(const SeenIteration& i, pace::Controller& controller) {
                       .delayed = i.delayed});
 }
 
-PaceReplay replay_member(const trace::Run& run, const GroupIterations& g, const GroupMember& m,
+PaceReplay replay_member(const Matched& matched, const GroupIterations& g, const GroupMember& m,
                          const pace::Settings& settings, const ReplayOptions& options, bool open_loop) {
   pace::Controller controller(settings, m.place, g.size);
   PaceReplay out;
-  out.rank = run.ranks[m.track].rank;
+  out.rank = matched.rank(m.track);
   out.mode = settings.mode;
   out.open_loop = open_loop;
   for (std::size_t i = 0; i < m.seen.size(); ++i) {
@@ -85,8 +85,8 @@ bool saw_launch_ahead(const trace::RankTrack& track, const GroupMember& m) {
 }
 
 /// Part of each rank's iterations that it was inside the group's synchronisations.
-std::vector<double> time_inside(const trace::Run& run, const GroupIterations& g) {
-  std::vector<double> out(run.ranks.size(), 0);
+std::vector<double> time_inside(const Matched& matched, const GroupIterations& g) {
+  std::vector<double> out(matched.ranks(), 0);
   for (const GroupMember& m : g.members) {
     double inside = 0;
     double all = 0;
@@ -101,10 +101,10 @@ std::vector<double> time_inside(const trace::Run& run, const GroupIterations& g)
 
 /// What a Run has measured needs no advice from elsewhere. And what it cannot tell (which part of a wait is
 /// transfer, whether ranks share a link) is no reason to leave everything as it is.
-std::vector<pace::Advice> find_advice(const trace::Run& run, const Pacing& p,
+std::vector<pace::Advice> find_advice(const Matched& matched, const Pacing& p,
                                       std::span<const double> inside) {
   std::vector<pace::Advice> out;
-  const pace::Facts facts = facts_of(run, p, inside);
+  const pace::Facts facts = facts_of(matched, p, inside);
   const bool is_open = p.transfer || (facts.persistent && !facts.launch_ahead);
   for (const pace::Advice& a : pace::advise(facts).items()) {
     const bool is_nothing = a.remedy == pace::Remedy::Nothing;
@@ -115,34 +115,34 @@ std::vector<pace::Advice> find_advice(const trace::Run& run, const Pacing& p,
   return out;
 }
 
-Error no_group(const trace::Run& run) {
+Error no_group(const Matched& matched) {
   return Error{.code = Errc::InvalidInput,
                .id = "pace-001",
                .message = fmt::format("no group to replay: got {} ranks and {} communicators, expected two "
                                       "ranks that synchronise with each other at least five times",
-                                      run.ranks.size(), run.communicators.size()),
+                                      matched.ranks(), matched.communicators().size()),
                .hint = "see what was recorded: cox diagnose PATH",
                .where = {}};
 }
 
 }  // namespace
 
-Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run, const ReplayOptions& options) {
-  const std::optional<PacingRecord> record = read_pacing(run);
+Result<std::vector<PaceReplay>> replay_pacing(const Matched& matched, const ReplayOptions& options) {
+  const std::optional<PacingRecord> record = read_pacing(matched);
   const bool as_recorded = record && !record->settings_text.empty() && !options.settings;
   pace::Settings settings;
   settings.mode = pace::Mode::Auto;
   if (as_recorded) settings = record->settings;
   if (options.settings) settings = *options.settings;
-  const std::optional<GroupIterations> g = find_group_iterations(run, settings);
-  if (!g) return fail(no_group(run));
+  const std::optional<GroupIterations> g = find_group_iterations(matched, settings);
+  if (!g) return fail(no_group(matched));
   std::vector<PaceReplay> out;
   for (const GroupMember& m : g->members) {
-    if (options.rank && run.ranks[m.track].rank != *options.rank) continue;
+    if (options.rank && matched.rank(m.track) != *options.rank) continue;
     pace::Settings own = settings;
-    own.launch_ahead = own.launch_ahead || saw_launch_ahead(run.ranks[m.track], m);
+    own.launch_ahead = own.launch_ahead || saw_launch_ahead(matched.track(m.track), m);
     const bool late = m.seen.front().step > 0;
-    out.push_back(replay_member(run, *g, m, own, options, !as_recorded || m.entries.empty() || late));
+    out.push_back(replay_member(matched, *g, m, own, options, !as_recorded || m.entries.empty() || late));
     out.back().begins_late = late;
   }
   if (out.empty())
@@ -156,26 +156,26 @@ Result<std::vector<PaceReplay>> replay_pacing(const trace::Run& run, const Repla
   return out;
 }
 
-Result<Pacing> understand_pacing(const trace::Run& run, const ReplayOptions& options,
-                                 const trace::Run* baseline) {
+Result<Pacing> understand_pacing(const Matched& matched, const ReplayOptions& options,
+                                 const Matched* baseline) {
   Pacing p;
-  p.provenance = run.info.provenance;
-  p.record = read_pacing(run);
-  COX_TRY(p.replays, replay_pacing(run, options));
-  std::vector<double> inside(run.ranks.size(), 0);
-  if (const auto g = find_group_iterations(run, p.record ? p.record->settings : pace::Settings{})) {
-    inside = time_inside(run, *g);
+  p.provenance = matched.provenance();
+  p.record = read_pacing(matched);
+  COX_TRY(p.replays, replay_pacing(matched, options));
+  std::vector<double> inside(matched.ranks(), 0);
+  if (const auto g = find_group_iterations(matched, p.record ? p.record->settings : pace::Settings{})) {
+    inside = time_inside(matched, *g);
     p.group_name = g->name;
     p.transfer = find_transfer(*g);
   }
   if (baseline != nullptr) {
-    p.comparison = compare_runs(*baseline, run);
+    p.comparison = compare_runs(*baseline, matched);
     if (const auto before = read_pacing(*baseline); before && before->delays > 0)
       p.baseline_mode = before->mode;
   } else if (p.record) {
-    p.comparison = compare_blocks(run, *p.record);
+    p.comparison = compare_blocks(matched, *p.record);
   }
-  if (!options.rank) p.advice = find_advice(run, p, inside);  // of one rank nothing follows for the job
+  if (!options.rank) p.advice = find_advice(matched, p, inside);  // of one rank nothing follows for the job
   return p;
 }
 

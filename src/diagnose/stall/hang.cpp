@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -25,9 +24,9 @@ constexpr int kTimesUsual = 3;
 
 class StallFinder {
  public:
-  StallFinder(const trace::Run& run, const OpenCalls& open, const LastLook& look,
+  StallFinder(const Matched& matched, const OpenCalls& open, const LastLook& look,
               const std::vector<Mismatch>& mismatches)
-      : run_(run), open_(open), look_(look), mismatches_(mismatches), present_(look.present()) {}
+      : matched_(matched), open_(open), look_(look), mismatches_(mismatches), present_(look.present()) {}
 
   Stalls find() {
     std::set<std::int32_t> in_cycle;
@@ -51,9 +50,7 @@ class StallFinder {
   }
 
  private:
-  [[nodiscard]] Rank rank(std::int32_t index) const {
-    return run_.ranks[static_cast<std::size_t>(index)].rank;
-  }
+  [[nodiscard]] Rank rank(std::int32_t index) const { return matched_.rank(static_cast<std::size_t>(index)); }
 
   [[nodiscard]] std::vector<Rank> ranks(const std::vector<std::int32_t>& indices) const {
     std::vector<Rank> out;
@@ -164,7 +161,7 @@ class StallFinder {
 
   /// What members disagree on in this very operation; null where they agree.
   [[nodiscard]] const Mismatch* dispute_about(const OpenOperation& op) const {
-    const CommId comm = run_.communicators[static_cast<std::size_t>(op.comm)].id;
+    const CommId comm = matched_.communicator(op.comm).id;
     for (const Mismatch& m : mismatches_)
       if (!op.point_to_point && m.comm == comm && (m.first_seq == op.seq || m.last_seq == op.seq)) return &m;
     return nullptr;
@@ -184,7 +181,7 @@ class StallFinder {
   }
 
   void describe(Stall& stall) {
-    stall.since_utc = utc_of(run_, stall.since);
+    stall.since_utc = utc_of(matched_, stall.since);
     std::vector<Rank> told = stall.ranks;
     if (told.empty() && stall.kind == StallKind::WaitCycle)
       for (const StalledCall& call : stall.calls)
@@ -193,20 +190,17 @@ class StallFinder {
       if (stall.last_seen.size() >= kMostLastSeen) break;
       stall.last_seen.push_back(seen(r));
     }
-    stall.text = stall_words(stall, present_);
   }
 
   const LastSeen& seen(Rank r) {
-    const auto index = index_of(run_, r);
+    const auto index = matched_.index_of(r);
     const auto [at, fresh] = seen_.try_emplace(index);
-    if (fresh) {
-      at->second = look_.at(static_cast<std::size_t>(index), open_);
-      at->second.text = last_seen_words(at->second, present_);
-    }
+    if (fresh) at->second = look_.at(static_cast<std::size_t>(index), open_);
+
     return at->second;
   }
 
-  const trace::Run& run_;
+  const Matched& matched_;
   const OpenCalls& open_;
   const LastLook& look_;
   const std::vector<Mismatch>& mismatches_;
@@ -217,6 +211,11 @@ class StallFinder {
 };
 
 }  // namespace
+
+bool Trouble::any() const {
+  return !mismatches.empty() ||
+         std::any_of(stalls.begin(), stalls.end(), [](const Stall& s) { return s.hung; });
+}
 
 const char* name_of(ProcessState s) {
   switch (s) {
@@ -274,10 +273,10 @@ const char* name_of(StallKind k) {
   return "not_recorded";
 }
 
-Stalls find_stalls(const trace::Run& run, const OpenCalls& open, const LastLook& look,
+Stalls find_stalls(const Matched& matched, const OpenCalls& open, const LastLook& look,
                    const std::vector<Mismatch>& mismatches) {
   if (open.operations.empty()) return {};
-  return StallFinder(run, open, look, mismatches).find();
+  return StallFinder(matched, open, look, mismatches).find();
 }
 
 }  // namespace cox::diagnose

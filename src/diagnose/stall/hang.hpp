@@ -20,7 +20,7 @@ struct Stalls {
 
 /// Everything that stands still at the end of the Run. Cost: linear in open calls and their members, plus one
 /// pass over the events of each rank that is told about.
-[[nodiscard]] Stalls find_stalls(const trace::Run& run, const OpenCalls& open, const LastLook& look,
+[[nodiscard]] Stalls find_stalls(const Matched& matched, const OpenCalls& open, const LastLook& look,
                                  const std::vector<Mismatch>& mismatches);
 
 /// Sets of operations that wait for each other through ranks that stand still: strongly connected parts with

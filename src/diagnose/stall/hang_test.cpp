@@ -101,13 +101,14 @@ Diagnosis look(const trace::Run& run, const ListedProcesses* machine = nullptr) 
 TEST(Hang, AJobThatEndedInOrderHasNone) {
   testing::Job job;
   const Diagnosis d = look(testing::make_job(job));
-  EXPECT_TRUE(d.stalls.empty());
-  EXPECT_TRUE(d.mismatches.empty());
-  EXPECT_TRUE(d.trouble.empty());
+  EXPECT_TRUE(d.trouble.stalls.empty());
+  EXPECT_TRUE(d.trouble.mismatches.empty());
+  EXPECT_TRUE(d.trouble.headline.empty());
   trace::Run run = running_job();
   enter_all_but(run, 2, kSteps);
   for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Closed;
-  EXPECT_TRUE(look(run).stalls.empty()) << "an open call of a process that ended in order hangs nobody";
+  EXPECT_TRUE(look(run).trouble.stalls.empty())
+      << "an open call of a process that ended in order hangs nobody";
 }
 
 TEST(Hang, NamesTheRankThatNeverEnteredAndWhoWaits) {
@@ -117,8 +118,8 @@ TEST(Hang, NamesTheRankThatNeverEnteredAndWhoWaits) {
   put_on_machine(run, machine, 3s);
   machine.processes[102].state = 'S';
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  const Stall& s = d.stalls[0];
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  const Stall& s = d.trouble.stalls[0];
   EXPECT_EQ(s.kind, StallKind::MissingRank);
   EXPECT_TRUE(s.hung);
   EXPECT_TRUE(has_trouble(d));
@@ -126,7 +127,7 @@ TEST(Hang, NamesTheRankThatNeverEnteredAndWhoWaits) {
   EXPECT_EQ(s.calls[0].waiting, (std::vector{Rank{0}, Rank{1}, Rank{3}}));
   EXPECT_EQ(s.calls[0].call.seq, kSteps);
   EXPECT_EQ(s.calls[0].call.bytes, Bytes{4096});
-  EXPECT_TRUE(d.present.live);
+  EXPECT_TRUE(d.trouble.present.live);
   EXPECT_NEAR(in_seconds(s.waited), 2.995, 1e-3);
   EXPECT_EQ(s.bar, Duration{1s});
   ASSERT_EQ(s.last_seen.size(), 1U);
@@ -144,9 +145,9 @@ TEST(Hang, ACallThatHasJustBegunIsNoHang) {
   ListedProcesses machine;
   put_on_machine(run, machine, 20ms);
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_FALSE(d.stalls[0].hung);
-  EXPECT_TRUE(d.trouble.empty());
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_FALSE(d.trouble.stalls[0].hung);
+  EXPECT_TRUE(d.trouble.headline.empty());
 }
 
 TEST(Hang, TheBarGrowsWithWhatIsUsual) {
@@ -160,8 +161,8 @@ TEST(Hang, TheBarGrowsWithWhatIsUsual) {
     track.samples[0].at = run.ranks[3].events.begin.back() + 9s;
   }
   const Diagnosis d = look(run);
-  EXPECT_FALSE(d.stalls[0].hung);
-  EXPECT_EQ(d.stalls[0].bar, Duration{12s});
+  EXPECT_FALSE(d.trouble.stalls[0].hung);
+  EXPECT_EQ(d.trouble.stalls[0].bar, Duration{12s});
 }
 
 TEST(Hang, StoppedOrGoneIsCertainAtOnce) {
@@ -175,8 +176,9 @@ TEST(Hang, StoppedOrGoneIsCertainAtOnce) {
     else
       machine.processes[101].state = state;
     const Diagnosis d = look(run, &machine);
-    EXPECT_TRUE(d.stalls[0].hung) << state;
-    EXPECT_EQ(d.stalls[0].last_seen[0].process, state == 'T' ? ProcessState::Stopped : ProcessState::Gone);
+    EXPECT_TRUE(d.trouble.stalls[0].hung) << state;
+    EXPECT_EQ(d.trouble.stalls[0].last_seen[0].process,
+              state == 'T' ? ProcessState::Stopped : ProcessState::Gone);
   }
 }
 
@@ -186,13 +188,13 @@ TEST(Hang, AnotherProcessUnderTheSameNumberIsNotTheRank) {
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   machine.processes[101].start_ticks = 8;
-  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Gone);
+  EXPECT_EQ(look(run, &machine).trouble.stalls[0].last_seen[0].process, ProcessState::Gone);
   // Without a start time the first record decides: what began after it cannot have written it.
   run.ranks[1].start_time = 0;
   machine.processes[101].started_ns = machine.now_ns;
-  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Gone);
+  EXPECT_EQ(look(run, &machine).trouble.stalls[0].last_seen[0].process, ProcessState::Gone);
   machine.processes[101].started_ns = 0;
-  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Running);
+  EXPECT_EQ(look(run, &machine).trouble.stalls[0].last_seen[0].process, ProcessState::Running);
 }
 
 TEST(Hang, WhoIsNotSeenAndYetRecordsIsNotGone) {
@@ -202,9 +204,9 @@ TEST(Hang, WhoIsNotSeenAndYetRecordsIsNotGone) {
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   machine.processes.erase(101);
-  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Gone);
+  EXPECT_EQ(look(run, &machine).trouble.stalls[0].last_seen[0].process, ProcessState::Gone);
   sample(run, 1, end + 2900ms, 'R');  // it runs, in a PID namespace that is not ours
-  EXPECT_EQ(look(run, &machine).stalls[0].last_seen[0].process, ProcessState::Unknown);
+  EXPECT_EQ(look(run, &machine).trouble.stalls[0].last_seen[0].process, ProcessState::Unknown);
 }
 
 TEST(Hang, OnAnotherMachineNothingIsClaimed) {
@@ -214,11 +216,11 @@ TEST(Hang, OnAnotherMachineNothingIsClaimed) {
   put_on_machine(run, machine, 3s);
   run.nodes[0].boot_id = "another";
   const Diagnosis d = look(run, &machine);
-  EXPECT_FALSE(d.present.live);
-  EXPECT_EQ(d.stalls[0].last_seen[0].process, ProcessState::Unknown);
-  EXPECT_FALSE(d.stalls[0].hung)
+  EXPECT_FALSE(d.trouble.present.live);
+  EXPECT_EQ(d.trouble.stalls[0].last_seen[0].process, ProcessState::Unknown);
+  EXPECT_FALSE(d.trouble.stalls[0].hung)
       << "the records end when the last rank entered: nobody is known to have waited";
-  EXPECT_EQ(d.stalls[0].ranks, std::vector{Rank{1}});
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{1}});
 }
 
 TEST(Hang, AfterTheEndSamplesTellHowLongAndWhoFellSilent) {
@@ -229,12 +231,12 @@ TEST(Hang, AfterTheEndSamplesTellHowLongAndWhoFellSilent) {
     for (Duration at = end; at < end + (r == 1 ? Duration{100ms} : Duration{5s}); at += 100ms)
       sample(run, r, at, 'R');
   const Diagnosis d = look(run);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_TRUE(d.stalls[0].hung);
-  EXPECT_FALSE(d.present.live);
-  EXPECT_NEAR(in_seconds(d.stalls[0].waited), 4.895, 0.01);
-  EXPECT_EQ(d.stalls[0].last_seen[0].process, ProcessState::Silent);
-  EXPECT_EQ(d.stalls[0].last_seen[0].source, StateSource::Samples);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_TRUE(d.trouble.stalls[0].hung);
+  EXPECT_FALSE(d.trouble.present.live);
+  EXPECT_NEAR(in_seconds(d.trouble.stalls[0].waited), 4.895, 0.01);
+  EXPECT_EQ(d.trouble.stalls[0].last_seen[0].process, ProcessState::Silent);
+  EXPECT_EQ(d.trouble.stalls[0].last_seen[0].source, StateSource::Samples);
 }
 
 TEST(Hang, AllEnteredBlamesNobody) {
@@ -243,16 +245,16 @@ TEST(Hang, AllEnteredBlamesNobody) {
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_EQ(d.stalls[0].kind, StallKind::AllEntered);
-  EXPECT_TRUE(d.stalls[0].hung);
-  EXPECT_TRUE(d.stalls[0].ranks.empty());
-  EXPECT_NE(d.stalls[0].text.find("all entered and none left"), std::string::npos);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::AllEntered);
+  EXPECT_TRUE(d.trouble.stalls[0].hung);
+  EXPECT_TRUE(d.trouble.stalls[0].ranks.empty());
+  EXPECT_NE(d.trouble.stalls[0].text.find("all entered and none left"), std::string::npos);
   machine.processes[103].state = 'T';
   const Diagnosis stopped = look(run, &machine);
-  EXPECT_EQ(stopped.stalls[0].kind, StallKind::StuckInside);
-  EXPECT_EQ(stopped.stalls[0].ranks, std::vector{Rank{3}});
-  EXPECT_EQ(stopped.stalls[0].last_seen[0].inside->seq, kSteps);
+  EXPECT_EQ(stopped.trouble.stalls[0].kind, StallKind::StuckInside);
+  EXPECT_EQ(stopped.trouble.stalls[0].ranks, std::vector{Rank{3}});
+  EXPECT_EQ(stopped.trouble.stalls[0].last_seen[0].inside->seq, kSteps);
 }
 
 TEST(Hang, WhoStoppedInsideHoldsUpTheNextCallToo) {
@@ -270,11 +272,11 @@ TEST(Hang, WhoStoppedInsideHoldsUpTheNextCallToo) {
   put_on_machine(run, machine, 3s);
   machine.processes[102].state = 'T';
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 2U);
-  EXPECT_EQ(d.stalls[0].kind, StallKind::StuckInside);
-  EXPECT_EQ(d.stalls[0].ranks, std::vector{Rank{2}});
-  EXPECT_EQ(d.stalls[0].calls[0].left.size(), 3U);
-  EXPECT_TRUE(d.stalls[1].consequence);
+  ASSERT_EQ(d.trouble.stalls.size(), 2U);
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::StuckInside);
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{2}});
+  EXPECT_EQ(d.trouble.stalls[0].calls[0].left.size(), 3U);
+  EXPECT_TRUE(d.trouble.stalls[1].consequence);
 }
 
 TEST(Hang, FollowsAChainToItsEnd) {
@@ -289,13 +291,13 @@ TEST(Hang, FollowsAChainToItsEnd) {
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 2U);
-  EXPECT_EQ(d.stalls[0].ranks, std::vector{Rank{3}});
-  EXPECT_FALSE(d.stalls[0].consequence);
-  EXPECT_EQ(d.stalls[1].ranks, std::vector{Rank{2}});
-  EXPECT_TRUE(d.stalls[1].consequence);
-  ASSERT_EQ(d.stalls[1].last_seen.size(), 1U);
-  EXPECT_EQ(d.stalls[1].last_seen[0].inside->comm, CommId{2});
+  ASSERT_EQ(d.trouble.stalls.size(), 2U);
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{3}});
+  EXPECT_FALSE(d.trouble.stalls[0].consequence);
+  EXPECT_EQ(d.trouble.stalls[1].ranks, std::vector{Rank{2}});
+  EXPECT_TRUE(d.trouble.stalls[1].consequence);
+  ASSERT_EQ(d.trouble.stalls[1].last_seen.size(), 1U);
+  EXPECT_EQ(d.trouble.stalls[1].last_seen[0].inside->comm, CommId{2});
 }
 
 TEST(Hang, TwoCommunicatorsInDifferentOrderAreACycle) {
@@ -308,11 +310,11 @@ TEST(Hang, TwoCommunicatorsInDifferentOrderAreACycle) {
   ListedProcesses machine;
   put_on_machine(run, machine, 20ms);
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_EQ(d.stalls[0].kind, StallKind::OrderMismatch);
-  EXPECT_TRUE(d.stalls[0].hung) << "a cycle does not end by waiting";
-  EXPECT_EQ(d.stalls[0].ranks, std::vector{Rank{3}});
-  EXPECT_EQ(d.stalls[0].calls.size(), 2U);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::OrderMismatch);
+  EXPECT_TRUE(d.trouble.stalls[0].hung) << "a cycle does not end by waiting";
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{3}});
+  EXPECT_EQ(d.trouble.stalls[0].calls.size(), 2U);
 }
 
 TEST(Hang, APointToPointCallIsFollowedToThePeer) {
@@ -327,13 +329,13 @@ TEST(Hang, APointToPointCallIsFollowedToThePeer) {
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 2U);
-  EXPECT_EQ(d.stalls[0].kind, StallKind::PeerWait);
-  EXPECT_EQ(d.stalls[0].ranks, std::vector{Rank{3}});
+  ASSERT_EQ(d.trouble.stalls.size(), 2U);
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::PeerWait);
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{3}});
   // 1 is missing in the all-reduce too, but waits itself: 3 is the one.
-  EXPECT_EQ(d.stalls[1].kind, StallKind::MissingRank);
-  EXPECT_EQ(d.stalls[1].ranks, std::vector{Rank{3}});
-  EXPECT_EQ(d.stalls[1].calls[0].missing, (std::vector{Rank{1}, Rank{3}}));
+  EXPECT_EQ(d.trouble.stalls[1].kind, StallKind::MissingRank);
+  EXPECT_EQ(d.trouble.stalls[1].ranks, std::vector{Rank{3}});
+  EXPECT_EQ(d.trouble.stalls[1].calls[0].missing, (std::vector{Rank{1}, Rank{3}}));
 }
 
 TEST(Hang, TwoThatReceiveFromEachOtherAreACycle) {
@@ -348,10 +350,10 @@ TEST(Hang, TwoThatReceiveFromEachOtherAreACycle) {
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
   const Diagnosis d = look(run, &machine);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_EQ(d.stalls[0].kind, StallKind::WaitCycle);
-  EXPECT_TRUE(d.stalls[0].hung);
-  EXPECT_EQ(d.stalls[0].last_seen.size(), 2U);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::WaitCycle);
+  EXPECT_TRUE(d.trouble.stalls[0].hung);
+  EXPECT_EQ(d.trouble.stalls[0].last_seen.size(), 2U);
 }
 
 TEST(Hang, WhatIsNotRecordedIsNotBlamed) {
@@ -360,12 +362,12 @@ TEST(Hang, WhatIsNotRecordedIsNotBlamed) {
     enter_all_but(run, 2, kSteps);
     change(run);
     const Diagnosis d = look(run);
-    EXPECT_EQ(d.stalls.size(), 1U);
-    if (d.stalls[0].kind == StallKind::NotRecorded) {
-      EXPECT_TRUE(d.stalls[0].ranks.empty());
-      EXPECT_EQ(d.stalls[0].calls[0].not_recorded, std::vector{Rank{2}});
+    EXPECT_EQ(d.trouble.stalls.size(), 1U);
+    if (d.trouble.stalls[0].kind == StallKind::NotRecorded) {
+      EXPECT_TRUE(d.trouble.stalls[0].ranks.empty());
+      EXPECT_EQ(d.trouble.stalls[0].calls[0].not_recorded, std::vector{Rank{2}});
     }
-    return d.stalls[0].kind;
+    return d.trouble.stalls[0].kind;
   };
   EXPECT_EQ(kind_with([](trace::Run&) {}), StallKind::MissingRank);
   EXPECT_EQ(kind_with([](trace::Run& r) { r.ranks.erase(r.ranks.begin() + 2); }), StallKind::NotRecorded);
@@ -401,15 +403,15 @@ TEST(Hang, WorkersOfALibraryDoNotMakeTheProgramStandStill) {
     sample(run, r, 10s, 'R');
   }
   const Diagnosis d = look(run);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_EQ(d.stalls[0].ranks, std::vector{Rank{3}});
-  EXPECT_EQ(d.stalls[0].calls[0].waiting.size(), 3U);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{3}});
+  EXPECT_EQ(d.trouble.stalls[0].calls[0].waiting.size(), 3U);
 }
 
 TEST(Hang, ACallThatAnExceptionLeftIsNotOpen) {
   trace::Run run = running_job();
   run.ranks[1].events.end[5] = trace::kStillRunning;  // the thread has done more since
-  EXPECT_TRUE(look(run).stalls.empty());
+  EXPECT_TRUE(look(run).trouble.stalls.empty());
 }
 
 TEST(Hang, AJobWithoutCollectivesIsToldToo) {
@@ -425,9 +427,9 @@ TEST(Hang, AJobWithoutCollectivesIsToldToo) {
             trace::kStillRunning, 0, CommId{0}, 0);
   run.ranks[0].events.aux.back() = 1;
   const Diagnosis d = look(run);
-  ASSERT_EQ(d.stalls.size(), 1U);
-  EXPECT_EQ(d.stalls[0].kind, StallKind::PeerWait);
-  EXPECT_TRUE(d.stalls[0].hung);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::PeerWait);
+  EXPECT_TRUE(d.trouble.stalls[0].hung);
 }
 
 }  // namespace

@@ -109,18 +109,19 @@ Json json_of(const Mismatch& mismatch) {
 
 }  // namespace
 
-Json hang_json(const Diagnosis& d) {
+Json hang_json(const Trouble& trouble) {
   Json j;
-  j["hung"] = std::any_of(d.stalls.begin(), d.stalls.end(), [](const Stall& s) { return s.hung; });
-  j["live"] = d.present.live;
-  j["now_s"] = in_seconds(d.present.at);
-  j["stalls"] = list_of(d.stalls);
-  j["more"] = d.more_stalls;
+  j["hung"] =
+      std::any_of(trouble.stalls.begin(), trouble.stalls.end(), [](const Stall& s) { return s.hung; });
+  j["live"] = trouble.present.live;
+  j["now_s"] = in_seconds(trouble.present.at);
+  j["stalls"] = list_of(trouble.stalls);
+  j["more"] = trouble.more_stalls;
   return j;
 }
 
-Json mismatches_json(const Diagnosis& d) {
-  return list_of(d.mismatches);
+Json mismatches_json(const Trouble& trouble) {
+  return list_of(trouble.mismatches);
 }
 
 }  // namespace cox::diagnose

@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/stall.hpp"
 
 namespace cox::diagnose {
 
-[[nodiscard]] nlohmann::ordered_json hang_json(const Diagnosis& d);
-[[nodiscard]] nlohmann::ordered_json mismatches_json(const Diagnosis& d);
+[[nodiscard]] nlohmann::ordered_json hang_json(const Trouble& trouble);
+[[nodiscard]] nlohmann::ordered_json mismatches_json(const Trouble& trouble);
 
 }  // namespace cox::diagnose

@@ -46,28 +46,21 @@ const char* phase_name(std::uint8_t op) {
   return "other";
 }
 
-Duration latest_record(const trace::RankTrack& track) {
-  Duration latest = Duration::min();
-  const EventColumns& e = track.events;
-  for (std::size_t i = 0; i < e.size(); ++i)
-    latest = std::max(latest, e.end[i] == trace::kStillRunning ? e.begin[i] : e.end[i]);
-  return latest;
-}
-
 }  // namespace
 
-LastLook::LastLook(const trace::Run& run, const CommIndex& comms, const ProcessTable* processes,
+LastLook::LastLook(const Matched& matched, const ProcessTable* processes,
                    std::optional<std::int64_t> asked_monotonic_ns)
-    : run_(run), comms_(comms), processes_(processes) {
+    : matched_(matched), processes_(processes) {
   look_at_records();
   if (processes_ != nullptr && asked_monotonic_ns) look_at_machine(*asked_monotonic_ns);
 }
 
 void LastLook::look_at_records() {
-  last_at_.reserve(run_.ranks.size());
+  last_at_.reserve(matched_.ranks());
   Duration latest = Duration::zero();
-  for (const trace::RankTrack& track : run_.ranks) {
-    Duration last = latest_record(track);
+  for (std::size_t r = 0; r < matched_.ranks(); ++r) {
+    const trace::RankTrack& track = matched_.track(r);
+    Duration last = matched_.scan(r).latest;
     if (!track.samples.empty()) {
       last = std::max(last, track.samples.back().at);
     }
@@ -83,25 +76,25 @@ void LastLook::look_at_records() {
 void LastLook::compare_samples() {
   const auto key = [this](const trace::RankTrack& track) {
     const auto n = static_cast<std::size_t>(track.node.value());
-    if (track.node.value() < 0 || n >= run_.nodes.size()) return -1;
-    const trace::ClockSource source = run_.nodes[n].clock.source;
+    if (track.node.value() < 0 || n >= matched_.nodes().size()) return -1;
+    const trace::ClockSource source = matched_.nodes()[n].clock.source;
     const bool apart = source == trace::ClockSource::Realtime || source == trace::ClockSource::Unknown;
     return apart ? track.node.value() : -1;
   };
   std::map<int, Duration> latest;
-  for (const trace::RankTrack& track : run_.ranks) {
+  for (const trace::RankTrack& track : matched_.tracks()) {
     if (track.samples.empty()) continue;
     const auto [at, fresh] = latest.try_emplace(key(track), track.samples.back().at);
     if (!fresh) at->second = std::max(at->second, track.samples.back().at);
   }
-  for (const trace::RankTrack& track : run_.ranks)
+  for (const trace::RankTrack& track : matched_.tracks())
     last_sample_.push_back(track.samples.empty() ? Duration::min() : latest[key(track)]);
 }
 
 bool LastLook::is_here(const trace::RankTrack& track) const {
   const auto n = static_cast<std::size_t>(track.node.value());
-  if (track.node.value() < 0 || n >= run_.nodes.size()) return false;
-  const trace::Node& node = run_.nodes[n];
+  if (track.node.value() < 0 || n >= matched_.nodes().size()) return false;
+  const trace::Node& node = matched_.nodes()[n];
   if (node.boot_id.empty() || node.boot_id != boot_id_) return false;
   return node.time_namespace == 0 || node.time_namespace == time_namespace_;
 }
@@ -109,11 +102,11 @@ bool LastLook::is_here(const trace::RankTrack& track) const {
 /// The process that wrote the rank's record, if it is there. A number is one process's at any time: what
 /// runs under it now and began before the first record is the one that wrote that.
 std::optional<ProcessFacts> LastLook::facts(std::size_t r) const {
-  const trace::RankTrack& track = run_.ranks[r];
+  const trace::RankTrack& track = matched_.track(r);
   const auto found = processes_->find(track.pid);
   if (!found) return std::nullopt;
   if (track.start_time != 0) return found->start_ticks == track.start_time ? found : std::nullopt;
-  const auto origin = run_.nodes[static_cast<std::size_t>(track.node.value())].monotonic_origin_ns;
+  const auto origin = matched_.nodes()[static_cast<std::size_t>(track.node.value())].monotonic_origin_ns;
   if (!origin || track.events.size() == 0) return std::nullopt;
   const std::int64_t first_ns = track.events.begin.front().count() / 1000;
   return found->started_ns - kStartSlackNs <= *origin + first_ns ? found : std::nullopt;
@@ -122,15 +115,15 @@ std::optional<ProcessFacts> LastLook::facts(std::size_t r) const {
 void LastLook::look_at_machine(std::int64_t asked_monotonic_ns) {
   boot_id_ = processes_->boot_id();
   time_namespace_ = processes_->time_namespace();
-  live_nodes_.assign(run_.nodes.size(), false);
-  for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
-    const trace::RankTrack& track = run_.ranks[r];
+  live_nodes_.assign(matched_.nodes().size(), false);
+  for (std::size_t r = 0; r < matched_.ranks(); ++r) {
+    const trace::RankTrack& track = matched_.track(r);
     if (track.state == trace::WriterState::Closed || !is_here(track)) continue;
     const auto n = static_cast<std::size_t>(track.node.value());
     const auto found = facts(r);
     if (!found || is_gone(found->state)) continue;
     live_nodes_[n] = true;
-    const auto origin = run_.nodes[n].monotonic_origin_ns;
+    const auto origin = matched_.nodes()[n].monotonic_origin_ns;
     std::int64_t since_origin = 0;
     constexpr std::int64_t kLongest = INT64_MAX / 1000;
     if (!origin || present_.live || __builtin_sub_overflow(asked_monotonic_ns, *origin, &since_origin))
@@ -141,7 +134,7 @@ void LastLook::look_at_machine(std::int64_t asked_monotonic_ns) {
 }
 
 ProcessState LastLook::state(std::size_t r, StateSource& source) const {
-  const trace::RankTrack& track = run_.ranks[r];
+  const trace::RankTrack& track = matched_.track(r);
   source = StateSource::Record;
   if (track.state == trace::WriterState::Closed) return ProcessState::Ended;
   const auto n = static_cast<std::size_t>(track.node.value());
@@ -169,7 +162,7 @@ ProcessState LastLook::state(std::size_t r, StateSource& source) const {
 }
 
 CallName LastLook::name(const OpenOperation& op) const {
-  const trace::Communicator& comm = run_.communicators[static_cast<std::size_t>(op.comm)];
+  const trace::Communicator& comm = matched_.communicator(op.comm);
   return {.operation = op.kind,
           .point_to_point = op.point_to_point,
           .comm = comm.id,
@@ -179,19 +172,19 @@ CallName LastLook::name(const OpenOperation& op) const {
 }
 
 LastSeen LastLook::at(std::size_t r, const OpenCalls& open) const {
-  const trace::RankTrack& track = run_.ranks[r];
+  const trace::RankTrack& track = matched_.track(r);
   const EventColumns& e = track.events;
   LastSeen seen;
   seen.rank = track.rank;
   seen.pid = track.pid;
   const auto n = static_cast<std::size_t>(track.node.value());
-  if (track.node.value() >= 0 && n < run_.nodes.size()) seen.host = run_.nodes[n].host;
+  if (track.node.value() >= 0 && n < matched_.nodes().size()) seen.host = matched_.nodes()[n].host;
   seen.process = state(r, seen.source);
   for (std::size_t i = e.size(); i-- > 0 && !seen.last_call;) {
     if (e.kind[i] != EventKind::Collective || e.end[i] == trace::kStillRunning) continue;
     CallName call{.operation = e.collective(i), .comm = e.comm[i], .seq = e.seq[i]};
-    if (const auto comm = comms_.find(e.comm[i]); comm >= 0)
-      call.comm_name = run_.communicators[static_cast<std::size_t>(comm)].name;
+    if (const auto comm = matched_.comms().find(e.comm[i]); comm >= 0)
+      call.comm_name = matched_.communicator(comm).name;
     call.bytes = std::max(e.bytes[i], Bytes{});
     seen.last_call = std::move(call);
     seen.last_call_end = e.end[i];
@@ -205,13 +198,13 @@ LastSeen LastLook::at(std::size_t r, const OpenCalls& open) const {
     if (e.kind[i] == EventKind::Step) seen.step = StepId{e.bytes[i].count()};
   if (!open.ranks[r].operations.empty())
     seen.inside = name(open.operations[static_cast<std::size_t>(open.ranks[r].operations.front())]);
-  const Duration last = latest_record(track);
+  const Duration last = matched_.scan(r).latest;
   if (last != Duration::min()) seen.idle = positive_part(minus_clamped(present_.at, last));
   return seen;
 }
 
 std::optional<Duration> LastLook::longest_usual(std::size_t r) const {
-  const EventColumns& e = run_.ranks[r].events;
+  const EventColumns& e = matched_.track(r).events;
   std::optional<Duration> longest;
   std::optional<Duration> previous_end;
   for (std::size_t i = 0; i < e.size(); ++i) {
@@ -226,10 +219,10 @@ std::optional<Duration> LastLook::longest_usual(std::size_t r) const {
   return longest;
 }
 
-std::string utc_of(const trace::Run& run, Duration at) {
+std::string utc_of(const Matched& matched, Duration at) {
   std::int64_t ns = 0;
-  if (run.origin_realtime_ns <= 0 || __builtin_add_overflow(run.origin_realtime_ns, at.count() / 1000, &ns) ||
-      ns < 0)
+  if (matched.origin_realtime_ns() <= 0 ||
+      __builtin_add_overflow(matched.origin_realtime_ns(), at.count() / 1000, &ns) || ns < 0)
     return {};
   const std::int64_t ms = ns / 1'000'000;
   const auto seconds = static_cast<std::time_t>(ms / 1000);

@@ -20,7 +20,7 @@ class LastLook {
  public:
   /// `processes` may be null: then only what was recorded counts. `asked_monotonic_ns` is that machine's
   /// clock before the Run was read, so that what was read was true at that time or later.
-  LastLook(const trace::Run& run, const CommIndex& comms, const ProcessTable* processes,
+  LastLook(const Matched& matched, const ProcessTable* processes,
            std::optional<std::int64_t> asked_monotonic_ns);
 
   [[nodiscard]] Present present() const { return present_; }
@@ -38,8 +38,7 @@ class LastLook {
   void look_at_records();
   void compare_samples();
 
-  const trace::Run& run_;
-  const CommIndex& comms_;
+  const Matched& matched_;
   const ProcessTable* processes_;
   std::string boot_id_;
   std::uint64_t time_namespace_ = 0;
@@ -51,6 +50,6 @@ class LastLook {
 };
 
 /// `2026-11-21T14:03:22.123Z`; empty where the Run's origin is not known.
-[[nodiscard]] std::string utc_of(const trace::Run& run, Duration at);
+[[nodiscard]] std::string utc_of(const Matched& matched, Duration at);
 
 }  // namespace cox::diagnose

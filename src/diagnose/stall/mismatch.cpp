@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "diagnose/match/said.hpp"
-#include "diagnose/match/sync_cursor.hpp"
-#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -50,9 +48,7 @@ struct Dispute {
 
 class MismatchFinder {
  public:
-  MismatchFinder(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
-                 const Matching& m)
-      : run_(run), comms_(comms), scans_(scans), m_(m) {}
+  explicit MismatchFinder(const Matched& matched) : matched_(matched), m_(matched.operations()) {}
 
   Mismatches find() {
     out_.operations = m_.disputed_ops;
@@ -65,9 +61,9 @@ class MismatchFinder {
  private:
   template <class F>
   void each_call(const F& f) {
-    for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
-      const trace::EventColumns& e = run_.ranks[r].events;
-      SyncCursor cursor(run_, comms_, scans_[r], m_.groups, r);
+    for (std::size_t r = 0; r < matched_.ranks(); ++r) {
+      const trace::EventColumns& e = matched_.track(r).events;
+      SyncCursor cursor = matched_.walk(r);
       SyncPoint point;
       const auto on_call = [&](const Call& call) {
         if (call.op < 0) return;
@@ -89,7 +85,7 @@ class MismatchFinder {
       Dispute& dispute = at == disputes_.end() ? disputes_[op] : at->second;
       dispute.group = static_cast<std::size_t>(call.group);
       dispute.op = call.op;
-      const Rank rank = run_.ranks[r].rank;
+      const Rank rank = matched_.rank(r);
       if (dispute.members.empty() || dispute.members.back().rank != rank)
         dispute.members.push_back({rank, said});
     });
@@ -104,22 +100,27 @@ class MismatchFinder {
 
   /// The difference that weighs most between any member and the first.
   static MismatchKind kind_of(const Dispute& d) {
-    MismatchKind kind = MismatchKind::TypeSize;
-    const auto weight = [](MismatchKind k) {
-      constexpr MismatchKind kOrder[] = {MismatchKind::Operation, MismatchKind::Root, MismatchKind::Count,
-                                         MismatchKind::TypeSize};
-      return std::find(std::begin(kOrder), std::end(kOrder), k) - std::begin(kOrder);
-    };
+    SaidPart weightiest = SaidPart::TypeSize;
     for (const Member& member : d.members)
-      if (const auto k = difference(d.members.front().said, member.said); k && weight(*k) < weight(kind))
-        kind = *k;
-    return kind;
+      if (const auto part = difference(d.members.front().said, member.said))
+        weightiest = std::min(weightiest, *part);
+    switch (weightiest) {
+      case SaidPart::Operation:
+        return MismatchKind::Operation;
+      case SaidPart::Root:
+        return MismatchKind::Root;
+      case SaidPart::Count:
+        return MismatchKind::Count;
+      case SaidPart::TypeSize:
+        break;
+    }
+    return MismatchKind::TypeSize;
   }
 
   /// Members by what they said, most first; among equals by the lowest rank.
   [[nodiscard]] std::vector<MismatchSide> sides_of(const Dispute& d, MismatchKind kind) const {
     std::map<std::int64_t, MismatchSide> by_value;
-    const trace::Communicator& comm = run_.communicators[static_cast<std::size_t>(m_.groups[d.group].comm)];
+    const trace::Communicator& comm = matched_.communicator(m_.groups[d.group].comm);
     for (const Member& member : d.members) {
       MismatchSide& side = by_value[value_of(member.said, kind)];
       if (side.ranks.empty()) {
@@ -175,13 +176,12 @@ class MismatchFinder {
       }
       add(dispute, kind, 1);
     }
-    for (Mismatch& mismatch : out_.all) mismatch.text = mismatch_words(mismatch);
   }
 
   /// One more like one that was told before adds to it.
   void add(const Dispute& dispute, MismatchKind kind, std::int64_t operations) {
     std::vector<MismatchSide> sides = sides_of(dispute, kind);
-    const CommId comm = run_.communicators[static_cast<std::size_t>(m_.groups[dispute.group].comm)].id;
+    const CommId comm = matched_.communicator(m_.groups[dispute.group].comm).id;
     const std::uint32_t last = seq_of(dispute) + static_cast<std::uint32_t>(operations - 1);
     std::vector<std::vector<Rank>> who;
     for (const MismatchSide& side : sides) who.push_back(side.ranks);
@@ -208,9 +208,7 @@ class MismatchFinder {
     out_.all.push_back(std::move(mismatch));
   }
 
-  const trace::Run& run_;
-  const CommIndex& comms_;
-  const std::vector<RankScan>& scans_;
+  const Matched& matched_;
   const Matching& m_;
   std::map<std::size_t, Dispute> disputes_;  // by operation
   std::map<std::tuple<CommId, MismatchKind, std::vector<std::vector<Rank>>>, std::size_t> places_;
@@ -235,9 +233,8 @@ const char* name_of(MismatchKind k) {
   return "operation";
 }
 
-Mismatches find_mismatches(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
-                           const Matching& m) {
-  return MismatchFinder(run, comms, scans, m).find();
+Mismatches find_mismatches(const Matched& matched) {
+  return MismatchFinder(matched).find();
 }
 
 }  // namespace cox::diagnose

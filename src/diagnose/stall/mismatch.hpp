@@ -7,8 +7,7 @@
 
 #include "cox/diagnose/stall.hpp"
 
-#include "diagnose/match/matching.hpp"
-#include "diagnose/match/scan.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -21,7 +20,6 @@ struct Mismatches {
 /// Compares kind, message size, root and element size of every operation over its members, finished or not.
 /// Variable forms (v, w) and neighbourhood exchanges may differ in size and are compared in kind only.
 /// Cost: one pass over the events, a second one where something differs; 32 bytes per operation.
-[[nodiscard]] Mismatches find_mismatches(const trace::Run& run, const CommIndex& comms,
-                                         const std::vector<RankScan>& scans, const Matching& m);
+[[nodiscard]] Mismatches find_mismatches(const Matched& matched);
 
 }  // namespace cox::diagnose

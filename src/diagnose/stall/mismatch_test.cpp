@@ -30,7 +30,7 @@ trace::Run two_calls(int ranks = 4) {
 std::vector<Mismatch> look(const trace::Run& run) {
   const auto d = diagnose(run);
   EXPECT_TRUE(d.has_value());
-  return d->mismatches;
+  return d->trouble.mismatches;
 }
 
 TEST(Mismatch, WhereAllAgreeThereIsNone) {
@@ -123,11 +123,11 @@ TEST(Mismatch, AnOpenCallCountsToo) {
   }
   const auto d = diagnose(run);
   ASSERT_TRUE(d.has_value());
-  ASSERT_EQ(d->mismatches.size(), 1U);
-  EXPECT_EQ(d->mismatches[0].ranks, std::vector{Rank{3}});
-  ASSERT_EQ(d->stalls.size(), 1U);
-  EXPECT_EQ(d->stalls[0].kind, StallKind::Mismatch);
-  EXPECT_EQ(d->stalls[0].ranks, std::vector{Rank{3}});
+  ASSERT_EQ(d->trouble.mismatches.size(), 1U);
+  EXPECT_EQ(d->trouble.mismatches[0].ranks, std::vector{Rank{3}});
+  ASSERT_EQ(d->trouble.stalls.size(), 1U);
+  EXPECT_EQ(d->trouble.stalls[0].kind, StallKind::Mismatch);
+  EXPECT_EQ(d->trouble.stalls[0].ranks, std::vector{Rank{3}});
 }
 
 }  // namespace

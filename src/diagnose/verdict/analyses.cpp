@@ -11,6 +11,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "diagnose/efficiency/measure.hpp"
 #include "diagnose/operations/few_operations.hpp"
 #include "diagnose/pacing/iterations.hpp"
 #include "diagnose/words/sentences.hpp"
@@ -50,8 +51,8 @@ std::vector<std::vector<std::string>> what_if_table(const WhatIf& w) {
 }
 
 /// Of a group that is only half there nobody can be said to have been last; of those present, who did more.
-void say_of_those_present(const trace::Run& run, Diagnosis& d) {
-  const std::vector<PresentDelay> delays = delays_of_those_present(run);
+void say_of_those_present(const Matched& matched, Diagnosis& d) {
+  const std::vector<PresentDelay> delays = delays_of_those_present(matched);
   std::string list;
   const PresentDelay* most = nullptr;
   for (std::size_t i = 0; i < delays.size(); ++i) {
@@ -71,19 +72,19 @@ void say_of_those_present(const trace::Run& run, Diagnosis& d) {
   d.cannot_tell.emplace_back("what fixing a rank would gain: an absent one may have set the pace");
 }
 
-void say_what_if(const trace::Run& run, Diagnosis& d) {
-  if (run.ranks.size() > 1 && d.coverage.ranks_seen < d.coverage.ranks_expected)
-    return say_of_those_present(run, d);
-  if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
-  if (d.what_if->slowdown_ratio < kWorthwhile) return;
-  add_section(d, "what_if", "what if", describe(*d.what_if, whom_of(d)));
-  if (!d.findings.empty()) d.sections.back().table = what_if_table(*d.what_if);
+void say_what_if(const Matched& matched, const std::optional<WhatIf>& what_if, Diagnosis& d) {
+  if (matched.ranks() > 1 && d.coverage.ranks_seen < d.coverage.ranks_expected)
+    return say_of_those_present(matched, d);
+  if (!what_if || what_if->fidelity == Fidelity::Refused) return;
+  if (what_if->slowdown_ratio < kWorthwhile) return;
+  add_section(d, "what_if", "what if", describe(*what_if, whom_of(d)));
+  if (!d.findings.empty()) d.sections.back().table = what_if_table(*what_if);
 }
 
 /// Who charged whom, as a matrix: rows cost, columns waited.
-void say_attribution(Diagnosis& d) {
-  if (!d.attribution || d.attribution->waited <= Duration::zero()) return;
-  const Attribution& a = *d.attribution;
+void say_attribution(const std::optional<Attribution>& attribution, Diagnosis& d) {
+  if (!attribution || attribution->waited <= Duration::zero()) return;
+  const Attribution& a = *attribution;
   add_section(d, "attribution", "who made whom wait", describe(a, whom_of(d)));
   if (d.findings.empty() || !a.pairs_complete || a.ranks.size() > kPictured || a.pairs.empty()) return;
   Section& s = d.sections.back();
@@ -135,46 +136,49 @@ void picture_workers(const OperationWhatIf& w, Section& s) {
   }
 }
 
-void look_at_operations(const model::Program& program, Diagnosis& d) {
+void look_at_operations(const model::Program& program, Analyses& analyses, Diagnosis& d) {
   if (program.is_empty()) return;
   if (program.is_graph()) {
-    d.graph_path = find_graph_path(program);
-    if (d.graph_path) add_section(d, "graph_path", "longest chain of operations", describe(*d.graph_path));
+    analyses.graph_path = find_graph_path(program);
+    if (analyses.graph_path)
+      add_section(d, "graph_path", "longest chain of operations", describe(*analyses.graph_path));
     return;
   }
   if (auto found = what_if_operations(program)) {
-    d.what_if_operations = *std::move(found);
-    add_section(d, "what_if_operations", "what if: recorded operations", describe(*d.what_if_operations));
-    picture_workers(*d.what_if_operations, d.sections.back());
+    analyses.what_if_operations = *std::move(found);
+    add_section(d, "what_if_operations", "what if: recorded operations",
+                describe(*analyses.what_if_operations));
+    picture_workers(*analyses.what_if_operations, d.sections.back());
   } else {
     d.cannot_tell.push_back("what if: " + found.error().message);
   }
 }
 
-void look_at_times(const trace::Run& run, Diagnosis& d) {
+void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d) {
   const bool real_steps = d.step_source == StepSource::Marks || d.step_source == StepSource::Period;
   if (!real_steps || d.step_times.size() < 10) return;
   // Of one rank, or of step lengths alone, nothing tells own work from communication.
-  const bool split = run.ranks.size() > 1 && run.times != trace::TimesKind::Steps;
-  d.time_structure = split ? understand_times(d.step_times, d.step_numbers, d.work_by_step)
-                           : understand_times(d.step_times, d.step_numbers);
-  if (d.time_structure->evident()) add_section(d, "time_structure", "over time", describe(*d.time_structure));
+  const bool split = matched.ranks() > 1 && matched.times() != trace::TimesKind::Steps;
+  analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers, matched.skew().work)
+                                  : understand_times(d.step_times, d.step_numbers);
+  if (analyses.time_structure->evident())
+    add_section(d, "time_structure", "over time", describe(*analyses.time_structure));
 }
 
-void look_at_fabric(const trace::Run& run, Diagnosis& d) {
-  if (run.nodes.size() < 2 || run.ranks.size() < 2) return;
-  auto fabric = understand_fabric(run);
+void look_at_fabric(const Matched& matched, Analyses& analyses, Diagnosis& d) {
+  if (matched.nodes().size() < 2 || matched.ranks() < 2) return;
+  auto fabric = understand_fabric(matched);
   if (!fabric) return;
-  d.fabric = *std::move(fabric);
-  if (d.fabric->verdict == FabricVerdict::Alone)
+  analyses.fabric = *std::move(fabric);
+  if (analyses.fabric->verdict == FabricVerdict::Alone)
     d.cannot_tell.emplace_back("which part of the fabric is slow: too few groups across hosts are alike");
-  else if (d.fabric->verdict != FabricVerdict::NoData)
-    add_section(d, "fabric", "between hosts", describe(*d.fabric));
+  else if (analyses.fabric->verdict != FabricVerdict::NoData)
+    add_section(d, "fabric", "between hosts", describe(*analyses.fabric));
 }
 
-void look_at_pacing(const trace::Run& run, Diagnosis& d) {
-  if (!has_pace_records(run)) return;
-  if (auto pacing = understand_pacing(run)) {
+void look_at_pacing(const Matched& matched, Diagnosis& d) {
+  if (!has_pace_records(matched)) return;
+  if (auto pacing = understand_pacing(matched)) {
     d.pacing = *std::move(pacing);
     add_section(d, "pacing", "pacing", describe(*d.pacing));
   } else {
@@ -226,8 +230,8 @@ Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
   if (fabric.slow_groups.size() == 1) f.group = fabric.slow_groups.front();
   f.evidence = FabricEvidence{static_cast<std::int64_t>(fabric.slow_groups.size()), fabric.slow_ratio,
                               fabric.member_test};
-  if (d.what_if)
-    for (const CommWhatIf& c : d.what_if->communicators)
+  if (const auto& what_if = analyses_of(d).what_if)
+    for (const CommWhatIf& c : what_if->communicators)
       if (c.comm && c.evaluated &&
           std::find(fabric.slow_groups.begin(), fabric.slow_groups.end(), *c.comm) !=
               fabric.slow_groups.end())
@@ -237,29 +241,44 @@ Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
 
 }  // namespace
 
-void add_analyses(const trace::Run& run, const model::Program& program, Diagnosis& d) {
-  look_at_operations(program, d);
+const Analyses& analyses_of(const Diagnosis& d) {
+  static const Analyses none;
+  return d.analyses ? *d.analyses : none;
+}
+
+Analyses ask_what_if(const Matched& matched, const model::Program& program, const Diagnosis& d, int threads) {
+  Analyses out;
+  if (matched.ranks() < 2) return out;
+  if (auto charged = attribute_waits(matched)) out.attribution = *std::move(charged);
+  if (program.is_empty() && !d.coverage.order_refused) out.what_if = what_if(matched, {.threads = threads});
+  return out;
+}
+
+void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d) {
+  look_at_operations(program, analyses, d);
   const bool recorded_graph = !program.is_empty();
-  if (d.what_if && d.what_if->fidelity == Fidelity::Refused)
-    d.cannot_tell.push_back("what if: " + d.what_if->why);
-  if (!recorded_graph) say_what_if(run, d);
-  add_section(d, "operations", "operation by operation", describe_few(run, d.coverage.clocks_comparable));
-  if (!recorded_graph) say_attribution(d);
-  look_at_fabric(run, d);
-  look_at_times(run, d);
-  const bool only_lengths = run.times == trace::TimesKind::Steps && run.ranks.size() < 2;
-  if (!only_lengths) d.efficiencies = measure_efficiencies(run);
+  if (analyses.what_if && analyses.what_if->fidelity == Fidelity::Refused)
+    d.cannot_tell.push_back("what if: " + analyses.what_if->why);
+  if (!recorded_graph) say_what_if(matched, analyses.what_if, d);
+  add_section(d, "operations", "operation by operation", describe_few(matched));
+  if (!recorded_graph) say_attribution(analyses.attribution, d);
+  look_at_fabric(matched, analyses, d);
+  look_at_times(matched, analyses, d);
+  const bool only_lengths = matched.times() == trace::TimesKind::Steps && matched.ranks() < 2;
+  if (!only_lengths) d.efficiencies = measure_efficiencies(matched);
   if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
-  look_at_pacing(run, d);
+  look_at_pacing(matched, d);
 }
 
 void add_findings_of_analyses(Diagnosis& d) {
-  if (d.what_if_operations) {
+  const Analyses& analyses = analyses_of(d);
+  if (analyses.what_if_operations) {
     d.findings.clear();
-    if (d.what_if_operations->finding.cause != OperationCause::None)
-      d.findings.push_back(finding_of(*d.what_if_operations));
+    if (analyses.what_if_operations->finding.cause != OperationCause::None)
+      d.findings.push_back(finding_of(*analyses.what_if_operations));
   }
-  if (d.fabric && d.fabric->verdict == FabricVerdict::Located) d.findings.push_back(finding_of(*d.fabric, d));
+  if (analyses.fabric && analyses.fabric->verdict == FabricVerdict::Located)
+    d.findings.push_back(finding_of(*analyses.fabric, d));
 }
 
 }  // namespace cox::diagnose

@@ -3,14 +3,40 @@
 /// The analyses that stand beside naming: each runs where the input tells what it needs, and says its part.
 #pragma once
 
+#include <optional>
+
 #include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/charge/attribution.hpp"
+#include "diagnose/fabric/fabric.hpp"
+#include "diagnose/match/matched.hpp"
+#include "diagnose/operations/graph_path.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
+#include "diagnose/over_time/time_structure.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 
-/// Runs efficiencies, time structure, fabric and the analyses of operations, fills their members of
-/// the diagnosis and one Section each for those that have something to say. `d.attribution` and
-/// `d.what_if` are there already.
-void add_analyses(const trace::Run& run, const model::Program& program, Diagnosis& d);
+/// Each where the input tells what it needs.
+struct Analyses {
+  std::optional<WhatIf> what_if;
+  std::optional<OperationWhatIf> what_if_operations;
+  std::optional<GraphPath> graph_path;
+  std::optional<Attribution> attribution;
+  std::optional<Fabric> fabric;
+  std::optional<TimeStructure> time_structure;
+};
+
+/// Those of a diagnosis; none of them where it was not made by `diagnose`.
+[[nodiscard]] const Analyses& analyses_of(const Diagnosis& d);
+
+/// Asks what if, and who made whom wait. Needs the coverage only.
+[[nodiscard]] Analyses ask_what_if(const Matched& matched, const model::Program& program, const Diagnosis& d,
+                                   int threads);
+
+/// Runs efficiencies, time structure, fabric, pacing and the analyses of operations, fills their members and
+/// adds one Section each for those that have something to say.
+void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d);
 
 /// Findings that only these analyses can make: a stage or worker of a recorded pipeline (which then replaces
 /// what arrival times say), a part of the fabric. Before remedies and verdict.

@@ -5,15 +5,13 @@
 
 #include <vector>
 
-#include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/finding.hpp"
 
-#include "diagnose/match/scan.hpp"
 #include "diagnose/naming/naming.hpp"
 
 namespace cox::diagnose {
 
-[[nodiscard]] Finding make_finding(const Evidenced& x, const CommIndex& comms,
-                                   const std::vector<RankScan>& scans, const Named& named,
-                                   std::size_t named_in_all, Duration lost, Duration run_time);
+[[nodiscard]] Finding make_finding(const Evidenced& x, const Named& named, std::size_t named_in_all,
+                                   Duration lost, Duration run_time);
 
 }  // namespace cox::diagnose

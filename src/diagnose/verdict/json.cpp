@@ -13,9 +13,10 @@
 #include "diagnose/efficiency/json.hpp"
 #include "diagnose/fabric/json.hpp"
 #include "diagnose/operations/graph_path_json.hpp"
-#include "diagnose/operations/operation_what_if_json.hpp"
 #include "diagnose/over_time/json.hpp"
 #include "diagnose/stall/json.hpp"
+#include "diagnose/verdict/analyses.hpp"
+#include "diagnose/verdict/operation_what_if_json.hpp"
 #include "diagnose/what_if/json.hpp"
 #include "diagnose/words/sentences.hpp"
 
@@ -201,12 +202,13 @@ void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
     j[key] = nullptr;
     if (analysis) write_json(*analysis, j[key]);
   };
-  with_run("what_if", d.what_if);
-  plain("what_if_operations", d.what_if_operations);
-  plain("graph_path", d.graph_path);
-  with_run("attribution", d.attribution);
-  with_run("fabric", d.fabric);
-  with_run("time_structure", d.time_structure);
+  const Analyses& analyses = analyses_of(d);
+  with_run("what_if", analyses.what_if);
+  plain("what_if_operations", analyses.what_if_operations);
+  plain("graph_path", analyses.graph_path);
+  with_run("attribution", analyses.attribution);
+  with_run("fabric", analyses.fabric);
+  with_run("time_structure", analyses.time_structure);
   plain("efficiencies", d.efficiencies);
 }
 
@@ -234,8 +236,8 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
-  j["hang"] = hang_json(d);
-  j["mismatches"] = mismatches_json(d);
+  j["hang"] = hang_json(d.trouble);
+  j["mismatches"] = mismatches_json(d.trouble);
   j["ranks"] = list_of(d.ranks);
   j["communicators"] = list_of(d.communicators);
   j["locality"] = list_of(d.locality);

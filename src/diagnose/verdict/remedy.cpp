@@ -11,6 +11,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/pace/advice.hpp"
 
+#include "diagnose/verdict/analyses.hpp"
 #include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
@@ -171,16 +172,19 @@ void add_pacing(const Diagnosis& d, std::vector<Remedy>& out) {
 
 /// Long steps of everybody that come back: checkpoints, evaluations, restarts.
 void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
-  if (!d.time_structure || !d.time_structure->recurrence || d.time_structure->long_share_ratio < 0.001)
+  if (!analyses_of(d).time_structure || !analyses_of(d).time_structure->recurrence ||
+      analyses_of(d).time_structure->long_share_ratio < 0.001)
     return;
-  if (d.time_structure->long_kind && *d.time_structure->long_kind != LongStepKind::Everybody) return;
+  if (analyses_of(d).time_structure->long_kind &&
+      *analyses_of(d).time_structure->long_kind != LongStepKind::Everybody)
+    return;
   out.push_back(
       {.lever = "checkpoint_policy",
        .text = fmt::format("look at what happens to everybody every {:.0f} steps (checkpoint, evaluation, "
                            "restart): rarer, shorter or in the background",
-                           d.time_structure->recurrence->period_steps),
+                           analyses_of(d).time_structure->recurrence->period_steps),
        .ranks = {},
-       .gain_ratio = d.time_structure->long_share_ratio,
+       .gain_ratio = analyses_of(d).time_structure->long_share_ratio,
        .basis = "time that long steps take beyond the usual: the most that can be saved",
        .verify = "cox diagnose AFTER --against BEFORE: fewer or shorter long steps"});
 }
@@ -188,9 +192,9 @@ void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
 /// The most that any network could save, where that is worth a thought and nothing above is about it.
 void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
   constexpr double kWorthwhile = 0.05;
-  if (!d.what_if || d.what_if->fidelity == Fidelity::Refused) return;
+  if (!analyses_of(d).what_if || analyses_of(d).what_if->fidelity == Fidelity::Refused) return;
   if (d.coverage.ranks_seen < d.coverage.ranks_expected) return;
-  const double gain = 1 - 1 / std::max(1.0, d.what_if->fabric_tenfold.speedup_ratio);
+  const double gain = 1 - 1 / std::max(1.0, analyses_of(d).what_if->fabric_tenfold.speedup_ratio);
   if (gain < kWorthwhile) return;
   out.push_back(
       {.lever = "transfer",

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/what_if.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 

@@ -26,7 +26,8 @@ struct Stretch {
 /// Goes through the steps; in each, ranks that make the same calls are compared call by call.
 class Peers::Builder {
  public:
-  Builder(const trace::Run& run, Peers& peers) : run_(run), peers_(peers), recording_(*peers.recording_) {}
+  Builder(const Matched& matched, Peers& peers)
+      : matched_(matched), peers_(peers), recording_(*peers.recording_) {}
 
   void build() {
     const std::size_t ranks = recording_.cells.size();
@@ -70,7 +71,7 @@ class Peers::Builder {
 
   /// Kind of rank and of all it does in a stretch: stage and expert where known, and with how many it meets.
   [[nodiscard]] std::uint64_t doing(std::size_t rank, std::size_t from, std::size_t to) const {
-    const model::Role& role = run_.ranks[rank].role;
+    const model::Role& role = matched_.track(rank).role;
     std::uint64_t number = mix_bits(static_cast<std::uint64_t>(role.pipeline + 1) << 32 |
                                     static_cast<std::uint32_t>(role.expert + 1));
     for (std::size_t k = from; k < to; ++k) {
@@ -131,7 +132,7 @@ class Peers::Builder {
     ++peers_.compared_;
   }
 
-  const trace::Run& run_;
+  const Matched& matched_;
   Peers& peers_;
   const Recording& recording_;
   std::vector<std::size_t> at_;
@@ -139,12 +140,12 @@ class Peers::Builder {
   std::vector<Duration> sample_;
 };
 
-Peers::Peers(const trace::Run& run, const Recording& recording)
+Peers::Peers(const Matched& matched, const Recording& recording)
     : recording_(&recording),
       class_of_(recording.cells.size()),
       ideal_(recording.tracks.work().begin(), recording.tracks.work().end()),
       self_delay_(recording.cells.size(), Duration::zero()) {
-  Builder(run, *this).build();
+  Builder(matched, *this).build();
 }
 
 Duration Peers::delay(std::size_t cell) const {

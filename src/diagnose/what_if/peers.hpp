@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
 
 #include "diagnose/what_if/recording.hpp"
 
@@ -23,7 +22,7 @@ inline constexpr std::uint32_t kNoClass = std::numeric_limits<std::uint32_t>::ma
 
 class Peers {
  public:
-  Peers(const trace::Run& run, const Recording& recording);
+  Peers(const Matched& matched, const Recording& recording);
 
   /// Work of all cells where each is replaced by the lower median of its class; what has no peer stays.
   [[nodiscard]] const std::vector<Duration>& ideal() const { return ideal_; }

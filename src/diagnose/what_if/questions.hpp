@@ -7,11 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "cox/diagnose/what_if.hpp"
-
 #include "diagnose/what_if/interval.hpp"
 #include "diagnose/what_if/peers.hpp"
 #include "diagnose/what_if/recording.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 

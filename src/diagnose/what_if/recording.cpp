@@ -11,7 +11,6 @@
 #include "cox/model/collective.hpp"
 
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/match/sync_cursor.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -28,20 +27,18 @@ constexpr std::int64_t kMostBlocks = 512;
 
 class Recorder {
  public:
-  Recorder(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
-           const Matching& m, const Steps& steps, bool comparable, std::int64_t most_cells)
-      : run_(run),
-        m_(m),
-        steps_(steps),
-        comparable_(comparable),
+  Recorder(const Matched& matched, std::int64_t most_cells)
+      : matched_(matched),
+        m_(matched.operations()),
+        steps_(matched.steps()),
+        comparable_(matched.clocks_comparable()),
         most_cells_(static_cast<std::size_t>(std::max<std::int64_t>(0, most_cells))),
-        out_(run.ranks.size()),
-        ranks_(run.ranks.size()),
-        hints_(m.groups.size(), -1) {
-    cursors_.reserve(run.ranks.size());
-    for (std::size_t r = 0; r < run.ranks.size(); ++r)
-      cursors_.emplace_back(run, comms, scans[r], m.groups, r);
-    out_.has_steps = steps.count > 0;
+        out_(matched.ranks()),
+        ranks_(matched.ranks()),
+        hints_(m_.groups.size(), -1) {
+    cursors_.reserve(matched.ranks());
+    for (std::size_t r = 0; r < matched.ranks(); ++r) cursors_.push_back(matched.walk(r));
+    out_.has_steps = steps_.count > 0;
     ahead_ = std::clamp<std::size_t>(kAheadOfAll / std::max<std::size_t>(1, ranks_.size()), 1, kMostAhead);
     count_expected();
     reserve();
@@ -149,7 +146,7 @@ class Recorder {
       s.ahead.clear();
       s.next = 0;
       SyncPoint p;
-      const trace::EventColumns& e = run_.ranks[r].events;
+      const trace::EventColumns& e = matched_.track(r).events;
       while (s.ahead.size() < ahead_ && cursors_[r].next(p))
         s.ahead.push_back(
             {p.entry, p.exit, p.gap, e.bytes[p.event], p.op, p.group, p.member, p.kind, p.holds_all});
@@ -332,7 +329,7 @@ class Recorder {
     out_.measured = comparable_ ? minus_clamped(last, origin) : lower_median_in_place(spans);
   }
 
-  const trace::Run& run_;
+  const Matched& matched_;
   const Matching& m_;
   const Steps& steps_;
   bool comparable_;
@@ -354,9 +351,8 @@ class Recorder {
 
 }  // namespace
 
-Recording record(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
-                 const Matching& m, const Steps& steps, bool clocks_comparable, std::int64_t most_cells) {
-  return Recorder(run, comms, scans, m, steps, clocks_comparable, most_cells).run();
+Recording record(const Matched& matched, std::int64_t most_cells) {
+  return Recorder(matched, most_cells).run();
 }
 
 }  // namespace cox::diagnose

@@ -10,11 +10,8 @@
 
 #include "cox/base/units.hpp"
 #include "cox/replay/tracks.hpp"
-#include "cox/trace/run.hpp"
 
-#include "diagnose/match/matching.hpp"
-#include "diagnose/match/scan.hpp"
-#include "diagnose/match/steps.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -50,11 +47,8 @@ struct Recording {
 };
 
 /// Follows all ranks at once, each to its next synchronisation that holds all its members; a meeting takes
-/// place when all that are known to come have come. Which cells of `m` are known must still be seen in
-/// `m.entry` (true before and after `measure_skew`); nothing else of the cells is read. Cost: linear in
-/// events; memory 32 bytes per cell, own and held rank by rank so that one rank is read in one piece.
-[[nodiscard]] Recording record(const trace::Run& run, const CommIndex& comms,
-                               const std::vector<RankScan>& scans, const Matching& m, const Steps& steps,
-                               bool clocks_comparable, std::int64_t most_cells);
+/// place when all that are known to come have come. Cost: linear in events; memory 32 bytes per cell, own and
+/// held rank by rank so that one rank is read in one piece.
+[[nodiscard]] Recording record(const Matched& matched, std::int64_t most_cells);
 
 }  // namespace cox::diagnose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/what_if.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,8 @@
 #include <utility>
 
 #include "cox/base/number_text.hpp"
-#include "cox/base/parallel.hpp"
 
-#include "diagnose/match/skew.hpp"
 #include "diagnose/match/span_math.hpp"
-#include "diagnose/what_if/input.hpp"
 #include "diagnose/what_if/path.hpp"
 #include "diagnose/what_if/questions.hpp"
 
@@ -37,10 +34,9 @@ constexpr std::size_t kMostRanksAlone = 4096;
 
 class Search {
  public:
-  Search(const trace::Run& run, const Matching& m, const Recording& recording, const WhatIfOptions& options,
-         WhatIf& out)
-      : run_(run),
-        m_(m),
+  Search(const Matched& matched, const Recording& recording, const WhatIfOptions& options, WhatIf& out)
+      : matched_(matched),
+        m_(matched.operations()),
         recording_(recording),
         times_(replay::times_of(recording.tracks)),
         options_(options),
@@ -48,7 +44,7 @@ class Search {
 
   void all() {
     if (!trusted()) return;
-    const Peers peers(run_, recording_);
+    const Peers peers(matched_, recording_);
     Questions ask(recording_, peers, options_);
     out_.compared = peers.compared();
     ideal(peers, ask);
@@ -122,9 +118,9 @@ class Search {
   }
 
   void accounts(const Peers& peers) {
-    out_.ranks.resize(run_.ranks.size());
+    out_.ranks.resize(matched_.ranks());
     for (std::size_t r = 0; r < out_.ranks.size(); ++r) {
-      out_.ranks[r].rank = run_.ranks[r].rank;
+      out_.ranks[r].rank = matched_.rank(r);
       out_.ranks[r].self_delay = peers.self_delay()[r];
     }
     for (std::size_t c = 0; c < times_.last.size(); ++c) {
@@ -252,7 +248,7 @@ class Search {
 
   [[nodiscard]] SetWhatIf about(const Questions& ask, const RankSet& set, const Replayed& answer) const {
     SetWhatIf s;
-    for (const std::size_t r : set) s.ranks.push_back(run_.ranks[r].rank);
+    for (const std::size_t r : set) s.ranks.push_back(matched_.rank(r));
     s.fixed = ask.estimate(answer);
     s.removal_share = share(minus_clamped(out_.simulated, answer.time));
     return s;
@@ -342,7 +338,7 @@ class Search {
       CommWhatIf comm;
       const Group& group = m_.groups[g];
       if (group.comm >= 0) {
-        const trace::Communicator& c = run_.communicators[static_cast<std::size_t>(group.comm)];
+        const trace::Communicator& c = matched_.communicator(group.comm);
         comm.comm = c.id;
         comm.name = c.name;
       }
@@ -394,7 +390,7 @@ class Search {
       out_.communicators[i].path_share = part(path.transfer[groups_[i]]);
   }
 
-  const trace::Run& run_;
+  const Matched& matched_;
   const Matching& m_;
   const Recording& recording_;
   replay::MeetingTimes times_;
@@ -418,24 +414,11 @@ const char* name_of(Fidelity f) {
   return "refused";
 }
 
-WhatIf what_if(const trace::Run& run, const CommIndex& comms, const std::vector<RankScan>& scans,
-               const Matching& m, const Steps& steps, bool clocks_comparable, const WhatIfOptions& options) {
+WhatIf what_if(const Matched& matched, const WhatIfOptions& options) {
   WhatIf out;
-  const Recording recording = record(run, comms, scans, m, steps, clocks_comparable, options.most_cells);
-  Search(run, m, recording, options, out).all();
+  const Recording recording = record(matched, options.most_cells);
+  Search(matched, recording, options, out).all();
   return out;
-}
-
-WhatIf what_if(const trace::Run& run, const WhatIfOptions& options) {
-  const CommIndex comms(run);
-  std::vector<RankScan> scans(run.ranks.size());
-  parallel_for(scans.size(), options.threads,
-               [&](std::size_t r) { scans[r] = scan_rank(run.ranks[r], comms); });
-  number_waits(run, comms, scans);
-  const Matching m = match(run, comms, scans);
-  const ClockView clocks = look_at_clocks(run, m);
-  const Steps steps = run.ranks.empty() ? Steps{} : find_steps(run, comms, scans, m);
-  return what_if(run, comms, scans, m, steps, clocks.comparable, options);
 }
 
 }  // namespace cox::diagnose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/what_if.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 #include <gtest/gtest.h>
 
@@ -386,22 +386,6 @@ TEST(WhatIf, AnotherNumberOfThreadsIsTheSameAnswer) {
   write_json(what_if(run, {.threads = 1}), run, one);
   write_json(what_if(run, {.threads = 4}), run, four);
   EXPECT_EQ(one.dump(), four.dump());
-}
-
-TEST(WhatIf, MayBeAskedBeforeOrAfterSkewIsMeasured) {
-  const trace::Run run = run_of(like_job_1(), 1ms);
-  const CommIndex comms(run);
-  std::vector<RankScan> scans;
-  for (const trace::RankTrack& track : run.ranks) scans.push_back(scan_rank(track, comms));
-  number_waits(run, comms, scans);
-  Matching m = match(run, comms, scans);
-  const Steps steps = find_steps(run, comms, scans, m);
-  nlohmann::ordered_json before;
-  nlohmann::ordered_json after;
-  write_json(what_if(run, comms, scans, m, steps, true, {}), run, before);
-  (void)measure_skew(run, m, steps, true);
-  write_json(what_if(run, comms, scans, m, steps, true, {}), run, after);
-  EXPECT_EQ(before.dump(), after.dump());
 }
 
 TEST(WhatIf, JsonHoldsAllAndRefusalsAreNull) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/fabric.hpp"
+#include "diagnose/fabric/fabric.hpp"
 
 #include <fmt/format.h>
 

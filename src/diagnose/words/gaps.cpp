@@ -13,8 +13,8 @@ namespace cox::diagnose {
 namespace {
 
 /// What inputs without full times leave open. True where nothing more is to be said about clocks.
-bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
-  switch (run.times) {
+bool add_times(trace::TimesKind times, std::vector<std::string>& gaps) {
+  switch (times) {
     case trace::TimesKind::Clocked:
       return false;
     case trace::TimesKind::Durations:
@@ -34,8 +34,8 @@ bool add_times(const trace::Run& run, std::vector<std::string>& gaps) {
   return false;
 }
 
-void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::string>& gaps) {
-  if (add_times(run, gaps)) return;
+void add_waits(const Diagnosis& d, std::vector<std::string>& gaps) {
+  if (add_times(d.times, gaps)) return;
   if (d.coverage.ranks_seen < 2) return;
   if (d.wait_method == WaitMethod::Clock) return;
   gaps.push_back(
@@ -58,7 +58,7 @@ void add_waits(const trace::Run& run, const Diagnosis& d, std::vector<std::strin
 
 }  // namespace
 
-std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, const OpenEnds& open) {
+std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   std::vector<std::string> gaps;
   const Coverage& c = d.coverage;
   if (c.ranks_seen == 1) gaps.emplace_back("who sets the pace: there is one rank only");
@@ -76,7 +76,7 @@ std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, co
                                c.recycled_records));
   if (c.unfinished_calls > 0)
     gaps.push_back(fmt::format("how {} calls that never returned would have ended", c.unfinished_calls));
-  add_waits(run, d, gaps);
+  add_waits(d, gaps);
   if (open.inside > Duration::zero() && ratio(open.rooted, open.inside) > 0.01)
     gaps.push_back(
         fmt::format("waits inside broadcasts, reductions to a root and the like ({} of the time in "
@@ -90,7 +90,7 @@ std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d, co
     gaps.push_back(
         fmt::format("where steps begin on {} ranks outside of the widest group: taken from another rank",
                     open.guessed_ranks));
-  if (std::any_of(run.ranks.begin(), run.ranks.end(), [](const auto& t) { return t.samples.empty(); }))
+  if (!open.all_sampled)
     gaps.emplace_back("slow code or slow host: there are no CPU-time samples to tell them apart");
   gaps.emplace_back("slow network or much to send: transfer times are not held against a reference");
   return gaps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/graph_path.hpp"
+#include "diagnose/operations/graph_path.hpp"
 
 #include <fmt/format.h>
 

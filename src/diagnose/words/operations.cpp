@@ -3,8 +3,8 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/diagnose/operation_what_if.hpp"
 
+#include "diagnose/operations/operation_what_if.hpp"
 #include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/diagnose/attribution.hpp"
 #include "cox/diagnose/cause.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
-#include "cox/diagnose/operation_what_if.hpp"
-#include "cox/diagnose/what_if.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/charge/attribution.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 
@@ -42,10 +42,10 @@ struct OpenEnds {
   Duration inside{};                       ///< time inside synchronisations, all ranks
   Duration rooted{};                       ///< of it, inside operations that hold only some members
   std::int64_t guessed_ranks = 0;          ///< whose steps were taken from another rank
+  bool all_sampled = true;                 ///< of every rank there are samples
 };
 /// What the input does not answer.
-[[nodiscard]] std::vector<std::string> name_gaps(const trace::Run& run, const Diagnosis& d,
-                                                 const OpenEnds& open);
+[[nodiscard]] std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open);
 
 /// The answer in one or two sentences.
 struct Headline {

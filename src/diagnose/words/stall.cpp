@@ -238,7 +238,7 @@ std::string mismatch_words(const Mismatch& mismatch) {
   return fmt::format("{}: {}: {}{}", where, what, sides, odd);
 }
 
-std::string trouble_words(const Diagnosis& d) {
+std::string trouble_words(const Trouble& trouble) {
   std::string text;
   const auto say = [&](std::string sentence) {
     if (sentence.empty()) return;
@@ -246,25 +246,27 @@ std::string trouble_words(const Diagnosis& d) {
     text += (text.empty() ? "" : " ") + sentence + '.';
   };
   const auto is_hung = [](const Stall& s) { return s.hung; };
-  const auto first = std::find_if(d.stalls.begin(), d.stalls.end(), is_hung);
-  if (first != d.stalls.end()) {
+  const auto first = std::find_if(trouble.stalls.begin(), trouble.stalls.end(), is_hung);
+  if (first != trouble.stalls.end()) {
     say(first->text);
     if (!first->last_seen.empty()) say(first->last_seen.front().text);
-    const auto more = std::count_if(first + 1, d.stalls.end(), is_hung);
+    const auto more = std::count_if(first + 1, trouble.stalls.end(), is_hung);
     if (more > 0) say(fmt::format("{} more {} still", more, more == 1 ? "call stands" : "calls stand"));
   }
-  if (!d.mismatches.empty()) {
-    say("members disagree: " + d.mismatches.front().text);
-    if (d.mismatches.size() > 1) say(fmt::format("{} more such findings", d.mismatches.size() - 1));
+  if (!trouble.mismatches.empty()) {
+    say("members disagree: " + trouble.mismatches.front().text);
+    if (trouble.mismatches.size() > 1)
+      say(fmt::format("{} more such findings", trouble.mismatches.size() - 1));
   }
   return text;
 }
 
-std::string trouble_headline(const Diagnosis& d) {
-  const auto first = std::find_if(d.stalls.begin(), d.stalls.end(), [](const Stall& s) { return s.hung; });
-  if (first == d.stalls.end()) {
-    if (d.mismatches.empty()) return {};
-    const Mismatch& m = d.mismatches.front();
+std::string trouble_headline(const Trouble& trouble) {
+  const auto first =
+      std::find_if(trouble.stalls.begin(), trouble.stalls.end(), [](const Stall& s) { return s.hung; });
+  if (first == trouble.stalls.end()) {
+    if (trouble.mismatches.empty()) return {};
+    const Mismatch& m = trouble.mismatches.front();
     if (m.ranks.empty()) return "Ranks disagree on a collective";
     std::string who = rank_words(m.ranks);
     who[0] = 'R';
@@ -297,6 +299,15 @@ std::string trouble_headline(const Diagnosis& d) {
       return "A call hangs; who is missing is not recorded";
   }
   return {};
+}
+
+void put_into_words(Trouble& trouble) {
+  for (Stall& stall : trouble.stalls) {
+    for (LastSeen& seen : stall.last_seen) seen.text = last_seen_words(seen, trouble.present);
+    stall.text = stall_words(stall, trouble.present);
+  }
+  for (Mismatch& mismatch : trouble.mismatches) mismatch.text = mismatch_words(mismatch);
+  trouble.headline = trouble_headline(trouble);
 }
 
 }  // namespace cox::diagnose

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/stall.hpp"
 
 namespace cox::diagnose {
@@ -20,9 +19,11 @@ namespace cox::diagnose {
 /// What stands still, one or two sentences.
 [[nodiscard]] std::string stall_words(const Stall& stall, const Present& present);
 [[nodiscard]] std::string mismatch_words(const Mismatch& mismatch);
-/// In a few words what hangs or disagrees; empty where nothing does. Public as `Diagnosis::trouble`.
-[[nodiscard]] std::string trouble_headline(const Diagnosis& d);
+/// Fills all texts.
+void put_into_words(Trouble& trouble);
+/// In a few words what hangs or disagrees; empty where nothing does. Public as `Trouble::headline`.
+[[nodiscard]] std::string trouble_headline(const Trouble& trouble);
 /// The first sentences of a verdict; empty where nothing hangs and nothing disagrees.
-[[nodiscard]] std::string trouble_words(const Diagnosis& d);
+[[nodiscard]] std::string trouble_words(const Trouble& trouble);
 
 }  // namespace cox::diagnose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/what_if.hpp"
+#include "diagnose/what_if/what_if.hpp"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,8 @@
 
 #include "cox/base/ids.hpp"
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -122,6 +123,6 @@ struct WhatIfOptions {
 /// Source:  Lin et al., OSDI'25 (ByteDance what-if analysis: S, removal and add-back);
 ///          block bootstrap: Künsch 1989.
 /// Held by: src/diagnose/what_if/what_if_test.cpp, tests/property/what_if_laws.cpp
-[[nodiscard]] WhatIf what_if(const trace::Run& run, const WhatIfOptions& options = {});
+[[nodiscard]] WhatIf what_if(const Matched& matched, const WhatIfOptions& options = {});
 
 }  // namespace cox::diagnose

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/operation_what_if.hpp"
+#include "diagnose/operations/operation_what_if.hpp"
 
 namespace cox::diagnose {
 

@@ -14,16 +14,11 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/trace/run.hpp"
+#include "cox/diagnose/coverage.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
-
-/// What waits are told from. Text forms are `clock` and `duration`.
-enum class WaitMethod : std::uint8_t {
-  Clock,     ///< entry times on one clock: the wait lasts until the last member has entered
-  Duration,  ///< durations of the same call: who stays shortest came last
-};
-[[nodiscard]] const char* name_of(WaitMethod m);
 
 /// One rank's account of delay costs. All spans are sums over the Run, of the ranks that waited.
 struct RankCharge {
@@ -78,11 +73,11 @@ struct Attribution {
 
 /// Charges every wait of a Run.
 ///
-/// For itself; inside `diagnose` the same is done on what is matched already. Source: Böhme et al. 2010
+/// Source: Böhme et al. 2010
 /// (delay costs in Scalasca), generalised to waits of any group and to measured durations alone. Errors:
 /// diagnose-001 (no rank in it); a Run without synchronisation has no waits. Threads: one; the answer does
 /// not depend on it. Cost: linear in (calls x groups per rank). Held by:
 /// src/diagnose/charge/attribution_test.cpp, tests/property/attribution_laws.cpp
-[[nodiscard]] Result<Attribution> attribute_waits(const trace::Run& run);
+[[nodiscard]] Result<Attribution> attribute_waits(const Matched& matched);
 
 }  // namespace cox::diagnose

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "diagnose/match/clock_view.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,7 +11,6 @@
 
 #include "cox/base/stats.hpp"
 
-#include "diagnose/match/skew.hpp"
 #include "diagnose/match/span_math.hpp"
 
 namespace cox::diagnose {

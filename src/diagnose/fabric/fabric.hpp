@@ -11,8 +11,10 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 #include "cox/model/collective.hpp"
-#include "cox/trace/run.hpp"
+
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
@@ -76,10 +78,6 @@ enum class FabricVerdict : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(FabricVerdict v);  ///< `no_data`, `alone`, `healthy`, `located`, ...
 
-/// Whether slow members explain as much as the fabric: their groups within a host are compared too.
-enum class MemberTest : std::uint8_t { NotDone = 0, NoData = 1, Refuted = 2, Supported = 3 };
-[[nodiscard]] const char* name_of(MemberTest t);  ///< `not_done`, `no_data`, `refuted`, `supported`
-
 struct Fabric {
   FabricVerdict verdict = FabricVerdict::NoData;
   std::vector<Component> components;  ///< Located, SlowMember
@@ -102,7 +100,7 @@ struct Fabric {
 /// transfer and names nothing here. Source: transfer as the shortest duration, see
 /// docs/concepts/wait-and-transfer.md; busbw: nccl-tests. Errors: diagnose-001 (no rank). Cost: linear in
 /// calls, O(n log n) in operations. Held by: src/diagnose/fabric/fabric_test.cpp
-[[nodiscard]] Result<Fabric> understand_fabric(const trace::Run& run);
+[[nodiscard]] Result<Fabric> understand_fabric(const Matched& matched);
 
 /// A few plain lines; never empty.
 [[nodiscard]] std::vector<std::string> describe(const Fabric& f);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/spans.hpp"
+#include "cox/diagnose/timeline.hpp"
 
 #include <gtest/gtest.h>
 
-#include "report/sample.hpp"
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/match/matched.hpp"
 #include "support/make_run.hpp"
 
-namespace cox::report {
+namespace cox::diagnose {
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,54 +43,50 @@ trace::Run empty_run(int ranks) {
   return run;
 }
 
-diagnose::Diagnosis by(diagnose::WaitMethod method) {
-  diagnose::Diagnosis d;
-  d.wait_method = method;
-  return d;
+std::vector<Stay> stays_of(const trace::Run& run, std::size_t rank) {
+  const Matched matched(run);
+  return Timeline(matched).stays(rank);
 }
 
-std::vector<Span> spans_of(const trace::Run& run, const diagnose::Diagnosis& d, std::size_t rank) {
-  return rank_spans(run, d, Arrivals(run, d), rank);
-}
-
-TEST(Spans, WaitEndsWhenTheLastRankEnters) {
+TEST(Timeline, WaitEndsWhenTheLastRankEnters) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, 21ms);
   append(run.ranks[1].events, EventKind::Collective, kAllReduce, 18ms, 21ms);
-  const auto first = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
+  const auto first = stays_of(run, 0);
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0].begin, Duration{10ms});
   EXPECT_EQ(first[0].wait_end, Duration{18ms});
   EXPECT_EQ(first[0].end, Duration{21ms});
-  const auto last = spans_of(run, by(diagnose::WaitMethod::Clock), 1);
+  const auto last = stays_of(run, 1);
   EXPECT_EQ(last[0].wait_end, last[0].begin);
 }
 
-TEST(Spans, DurationsSplitAndReturnsAlignWhereClocksDiffer) {
+TEST(Timeline, DurationsSplitAndReturnsAlignWhereClocksDiffer) {
   trace::Run run = empty_run(2);
   for (std::uint32_t i = 0; i < 5; ++i) {  // the second clock is 7 s ahead
     const Duration at = 100ms * i;
     append(run.ranks[0].events, EventKind::Collective, kAllReduce, at + 10ms, at + 21ms, i);
     append(run.ranks[1].events, EventKind::Collective, kAllReduce, at + 7s + 18ms, at + 7s + 21ms, i);
   }
-  const auto first = spans_of(run, by(diagnose::WaitMethod::Duration), 0);
-  const auto second = spans_of(run, by(diagnose::WaitMethod::Duration), 1);
+  run.ranks[1].node = NodeId{1};  // another machine, another clock
+  const auto first = stays_of(run, 0);
+  const auto second = stays_of(run, 1);
   ASSERT_EQ(second.size(), 5U);
   EXPECT_EQ(first[2].wait_end - first[2].begin, Duration{8ms});
   EXPECT_EQ(second[2].wait_end - second[2].begin, Duration{0});
   EXPECT_EQ(second[2].end, first[2].end);
 }
 
-TEST(Spans, ABroadcastTellsNoWait) {
+TEST(Timeline, ABroadcastTellsNoWait) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kBroadcast, 10ms, 12ms);
   append(run.ranks[1].events, EventKind::Collective, kBroadcast, 11ms, 13ms);
-  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
+  const auto spans = stays_of(run, 0);
   EXPECT_EQ(spans[0].wait_end, spans[0].begin);
   EXPECT_NE(spans[0].what & kUnsplitMark, 0);
 }
 
-TEST(Spans, AWaitTakesItsSplitFromOperationsBehindIt) {
+TEST(Timeline, AWaitTakesItsSplitFromOperationsBehindIt) {
   trace::Run run = empty_run(2);
   auto& a = run.ranks[0].events;
   append(a, EventKind::Collective, kAllReduce, 5ms, 22ms, 0, trace::kOffThread, 1);
@@ -96,93 +94,99 @@ TEST(Spans, AWaitTakesItsSplitFromOperationsBehindIt) {
   auto& b = run.ranks[1].events;
   append(b, EventKind::Collective, kAllReduce, 19ms, 22ms, 0, trace::kOffThread, 1);
   append(b, EventKind::Wait, kGradientSync, 20ms, 23ms);
-  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
+  const auto spans = stays_of(run, 0);
   ASSERT_EQ(spans.size(), 1U) << "the program stood still once";
   EXPECT_EQ(spans[0].begin, Duration{9ms});
   EXPECT_EQ(spans[0].wait_end, Duration{19ms});
   EXPECT_EQ(spans[0].what, kWaitCode + kGradientSync);
-  EXPECT_EQ(spans_of(run, by(diagnose::WaitMethod::Clock), 1)[0].wait_end, Duration{20ms});
+  EXPECT_EQ(stays_of(run, 1)[0].wait_end, Duration{20ms});
 }
 
-TEST(Spans, WorkerCollectivesShowWhereNothingElseIsKnown) {
+TEST(Timeline, WorkerCollectivesShowWhereNothingElseIsKnown) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 5ms, 22ms, 0, trace::kOffThread, 1);
   append(run.ranks[1].events, EventKind::Collective, kAllReduce, 19ms, 22ms, 0, trace::kOffThread, 1);
-  EXPECT_EQ(spans_of(run, by(diagnose::WaitMethod::Clock), 0).size(), 1U);
+  EXPECT_EQ(stays_of(run, 0).size(), 1U);
 }
 
-TEST(Spans, NestedCallsBelongToTheOuterOne) {
+TEST(Timeline, NestedCallsBelongToTheOuterOne) {
   trace::Run run = empty_run(1);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, 30ms, 0);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 12ms, 20ms, 1);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 25ms, 40ms, 2);
-  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
+  const auto spans = stays_of(run, 0);
   ASSERT_EQ(spans.size(), 2U);
   EXPECT_EQ(spans[1].begin, Duration{30ms});
   EXPECT_EQ(spans[1].end, Duration{40ms});
 }
 
-TEST(Spans, ServedDelaysAreDrawnAsSuchAndDecisionsWithoutOneAreNot) {
+TEST(Timeline, ServedDelaysAreDrawnAsSuchAndDecisionsWithoutOneAreNot) {
   trace::Run run = empty_run(1);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, 30ms, 0);
   append(run.ranks[0].events, EventKind::Pace, 15, 30ms, 35ms, 1);
   append(run.ranks[0].events, EventKind::Pace, 14, 36ms, 36ms, 2);
   append(run.ranks[0].events, EventKind::Pace, 15, 37ms, trace::kStillRunning, 3);
-  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
+  const auto spans = stays_of(run, 0);
   ASSERT_EQ(spans.size(), 2U);
   EXPECT_EQ(spans[1].what, kDelayCode);
   EXPECT_EQ(spans[1].begin, Duration{30ms});
   EXPECT_EQ(spans[1].end, Duration{35ms});
 }
 
-TEST(Spans, ACallThatNeverReturnedWaitsToTheEnd) {
+TEST(Timeline, ACallThatNeverReturnedWaitsToTheEnd) {
   trace::Run run = empty_run(2);
   append(run.ranks[0].events, EventKind::Collective, kAllReduce, 10ms, trace::kStillRunning);
   append(run.ranks[1].events, EventKind::Collective, kBroadcast, 40ms, 50ms, 7);
-  const auto spans = spans_of(run, by(diagnose::WaitMethod::Clock), 0);
+  const auto spans = stays_of(run, 0);
   ASSERT_EQ(spans.size(), 1U);
   EXPECT_EQ(spans[0].wait_end, Duration{50ms});
   EXPECT_NE(spans[0].what & kUnfinishedMark, 0);
 }
 
-/// The drawing and the account must tell the same waits: they are computed apart.
-void expect_same_waits_as_diagnosis(const test::RunShape& shape, diagnose::WaitMethod method) {
+/// The picture shows operations of which a member is missing, the account does not; where nobody is missing
+/// they must tell the same.
+void expect_same_waits_as_diagnosis(const test::RunShape& shape, WaitMethod method) {
   const trace::Run run = test::make_run(shape);
-  const auto d = diagnose::diagnose(run);
+  const Matched matched(run);
+  const auto d = diagnose(matched);
   ASSERT_TRUE(d.has_value());
   ASSERT_EQ(d->wait_method, method);
+  const Timeline timeline(matched);
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     Duration wait{};
     Duration transfer{};
-    for (const Span& s : spans_of(run, *d, r)) {
+    for (const Stay& s : timeline.stays(r)) {
       wait += s.wait_end - s.begin;
       transfer += s.end - s.wait_end;
     }
-    // The first operation of a run has a wait that was carried in;
-    // the diagnosis leaves it out where clocks differ.
+    // The first operation of a run has a wait that was carried in; the diagnosis leaves it out where clocks
+    // differ.
     EXPECT_NEAR(in_seconds(wait), in_seconds(d->ranks[r].wait), 0.002 + 0.01 * in_seconds(wait)) << r;
     EXPECT_NEAR(in_seconds(transfer), in_seconds(d->ranks[r].transfer), 0.002 + 0.01 * in_seconds(transfer))
         << r;
   }
 }
 
-TEST(Spans, TellTheSameWaitsAsTheDiagnosisByClock) {
+TEST(Timeline, TellTheSameWaitsAsTheDiagnosisByClock) {
   expect_same_waits_as_diagnosis({.ranks = 4, .steps = 80, .collectives = 3, .jitter = 500us},
-                                 diagnose::WaitMethod::Clock);
+                                 WaitMethod::Clock);
 }
 
-TEST(Spans, TellTheSameWaitsAsTheDiagnosisByDuration) {
+TEST(Timeline, TellTheSameWaitsAsTheDiagnosisByDuration) {
   expect_same_waits_as_diagnosis(
-      {.ranks = 4, .steps = 80, .jitter = 500us, .nodes = 2, .clock_offset = {0s, 3s}},
-      diagnose::WaitMethod::Duration);
+      {.ranks = 4, .steps = 80, .jitter = 500us, .nodes = 2, .clock_offset = {0s, 3s}}, WaitMethod::Duration);
 }
 
-TEST(Spans, StepsComeFromTheDiagnosis) {
+TEST(Timeline, StepsAreThoseThatWereFound) {
   const trace::Run run = test::make_run({.ranks = 2, .steps = 5, .collectives = 2});
-  const auto spans = spans_of(run, test::sample_diagnosis(run), 1);
-  ASSERT_EQ(spans.size(), 10U);
-  for (std::size_t i = 0; i < spans.size(); ++i) EXPECT_EQ(spans[i].step, static_cast<std::int64_t>(i / 2));
+  const Matched matched(run);
+  const Timeline timeline(matched);
+  const auto stays = timeline.stays(1);
+  ASSERT_EQ(stays.size(), 10U);
+  for (std::size_t i = 0; i < stays.size(); ++i) EXPECT_EQ(stays[i].step, static_cast<std::int64_t>(i / 2));
+  EXPECT_EQ(timeline.step_begins(1).size(), 5U);
+  EXPECT_EQ(timeline.wait_by_step(1).size(), 5U);
 }
 
 }  // namespace
-}  // namespace cox::report
+}  // namespace cox::diagnose

@@ -15,6 +15,7 @@
 #include "cox/base/ids.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/finding_kind.hpp"
 #include "cox/model/program.hpp"
 
 namespace cox::diagnose {
@@ -82,31 +83,6 @@ struct StepWhatIf {
   Duration measured{};
   Duration original{};  ///< simulated from the recorded durations
   Duration ideal{};     ///< simulated with all operations as usual
-};
-
-/// What sets the pace.
-enum class OperationCause : std::uint8_t {
-  None,            ///< nothing is slow, or nothing of the below explains it
-  StageImbalance,  ///< a stage is slow on all data ranks: work distribution
-  SlowWorker,      ///< one worker, or a few, are slow and their like is not
-  Communication,   ///< transfers
-};
-[[nodiscard]] const char* name_of(OperationCause c);  ///< `none`, `stage_imbalance`, `slow_worker`, ...
-
-struct OperationFinding {
-  OperationCause cause = OperationCause::None;
-  double slowdown = 1;  ///< S, and the bar below which nobody is named
-  double slow_from = 1;
-  int stage = -1;               ///< StageImbalance
-  bool is_last_stage = false;   ///< StageImbalance
-  std::int64_t data_ranks = 0;  ///< that the workers make up
-  std::int64_t stages = 0;
-  std::vector<Rank> ranks;         ///< SlowWorker, StageImbalance
-  double stage_share = 0;          ///< largest `removed` of a stage
-  double worker_share = 0;         ///< largest `removed` of a worker
-  double communication_share = 0;  ///< `removed` of all communication together
-  std::string slowest_type;        ///< Communication: kind of transfer that is slowest; empty where not told
-  double slowest_type_slowdown = 1;
 };
 
 /// What a reference makes of the same recording.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/spans.hpp"
+#include "cox/diagnose/timeline.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
-#include "cox/pace/decision.hpp"
 
-namespace cox::report {
+#include "diagnose/match/matched.hpp"
+
+namespace cox::diagnose {
 namespace {
 
 using trace::EventColumns;
@@ -23,50 +24,8 @@ struct Entry {
   std::uint32_t event;
 };
 
-/// Which calls the program itself stands still in; the same rule as the diagnosis uses.
-class Foreground {
- public:
-  explicit Foreground(const EventColumns& e) {
-    std::map<std::uint32_t, std::int64_t> votes;
-    bool any_blocking = false;
-    for (std::size_t i = 0; i < e.size(); ++i) {
-      if (is_wait(e, i)) ++votes[e.thread[i]];
-      any_blocking |= e.kind[i] == EventKind::Collective && (e.flags[i] & trace::kNonBlocking) == 0;
-    }
-    waits_ = !votes.empty();
-    only_started_ = !waits_ && !any_blocking;
-    std::int64_t most = 0;
-    for (const auto& [thread, count] : votes) {
-      if (count > most) {
-        thread_ = thread;
-        most = count;
-      }
-    }
-  }
-  /// A wait in which the program stands still for communication.
-  static bool is_wait(const EventColumns& e, std::size_t i) {
-    if (e.kind[i] != EventKind::Wait) return false;
-    const auto kind = static_cast<trace::WaitKind>(e.op[i]);
-    return kind == trace::WaitKind::GradientSync || kind == trace::WaitKind::Request;
-  }
-  [[nodiscard]] bool runs_behind(const EventColumns& e, std::size_t i) const {
-    if ((e.flags[i] & trace::kNonBlocking) != 0) return !only_started_;
-    return waits_ && ((e.flags[i] & trace::kOffThread) != 0 || e.thread[i] != thread_);
-  }
-
- private:
-  bool waits_ = false;
-  bool only_started_ = false;  ///< nothing else to show than calls that start an operation
-  std::uint32_t thread_ = 0;
-};
-
 bool has_end(const EventColumns& e, std::size_t i) {
   return e.end[i] != trace::kStillRunning && e.end[i] >= e.begin[i];
-}
-
-bool is_served_delay(const EventColumns& e, std::size_t i) {
-  return e.kind[i] == EventKind::Pace && has_end(e, i) && e.end[i] > e.begin[i] &&
-         static_cast<pace::Reason>(e.op[i]) != pace::Reason::InOrder;  // it holds a worker, not the program
 }
 
 std::uint8_t code_of(const EventColumns& e, std::size_t i) {
@@ -75,10 +34,10 @@ std::uint8_t code_of(const EventColumns& e, std::size_t i) {
   return static_cast<std::uint8_t>(std::min<std::uint8_t>(e.op[i], model::kCollectiveCount - 1));
 }
 
-std::vector<Entry> matched_entries(const trace::Run& run) {
+std::vector<Entry> matched_entries(const Matched& m) {
   std::vector<Entry> entries;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const EventColumns& e = run.ranks[r].events;
+  for (std::size_t r = 0; r < m.ranks(); ++r) {
+    const EventColumns& e = m.track(r).events;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] != EventKind::Collective || e.comm[i] == trace::kNoComm) continue;
       entries.push_back(
@@ -93,7 +52,7 @@ std::vector<Entry> matched_entries(const trace::Run& run) {
 }
 
 /// Calls of one operation.
-using Operation = std::span<const Entry>;
+using Members = std::span<const Entry>;
 
 template <class Body>
 void for_each_operation(const std::vector<Entry>& entries, const Body& body) {
@@ -103,37 +62,37 @@ void for_each_operation(const std::vector<Entry>& entries, const Body& body) {
            entries[to].seq == entries[from].seq) {
       ++to;
     }
-    body(Operation(entries).subspan(from, to - from));
+    body(Members(entries).subspan(from, to - from));
     from = to;
   }
 }
 
 /// What each rank's clock shows more than the first rank's: the median difference of returns from the largest
 /// operations, which all leave nearly together. Source: docs/concepts/wait-and-transfer.md, end alignment.
-std::vector<Duration> clock_offsets(const trace::Run& run, const std::vector<Entry>& entries) {
+std::vector<Duration> clock_offsets(const Matched& m, const std::vector<Entry>& entries) {
   constexpr std::size_t kSampled = 256;
   std::size_t widest = 0;
   std::size_t count = 0;
-  const auto end_of = [&](const Entry& x) { return run.ranks[x.rank_index].events.end[x.event]; };
-  const auto usable = [&](Operation op) {
+  const auto end_of = [&](const Entry& x) { return m.track(x.rank_index).events.end[x.event]; };
+  const auto usable = [&](Members op) {
     return std::all_of(op.begin(), op.end(), [&](const Entry& x) {
-      const EventColumns& e = run.ranks[x.rank_index].events;
+      const EventColumns& e = m.track(x.rank_index).events;
       return has_end(e, x.event) && model::synchronizes_all(e.collective(x.event)) &&
              (e.flags[x.event] & trace::kNonBlocking) == 0;
     });
   };
-  for_each_operation(entries, [&](Operation op) {
+  for_each_operation(entries, [&](Members op) {
     if (op.size() > widest) {
       widest = op.size();
       count = 0;
     }
     if (op.size() == widest) ++count;
   });
-  std::vector<Duration> offsets(run.ranks.size(), Duration::zero());
+  std::vector<Duration> offsets(m.ranks(), Duration::zero());
   if (widest < 2) return offsets;
-  std::vector<std::vector<double>> samples(run.ranks.size());
+  std::vector<std::vector<double>> samples(m.ranks());
   std::size_t seen = 0;
-  for_each_operation(entries, [&](Operation op) {
+  for_each_operation(entries, [&](Members op) {
     if (op.size() != widest || seen++ % std::max<std::size_t>(1, count / kSampled) != 0 || !usable(op))
       return;
     for (const Entry& x : op) samples[x.rank_index].push_back(in_seconds(end_of(x) - end_of(op.front())));
@@ -145,15 +104,15 @@ std::vector<Duration> clock_offsets(const trace::Run& run, const std::vector<Ent
 
 }  // namespace
 
-Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) {
-  const bool by_duration = diagnosis.wait_method == diagnose::WaitMethod::Duration;
-  const std::vector<Entry> entries = matched_entries(run);
-  offset_ =
-      by_duration ? clock_offsets(run, entries) : std::vector<Duration>(run.ranks.size(), Duration::zero());
+Timeline::Timeline(const Matched& matched) : matched_(&matched) {
+  const Matched& m = matched;
+  const bool by_duration = !m.clocks_comparable();
+  const std::vector<Entry> entries = matched_entries(m);
+  offset_ = by_duration ? clock_offsets(m, entries) : std::vector<Duration>(m.ranks(), Duration::zero());
   first_ = Duration::max();
   last_ = Duration::min();
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const EventColumns& e = run.ranks[r].events;
+  for (std::size_t r = 0; r < m.ranks(); ++r) {
+    const EventColumns& e = m.track(r).events;
     until_.push_back(e.begin);
     known_.emplace_back(e.size(), std::uint8_t{0});
     for (std::size_t i = 0; i < e.size(); ++i) {
@@ -164,17 +123,17 @@ Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) 
   }
   if (first_ > last_) first_ = last_ = Duration::zero();
 
-  for_each_operation(entries, [&](Operation op) {
+  for_each_operation(entries, [&](Members op) {
     if (op.size() < 2) return;
     Duration latest = Duration::min();
     Duration shortest = Duration::max();
     for (const Entry& x : op) {
-      const EventColumns& e = run.ranks[x.rank_index].events;
+      const EventColumns& e = m.track(x.rank_index).events;
       latest = std::max(latest, e.begin[x.event]);
       if (has_end(e, x.event)) shortest = std::min(shortest, e.end[x.event] - e.begin[x.event]);
     }
     for (const Entry& x : op) {
-      const EventColumns& e = run.ranks[x.rank_index].events;
+      const EventColumns& e = m.track(x.rank_index).events;
       if (!model::synchronizes_all(e.collective(x.event))) continue;
       if (by_duration && (!has_end(e, x.event) || (e.flags[x.event] & trace::kNonBlocking) != 0)) continue;
       until_[x.rank_index][x.event] = by_duration ? e.end[x.event] - shortest : latest;
@@ -183,75 +142,77 @@ Arrivals::Arrivals(const trace::Run& run, const diagnose::Diagnosis& diagnosis) 
   });
 }
 
-namespace {
-
-/// The split of waits on background operations: until the last of those begun since
-/// the wait before was complete.
-class Background {
+/// The split of waits on background operations: until the last of those begun since the wait before was
+/// complete.
+class Timeline::Background {
  public:
-  Background(const EventColumns& events, const Foreground& foreground, const Arrivals& arrivals,
-             std::size_t rank_index)
-      : events_(events), foreground_(foreground), arrivals_(arrivals), rank_index_(rank_index) {}
+  Background(const Timeline& timeline, std::size_t rank_index)
+      : timeline_(timeline),
+        events_(timeline.matched_->track(rank_index).events),
+        scan_(timeline.matched_->scan(rank_index)),
+        rank_index_(rank_index) {}
+
+  /// Whether the program goes on while this call runs. A rank that only starts operations shows these.
+  [[nodiscard]] bool runs_behind(std::size_t i) const {
+    return scan_.only_starts() ? false : scan_.in_background(events_, i);
+  }
 
   /// Takes the operations that began before `end` and were not taken by an earlier wait.
   std::pair<Duration, bool> take(Duration end) {
     Duration until = Duration::min();
     bool known = false;
     for (; next_ < events_.size() && events_.begin[next_] < end; ++next_) {
-      if (events_.kind[next_] != EventKind::Collective || !foreground_.runs_behind(events_, next_)) continue;
-      if (!arrivals_.split(rank_index_, next_)) continue;
-      until = std::max(until, arrivals_.waited_until(rank_index_, next_));
+      if (events_.kind[next_] != EventKind::Collective || !runs_behind(next_)) continue;
+      if (timeline_.known_[rank_index_][next_] == 0) continue;
+      until = std::max(until, timeline_.until_[rank_index_][next_]);
       known = true;
     }
     return {until, known};
   }
 
  private:
+  const Timeline& timeline_;
   const EventColumns& events_;
-  const Foreground& foreground_;
-  const Arrivals& arrivals_;
+  const RankScan& scan_;
   std::size_t rank_index_;
   std::size_t next_ = 0;
 };
 
+namespace {
+
 /// Step in which each instant lies, asked in rising order.
-class StepCursor {
+class StepOfInstant {
  public:
-  explicit StepCursor(const std::vector<Duration>* begins) : begins_(begins) {}
+  explicit StepOfInstant(std::span<const Duration> begins) : begins_(begins) {}
   std::int64_t at(Duration t) {
-    if (begins_ == nullptr) return -1;
-    while (next_ < begins_->size() && (*begins_)[next_] <= t) ++next_;
+    while (next_ < begins_.size() && begins_[next_] <= t) ++next_;
     return static_cast<std::int64_t>(next_) - 1;
   }
 
  private:
-  const std::vector<Duration>* begins_;
+  std::span<const Duration> begins_;
   std::size_t next_ = 0;
 };
 
 }  // namespace
 
-std::vector<Span> rank_spans(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
-                             const Arrivals& arrivals, std::size_t rank_index) {
-  const EventColumns& e = run.ranks[rank_index].events;
-  const Foreground foreground(e);
-  const bool has_steps = rank_index < diagnosis.begin_by_step.size();
-  StepCursor steps(has_steps ? &diagnosis.begin_by_step[rank_index] : nullptr);
-  Background background(e, foreground, arrivals, rank_index);
-  const Duration offset = arrivals.offset(rank_index);
-  std::vector<Span> spans;
+std::vector<Stay> Timeline::stays(std::size_t rank_index) const {
+  const EventColumns& e = matched_->track(rank_index).events;
+  StepOfInstant steps(step_begins(rank_index));
+  Background background(*this, rank_index);
+  const Duration offset = offset_[rank_index];
+  std::vector<Stay> stays;
   Duration free_from = Duration::min();
   for (std::size_t i = 0; i < e.size(); ++i) {
-    const bool is_wait = Foreground::is_wait(e, i);
-    const bool is_delay = is_served_delay(e, i);
-    if (!is_wait && !is_delay && (e.kind[i] != EventKind::Collective || foreground.runs_behind(e, i)))
-      continue;
     const bool ended = has_end(e, i);
-    Span s;
-    s.end = ended ? e.end[i] : std::max(arrivals.last() + offset, e.begin[i]);
+    const bool is_wait = is_program_wait(e, i);
+    const bool is_delay = ended && is_served_delay(e, i);
+    if (!is_wait && !is_delay && (e.kind[i] != EventKind::Collective || background.runs_behind(i))) continue;
+    Stay s;
+    s.end = ended ? e.end[i] : std::max(last_ + offset, e.begin[i]);
     s.what = code_of(e, i);
-    Duration until = arrivals.waited_until(rank_index, i);
-    bool known = arrivals.split(rank_index, i);
+    Duration until = until_[rank_index][i];
+    bool known = known_[rank_index][i] != 0;
     if (is_wait) std::tie(until, known) = background.take(s.end);
     if (is_delay) {
       until = s.end;
@@ -272,9 +233,23 @@ std::vector<Span> rank_spans(const trace::Run& run, const diagnose::Diagnosis& d
     s.begin -= offset;
     s.wait_end -= offset;
     s.end -= offset;
-    spans.push_back(s);
+    stays.push_back(s);
   }
-  return spans;
+  return stays;
 }
 
-}  // namespace cox::report
+std::span<const Duration> Timeline::step_begins(std::size_t rank_index) const {
+  const Steps& steps = matched_->steps();
+  if (steps.count == 0) return {};
+  return std::span(steps.bounds[rank_index]).first(static_cast<std::size_t>(steps.count));
+}
+
+std::span<const Duration> Timeline::work_by_step(std::size_t rank_index) const {
+  return matched_->skew().work[rank_index];
+}
+
+std::span<const Duration> Timeline::wait_by_step(std::size_t rank_index) const {
+  return matched_->skew().wait[rank_index];
+}
+
+}  // namespace cox::diagnose

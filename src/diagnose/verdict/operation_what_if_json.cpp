@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/operations/operation_what_if_json.hpp"
+#include "diagnose/verdict/operation_what_if_json.hpp"
 
 #include <cmath>
 

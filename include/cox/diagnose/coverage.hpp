@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// How much of a job its Run holds, and what its waits are told from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+
+namespace cox::diagnose {
+
+/// How much of what should be there was there, and what the clocks are worth.
+struct Coverage {
+  double ratio = 0;  ///< matched collective calls over expected ones
+  std::int64_t ranks_seen = 0;
+  std::int64_t ranks_expected = 0;
+  std::vector<Rank> missing_ranks;
+  std::int64_t collectives_matched = 0;  ///< operations in which every member was seen
+  std::int64_t collectives_seen = 0;
+  std::int64_t calls_seen = 0;      ///< finished calls matched to an operation, each member's one
+  std::int64_t calls_expected = 0;  ///< what `ratio` divides by
+  std::int64_t mismatched = 0;      ///< operations on whose kind the members disagree
+  std::uint64_t dropped_records = 0;
+  std::uint64_t recycled_records = 0;
+  Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
+  std::int64_t unfinished_calls = 0;  ///< entered and never left
+  std::int64_t clock_domains = 0;
+  Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
+  /// Whose clocks the job's own operations compare with the first one's.
+  std::int64_t hosts_by_collectives = 0;
+  std::int64_t hosts_by_realtime = 0;  ///< whose clocks are put beside it by realtime, or not at all
+  Duration host_residual{};            ///< worst residual of the former
+  bool clocks_comparable = false;      ///< one node, so entry times can be compared directly
+  /// Without common clock: spread of ends over spread of begins; trust < 0.1.
+  double wait_validity_ratio = 0;
+  /// Members leave as far apart as they enter even where that is far: nobody is named.
+  bool order_refused = false;
+};
+
+/// What waits are told from. Text forms are `clock` and `duration`.
+enum class WaitMethod : std::uint8_t {
+  Clock,     ///< entry times on one clock: the wait lasts until the last member has entered
+  Duration,  ///< durations of the same call: who stays shortest came last
+};
+[[nodiscard]] const char* name_of(WaitMethod m);
+
+}  // namespace cox::diagnose

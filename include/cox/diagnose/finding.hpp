@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A named cause of lost time, and the numbers that it rests on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+#include "cox/diagnose/cause.hpp"
+#include "cox/diagnose/finding_kind.hpp"
+
+namespace cox::diagnose {
+
+/// What arrival times say of ranks that are late.
+struct LateEvidence {
+  Duration self_delay{};             ///< median over steps of (own work - the median rank's)
+  double self_delay_ratio = 0;       ///< the same as part of a step
+  bool of_turns = false;             ///< rotating: over the steps with a culprit, held against single delays
+  std::int64_t late_steps = 0;       ///< of `steps`, those in which one of the ranks was clearly late
+  std::int64_t steps = 0;            ///< of the finding
+  Duration others_spread{};          ///< scatter of the others' usual delays; of single delays in turns
+  Duration others_wait{};            ///< median over steps of what the others wait
+  double chance = 0;                 ///< upper bound of the probability by chance
+  std::optional<double> gain_alone;  ///< of the run's time, saved by fixing only this one of several
+  std::optional<std::int64_t> turn_steps;  ///< rotating: how long one rank's turn lasts
+  Reasons reasons;                         ///< why it is late
+
+  [[nodiscard]] double late_ratio() const {
+    return static_cast<double>(late_steps) / static_cast<double>(steps);
+  }
+};
+
+/// What a what-if on recorded operations says.
+struct OperationEvidence {
+  OperationFinding finding;
+  double fidelity = 0;  ///< simulated over measured step time - 1
+};
+
+/// What groups that share a part of the fabric say.
+struct FabricEvidence {
+  std::int64_t slow_groups = 0;
+  double slow_ratio = 0;  ///< their transfers over those of their like, median
+  MemberTest member_test = MemberTest::NotDone;
+};
+
+/// One measured fact behind a finding as it is printed: a sentence, and its number under a key.
+struct Evidence {
+  std::string text;
+  std::string key;  ///< e.g. "self_delay_median_s": unit in the name, base units
+  double value = 0;
+};
+
+/// One named cause of lost time. The JSON form is fixed: docs/reference/diagnosis-json.md.
+struct Finding {
+  FindingKind kind = FindingKind::SlowRank;
+  std::vector<Rank> ranks;          ///< everybody it is about
+  std::optional<Rank> rank;         ///< set only where exactly one rank is meant all along
+  std::optional<CommId> group;      ///< communicator, where a group is meant
+  std::optional<std::string> link;  ///< where a link is meant
+  Cause cause = Cause::Unknown;     ///< unknown until evidence explains most of the wait
+  CauseClass cause_class = CauseClass::Unknown;
+  std::vector<CauseTest> tests;  ///< every rule that was asked, docs/concepts/causes.md
+  double share_ratio = 0;        ///< of all lost time, the part charged to this
+  /// Of the run's time, the part that would be saved without it (estimated). Where several are named at once,
+  /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up.
+  double gain_ratio = 0;
+  std::optional<StepId> first_step;  ///< where it is limited in time
+  std::optional<StepId> last_step;
+  std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence> evidence;
+};
+
+/// The numbers behind a finding, said one by one; in the order of the JSON.
+[[nodiscard]] std::vector<Evidence> evidence_of(const Finding& f);
+
+}  // namespace cox::diagnose
