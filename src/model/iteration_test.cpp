@@ -9,7 +9,7 @@ namespace cox::model {
 namespace {
 
 Iteration job_with(JitterLaw law, double spread) {
-  return {.ranks = 16, .compute = Seconds{0.02}, .jitter = law, .spread = spread};
+  return {{.compute = Seconds{0.02}, .jitter = law, .spread = spread}, 16};
 }
 
 TEST(Iteration, JitterHasMeanOneAndTheSpreadAsked) {

@@ -153,7 +153,6 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   for (const Finding& f : d.findings) kinds.push_back(f.kind);
   d.waiting = facts_of(matched, d.locality, d.ranks, kinds);
   d.remedies = find_remedies(d);
-  d.trouble = trouble_headline(d);
   Headline answer = answer_of(d);
   d.verdict = std::move(answer.verdict);
   d.lead = std::move(answer.lead);

@@ -102,7 +102,7 @@ Headline pace_of(const Diagnosis& d) {
 
 Headline answer_of(const Diagnosis& d) {
   const Headline pace = pace_of(d);
-  const std::string trouble = trouble_words(d);
+  const std::string trouble = trouble_words(d.trouble);
   if (trouble.empty()) return pace;
   const std::string text = trouble + " Pace: " + pace.verdict;
   return {text, text};

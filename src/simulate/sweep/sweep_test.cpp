@@ -76,7 +76,7 @@ TEST_F(SweepTest, LastAxisVariesFastest) {
   const auto last = scenario_at(*sweep, 5);
   ASSERT_TRUE(last) << last.error().to_string();
   EXPECT_EQ(last->cluster.nodes, 8);
-  EXPECT_EQ(last->job.collective.bytes, Bytes{4 << 20});
+  EXPECT_EQ(last->job.as<model::CollectiveJob>().collective.bytes, Bytes{4 << 20});
   EXPECT_EQ(last->job.steps, 2);
 }
 
