@@ -36,7 +36,7 @@ Duration wait_of_others(const Evidenced& x, const Named& n) {
     if (std::find(n.suspect.ranks.begin(), n.suspect.ranks.end(), static_cast<std::int32_t>(r)) !=
         n.suspect.ranks.end())
       continue;
-    const auto& row = x.skew.wait[r];
+    const auto& row = x.skew().wait[r];
     waits.insert(waits.end(), row.begin() + n.suspect.first_step, row.begin() + n.suspect.last_step + 1);
   }
   return waits.empty() ? Duration::zero() : lower_median_in_place(waits);
@@ -44,17 +44,17 @@ Duration wait_of_others(const Evidenced& x, const Named& n) {
 
 }  // namespace
 
-Finding make_finding(const Evidenced& x, const CommIndex& comms, const std::vector<RankScan>& scans,
-                     const Named& n, std::size_t named_in_all, Duration lost, Duration run_time) {
+Finding make_finding(const Evidenced& x, const Named& n, std::size_t named_in_all, Duration lost,
+                     Duration run_time) {
   Finding f;
   f.kind = n.kind;
-  for (const auto r : n.suspect.ranks) f.ranks.push_back(x.run.ranks[static_cast<std::size_t>(r)].rank);
+  for (const auto r : n.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
   if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.share, lost), 0.0, 1.0);
   if (run_time > Duration::zero()) f.gain_ratio = std::clamp(ratio(n.saving.share, run_time), 0.0, 1.0);
   if (n.kind == FindingKind::TransientStraggler) {
-    f.first_step = StepId{x.steps.numbers[static_cast<std::size_t>(n.suspect.first_step)]};
-    f.last_step = StepId{x.steps.numbers[static_cast<std::size_t>(n.suspect.last_step)]};
+    f.first_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.first_step)]};
+    f.last_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.last_step)]};
   }
   LateEvidence e;
   e.self_delay = part_of(x.typical_step, n.typical_delay);
@@ -68,7 +68,7 @@ Finding make_finding(const Evidenced& x, const CommIndex& comms, const std::vect
   if (named_in_all > 1 && run_time > Duration::zero()) e.gain_alone = ratio(n.saving.alone, run_time);
   if (e.of_turns) e.turn_steps = n.period_steps;
   // Every rule is asked; why comes before where, and all evidence stays.
-  e.reasons = {find_phase(x, comms, scans, n), find_why(x, comms, scans, n), find_device_why(x, n)};
+  e.reasons = {find_phase(x, n), find_why(x, n), find_device_why(x, n)};
   f.cause = cause_of(e.reasons);
   f.cause_class = class_of(f.cause);
   f.tests = test_causes(e.reasons);
