@@ -192,7 +192,7 @@ TEST(EventEngine, AProgramRunsAsItsScheduleDoes) {
   using model::OperationKind;
   const std::string text =
       "num_ranks 2\nrank 0 {\na: calc 50 cpu 1\nb: calc 30\nc: send 1000b to 1 tag 4 nic 1\n"
-      "b irequires a\nc requires b\n}\nrank 1 {\na: recv 1000b from -1\nb: calc 20\nb requires a\n}\n";
+      "b irequires a\nc requires b\n}\nrank 1 {\na: recv 1000b from -1 tag 4\nb: calc 20\nb requires a\n}\n";
   model::Program p;
   p.ranks = {{.rank = Rank(0)}, {.rank = Rank(1)}};
   p.rank = {1, 0, 0, 1, 0};  // ranks may come mixed
@@ -202,7 +202,7 @@ TEST(EventEngine, AProgramRunsAsItsScheduleDoes) {
                 std::chrono::nanoseconds{20}, model::kNoDuration};
   p.bytes = {Bytes(1000), Bytes(), Bytes(), Bytes(), Bytes(1000)};
   p.peer = {model::kAnyPeer, 0, 0, 0, 1};
-  p.tag = {model::kAnyTag, 0, 0, 0, 4};
+  p.tag = {4, 0, 0, 0, 4};
   p.stream = {0, 1, 0, 0, 0};
   p.port = {0, 0, 0, 0, 1};
   p.needs.add();
