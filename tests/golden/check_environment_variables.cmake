@@ -2,7 +2,7 @@
 cmake_minimum_required(VERSION 3.25)
 # cmake -DROOT=... -P check_environment_variables.cmake: `cox doctor --env` lists each COX_* variable that the sources
 # read, and no other.
-file(STRINGS ${ROOT}/src/observe/doctor.cpp lines REGEX "EnvVariable{")
+file(STRINGS ${ROOT}/src/observe/doctor.cpp lines REGEX "\"COX_[A-Z_]+\"")
 set(listed)
 foreach(line IN LISTS lines)
   string(REGEX MATCH "COX_[A-Z_]+" name "${line}")
