@@ -7,11 +7,12 @@
 
 namespace cox::pace {
 
+/// The first three are numbered as the words of scenarios and studies are.
 enum class WaitMode : std::uint8_t {
-  Unknown = 0,
-  Spin = 1,   ///< polls and keeps its core
-  Yield = 2,  ///< polls, and offers its core to others in between
-  Block = 3,  ///< sleeps until it is woken
+  Spin = 0,   ///< polls and keeps its core
+  Yield = 1,  ///< polls, and offers its core to others in between
+  Block = 2,  ///< sleeps until it is woken
+  Unknown = 3,
 };
 [[nodiscard]] const char* name_of(WaitMode mode) noexcept;  ///< `unknown`, `spin`, `yield`, `block`
 

@@ -70,7 +70,7 @@ bool read_arm(const std::vector<std::string_view>& w, PacePlan& plan) {
   PlannedArm arm;
   auto wait = pace::WaitMode::Unknown;
   pace::Settings ignored;
-  if (w.size() != 5 || !read_enum(w[3], pace::WaitMode::Unknown, pace::WaitMode::Block, wait) ||
+  if (w.size() != 5 || !read_enum(w[3], pace::WaitMode::Spin, pace::WaitMode::Unknown, wait) ||
       !read_whole(w[4], -20, 19, arm.nice) || plan.arms.size() >= PaceLimits::kArms)
     return false;
   arm.name = w[1];

@@ -40,6 +40,17 @@ TEST(PacingStudy, TheFrozenOneIsWhatTheIssueAsksFor) {
   EXPECT_GE(study.protocol.segment, Seconds{60});
 }
 
+TEST(PacingStudy, WaitsAsTheFileSays) {
+  const PacingStudy study = frozen();
+  for (const PacingCondition& c : study.conditions)
+    EXPECT_EQ(c.job.wait, c.name.starts_with("spin") ? pace::WaitMode::Spin : pace::WaitMode::Block)
+        << c.name;
+  for (const PacingArm& a : study.arms) {
+    if (a.name == "yield") EXPECT_EQ(a.wait, pace::WaitMode::Yield);
+    if (a.name == "block") EXPECT_EQ(a.wait, pace::WaitMode::Block);
+  }
+}
+
 TEST(PacingStudy, SizesAreTheConditionWithOtherRanks) {
   const PacingStudy study = frozen();
   EXPECT_EQ(study.size_of, "shared-host-persistent");
