@@ -39,13 +39,6 @@ const WordField<Draft> kCollective{
     .get = [](const Draft& d) { return word_of(d.job.collective.kind); },
     .set = [](Draft& d, std::size_t i) { d.job.collective.kind = collective_at(i); }};
 
-// Nobody writes that it is unknown how ranks wait: the words begin behind that value.
-const WordField<Draft> kWait{
-    .words = wait_words,
-    .get = [](const Draft& d) { return static_cast<std::size_t>(d.job.iteration.iteration.wait) - 1; },
-    .set = [](Draft& d,
-              std::size_t i) { d.job.iteration.iteration.wait = static_cast<pace::WaitMode>(i + 1); }};
-
 const Key<Draft> kRoot[] = {
     {"name", COX_AT(scenario.name), "shown in results", 0, kNoLimit, "the file's name without its ending"},
     {"seed", COX_AT(scenario.seed), "of every draw; the same seed gives the same draws in every engine", 0,
@@ -189,7 +182,8 @@ const Key<Draft> kRoot[] = {
      "rotating: steps after which others are slow", 1, kMostSteps},
     {"iteration.reduce", COX_AT(job.iteration.iteration.reduce),
      "of the all-reduce that ends a step, a ring on `iteration.link`; `0B` = a barrier", 0, kBytes},
-    {"iteration.wait", kWait, "how ranks wait in it: who spins takes a share of the cores"},
+    {"iteration.wait", COX_WORD(Draft, wait_words, job.iteration.iteration.wait),
+     "how ranks wait in it: who spins takes a share of the cores"},
 
     {"failures.node_mtbf", COX_AT(scenario.failures.node_mtbf),
      "mean time between failures of one node; `0s` = none"},
