@@ -183,7 +183,8 @@ TEST(Report, AMillionEventsFitInto15Megabytes) {
 }
 
 TEST(Report, RefusesAnEmptyRun) {
-  const auto none = render_html({}, {});
+  const trace::Run run;
+  const auto none = render_html(run, *diagnose::match_run(run), {});
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().id, "report-001");
   EXPECT_EQ(none.error().code, Errc::InvalidInput);

@@ -96,9 +96,6 @@ Made without_steps() {
   d.step_source = cox::diagnose::StepSource::None;
   d.steps = 0;
   d.step_times.clear();
-  d.work_by_step.clear();
-  d.wait_by_step.clear();
-  d.begin_by_step.clear();
   d.step_time = {};
   d.communicators.clear();
   return made;

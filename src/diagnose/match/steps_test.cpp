@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cox/diagnose/diagnosis.hpp"
+
 #include "diagnose/match/synthetic_job.hpp"
 
 namespace cox::diagnose {

@@ -12,9 +12,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "diagnose/match/matched.hpp"
 #include "diagnose/match/skew.hpp"
 #include "diagnose/match/synthetic_job.hpp"
-#include "diagnose/what_if/input.hpp"
 #include "diagnose/what_if/json.hpp"
 #include "diagnose/words/sentences.hpp"
 
@@ -86,6 +86,10 @@ Series like_job_2() {
       series[w].push_back(
           testing::lognormal_work(21, static_cast<int>(w), s, duration_from_seconds(0.1 * level[w]), 0.014));
   return series;
+}
+
+WhatIf what_if(const trace::Run& run, const WhatIfOptions& options = {}) {
+  return what_if(Matched(run), options);
 }
 
 std::vector<int> numbers(const std::vector<Rank>& ranks) {
