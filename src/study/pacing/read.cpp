@@ -85,7 +85,8 @@ class Keys {
       const auto v = node->value_exact<std::string>();
       const auto read = v ? parse_seconds(*v) : Result<Seconds>(tl::unexpect, Error{});
       if (!read || *read < low || *read > high)
-        return wrong(*node, key, fmt::format("a time from {} to {}", cox::to_string(low), cox::to_string(high)));
+        return wrong(*node, key,
+                     fmt::format("a time from {} to {}", cox::to_string(low), cox::to_string(high)));
       out = *read;
     }
   }
