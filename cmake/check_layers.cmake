@@ -57,15 +57,15 @@ set(guest/gloo_may seam)
 set(guest/torch_may seam gloo)
 set(simulate/kernels_may "")
 set(simulate/noise_may kernels)
-set(simulate/max_plus_may kernels)
-set(simulate/flow_may kernels max_plus)
-set(simulate/event_may "")
 set(simulate/record_may "")
-set(simulate/collective_may record)
-set(simulate/training_may record)
+set(simulate/max_plus_may kernels noise record)
+set(simulate/flow_may kernels noise record max_plus)
+set(simulate/event_may "")
+set(simulate/collective_may noise record max_plus flow event)
+set(simulate/training_may noise record max_plus)
 set(simulate/paced_may event record)
-set(simulate/answer_may collective paced)
-set(simulate/sweep_may answer)
+set(simulate/answer_may event record collective training paced)
+set(simulate/sweep_may record answer)
 set(study/file_may "")
 set(study/oracle_may "")
 set(study/answer_may "")
@@ -95,6 +95,9 @@ set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
     efficiency:efficiency stall:stall pacing:pacing
     finding:result comparison:result diagnosis:result remedy:result)
+set(simulate_headers
+    noise:noise max_plus:max_plus replicas:max_plus network:flow flow:flow event:event goal:event operation_replay:event
+    outcome:record spread:record paced_summary:record training:training paced:paced render:answer sweep:sweep)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
 set(guest_globs src/guest/* src/pace/*)
