@@ -68,14 +68,14 @@ bool read_job(std::string_view key, std::string_view v, model::Iteration& job) {
 
 bool read_arm(const std::vector<std::string_view>& w, PacePlan& plan) {
   PlannedArm arm;
-  auto wait = pace::WaitMode::Unknown;
+  int wait = -1;  // the job's
   pace::Settings ignored;
-  if (w.size() != 5 || !read_enum(w[3], pace::WaitMode::Spin, pace::WaitMode::Unknown, wait) ||
+  if (w.size() != 5 || !read_whole(w[3], -1, static_cast<int>(pace::WaitMode::Block), wait) ||
       !read_whole(w[4], -20, 19, arm.nice) || plan.arms.size() >= PaceLimits::kArms)
     return false;
   arm.name = w[1];
   arm.settings = w[2];
-  if (wait != pace::WaitMode::Unknown) arm.wait = wait;
+  if (wait >= 0) arm.wait = static_cast<pace::WaitMode>(wait);
   plan.arms.push_back(arm);
   return arm.settings.empty() || pace::set_all(ignored, arm.settings.c_str()) < 0;
 }
@@ -143,8 +143,8 @@ std::string pace_plan_text(const PacePlan& plan) {
   put("seed", plan.seed);
   text += fmt::format("background\t{}\t{}\n", plan.background.share, plan.background.episode);
   for (const PlannedArm& a : plan.arms)
-    text += fmt::format("arm\t{}\t{}\t{}\t{}\n", a.name, a.settings,
-                        static_cast<int>(a.wait.value_or(pace::WaitMode::Unknown)), a.nice);
+    text += fmt::format("arm\t{}\t{}\t{}\t{}\n", a.name, a.settings, a.wait ? static_cast<int>(*a.wait) : -1,
+                        a.nice);
   for (const PaceBlock& b : plan.blocks)
     text += fmt::format("block\t{}\t{}\t{}\t{}\n", b.arm, b.steps, b.first_draw, b.cold ? 1 : 0);
   return text;
