@@ -48,10 +48,10 @@ set(diagnose/pacing_may match cause)
 set(diagnose/result_may match cause efficiency stall pacing)
 set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time stall pacing result)
 set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time stall pacing result words)
-set(guest/seam_may "")
 set(guest/writer_may "")
-set(guest/pacing_may seam)
-set(guest/preload_may seam pacing)
+set(guest/seam_may writer)
+set(guest/pacing_may writer seam)
+set(guest/preload_may writer seam pacing)
 set(guest/mpi_may seam)
 set(guest/gloo_may seam)
 set(guest/torch_may seam gloo)
@@ -95,6 +95,7 @@ set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
     efficiency:efficiency stall:stall pacing:pacing
     finding:result comparison:result diagnosis:result remedy:result)
+set(guest_headers launcher:seam pace_text:pacing writer:writer)
 set(simulate_headers
     noise:noise max_plus:max_plus replicas:max_plus network:flow flow:flow event:event goal:event operation_replay:event
     outcome:record spread:record paced_summary:record training:training paced:paced render:answer sweep:sweep)

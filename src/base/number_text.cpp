@@ -15,7 +15,9 @@ std::string percent(double part, PartDigits digits) {
   if (digits == PartDigits::Whole) return fmt::format("{:.0f} %", p);
   if (p == 0) return "0 %";
   if (size < 0.1) return p > 0 ? "under 0.1 %" : "about 0 %";
-  return size >= 10 ? fmt::format("{:.0f} %", p) : fmt::format("{:.1f} %", p);
+  if (p >= 99.95 && p < 100) return "over 99.9 %";
+  const bool tenths = size < 10 || (p >= 99.5 && p < 100);  // what is not all never reads 100 %
+  return tenths ? fmt::format("{:.1f} %", p) : fmt::format("{:.0f} %", p);
 }
 
 std::string percent_change(double change, ChangeSign sign) {

@@ -19,6 +19,9 @@ TEST(Percent, IsWholeFromTenOnAndHasTenthsBelow) {
   EXPECT_EQ(percent(0.0431), "4.3 %");
   EXPECT_EQ(percent(0.001), "0.1 %");
   EXPECT_EQ(percent(125.59), "12559 %");
+  EXPECT_EQ(percent(0.9949), "99 %");
+  EXPECT_EQ(percent(0.997), "99.7 %");
+  EXPECT_EQ(percent(0.99951), "over 99.9 %");
   EXPECT_EQ(percent(-0.25), "-25 %");
   EXPECT_EQ(percent(-0.025), "-2.5 %");
 }

@@ -98,9 +98,8 @@ std::string man_page() {
       "\" \"User Commands\"\n"
       ".SH NAME\ncox \\- finds what sets the pace of synchronous distributed training\n"
       ".SH SYNOPSIS\n.B cox\n.I VERB\n[ARGUMENTS] [OPTIONS]\n"
-      ".SH DESCRIPTION\nObserves a data\\-parallel job from inside its processes, says which ranks set the "
-      "pace of all, "
-      "and shows it.\nResults go to standard output; progress, warnings and errors go to standard error.\n"
+      ".SH DESCRIPTION\nObserves a data\\-parallel job from inside its processes, "
+      "says which ranks set the pace of all, and shows it.\nResults go to standard output; progress, warnings and errors go to standard error.\n"
       ".SH VERBS\n";
   for (const Command* command : commands())
     if (!command->spec.hidden) text += man_section(command->spec);

@@ -193,9 +193,8 @@ std::string forwarding_hint(const std::vector<std::string>& command, const Envir
                                      return w.starts_with("--export") && !w.starts_with("--export=ALL") &&
                                             !w.starts_with("--export-file");
                                    });
-  return limited ? "srun was told to export only some variables: use --export=ALL,... , or put `cox observe "
-                   "-o DIR --` "
-                   "behind it, before the program"
+  return limited ? "srun was told to export only some variables: use --export=ALL,... , "
+                   "or put `cox observe -o DIR --` behind it, before the program"
                  : std::string{};
 }
 

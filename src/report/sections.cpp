@@ -205,7 +205,7 @@ std::string verdict_section(const Page& page) {
       definition("lost to late arrivals", fmt::format("{}<small>{} of {} of run time</small>", percent(lost),
                                                       time(d.lost), time(d.run_time))) +
       definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
-                                         coverage_words(d.coverage))) +
+                                         percent(d.coverage.ratio))) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),
                                                d.coverage.clocks_comparable
                                                    ? "one clock for all ranks"
@@ -338,7 +338,7 @@ std::string coverage_section(const Page& page) {
   const diagnose::Coverage& c = d.coverage;
   std::string facts =
       definition("collective calls", fmt::format("{} of {} expected were seen ({})", grouped(c.calls_seen),
-                                                 grouped(c.calls_expected), coverage_words(c))) +
+                                                 grouped(c.calls_expected), percent(c.ratio))) +
       definition("collective operations",
                  fmt::format("{} of {} seen on every member", grouped(c.collectives_matched),
                              grouped(c.collectives_seen))) +

@@ -123,14 +123,9 @@ std::string_view step_source_words(diagnose::StepSource s) {
   return "not found";
 }
 
-std::string coverage_words(const diagnose::Coverage& c) {
-  const std::string text = percent(c.ratio);
-  return c.ratio < 1 && text == percent(1) ? "under " + text : text;
-}
-
 std::string coverage_line(const diagnose::Coverage& c) {
   std::string text =
-      fmt::format("coverage {}: {} of {} operations seen on every member, {} of {} ranks", coverage_words(c),
+      fmt::format("coverage {}: {} of {} operations seen on every member, {} of {} ranks", percent(c.ratio),
                   grouped(c.collectives_matched), grouped(c.collectives_seen), grouped(c.ranks_seen),
                   grouped(c.ranks_expected));
   if (!c.missing_ranks.empty()) text += ", missing " + rank_list(c.missing_ranks, 4);

@@ -38,9 +38,6 @@ namespace cox::report {
 /// A cause as words: `optimizer or data`.
 [[nodiscard]] std::string cause_words(diagnose::Cause c);
 
-/// The part of the expected calls that was seen; `under 100 %` where it would round to all of them.
-[[nodiscard]] std::string coverage_words(const diagnose::Coverage& c);
-
 /// Whether calls and clocks support the result: one line, `coverage 100 % ...`.
 [[nodiscard]] std::string coverage_line(const diagnose::Coverage& c);
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-HEADER, CHUNK, CHUNK_HEADER, RECORD = 4096, 64 * 1024, 64, 40  # src/trace/raw_format.hpp
+HEADER, CHUNK, CHUNK_HEADER, RECORD = 4096, 64 * 1024, 64, 40  # cox/trace/raw_format.hpp
 RANKS, STEPS = 3, 50000
 
 build = os.path.realpath(sys.argv[1])

@@ -16,12 +16,13 @@ namespace cox {
 
 /// How far a part is written out.
 enum class PartDigits : std::uint8_t {
-  Tenths,  ///< whole per cent from 10 % on, tenths below
+  Tenths,  ///< whole per cent from 10 % to 99.5 %, tenths outside
   Whole,   ///< whole per cent everywhere: for sentences that a fixed JSON document holds in that form
 };
 
 /// A part of a whole: `43 %`, `4.3 %`, `0 %`; what would vanish is `under 0.1 %` (`about 0 %` where
-/// negative). `not known` where it is not finite.
+/// negative), and what would become the whole keeps its tenths: `99.7 %`, `over 99.9 %`. `not known` where it
+/// is not finite.
 [[nodiscard]] std::string percent(double part, PartDigits digits = PartDigits::Tenths);
 
 /// Whether a change carries its sign or the words around it do (`4.3 % longer`).

@@ -59,8 +59,8 @@ struct OperationOutcome {
 /// are the same where their names are. The k-th collective (send, receive) of a rank on a communicator, by
 /// index, belongs with the k-th of the others. Recorded times are not used, nor are the durations of
 /// communication. An operation that is neither computation, memory nor communication and has no duration
-/// lasts none. Errors: simulate-006 (no operations with edges; durations are missing; a message without its
-/// channel; ranks
+/// lasts none.
+/// Errors: simulate-006 (no operations with edges; durations are missing; a message without its channel; ranks
 ///         twice), simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for).
 /// Cost:   O((operations + edges) log operations), bounded by construction. Deterministic.
 /// Held by: src/simulate/event/operation_replay_test.cpp

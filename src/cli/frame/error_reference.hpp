@@ -15,7 +15,7 @@ struct ErrorEntry {
   std::string body;   ///< everything below the heading, without blank ends
 };
 
-/// Entries of a page whose headings read `## trace-002: title`. Held by: src/cli/error_reference_test.cpp
+/// Entries of a page whose headings read `## trace-002: title`. Held by: src/cli/frame/error_reference_test.cpp
 [[nodiscard]] std::vector<ErrorEntry> parse_error_reference(std::string_view page);
 
 /// The entries of this build.

@@ -417,27 +417,27 @@ std::vector<FlagSpec> flags() {
 
 const Command& simulate_command() {
   static const Command command{
-      .spec = {.name = "simulate",
-               .summary = "say what a job would do on a cluster that is described in a file",
-               .about = "Simulates the steps of a job on a cluster, both described in a scenario file.",
-               .examples = {{"cox simulate scenario.toml", "how long it takes, and what sets the pace"},
-                            {"cox simulate a.toml --against b.toml --replicas 100",
-                             "which is better, on the same draws"},
-                            {"cox simulate scenario.toml --save run && cox diagnose run",
-                             "diagnose it like a recorded job"},
-                            {"mpirun -n 4 cox simulate --sweep sweep.toml -o sweep.json",
-                             "a grid, spread over ranks"}},
-               .args = {{.name = "SCENARIO",
-                         .help = "a scenario (TOML)",
-                         .required = false,
-                         .complete = Complete::File}},
-               .flags = flags(),
-               .shared = {.json = true, .threads = true},
-               .notes = "The output names the engine and the protocol of messages. The same scenario and "
-                        "seed give the same "
-                        "bytes on every machine, for any number of threads. A sweep that was ended goes on "
-                        "where it was: "
-                        "finished points are kept beside the output in FILE.points."},
+      .spec =
+          {.name = "simulate",
+           .summary = "say what a job would do on a cluster that is described in a file",
+           .about = "Simulates the steps of a job on a cluster, both described in a scenario file.",
+           .examples = {{"cox simulate scenario.toml", "how long it takes, and what sets the pace"},
+                        {"cox simulate a.toml --against b.toml --replicas 100",
+                         "which is better, on the same draws"},
+                        {"cox simulate scenario.toml --save run && cox diagnose run",
+                         "diagnose it like a recorded job"},
+                        {"mpirun -n 4 cox simulate --sweep sweep.toml -o sweep.json",
+                         "a grid, spread over ranks"}},
+           .args = {{.name = "SCENARIO",
+                     .help = "a scenario (TOML)",
+                     .required = false,
+                     .complete = Complete::File}},
+           .flags = flags(),
+           .shared = {.json = true, .threads = true},
+           .notes =
+               "The output names the engine and the protocol of messages. "
+               "The same scenario and seed give the same bytes on every machine, for any number of "
+               "threads. A sweep that was ended goes on where it was: finished points are kept beside the output in FILE.points."},
       .run = run};
   return command;
 }

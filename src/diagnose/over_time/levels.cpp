@@ -220,7 +220,15 @@ std::vector<LevelChange> find_levels(std::span<const double> series, const Level
         weakest = i;
       }
     }
-    if (bounds.empty() || least_posterior >= rules.least_posterior) return changes;
+    // Each is moved between its neighbours as they were, so two may have passed each other: the weaker one goes.
+    bool crossed = false;
+    for (std::size_t i = 1; i < changes.size() && !crossed; ++i)
+      if (changes[i].at <= changes[i - 1].at) {
+        crossed = true;
+        if (least_posterior >= rules.least_posterior)
+          weakest = changes[i].posterior < changes[i - 1].posterior ? i : i - 1;
+      }
+    if (bounds.empty() || (!crossed && least_posterior >= rules.least_posterior)) return changes;
     bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(weakest));
   }
 }

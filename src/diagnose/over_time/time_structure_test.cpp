@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 
 #include "diagnose/match/synthetic_job.hpp"
 #include "diagnose/over_time/json.hpp"
+#include "diagnose/over_time/parts.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace cox::diagnose {
@@ -93,6 +95,25 @@ TEST(TimeStructure, AShiftThatIsTooSmallOrTooShortIsNone) {
   EXPECT_TRUE(understand_times(small, numbers(300)).changes.empty());
   const auto brief = series(300, 1, 0.01, [](int s) { return s >= 120 && s < 125 ? 1.5 : 1.0; });
   EXPECT_TRUE(understand_times(brief, numbers(300)).changes.empty());
+}
+
+TEST(TimeStructure, BoundariesThatAreNearEachOtherStayInOrder) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 draw(seed);
+    std::vector<double> values;
+    double level = 1;
+    while (values.size() < 1500) {
+      const std::size_t length = 15 + draw() % 60;  // short levels, some spikes
+      level = std::exp2(static_cast<double>(draw() % 9) - 4);
+      for (std::size_t i = 0; i < length; ++i)
+        values.push_back(level * (draw() % 3 == 0 ? 30 : 1 + static_cast<double>(draw() % 100) / 1000));
+    }
+    std::size_t before = 0;
+    for (const LevelChange& c : find_levels(values, {})) {
+      ASSERT_GT(c.at, before) << seed;
+      before = c.at;
+    }
+  }
 }
 
 TEST(TimeStructure, TellsDriftFromSteps) {

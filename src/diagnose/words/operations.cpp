@@ -26,9 +26,9 @@ std::string join(const std::vector<Rank>& ranks) {
 
 std::string stage_sentence(const OperationFinding& f) {
   return fmt::format(
-      "{} stage ({}) is too long on all {} data ranks: {} of the slowdown goes when it works as the others "
-      "do, {} with "
-      "its slowest worker alone; move work to other stages",
+      "{} stage ({}) is too long on all {} data ranks: "
+      "{} of the slowdown goes when it works as the others do, {} with its slowest worker alone; "
+      "move work to other stages",
       f.is_last_stage ? "the last" : "one", f.stage, f.data_ranks, share(f.stage_share),
       share(f.worker_share));
 }

@@ -14,7 +14,7 @@ namespace cox::trace {
 /// d(r)): begin(r) = e - d(r), end(r) = e, free(r) = e. Who came last is then who has the shortest duration,
 /// and the own work of a rank against another's is right; the length of the run is a lower bound. Calls whose
 /// members cannot all be reached in order (gaps) are placed by those that can. Source: diagnosis.md 2.2
-/// restated: lateness = max d - d. Cost: O(events log). Held by: import_test.cpp
+/// restated: lateness = max d - d. Cost: O(events log). Held by: src/trace/import/import_test.cpp
 void place_by_durations(Run& run);
 
 }  // namespace cox::trace
