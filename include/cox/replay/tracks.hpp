@@ -59,6 +59,14 @@ class Tracks {
   [[nodiscard]] std::span<const Track> members(std::uint32_t group) const {
     return std::span(members_).subspan(first_member_[group], first_member_[group + 1] - first_member_[group]);
   }
+  /// Where in its group a member stands. Cost: constant where members are evenly spaced, else a search.
+  [[nodiscard]] std::size_t place(std::uint32_t group, Track member) const {
+    const auto all = members(group);
+    const Track spacing = all.size() > 1 ? all[1] - all[0] : 1;
+    const std::size_t guess = (member - all[0]) / spacing;
+    if (guess < all.size() && all[guess] == member) return guess;
+    return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), member) - all.begin());
+  }
 
  private:
   std::vector<Meeting> meetings_;

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/parallel.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "diagnose/efficiency/measure.hpp"
@@ -246,11 +249,24 @@ const Analyses& analyses_of(const Diagnosis& d) {
   return d.analyses ? *d.analyses : none;
 }
 
-Analyses ask_what_if(const Matched& matched, const model::Program& program, const Diagnosis& d, int threads) {
+Analyses ask_what_if(const Matched& matched, const model::Program& program, Diagnosis& d, int threads) {
   Analyses out;
-  if (matched.ranks() < 2) return out;
-  if (auto charged = attribute_waits(matched)) out.attribution = *std::move(charged);
-  if (program.is_empty() && !d.coverage.order_refused) out.what_if = what_if(matched, {.threads = threads});
+  const bool together = matched.ranks() >= 2;
+  const bool replayed = together && program.is_empty() && !d.coverage.order_refused;
+  const bool only_lengths = matched.times() == trace::TimesKind::Steps && !together;
+  // Each reads the same `matched` and writes what is its own; the longest one first.
+  const std::array<std::function<void()>, 3> analyses{
+      [&] {
+        if (replayed) out.what_if = what_if(matched, {.threads = threads});
+      },
+      [&] {
+        if (!together) return;
+        if (auto charged = attribute_waits(matched)) out.attribution = *std::move(charged);
+      },
+      [&] {
+        if (!only_lengths) d.efficiencies = measure_efficiencies(matched);
+      }};
+  parallel_for(analyses.size(), threads, [&](std::size_t i) { analyses[i](); });
   return out;
 }
 
@@ -264,8 +280,6 @@ void add_analyses(const Matched& matched, const model::Program& program, Analyse
   if (!recorded_graph) say_attribution(analyses.attribution, d);
   look_at_fabric(matched, analyses, d);
   look_at_times(matched, analyses, d);
-  const bool only_lengths = matched.times() == trace::TimesKind::Steps && matched.ranks() < 2;
-  if (!only_lengths) d.efficiencies = measure_efficiencies(matched);
   if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
   look_at_pacing(matched, d);
 }

@@ -30,11 +30,12 @@ struct Analyses {
 /// Those of a diagnosis; none of them where it was not made by `diagnose`.
 [[nodiscard]] const Analyses& analyses_of(const Diagnosis& d);
 
-/// Asks what if, and who made whom wait. Needs the coverage only.
-[[nodiscard]] Analyses ask_what_if(const Matched& matched, const model::Program& program, const Diagnosis& d,
+/// The analyses that cost most, side by side on several threads: what if, who made whom wait, and
+/// `d.efficiencies`. Needs the coverage only.
+[[nodiscard]] Analyses ask_what_if(const Matched& matched, const model::Program& program, Diagnosis& d,
                                    int threads);
 
-/// Runs efficiencies, time structure, fabric, pacing and the analyses of operations, fills their members and
+/// Runs time structure, fabric, pacing and the analyses of operations, fills their members and
 /// adds one Section each for those that have something to say.
 void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d);
 

@@ -30,8 +30,8 @@ class Peers::Builder {
       : matched_(matched), peers_(peers), recording_(*peers.recording_) {}
 
   void build() {
-    const std::size_t ranks = recording_.cells.size();
-    for (std::size_t r = 0; r < ranks; ++r) peers_.class_of_[r].assign(recording_.cells[r].size(), kNoClass);
+    const std::size_t ranks = recording_.attended.size();
+    for (std::size_t r = 0; r < ranks; ++r) peers_.class_of_[r].assign(recording_.attended[r].size(), kNoClass);
     at_.assign(ranks, 0);
     if (recording_.has_steps) {
       std::int32_t last = -1;
@@ -44,13 +44,13 @@ class Peers::Builder {
 
  private:
   [[nodiscard]] std::int32_t step_of(std::size_t rank, std::size_t k) const {
-    return recording_.step[recording_.cells[rank][k].meeting];
+    return recording_.step[recording_.attended[rank][k]];
   }
 
   void by_step(std::int32_t step) {
     stretches_.clear();
     for (std::size_t r = 0; r < at_.size(); ++r) {
-      const std::size_t end = recording_.cells[r].size();
+      const std::size_t end = recording_.attended[r].size();
       // What lies outside of steps, or goes back to an earlier one, is compared with nobody.
       while (at_[r] < end && step_of(r, at_[r]) < step) ++at_[r];
       const std::size_t first = at_[r];
@@ -75,7 +75,7 @@ class Peers::Builder {
     std::uint64_t number = mix_bits(static_cast<std::uint64_t>(role.pipeline + 1) << 32 |
                                     static_cast<std::uint32_t>(role.expert + 1));
     for (std::size_t k = from; k < to; ++k) {
-      const replay::Tracks::Meeting& m = recording_.tracks.meetings()[recording_.cells[rank][k].meeting];
+      const replay::Tracks::Meeting& m = recording_.tracks.meetings()[recording_.attended[rank][k]];
       number = mix_bits(number + recording_.tracks.members(m.group).size() + kGoldenStep);
     }
     return number;
@@ -119,15 +119,15 @@ class Peers::Builder {
   }
 
   [[nodiscard]] Duration own_of(const Stretch& s, std::size_t k) const {
-    return recording_.own[s.rank][s.first + k];
+    return recording_.own(s.rank, s.first + k);
   }
 
   void take(const Stretch& s, std::size_t k, std::uint32_t number, Duration median) {
     const Duration own = own_of(s, k);
     if (own == kUnknown) return;
-    const std::size_t cell = recording_.cell(recording_.cells[s.rank][s.first + k]);
+    const std::size_t cell = recording_.cell(s.rank, s.first + k);
     peers_.class_of_[s.rank][s.first + k] = number;
-    peers_.ideal_[cell] = plus_clamped(recording_.held[s.rank][s.first + k], median);
+    peers_.ideal_[cell] = plus_clamped(recording_.held(s.rank, s.first + k), median);
     add_to(peers_.self_delay_[s.rank], positive_part(minus_clamped(own, median)));
     ++peers_.compared_;
   }
@@ -142,9 +142,9 @@ class Peers::Builder {
 
 Peers::Peers(const Matched& matched, const Recording& recording)
     : recording_(&recording),
-      class_of_(recording.cells.size()),
+      class_of_(recording.attended.size()),
       ideal_(recording.tracks.work().begin(), recording.tracks.work().end()),
-      self_delay_(recording.cells.size(), Duration::zero()) {
+      self_delay_(recording.attended.size(), Duration::zero()) {
   Builder(matched, *this).build();
 }
 
@@ -153,11 +153,9 @@ Duration Peers::delay(std::size_t cell) const {
 }
 
 std::vector<Duration> Peers::recorded(std::size_t rank) const {
-  const std::vector<Duration>& own = recording_->own[rank];
-  const std::vector<Duration>& held = recording_->held[rank];
-  std::vector<Duration> work(own.size());
+  std::vector<Duration> work(recording_->attended[rank].size());
   for (std::size_t k = 0; k < work.size(); ++k)
-    work[k] = own[k] == kUnknown ? held[k] : plus_clamped(own[k], held[k]);
+    work[k] = recording_->tracks.work()[recording_->cell(rank, k)];
   return work;
 }
 
@@ -193,14 +191,14 @@ std::vector<std::vector<Duration>> Peers::fixed(std::span<const std::size_t> ran
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (at[i] >= class_of_[ranks[i]].size() || class_of_[ranks[i]][at[i]] != next) continue;
       in_class.push_back(i);
-      sorted.push_back(recording_->own[ranks[i]][at[i]]);
+      sorted.push_back(recording_->own(ranks[i], at[i]));
     }
     const bool has_peer = in_class.size() < classes_[next].members;
     std::sort(sorted.begin(), sorted.end());
     const Duration median = has_peer ? median_without(classes_[next], sorted) : Duration::zero();
     for (const std::size_t i : in_class) {
       const std::size_t k = at[i]++;
-      if (has_peer) out[i][k] = plus_clamped(recording_->held[ranks[i]][k], median);
+      if (has_peer) out[i][k] = plus_clamped(recording_->held(ranks[i], k), median);
     }
   }
 }

@@ -23,8 +23,8 @@ Questions::Questions(const Recording& recording, const Peers& peers, const WhatI
       bootstrap_(recording.tracks.blocks()) {
   pass_cost_ = static_cast<std::int64_t>(replay::separate_arrivals(recording.tracks) +
                                          recording.tracks.work().size() / kBatch + 1);
-  for (const auto& cells : recording.cells)
-    cells_per_rank_ = std::max(cells_per_rank_, static_cast<std::int64_t>(cells.size()));
+  for (const auto& meetings : recording.attended)
+    cells_per_rank_ = std::max(cells_per_rank_, static_cast<std::int64_t>(meetings.size()));
   std::vector<replay::Question> both(2);
   both[1].work = peers.ideal();
   std::vector<Replayed> answers = ask(both, 0);

@@ -122,9 +122,7 @@ class Recorder {
     out_.tracks.reserve(meetings, cells);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const auto most = std::min(cells, static_cast<std::size_t>(m_.totals[r].points));
-      out_.cells[r].reserve(most);
-      out_.own[r].reserve(most);
-      out_.held[r].reserve(most);
+      out_.attended[r].reserve(most);
     }
     whole_.assign(m_.groups.size(), std::nullopt);
   }
@@ -259,9 +257,8 @@ class Recorder {
       if (!s.met) s.begun = s.point.entry;
       const Duration own = s.met ? s.own : Duration::zero();
       const Duration held = s.met ? s.held : Duration::zero();
-      out_.cells[r].push_back({meeting, static_cast<std::uint32_t>(k)});
-      out_.own[r].push_back(s.met ? own : kUnknown);
-      out_.held[r].push_back(held);
+      if (!s.met) out_.carried_in[r] = true;
+      out_.attend(r, meeting, held);
       work_.push_back(plus_clamped(own, held));
     }
     out_.count += come_.size();
@@ -350,6 +347,16 @@ class Recorder {
 };
 
 }  // namespace
+
+void Recording::attend(std::size_t rank, std::uint32_t meeting, Duration held) {
+  auto& all = held_[rank];
+  if (all.empty() && held != Duration::zero()) {
+    all.reserve(attended[rank].capacity());
+    all.resize(attended[rank].size(), Duration::zero());
+  }
+  attended[rank].push_back(meeting);
+  if (held != Duration::zero() || !all.empty()) all.push_back(held);
+}
 
 Recording record(const Matched& matched, std::int64_t most_cells) {
   return Recorder(matched, most_cells).run();

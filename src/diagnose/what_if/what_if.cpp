@@ -107,10 +107,10 @@ class Search {
     out_.slowdown_high = e.speedup_high;
     out_.waited = out_.injected = Duration::zero();
     std::int64_t taking_part = 0;
-    for (std::size_t r = 0; r < recording_.cells.size(); ++r) {
+    for (std::size_t r = 0; r < recording_.attended.size(); ++r) {
       add_to(out_.waited, times_.waited[r]);
       add_to(out_.injected, peers.self_delay()[r]);
-      taking_part += recording_.cells[r].empty() ? 0 : 1;
+      taking_part += recording_.attended[r].empty() ? 0 : 1;
     }
     out_.lost = duration_from_seconds(in_seconds(minus_clamped(out_.simulated, out_.ideal)) *
                                       static_cast<double>(taking_part));
