@@ -97,7 +97,7 @@ RC_GTEST_PROP(AttributionLaws, NonsenseBalancesToo, ()) {
       if (*rc::gen::inRange(0, 4) == 0) {
         testing::add_event(track.events, trace::EventKind::Wait,
                            static_cast<std::uint8_t>(trace::WaitKind::Peer), at, end, 0, CommId{comm}, 0);
-        track.events.aux.back() = static_cast<std::uint32_t>(*rc::gen::inRange(0, ranks + 1));
+        track.events.aux.set_back(static_cast<std::uint32_t>(*rc::gen::inRange(0, ranks + 1)));
       } else {
         testing::add_call(track.events, model::Collective::AllReduce, at, end, 8, seq[comm]++, comm);
       }

@@ -55,7 +55,7 @@ trace::Run any_run(std::uint64_t seed) {
           CommId{static_cast<std::int32_t>(below(run.communicators.size() + 1)) - 1},
           static_cast<std::uint32_t>(below(8) == 0 ? bits() : below(6)), static_cast<std::uint16_t>(bits()),
           static_cast<std::uint32_t>(below(3)));
-      track.events.aux.back() = static_cast<std::uint32_t>(below(4) == 0 ? bits() : below(5));
+      track.events.aux.set_back(static_cast<std::uint32_t>(below(4) == 0 ? bits() : below(5)));
     }
     for (std::uint64_t n = below(4); n > 0; --n) {
       trace::Sample s;
@@ -145,7 +145,8 @@ RC_GTEST_PROP(HangLaws, WhoDisagreesIsNamed, ()) {
   trace::Run run = testing::make_job(job);
   const auto victim = static_cast<std::size_t>(*rc::gen::inRange(0, job.ranks));
   const auto call = static_cast<std::size_t>(*rc::gen::inRange(0, job.steps));
-  run.ranks[victim].events.bytes[call] += Bytes{8};
+  trace::PackedColumn<Bytes>& bytes = run.ranks[victim].events.bytes;
+  bytes.set(call, bytes[call] + Bytes{8});
   const auto d = diagnose(run);
   RC_ASSERT(d.has_value());
   RC_ASSERT(d->trouble.mismatches.size() == 1U);

@@ -40,29 +40,6 @@ Duration work_of(const RunShape& s, int rank, int step) {
   return std::max(work, Duration{1});
 }
 
-struct Event {
-  Duration begin{};
-  Duration end{};
-  Bytes bytes{};
-  CommId comm = trace::kNoComm;
-  std::uint32_t seq = 0;
-  EventKind kind = EventKind::None;
-  std::uint8_t op = 0;
-};
-
-void add(trace::EventColumns& to, const Event& e) {
-  to.begin.push_back(e.begin);
-  to.end.push_back(e.end);
-  to.bytes.push_back(e.bytes);
-  to.comm.push_back(e.comm);
-  to.seq.push_back(e.seq);
-  to.kind.push_back(e.kind);
-  to.op.push_back(e.op);
-  to.flags.push_back(0);
-  to.aux.push_back(0);
-  to.thread.push_back(0);
-}
-
 int node_of(const RunShape& s, int rank) {
   const int per_node = (s.ranks + s.nodes - 1) / s.nodes;
   return rank / per_node;
@@ -98,15 +75,15 @@ void add_step(const RunShape& s, int step, const std::vector<Duration>& offset, 
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const Duration shown = offset[r];
       if (c == 0 && s.step_marks)
-        add(ranks[r].events,
-            {.begin = start + shown, .end = start + shown, .bytes = Bytes{step}, .kind = EventKind::Step});
-      add(ranks[r].events, {.begin = entry[r] + shown,
-                            .end = leave + shown,
-                            .bytes = s.bytes,
-                            .comm = CommId{0},
-                            .seq = static_cast<std::uint32_t>(step * s.collectives + c),
-                            .kind = EventKind::Collective,
-                            .op = static_cast<std::uint8_t>(model::Collective::AllReduce)});
+        ranks[r].events.push_back(
+            {.kind = EventKind::Step, .begin = start + shown, .end = start + shown, .bytes = Bytes{step}});
+      ranks[r].events.push_back({.kind = EventKind::Collective,
+                                 .op = static_cast<std::uint8_t>(model::Collective::AllReduce),
+                                 .begin = entry[r] + shown,
+                                 .end = leave + shown,
+                                 .bytes = s.bytes,
+                                 .comm = CommId{0},
+                                 .seq = static_cast<std::uint32_t>(step * s.collectives + c)});
     }
     free_at = leave;
   }

@@ -73,17 +73,16 @@ class Job {
 
   void add(int rank, EventKind kind, Duration begin, Duration end, std::int64_t bytes, std::uint32_t seq,
            std::uint8_t op, std::uint16_t flags = 0, std::uint32_t aux = 0) {
-    trace::EventColumns& e = run_.ranks[static_cast<std::size_t>(rank)].events;
-    e.begin.push_back(begin);
-    e.end.push_back(end);
-    e.bytes.emplace_back(bytes);
-    e.comm.push_back(kind == EventKind::Step ? trace::kNoComm : CommId{0});
-    e.seq.push_back(seq);
-    e.kind.push_back(kind);
-    e.op.push_back(op);
-    e.flags.push_back(flags);
-    e.aux.push_back(aux);
-    e.thread.push_back(0);
+    run_.ranks[static_cast<std::size_t>(rank)].events.push_back(
+        {.kind = kind,
+         .op = op,
+         .flags = flags,
+         .begin = begin,
+         .end = end,
+         .bytes = Bytes{bytes},
+         .comm = kind == EventKind::Step ? trace::kNoComm : CommId{0},
+         .seq = seq,
+         .aux = aux});
   }
 
   Duration work_of(int rank, int step, double taken) const {

@@ -119,17 +119,17 @@ void append_chunk(std::string& file, std::uint32_t chunk_bytes, ChunkHeader head
   file.resize(file.size() + chunk_bytes - sizeof head - body.size(), '\0');
 }
 
-RawRecord record_of(const EventColumns& e, std::size_t i, const Ticks& ticks) {
-  const auto whole = [](auto v) { return static_cast<std::uint32_t>(v); };
-  return {.begin = ticks.at(e.begin[i]),
-          .end = e.end[i] == kStillRunning ? 0 : ticks.at(e.end[i]),
-          .bytes = static_cast<std::uint64_t>(e.bytes[i].count()),
-          .comm = e.comm[i] == kNoComm ? 0 : whole(e.comm[i].value() + 1),
-          .seq = e.seq[i],
-          .kind = static_cast<std::uint8_t>(e.kind[i]),
-          .op = e.op[i],
-          .flags = e.flags[i],
-          .aux = e.aux[i]};
+RawRecord record_of(const EventColumns& columns, std::size_t i, const Ticks& ticks) {
+  const Event e = columns[i];
+  return {.begin = ticks.at(e.begin),
+          .end = e.end == kStillRunning ? 0 : ticks.at(e.end),
+          .bytes = static_cast<std::uint64_t>(e.bytes.count()),
+          .comm = e.comm == kNoComm ? 0 : static_cast<std::uint32_t>(e.comm.value() + 1),
+          .seq = e.seq,
+          .kind = static_cast<std::uint8_t>(e.kind),
+          .op = e.op,
+          .flags = e.flags,
+          .aux = e.aux};
 }
 
 }  // namespace

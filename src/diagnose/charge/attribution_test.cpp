@@ -180,7 +180,7 @@ TEST(Attribution, RefusesWhereMembersDoNotLeaveTogether) {
 void add_peer_wait(trace::Run& run, int rank, int peer, Duration begin, Duration end) {
   testing::add_event(run.ranks[static_cast<std::size_t>(rank)].events, trace::EventKind::Wait,
                      static_cast<std::uint8_t>(trace::WaitKind::Peer), begin, end, 0, CommId{0}, 0);
-  run.ranks[static_cast<std::size_t>(rank)].events.aux.back() = static_cast<std::uint32_t>(peer);
+  run.ranks[static_cast<std::size_t>(rank)].events.aux.set_back(static_cast<std::uint32_t>(peer));
 }
 
 TEST(Attribution, WaitsForAPeerAreChargedAndPassedOn) {
@@ -225,7 +225,7 @@ TEST(Attribution, MessagesTellWaitFromTransfer) {
   EXPECT_EQ(a.waited, 19ms);
   EXPECT_EQ(a.ranks[0].short_term, 19ms);
   EXPECT_EQ(a.ranks[0].waited, 0ms);
-  for (auto& track : run.ranks) track.events.aux.back() = trace::kAnyPeer;  // the messages name them
+  for (auto& track : run.ranks) track.events.aux.set_back(trace::kAnyPeer);  // the messages name them
   EXPECT_EQ(attribute(run).ranks[0].short_term, 19ms);
 }
 
@@ -256,7 +256,7 @@ TEST(Attribution, AnUnnamedPeerIsUnknown) {
   trace::Run run = testing::empty_run(2);
   for (auto& track : run.ranks) testing::add_call(track.events, model::Collective::Barrier, 9ms, 10ms, 0, 0);
   add_peer_wait(run, 1, 0, 11ms, 30ms);
-  run.ranks[1].events.aux.back() = trace::kAnyPeer;
+  run.ranks[1].events.aux.set_back(trace::kAnyPeer);
   const Attribution a = attribute(run);
   EXPECT_EQ(a.unknown, 19ms);
   EXPECT_EQ(a.notes.size(), 1U);

@@ -160,7 +160,7 @@ RankScan scan_rank(const trace::RankTrack& track, const CommIndex& comms) {
         break;
       }
       case EventKind::Step:
-        scan.marks.push_back({e.bytes[i].count(), e.begin[i]});
+        scan.marks.push_back({e.step_number(i), e.begin[i]});
         break;
       case EventKind::Phase:
         scan.has_phases = true;

@@ -112,7 +112,7 @@ TEST(Steps, MarksThatOneRankLacksAreLeftOut) {
   trace::Run run = testing::make_job(job);
   auto& e = run.ranks[2].events;
   for (std::size_t i = 0; i < e.size(); ++i)
-    if (e.kind[i] == trace::EventKind::Step && e.bytes[i].count() < 10) e.kind[i] = trace::EventKind::None;
+    if (e.kind[i] == trace::EventKind::Step && e.step_number(i) < 10) e.kind[i] = trace::EventKind::None;
   const Diagnosis d = must(run);
   EXPECT_EQ(d.steps, 20);
   EXPECT_EQ(d.step_numbers.front(), StepId{10});

@@ -34,16 +34,15 @@ struct Job {
 inline void add_event(trace::EventColumns& e, trace::EventKind kind, std::uint8_t op, Duration begin,
                       Duration end, std::int64_t bytes, CommId comm, std::uint32_t seq,
                       std::uint16_t flags = 0, std::uint32_t thread = 0) {
-  e.begin.push_back(begin);
-  e.end.push_back(end);
-  e.bytes.emplace_back(bytes);
-  e.comm.push_back(comm);
-  e.seq.push_back(seq);
-  e.kind.push_back(kind);
-  e.op.push_back(op);
-  e.flags.push_back(flags);
-  e.aux.push_back(0);
-  e.thread.push_back(thread);
+  e.push_back({.kind = kind,
+               .op = op,
+               .flags = flags,
+               .begin = begin,
+               .end = end,
+               .bytes = Bytes{bytes},
+               .comm = comm,
+               .seq = seq,
+               .thread = thread});
 }
 
 inline void add_call(trace::EventColumns& e, model::Collective op, Duration begin, Duration end,

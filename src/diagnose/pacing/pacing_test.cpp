@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -134,7 +135,7 @@ TEST(Pacing, ReplayFindsADelayThatWasAnother) {
   trace::Run run = test::make_paced_run({});
   trace::EventColumns& e = events_of(run, 1);
   const std::size_t at = served_record(e, 3);
-  e.bytes[at] = Bytes{e.bytes[at].count() * 2};
+  e.bytes.set(at, Bytes{e.bytes[at].count() * 2});
   const auto replays = replay_pacing(run);
   ASSERT_TRUE(replays);
   EXPECT_FALSE((*replays)[0].difference);
@@ -227,19 +228,9 @@ TEST(Pacing, AnOverwrittenBeginningIsNumberedAsTheRecordsAre) {
     trace::EventColumns& e = track.events;
     std::size_t cut = 0;
     while (e.seq[cut] < 100 || e.kind[cut] != trace::EventKind::Collective) ++cut;
-    const auto drop = [&](auto& column) {
-      column.erase(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(cut));
-    };
-    drop(e.begin);
-    drop(e.end);
-    drop(e.bytes);
-    drop(e.comm);
-    drop(e.seq);
-    drop(e.kind);
-    drop(e.op);
-    drop(e.flags);
-    drop(e.aux);
-    drop(e.thread);
+    std::vector<std::uint32_t> kept(e.size() - cut);
+    std::iota(kept.begin(), kept.end(), static_cast<std::uint32_t>(cut));
+    e.reorder(kept);
   }
   const auto record = read_pacing(run);
   ASSERT_TRUE(record);
@@ -272,7 +263,7 @@ TEST(Pacing, HostileNumbersDoNotCostMemory) {
   for (std::size_t i = 0; i < e.size(); ++i)
     if (e.kind[i] == trace::EventKind::Pace) {
       e.seq[i] = 0xffffffff;
-      e.bytes[i] = Bytes{INT64_MAX};
+      e.bytes.set(i, Bytes{INT64_MAX});
       e.op[i] = 250;
     }
   const auto p = understand_pacing(run);

@@ -322,7 +322,7 @@ TEST(Hang, APointToPointCallIsFollowedToThePeer) {
   const Duration end = job_end(run);
   add_event(run.ranks[1].events, trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer),
             end + 5ms, trace::kStillRunning, 0, CommId{0}, 0);
-  run.ranks[1].events.aux.back() = 3;
+  run.ranks[1].events.aux.set_back(3);
   for (const int r : {0, 2})
     add_call(run.ranks[static_cast<std::size_t>(r)].events, model::Collective::AllReduce, end + 6ms,
              trace::kStillRunning, 8, kSteps);
@@ -345,7 +345,7 @@ TEST(Hang, TwoThatReceiveFromEachOtherAreACycle) {
     add_event(run.ranks[static_cast<std::size_t>(r)].events, trace::EventKind::Wait,
               static_cast<std::uint8_t>(trace::WaitKind::Peer), end + 5ms, trace::kStillRunning, 0, CommId{0},
               0);
-    run.ranks[static_cast<std::size_t>(r)].events.aux.back() = r == 1 ? 3 : 1;
+    run.ranks[static_cast<std::size_t>(r)].events.aux.set_back(r == 1 ? 3 : 1);
   }
   ListedProcesses machine;
   put_on_machine(run, machine, 3s);
@@ -425,7 +425,7 @@ TEST(Hang, AJobWithoutCollectivesIsToldToo) {
   }
   add_event(run.ranks[0].events, trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 2s,
             trace::kStillRunning, 0, CommId{0}, 0);
-  run.ranks[0].events.aux.back() = 1;
+  run.ranks[0].events.aux.set_back(1);
   const Diagnosis d = look(run);
   ASSERT_EQ(d.trouble.stalls.size(), 1U);
   EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::PeerWait);

@@ -195,7 +195,7 @@ LastSeen LastLook::at(std::size_t r, const OpenCalls& open) const {
     break;
   }
   for (std::size_t i = e.size(); i-- > 0 && !seen.step;)
-    if (e.kind[i] == EventKind::Step) seen.step = StepId{e.bytes[i].count()};
+    if (e.kind[i] == EventKind::Step) seen.step = StepId{e.step_number(i)};
   if (!open.ranks[r].operations.empty())
     seen.inside = name(open.operations[static_cast<std::size_t>(open.ranks[r].operations.front())]);
   const Duration last = matched_.scan(r).latest;

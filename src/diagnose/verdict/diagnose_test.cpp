@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
 
@@ -300,17 +302,9 @@ TEST(Diagnose, UnfinishedCallsAreCountedAndNotUsed) {
 TEST(Diagnose, RecycledBeginningIsAlignedBySequence) {
   trace::Run run = make_job(noisy(17, [](int r, int) { return r == 2 ? Duration{3ms} : Duration{}; }));
   auto& e = run.ranks[4].events;
-  const auto drop = [](auto& column) { column.erase(column.begin(), column.begin() + 40); };
-  drop(e.begin);
-  drop(e.end);
-  drop(e.bytes);
-  drop(e.comm);
-  drop(e.seq);
-  drop(e.kind);
-  drop(e.op);
-  drop(e.flags);
-  drop(e.aux);
-  drop(e.thread);
+  std::vector<std::uint32_t> kept(e.size() - 40);
+  std::iota(kept.begin(), kept.end(), 40U);
+  e.reorder(kept);
   run.ranks[4].recycled_records = 40;
   const Diagnosis d = must(run);
   ASSERT_EQ(d.findings.size(), 1U) << d.verdict;

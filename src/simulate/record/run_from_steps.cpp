@@ -17,19 +17,6 @@ Duration rounded(Seconds s) {
   return duration_from_seconds(s.count());
 }
 
-void add(trace::EventColumns& to, Duration begin, Duration end, Bytes bytes, EventKind kind) {
-  to.begin.push_back(begin);
-  to.end.push_back(end);
-  to.bytes.push_back(bytes);
-  to.comm.push_back(trace::kNoComm);
-  to.seq.push_back(0);
-  to.kind.push_back(kind);
-  to.op.push_back(0);
-  to.flags.push_back(0);
-  to.aux.push_back(0);
-  to.thread.push_back(0);
-}
-
 }  // namespace
 
 trace::Run empty_run(const model::Scenario& s, int ranks) {
@@ -82,7 +69,7 @@ StepRecorder::StepRecorder(const model::Scenario& s, const model::CollectiveSpec
 void StepRecorder::begin_step(std::int64_t step, std::span<const Seconds> now) {
   for (std::size_t r = 0; r < now.size(); ++r) {
     const Duration at = rounded(now[r]);
-    add(run_.ranks[r].events, at, at, Bytes{step}, EventKind::Step);
+    run_.ranks[r].events.push_back({.kind = EventKind::Step, .begin = at, .end = at, .bytes = Bytes{step}});
   }
 }
 
@@ -90,16 +77,19 @@ void StepRecorder::pace(std::size_t rank, std::int64_t step, Seconds begin, Seco
                         const PaceRecord& what) {
   constexpr double kMillion = 1e6;
   constexpr double kMost = 2e9;  // of an int32
-  trace::EventColumns& events = run_.ranks[rank].events;
   const std::int64_t nanoseconds = std::chrono::duration_cast<Nanoseconds>(what.decision.delay).count();
-  add(events, rounded(begin), rounded(end), Bytes{nanoseconds}, EventKind::Pace);
-  events.comm.back() = CommId{0};
-  events.seq.back() = static_cast<std::uint32_t>(step);
-  events.op.back() = static_cast<std::uint8_t>(what.decision.reason);
-  events.flags.back() = trace::PaceFlags::of(static_cast<std::uint8_t>(what.decision.state),
-                                             static_cast<std::uint8_t>(what.mode));
   const double gain = std::clamp(what.gain * kMillion, -kMost, kMost);
-  events.aux.back() = static_cast<std::uint32_t>(static_cast<std::int32_t>(gain));
+  run_.ranks[rank].events.push_back(
+      {.kind = EventKind::Pace,
+       .op = static_cast<std::uint8_t>(what.decision.reason),
+       .flags = trace::PaceFlags::of(static_cast<std::uint8_t>(what.decision.state),
+                                     static_cast<std::uint8_t>(what.mode)),
+       .begin = rounded(begin),
+       .end = rounded(end),
+       .bytes = Bytes{nanoseconds},
+       .comm = CommId{0},
+       .seq = static_cast<std::uint32_t>(step),
+       .aux = static_cast<std::uint32_t>(static_cast<std::int32_t>(gain))});
 }
 
 void StepRecorder::arrive(std::span<const Seconds> now) {
@@ -107,13 +97,14 @@ void StepRecorder::arrive(std::span<const Seconds> now) {
 }
 
 void StepRecorder::depart(std::span<const Seconds> now) {
-  for (std::size_t r = 0; r < now.size(); ++r) {
-    trace::EventColumns& events = run_.ranks[r].events;
-    add(events, rounded(arrived_[r]), rounded(now[r]), spec_.bytes, EventKind::Collective);
-    events.comm.back() = CommId{0};
-    events.seq.back() = number_;
-    events.op.back() = static_cast<std::uint8_t>(spec_.kind);
-  }
+  for (std::size_t r = 0; r < now.size(); ++r)
+    run_.ranks[r].events.push_back({.kind = EventKind::Collective,
+                                    .op = static_cast<std::uint8_t>(spec_.kind),
+                                    .begin = rounded(arrived_[r]),
+                                    .end = rounded(now[r]),
+                                    .bytes = spec_.bytes,
+                                    .comm = CommId{0},
+                                    .seq = number_});
   ++number_;
 }
 

@@ -150,16 +150,17 @@ void Recorder::close_step() {
                      [](const Event& a, const Event& b) { return a.begin < b.begin; });
     trace::EventColumns& to = run_.ranks[r].events;
     for (const Event& e : events) {
-      to.begin.push_back(in_ps(e.begin));
-      to.end.push_back(std::max(in_ps(e.end), to.begin.back()));
-      to.bytes.emplace_back(e.bytes);
-      to.comm.push_back(e.comm);
-      to.seq.push_back(e.seq);
-      to.kind.push_back(e.kind);
-      to.op.push_back(e.op);
-      to.flags.push_back(e.flags);
-      to.aux.push_back(e.aux);
-      to.thread.push_back(e.thread);
+      const Duration begin = in_ps(e.begin);
+      to.push_back({.kind = e.kind,
+                    .op = e.op,
+                    .flags = e.flags,
+                    .begin = begin,
+                    .end = std::max(in_ps(e.end), begin),
+                    .bytes = Bytes{e.bytes},
+                    .comm = e.comm,
+                    .seq = e.seq,
+                    .aux = e.aux,
+                    .thread = e.thread});
     }
     events.clear();
   }

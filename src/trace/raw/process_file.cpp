@@ -20,27 +20,6 @@ std::string text_of(const char (&field)[N]) {
   return clean_text(std::string_view(field, N));
 }
 
-template <class T>
-void reorder(std::vector<T>& column, const std::vector<std::uint32_t>& order) {
-  std::vector<T> out;
-  out.reserve(column.size());
-  for (const std::uint32_t i : order) out.push_back(column[i]);
-  column = std::move(out);
-}
-
-void resize(EventColumns& e, std::size_t n) {
-  e.begin.resize(n);
-  e.end.resize(n);
-  e.bytes.resize(n);
-  e.comm.resize(n);
-  e.seq.resize(n);
-  e.kind.resize(n);
-  e.op.resize(n);
-  e.flags.resize(n);
-  e.aux.resize(n);
-  e.thread.resize(n);
-}
-
 bool is_known(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(EventKind::Collective) &&
          kind <= static_cast<std::uint8_t>(EventKind::Pace);
@@ -99,9 +78,7 @@ void ProcessBuilder::add(const RecordColumns& records) {
   if (!scale_) scale_ = TickScale::from(header_, records.begin.front());
   const TickScale& scale = *scale_;
   EventColumns& e = process_.events;
-  std::size_t to = e.size();
-  Duration last = to > 0 ? e.begin.back() : Duration::min();
-  resize(e, to + n);
+  Duration last = e.size() > 0 ? e.begin.back() : Duration::min();
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t begin_ticks = records.begin[i];
     const std::uint64_t end_ticks = records.end[i];
@@ -126,20 +103,19 @@ void ProcessBuilder::add(const RecordColumns& records) {
     }
     sorted_ = sorted_ && *begin >= last;
     last = *begin;
-    e.begin[to] = *begin;
-    e.end[to] = *end;
-    e.bytes[to] = Bytes{static_cast<std::int64_t>(std::min<std::uint64_t>(records.bytes[i], INT64_MAX))};
     const std::uint32_t comm = records.comm[i];
-    e.comm[to] = comm == 0 || comm > INT32_MAX ? kNoComm : CommId{static_cast<std::int32_t>(comm)};
-    e.seq[to] = records.seq[i];
-    e.kind[to] = kind;
-    e.op[to] = records.op[i];
-    e.flags[to] = records.flags[i];
-    e.aux[to] = records.aux[i];
-    e.thread[to] = thread_number(records.thread[i]);
-    ++to;
+    e.push_back(
+        {.kind = kind,
+         .op = records.op[i],
+         .flags = records.flags[i],
+         .begin = *begin,
+         .end = *end,
+         .bytes = Bytes{static_cast<std::int64_t>(std::min<std::uint64_t>(records.bytes[i], INT64_MAX))},
+         .comm = comm == 0 || comm > INT32_MAX ? kNoComm : CommId{static_cast<std::int32_t>(comm)},
+         .seq = records.seq[i],
+         .aux = records.aux[i],
+         .thread = thread_number(records.thread[i])});
   }
-  resize(e, to);
 }
 
 void ProcessBuilder::add_samples(const std::vector<RawSample>& samples) {
@@ -168,16 +144,7 @@ void ProcessBuilder::sort_events() {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return e.begin[a] < e.begin[b]; });
-  reorder(e.begin, order);
-  reorder(e.end, order);
-  reorder(e.bytes, order);
-  reorder(e.comm, order);
-  reorder(e.seq, order);
-  reorder(e.kind, order);
-  reorder(e.op, order);
-  reorder(e.flags, order);
-  reorder(e.aux, order);
-  reorder(e.thread, order);
+  e.reorder(order);
 }
 
 ProcessFile ProcessBuilder::finish() && {

@@ -414,16 +414,22 @@ void rename_communicators(EventColumns& e, const std::unordered_map<std::uint32_
                           std::size_t& unknown) {
   CommId last_from = kNoComm;
   CommId last_to = kNoComm;
-  for (CommId& c : e.comm) {
-    if (c == kNoComm) continue;
+  PackedColumn<CommId> renamed;
+  renamed.reserve(e.size());
+  for (const CommId c : e.comm) {
+    if (c == kNoComm) {
+      renamed.push_back(c);
+      continue;
+    }
     if (c != last_from) {
       const auto at = names.find(static_cast<std::uint32_t>(c.value()));
       last_from = c;
       last_to = at == names.end() ? kNoComm : at->second;
     }
     if (last_to == kNoComm) ++unknown;
-    c = last_to;
+    renamed.push_back(last_to);
   }
+  e.comm = std::move(renamed);
 }
 
 RankTrack track_of(ProcessFile& p, NodeId node) {

@@ -122,7 +122,7 @@ class Exporter {
     const std::string place =
         fmt::format(R"("pid":{},"tid":{},"ts":{})", t.rank.value(), e.thread[i], microseconds(e.begin[i]));
     if (e.kind[i] == EventKind::Step) {
-      add(fmt::format(R"({{"ph":"i","s":"p","cat":"step","name":"step {}",{}}})", e.bytes[i].count(), place));
+      add(fmt::format(R"({{"ph":"i","s":"p","cat":"step","name":"step {}",{}}})", e.step_number(i), place));
       return;
     }
     // A call that had not returned is a begin without an end; Perfetto draws it to the end of the trace.

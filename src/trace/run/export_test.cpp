@@ -70,7 +70,7 @@ TEST(ExportPerfetto, DecisionsOfPacingSayWhatAndHowLong) {
   e.kind[0] = EventKind::Pace;
   e.op[0] = 10;
   e.flags[0] = PaceFlags::of(4, 3);
-  e.bytes[0] = Bytes{2'500'000};
+  e.bytes.set(0, Bytes{2'500'000});
   e.seq[0] = 77;
   const auto json = exported(run);
   const auto& last = json["traceEvents"].back();

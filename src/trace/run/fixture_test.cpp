@@ -32,7 +32,7 @@ TEST(Fixture, RunOfVersionOneStaysReadable) {
     int collectives = 0;
     for (std::size_t i = 0; i < t.events.size(); ++i) {
       if (t.events.kind[i] == EventKind::Step) {
-        EXPECT_EQ(t.events.bytes[i].count(), static_cast<std::int64_t>(i / 3));
+        EXPECT_EQ(t.events.step_number(i), static_cast<std::int64_t>(i / 3));
         continue;
       }
       EXPECT_EQ(t.events.collective(i), model::Collective::AllReduce);

@@ -102,17 +102,13 @@ std::vector<ProcessFile> processes_of(const Job& job) {
         if (uniform(random) < job.preempted) exit += 1e-3 + 3e-3 * uniform(random);
         const double busy = 0.5 + 0.15 * (r / job.ranks_per_host);
         if (exit > job.busy_from_s && uniform(random) < busy) exit += 20e-3 * std::pow(uniform(random), 2);
-        EventColumns& e = out[static_cast<std::size_t>(r)].events;
-        e.begin.push_back(shown(r, entry[i]));
-        e.end.push_back(shown(r, exit));
-        e.bytes.emplace_back(8);
-        e.comm.emplace_back(static_cast<std::int32_t>(g + 1));
-        e.seq.push_back(seq);
-        e.kind.push_back(EventKind::Collective);
-        e.op.push_back(static_cast<std::uint8_t>(job.op));
-        e.flags.push_back(0);
-        e.aux.push_back(0);
-        e.thread.push_back(0);
+        out[static_cast<std::size_t>(r)].events.push_back({.kind = EventKind::Collective,
+                                                           .op = static_cast<std::uint8_t>(job.op),
+                                                           .begin = shown(r, entry[i]),
+                                                           .end = shown(r, exit),
+                                                           .bytes = Bytes{8},
+                                                           .comm = CommId{static_cast<std::int32_t>(g + 1)},
+                                                           .seq = seq});
         now[static_cast<std::size_t>(r)] = exit;
       }
     }
@@ -257,7 +253,8 @@ TEST(HostClocks, OperationsThatHoldNobodyTellNothing) {
   }
   Job job{.hosts = four_hosts(), .seconds = 5};
   auto processes = processes_of(job);
-  for (ProcessFile& p : processes) std::fill(p.events.flags.begin(), p.events.flags.end(), kNonBlocking);
+  for (ProcessFile& p : processes)
+    for (std::size_t i = 0; i < p.events.size(); ++i) p.events.flags[i] = kNonBlocking;
   EXPECT_EQ(assemble(std::move(processes), 1).nodes[1].clock.source, ClockSource::Realtime);
 }
 
@@ -293,8 +290,9 @@ TEST(HostClocks, ATraceThatRanksNeverSharedChangesNothing) {
   // Members that name different operations by one number: mismatched, not evidence.
   Job job{.hosts = four_hosts(), .ranks_per_host = 1, .seconds = 5};
   auto processes = processes_of(job);
-  std::fill(processes[1].events.op.begin(), processes[1].events.op.end(),
-            static_cast<std::uint8_t>(model::Collective::Barrier));
+  EventColumns& other = processes[1].events;
+  for (std::size_t i = 0; i < other.size(); ++i)
+    other.op[i] = static_cast<std::uint8_t>(model::Collective::Barrier);
   const trace::Run run = assemble(std::move(processes), 1);
   for (std::size_t n = 1; n < 4; ++n) EXPECT_EQ(run.nodes[n].clock.source, ClockSource::Realtime);
 }

@@ -2,6 +2,8 @@
 #include "cox/trace/run.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 namespace cox::trace {
 
@@ -78,6 +80,54 @@ void EventColumns::reserve(std::size_t n) {
   flags.reserve(n);
   aux.reserve(n);
   thread.reserve(n);
+}
+
+void EventColumns::push_back(const Event& event) {
+  const bool step = event.kind == EventKind::Step;
+  const auto number = static_cast<std::uint64_t>(event.bytes.count());
+  begin.push_back(event.begin);
+  end.push_back(event.end);
+  bytes.push_back(step ? Bytes{} : event.bytes);
+  comm.push_back(event.comm);
+  seq.push_back(step ? static_cast<std::uint32_t>(number) : event.seq);
+  kind.push_back(event.kind);
+  op.push_back(event.op);
+  flags.push_back(event.flags);
+  aux.push_back(step ? static_cast<std::uint32_t>(number >> 32) : event.aux);
+  thread.push_back(event.thread);
+}
+
+Event EventColumns::operator[](std::size_t i) const {
+  const bool step = kind[i] == EventKind::Step;
+  return {.kind = kind[i],
+          .op = op[i],
+          .flags = flags[i],
+          .begin = begin[i],
+          .end = end[i],
+          .bytes = step ? Bytes{step_number(i)} : bytes[i],
+          .comm = comm[i],
+          .seq = step ? 0 : seq[i],
+          .aux = step ? 0 : aux[i],
+          .thread = thread[i]};
+}
+
+void EventColumns::reorder(std::span<const std::uint32_t> order) {
+  const auto reordered = [&](auto& column) {
+    std::remove_reference_t<decltype(column)> out;
+    out.reserve(order.size());
+    for (const std::uint32_t i : order) out.push_back(column[i]);
+    column = std::move(out);
+  };
+  reordered(begin);
+  reordered(end);
+  reordered(seq);
+  reordered(kind);
+  reordered(op);
+  reordered(flags);
+  bytes.reorder(order);
+  comm.reorder(order);
+  aux.reorder(order);
+  thread.reorder(order);
 }
 
 std::size_t Run::event_count() const {

@@ -119,16 +119,17 @@ RecordColumns records_of(const EventColumns& e) {
   RecordColumns r;
   r.resize(e.size());
   for (std::size_t i = 0; i < e.size(); ++i) {
-    const RawRecord record{.begin = ticks_of(e.begin[i]),
-                           .end = e.end[i] == kStillRunning ? 0 : ticks_of(e.end[i]),
-                           .bytes = static_cast<std::uint64_t>(e.bytes[i].count()),
-                           .comm = static_cast<std::uint32_t>(e.comm[i].value() + 1),  // kNoComm gives 0
-                           .seq = e.seq[i],
-                           .kind = static_cast<std::uint8_t>(e.kind[i]),
-                           .op = e.op[i],
-                           .flags = e.flags[i],
-                           .aux = e.aux[i]};
-    r.set(i, record, e.thread[i]);
+    const Event event = e[i];
+    const RawRecord record{.begin = ticks_of(event.begin),
+                           .end = event.end == kStillRunning ? 0 : ticks_of(event.end),
+                           .bytes = static_cast<std::uint64_t>(event.bytes.count()),
+                           .comm = static_cast<std::uint32_t>(event.comm.value() + 1),  // kNoComm gives 0
+                           .seq = event.seq,
+                           .kind = static_cast<std::uint8_t>(event.kind),
+                           .op = event.op,
+                           .flags = event.flags,
+                           .aux = event.aux};
+    r.set(i, record, event.thread);
   }
   return r;
 }

@@ -303,7 +303,7 @@ TEST(WriteRun, KeepsUnfinishedCallsAndEventsOutsideCommunicators) {
   const ScratchDir dir;
   trace::Run run = test::make_run({.ranks = 2, .steps = 3});
   run.ranks[1].events.end.back() = kStillRunning;
-  run.ranks[1].events.comm.back() = kNoComm;
+  run.ranks[1].events.comm.set_back(kNoComm);
   run.ranks[1].state = WriterState::Open;
   ASSERT_TRUE(write_run(run, dir.path() / "run"));
   const auto back = open_run(dir.path() / "run");

@@ -278,14 +278,14 @@ void Collector::number_collectives() {
 
 void Collector::emit_collectives(PartBuilder& builder, RankTrack& track) {
   for (const Placed& p : placed_) {
-    NewEvent e{.kind = EventKind::Collective,
-               .op = static_cast<std::uint8_t>(p.span.meaning.collective),
-               .begin = since_origin(p.span.begin),
-               .end = since_origin(p.span.end),
-               .bytes = Bytes{p.comms.bytes},
-               .comm = p.comm,
-               .seq = p.seq,
-               .thread = p.span.lane};
+    Event e{.kind = EventKind::Collective,
+            .op = static_cast<std::uint8_t>(p.span.meaning.collective),
+            .begin = since_origin(p.span.begin),
+            .end = since_origin(p.span.end),
+            .bytes = Bytes{p.comms.bytes},
+            .comm = p.comm,
+            .seq = p.seq,
+            .thread = p.span.lane};
     e.flags =
         static_cast<std::uint16_t>((p.tagged ? kTagged : 0) | (p.comms.variable ? kVariable : 0) |
                                    (p.on_host() ? kOffThread : 0) | (p.comms.element > 0 ? kElement : 0));
@@ -307,7 +307,7 @@ void Collector::place_marks(PartBuilder& builder) {
       ++far_;
       continue;
     }
-    NewEvent e{.begin = since_origin(m.begin), .end = since_origin(m.end), .thread = m.lane};
+    Event e{.begin = since_origin(m.begin), .end = since_origin(m.end), .thread = m.lane};
     if (m.meaning.kind == NameKind::Step) {
       // Several threads may mark the same step.
       const bool again =

@@ -377,7 +377,7 @@ TEST(Kineto, RanksThatWereCutComeFromTheHeaderOrFromTheStride) {
       R"({"pg_name":"2","pg_desc":"undefined","pg_size":4,"ranks":[1,3,5,7]}]},)";
   const auto members = [](const Reading& r) {
     std::string out;
-    const Communicator* c = r.run.find(r.run.ranks.at(0).events.comm.at(0));
+    const Communicator* c = r.run.find(r.run.ranks.at(0).events.comm[0]);
     for (const Rank rank : c->ranks) out += std::to_string(rank.value()) + " ";
     return out + "of " + std::to_string(c->size);
   };
@@ -458,8 +458,8 @@ TEST(Kineto, StepsPhasesLoadersAndCollectors) {
   const RankTrack& t = r.run.ranks.at(0);
   EXPECT_EQ(t.events.kind,
             (std::vector<EventKind>{EventKind::Step, EventKind::Phase, EventKind::Phase, EventKind::Step}));
-  EXPECT_EQ(t.events.bytes[0], Bytes{7});
-  EXPECT_EQ(t.events.bytes[3], Bytes{8});
+  EXPECT_EQ(t.events.step_number(0), 7);
+  EXPECT_EQ(t.events.step_number(3), 8);
   EXPECT_EQ(t.events.op[1], static_cast<std::uint8_t>(PhaseKind::Data));
   EXPECT_EQ(t.events.op[2], static_cast<std::uint8_t>(PhaseKind::Optimizer));
   EXPECT_EQ(t.activities.kind,

@@ -122,7 +122,7 @@ class Job {
 };
 
 void shift(MpiRank& calls, Duration by) {
-  for (NewEvent& e : calls.events) {
+  for (Event& e : calls.events) {
     e.begin += by;
     e.end += by;
   }
@@ -174,7 +174,7 @@ void Job::place_peers(std::size_t file) {
 /// From one rank's share to the size of the whole (nccl-tests), where all shares are equal.
 void Job::scale_sizes(std::size_t file) {
   using model::Collective;
-  for (NewEvent& e : files_[file].calls.events) {
+  for (Event& e : files_[file].calls.events) {
     if (e.kind != EventKind::Collective || e.comm == kNoComm || (e.flags & kVariable) != 0) continue;
     const auto op = static_cast<Collective>(e.op);
     if (op != Collective::AllGather && op != Collective::Gather && op != Collective::Scatter &&

@@ -341,14 +341,14 @@ bool CallReader::take_completion(const Record& r) {
 
 void CallReader::collective(const Record& r, Collective op, std::uint16_t comm, std::int64_t bytes,
                             std::uint16_t flags, std::int32_t root) {
-  NewEvent e{.kind = EventKind::Collective,
-             .op = static_cast<std::uint8_t>(op),
-             .flags = flags,
-             .begin = r.begin,
-             .end = r.end,
-             .bytes = Bytes(bytes),
-             .comm = comm_of(comm),
-             .thread = thread_};
+  Event e{.kind = EventKind::Collective,
+          .op = static_cast<std::uint8_t>(op),
+          .flags = flags,
+          .begin = r.begin,
+          .end = r.end,
+          .bytes = Bytes(bytes),
+          .comm = comm_of(comm),
+          .thread = thread_};
   if (root >= 0) {
     e.flags |= kRooted;
     e.aux = static_cast<std::uint32_t>(root);

@@ -124,7 +124,7 @@ void number_collectives(MpiRank& rank) {
   });
   std::map<CommId, std::uint32_t> next;
   for (const std::uint32_t i : order)
-    if (NewEvent& e = rank.events[i]; e.kind == EventKind::Collective && e.comm != kNoComm)
+    if (Event& e = rank.events[i]; e.kind == EventKind::Collective && e.comm != kNoComm)
       e.seq = next[e.comm]++;
   for (const auto& [wait, collective] : rank.waits_for) {
     rank.events[wait].comm = rank.events[collective].comm;
@@ -140,7 +140,7 @@ void translate(MpiRank& rank, std::size_t index, const CommOf& comm_of) {
     if (is_new) at->second = comm_of(index, own);
     return at->second;
   };
-  for (NewEvent& e : rank.events) e.comm = real(e.comm);
+  for (Event& e : rank.events) e.comm = real(e.comm);
   for (MessageEnd& m : rank.sends) m.comm = real(m.comm);
   for (MessageEnd& m : rank.receives) m.comm = real(m.comm);
 }
@@ -235,7 +235,7 @@ void add_ranks(PartBuilder& part, std::vector<MpiRank> ranks, const CommOf& comm
     translate(rank, i, comm_of);
     number_collectives(rank);
     part.rank(index).events.reserve(rank.events.size());
-    for (const NewEvent& e : rank.events) part.add_event(index, e);
+    for (const Event& e : rank.events) part.add_event(index, e);
     part.rank(index).useful = outside(std::move(rank.inside), rank.recorded);
     part.rank(index).state = rank.inits > 0 && rank.finalizes == 0 ? WriterState::Open : WriterState::Closed;
     if (rank.inits != rank.finalizes)

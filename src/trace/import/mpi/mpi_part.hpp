@@ -42,7 +42,7 @@ struct TimeSpan {
 struct MpiRank {
   Rank rank;
   std::string host;  ///< empty: not known
-  std::vector<NewEvent> events;
+  std::vector<Event> events;
   /// Indices of a wait and of the one non-blocking collective that it completed.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> waits_for;
   std::vector<MessageEnd> sends;  ///< in the order in which they were posted, as below

@@ -93,7 +93,7 @@ constexpr std::array<const char*, 79> kEventNames{"BufferFlush",
                                                   "NonBlockingCollectiveComplete",
                                                   "CommCreate",
                                                   "CommDestroy"};
-enum class Event : std::uint8_t {
+enum class Otf2Event : std::uint8_t {
   Enter = 12,
   Leave = 13,
   MpiSend = 14,
@@ -207,7 +207,7 @@ class CallReader {
   void collective_end(Cursor& c);
   void start_collective(Cursor& c);
   void complete_collective(Cursor& c);
-  void describe_collective(NewEvent& event, Cursor& c, std::uint16_t flags) const;
+  void describe_collective(Event& event, Cursor& c, std::uint16_t flags) const;
   std::optional<Request> take_request(std::uint64_t id);
   MessageEnd message(Cursor& c, std::uint32_t* peer) const;
   void touch(const MessageEnd& m, std::uint32_t peer);
@@ -246,44 +246,44 @@ void CallReader::read(const Record& record) {
   if (thread_ == 0) out_.calls.saw(now_);
   Cursor c = record.content;
   ++out_.used;
-  switch (static_cast<Event>(record.id)) {
-    case Event::Enter:
+  switch (static_cast<Otf2Event>(record.id)) {
+    case Otf2Event::Enter:
       enter(c.packed32());
       break;
-    case Event::Leave:
+    case Otf2Event::Leave:
       leave(c.packed32());
       break;
-    case Event::MpiSend:
+    case Otf2Event::MpiSend:
       blocking_message(c, Posted::Send);
       break;
-    case Event::MpiRecv:
+    case Otf2Event::MpiRecv:
       blocking_message(c, Posted::Receive);
       break;
-    case Event::MpiIsend:
+    case Otf2Event::MpiIsend:
       start_send(c);
       break;
-    case Event::MpiIrecvRequest:
+    case Otf2Event::MpiIrecvRequest:
       start_receive(c);
       break;
-    case Event::MpiIsendComplete:
+    case Otf2Event::MpiIsendComplete:
       complete_send(c);
       break;
-    case Event::MpiIrecv:
+    case Otf2Event::MpiIrecv:
       complete_receive(c);
       break;
-    case Event::MpiRequestCancelled:
+    case Otf2Event::MpiRequestCancelled:
       static_cast<void>(take_request(c.packed64()));
       break;
-    case Event::MpiCollectiveBegin:
+    case Otf2Event::MpiCollectiveBegin:
       begun_.push_back(now_);
       break;
-    case Event::MpiCollectiveEnd:
+    case Otf2Event::MpiCollectiveEnd:
       collective_end(c);
       break;
-    case Event::NonBlockingCollectiveRequest:
+    case Otf2Event::NonBlockingCollectiveRequest:
       start_collective(c);
       break;
-    case Event::NonBlockingCollectiveComplete:
+    case Otf2Event::NonBlockingCollectiveComplete:
       complete_collective(c);
       break;
     default:
@@ -336,7 +336,7 @@ void CallReader::close_call(Duration end) {
 }
 
 void CallReader::add_call_event(const Call& call, Duration end) {
-  NewEvent event{.begin = call.begin, .end = end, .thread = thread_};
+  Event event{.begin = call.begin, .end = end, .thread = thread_};
   if (call.function.call == MpiCall::Collective && call.collectives.empty()) {
     event.kind = EventKind::Collective;
     event.op = static_cast<std::uint8_t>(call.function.op);
@@ -460,7 +460,7 @@ void CallReader::complete_receive(Cursor& c) {
   call_.receives_done.push_back(request->index);
 }
 
-void CallReader::describe_collective(NewEvent& event, Cursor& c, std::uint16_t flags) const {
+void CallReader::describe_collective(Event& event, Cursor& c, std::uint16_t flags) const {
   const std::uint8_t op = c.u8();
   const std::uint32_t comm = local_.comms(c.packed32());
   const std::uint32_t root = c.packed32();
@@ -482,7 +482,7 @@ void CallReader::describe_collective(NewEvent& event, Cursor& c, std::uint16_t f
 }
 
 void CallReader::collective_end(Cursor& c) {
-  NewEvent event{.kind = EventKind::Collective, .begin = call_begin(), .end = now_, .thread = thread_};
+  Event event{.kind = EventKind::Collective, .begin = call_begin(), .end = now_, .thread = thread_};
   if (!begun_.empty()) {
     event.begin = begun_.back();
     begun_.pop_back();
@@ -496,12 +496,12 @@ void CallReader::collective_end(Cursor& c) {
 void CallReader::start_collective(Cursor& c) {
   const std::uint64_t request = c.packed64();
   if (!c.ok()) return;
-  NewEvent event{.kind = EventKind::Collective,
-                 .op = static_cast<std::uint8_t>(call_.function.op),
-                 .flags = kNonBlocking,
-                 .begin = call_begin(),
-                 .end = now_,
-                 .thread = thread_};
+  Event event{.kind = EventKind::Collective,
+              .op = static_cast<std::uint8_t>(call_.function.op),
+              .flags = kNonBlocking,
+              .begin = call_begin(),
+              .end = now_,
+              .thread = thread_};
   out_.calls.events.push_back(event);
   const std::size_t index = out_.calls.events.size() - 1;
   requests_.insert_or_assign(request, Request{Posted::Collective, index});
@@ -509,13 +509,13 @@ void CallReader::start_collective(Cursor& c) {
 }
 
 void CallReader::complete_collective(Cursor& c) {
-  NewEvent completed;
+  Event completed;
   describe_collective(completed, c, kNonBlocking);
   const std::uint64_t id = c.packed64();
   if (!c.ok()) return;
   const std::optional<Request> request = take_request(id);
   if (!request || request->kind != Posted::Collective) return;
-  NewEvent& event = out_.calls.events[request->index];
+  Event& event = out_.calls.events[request->index];
   event.op = completed.op;
   event.flags = completed.flags;
   event.comm = completed.comm;

@@ -350,7 +350,7 @@ TEST(Otf2, NonBlockingCollectivesGetTheirCommunicatorWhenTheyComplete) {
   const Prepared p;
   const otf2::LocationResult out = p.read(w.whole());
   ASSERT_EQ(out.calls.events.size(), 2U);
-  const NewEvent& started = out.calls.events[0];
+  const Event& started = out.calls.events[0];
   EXPECT_EQ(started.comm, CommId(0));
   EXPECT_EQ(started.flags, kNonBlocking);
   EXPECT_EQ(started.end, 1100ns);

@@ -276,7 +276,7 @@ class DumpMapper {
       return;
     }
     RingGroup& group = group_of(e.group);
-    NewEvent event;
+    Event event;
     event.begin = std::chrono::nanoseconds(span->begin_ns);
     event.end = span->ended ? event.begin + span->length : kStillRunning;
     event.bytes = e.sized ? e.bytes : Bytes();

@@ -288,7 +288,7 @@ class InspectorReader {
   }
 
   void add(std::uint32_t track, const Operation& op, std::int64_t begin_us) {
-    NewEvent event;
+    Event event;
     event.begin = std::chrono::microseconds(begin_us);
     event.end = std::chrono::microseconds(begin_us + op.length_us);
     event.bytes = Bytes(op.bytes);

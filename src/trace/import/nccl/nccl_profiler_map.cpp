@@ -130,7 +130,7 @@ class ProfilerMapper {
     }
     const ProfilerMember& member = trace_.members[c.member];
     const ProfilerCommunicator& comm = trace_.communicators[member.communicator];
-    NewEvent event;
+    Event event;
     event.begin = since_origin(p.span.begin_us);
     event.end = std::max(event.begin, since_origin(p.span.end_us));
     event.op = static_cast<std::uint8_t>(c.function.op);

@@ -160,7 +160,7 @@ TEST(Paraver, MessagesNameThePeersOfTheirCalls) {
   EXPECT_EQ(send.op[0], static_cast<int>(WaitKind::Peer));
   EXPECT_EQ(send.flags[0], kNonBlocking);
   EXPECT_EQ(send.aux[0], 1U);
-  EXPECT_EQ(run.ranks.at(1).events.aux.at(0), 0U);
+  EXPECT_EQ(run.ranks.at(1).events.aux[0], 0U);
   ASSERT_EQ(run.messages.size(), 1U);
   EXPECT_EQ(run.messages.send_end[0], Duration(11'000));
   EXPECT_EQ(run.messages.receive_end[0], Duration(40'000));

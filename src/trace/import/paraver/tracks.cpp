@@ -63,10 +63,10 @@ void name_peer(EventColumns& e, std::size_t i, Rank peer, std::vector<bool>& sev
   if (i >= e.size() || several[i]) return;
   const auto number = static_cast<std::uint32_t>(peer.value());
   if (e.aux[i] != kAnyPeer && e.aux[i] != number) {
-    e.aux[i] = kAnyPeer;
+    e.aux.set(i, kAnyPeer);
     several[i] = true;
   } else {
-    e.aux[i] = number;
+    e.aux.set(i, number);
   }
 }
 
@@ -240,7 +240,7 @@ ParaverTracks::Request ParaverTracks::take_request(Task& task, bool all) {
 }
 
 void ParaverTracks::write_call(std::size_t rank, const OpenCall& call, Duration end) {
-  NewEvent event{.kind = EventKind::Wait, .begin = call.begin, .end = end};
+  Event event{.kind = EventKind::Wait, .begin = call.begin, .end = end};
   Task& task = tasks_[rank];
   switch (call.call.role) {
     case MpiRole::CollectiveStart:
@@ -421,8 +421,8 @@ void ParaverTracks::complete(Run& run) const {
       if (e.seq[i] >= comms_[c].root_of.size() || !is_rooted(e.collective(i))) continue;
       const auto root = place_of[c].find(comms_[c].root_of[e.seq[i]]);
       if (root == place_of[c].end()) continue;
-      e.aux[i] = root->second;
-      e.flags[i] |= kRooted;
+      e.aux.set(i, root->second);
+      e.flags[i] = static_cast<std::uint16_t>(e.flags[i] | kRooted);
     }
   }
   std::vector<std::vector<bool>> several(run.ranks.size());

@@ -175,7 +175,7 @@ class Aligner {
     for (std::size_t i = 0; i < e.size() && out.size() < kCompared; ++i) {
       if (e.kind[i] != EventKind::Step) continue;
       while (k < s.events.size() && e.begin[s.events[k]] < e.begin[i]) ++k;
-      if (k < s.events.size()) out.emplace_back(e.bytes[i].count(), static_cast<std::int64_t>(k));
+      if (k < s.events.size()) out.emplace_back(e.step_number(i), static_cast<std::int64_t>(k));
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -240,7 +240,7 @@ class Aligner {
                           name(own), rank(reference), kMostShift, share(best.both(clocked)),
                           clocked ? " and end" : ""));
     EventColumns& e = parts_[own.part].ranks[own.track].events;
-    for (const std::uint32_t k : own.events) e.comm[k] = kNoComm;
+    for (const std::uint32_t k : own.events) e.comm.set(k, kNoComm);
     return 0;
   }
 

@@ -135,8 +135,10 @@ class Joiner {
     p.recycled_records = track.recycled_records;
     p.communicators = local_communicators(part, track);
     p.events = std::move(track.events);
-    for (CommId& c : p.events.comm)
-      if (c != kNoComm) c = CommId(c.value() + 1);
+    PackedColumn<CommId> local;
+    local.reserve(p.events.size());
+    for (const CommId c : p.events.comm) local.push_back(c == kNoComm ? c : CommId(c.value() + 1));
+    p.events.comm = std::move(local);
     p.activities = std::move(track.activities);
     for (std::uint32_t& n : p.activities.name) n = names[n];
     p.launches = std::move(track.launches);

@@ -9,14 +9,6 @@
 namespace cox::trace {
 namespace {
 
-template <class T>
-void permute(std::vector<T>& column, const std::vector<std::uint32_t>& order) {
-  if (column.size() != order.size()) return;
-  std::vector<T> sorted(column.size());
-  for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = column[order[i]];
-  column.swap(sorted);
-}
-
 void sort_events(RankTrack& track) {
   EventColumns& e = track.events;
   if (std::is_sorted(e.begin.begin(), e.begin.end())) return;
@@ -24,16 +16,7 @@ void sort_events(RankTrack& track) {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return e.begin[a] < e.begin[b]; });
-  permute(e.end, order);
-  permute(e.bytes, order);
-  permute(e.comm, order);
-  permute(e.seq, order);
-  permute(e.kind, order);
-  permute(e.op, order);
-  permute(e.flags, order);
-  permute(e.aux, order);
-  permute(e.thread, order);
-  permute(e.begin, order);
+  e.reorder(order);
   std::vector<std::uint32_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::uint32_t>(i);
   for (CollectiveLaunch& launch : track.launches) launch.event = place[launch.event];
@@ -128,18 +111,9 @@ std::uint32_t PartBuilder::operation_name(std::string_view text) {
   return intern(operation_names_, program_.names, text);
 }
 
-std::size_t PartBuilder::add_event(std::size_t rank, const NewEvent& event) {
+std::size_t PartBuilder::add_event(std::size_t rank, const Event& event) {
   EventColumns& e = run_.ranks[rank].events;
-  e.begin.push_back(event.begin);
-  e.end.push_back(event.end);
-  e.bytes.push_back(event.bytes);
-  e.comm.push_back(event.comm);
-  e.seq.push_back(event.seq);
-  e.kind.push_back(event.kind);
-  e.op.push_back(event.op);
-  e.flags.push_back(event.flags);
-  e.aux.push_back(event.aux);
-  e.thread.push_back(event.thread);
+  e.push_back(event);
   return e.size() - 1;
 }
 

@@ -21,20 +21,6 @@ namespace cox::trace {
 using model::kNoDuration;
 using model::OperationKind;
 
-/// One finished call, for `PartBuilder::add_event`.
-struct NewEvent {
-  EventKind kind = EventKind::Collective;
-  std::uint8_t op = 0;  ///< model::Collective, WaitKind, PhaseKind
-  std::uint16_t flags = 0;
-  Duration begin{};
-  Duration end{};
-  Bytes bytes{};
-  CommId comm = kNoComm;
-  std::uint32_t seq = 0;
-  std::uint32_t aux = 0;
-  std::uint32_t thread = 0;
-};
-
 class PartBuilder {
  public:
   /// `file` is named in notes and sources.
@@ -55,7 +41,7 @@ class PartBuilder {
   /// Index of a name in `Program::names`.
   std::uint32_t operation_name(std::string_view text);
   /// Index of the event among the rank's events until `finish`, which sorts by begin.
-  std::size_t add_event(std::size_t rank, const NewEvent& event);
+  std::size_t add_event(std::size_t rank, const Event& event);
   void note(std::string text);
 
   /// Counts for the one SourceFile.

@@ -149,7 +149,7 @@ class RankEvents {
 
   void add_operation(std::size_t track, std::uint32_t i, const std::vector<Span>& computing) {
     const OperationMeaning& m = meaning(i);
-    NewEvent e{.begin = o_.begin[i], .end = end_of(o_, i)};
+    Event e{.begin = o_.begin[i], .end = end_of(o_, i)};
     if (m.kind == OperationKind::Compute) {
       if (e.begin == e.end) return;
       e.kind = EventKind::Phase;
@@ -169,7 +169,7 @@ class RankEvents {
   }
 
   /// Whether the rank computes while the collective runs, so that it does not wait for it there.
-  static bool is_beside(const NewEvent& e, const std::vector<Span>& computing) {
+  static bool is_beside(const Event& e, const std::vector<Span>& computing) {
     const auto at = std::upper_bound(computing.begin(), computing.end(), e.begin,
                                      [](Duration b, const Span& s) { return b < s.end; });
     if (at == computing.end() || at->begin >= e.end) return false;

@@ -236,12 +236,12 @@ class StepTableReader {
   void add_step(std::size_t first, std::size_t last, Duration begin, Duration longest) {
     for (std::size_t i = first; i < last; ++i) {
       const std::size_t track = track_of_[times_[i].series];
-      NewEvent mark;
+      Event mark;
       mark.kind = EventKind::Step;
       mark.begin = mark.end = begin;
       mark.bytes = Bytes(times_[i].step);
       part_.add_event(track, mark);
-      NewEvent meeting;
+      Event meeting;
       meeting.op = static_cast<std::uint8_t>(model::Collective::Barrier);
       meeting.flags = kTagged;
       meeting.begin = begin + times_[i].own;

@@ -72,7 +72,7 @@ TEST_F(StepTable, LongAndWideFormsGiveTheSame) {
     EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{7ms, 4500us})) << table;
     const EventColumns& a = run.ranks[0].events;
     const EventColumns& b = run.ranks[1].events;
-    EXPECT_EQ(a.bytes[0], Bytes(10));
+    EXPECT_EQ(a.step_number(0), 10);
     EXPECT_EQ(a.end[1], Duration(7ms) + Duration(1ns));
     EXPECT_EQ(a.end, b.end);
     EXPECT_EQ(a.begin[2], a.end[1]);
