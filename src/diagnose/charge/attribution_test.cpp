@@ -344,7 +344,7 @@ TEST(Attribution, JsonHoldsWhatAddsUp) {
   job.work = [](int r, int) { return r == 2 ? 15ms : 10ms; };
   const trace::Run run = testing::make_job(job);
   nlohmann::ordered_json j;
-  write_json(attribute(run), run, j);
+  write_json(attribute(run), j);
   EXPECT_TRUE(j["balanced"].get<bool>());
   EXPECT_NEAR(j["waited_s"].get<double>(), j["charged_s"].get<double>() + j["carried_in_s"].get<double>(),
               1e-12);

@@ -43,7 +43,7 @@ Json json_of(const ActivityCost& x) {
 
 }  // namespace
 
-void write_json(const Attribution& a, const trace::Run& /*run*/, Json& j) {
+void write_json(const Attribution& a, Json& j) {
   j["refused"] = a.refused.empty() ? Json(nullptr) : Json(a.refused);
   j["method"] = name_of(a.method);
   j["validity_ratio"] = a.validity_ratio;

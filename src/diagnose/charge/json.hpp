@@ -5,12 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/trace/run.hpp"
-
 #include "diagnose/charge/attribution.hpp"
 
 namespace cox::diagnose {
 
-void write_json(const Attribution& a, const trace::Run& run, nlohmann::ordered_json& j);
+void write_json(const Attribution& a, nlohmann::ordered_json& j);
 
 }  // namespace cox::diagnose

@@ -326,6 +326,7 @@ TEST(OperationWhatIf, ASmallBudgetLeavesSearchesOutAndSaysSo) {
   EXPECT_EQ(w->notes.size(), 4U);
   nlohmann::ordered_json j;
   write_json(*w, j);
+  j = nlohmann::ordered_json::parse(j.dump());  // as it is read
   EXPECT_TRUE(j["workers"][0]["removed_ratio"].is_null());
 }
 

@@ -40,7 +40,7 @@ Json json_of(const Recurrence& r) {
 
 }  // namespace
 
-void write_json(const TimeStructure& t, const trace::Run& /*run*/, Json& j) {
+void write_json(const TimeStructure& t, Json& j) {
   j["steps"] = t.count;
   j["median_s"] = in_seconds(t.median);
   j["cv"] = t.cv;

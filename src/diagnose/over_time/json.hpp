@@ -5,12 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/trace/run.hpp"
-
 #include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 
-void write_json(const TimeStructure& t, const trace::Run& run, nlohmann::ordered_json& j);
+void write_json(const TimeStructure& t, nlohmann::ordered_json& j);
 
 }  // namespace cox::diagnose

@@ -236,7 +236,7 @@ TEST(TimeStructure, JsonNamesTheRecurrence) {
   for (std::size_t s = 20; s < 300; s += 40) times[s] = 150ms;
   const TimeStructure t = understand_times(times, numbers(300));
   nlohmann::ordered_json j;
-  write_json(t, trace::Run{}, j);
+  write_json(t, j);
   EXPECT_EQ(j["recurrence"]["period_steps"], 40);
   EXPECT_EQ(j["long_steps"].size(), 7U);
   EXPECT_TRUE(j["drift"].is_null());

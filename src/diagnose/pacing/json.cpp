@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -11,14 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON has no NaN and no infinity: what is not a number is null.
-Json number(double x) {
-  return std::isfinite(x) ? Json(x) : Json(nullptr);
-}
-
 Json json_of(const Bounded<double>& b, bool has_interval) {
-  return Json{{"value", number(b.value)},
-              {"interval_95", has_interval ? Json::array({number(b.low), number(b.high)}) : Json(nullptr)}};
+  return Json{{"value", b.value},
+              {"interval_95", has_interval ? Json::array({b.low, b.high}) : Json(nullptr)}};
 }
 
 Json json_of(const Bounded<Seconds>& b, bool has_interval) {
@@ -82,7 +76,7 @@ Json json_of(const RankPacing& r) {
   for (const PaceChange& c : r.changes) {
     Json change{{"iteration", c.step}, {"at_s", in_seconds(c.at)}};
     change.update(json_of(c.decision));
-    change["gain_ratio"] = number(c.gain_ratio);
+    change["gain_ratio"] = c.gain_ratio;
     j["changes"].push_back(std::move(change));
   }
   return j;
@@ -106,8 +100,8 @@ Json json_of(const pace::Evidence& e) {
               {"slack_s", in_seconds(e.slack)},
               {"deviation_s", in_seconds(e.deviation)},
               {"predictable_s", in_seconds(e.predictable)},
-              {"gain_ratio", number(e.gain)},
-              {"half_width_ratio", number(e.half_width)},
+              {"gain_ratio", e.gain},
+              {"half_width_ratio", e.half_width},
               {"pairs", e.pairs},
               {"spent_s", in_seconds(e.spent)},
               {"allowance_s", in_seconds(e.allowance)}};

@@ -2,7 +2,6 @@
 #include "diagnose/charge/json.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -23,12 +22,8 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // writes what is no number (NaN, infinity) as null
 
-/// JSON has no NaN and no infinity: a value that is not there is null.
-Json number(double x) {
-  return std::isfinite(x) ? Json(x) : Json(nullptr);
-}
 double seconds(Duration d) {
   return in_seconds(d);
 }
@@ -52,13 +47,13 @@ Json json_of(const Finding& f) {
   j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
   j["link"] = or_null(f.link, [](const std::string& l) { return l; });
   j["cause"] = name_of(f.cause);
-  j["share_ratio"] = number(f.share_ratio);
-  j["gain_ratio"] = number(f.gain_ratio);
+  j["share_ratio"] = f.share_ratio;
+  j["gain_ratio"] = f.gain_ratio;
   j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
   j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
   j["evidence"] = Json::array();
   for (const Evidence& e : evidence_of(f))
-    j["evidence"].push_back(Json{{"key", e.key}, {"value", number(e.value)}, {"text", e.text}});
+    j["evidence"].push_back(Json{{"key", e.key}, {"value", e.value}, {"text", e.text}});
   j["cause_class"] = name_of(f.cause_class);
   j["failure_mode"] = failure_mode_of(f.cause_class);
   j["cause_tests"] = Json::array();
@@ -67,7 +62,7 @@ Json json_of(const Finding& f) {
   for (const CauseTest& t : f.tests)
     j["cause_tests"].push_back(Json{{"rule", rule_name(t)},
                                     {"state", name_of(t.state)},
-                                    {"share_ratio", number(t.share)},
+                                    {"share_ratio", t.share},
                                     {"text", sentence_of(t, reasons)}});
   return j;
 }
@@ -98,7 +93,7 @@ Json json_of(const RankAccount& a) {
   j["self_delay_s"] = seconds(a.self_delay);
   j["self_delay_median_s"] = seconds(a.self_delay_median);
   j["charged_s"] = seconds(a.charged);
-  j["last_ratio"] = number(a.last_share);
+  j["last_ratio"] = a.last_share;
   j["collectives"] = a.collectives;
   j["steps"] = a.steps;
   return j;
@@ -120,8 +115,8 @@ Json json_of(const trace::Node& node) {
   j["host"] = node.host;
   j["source"] = trace::name_of(c.source);
   j["against_node"] = c.against.value();
-  j["offset_s"] = number(static_cast<double>(c.offset.count()) * 1e-9);
-  j["drift_ppm"] = number(c.drift_ppm);
+  j["offset_s"] = static_cast<double>(c.offset.count()) * 1e-9;
+  j["drift_ppm"] = c.drift_ppm;
   j["residual_s"] = seconds(c.residual);
   j["half_width_s"] = seconds(c.half_width);
   j["operations"] = c.operations;
@@ -148,7 +143,7 @@ Json json_of(const Remedy& r) {
   j["lever"] = r.lever;
   j["text"] = r.text;
   j["ranks"] = numbers_of(r.ranks);
-  j["gain_ratio"] = or_null(r.gain_ratio, number);
+  j["gain_ratio"] = r.gain_ratio ? Json(*r.gain_ratio) : Json(nullptr);
   j["basis"] = r.basis;
   j["verify"] = r.verify;
   return j;
@@ -174,11 +169,11 @@ Json json_of(const Comparison& c) {
   j["change"] = name_of(c.change);
   j["before_median_s"] = seconds(c.before);
   j["after_median_s"] = seconds(c.after);
-  j["step_ratio"] = number(c.step_ratio.value);
-  j["step_ratio_low"] = number(c.step_ratio.low);
-  j["step_ratio_high"] = number(c.step_ratio.high);
-  j["lost_before_ratio"] = number(c.lost_before);
-  j["lost_after_ratio"] = number(c.lost_after);
+  j["step_ratio"] = c.step_ratio.value;
+  j["step_ratio_low"] = c.step_ratio.low;
+  j["step_ratio_high"] = c.step_ratio.high;
+  j["lost_before_ratio"] = c.lost_before;
+  j["lost_after_ratio"] = c.lost_after;
   j["gone"] = whom(c.gone);
   j["remaining"] = whom(c.remaining);
   j["new"] = whom(c.fresh);
@@ -206,22 +201,22 @@ void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
   with_run("what_if", analyses.what_if);
   plain("what_if_operations", analyses.what_if_operations);
   plain("graph_path", analyses.graph_path);
-  with_run("attribution", analyses.attribution);
+  plain("attribution", analyses.attribution);
   with_run("fabric", analyses.fabric);
-  with_run("time_structure", analyses.time_structure);
+  plain("time_structure", analyses.time_structure);
   plain("efficiencies", d.efficiencies);
 }
 
 Json result_of(const Diagnosis& d, const trace::Run& run) {
   Json j;
   j["provenance"] = trace::name_of(run.info.provenance);
-  j["coverage"] = number(d.coverage.ratio);
+  j["coverage"] = d.coverage.ratio;
   j["coverage_detail"] = json_of(d.coverage);
   j["clock"] = Json{{"domains", d.coverage.clock_domains},
                     {"residual_s", seconds(d.coverage.clock_residual)},
                     {"comparable", d.coverage.clocks_comparable},
                     {"wait_method", name_of(d.wait_method)},
-                    {"wait_validity_ratio", number(d.coverage.wait_validity_ratio)},
+                    {"wait_validity_ratio", d.coverage.wait_validity_ratio},
                     {"origin_realtime_ns", run.origin_realtime_ns},
                     {"hosts", list_of(run.nodes)}};
   j["steps"] = Json{{"source", name_of(d.step_source)},
@@ -232,7 +227,7 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["step_time"] = Json{{"median_s", seconds(d.step_time.median)},
                         {"p05_s", seconds(d.step_time.p05)},
                         {"p95_s", seconds(d.step_time.p95)},
-                        {"cv_ratio", number(d.step_time.cv)},
+                        {"cv_ratio", d.step_time.cv},
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
@@ -287,14 +282,14 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["run"] = run.info.name;
   j["provenance"] = trace::name_of(run.info.provenance);
   j["verdict"] = d.verdict;
-  j["coverage"] = number(d.coverage.ratio);
+  j["coverage"] = d.coverage.ratio;
   j["ranks_seen"] = d.coverage.ranks_seen;
   j["ranks_expected"] = d.coverage.ranks_expected;
   j["steps"] = d.steps;
   j["step_median_s"] = seconds(d.step_time.median);
   j["step_p95_s"] = seconds(d.step_time.p95);
-  j["step_cv_ratio"] = number(d.step_time.cv);
-  j["lost_ratio"] = d.run_time > Duration::zero() ? number(ratio(d.lost, d.run_time)) : Json(0.0);
+  j["step_cv_ratio"] = d.step_time.cv;
+  j["lost_ratio"] = d.run_time > Duration::zero() ? Json(ratio(d.lost, d.run_time)) : Json(0.0);
   j["findings"] = Json::array();
   for (std::size_t i = 0; i < std::min(d.findings.size(), kMost); ++i) {
     const Finding& f = d.findings[i];
@@ -305,7 +300,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
                                  {"rank_count", f.ranks.size()},
                                  {"cause", name_of(f.cause)},
                                  {"cause_class", name_of(f.cause_class)},
-                                 {"gain_ratio", number(f.gain_ratio)}});
+                                 {"gain_ratio", f.gain_ratio}});
   }
   j["findings_count"] = d.findings.size();
   j["remedy"] = d.remedies.empty() ? Json(nullptr) : Json(d.remedies.front().text);

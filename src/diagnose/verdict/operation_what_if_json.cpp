@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/verdict/operation_what_if_json.hpp"
 
-#include <cmath>
-
 #include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number(double v) {
-  return std::isfinite(v) ? Json(v) : Json(nullptr);
-}
 
 Json ranks_json(const std::vector<Rank>& ranks) {
   Json out = Json::array();
@@ -21,9 +15,7 @@ Json ranks_json(const std::vector<Rank>& ranks) {
 }
 
 Json set_json(const CulpritSet& s) {
-  return {{"ranks", ranks_json(s.ranks)},
-          {"step_s", in_seconds(s.step_time)},
-          {"removed_ratio", number(s.removed)}};
+  return {{"ranks", ranks_json(s.ranks)}, {"step_s", in_seconds(s.step_time)}, {"removed_ratio", s.removed}};
 }
 
 Json sets_json(const std::vector<CulpritSet>& sets) {
@@ -40,10 +32,10 @@ Json parts_json(const std::vector<PartEffect>& parts) {
       part["index"] = p.index;
     else
       part["is_communication"] = p.is_communication;
-    part["slowdown_ratio"] = number(p.slowdown);
-    part["removed_ratio"] = number(p.removed);
-    part["added_ratio"] = number(p.added);
-    part["critical_path_ratio"] = number(p.on_path);
+    part["slowdown_ratio"] = p.slowdown;
+    part["removed_ratio"] = p.removed;
+    part["added_ratio"] = p.added;
+    part["critical_path_ratio"] = p.on_path;
     out.push_back(std::move(part));
   }
   return out;
@@ -56,10 +48,10 @@ Json workers_json(const std::vector<WorkerEffect>& workers) {
                    {"data", e.role.data},
                    {"tensor", e.role.tensor},
                    {"stage", e.role.pipeline},
-                   {"slowdown_ratio", number(e.slowdown)},
-                   {"removed_ratio", number(e.removed)},
-                   {"added_ratio", number(e.added)},
-                   {"critical_path_ratio", number(e.on_path)}});
+                   {"slowdown_ratio", e.slowdown},
+                   {"removed_ratio", e.removed},
+                   {"added_ratio", e.added},
+                   {"critical_path_ratio", e.on_path}});
   return out;
 }
 
@@ -68,9 +60,9 @@ Json finding_json(const OperationFinding& f) {
           {"text", sentence_of(f)},
           {"stage", f.stage >= 0 ? Json(f.stage) : Json(nullptr)},
           {"ranks", ranks_json(f.ranks)},
-          {"stage_removed_ratio", number(f.stage_share)},
-          {"worker_removed_ratio", number(f.worker_share)},
-          {"communication_removed_ratio", number(f.communication_share)}};
+          {"stage_removed_ratio", f.stage_share},
+          {"worker_removed_ratio", f.worker_share},
+          {"communication_removed_ratio", f.communication_share}};
 }
 
 }  // namespace
@@ -81,10 +73,10 @@ void write_json(const OperationWhatIf& w, nlohmann::ordered_json& out) {
   out["measured_step_s"] = in_seconds(w.measured);
   out["original_step_s"] = in_seconds(w.original);
   out["ideal_step_s"] = in_seconds(w.ideal);
-  out["slowdown_ratio"] = number(w.slowdown);
-  out["slowdown_error_ratio"] = number(w.slowdown_error);
-  out["launch_ratio"] = number(w.launch);
-  out["fidelity_ratio"] = number(w.fidelity);
+  out["slowdown_ratio"] = w.slowdown;
+  out["slowdown_error_ratio"] = w.slowdown_error;
+  out["launch_ratio"] = w.launch;
+  out["fidelity_ratio"] = w.fidelity;
   out["is_faithful"] = w.is_faithful;
   out["finding"] = finding_json(w.finding);
   out["culprits"] = set_json(w.culprits);
@@ -93,19 +85,19 @@ void write_json(const OperationWhatIf& w, nlohmann::ordered_json& out) {
   out["data_ranks"] = parts_json(w.data_ranks);
   out["workers"] = workers_json(w.workers);
   out["slowest_workers"] = set_json(w.slowest_workers);
-  out["slowest_workers"]["added_ratio"] = number(w.slowest_workers_added);
+  out["slowest_workers"]["added_ratio"] = w.slowest_workers_added;
   out["greedy_sets"] = sets_json(w.greedy);
   out["exhaustive_sets"] = sets_json(w.exhaustive);
   out["references"] = Json::array();
   for (const ReferenceEffect& r : w.references)
     out["references"].push_back(
-        {{"name", r.name}, {"ideal_step_s", in_seconds(r.ideal)}, {"slowdown_ratio", number(r.slowdown)}});
-  out["fabric"] = {{"pipeline_free_ratio", number(w.fabric.pipeline_free)},
-                   {"data_free_ratio", number(w.fabric.data_free)},
-                   {"communication_free_ratio", number(w.fabric.communication_free)}};
+        {{"name", r.name}, {"ideal_step_s", in_seconds(r.ideal)}, {"slowdown_ratio", r.slowdown}});
+  out["fabric"] = {{"pipeline_free_ratio", w.fabric.pipeline_free},
+                   {"data_free_ratio", w.fabric.data_free},
+                   {"communication_free_ratio", w.fabric.communication_free}};
   out["sensitivities"] = Json::array();
   for (const auto& [name, operations] : w.sensitivities)
-    out["sensitivities"].push_back({{"name", name}, {"operations_on_path_per_step", number(operations)}});
+    out["sensitivities"].push_back({{"name", name}, {"operations_on_path_per_step", operations}});
   out["steps"] = Json::array();
   for (const StepWhatIf& s : w.steps)
     out["steps"].push_back({{"step", s.step},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/what_if/json.hpp"
 
-#include <cmath>
 #include <string>
 
 namespace cox::diagnose {
@@ -9,19 +8,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON has no NaN and no infinity: a value that is not there is null.
-Json number(double x) {
-  return std::isfinite(x) ? Json(x) : Json(nullptr);
-}
-
 Json interval(bool known, double low, double high) {
-  return known ? Json::array({number(low), number(high)}) : Json(nullptr);
+  return known ? Json::array({low, high}) : Json(nullptr);
 }
 
 Json json_of(const Estimate& e) {
   Json j;
   j["time_s"] = in_seconds(e.time);
-  j["speedup_ratio"] = number(e.speedup_ratio);
+  j["speedup_ratio"] = e.speedup_ratio;
   j["speedup_95_ratio"] = interval(e.has_interval, e.speedup_low, e.speedup_high);
   return j;
 }
@@ -32,9 +26,9 @@ Json json_of(const RankWhatIf& r) {
   j["self_delay_s"] = in_seconds(r.self_delay);
   j["charged_s"] = in_seconds(r.charged);
   j["fixed"] = r.evaluated ? json_of(r.fixed) : Json(nullptr);
-  j["removal_share_ratio"] = r.evaluated ? number(r.removal_share) : Json(nullptr);
-  j["loss_ratio"] = r.evaluated ? number(r.loss_ratio) : Json(nullptr);
-  j["add_back_share_ratio"] = r.evaluated ? number(r.add_back_share) : Json(nullptr);
+  j["removal_share_ratio"] = r.evaluated ? Json(r.removal_share) : Json(nullptr);
+  j["loss_ratio"] = r.evaluated ? Json(r.loss_ratio) : Json(nullptr);
+  j["add_back_share_ratio"] = r.evaluated ? Json(r.add_back_share) : Json(nullptr);
   return j;
 }
 
@@ -48,8 +42,8 @@ Json greedy(const SetWhatIf& s) {
   Json j;
   j["ranks"] = ranks_of(s);
   j["fixed"] = json_of(s.fixed);
-  j["removal_share_ratio"] = number(s.removal_share);
-  j["added_ratio"] = number(s.added_ratio);
+  j["removal_share_ratio"] = s.removal_share;
+  j["added_ratio"] = s.added_ratio;
   j["beyond_noise"] = s.beyond_noise;
   return j;
 }
@@ -57,9 +51,8 @@ Json greedy(const SetWhatIf& s) {
 Json best(const std::vector<SetWhatIf>& sets) {
   Json list = Json::array();
   for (const SetWhatIf& s : sets)
-    list.push_back(Json{{"ranks", ranks_of(s)},
-                        {"fixed", json_of(s.fixed)},
-                        {"removal_share_ratio", number(s.removal_share)}});
+    list.push_back(
+        Json{{"ranks", ranks_of(s)}, {"fixed", json_of(s.fixed)}, {"removal_share_ratio", s.removal_share}});
   return list;
 }
 
@@ -70,7 +63,7 @@ Json json_of(const CommWhatIf& c) {
   j["comm_name"] = c.name;
   j["operations"] = c.operations;
   j["transfer_s"] = in_seconds(c.transfer);
-  j["path_share_ratio"] = number(c.path_share);
+  j["path_share_ratio"] = c.path_share;
   j["lower_quartile"] = c.evaluated ? json_of(c.lower_quartile) : Json(nullptr);
   j["zero"] = c.evaluated ? json_of(c.zero) : Json(nullptr);
   return j;
@@ -81,11 +74,10 @@ Json path_json(const PathShares& path, const trace::Run& run) {
   j["ranks"] = Json::array();
   for (std::size_t r = 0; r < path.work.size() && r < run.ranks.size(); ++r) {
     if (path.work[r] == 0 && path.held[r] == 0) continue;
-    j["ranks"].push_back(Json{{"rank", run.ranks[r].rank.value()},
-                              {"work_ratio", number(path.work[r])},
-                              {"held_ratio", number(path.held[r])}});
+    j["ranks"].push_back(Json{
+        {"rank", run.ranks[r].rank.value()}, {"work_ratio", path.work[r]}, {"held_ratio", path.held[r]}});
   }
-  j["carried_in_ratio"] = number(path.carried_in);
+  j["carried_in_ratio"] = path.carried_in;
   return j;
 }
 
@@ -105,14 +97,14 @@ void write_json(const WhatIf& w, const trace::Run& run, nlohmann::ordered_json& 
   j["why"] = w.why.empty() ? Json(nullptr) : Json(w.why);
   j["measured_s"] = in_seconds(w.measured);
   j["simulated_s"] = in_seconds(w.simulated);
-  j["fidelity_ratio"] = number(w.fidelity_ratio);
+  j["fidelity_ratio"] = w.fidelity_ratio;
   j["operations"] = w.operations;
   j["stretches"] = w.cells;
   j["compared_stretches"] = w.compared;
   j["blocks"] = w.blocks;
   j["scenarios"] = w.scenarios;
   j["ideal_s"] = refused ? Json(nullptr) : Json(in_seconds(w.ideal));
-  j["slowdown_ratio"] = refused ? Json(nullptr) : number(w.slowdown_ratio);
+  j["slowdown_ratio"] = refused ? Json(nullptr) : Json(w.slowdown_ratio);
   j["slowdown_95_ratio"] = interval(!refused && w.fabric_free.has_interval, w.slowdown_low, w.slowdown_high);
   j["ranks"] = list_of(w.ranks, [](const RankWhatIf& r) { return json_of(r); });
   j["sets"] = list_of(w.sets, greedy);
@@ -125,7 +117,7 @@ void write_json(const WhatIf& w, const trace::Run& run, nlohmann::ordered_json& 
   j["waited_s"] = in_seconds(w.waited);
   j["injected_s"] = in_seconds(w.injected);
   j["lost_s"] = in_seconds(w.lost);
-  j["amplification_ratio"] = refused ? Json(nullptr) : number(w.amplification_ratio);
+  j["amplification_ratio"] = refused ? Json(nullptr) : Json(w.amplification_ratio);
   j["screened"] = w.screened;
 }
 

@@ -11,7 +11,7 @@
 namespace cox::simulate {
 
 double printed(Seconds s) {
-  return std::isfinite(s.count()) ? std::round(s.count() * 1e12) / 1e12 : 0.0;
+  return std::round(s.count() * 1e12) / 1e12;
 }
 
 Json json_of(const ReplicaSpread& s) {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kToldChanges = 50;  ///< the Run holds all
 
 double ratio(double v) {
-  return std::isfinite(v) ? std::round(v * 1e9) / 1e9 : 0.0;
+  return std::round(v * 1e9) / 1e9;
 }
 
 Json json_of(Duration d) {
