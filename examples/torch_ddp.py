@@ -119,4 +119,5 @@ def free_port():
 
 if __name__ == "__main__":
     arguments = parse_arguments()
-    mp.spawn(train, args=(arguments, free_port()), nprocs=arguments.ranks)
+    # fork, not spawn: torch is imported once for all ranks; of CUDA and Gloo there is nothing yet to inherit
+    mp.start_processes(train, args=(arguments, free_port()), nprocs=arguments.ranks, start_method="fork")

@@ -5,6 +5,7 @@ prints without us and ends as it ends without us.
 
 usage: harmless_test.py BUILD SOURCE LIBRARY [CASE...]
 """
+import functools
 import json
 import os
 import re
@@ -41,6 +42,7 @@ def run(command, environment=None, **more):
     return subprocess.run(command, env=clean | (environment or {}), capture_output=True, text=True, timeout=120, **more)
 
 
+@functools.cache
 def plain(*arguments):
     done = run(job(*arguments))
     assert done.returncode == 0, (done.returncode, done.stderr)
@@ -64,6 +66,12 @@ def diagnosis(folder):
     done = run([cox, "diagnose", folder, "--json"])
     assert done.returncode == 0, (done.returncode, done.stderr)
     return json.loads(done.stdout)
+
+
+def collectives(folder):
+    """How many of each rank; nothing while the files begin."""
+    done = run([cox, "diagnose", folder, "--json"])
+    return [r["collectives"] for r in json.loads(done.stdout)["result"]["ranks"]] if done.returncode == 0 else []
 
 
 def raw_files(folder):
@@ -156,7 +164,7 @@ def case_ring_overflow(work):
 
 def case_too_slow(work):
     folder = os.path.join(work, "run")
-    done = observed(folder, "hammer", 6, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "0.01"})
+    done = observed(folder, "hammer", 4, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "0.01"})
     assert done.stdout == "hammered\n"
     assert f"{RANKS} processes switched recording off" in done.stderr, done.stderr
     told = run([cox, "diagnose", folder])
@@ -166,8 +174,8 @@ def case_too_slow(work):
 
 def case_stopped_and_continued(work):
     folder = os.path.join(work, "run")
-    expected = plain("steps", 5000)
-    process = subprocess.Popen([cox, "observe", "-o", folder, "--", *job("steps", 5000)], env=clean,
+    steps = 2000  # the stop falls into them on any machine
+    process = subprocess.Popen([cox, "observe", "-o", folder, "--", *job("steps", steps)], env=clean,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     victim = None
     for _ in range(500):
@@ -178,10 +186,10 @@ def case_stopped_and_continued(work):
         time.sleep(0.02)
     assert victim, "no file of a rank came up"
     signal_process(victim, signal.SIGSTOP)
-    time.sleep(0.7)
+    time.sleep(0.3)
     signal_process(victim, signal.SIGCONT)
     out, err = process.communicate(timeout=100)
-    assert process.returncode == 0 and out == expected, (process.returncode, out, err)
+    assert process.returncode == 0 and out == f"total {sum(RANKS * i for i in range(steps)) % 1000003}\n", (out, err)
     assert diagnosis(folder)["result"]["coverage"] == 1.0
 
 
@@ -215,11 +223,16 @@ def case_rank_killed(work):
                 victim = max(ranks)
                 break
         assert victim, "no rank came up"
-        time.sleep(0.5)
+        if folder is None:
+            time.sleep(0.3)
+        else:  # until something is recorded of each
+            while min(collectives(folder), default=0) <= 100:
+                assert process.poll() is None, "the job ended early"
+                time.sleep(0.02)
         signal_process(victim, signal.SIGKILL)
         codes.append(process.wait(timeout=60))
     assert codes[0] == codes[1] and codes[0] != 0, codes
-    seen = [r["collectives"] for r in diagnosis(os.path.join(work, "run"))["result"]["ranks"]]
+    seen = collectives(os.path.join(work, "run"))
     assert len(seen) == RANKS and min(seen) > 100, seen
 
 

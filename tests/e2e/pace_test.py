@@ -3,7 +3,8 @@
 """Pacing in real jobs: results are the same bits in every mode, who is late is not delayed, and whatever happens to a
 rank, its clock or its signals, no delay is longer than its bound and no job hangs that would not hang without us.
 
-usage: pace_test.py BUILD SOURCE [CASE...]
+usage: pace_test.py BUILD SOURCE [timed|untimed|CASE...]
+Timed are the cases that judge how long something took.
 """
 import glob
 import json
@@ -165,19 +166,19 @@ print(digest)
 
 
 def case_bits_torch(work):
-    if run(["/usr/bin/python3", "-c", "import torch.distributed as d; assert d.is_gloo_available()"]).returncode != 0:
-        raise Skip("/usr/bin/python3 has no PyTorch with Gloo (package python3-torch)")
+    if run(["/usr/bin/python3", "-c", "import importlib.util as u; assert u.find_spec('torch')"]).returncode != 0:
+        raise Skip("/usr/bin/python3 has no PyTorch (package python3-torch)")
     job = ["timeout", "60", "/usr/bin/python3", "-c", TRAINING]
     plain = good(job).stdout
     assert re.fullmatch(r"[0-9a-f]{64}\n", plain), plain
-    for mode in MODES[:-1] + ["random,placement=collective,order=20ms"]:
+    for mode in MODES[:-1] + ["random,placement=collective,order=200ms"]:
         folder = os.path.join(work, mode)
         assert good(paced(folder, f"{mode},{EAGER}", job)).stdout == plain, mode
         found = decisions(folder)
         assert sorted(found) == [0, 1], (mode, found)
         # Numbers have no gaps here: whoever is held is let go by the one before it.
         held = [served for rank in found.values() for reason, _, served in rank if reason == IN_ORDER]
-        assert sum(s >= 0.02 for s in held) < 8 and ("order" in mode or not held), (mode, held)
+        assert sum(s >= 0.2 for s in held) < 8 and ("order" in mode or not held), (mode, held)
         delays = sum(d > 0 and reason != IN_ORDER for rank in found.values() for reason, d, _ in rank)
         assert delays > 10 or mode in ("observe", "auto"), (mode, found)
 
@@ -193,7 +194,7 @@ def case_marks(work):
     assert sorted(found) == [0, 1, 2, 3] and sum(len(delays_of(rank)) for rank in found.values()) > 10, found
 
 
-def case_late_rank(work):
+def timed_late_rank(work):
     """Rank 2 sleeps 20 ms longer in each step of 10 ms."""
     said = []
     for mode in ("always", "paper"):
@@ -227,7 +228,7 @@ def rank_process(folder, process):
     raise AssertionError("no file of a rank came up")
 
 
-def case_stopped(work):
+def timed_stopped(work):
     folder = os.path.join(work, "run")
     process = start(folder, "paper,window=16,warm_up=8,max_delay=50ms,activate=0.3,release=0.25",
                     mpi("timed_steps", 6, 10, -1, 0))
@@ -245,7 +246,7 @@ def case_stopped(work):
     return f"{sum(d > 0 for d in delays)} delays, none beyond {max(delays) * 1e3:.1f} ms, then passive again"
 
 
-def case_signals(work):
+def timed_signals(work):
     """A signal in every millisecond neither ends a delay early nor begins it again."""
     folder = os.path.join(work, "run")
     done = good(paced(folder, "always,window=8,warm_up=8", mpi("guest_trials", "alarms", 100, ranks=2)))
@@ -266,7 +267,7 @@ def case_rank_gone(work):
         command = mpi("timed_steps", 20, 10, 2, 10)
         process = start(folder, mode or "off", command)
         victim = rank_process(folder, process)
-        time.sleep(0.7)
+        time.sleep(0.3)  # 20 steps, of which 6 fill the window
         signal_process(victim, signal.SIGKILL)
         process.communicate(timeout=30)
         codes.append(process.returncode)
@@ -361,9 +362,14 @@ def case_trials(work):
         assert good(paced(os.path.join(work, trial), mode, command)).stdout == done.stdout, trial
 
 
-cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
+def named(prefix):
+    return {name[len(prefix):]: function for name, function in list(globals().items()) if name.startswith(prefix)}
+
+
+groups = {"timed": named("timed_"), "untimed": named("case_")}
+cases = groups["timed"] | groups["untimed"]
 tried = False
-for name in sys.argv[3:] or cases:
+for name in [c for a in sys.argv[3:] or groups for c in groups.get(a, [a])]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
         try:

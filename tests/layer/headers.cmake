@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds each public header alone, and makes sure that none was left out of its room's HEADERS list.
 cmake_minimum_required(VERSION 3.25)
-execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --parallel 2 --target all_verify_interface_header_sets
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --parallel 1 --target all_verify_interface_header_sets
                 RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "a public header does not compile alone:\n${text}")
