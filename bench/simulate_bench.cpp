@@ -14,7 +14,8 @@
 #include "cox/base/random.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/max_plus.hpp"
-#include "cox/simulate/replicas.hpp"
+
+#include "simulate/max_plus/replicas.hpp"
 
 using namespace cox;
 using namespace cox::literals;

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-
-#include "base/vector_kernels.hpp"
+#include "cox/base/vector_kernels.hpp"
 
 namespace cox {
 namespace {

@@ -2,8 +2,7 @@
 #include "cox/base/random.hpp"
 
 #include "cox/base/assert.hpp"
-
-#include "base/vector_kernels.hpp"
+#include "cox/base/vector_kernels.hpp"
 
 namespace cox {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/vector_kernels.hpp"
+#include "cox/base/vector_kernels.hpp"
 
 namespace cox {
 namespace {

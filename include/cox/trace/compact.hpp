@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
-#include "cox/trace/read.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::trace {

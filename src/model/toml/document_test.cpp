@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/toml/document.hpp"
+#include "cox/model/document.hpp"
 
 #include <gtest/gtest.h>
 

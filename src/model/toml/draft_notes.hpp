@@ -9,9 +9,8 @@
 #include <string_view>
 
 #include "cox/base/result.hpp"
+#include "cox/model/document.hpp"
 #include "cox/model/toml.hpp"
-
-#include "model/toml/document.hpp"
 
 namespace cox::model {
 

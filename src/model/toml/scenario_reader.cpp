@@ -8,10 +8,10 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
+#include "cox/model/document.hpp"
 #include "cox/model/toml.hpp"
 
 #include "model/toml/derive.hpp"
-#include "model/toml/document.hpp"
 #include "model/toml/draft_notes.hpp"
 #include "model/toml/explain.hpp"
 #include "model/toml/keys.hpp"

@@ -12,9 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cox/base/file.hpp"
+#include "cox/model/document.hpp"
 #include "cox/model/toml.hpp"
-
-#include "model/toml/document.hpp"
 
 namespace cox::model {
 namespace {

@@ -6,7 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "model/toml/document.hpp"
+#include "cox/model/document.hpp"
+
 #include "model/toml/draft_notes.hpp"
 #include "model/toml/keys.hpp"
 

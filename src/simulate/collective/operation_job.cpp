@@ -17,10 +17,10 @@
 #include "cox/simulate/flow.hpp"
 #include "cox/simulate/max_plus.hpp"
 #include "cox/simulate/network.hpp"
-#include "cox/simulate/operation_replay.hpp"
 #include "cox/trace/import.hpp"
 
 #include "simulate/collective/collective_job.hpp"
+#include "simulate/event/operation_replay.hpp"
 
 namespace cox::simulate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/simulate/operation_replay.hpp"
+#include "simulate/event/operation_replay.hpp"
 
 #include <gtest/gtest.h>
 

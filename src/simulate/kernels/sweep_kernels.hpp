@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "base/vector_kernels.hpp"
+#include "cox/base/vector_kernels.hpp"
 
 namespace cox::simulate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/simulate/replicas.hpp"
+#include "simulate/max_plus/replicas.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,8 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/hash.hpp"
+#include "cox/model/document.hpp"
 #include "cox/model/toml.hpp"
-
-#include "model/toml/document.hpp"
 
 namespace cox::simulate {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/make_run.hpp"
-#include "trace/run/run_info_json.hpp"
+#include "trace/store/run_info_json.hpp"
 
 namespace cox::trace {
 namespace {

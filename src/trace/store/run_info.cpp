@@ -10,7 +10,7 @@
 
 #include "cox/base/file.hpp"
 
-#include "trace/run/run_info_json.hpp"
+#include "trace/store/run_info_json.hpp"
 
 namespace cox::trace {
 namespace {
