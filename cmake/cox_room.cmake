@@ -85,13 +85,13 @@ function(cox_files sources tests)
   set(${tests} ${all} PARENT_SCOPE)
 endfunction()
 
-# cox_room(<target> [ROOM <folder>] FOLDERS ... [SOURCES ...] HEADERS ... DEPENDS ... LINK ... OPTIONS ...)
+# cox_room(<target> [RUNS_ONCE] [ROOM <folder>] FOLDERS ... [SOURCES ...] HEADERS ... DEPENDS ... LINK ... OPTIONS ...)
 # One room = one folder under src/ and include/cox/ = one library cox_<target> with alias cox::<target>.
 # A room may hold a second target (trace_import beside trace_read); it then names its folder with ROOM.
 # FOLDERS are its sub-rooms (`.`: the folder itself): every source in them is built, every *_test.cpp is a test.
-# LINK lists third-party targets that stay private to the room. Paths are relative to the calling folder.
+# RUNS_ONCE: nothing in it is worth much optimising. LINK lists third-party targets that stay private to the room. Paths are relative to the calling folder.
 function(cox_room name)
-  cmake_parse_arguments(ARG "" "ROOM" "FOLDERS;SOURCES;HEADERS;DEPENDS;LINK;PUBLIC_LINK;OPTIONS;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "RUNS_ONCE" "ROOM" "FOLDERS;SOURCES;HEADERS;DEPENDS;LINK;PUBLIC_LINK;OPTIONS;TEST_LINK" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cox_room(${name}): got '${ARG_UNPARSED_ARGUMENTS}', expected a keyword first")
   endif()
@@ -108,6 +108,9 @@ function(cox_room name)
   target_include_directories(cox_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(cox_${name} PUBLIC cxx_std_20)
   target_compile_options(cox_${name} PRIVATE ${ARG_OPTIONS})
+  if(ARG_RUNS_ONCE)
+    target_compile_options(cox_${name} PRIVATE ${COX_RUNS_ONCE_OPTIONS})
+  endif()
   if("fmt::fmt" IN_LIST ARG_LINK AND NOT ARG_OPTIONS)
     cox_tool_headers(cox_${name})
     cox_share_units(cox_${name} ${sources})
