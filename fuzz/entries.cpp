@@ -10,9 +10,9 @@
 #include "trace/raw/process_file.hpp"
 #include "trace/raw/raw_file.hpp"
 #include "trace/run/assemble.hpp"
-#include "trace/run/run_info_json.hpp"
 #include "trace/store/block_codec.hpp"
 #include "trace/store/compact_file.hpp"
+#include "trace/store/run_info_json.hpp"
 
 namespace cox::fuzz {
 namespace {

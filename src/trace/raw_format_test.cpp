@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace cox::trace {
 namespace {
@@ -74,6 +76,34 @@ TEST(RawFormat, ChunkAndMetaOffsets) {
   EXPECT_EQ(offsetof(MetaCommunicator, size), 12U);
   EXPECT_EQ(offsetof(MetaCommunicator, my_rank), 16U);
   EXPECT_EQ(offsetof(MetaCommunicator, member_count), 20U);
+  EXPECT_EQ(offsetof(MetaRanks, count), 4U);
+  EXPECT_EQ(offsetof(MetaRanks, step), 8U);
+}
+
+TEST(RawFormat, RangesAreTheListTheyWereMadeOf) {
+  const auto ranges_of = [](const std::vector<std::int32_t>& list) {
+    std::vector<MetaRanks> ranges;
+    const std::size_t n =
+        for_each_range(list.data(), list.size(), [&](const MetaRanks& r) { ranges.push_back(r); });
+    EXPECT_EQ(n, ranges.size());
+    std::vector<std::int32_t> again;
+    for (const MetaRanks& r : ranges)
+      for (std::int64_t k = 0; k < r.count; ++k)
+        again.push_back(static_cast<std::int32_t>(r.first + k * r.step));
+    EXPECT_EQ(again, list);
+    return ranges.size();
+  };
+  EXPECT_EQ(ranges_of({}), 0U);
+  EXPECT_EQ(ranges_of({7}), 1U);
+  EXPECT_EQ(ranges_of({0, 1, 2, 3}), 1U);
+  EXPECT_EQ(ranges_of({5, 13, 21, 29}), 1U);
+  EXPECT_EQ(ranges_of({9, 6, 3, 0}), 1U);
+  EXPECT_EQ(ranges_of({4, 4, 4}), 1U);
+  EXPECT_EQ(ranges_of({0, 1, 2, 8, 9, 10}), 2U);
+  EXPECT_EQ(ranges_of({INT32_MIN, INT32_MAX, INT32_MIN}), 3U);  // further apart than a step can say
+  std::vector<std::int32_t> world(32'768);
+  for (std::size_t i = 0; i < world.size(); ++i) world[i] = static_cast<std::int32_t>(i);
+  EXPECT_EQ(ranges_of(world), 1U);
 }
 
 TEST(RawFormat, ValuesThatAreNeverRenumbered) {

@@ -215,6 +215,7 @@ enum class MetaKind : std::uint32_t {
                      ///< then the name
   Note = 2,          ///< text: something the guest could not do, said once
   Locality = 3,      ///< text: lines `path<TAB>value`, facts of the machine as the process saw them
+  CommunicatorRanges = 4,  ///< MetaCommunicator, then `member_count` MetaRanks, then the name
 };
 struct MetaHead {
   MetaKind kind;
@@ -228,6 +229,33 @@ struct MetaCommunicator {
   std::int32_t my_rank;        ///< own rank in it
   std::uint32_t member_count;  ///< members that follow
 };
-static_assert(sizeof(MetaHead) == 8 && sizeof(MetaCommunicator) == 24);
+/// World ranks first, first + step, ..., as many as `count`. Members of a communicator that a layout made are one
+/// such range, however many they are.
+struct MetaRanks {
+  std::int32_t first;
+  std::int32_t count;
+  std::int32_t step;
+
+  bool operator==(const MetaRanks&) const = default;
+};
+static_assert(sizeof(MetaHead) == 8 && sizeof(MetaCommunicator) == 24 && sizeof(MetaRanks) == 12);
+
+/// Calls `add(MetaRanks)` for the ranges that a list is made of, from its front on. Returns how many they are.
+/// libc only. Cost: linear. Held by: src/trace/raw_format_test.cpp
+template <class Add>
+std::size_t for_each_range(const std::int32_t* ranks, std::size_t count, Add&& add) noexcept {
+  std::size_t ranges = 0;
+  for (std::size_t i = 0; i < count; ++ranges) {
+    const std::int64_t step = i + 1 < count ? std::int64_t{ranks[i + 1]} - ranks[i] : 1;
+    std::size_t end = i + 1;
+    while (end < count && step >= INT32_MIN && step <= INT32_MAX &&
+           std::int64_t{ranks[end]} - ranks[end - 1] == step)
+      ++end;
+    add(MetaRanks{ranks[i], static_cast<std::int32_t>(end - i),
+                  end - i > 1 ? static_cast<std::int32_t>(step) : 1});
+    i = end;
+  }
+  return ranges;
+}
 
 }  // namespace cox::trace

@@ -53,22 +53,52 @@ std::size_t utf8_length(std::string_view s, std::size_t at) {
   return 0;
 }
 
-std::optional<LocalCommunicator> communicator_of(std::string_view body) {
+std::vector<MetaRanks> ranges_in(std::span<const std::int32_t> ranks) {
+  std::vector<MetaRanks> ranges;
+  for_each_range(ranks.data(), ranks.size(), [&](const MetaRanks& r) { ranges.push_back(r); });
+  return ranges;
+}
+
+/// A list as it lies in a file.
+std::vector<MetaRanks> listed(std::string_view list) {
+  std::vector<std::int32_t> ranks(list.size() / sizeof(std::int32_t));
+  if (!ranks.empty()) std::memcpy(ranks.data(), list.data(), list.size());
+  return ranges_in(ranks);
+}
+
+/// Ranges as they lie in a file; nothing where one holds no ranks, or all together more than the communicator.
+std::optional<std::vector<MetaRanks>> checked_ranges(std::string_view list, std::int32_t size) {
+  std::vector<MetaRanks> ranges(list.size() / sizeof(MetaRanks));
+  if (!ranges.empty()) std::memcpy(ranges.data(), list.data(), list.size());
+  std::int64_t members = 0;
+  for (const MetaRanks& r : ranges) {
+    if (r.count <= 0) return std::nullopt;
+    members += r.count;
+  }
+  if (members > size) return std::nullopt;
+  return ranges;
+}
+
+std::optional<LocalCommunicator> communicator_of(std::string_view body, MetaKind kind) {
   MetaCommunicator fixed{};
   if (body.size() < sizeof fixed) return std::nullopt;
   std::memcpy(&fixed, body.data(), sizeof fixed);
   body.remove_prefix(sizeof fixed);
-  if (fixed.member_count > body.size() / sizeof(std::int32_t)) return std::nullopt;
+  const bool ranges = kind == MetaKind::CommunicatorRanges;
+  const std::size_t each = ranges ? sizeof(MetaRanks) : sizeof(std::int32_t);
+  if (fixed.member_count > body.size() / each) return std::nullopt;
   if (fixed.local_number == 0 || fixed.local_number > INT32_MAX || fixed.size < 0) return std::nullopt;
   LocalCommunicator c{.identity = fixed.identity,
                       .local_number = fixed.local_number,
                       .size = fixed.size,
                       .my_rank = fixed.my_rank,
-                      .members = std::vector<std::int32_t>(fixed.member_count),
+                      .members = {},
                       .name = {}};
-  const std::size_t list = fixed.member_count * sizeof(std::int32_t);
-  if (list > 0) std::memcpy(c.members.data(), body.data(), list);
-  c.name = clean_text(body.substr(list, kMaxText));
+  const std::string_view list = body.substr(0, fixed.member_count * each);
+  auto members = ranges ? checked_ranges(list, fixed.size) : std::optional(listed(list));
+  if (!members) return std::nullopt;
+  c.members = *std::move(members);
+  c.name = clean_text(body.substr(list.size(), kMaxText));
   return c;
 }
 
@@ -85,6 +115,13 @@ void add_facts(std::string_view body, std::vector<LocalityFact>& to) {
 }
 
 }  // namespace
+
+std::vector<MetaRanks> ranges_of(std::span<const Rank> ranks) {
+  std::vector<std::int32_t> list;
+  list.reserve(ranks.size());
+  for (const Rank r : ranks) list.push_back(r.value());
+  return ranges_in(list);
+}
 
 std::string clean_text(std::string_view text) {
   text = text.substr(0, text.find('\0'));
@@ -118,8 +155,8 @@ MetaContent parse_meta(std::string_view meta) {
   while (const auto head = front(meta.substr(at))) {
     const std::string_view body = meta.substr(at + sizeof(MetaHead), head->size);
     at += length(*head);
-    if (head->kind == MetaKind::Communicator) {
-      if (auto c = communicator_of(body))
+    if (head->kind == MetaKind::Communicator || head->kind == MetaKind::CommunicatorRanges) {
+      if (auto c = communicator_of(body, head->kind))
         out.communicators.push_back(*std::move(c));
       else
         losses.add("the description of a communicator is damaged");

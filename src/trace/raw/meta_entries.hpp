@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ struct LocalCommunicator {
   std::uint32_t local_number = 0;
   int size = 0;
   int my_rank = -1;
-  std::vector<std::int32_t> members;  ///< world ranks as listed; empty where unknown
+  std::vector<MetaRanks> members;  ///< world ranks as listed; empty where unknown
   std::string name;
 };
 
@@ -28,6 +29,9 @@ struct MetaContent {
   std::vector<LocalityFact> locality;
   std::vector<std::string> losses;
 };
+
+/// The ranges that a list of ranks is made of.
+[[nodiscard]] std::vector<MetaRanks> ranges_of(std::span<const Rank> ranks);
 
 /// Bytes at the front of `meta` that are whole entries.
 [[nodiscard]] std::size_t whole_entries(std::string_view meta);

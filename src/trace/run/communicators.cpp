@@ -13,6 +13,8 @@ namespace cox::trace {
 namespace {
 
 constexpr std::int32_t kMaxRank = 1 << 24;
+/// Members of all communicators together that lists may name: a range of a few bytes can claim 2^31.
+constexpr std::int64_t kMostListed = std::int64_t{1} << 26;
 
 /// One declaration: which process (index) by which local number.
 struct Declaration {
@@ -22,11 +24,32 @@ struct Declaration {
 
 using Group = std::vector<Declaration>;
 
-Communicator describe(const Group& group, const std::vector<ProcessFile>& processes) {
+struct Room {
+  std::int64_t left = kMostListed;
+  std::int64_t refused = 0;  ///< lists
+};
+
+/// Adds the ranks of a list that are possible ones; nothing where it names more than there is room for.
+void add_listed(const std::vector<MetaRanks>& list, Room& room, std::vector<std::int32_t>& members) {
+  std::int64_t named = 0;
+  for (const MetaRanks& range : list) named += range.count;
+  if (named > room.left) {
+    ++room.refused;
+    return;
+  }
+  room.left -= named;
+  for (const MetaRanks& range : list) {
+    std::int64_t rank = range.first;
+    for (std::int32_t k = 0; k < range.count; ++k, rank += range.step)
+      if (rank >= 0 && rank < kMaxRank) members.push_back(static_cast<std::int32_t>(rank));
+  }
+}
+
+Communicator describe(const Group& group, const std::vector<ProcessFile>& processes, Room& room) {
   Communicator c;
   c.identity = group.front().local->identity;
   std::vector<std::int32_t> members;
-  const std::vector<std::int32_t>* last = nullptr;
+  const std::vector<MetaRanks>* last = nullptr;
   for (const Declaration& d : group) {
     c.size = std::max(c.size, d.local->size);
     if (c.name.empty()) c.name = d.local->name;
@@ -34,8 +57,7 @@ Communicator describe(const Group& group, const std::vector<ProcessFile>& proces
     // Every member lists the same ranks, so comparing first keeps this linear for a large world.
     if (d.local->members.empty() || (last != nullptr && *last == d.local->members)) continue;
     last = &d.local->members;
-    for (const std::int32_t r : *last)
-      if (r >= 0 && r < kMaxRank) members.push_back(r);
+    add_listed(*last, room, members);
   }
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
@@ -70,12 +92,18 @@ class Matcher {
     collect();
     std::vector<Described> described;
     described.reserve(groups_.size());
+    Room room;
     for (const Group& group : groups_) {
       std::uint32_t first = UINT32_MAX;
       for (const Declaration& d : group) first = std::min(first, d.local->local_number);
-      described.push_back({describe(group, processes_), &group, first});
+      described.push_back({describe(group, processes_, room), &group, first});
       check(described.back().communicator, group);
     }
+    if (room.refused > 0)
+      out_.notes.push_back(
+          {.file = processes_.front().file,
+           .text = fmt::format("{} lists of members were left out: all together they name more than {}",
+                               room.refused, kMostListed)});
     std::stable_sort(described.begin(), described.end(), comes_before);
     out_.local.resize(processes_.size());
     for (auto& [communicator, group, first] : described) {

@@ -17,12 +17,13 @@ ProcessFile process(int rank, std::vector<LocalCommunicator> communicators) {
 }
 
 LocalCommunicator comm(std::uint64_t identity, std::uint32_t number, int size,
-                       std::vector<std::int32_t> members, std::string name = "") {
+                       const std::vector<std::int32_t>& members, std::string name = "") {
+  const std::vector<Rank> ranks(members.begin(), members.end());
   return {.identity = identity,
           .local_number = number,
           .size = size,
           .my_rank = 0,
-          .members = std::move(members),
+          .members = ranges_of(ranks),
           .name = std::move(name)};
 }
 
@@ -92,6 +93,63 @@ TEST(Communicators, MetaEntriesOfAnyContent) {
   const MetaHead huge{MetaKind::Communicator, 0xfffffff8};
   std::memcpy(meta.data(), &huge, sizeof huge);
   EXPECT_EQ(whole_entries(meta), 0U);
+}
+
+std::string meta_entry(std::int32_t size, const std::vector<MetaRanks>& ranges) {
+  const MetaHead head{
+      MetaKind::CommunicatorRanges,
+      static_cast<std::uint32_t>(sizeof(MetaCommunicator) + ranges.size() * sizeof(MetaRanks))};
+  const MetaCommunicator fixed{.identity = 1,
+                               .local_number = 1,
+                               .size = size,
+                               .my_rank = 0,
+                               .member_count = static_cast<std::uint32_t>(ranges.size())};
+  std::string meta(sizeof head + (head.size + 7) / 8 * 8, '\0');
+  std::memcpy(meta.data(), &head, sizeof head);
+  std::memcpy(meta.data() + sizeof head, &fixed, sizeof fixed);
+  if (!ranges.empty())
+    std::memcpy(meta.data() + sizeof head + sizeof fixed, ranges.data(), ranges.size() * sizeof(MetaRanks));
+  return meta;
+}
+
+TEST(Communicators, MembersAreRangesHoweverManyTheyAre) {
+  const MetaContent content = parse_meta(meta_entry(4096, {{.first = 3, .count = 4096, .step = 8}}));
+  ASSERT_EQ(content.communicators.size(), 1U);
+  EXPECT_EQ(content.communicators[0].members.size(), 1U);
+  const auto m = match_communicators({process(3, content.communicators), process(11, content.communicators)});
+  ASSERT_EQ(m.all.size(), 1U);
+  EXPECT_EQ(m.all[0].ranks.size(), 4096U);
+  EXPECT_EQ(m.all[0].ranks.back(), Rank{3 + 4095 * 8});
+}
+
+TEST(Communicators, RangesThatCannotBeAreRefused) {
+  for (const std::vector<MetaRanks>& ranges :
+       {std::vector<MetaRanks>{{.first = 0, .count = 3, .step = 1}},  // more than the communicator has
+        std::vector<MetaRanks>{{.first = 0, .count = 0, .step = 1}},
+        std::vector<MetaRanks>{{.first = 0, .count = -1, .step = 1}},
+        std::vector<MetaRanks>{{.first = 0, .count = INT32_MAX, .step = 1},
+                               {.first = 0, .count = 1, .step = 1}}}) {
+    const MetaContent content = parse_meta(meta_entry(2, ranges));
+    EXPECT_TRUE(content.communicators.empty());
+    EXPECT_EQ(content.losses.size(), 1U);
+  }
+  // Ranks that cannot be: far outside, and past what an integer holds.
+  const MetaContent content = parse_meta(meta_entry(
+      4, {{.first = INT32_MAX - 1, .count = 2, .step = INT32_MAX}, {.first = 1, .count = 2, .step = -1}}));
+  const auto m = match_communicators({process(0, content.communicators)});
+  EXPECT_EQ(values(m.all[0].ranks), (std::vector{0, 1}));
+}
+
+TEST(Communicators, ClaimsOfMoreMembersThanThereIsRoomForAreLeftOut) {
+  std::vector<LocalCommunicator> claims;
+  for (std::uint32_t n = 1; n <= 5; ++n) {
+    claims.push_back(comm(n, n, 1 << 24, {}));
+    claims.back().members = {{.first = 0, .count = 1 << 24, .step = 0}};
+  }
+  const auto m = match_communicators({process(0, std::move(claims))});
+  EXPECT_EQ(m.all.size(), 5U);
+  ASSERT_EQ(m.notes.size(), 1U);
+  EXPECT_EQ(m.notes[0].text.substr(0, 36), "1 lists of members were left out: al");
 }
 
 TEST(Communicators, TextsAreMadeSafe) {

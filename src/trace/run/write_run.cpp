@@ -13,6 +13,7 @@
 #include "cox/trace/compact.hpp"
 #include "cox/trace/run_info.hpp"
 
+#include "trace/raw/meta_entries.hpp"
 #include "trace/raw/sample_block.hpp"
 #include "trace/store/compact_file.hpp"
 
@@ -81,9 +82,31 @@ RawHeader header_of(const Run& run, const RankTrack& track) {
   return h;
 }
 
-std::string meta_of(const Run& run, const RankTrack& track) {
+/// Members of a communicator as a file lists them: as ranges where these are shorter.
+struct Listed {
+  MetaKind kind = MetaKind::Communicator;
+  std::uint32_t count = 0;
+  std::string bytes;
+};
+
+Listed listed(const Communicator& c) {
+  Listed out;
+  const std::vector<MetaRanks> ranges = ranges_of(c.ranks);
+  if (ranges.size() * sizeof(MetaRanks) < c.ranks.size() * sizeof(std::int32_t)) {
+    out.kind = MetaKind::CommunicatorRanges;
+    out.count = static_cast<std::uint32_t>(ranges.size());
+    for (const MetaRanks& range : ranges) append_pod(out.bytes, range);
+    return out;
+  }
+  out.count = static_cast<std::uint32_t>(c.ranks.size());
+  for (const Rank r : c.ranks) append_pod(out.bytes, std::int32_t{r.value()});
+  return out;
+}
+
+std::string meta_of(const Run& run, const std::vector<Listed>& members, const RankTrack& track) {
   std::string out;
-  for (const Communicator& c : run.communicators) {
+  for (std::size_t i = 0; i < run.communicators.size(); ++i) {
+    const Communicator& c = run.communicators[i];
     const auto mine = std::lower_bound(c.ranks.begin(), c.ranks.end(), track.rank);
     if (mine == c.ranks.end() || *mine != track.rank) continue;
     std::string body;
@@ -91,11 +114,10 @@ std::string meta_of(const Run& run, const RankTrack& track) {
                                       .local_number = static_cast<std::uint32_t>(c.id.value() + 1),
                                       .size = c.size,
                                       .my_rank = static_cast<std::int32_t>(mine - c.ranks.begin()),
-                                      .member_count = static_cast<std::uint32_t>(c.ranks.size())});
-    for (const Rank r : c.ranks) append_pod(body, std::int32_t{r.value()});
+                                      .member_count = members[i].count});
+    body += members[i].bytes;
     body += c.name;
-    append_pod(out,
-               MetaHead{.kind = MetaKind::Communicator, .size = static_cast<std::uint32_t>(body.size())});
+    append_pod(out, MetaHead{.kind = members[i].kind, .size = static_cast<std::uint32_t>(body.size())});
     out += body;
     out.resize((out.size() + 7) / 8 * 8, '\0');
   }
@@ -157,11 +179,13 @@ Status write_run(const Run& run, const fs::path& dir, int threads) {
                       .message = "cannot be made: " + ec.message(),
                       .hint = "check the folder above it and its rights",
                       .where = Where{.file = dir.string()}});
+  std::vector<Listed> members;
+  for (const Communicator& c : run.communicators) members.push_back(listed(c));
   std::vector<std::optional<Error>> errors(run.ranks.size());
   parallel_for(run.ranks.size(), threads, [&](std::size_t i) {
     const RankTrack& track = run.ranks[i];
     const ProcessRecords process{.header = header_of(run, track),
-                                 .meta = meta_of(run, track),
+                                 .meta = meta_of(run, members, track),
                                  .records = records_of(track.events),
                                  .samples = samples_of(track),
                                  .losses = {}};

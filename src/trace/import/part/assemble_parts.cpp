@@ -46,7 +46,8 @@ void fill_members(Run& run) {
 }
 
 /// Communicators as one rank of the part declares them: local numbers are the part's ids plus one.
-std::vector<LocalCommunicator> local_communicators(const Run& part, const RankTrack& track) {
+std::vector<LocalCommunicator> local_communicators(const Run& part, const RankTrack& track,
+                                                   const std::vector<std::vector<MetaRanks>>& members) {
   const std::set<CommId> used = used_by(track);
   const Rank rank = track.rank;
   std::vector<LocalCommunicator> out;
@@ -60,7 +61,7 @@ std::vector<LocalCommunicator> local_communicators(const Run& part, const RankTr
     local.size = c.size;
     local.my_rank = member ? static_cast<int>(at - c.ranks.begin()) : -1;
     local.name = c.name;
-    for (const Rank r : c.ranks) local.members.push_back(r.value());
+    local.members = members[static_cast<std::size_t>(&c - part.communicators.data())];
     out.push_back(std::move(local));
   }
   return out;
@@ -72,7 +73,9 @@ class Joiner {
   void add(Run part, std::size_t operations) {
     std::vector<std::uint32_t> names(part.names.size());
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = name(part.names[i]);
-    for (RankTrack& track : part.ranks) processes_.push_back(process_of(part, track, names));
+    std::vector<std::vector<MetaRanks>> members;
+    for (const Communicator& c : part.communicators) members.push_back(ranges_of(c.ranks));
+    for (RankTrack& track : part.ranks) processes_.push_back(process_of(part, track, members, names));
     if (part.messages.size() > 0)
       notes_.push_back({.file = file_of(part),
                         .text = fmt::format("{} messages are not used beside other files: their ends may lie "
@@ -112,7 +115,9 @@ class Joiner {
     return "unknown host of " + file_of(part);
   }
 
-  static ProcessFile process_of(const Run& part, RankTrack& track, const std::vector<std::uint32_t>& names) {
+  static ProcessFile process_of(const Run& part, RankTrack& track,
+                                const std::vector<std::vector<MetaRanks>>& members,
+                                const std::vector<std::uint32_t>& names) {
     ProcessFile p;
     p.file = file_of(part);
     p.pid = track.pid;
@@ -133,7 +138,7 @@ class Joiner {
     if (p.aligned) p.realtime_offset_ns = 0;
     p.dropped_records = track.dropped_records;
     p.recycled_records = track.recycled_records;
-    p.communicators = local_communicators(part, track);
+    p.communicators = local_communicators(part, track, members);
     p.events = std::move(track.events);
     PackedColumn<CommId> local;
     local.reserve(p.events.size());
