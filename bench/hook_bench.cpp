@@ -5,6 +5,8 @@
 //   Pace/<mode>            what a synchronisation costs its controller while it is passive (--pace)
 //   Mpi/<call>/plain       the library's own entry point (PMPI_*), which is never hooked
 //   Mpi/<call>/hooked      the same call by its MPI_* name, through stub, wrapper and writer
+// With COX_MAX_SIZE large enough (12000000000) the file grows all the time, else it wraps within a second. The last
+// line says how many events were dropped since the file system was slower than this loop.
 // Runs on one rank, with COX_PACE as it is set (one rank is never paced). Starts itself again with the
 // preload object and a folder for its file, then removes the folder:
 //   build/release/hook_bench
@@ -13,8 +15,10 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -84,6 +88,16 @@ void allreduce_hooked(benchmark::State& state) {
   for (auto _ : state) MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/// What became of the guests' events, by their own count.
+void say_drops(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    cox::trace::RawHeader h{};
+    std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(&h), sizeof h);
+    std::printf("%s: %llu chunks written, %llu events dropped\n", entry.path().filename().c_str(),
+                static_cast<unsigned long long>(h.tickets), static_cast<unsigned long long>(h.dropped_records));
+  }
+}
+
 /// Starts this program again with the guest in place.
 int run_observed(char** argv) {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
@@ -116,6 +130,7 @@ int main(int argc, char** argv) {
   benchmark::RunSpecifiedBenchmarks();
   MPI_Finalize();
   guest::close();
+  say_drops(folder);
   fs::remove_all(folder);
   return 0;
 }

@@ -94,14 +94,17 @@ def case_full_disk(work):
     if run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk]).returncode != 0:
         return "not tried: no right to mount"
     try:
-        # Too small for any file of ours: nothing may be left behind.
-        assert beside(disk, "steps", 50) == plain("steps", 50)
-        assert raw_files(disk) == [], os.listdir(disk)
+        # Room for the start of a file only: what is in it is readable, and the job is as without us.
+        assert beside(disk, "hammer", 1, environment={"COX_MAX_OVERHEAD": "1000"}) == "hammered\n"
+        for f in os.listdir(disk):
+            os.unlink(os.path.join(disk, f))
         run(["mount", "-o", "remount,size=5m", disk])
-        # Room to begin with, none to go on: what does not fit is dropped and counted.
+        # Room to begin with, none to go on: recording ends, says so, and what it could not write is counted.
         assert beside(disk, "hammer", 1, environment={"COX_MAX_OVERHEAD": "1000"}) == "hammered\n"
         lost = diagnosis(disk)["result"]["coverage_detail"]["dropped_records"]
         assert lost > 0, "nothing was dropped: the disk was not full"
+        words = re.sub(r"\s+", " ", run([cox, "diagnose", disk]).stdout)
+        assert "could not be written (no space left on the disk" in words, words
     finally:
         run(["umount", disk])
     return f"{lost} events dropped and counted"

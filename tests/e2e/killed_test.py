@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A job killed at random moments leaves a readable Run that holds every step that was printed before.
+"""A job killed at random moments leaves a readable Run that holds every step that was printed half a second before.
 
 Half of the times only the job dies, half of the times cox with it. usage: killed_test.py BUILD SOURCE [TIMES [SEED]]
+COX_KILLS in the environment is another number of times (1000).
 """
 import json
 import os
@@ -12,12 +13,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
 from processes import signal_group, signal_process  # noqa: E402
 
-build, times = os.path.realpath(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 20
+build = os.path.realpath(sys.argv[1])
+times = int(os.environ.get("COX_KILLS") or (sys.argv[3] if len(sys.argv) > 3 else 50))
+BOUND_S = 0.5  # docs/design/0013
 seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.SystemRandom().randrange(1 << 31)
 ranks = 4
 program = os.path.join(build, "examples", "gloo_train")
@@ -40,16 +44,19 @@ for i in range(times):
              "--steps", "2000", "--batch", "64"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
         group = int(job.stdout.readline().split()[1])
-        lines = []
-        os.set_blocking(job.stdout.fileno(), False)
+        seen = []  # when a line was there, and what it says
+        listener = threading.Thread(target=lambda: seen.extend((time.monotonic(), line) for line in job.stdout))
+        listener.start()
         time.sleep(rng.uniform(0.05, 2.5))
         cox_too = i % 2 == 1
+        killed = time.monotonic()
         if cox_too:
             signal_process(job.pid, signal.SIGKILL)
         signal_group(group, signal.SIGKILL)
+        ours = job.stderr.read()
         job.wait(timeout=60)
-        os.set_blocking(job.stdout.fileno(), True)
-        printed, ours = job.stdout.read(), job.stderr.read()
+        listener.join()
+        printed = "".join(line for when, line in seen if when < killed - BOUND_S)
         if not cox_too:
             assert job.returncode == 128 + signal.SIGKILL, (job.returncode, ours)
         steps = max([int(m) for m in re.findall(r"step (\d+):", printed)], default=0)
@@ -58,8 +65,8 @@ for i in range(times):
         if told.returncode != 0:
             # Readable and empty is an answer too, where the job died before its first all-reduce ended.
             assert told.returncode == 3 and steps == 0, (told.returncode, told.stderr, steps)
-            # trace-002: not even a header was finished
-            assert re.search(r"diagnose-00[12]|trace-002", told.stderr), told.stderr
+            # import-001: not even a file was there
+            assert re.search(r"diagnose-00[12]|import-001", told.stderr), told.stderr
             print(f"{i}: killed before the first step: {told.stderr.splitlines()[0]}")
             continue
         result = json.loads(told.stdout)["result"]
@@ -67,5 +74,5 @@ for i in range(times):
         assert steps == 0 or sorted(found) == list(range(ranks)), (found, steps, recorded)
         assert min(found.values()) >= steps, (found, steps)
         with_steps += max(found.values()) > 10
-        print(f"{i}: {'cox and job' if cox_too else 'job'} killed, {steps} steps printed, recorded per rank: {found}")
+        print(f"{i}: {'cox and job' if cox_too else 'job'} killed, {steps} steps printed half a second before, recorded per rank: {found}")
 assert with_steps >= times // 4, f"only {with_steps} of {times} kills hit a running job: the test proves too little"

@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "guest/writer/threads.hpp"
+
 namespace cox::guest {
 namespace {
 
@@ -161,10 +163,11 @@ PriorityOffer probe_on_own_thread() noexcept {
   PriorityOffer offer{.refused = kNoThread};
   pthread_t thread{};
   // The thread inherits the mask: no handler of the program's runs on it.
-  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return offer;
-  const bool runs = pthread_create(&thread, nullptr, probe_thread, &offer) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (runs) pthread_join(thread, nullptr);
+  const Threads* threads = find_threads();
+  if (threads == nullptr || sigprocmask(SIG_SETMASK, &all, &before) != 0) return offer;
+  const bool runs = threads->create(&thread, nullptr, probe_thread, &offer) == 0;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (runs) threads->join(thread, nullptr);
   return offer;
 }
 

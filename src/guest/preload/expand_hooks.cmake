@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cox_expand_hooks(DEF INC MAP): from hooks.def to the list of all hooked symbols and to a version script that
-# exports exactly these and the C API.
+# exports exactly these, the C API, and how a process ends.
 function(cox_expand_hooks def inc map)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
   file(STRINGS ${def} lines REGEX "^COX_")
@@ -28,7 +28,7 @@ function(cox_expand_hooks def inc map)
     endforeach()
   endforeach()
   set(inc_text "")
-  set(map_text "{\n  global:\n    cox_observe_get_v1;\n")
+  set(map_text "{\n  global:\n    cox_observe_get_v1;\n    _exit;\n    _Exit;\n")
   foreach(hook IN LISTS hooks)
     string(REGEX REPLACE ".*, " "" symbol "${hook}")
     string(APPEND inc_text "COX_HOOK(${hook})\n")

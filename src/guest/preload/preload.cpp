@@ -18,6 +18,7 @@
 #include "guest/pacing/pacing.hpp"
 #include "guest/pacing/priority.hpp"
 #include "guest/preload/bypass.hpp"
+#include "guest/preload/exit.hpp"
 #include "guest/preload/mark_api.hpp"
 #include "guest/seam/typed.hpp"
 
@@ -149,6 +150,7 @@ Identity with_environment(Identity id) {
 }
 
 void take_hooks_out() noexcept;
+std::atomic<pid_t> recording_process{0};
 
 // A percentage from the environment as a ratio.
 double share_or(const char* text, double otherwise) {
@@ -182,6 +184,7 @@ bool open_writer(const Identity& identity) noexcept {
   options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
   options.when_off = take_hooks_out;
   if (!open(options, with_environment(identity))) return false;
+  recording_process = getpid();
   note_bypassed();
   static_cast<void>(pace_api(find_data));
   pace_introduce();
@@ -304,10 +307,18 @@ std::atomic<bool> init_passed_us_by{false};
 [[gnu::destructor]] void process_ends() {
   restore_priority();
   if (init_passed_us_by.load() && !active()) open_writer({});
-  close();
+  end_recording();
 }
 
 }  // namespace
+
+// A child of fork or vfork has nothing to end.
+void end_recording() noexcept {
+  if (!active() || recording_process != getpid()) return;
+  for (const FamilyState& state : family_states)
+    if (state.table != nullptr && state.table->settle != nullptr) state.table->settle();
+  close();
+}
 
 const WriterApi* mark_writer() {
   return wanted() ? &kWriter : nullptr;

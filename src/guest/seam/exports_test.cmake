@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run with -DOBJECT=<guest> -DMAP=<map file> -P: the guest exports exactly what its map names,
-# the map of the preload object names exactly the hooks and the C API, and the guest needs libc alone.
+# the map of the preload object names exactly the hooks and the C API, and the guest needs libc alone,
+# nothing of it that came after version 2.17.
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND nm -D --defined-only ${OBJECT} OUTPUT_VARIABLE out RESULT_VARIABLE rc)
@@ -27,8 +28,20 @@ endif()
 execute_process(COMMAND readelf -d ${OBJECT} OUTPUT_VARIABLE dynamic)
 string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" needed "${dynamic}")
 foreach(line IN LISTS needed)
-  if(NOT line MATCHES "\\[(libc\\.so\\.6|ld-linux-x86-64\\.so\\.2)\\]")
+  if(NOT line MATCHES "\\[(libc\\.so\\.6|libdl\\.so\\.2|ld-linux-x86-64\\.so\\.2)\\]")
     message(FATAL_ERROR "${OBJECT} needs more than libc: ${line}")
+  endif()
+endforeach()
+execute_process(COMMAND readelf -VW ${OBJECT} OUTPUT_VARIABLE versions)
+string(REGEX MATCHALL "GLIBC_[A-Z0-9._]+" versions "${versions}")
+list(REMOVE_DUPLICATES versions)
+if(NOT versions)
+  message(FATAL_ERROR "${OBJECT} names no version of glibc: was its table read?")
+endif()
+foreach(version IN LISTS versions)
+  string(REPLACE "GLIBC_" "" number ${version})
+  if(NOT number MATCHES "^[0-9.]+$" OR number VERSION_GREATER 2.17)
+    message(FATAL_ERROR "${OBJECT} needs ${version}, more than glibc 2.17 has")
   endif()
 endforeach()
 if(dynamic MATCHES "INIT_ARRAY" AND OBJECT MATCHES "preload")
@@ -38,4 +51,4 @@ if(dynamic MATCHES "INIT_ARRAY" AND OBJECT MATCHES "preload")
   endif()
 endif()
 list(LENGTH wanted count)
-message(STATUS "${count} exports, libc only")
+message(STATUS "${count} exports, libc only, ${versions}")

@@ -12,7 +12,7 @@
 
 namespace cox::guest {
 
-inline constexpr std::uint32_t kTypedAbi = 5;
+inline constexpr std::uint32_t kTypedAbi = 6;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
@@ -91,6 +91,8 @@ struct TypedTable {
   std::uint32_t abi;
   std::uint32_t count;
   const Wrapper* wrappers;
+  /// Completes what the object still holds open, before the process ends; null where it holds nothing.
+  void (*settle)() noexcept = nullptr;
 };
 using AttachFunction = const TypedTable* (*)(const Host* host);
 

@@ -133,6 +133,7 @@ const cox::guest::TypedTable* cox_typed_attach(const cox::guest::Host* from) {
   const void* callback = from->find_real(kAddCallback);
   const bool has_ranges = callback != nullptr && dladdr(callback, &info) != 0 && knows_ranges(info.dli_fname);
   table.count = 0;
+  table.settle = settle;
   const bool good =
       add(gloo::collective_wrappers()) && add({kWrappers, has_ranges ? kRows : kRows - kRangeRows});
   return good ? &table : nullptr;

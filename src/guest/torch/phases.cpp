@@ -184,14 +184,6 @@ void forget_in_child() {  // the records are the parent's
   backward_syncs.store(false);
 }
 
-// What is still open when the process ends in order.
-[[gnu::destructor]] void settle() {
-  end_pass();
-  end_backward();
-  for (Pass& pass : passes)
-    if (pass.forward != nullptr) take_as_evaluation(pass);
-}
-
 // Named ranges.
 enum class Range : std::uint8_t { None, Forward, Optimizer, Data };
 const char* (*range_name)(const void* range) = nullptr;
@@ -269,6 +261,14 @@ void on_range_end(const void* range, void*) {
 }
 
 }  // namespace
+
+// What is still open when the process ends in order.
+void settle() noexcept {
+  end_pass();
+  end_backward();
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr) take_as_evaluation(pass);
+}
 
 bool knows_ranges(const char* file) noexcept {
   const char* slash = strrchr(file, '/');

@@ -25,6 +25,8 @@ struct Submitted {
 /// Says once what this PyTorch does not offer, and registers for its named ranges where it can. Called where
 /// the first process group is made. `anchor` is any function of its library.
 void inspect(const void* anchor) noexcept;
+/// What is still open when the process ends in order.
+void settle() noexcept;
 /// Whether a library's file name says that its ranges are laid out as we know.
 [[nodiscard]] bool knows_ranges(const char* file) noexcept;
 /// Registers for named ranges where the layout of what that takes is known. `library` is dlopen's handle of

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's file: made, mapped, extended chunk by chunk. Nothing of this runs per event.
+// The guest's file and its header. All of this runs on the keeper thread, in a table of descriptors of its own.
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,38 +16,9 @@ namespace {
 
 constexpr std::uint32_t kMinimumChunks = 32;
 constexpr int kOwnDescriptor = 200;  // the file's, or the next free one
+constexpr std::size_t kPathRoom = 4096;
 
-// Whether our descriptor still is ours: a job that closes every number it finds may have opened a file of its
-// own under this one. (The keeper thread has a descriptor table of its own.)
-bool still_our_file() noexcept {
-  struct stat now_there {};
-  return fstat(g.fd, &now_there) == 0 && now_there.st_dev == g.file_device &&
-         now_there.st_ino == g.file_inode;
-}
-
-void start_chunk(ChunkHeader* chunk, ChunkKind kind, std::uint64_t ticket, std::uint32_t tid) noexcept {
-  shared(chunk->committed).store(0, std::memory_order_release);
-  chunk->ticket = ticket;
-  chunk->thread = tid;
-  chunk->first_ticks = now();
-  chunk->kind = kind;
-  shared(chunk->magic).store(kChunkMagic, std::memory_order_release);
-}
-
-// Index of the chunk behind a ticket: in order up to the limit, then round and round over the unpinned ones.
-std::uint64_t chunk_index(std::uint64_t ticket) noexcept {
-  const RawHeader& h = *g.header;
-  if (ticket < h.chunk_limit) return ticket;
-  return h.pinned_chunks + (ticket - h.pinned_chunks) % (h.chunk_limit - h.pinned_chunks);
-}
-
-bool has_open_record(ChunkHeader& chunk) noexcept {
-  if (chunk.kind != ChunkKind::Events) return false;
-  auto* records = reinterpret_cast<RawRecord*>(&chunk + 1);
-  for (std::uint64_t i = 0; i < chunk.committed; ++i)
-    if (shared(records[i].end).load(std::memory_order_relaxed) == 0) return true;
-  return false;
-}
+constinit char folder[kPathRoom];
 
 void read_line(const char* path, char* out, std::size_t size) noexcept {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -70,12 +39,10 @@ double estimate_ticks_per_second() noexcept {
   return static_cast<double>(b.ticks - a.ticks) * 1e9 / static_cast<double>(b.monotonic_ns - a.monotonic_ns);
 }
 
-void fill_header(RawHeader& h, const WriterOptions& o, const Identity& id,
-                 std::uint32_t chunk_limit) noexcept {
+void fill_header(RawHeader& h, const Identity& id, std::uint32_t chunk_limit) noexcept {
   h.version = kRawVersion;
   h.endian = kEndianMark;
   h.header_bytes = kHeaderBytes;
-  h.chunk_bytes = o.chunk_bytes;
   h.record_bytes = sizeof(RawRecord);
   h.chunk_limit = chunk_limit;
   h.pinned_chunks = chunk_limit / 8;
@@ -102,9 +69,8 @@ void fill_header(RawHeader& h, const WriterOptions& o, const Identity& id,
   h.start_time = own_start_time();
   h.time_namespace = own_time_namespace();
   h.state = WriterState::Open;
+  memcpy(h.magic, kRawMagic, sizeof kRawMagic);
 }
-
-constexpr std::size_t kPathRoom = 4096;
 
 int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
   char host[64] = {};
@@ -122,123 +88,80 @@ int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
   return high >= 0 ? high : fd;
 }
 
-// Mapping and header of a fresh file. The magic is written last: a file without it was never finished.
-bool map_file(const WriterOptions& o, const Identity& id) noexcept {
-  std::uint64_t limit = (o.max_bytes - kHeaderBytes) / o.chunk_bytes;
-  if (o.max_bytes < kHeaderBytes || limit < kMinimumChunks) limit = kMinimumChunks;
-  // Growing a file beyond the user's limit is a signal that ends the process, not an error.
+// Most chunks of the file; 0 and errno where not even the fewest fit. Growing a file beyond the user's limit is
+// a signal that ends the process, not an error.
+std::uint32_t most_chunks(const WriterOptions& o) noexcept {
+  std::uint64_t limit = o.max_bytes < kHeaderBytes ? 0 : (o.max_bytes - kHeaderBytes) / o.chunk_bytes;
+  if (limit < kMinimumChunks) limit = kMinimumChunks;
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY) {
     const std::uint64_t allowed =
         most.rlim_cur < kHeaderBytes ? 0 : (most.rlim_cur - kHeaderBytes) / o.chunk_bytes;
     if (allowed < kMinimumChunks) {
       errno = EFBIG;
-      return false;
+      return 0;
     }
     if (limit > allowed) limit = allowed;
   }
-  if (limit > 0x7fffffff) limit = 0x7fffffff;
-  if (const int rc = posix_fallocate(g.fd, 0, kHeaderBytes); rc != 0) {
-    errno = rc;
-    return false;
-  }
-  g.mapped_bytes = kHeaderBytes + limit * o.chunk_bytes;
-  // Maps up to the limit at once; pages beyond what `reserve` put on disk are never touched.
-  void* at = mmap(nullptr, g.mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
-  if (at == MAP_FAILED) return false;
-  g.base = static_cast<std::byte*>(at);
-  g.header = static_cast<RawHeader*>(at);
-  fill_header(*g.header, o, id, static_cast<std::uint32_t>(limit));
-  if (!reserve(kReserveAhead)) return false;
+  return static_cast<std::uint32_t>(limit > 0x7fffffff ? 0x7fffffff : limit);
+}
+
+// The first chunk is for what is said: on a full disk there is room for it still.
+bool fill_file() noexcept {
   add_clock_pair();
-  std::atomic_thread_fence(std::memory_order_release);
-  memcpy(g.header->magic, kRawMagic, sizeof kRawMagic);
+  g.meta_chunk = claim_chunk(ChunkKind::Meta, 0);
+  if (g.meta_chunk == nullptr || !start_saving() || !save()) return false;
+  syscall(SYS_fallocate, g.fd, 0, off_t{0}, off_t{kHeaderBytes} + g.header->chunk_bytes);
   return true;
 }
 
 }  // namespace
 
-// Extends the file so that `chunks` chunks lie on disk. posix_fallocate first: a write to a mapped hole on a
-// full disk would raise SIGBUS in somebody's job.
-bool reserve(std::uint64_t chunks) noexcept {
-  RawHeader& h = *g.header;
-  if (chunks > h.chunk_limit) chunks = h.chunk_limit;
-  while (g.growing.exchange(true, std::memory_order_acquire)) sched_yield();
-  bool good = true;
-  const std::uint64_t have = shared(h.chunks_reserved).load(std::memory_order_relaxed);
-  if (chunks > have) {
-    const auto from = static_cast<off_t>(kHeaderBytes + have * h.chunk_bytes);
-    const auto bytes = static_cast<off_t>((chunks - have) * h.chunk_bytes);
-    int rc = 0;
-    do rc = still_our_file() ? posix_fallocate(g.fd, from, bytes) : EBADF;
-    while (rc == EINTR);
-    good = rc == 0;
-#if defined(MADV_POPULATE_WRITE)
-    // Page faults are taken here and not by the events; an older kernel says no and nothing is lost. The
-    // start is rounded up to a page: the header before it is touched already.
-    constexpr off_t kPage = 4096;
-    if (good)
-      madvise(g.base + (from + kPage - 1) / kPage * kPage, static_cast<std::size_t>(bytes),
-              MADV_POPULATE_WRITE);
-#endif
-    if (good) shared(h.chunks_reserved).store(chunks, std::memory_order_release);
-    if (!good) h.disable_reason = static_cast<std::uint32_t>(rc);  // recording goes on in what there is
-  }
-  g.growing.store(false, std::memory_order_release);
-  return good;
+const char* own_folder() noexcept {
+  return folder;
 }
 
-// A chunk for the caller alone, or null where there is no room.
-ChunkHeader* claim_chunk(ChunkKind kind, std::uint32_t tid) noexcept {
-  RawHeader& h = *g.header;
-  auto tickets = shared(h.tickets);
-  for (std::uint32_t tries = 0; tries <= h.chunk_limit; ++tries) {
-    std::uint64_t ticket = tickets.load(std::memory_order_relaxed);
-    if (ticket < h.chunk_limit && ticket >= shared(h.chunks_reserved).load(std::memory_order_acquire)) {
-      // The keeper fell behind (or the disk is full): reserve here, once per many thousand events.
-      // After one failure (a full disk) nothing more is tried: events are dropped and counted.
-      if (h.disable_reason != 0 || !reserve(ticket + kReserveAhead)) return nullptr;
-      if (ticket >= shared(h.chunks_reserved).load(std::memory_order_acquire)) return nullptr;
-    }
-    if (!tickets.compare_exchange_strong(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
-    ChunkHeader* chunk = chunk_at(chunk_index(ticket));
-    if (ticket >= h.chunk_limit) {
-      std::uint32_t one = 1;  // only a sealed chunk may be reused; Meta chunks never are sealed
-      if (!shared(chunk->sealed).compare_exchange_strong(one, 0, std::memory_order_acq_rel)) continue;
-      if (has_open_record(*chunk)) {  // its `end` is still to be written: the chunk stays as it is
-        shared(chunk->sealed).store(1, std::memory_order_release);
-        continue;
-      }
-      shared(h.recycled_chunks).fetch_add(1, std::memory_order_relaxed);
-      if (chunk->kind == ChunkKind::Events)
-        shared(h.recycled_records).fetch_add(chunk->committed, std::memory_order_relaxed);
-    }
-    start_chunk(chunk, kind, ticket, tid);
-    return chunk;
+bool put(std::uint64_t at, const void* from, std::size_t bytes) noexcept {
+  const auto* next = static_cast<const char*>(from);
+  while (bytes > 0) {
+    const ssize_t n = pwrite(g.fd, next, bytes, static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;
+    if (n <= 0) return false;
+    next += n;
+    at += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
   }
-  return nullptr;
+  return true;
 }
 
-// The file, ready to write to; where that fails nothing is left on disk.
 bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   char path[kPathRoom];
-  if (o.dir == nullptr) return false;
+  if (o.dir == nullptr || strlen(o.dir) >= sizeof folder) return false;
+  strcpy(folder, o.dir);
+  const std::uint32_t limit = most_chunks(o);
+  if (limit == 0) return false;
+  choose_clock();
+  fill_header(*g.header, id, limit);
   g.fd = create_file(o.dir, path);
   if (g.fd < 0) return false;
-  struct stat made {};
-  if (fstat(g.fd, &made) == 0) {
-    g.file_device = made.st_dev;
-    g.file_inode = made.st_ino;
-  }
-  if (map_file(o, id)) return true;
+  if (fill_file()) return true;
   const int reason = errno;
   unlink(path);
   ::close(g.fd);
-  if (g.base != nullptr) munmap(g.base, g.mapped_bytes);
-  g.base = nullptr;
-  g.header = nullptr;
+  g.fd = -1;
   errno = reason;
   return false;
+}
+
+void leave_word(const WriterOptions& o, const Identity& id, const char* text, int reason) noexcept {
+  if (!start_file(o, id)) return;
+  last_note(text);
+  g.header->disable_reason = static_cast<std::uint32_t>(reason);
+  g.header->state = WriterState::Disabled;
+  static_cast<void>(save());
+  ::close(g.fd);
+  g.fd = -1;
 }
 
 }  // namespace cox::guest

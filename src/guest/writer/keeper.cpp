@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper: a thread that works ten times a second so that no event ever has to.
+// The keeper: a thread that writes what events left in memory into the file, so that no event ever has to.
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 
@@ -11,8 +18,22 @@
 namespace cox::guest {
 namespace {
 
-constexpr long kKeeperPeriodNs = 100'000'000;      // the keeper thread wakes 10 times a second
-constexpr std::uint64_t kWholeSamplePeriods = 10;  // of these samples one also reads what is dear
+// What is lost with a process that is killed is what came since the last time: half a second is promised.
+constexpr std::int64_t kPeriodNs = 400'000'000;
+constexpr std::uint64_t kSamplePeriods = 2;            // a sample every other time,
+constexpr std::uint64_t kWholeSamplePeriods = 20;      // and of those every tenth also reads what is dear
+constexpr std::uint64_t kSyncPeriods = 2;              // the disk holds what is older than a second
+constexpr std::int64_t kLongestEndNs = 2'000'000'000;  // that the end of a process waits for its file
+
+void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t while_it_is, std::int64_t ns) noexcept {
+  const timespec at_most{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_it_is, ns < 0 ? nullptr : &at_most, nullptr, 0);
+}
+
+void tell(std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  word.store(value, std::memory_order_release);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
 
 // One sample into the keeper's own chunk; the oldest go under --max-size as events do.
 void add_sample(bool whole) noexcept {
@@ -41,39 +62,150 @@ void stop_as_too_slow(const OverheadBudget& budget) noexcept {
            "recording switched itself off: %.0f calls a second would have cost %.1f %% of a CPU, more than "
            "the %.1f %% allowed (COX_MAX_OVERHEAD)",
            budget.calls_per_second(), 100 * budget.share(), 100 * g.max_overhead);
-  note(text);
+  last_note(text);
   switch_off(kDisabledTooSlow);
 }
 
-// Calls so far: records in chunks handed out, and calls that left none.
-std::uint64_t calls_so_far(std::uint64_t tickets) noexcept {
-  return tickets * records_per_chunk() + g.uncounted_calls.load(std::memory_order_relaxed);
+const char* words_of(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+      return "no space left on the disk";
+    case EDQUOT:
+      return "the disk quota is used up";
+    case EFBIG:
+      return "the limit on the size of files is reached";
+    case EIO:
+      return "an input or output error";
+    case ESTALE:
+      return "the network file system lost the file";
+    default:
+      return "an error of the file system";
+  }
 }
 
-// Keeps chunks reserved ahead of use and the clock readings coming, so that no event ever waits for either.
-void* keeper(void*) {
-  std::uint64_t used = 0;
+// The file system takes no more: what is in memory is lost and counted.
+void stop_as_unwritable(int error) noexcept {
+  static char text[128];
+  snprintf(text, sizeof text, "recording ended: the file could not be written (%s, errno %d)",
+           words_of(error), error);
+  shared(g.header->dropped_records).fetch_add(unsaved_records(), std::memory_order_relaxed);
+  last_note(text);
+  switch_off(static_cast<std::uint32_t>(error));
+}
+
+// Calls so far: those that left a record, took it back, found no room for it, or never wanted one.
+std::uint64_t calls_so_far() noexcept {
+  return g.calls + shared(g.header->dropped_records).load(std::memory_order_relaxed) +
+         g.uncounted_calls.load(std::memory_order_relaxed);
+}
+
+std::uint32_t slots_in_use() noexcept {
+  std::uint32_t sum = 0;
+  for (std::uint32_t word = 0; word < kMostSlots / 64; ++word)
+    sum += static_cast<std::uint32_t>(__builtin_popcountll(used_slots(word)));
+  return sum;
+}
+
+// Memory for as much again as came since the last time, and a knock when half of it is used.
+void prepare(std::uint32_t claimed) noexcept {
+  const std::uint32_t used = slots_in_use();
+  const std::uint32_t ahead = 2 * claimed > kSlotsAhead ? 2 * claimed : kSlotsAhead;
+  if (used + ahead / 2 > g.ready_slots.load(std::memory_order_relaxed)) make_ready(used + ahead);
+  const std::uint32_t ready = g.ready_slots.load(std::memory_order_relaxed);
+  const std::uint32_t room = ready > used ? ready - used : 0;
+  g.wake_after.store(room > 3 ? room / 2 : 1, std::memory_order_relaxed);
+}
+
+// Periods end at multiples of kPeriodNs on the wall clock, so that all ranks lose the same moment.
+std::int64_t current_period() noexcept {
+  return clock_ns(CLOCK_REALTIME) / kPeriodNs;
+}
+
+// Until the period ends or somebody knocks.
+void sleep_at_most(std::int64_t period) noexcept {
+  const std::int64_t left = (period + 1) * kPeriodNs - clock_ns(CLOCK_REALTIME);
+  // A clock that was set back must not make it sleep for hours.
+  if (g.nudge.exchange(0, std::memory_order_acquire) == 0 && left > 0)
+    wait_for(g.nudge, 0, left < kPeriodNs ? left : kPeriodNs);
+  g.nudge.store(0, std::memory_order_release);
+}
+
+bool save_or_stop() noexcept {
+  const std::uint32_t claimed = g.claims.load(std::memory_order_relaxed);
+  if (!save()) {
+    stop_as_unwritable(errno);
+    return false;
+  }
+  prepare(claimed);
+  return true;
+}
+
+void keep() noexcept {
   OverheadBudget budget(g.max_overhead);
   // A call is an entry and an exit: about twice the two clock reads that were measured.
   const double ns_per_call = 2e-3 * static_cast<double>(g.header->overhead_ticks) * g.ps_per_tick;
-  separate_descriptors(g.fd);
   add_sample(true);
   read_locality(g.header->local_rank <= 0, add_locality);  // what all of a node share: once per node
-  for (std::uint64_t period = 1;; ++period) {
-    const timespec pause{.tv_sec = 0, .tv_nsec = kKeeperPeriodNs};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-    if (g.phase.load(std::memory_order_acquire) != Phase::On) return nullptr;
-    if (period % g.pair_every == 0) add_clock_pair();
-    add_sample(period % kWholeSamplePeriods == 0);
-    const std::uint64_t tickets = shared(g.header->tickets).load(std::memory_order_relaxed);
-    const std::uint64_t pace = tickets - used;
-    used = tickets;
-    const std::uint64_t ahead = 2 * pace > kReserveAhead ? 2 * pace : kReserveAhead;
-    if (g.header->disable_reason == 0) reserve(tickets + ahead);
-    if (budget.exceeded(calls_so_far(tickets), ns_per_call,
-                        static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC))))
+  std::uint64_t periods = 0;
+  std::int64_t period = current_period();
+  while (g.phase.load(std::memory_order_acquire) == Phase::On) {
+    if (!save_or_stop()) return;
+    const std::int64_t is_now = current_period();
+    if (is_now == period) {
+      sleep_at_most(period);
+      continue;
+    }
+    period = is_now;
+    ++periods;
+    if (periods % g.pair_every == 0) add_clock_pair();
+    if (periods % kSamplePeriods == 0) add_sample(periods % kWholeSamplePeriods == 0);
+    if (periods % kSyncPeriods == 0) sync_file();
+    if (budget.exceeded(calls_so_far(), ns_per_call, static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC))))
       stop_as_too_slow(budget);
   }
+}
+
+struct Start {
+  const WriterOptions* options;
+  const Identity* identity;
+  const char* text = nullptr;  // why the thread is of no use
+  int error = 0;
+  std::atomic<std::uint32_t> is_done{0};
+};
+
+constexpr const char* kNoTable =
+    "nothing is recorded: this system lets no thread have descriptors of its own (close_range and unshare are "
+    "refused)";
+constexpr const char* kNoThread = "nothing is recorded: the guest's thread could not be started";
+
+bool begin_keeping(Start& start) noexcept {
+  if (!separate_descriptors()) {
+    start.text = kNoTable;
+    start.error = ENOSYS;
+    return false;
+  }
+  errno = 0;
+  if (start_file(*start.options, *start.identity)) return true;
+  start.error = errno == 0 ? EINVAL : errno;
+  return false;
+}
+
+void* keeper(void* argument) {
+  auto& start = *static_cast<Start*>(argument);
+  prctl(PR_SET_NAME, "cox-keeper");
+  const bool is_good = begin_keeping(start);
+  if (is_good) {
+    g.keeper_ended.store(0);
+    g.phase.store(Phase::On, std::memory_order_release);
+  }
+  tell(start.is_done, 1);  // the last that is seen of `start`
+  if (!is_good) return nullptr;
+  keep();
+  static_cast<void>(save());  // of a process that ended in order, all of it
+  ::close(g.fd);
+  g.fd = -1;
+  tell(g.keeper_ended, 1);
+  return nullptr;
 }
 
 }  // namespace
@@ -108,19 +240,44 @@ void add_clock_pair() noexcept {
   shared(h.pair_count).store(n + 1, std::memory_order_release);
 }
 
-void start_keeper() noexcept {
+int start_keeper(const WriterOptions& options, const Identity& identity, const char*& text) noexcept {
+  Start start{.options = &options, .identity = &identity};
   sigset_t all;
   sigset_t old;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);  // the job's signals stay the job's
+  sigprocmask(SIG_SETMASK, &all, &old);  // of this thread and its child: the job's signals stay the job's
   pthread_attr_t attr;
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attr, std::size_t{256} * 1024);
   pthread_t thread{};
-  if (pthread_create(&thread, &attr, keeper, nullptr) == 0) pthread_setname_np(thread, "cox-keeper");
+  int error = EINVAL;
+  // A stack holds the static thread-local memory of all libraries too, and of some that is much.
+  for (std::size_t kib = 256; kib <= 16384 && error == EINVAL; kib *= 4) {
+    g.threads->set_stack_size(&attr, kib * 1024);
+    error = g.threads->create(&thread, &attr, keeper, &start);
+  }
   pthread_attr_destroy(&attr);
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  sigprocmask(SIG_SETMASK, &old, nullptr);
+  if (error != 0) {
+    text = kNoThread;
+    return error;
+  }
+  while (start.is_done.load(std::memory_order_acquire) == 0) wait_for(start.is_done, 0, -1);
+  text = start.text;
+  return start.error;
+}
+
+void wake_keeper() noexcept {
+  if (g.nudge.exchange(1, std::memory_order_release) == 0)
+    syscall(SYS_futex, &g.nudge, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void await_keeper() noexcept {
+  wake_keeper();
+  const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + kLongestEndNs;
+  for (std::int64_t left = kLongestEndNs; left > 0 && g.keeper_ended.load(std::memory_order_acquire) == 0;
+       left = until - clock_ns(CLOCK_MONOTONIC))
+    wait_for(g.keeper_ended, 0, left);
 }
 
 }  // namespace cox::guest

@@ -169,6 +169,45 @@ void read_cpu(trace::RawSample& out) noexcept {
   out.thermal_throttles = small(number_in(path));
 }
 
+bool leave_all_descriptors() noexcept {
+  constexpr long kCloseRange = 436;       // Linux 5.9
+  constexpr unsigned kUnshare = 1U << 1;  // CLOSE_RANGE_UNSHARE: in a table of its own
+  return syscall(kCloseRange, 0U, ~0U, kUnshare) == 0;
+}
+
+// Kernels before 5.9: all are copied and the copies closed. One that stayed would keep a pipe of the job open.
+bool copy_and_close_descriptors() noexcept {
+  if (unshare(CLONE_FILES) != 0) return false;
+  rlimit most{};
+  if (getrlimit(RLIMIT_NOFILE, &most) != 0) return false;
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%ld/fd", syscall(SYS_gettid));
+  const int listing = ::open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (listing < 0) {  // no /proc: every number that there may be
+    for (rlim_t fd = 0; fd < most.rlim_max && fd < 1U << 20; ++fd) ::close(static_cast<int>(fd));
+    return true;
+  }
+  for (bool found = true; found;) {
+    found = false;
+    static char entries[4096];
+    lseek(listing, 0, SEEK_SET);
+    const long n = syscall(SYS_getdents64, listing, entries, sizeof entries);
+    for (long at = 0; at < n;) {  // d_ino 8, d_off 8, d_reclen 2, d_type 1, d_name
+      unsigned short length = 0;
+      memcpy(&length, entries + at + 16, sizeof length);
+      const char* name = entries + at + 19;
+      at += length;
+      if (*name < '0' || *name > '9') continue;
+      const int fd = atoi(name);
+      if (fd == listing) continue;
+      ::close(fd);
+      found = true;
+    }
+  }
+  ::close(listing);
+  return true;
+}
+
 }  // namespace
 
 void take_sample(trace::RawSample& out, bool whole) noexcept {
@@ -197,22 +236,17 @@ std::uint64_t own_start_time() noexcept {
 }
 
 std::uint64_t own_time_namespace() noexcept {
-  struct stat about {};
-  return stat("/proc/self/ns/time", &about) == 0 ? static_cast<std::uint64_t>(about.st_ino) : 0;
+  struct stat about {};  // by its number: glibc gave the function another version with 2.33
+  return syscall(SYS_stat, "/proc/self/ns/time", &about) == 0 ? static_cast<std::uint64_t>(about.st_ino) : 0;
 }
 
-void separate_descriptors([[maybe_unused]] int keep) noexcept {
-#if defined(SYS_close_range)
-  constexpr unsigned kUnshare = 1U << 1;  // CLOSE_RANGE_UNSHARE: copies only what is below, then closes
-  if (keep < 0) return;
-  const auto kept = static_cast<unsigned>(keep);
-  if (syscall(SYS_close_range, kept + 1, ~0U, kUnshare) != 0) return;
-  if (kept > 0) syscall(SYS_close_range, 0U, kept - 1, 0U);
+bool separate_descriptors() noexcept {
+  if (!leave_all_descriptors() && !copy_and_close_descriptors()) return false;
   // 0 to 2 lead nowhere, so that nothing that is read later is taken for the job's own streams.
   int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   while (fd >= 0 && fd <= 2) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (fd >= 0) ::close(fd);
-#endif
+  return true;
 }
 
 }  // namespace cox::guest

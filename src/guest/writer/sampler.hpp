@@ -30,9 +30,8 @@ inline constexpr std::size_t kLocalityBytes = 256 * 1024;
 [[nodiscard]] std::uint64_t own_start_time() noexcept;
 [[nodiscard]] std::uint64_t own_time_namespace() noexcept;
 
-/// Gives the calling thread a table of descriptors of its own that holds only `keep`,
-/// so that what it opens never takes a number that the job expects for itself. Where the kernel
-/// cannot (before 5.9) nothing happens.
-void separate_descriptors(int keep) noexcept;
+/// Gives the calling thread a table of descriptors of its own, empty but for 0 to 2, which lead nowhere. So
+/// nothing that it opens ever takes a number that the job expects for itself. False where the system refuses.
+[[nodiscard]] bool separate_descriptors() noexcept;
 
 }  // namespace cox::guest

@@ -2,8 +2,9 @@
 /// \file
 /// What the parts of the guest's writer share: one state per process. Private to this folder.
 ///
-/// writer.cpp is the hot path and the interface, file.cpp the file and its chunks, keeper.cpp the thread that
-/// works ahead. libc only.
+/// writer.cpp is the hot path and the interface, memory.cpp the chunks that events are written to, keeper.cpp
+/// the thread that works ahead, save.cpp what it writes into the file, file.cpp the file and its header.
+/// docs/design/0013. libc only.
 #pragma once
 
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include "cox/guest/writer.hpp"
 
 #include "guest/writer/budget.hpp"
+#include "guest/writer/threads.hpp"
 #if defined(COX_TEST_GUEST)
 #include "support/guest_test_clock.hpp"
 #endif
@@ -30,20 +32,29 @@ namespace cox::guest {
 
 using namespace trace;  // the Run format: what is written here is nothing else
 
-inline constexpr std::uint64_t kReserveAhead = 16;  ///< chunks kept ready beyond those in use
+inline constexpr std::uint32_t kMostSlots = 256;  ///< chunks in memory; a multiple of 64
+inline constexpr std::uint32_t kSlotsAhead =
+    16;  ///< made ready at a time, and kept ready beyond those in use
 
 enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3 };
 
 struct Global {
   std::atomic<Phase> phase{Phase::Off};
   std::atomic<bool> use_tsc{false};
+  bool wants_tsc = false;
   std::atomic<bool> off{false};
   RawHeader* header = nullptr;
-  std::byte* base = nullptr;  // of the mapping; chunk i lies at kHeaderBytes + i * chunk_bytes
+  std::byte* base = nullptr;  // of the memory; slot i lies at kHeaderBytes + i * chunk_bytes
   std::uint64_t mapped_bytes = 0;
-  int fd = -1;
-  dev_t file_device = 0;
-  ino_t file_inode = 0;
+  std::uint32_t slots = 0;                    // that there is address space for
+  std::atomic<std::uint32_t> ready_slots{0};  // that have memory behind them
+  std::atomic<std::uint64_t> free_slots[kMostSlots / 64]{};
+  std::atomic<std::uint32_t> claims{0};        // of slots, since the keeper looked last
+  std::atomic<std::uint32_t> wake_after{0};    // so many claims wake the keeper before its time
+  std::atomic<std::uint32_t> nudge{0};         // futex: the keeper is wanted now
+  std::atomic<std::uint32_t> keeper_ended{1};  // futex: nobody writes to the file any more
+  int fd = -1;                                 // of the file, in the keeper's own table
+  std::uint64_t calls = 0;                     // of the keeper alone: that left a record or took it back
   pid_t pid = 0;
   std::atomic<bool> growing{false};
   std::atomic<bool> meta_lock{false};
@@ -51,6 +62,7 @@ struct Global {
   ChunkHeader* sample_chunk = nullptr;  // of the keeper alone
   std::atomic<std::uint32_t> communicators{0};
   std::atomic<std::uint64_t> uncounted_calls{0};  // that left no record of their own
+  const Threads* threads = nullptr;
   pthread_key_t thread_end{};
   std::uint64_t pair_every = 1;  // keeper periods between clock pairs; doubles as pairs are thinned
   double ps_per_tick = 0;
@@ -102,6 +114,12 @@ inline std::uint32_t records_per_chunk() noexcept {
   return (g.header->chunk_bytes - static_cast<std::uint32_t>(sizeof(ChunkHeader))) / sizeof(RawRecord);
 }
 
+/// Records that were taken back out of a chunk: counted in memory, zero in the file.
+inline std::atomic_ref<std::uint64_t> retracted_in(ChunkHeader& chunk) noexcept {
+  static_assert(offsetof(ChunkHeader, reserved) % alignof(std::uint64_t) == 0);
+  return shared(*reinterpret_cast<std::uint64_t*>(chunk.reserved));
+}
+
 /// A thread is not cancelled while this lives: the slow paths hold locks and call functions
 /// that are cancellation points.
 class NoCancel {
@@ -118,22 +136,57 @@ class NoCancel {
 /// Ends recording for good and takes the hooks out.
 void switch_off(std::uint32_t reason) noexcept;
 
-// file.cpp
-/// The file, ready to write to; where that fails nothing is left on disk and errno says why.
-[[nodiscard]] bool start_file(const WriterOptions& options, const Identity& identity) noexcept;
-/// Extends the file so that `chunks` chunks lie on disk.
-bool reserve(std::uint64_t chunks) noexcept;
-/// A chunk for the caller alone, or null where there is no room.
+// memory.cpp
+/// Memory for header and slots; false and errno where there is none.
+[[nodiscard]] bool start_memory(const WriterOptions& options) noexcept;
+/// Puts memory behind the first `wanted` slots, so that no event takes a page fault.
+void make_ready(std::uint32_t wanted) noexcept;
+/// A chunk for the caller alone, or null where all memory is in use.
 [[nodiscard]] ChunkHeader* claim_chunk(ChunkKind kind, std::uint32_t tid) noexcept;
+/// Gives a slot back; nobody may hold a pointer into it.
+void release_slot(std::uint32_t slot) noexcept;
+/// Slots in use, as bits.
+[[nodiscard]] std::uint64_t used_slots(std::uint32_t word) noexcept;
+
+// file.cpp
+/// Header and file; where that fails nothing is left on disk and errno says why. Opens descriptors.
+[[nodiscard]] bool start_file(const WriterOptions& options, const Identity& identity) noexcept;
+/// The folder that the file is in.
+[[nodiscard]] const char* own_folder() noexcept;
+/// Leaves a file that says why nothing is recorded. Opens descriptors in the caller's table, and closes them.
+void leave_word(const WriterOptions& options, const Identity& identity, const char* text,
+                int reason) noexcept;
+/// All of it at this place of the file; false and errno where it cannot be written.
+[[nodiscard]] bool put(std::uint64_t at, const void* from, std::size_t bytes) noexcept;
+
+// save.cpp
+/// Room for what the file holds where; false where there is no memory.
+[[nodiscard]] bool start_saving() noexcept;
+/// Writes what has changed since the last time and frees slots; false and errno where the file cannot take it.
+[[nodiscard]] bool save() noexcept;
+/// Has the disk hold what was saved, should the machine go down.
+void sync_file() noexcept;
+/// Events in memory that no file holds.
+[[nodiscard]] std::uint64_t unsaved_records() noexcept;
 
 // keeper.cpp
-void start_keeper() noexcept;
+/// Starts the thread, which makes the file and keeps it, and waits until it is there. Else an errno; `text` says
+/// it in words where it is the thread that could not be had.
+[[nodiscard]] int start_keeper(const WriterOptions& options, const Identity& identity,
+                               const char*& text) noexcept;
+void wake_keeper() noexcept;
+/// Waits until everything is in the file, a second or two at most.
+void await_keeper() noexcept;
 /// One more reading of the clocks in the header.
 void add_clock_pair() noexcept;
 [[nodiscard]] ClockPair read_clocks() noexcept;
 
 // writer.cpp
+/// The timestamp counter where it may be used. Opens a descriptor.
+void choose_clock() noexcept;
 /// Own cost per event, in ticks.
 [[nodiscard]] std::uint64_t measure_overhead() noexcept;
+/// The last note of all, for which there always is room.
+void last_note(const char* text) noexcept;
 
 }  // namespace cox::guest

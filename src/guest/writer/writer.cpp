@@ -2,6 +2,7 @@
 // Guest code: libc only, no exceptions, no allocation, no locks on the hot path (begin, end, instant).
 #include "cox/guest/writer.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -23,16 +24,34 @@ constinit Global g;
 
 namespace {
 
+constexpr std::uint32_t kSkip = 255;
+constexpr std::size_t kLastNoteRoom = 512;  // of every chunk of Meta
+
 struct ThreadCursor {
   RawRecord* next = nullptr;
   RawRecord* end = nullptr;
   ChunkHeader* chunk = nullptr;
   std::uint32_t tid = 0;
-  RawRecord spill{};  // written to while recording is off or there is no room
+  std::uint32_t skip = 0;  // events to drop before room is looked for again
+  RawRecord spill{};       // written to while recording is off or there is no room
 };
 
 // Initial-exec: the object that holds this is loaded at program start, so access is one instruction.
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCursor t_cursor;
+
+// Whether the kernel itself tells the time by the timestamp counter: it has watched it, across all CPUs.
+bool kernel_uses_tsc() noexcept {
+  char source[32] = {};
+  const int fd =
+      ::open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, source, sizeof source - 1);
+  ::close(fd);
+  if (n <= 0) return false;
+  for (const char* name : {"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"})
+    if (strcmp(source, name) == 0) return true;
+  return false;
+}
 
 bool tsc_is_invariant() noexcept {
 #if defined(__x86_64__)
@@ -55,17 +74,23 @@ void seal(ThreadCursor& c) noexcept {
 // Slow path of begin(): the cursor has no room left.
 [[gnu::noinline, gnu::cold]] bool next_chunk(ThreadCursor& c) noexcept {
   if (g.phase.load(std::memory_order_acquire) != Phase::On) return false;
+  if (c.skip != 0) {
+    --c.skip;
+    return false;
+  }
   const int saved_errno = errno;
   const NoCancel whole;
   if (c.tid == 0) {
     c.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-    pthread_setspecific(g.thread_end, &c);
+    g.threads->set_specific(g.thread_end, &c);
   }
   seal(c);
   c.chunk = claim_chunk(ChunkKind::Events, c.tid);
   if (c.chunk != nullptr) {
     c.next = reinterpret_cast<RawRecord*>(c.chunk + 1);
     c.end = c.next + records_per_chunk();
+  } else {
+    c.skip = kSkip;
   }
   errno = saved_errno;
   return c.chunk != nullptr;
@@ -86,14 +111,16 @@ void after_fork_in_child() {
 }
 
 // Room for one Meta entry of `size` bytes of content, head written;
-// call with meta_lock held. Null where none is left.
-std::byte* meta_entry(MetaKind kind, std::size_t size) noexcept {
+// call with meta_lock held. Null where none is left. What is kept free is for the last note.
+std::byte* meta_entry(MetaKind kind, std::size_t size, std::size_t kept_free = kLastNoteRoom) noexcept {
   const std::size_t whole = (sizeof(MetaHead) + size + 7) / 8 * 8;
-  const std::size_t room = g.header->chunk_bytes - sizeof(ChunkHeader);
+  const std::size_t room = g.header->chunk_bytes - sizeof(ChunkHeader) - kept_free;
   if (whole > room) return nullptr;
   if (g.meta_chunk == nullptr || g.meta_chunk->committed + whole > room) {
+    if (kept_free == 0) return nullptr;
     ChunkHeader* fresh = claim_chunk(ChunkKind::Meta, 0);
     if (fresh == nullptr) return nullptr;
+    if (g.meta_chunk != nullptr) shared(g.meta_chunk->sealed).store(1, std::memory_order_release);
     g.meta_chunk = fresh;
   }
   std::byte* at = reinterpret_cast<std::byte*>(g.meta_chunk + 1) + g.meta_chunk->committed;
@@ -128,6 +155,20 @@ void add_locality(const char* lines, std::size_t bytes) noexcept {
     memcpy(at, lines, bytes);
     commit_meta(bytes);
   }
+}
+
+void last_note(const char* text) noexcept {
+  const std::size_t length = strnlen(text, kLastNoteRoom - sizeof(MetaHead));
+  const NoCancel whole;
+  const MetaLock lock;
+  if (std::byte* at = meta_entry(MetaKind::Note, length, 0)) {
+    memcpy(at, text, length);
+    commit_meta(length);
+  }
+}
+
+void choose_clock() noexcept {
+  g.use_tsc.store(g.wants_tsc && tsc_is_invariant() && kernel_uses_tsc());
 }
 
 // Own cost per event: smallest of a few batches of empty events on this thread's spill record.
@@ -166,19 +207,21 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
   const int saved_errno = errno;
   const NoCancel whole;
   g.pid = getpid();
-  g.use_tsc.store(!options.force_monotonic && tsc_is_invariant());
+  g.wants_tsc = !options.force_monotonic;
   g.max_overhead = options.max_overhead;
   g.when_off = options.when_off;
-  if (pthread_key_create(&g.thread_end, thread_ended) != 0 || !start_file(options, identity)) {
-    switch_off(static_cast<std::uint32_t>(errno));
-    errno = saved_errno;
-    return false;
+  const char* text = nullptr;
+  g.threads = find_threads();
+  int error = g.threads == nullptr ? ENOSYS : g.threads->make_key(&g.thread_end, thread_ended);
+  if (error == 0 && !start_memory(options)) error = ENOMEM;
+  if (error == 0) {
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    error = start_keeper(options, identity, text);
+    if (text != nullptr) leave_word(options, identity, text, error);
   }
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  g.phase.store(Phase::On, std::memory_order_release);
-  start_keeper();
+  if (error != 0) switch_off(static_cast<std::uint32_t>(error));
   errno = saved_errno;
-  return true;
+  return error == 0;
 }
 
 bool active() noexcept {
@@ -190,12 +233,16 @@ bool switched_off() noexcept {
 }
 
 void close() noexcept {
+  if (!active() || getpid() != g.pid) return;  // a child of vfork sees its parent's state
   Phase expected = Phase::On;
   if (!g.phase.compare_exchange_strong(expected, Phase::Dead, std::memory_order_acq_rel)) return;
-  if (getpid() != g.pid) return;
+  const int saved_errno = errno;
+  const NoCancel whole;
   add_clock_pair();
   shared(g.header->state).store(WriterState::Closed, std::memory_order_release);
-  // The mapping stays: other threads may still hold records in it.
+  await_keeper();
+  errno = saved_errno;
+  // The memory stays: other threads may still hold records in it.
 }
 
 void set_rank(std::int32_t rank, std::int32_t world_size) noexcept {
@@ -245,6 +292,8 @@ void retract(RawRecord* r) noexcept {
     if (r != &c.spill && g.header != nullptr && r->end == 0) r->end = r->begin;
     return;
   }
+  retracted_in(*c.chunk).store(retracted_in(*c.chunk).load(std::memory_order_relaxed) + 1,
+                               std::memory_order_relaxed);
   shared(c.chunk->committed).store(c.chunk->committed - 1, std::memory_order_release);
   --c.next;
 }
@@ -315,7 +364,7 @@ void note(const char* text) noexcept {
 std::uint32_t thread_id() noexcept {
   if (t_cursor.tid == 0) {
     t_cursor.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-    if (active()) pthread_setspecific(g.thread_end, &t_cursor);
+    if (active()) g.threads->set_specific(g.thread_end, &t_cursor);
   }
   return t_cursor.tid;
 }
