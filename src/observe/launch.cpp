@@ -22,6 +22,7 @@
 #include "cox/base/version.hpp"
 #include "cox/trace/run_info.hpp"
 
+#include "observe/blank_free.hpp"
 #include "observe/energy.hpp"
 #include "observe/launch_environment.hpp"
 #include "observe/launch_folder.hpp"
@@ -82,7 +83,8 @@ Result<fs::path> find_preload(const fs::path& wanted) {
     places = {own, own / ".." / "lib" / "cox", own / ".." / "lib64" / "cox"};
   }
   for (const fs::path& place : places)
-    if (fs::exists(place / kPreload, ec)) return fs::canonical(place / kPreload, ec);
+    if (fs::exists(place / kPreload, ec))
+      return loadable(fs::canonical(place / kPreload, ec), current_environment());
   return fail(error(Errc::NotFound, "observe-002",
                     fmt::format("{} was not found in {}", kPreload, places.front().string()),
                     "run cox from its build or install folder, or reinstall it"));

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -108,6 +109,26 @@ bool holds(const fs::path& path, const ProcessRecords& wanted) {
   return decoded && decoded->losses.empty() && same(*decoded, wanted);
 }
 
+/// Has the disk hold a file, or the names in a folder; an errno where it cannot.
+int sync(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int cause = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return cause;
+}
+
+/// Removes the raw file once the disk holds the compact one and its name: a machine that goes down at any moment
+/// leaves one of them whole. Why not, where it stays.
+std::optional<std::string> remove_raw(const fs::path& raw, const fs::path& compact) {
+  int cause = sync(compact);
+  if (cause == 0) cause = sync(compact.parent_path().empty() ? fs::path(".") : compact.parent_path());
+  if (cause != 0)
+    return fmt::format("kept beside the compact one, which cannot be made durable: {}", std::strerror(cause));
+  if (::unlink(raw.c_str()) == 0 || errno == ENOENT) return std::nullopt;
+  return fmt::format("cannot be removed after compaction: {}", std::strerror(errno));
+}
+
 Outcome keep(std::string why) {
   Outcome out;
   out.notes.push_back(std::move(why));
@@ -167,9 +188,7 @@ Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id, Comp
     }
   }
   out = counted(*parsed, target);
-  std::error_code ec;
-  fs::remove(paths.raw, ec);
-  if (ec) out.notes.push_back("cannot be removed after compaction: " + ec.message());
+  if (auto why = remove_raw(paths.raw, target)) out.notes.push_back(*std::move(why));
   return out;
 }
 

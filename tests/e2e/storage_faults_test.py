@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever the file system does to the files of a Run, the job ends as it does without us, and what is left is readable.
+
+usage: storage_faults_test.py BUILD SOURCE [CASE...]
+"""
+import errno
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+build = os.path.realpath(sys.argv[1])
+cox, guest, faulty = (os.path.join(build, name) for name in ("cox", "libcox-preload.so", "libfaulty_writes.so"))
+RANKS, MARKS = 2, 10_000_000
+job = [os.path.join(build, "many_marks"), str(RANKS), str(MARKS)]
+clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
+
+
+def start(folder, preload=guest, **variables):
+    return subprocess.Popen(job, env=clean | {"LD_PRELOAD": preload, "COX_DIR": folder, "COX_MAX_OVERHEAD": "1000"} | variables,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended_well(process):
+    out, err = process.communicate(timeout=300)
+    assert (process.returncode, out, err) == (0, "", ""), (process.returncode, out, err)
+
+
+def files(folder):
+    return sorted(os.path.join(folder, f) for f in os.listdir(folder))
+
+
+def files_of_all(folder, process):
+    while len(files(folder)) < RANKS or min(map(os.path.getsize, files(folder))) < 300_000:
+        assert process.poll() is None, "the job ended before it was disturbed"
+        time.sleep(0.01)
+    return files(folder)
+
+
+def diagnosed(folder):
+    told = subprocess.run([cox, "diagnose", folder], capture_output=True, text=True, env=clean, timeout=300)
+    assert told.returncode in (0, 3), (told.returncode, told.stderr)
+    return re.sub(r"\s+", " ", told.stdout + told.stderr)
+
+
+def case_truncated(folder):
+    process = start(folder)
+    for size, path in zip((0, 100_001), files_of_all(folder, process)):
+        os.truncate(path, size)
+    ended_well(process)
+    diagnosed(folder)
+
+
+def case_unlinked(folder):
+    process = start(folder)
+    for path in files_of_all(folder, process):
+        os.unlink(path)
+    ended_well(process)
+    assert files(folder) == [], "a removed file came back"
+
+
+def case_write_fails(folder):
+    for error in (errno.EIO, errno.ESTALE, errno.ENOSPC, errno.EDQUOT):
+        for after in (0, 2, 5, 40):
+            inner = os.path.join(folder, f"{error}-{after}")
+            os.mkdir(inner)
+            ended_well(start(inner, f"{guest}:{faulty}", FAULT_AFTER=str(after), FAULT_ERRNO=str(error)))
+            if files(inner):  # nothing can be written any more, the reason neither: what was there before is readable
+                said = diagnosed(inner)
+                assert "damaged" not in said, (error, said)
+
+
+cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
+for name in sys.argv[3:] or cases:
+    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
+        cases[name](scratch)
+    print(f"{name}: as without us", flush=True)
