@@ -15,11 +15,12 @@ import time
 build = os.path.realpath(sys.argv[1])
 cox, guest, faulty = (os.path.join(build, name) for name in ("cox", "libcox-preload.so", "libfaulty_writes.so"))
 RANKS, MARKS = 2, 10_000_000
-job = [os.path.join(build, "many_marks"), str(RANKS), str(MARKS)]
+FEW_MARKS = 300_000
 clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
 
 
-def start(folder, preload=guest, **variables):
+def start(folder, preload=guest, marks=MARKS, **variables):
+    job = [os.path.join(build, "many_marks"), str(RANKS), str(marks)]
     return subprocess.Popen(job, env=clean | {"LD_PRELOAD": preload, "COX_DIR": folder, "COX_MAX_OVERHEAD": "1000"} | variables,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -67,7 +68,7 @@ def case_write_fails(folder):
         for after in (0, 2, 5, 40):
             inner = os.path.join(folder, f"{error}-{after}")
             os.mkdir(inner)
-            ended_well(start(inner, f"{guest}:{faulty}", FAULT_AFTER=str(after), FAULT_ERRNO=str(error)))
+            ended_well(start(inner, f"{guest}:{faulty}", FEW_MARKS, FAULT_AFTER=str(after), FAULT_ERRNO=str(error)))
             if files(inner):  # nothing can be written any more, the reason neither: what was there before is readable
                 said = diagnosed(inner)
                 assert "damaged" not in said, (error, said)
