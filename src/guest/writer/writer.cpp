@@ -324,7 +324,9 @@ std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std
   if (!active()) return 0;
   const int saved_errno = errno;
   const std::size_t name_length = name == nullptr ? 0 : strnlen(name, 256);
-  const std::size_t list = member_count * sizeof(std::int32_t);
+  const std::size_t ranges = for_each_range(members, member_count, [](const MetaRanks&) {});
+  const bool as_ranges = ranges * sizeof(MetaRanks) < member_count * sizeof(std::int32_t);
+  const std::size_t list = as_ranges ? ranges * sizeof(MetaRanks) : member_count * sizeof(std::int32_t);
   const NoCancel whole;
   const MetaLock lock;
   const std::uint32_t number = g.communicators.load() + 1;
@@ -332,12 +334,20 @@ std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std
   const bool fits =
       sizeof(MetaCommunicator) + list + name_length + 64 < g.header->chunk_bytes - sizeof(ChunkHeader);
   const std::size_t size_bytes = sizeof(MetaCommunicator) + (fits ? list : 0) + name_length;
-  std::byte* at = meta_entry(MetaKind::Communicator, size_bytes);
+  std::byte* at = meta_entry(as_ranges ? MetaKind::CommunicatorRanges : MetaKind::Communicator, size_bytes);
   errno = saved_errno;
   if (at == nullptr) return 0;
-  const MetaCommunicator head{identity, number, size, my_rank, fits ? member_count : 0};
+  const auto listed = as_ranges ? static_cast<std::uint32_t>(ranges) : member_count;
+  const MetaCommunicator head{identity, number, size, my_rank, fits ? listed : 0};
   memcpy(at, &head, sizeof head);
-  if (fits && list != 0) memcpy(at + sizeof head, members, list);
+  std::byte* to = at + sizeof head;
+  if (fits && as_ranges)
+    for_each_range(members, member_count, [&](const MetaRanks& range) {
+      memcpy(to, &range, sizeof range);
+      to += sizeof range;
+    });
+  else if (fits && list != 0)
+    memcpy(to, members, list);
   if (name_length != 0) memcpy(at + size_bytes - name_length, name, name_length);
   commit_meta(size_bytes);
   g.communicators.store(number);

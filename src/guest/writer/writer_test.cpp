@@ -353,6 +353,27 @@ TEST_F(GuestWriter, CommunicatorsAndNotesGoToMetaChunks) {
   EXPECT_EQ(file.find("said once", first + 1), std::string::npos);
 }
 
+// A list of 32,768 ranks is longer than a chunk; as a range it takes 12 bytes.
+TEST_F(GuestWriter, AWorldOfAnySizeIsDescribedInFull) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              std::vector<std::int32_t> world(32'768);
+              for (std::size_t i = 0; i < world.size(); ++i) world[i] = static_cast<std::int32_t>(i);
+              const std::uint32_t a = guest::define_communicator(7, 32'768, 0, world.data(), 32'768, "world");
+              guest::close();
+              return a == 1 ? 0 : 1;
+            }),
+            0);
+  const std::string file = only_file();
+  const std::size_t name = file.find("world");
+  ASSERT_NE(name, std::string::npos);
+  MetaRanks range{};
+  std::memcpy(&range, file.data() + name - sizeof range, sizeof range);
+  EXPECT_EQ(range, (MetaRanks{.first = 0, .count = 32'768, .step = 1}));
+  EXPECT_EQ(file.find("world", name + 1), std::string::npos);
+}
+
 TEST(GroupIdentity, IsEqualForAnyOrderAndDiffersOtherwise) {
   std::int32_t a[] = {4, 1, 3, 2};
   std::int32_t b[] = {1, 2, 3, 4};
