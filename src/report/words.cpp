@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "cox/base/number_text.hpp"
@@ -136,6 +137,8 @@ std::string coverage_line(const diagnose::Coverage& c) {
   add(c.dropped_records, "records dropped");
   add(c.recycled_records, "records overwritten");
   add(static_cast<std::uint64_t>(c.unfinished_calls), "calls never returned");
+  add(std::accumulate(c.unobserved_calls.begin(), c.unobserved_calls.end(), std::uint64_t{0}),
+      "calls of kinds that are only counted");
   return text;
 }
 

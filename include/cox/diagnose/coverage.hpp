@@ -8,6 +8,7 @@
 
 #include "cox/base/ids.hpp"
 #include "cox/base/units.hpp"
+#include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
 
@@ -24,6 +25,7 @@ struct Coverage {
   std::int64_t mismatched = 0;      ///< operations on whose kind the members disagree
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;
+  trace::UnobservedCalls unobserved_calls{};  ///< of all ranks: calls that left no record
   Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
   std::int64_t unfinished_calls = 0;  ///< entered and never left
   std::int64_t clock_domains = 0;
@@ -38,6 +40,13 @@ struct Coverage {
   /// Members leave as far apart as they enter even where that is far: nobody is named.
   bool order_refused = false;
 };
+
+/// Name of a kind of calls that left no record: `one_sided`, for JSON, and `one-sided` for people.
+struct UnobservedName {
+  const char* key;
+  const char* words;
+};
+[[nodiscard]] UnobservedName name_of(trace::Unobserved kind);
 
 /// What waits are told from. Text forms are `clock` and `duration`.
 enum class WaitMethod : std::uint8_t {

@@ -75,6 +75,9 @@ void retract(trace::RawRecord* record) noexcept;
 bool end_if_long(trace::RawRecord* record, std::uint64_t shortest_ns) noexcept;
 /// Adds calls that left no record of their own to the count from which the writer tells its own cost.
 void count_calls(std::uint64_t calls) noexcept;
+/// Where calls that are only counted add up in the file, by trace::Unobserved; null where nothing is recorded.
+/// Stays valid while the process lives.
+[[nodiscard]] std::uint64_t* unobserved_calls() noexcept;
 /// A record without duration: a step mark.
 void instant(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept;
 

@@ -31,6 +31,8 @@ enum class EventKind : std::uint8_t {
   /// A collective is handed to a library's worker; `comm`, `seq`, `op` as of the Collective record.
   Submit = 6,
   Pace = 7,  ///< a decision of the pacing controller: see PaceFlags
+  /// One of the peers of the Wait record that follows on this thread: `comm`, `aux` name it. An instant.
+  Awaited = 8,
 };
 
 /// `op` of a Phase record.
@@ -48,8 +50,24 @@ enum class WaitKind : std::uint8_t {
   Other = 0,
   GradientSync = 1,
   Request = 2,  ///< completion of non-blocking work; `comm` and `seq` name the collective where it is one
-  Peer = 3,     ///< a blocking point-to-point call (or completion of one) that took long; `aux` is the peer
+  /// A blocking point-to-point call (or completion of some) that took long; `aux` is the peer. Where it waits
+  /// for messages of several peers, `aux` is kAnyPeer, `seq` says how many Awaited records lie before it, and
+  /// `bytes` how many of its messages have a peer that is not known.
+  Peer = 3,
 };
+
+/// MPI functions of which a Run only says how often they were called.
+enum class Unobserved : std::uint8_t {
+  Sessions = 0,        ///< MPI_Session_init, communicators made from groups
+  OneSided = 1,        ///< windows: Put, Get, Accumulate, and what synchronises them
+  Files = 2,           ///< MPI_File_*
+  LargeCounts = 3,     ///< the _c names of what communicates
+  FaultTolerance = 4,  ///< MPIX_Comm_revoke, _shrink, _agree and their like
+  Messages = 5,        ///< matched receives, Isendrecv, partitioned messages
+  Processes = 6,       ///< MPI_Comm_spawn, _connect, _accept, _join
+};
+inline constexpr std::size_t kUnobservedKinds = 7;
+inline constexpr std::size_t kUnobservedRoom = 16;
 
 /// `op` of a PointToPoint record. `begin` and `end` are entry of the first and return of the last call, `seq`
 /// counts messages, `bytes` adds up their sizes (sent; for Receive: of the buffers posted), `aux` is the
@@ -167,7 +185,8 @@ struct RawHeader {
   std::int32_t node_number;      ///< the launcher's number of the node, plus 1; 0 = not told
   std::int32_t local_size;       ///< ranks on this node as the launcher says; 0 = not told
   std::uint64_t sample_tickets;  ///< samples taken so far
-  char reserved[1824];
+  std::uint64_t unobserved_calls[kUnobservedRoom];  ///< by `Unobserved`: calls that left no record
+  char reserved[1696];
 };
 static_assert(sizeof(RawHeader) == kHeaderBytes);
 
@@ -222,8 +241,7 @@ struct MetaHead {
   std::uint32_t size;
 };
 struct MetaCommunicator {
-  std::uint64_t identity;      ///< equal on all members: hash of the sorted world ranks and the occurrence of
-                               ///< that set; 0 = none
+  std::uint64_t identity;      ///< equal on all members and no other group's; 0 = none
   std::uint32_t local_number;  ///< what RawRecord::comm refers to, from 1
   std::int32_t size;           ///< members
   std::int32_t my_rank;        ///< own rank in it

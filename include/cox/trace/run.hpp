@@ -7,6 +7,7 @@
 /// tell which only by `info.provenance`.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -200,6 +201,9 @@ struct LocalityFact {
   bool operator==(const LocalityFact&) const = default;
 };
 
+/// Calls by `Unobserved`.
+using UnobservedCalls = std::array<std::uint64_t, kUnobservedKinds>;
+
 /// One process of the job that has a rank.
 struct RankTrack {
   Rank rank;
@@ -221,6 +225,7 @@ struct RankTrack {
   Duration overhead_per_event{};       ///< measured by the writer itself
   std::uint64_t dropped_records = 0;   ///< no room in the file
   std::uint64_t recycled_records = 0;  ///< overwritten under --max-size
+  UnobservedCalls unobserved_calls{};  ///< that left no record
   EventColumns events;
   std::vector<Sample> samples;         ///< by `at`
   std::vector<LocalityFact> locality;  ///< as recorded; empty where the guest recorded none

@@ -53,6 +53,13 @@ std::int64_t to_count(double x) {
 
 }  // namespace
 
+trace::UnobservedCalls count_unobserved(const Matched& matched) {
+  trace::UnobservedCalls sum{};
+  for (const trace::RankTrack& track : matched.tracks())
+    for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += track.unobserved_calls[kind];
+  return sum;
+}
+
 Coverage cover(const Matched& matched) {
   Coverage c;
   const Matching& m = matched.operations();
@@ -74,6 +81,7 @@ Coverage cover(const Matched& matched) {
   c.wait_validity_ratio = clocks.validity;
   c.order_refused = !clocks.comparable && clocks.validity_of_wide > 0.5;
   c.mismatched = m.mismatched_ops;
+  c.unobserved_calls = count_unobserved(matched);
   for (std::size_t r = 0; r < matched.ranks(); ++r) {
     c.dropped_records += matched.track(r).dropped_records;
     c.recycled_records += matched.track(r).recycled_records;
@@ -118,6 +126,26 @@ std::vector<CommAccount> account_communicators(const Matched& matched) {
     accounts.push_back({c.id, c.name, c.size, use->calls, use->bytes});
   }
   return accounts;
+}
+
+UnobservedName name_of(trace::Unobserved kind) {
+  switch (kind) {
+    case trace::Unobserved::Sessions:
+      return {"sessions", "sessions"};
+    case trace::Unobserved::OneSided:
+      return {"one_sided", "one-sided communication"};
+    case trace::Unobserved::Files:
+      return {"files", "files"};
+    case trace::Unobserved::LargeCounts:
+      return {"large_counts", "large counts (_c)"};
+    case trace::Unobserved::FaultTolerance:
+      return {"fault_tolerance", "fault tolerance"};
+    case trace::Unobserved::Messages:
+      return {"messages", "matched, combined or partitioned messages"};
+    case trace::Unobserved::Processes:
+      return {"processes", "other jobs' processes"};
+  }
+  return {"other", "other"};
 }
 
 const char* name_of(WaitMethod m) {

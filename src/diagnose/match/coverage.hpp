@@ -13,6 +13,8 @@
 namespace cox::diagnose {
 
 [[nodiscard]] Coverage cover(const Matched& matched);
+/// Calls that left no record, of all ranks.
+[[nodiscard]] trace::UnobservedCalls count_unobserved(const Matched& matched);
 
 /// One entry per communicator in use, as the member with most calls on it made them.
 [[nodiscard]] std::vector<CommAccount> account_communicators(const Matched& matched);

@@ -41,6 +41,20 @@ std::vector<std::size_t> open_records(const trace::RankTrack& track) {
   return open;
 }
 
+/// Peers of a wait for several, as records that its thread left right before it.
+std::vector<std::size_t> awaited_before(const EventColumns& e, std::size_t wait) {
+  constexpr std::uint32_t kMost = 64;  // a file may claim any number
+  std::vector<std::size_t> found;
+  if (e.aux[wait] != trace::kAnyPeer) return found;
+  const std::uint32_t count = std::min(e.seq[wait], kMost);
+  for (std::size_t i = wait; i-- > 0 && found.size() < count;) {
+    if (e.thread[i] != e.thread[wait]) continue;
+    if (e.kind[i] != EventKind::Awaited) break;
+    found.push_back(i);
+  }
+  return found;
+}
+
 using OperationKey = std::pair<std::int32_t, std::uint32_t>;
 struct KeyHash {
   std::size_t operator()(const OperationKey& k) const noexcept {
@@ -131,11 +145,23 @@ class Finder {
     out_.operations.push_back(
         {.comm = comm, .point_to_point = true, .kind = model::Collective::SendRecv, .bytes = e.bytes[i]});
     OpenOperation& op = out_.operations.back();
-    const std::int32_t peer = e.aux[i] == trace::kAnyPeer ? -1 : m_.rank_at(comm, e.aux[i]);
-    if (peer < 0)
-      op.unnamed = 1;
-    else if (peer != static_cast<std::int32_t>(r))
-      op.missing.push_back(peer);
+    const auto name = [&](std::size_t at) {
+      const std::int32_t of = m_.comms().find(e.comm[at]);
+      const std::int32_t peer = of < 0 || e.aux[at] == trace::kAnyPeer ? -1 : m_.rank_at(of, e.aux[at]);
+      if (peer < 0)
+        op.unnamed = 1;
+      else if (peer != static_cast<std::int32_t>(r) &&
+               std::find(op.missing.begin(), op.missing.end(), peer) == op.missing.end())
+        op.missing.push_back(peer);
+    };
+    const std::vector<std::size_t> listed = awaited_before(e, i);
+    for (const std::size_t at : listed) name(at);
+    if (listed.empty()) {
+      name(i);
+    } else {
+      if (e.bytes[i] > Bytes{}) op.unnamed = 1;  // messages whose peer is not known
+      op.bytes = Bytes{};
+    }
     enter(static_cast<std::int32_t>(out_.operations.size() - 1), r, i);
   }
 
@@ -212,11 +238,12 @@ class Finder {
   }
 
   void settle_peer(OpenOperation& op) {
-    if (op.missing.empty()) return;
-    const auto peer = static_cast<std::size_t>(op.missing.front());
-    if (out_.ranks[peer].recorded) return;
-    op.not_recorded.push_back(m_.track(peer).rank);
-    op.missing.clear();
+    std::erase_if(op.missing, [&](std::int32_t peer) {
+      if (out_.ranks[static_cast<std::size_t>(peer)].recorded) return false;
+      op.not_recorded.push_back(m_.track(static_cast<std::size_t>(peer)).rank);
+      return true;
+    });
+    std::sort(op.missing.begin(), op.missing.end());
   }
 
   void sort_operations() {

@@ -338,6 +338,29 @@ TEST(Hang, APointToPointCallIsFollowedToThePeer) {
   EXPECT_EQ(d.trouble.stalls[1].calls[0].missing, (std::vector{Rank{1}, Rank{3}}));
 }
 
+TEST(Hang, AWaitForSeveralPeersIsFollowedToThoseThatDoNotWaitThemselves) {
+  trace::Run run = running_job();
+  const Duration end = job_end(run);
+  trace::EventColumns& waiting = run.ranks[1].events;
+  for (const std::uint32_t peer : {2U, 3U}) {
+    add_event(waiting, trace::EventKind::Awaited, 0, end + 4ms, end + 4ms, 0, CommId{0}, 0);
+    waiting.aux.back() = peer;
+  }
+  add_event(waiting, trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), end + 5ms,
+            trace::kStillRunning, 0, CommId{0}, 2);
+  waiting.aux.back() = trace::kAnyPeer;
+  for (const int r : {0, 2})
+    add_call(run.ranks[static_cast<std::size_t>(r)].events, model::Collective::AllReduce, end + 6ms,
+             trace::kStillRunning, 8, kSteps);
+  ListedProcesses machine;
+  put_on_machine(run, machine, 3s);
+  const Diagnosis d = look(run, &machine);
+  ASSERT_FALSE(d.trouble.stalls.empty());
+  for (const Stall& stall : d.trouble.stalls) EXPECT_EQ(stall.ranks, std::vector{Rank{3}});
+  EXPECT_EQ(d.trouble.stalls[0].kind, StallKind::PeerWait);
+  EXPECT_EQ(d.trouble.stalls[0].calls[0].missing, (std::vector{Rank{2}, Rank{3}}));
+}
+
 TEST(Hang, TwoThatReceiveFromEachOtherAreACycle) {
   trace::Run run = running_job();
   const Duration end = job_end(run);

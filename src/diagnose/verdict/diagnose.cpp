@@ -38,14 +38,17 @@ Status check(const Matched& matched) {
                                           [](const RankScan& s) { return s.open_for_peer; });
   // What other tools leave behind may hold no synchronisation and still say something.
   const bool imported = matched.provenance() == trace::Provenance::Imported;
-  if (!matched.has_synchronisations() && !waits_for_peer && !imported)
+  if (!matched.has_synchronisations() && !waits_for_peer && !imported) {
+    const std::string counted = unobserved_words(count_unobserved(matched));
     return fail({.code = Errc::InvalidInput,
                  .id = "diagnose-002",
                  .message = fmt::format(
-                     "the Run holds {} events but no synchronisation, expected collectives or waits",
-                     matched.event_count()),
+                     "the Run holds {} events but no synchronisation, expected collectives or waits{}",
+                     matched.event_count(),
+                     counted.empty() ? "" : "; of MPI calls that are counted and not recorded: " + counted),
                  .hint = "check with: cox doctor (what can be observed here)",
                  .where = {}});
+  }
   return {};
 }
 

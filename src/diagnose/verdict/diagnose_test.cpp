@@ -313,6 +313,19 @@ TEST(Diagnose, RecycledBeginningIsAlignedBySequence) {
   EXPECT_EQ(d.coverage.recycled_records, 40U);
 }
 
+TEST(Diagnose, CallsThatAreOnlyCountedAreSaid) {
+  constexpr auto kOneSided = static_cast<std::size_t>(trace::Unobserved::OneSided);
+  trace::Run run = make_job(noisy(17, [](int, int) { return Duration{}; }));
+  run.ranks[1].unobserved_calls[kOneSided] = 1200;
+  run.ranks[4].unobserved_calls[kOneSided] = 34;
+  const Diagnosis d = must(run);
+  EXPECT_EQ(d.coverage.unobserved_calls[kOneSided], 1234U);
+  int said = 0;
+  for (const std::string& gap : d.cannot_tell)
+    if (gap.find("one-sided communication 1,234") != std::string::npos) ++said;
+  EXPECT_EQ(said, 1);
+}
+
 TEST(Diagnose, OneRankNamesNobody) {
   Job job;
   job.ranks = 1;

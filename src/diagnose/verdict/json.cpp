@@ -79,6 +79,9 @@ Json json_of(const Coverage& c) {
   j["collectives_mismatched"] = c.mismatched;
   j["dropped_records"] = c.dropped_records;
   j["recycled_records"] = c.recycled_records;
+  j["unobserved_calls"] = Json::object();
+  for (std::size_t kind = 0; kind < trace::kUnobservedKinds; ++kind)
+    j["unobserved_calls"][name_of(static_cast<trace::Unobserved>(kind)).key] = c.unobserved_calls[kind];
   j["unfinished_calls"] = c.unfinished_calls;
   j["overhead_per_event_s"] = seconds(c.overhead_per_event);
   return j;

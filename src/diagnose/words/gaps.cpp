@@ -58,6 +58,17 @@ void add_waits(const Diagnosis& d, std::vector<std::string>& gaps) {
 
 }  // namespace
 
+std::string unobserved_words(const trace::UnobservedCalls& calls) {
+  std::string words;
+  for (std::size_t kind = 0; kind < calls.size(); ++kind) {
+    if (calls[kind] == 0) continue;
+    if (!words.empty()) words += ", ";
+    words += fmt::format("{} {}", name_of(static_cast<trace::Unobserved>(kind)).words,
+                         grouped(static_cast<std::int64_t>(calls[kind])));
+  }
+  return words;
+}
+
 std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   std::vector<std::string> gaps;
   const Coverage& c = d.coverage;
@@ -74,6 +85,9 @@ std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   if (c.dropped_records + c.recycled_records > 0)
     gaps.push_back(fmt::format("what {} dropped and {} overwritten records said", c.dropped_records,
                                c.recycled_records));
+  if (const std::string kinds = unobserved_words(c.unobserved_calls); !kinds.empty())
+    gaps.push_back("what MPI calls did that are counted and not recorded, and are no part of the coverage: " +
+                   kinds);
   if (c.unfinished_calls > 0)
     gaps.push_back(fmt::format("how {} calls that never returned would have ended", c.unfinished_calls));
   add_waits(d, gaps);

@@ -11,6 +11,7 @@
 #include "cox/base/units.hpp"
 #include "cox/diagnose/cause.hpp"
 #include "cox/diagnose/comparison.hpp"
+#include "cox/diagnose/coverage.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/charge/attribution.hpp"
@@ -35,6 +36,9 @@ enum class Whom : std::uint8_t { Ranks, Nobody };
 [[nodiscard]] std::string sentence_of(const CauseTest& t, const Reasons& r);
 /// How the rule is called: as the cause that it names, or `phase`.
 [[nodiscard]] const char* rule_name(const CauseTest& t);
+
+/// "one-sided communication 1,200, files 3"; empty where there was no such call.
+[[nodiscard]] std::string unobserved_words(const trace::UnobservedCalls& calls);
 
 /// What matching and cutting into steps left open, as numbers.
 struct OpenEnds {

@@ -4,6 +4,7 @@
 // is not wanted, the hook becomes a direct jump to the real function.
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -33,15 +34,38 @@ constexpr struct {
   const char* symbol;
 } kHooks[] = {
 #define COX_HOOK(family, symbol) {family, #symbol},
+#define COX_COUNTED(kind, symbol) {Mpi, #symbol},
 #include "hooks.inc"
+#undef COX_COUNTED
 #undef COX_HOOK
 };
+constexpr std::size_t kHookCount = sizeof kHooks / sizeof *kHooks;
+
+// Those that are only counted come last.
+constexpr std::size_t kCounted = 0
+#define COX_HOOK(family, symbol)
+#define COX_COUNTED(kind, symbol) +1
+#include "hooks.inc"
+#undef COX_COUNTED
+#undef COX_HOOK
+    ;
+constexpr std::size_t kFirstCounted = kHookCount - kCounted;
+
+using trace::Unobserved;
+// stubs.S has these numbers, too.
+static_assert(static_cast<int>(Unobserved::Sessions) == 0 && static_cast<int>(Unobserved::OneSided) == 1 &&
+              static_cast<int>(Unobserved::Files) == 2 && static_cast<int>(Unobserved::LargeCounts) == 3 &&
+              static_cast<int>(Unobserved::FaultTolerance) == 4 &&
+              static_cast<int>(Unobserved::Messages) == 5 && static_cast<int>(Unobserved::Processes) == 6);
 
 }  // namespace
 }  // namespace cox::guest
 
 extern "C" {
 extern void* cox_slots[] __attribute__((visibility("hidden")));
+extern void* const cox_counting[] __attribute__((visibility("hidden")));
+extern void* cox_counted[] __attribute__((visibility("hidden")));
+extern std::uint64_t* cox_counters __attribute__((visibility("hidden")));
 void* cox_resolve(std::size_t index) __attribute__((visibility("hidden")));
 }
 
@@ -152,6 +176,39 @@ Identity with_environment(Identity id) {
 void take_hooks_out() noexcept;
 std::atomic<pid_t> recording_process{0};
 
+// Calls that are only counted: here until there is a file, and in a child of fork.
+std::uint64_t own_counters[trace::kUnobservedRoom];
+
+}  // namespace
+}  // namespace cox::guest
+
+std::uint64_t* cox_counters = cox::guest::own_counters;
+
+namespace cox::guest {
+namespace {
+
+void count_here() {
+  cox_counters = own_counters;
+}
+// From now on in the file, with what was counted before.
+void count_in_file() noexcept {
+  std::uint64_t* const counters = unobserved_calls();
+  if (counters == nullptr) return;
+  pthread_atfork(nullptr, nullptr, count_here);
+  std::atomic_ref<std::uint64_t*>(cox_counters).store(counters, std::memory_order_release);
+  for (std::size_t i = 0; i < trace::kUnobservedRoom; ++i)
+    std::atomic_ref<std::uint64_t>(counters[i])
+        .fetch_add(std::atomic_ref<std::uint64_t>(own_counters[i]).exchange(0));
+}
+// Process in which a call was counted first; 0 = none.
+std::atomic<pid_t> counting_process{0};
+bool counted_any() noexcept {
+  if (counting_process.load() != getpid()) return false;
+  for (const std::uint64_t& n : own_counters)
+    if (n != 0) return true;
+  return false;
+}
+
 // A percentage from the environment as a ratio.
 double share_or(const char* text, double otherwise) {
   if (text == nullptr || *text == 0) return otherwise;
@@ -162,10 +219,10 @@ double share_or(const char* text, double otherwise) {
 
 // Says in the file which MPI functions another tool takes before us.
 void note_bypassed() {
-  const char* symbols[sizeof kHooks / sizeof *kHooks];
+  const char* symbols[kHookCount];
   std::size_t count = 0;
-  for (const auto& hook : kHooks)
-    if (hook.family == Mpi) symbols[count++] = hook.symbol;
+  for (std::size_t i = 0; i < kFirstCounted; ++i)
+    if (kHooks[i].family == Mpi) symbols[count++] = kHooks[i].symbol;
   if (const char* text = describe_bypassed(symbols, count)) note(text);
 }
 
@@ -184,6 +241,7 @@ bool open_writer(const Identity& identity) noexcept {
   options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
   options.when_off = take_hooks_out;
   if (!open(options, with_environment(identity))) return false;
+  count_in_file();
   recording_process = getpid();
   note_bypassed();
   static_cast<void>(pace_api(find_data));
@@ -290,12 +348,12 @@ const TypedTable* table_of(Family family) {
 }
 
 // The real function of each hook that was called.
-std::atomic<void*> real_functions[sizeof kHooks / sizeof kHooks[0]];
+std::atomic<void*> real_functions[kHookCount];
 
 // Every hook becomes the direct jump that it is in a process without us.
 void take_hooks_out() noexcept {
   restore_priority();
-  for (std::size_t i = 0; i < sizeof kHooks / sizeof kHooks[0]; ++i)
+  for (std::size_t i = 0; i < kHookCount; ++i)
     if (void* real = real_functions[i].load(std::memory_order_acquire))
       std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
 }
@@ -306,8 +364,34 @@ std::atomic<bool> init_passed_us_by{false};
 
 [[gnu::destructor]] void process_ends() {
   restore_priority();
-  if (init_passed_us_by.load() && !active()) open_writer({});
+  if ((init_passed_us_by.load() || counted_any()) && !active()) open_writer({});
   end_recording();
+}
+
+// Where a call that is only counted goes. MPICH's Fortran calls the C names, which count it, but for mpi_f08's
+// functions without a choice buffer.
+void* counting(std::size_t index, void* real) {
+  const char* const symbol = kHooks[index].symbol;
+  const bool mpif = strncmp(symbol, "MPI", 3) != 0 && strstr(symbol, "_f08_") == nullptr;
+  if (table_of(Mpi) == nullptr) return real;
+  if (mpif && find_data("ompi_mpi_comm_world") == nullptr) return real;
+  counting_process.store(getpid());
+  const std::size_t number = index - kFirstCounted;
+  std::atomic_ref<void*>(cox_counted[number]).store(real, std::memory_order_release);
+  return cox_counting[number];
+}
+
+// Where a call of a hooked function goes: to the typed object's wrapper, where there is one.
+void* wrapping(std::size_t index, void* real) {
+  const auto& hook = kHooks[index];
+  const TypedTable* table = table_of(hook.family);
+  for (std::uint32_t i = 0; table != nullptr && i < table->count; ++i) {
+    const Wrapper& wrapper = table->wrappers[i];
+    if (strcmp(wrapper.symbol, hook.symbol) != 0) continue;
+    std::atomic_ref<void*>(*wrapper.real).store(real, std::memory_order_release);
+    return wrapper.function;
+  }
+  return real;
 }
 
 }  // namespace
@@ -333,21 +417,15 @@ const PaceApi* mark_pacing() {
 void* cox_resolve(std::size_t index) {
   using namespace cox::guest;
   const int saved_errno = errno;
-  const auto& hook = kHooks[index];
-  void* real = find_real(hook.symbol);
+  const char* const symbol = kHooks[index].symbol;
+  void* real = find_real(symbol);
   void* target = real;
   if (real == nullptr) {
     target = reinterpret_cast<void*>(&missing_function);
-  } else if (strncmp(hook.symbol, "PMPI_", 5) == 0) {
-    if (wanted() && is_bypassed(hook.symbol + 1)) init_passed_us_by.store(true);
-  } else if (const TypedTable* table = table_of(hook.family)) {
-    for (std::uint32_t i = 0; i < table->count; ++i) {
-      const Wrapper& wrapper = table->wrappers[i];
-      if (strcmp(wrapper.symbol, hook.symbol) != 0) continue;
-      std::atomic_ref<void*>(*wrapper.real).store(real, std::memory_order_release);
-      target = wrapper.function;
-      break;
-    }
+  } else if (strncmp(symbol, "PMPI_", 5) == 0) {
+    if (wanted() && is_bypassed(symbol + 1)) init_passed_us_by.store(true);
+  } else {
+    target = index < kFirstCounted ? wrapping(index, real) : counting(index, real);
   }
   if (real != nullptr) pin(real);
   if (real != nullptr) real_functions[index].store(real, std::memory_order_release);

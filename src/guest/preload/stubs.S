@@ -26,6 +26,28 @@
   .set cox_index, cox_index + 1
 .endm
 
+// A function that is only counted: its slot leads to this, once resolved, which adds one to the kind's counter and
+// goes on to the real function. r11 belongs to nobody at a call.
+.macro cox_counting kind
+  .text
+  .p2align 4
+.Lcounting_\@:
+  endbr64
+  movq cox_counters(%rip), %r11
+  lock incq (8 * \kind)(%r11)
+  jmp *(cox_counted + cox_counted_index * 8)(%rip)
+  .section .data.rel.ro.cox_counting, "aw", @progbits
+  .quad .Lcounting_\@
+  .text
+  .set cox_counted_index, cox_counted_index + 1
+.endm
+
+  .section .data.rel.ro.cox_counting, "aw", @progbits
+  .p2align 6
+  .globl cox_counting
+  .hidden cox_counting
+  .type cox_counting, @object
+cox_counting:
   .section .data.rel.cox_slots, "aw", @progbits
   .p2align 6
   .globl cox_slots
@@ -34,8 +56,26 @@
 cox_slots:
   .text
   .set cox_index, 0
+  .set cox_counted_index, 0
+  .set Sessions, 0
+  .set OneSided, 1
+  .set Files, 2
+  .set LargeCounts, 3
+  .set FaultTolerance, 4
+  .set Messages, 5
+  .set Processes, 6
 #define COX_HOOK(family, name) cox_stub name
+#define COX_COUNTED(kind, name) cox_stub name; cox_counting kind
 #include "hooks.inc"
+
+// Real functions of those that are counted, in their order.
+  .bss
+  .p2align 6
+  .globl cox_counted
+  .hidden cox_counted
+  .type cox_counted, @object
+cox_counted:
+  .skip cox_counted_index * 8
 
 // On the stack: hook number, return address of the caller. Saves every register that may carry an argument,
 // asks cox_resolve(number) for the target, restores and jumps there.

@@ -313,6 +313,10 @@ void count_calls(std::uint64_t calls) noexcept {
   g.uncounted_calls.fetch_add(calls, std::memory_order_relaxed);
 }
 
+std::uint64_t* unobserved_calls() noexcept {
+  return active() ? g.header->unobserved_calls : nullptr;
+}
+
 void instant(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint64_t value) noexcept {
   RawRecord* r = begin(kind, op, flags, 0, 0, value, 0);
   r->end = r->begin;

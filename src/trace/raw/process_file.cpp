@@ -22,7 +22,7 @@ std::string text_of(const char (&field)[N]) {
 
 bool is_known(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(EventKind::Collective) &&
-         kind <= static_cast<std::uint8_t>(EventKind::Pace);
+         kind <= static_cast<std::uint8_t>(EventKind::Awaited);
 }
 
 }  // namespace
@@ -53,6 +53,7 @@ ProcessBuilder::ProcessBuilder(std::string file, const RawHeader& header, std::s
   p.clock_kind = header.clock_kind;
   p.dropped_records = header.dropped_records;
   p.recycled_records = header.recycled_records;
+  std::copy_n(header.unobserved_calls, kUnobservedKinds, p.unobserved_calls.begin());
   MetaContent content = parse_meta(meta);
   p.communicators = std::move(content.communicators);
   p.locality = std::move(content.locality);

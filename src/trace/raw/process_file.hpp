@@ -40,6 +40,7 @@ struct ProcessFile {
   Duration overhead{};
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;
+  UnobservedCalls unobserved_calls{};
   std::vector<LocalCommunicator> communicators;
   EventColumns events;          ///< times from the reference; `comm` holds local numbers
   std::vector<Sample> samples;  ///< times from the reference

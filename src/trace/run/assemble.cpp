@@ -451,6 +451,7 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.overhead_per_event = p.overhead;
   t.dropped_records = p.dropped_records;
   t.recycled_records = p.recycled_records;
+  t.unobserved_calls = p.unobserved_calls;
   t.events = std::move(p.events);
   t.samples = std::move(p.samples);
   t.locality = std::move(p.locality);

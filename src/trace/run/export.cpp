@@ -144,8 +144,8 @@ class Exporter {
       }
       case EventKind::Wait:
         return fmt::format(
-            R"("cat":"wait","name":"{}","args":{{"operation":{},"communicator":{},"sequence":{}{}}})",
-            wait_name(e.op[i]), e.op[i], communicator(e.comm[i]), e.seq[i], open);
+            R"("cat":"wait","name":"{}","args":{{"operation":{},"communicator":{},"sequence":{}{}{}}})",
+            wait_name(e.op[i]), e.op[i], communicator(e.comm[i]), e.seq[i], peer_of(e, i), open);
       case EventKind::PointToPoint:
         return fmt::format(R"("cat":"messages","name":"{}","args":{{"bytes":{},"messages":{},"peer":{}{}}})",
                            e.op[i] == static_cast<std::uint8_t>(PeerKind::Send) ? "sends" : "receives",
@@ -163,6 +163,9 @@ class Exporter {
             R"("cat":"pace","name":"pace","args":{{"reason":{},"state":{},"mode":{},"delay_ns":{},"communicator":{},"iteration":{}{}}})",
             e.op[i], PaceFlags::state(e.flags[i]), PaceFlags::mode(e.flags[i]), e.bytes[i].count(),
             communicator(e.comm[i]), e.seq[i], open);
+      case EventKind::Awaited:
+        return fmt::format(R"("cat":"awaited","name":"awaited","args":{{"communicator":{},"peer":{}{}}})",
+                           communicator(e.comm[i]), e.aux[i], open);
       case EventKind::Step:
       case EventKind::None:
         break;
@@ -170,6 +173,11 @@ class Exporter {
     return R"("cat":"other","name":"event")";
   }
 
+  /// Of a wait for one, where it is known.
+  static std::string peer_of(const EventColumns& e, std::size_t i) {
+    const bool named = e.op[i] == static_cast<std::uint8_t>(WaitKind::Peer) && e.aux[i] != kAnyPeer;
+    return named ? fmt::format(R"(,"peer":{})", e.aux[i]) : std::string{};
+  }
   std::string communicator(CommId id) const {
     const Communicator* c = run_.find(id);
     return c == nullptr ? "null" : quoted(c->name);

@@ -64,6 +64,7 @@ RawHeader header_of(const Run& run, const RankTrack& track) {
   h.state = track.state;
   h.dropped_records = track.dropped_records;
   h.recycled_records = track.recycled_records;
+  std::copy(track.unobserved_calls.begin(), track.unobserved_calls.end(), h.unobserved_calls);
   h.overhead_ticks = static_cast<std::uint64_t>(std::max<std::int64_t>(track.overhead_per_event.count(), 0));
   h.pair_count = 1;
   h.pairs[0] = {kOriginTicks, static_cast<std::int64_t>(kOriginTicks / 1000), run.origin_realtime_ns};
