@@ -5,11 +5,17 @@ set(mpi_programs)
 foreach(library openmpi mpich)
   find_program(COX_MPICC_${library} mpicc.${library})
   find_program(COX_MPIF90_${library} mpif90.${library})
-  foreach(source mpi_calls.c mpi_fortran_mpifh.f90 mpi_fortran_f08.f90 order_sum.c guest_trials.c timed_steps.c)
-    string(REGEX REPLACE "\\..*" "" name ${source})
+  # NAME=SOURCE where one source is built twice: the Fortran 2008 binding with -DF08.
+  foreach(program mpi_calls.c mpi_fortran_mpifh.f90 mpi_fortran_f08.f90 order_sum.c guest_trials.c timed_steps.c
+          ignored_arguments.c ignored_mpifh=ignored_fortran.F90 ignored_f08=ignored_fortran.F90 threads.c unobserved.c)
+    string(REGEX REPLACE ".*=" "" source ${program})
+    string(REGEX REPLACE "[.=].*" "" name ${program})
     set(compiler ${COX_MPICC_${library}} -w -I${PROJECT_SOURCE_DIR}/include)
-    if(source MATCHES "f90$")
-      set(compiler ${COX_MPIF90_${library}} -w -fallow-argument-mismatch)  # mpif.h has no interfaces
+    if(source MATCHES "[fF]90$")
+      set(compiler ${COX_MPIF90_${library}} -w -fallow-argument-mismatch -ffree-line-length-none)  # mpif.h has no interfaces
+    endif()
+    if(name MATCHES "_f08$" AND source MATCHES "F90$")
+      list(APPEND compiler -DF08)
     endif()
     if(compiler MATCHES "NOTFOUND")
       message(STATUS "${name}.${library} is not built: mpicc.${library} or mpif90.${library} is not here")
@@ -17,7 +23,7 @@ foreach(library openmpi mpich)
     endif()
     set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}.${library})
     add_custom_command(OUTPUT ${program}
-                       COMMAND ${compiler} -O2 -o ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+                       COMMAND ${compiler} -O2 -o ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${source} -pthread
                        WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
                        DEPENDS ${source} ${PROJECT_SOURCE_DIR}/include/cox/base/processes.h VERBATIM)
     list(APPEND mpi_programs ${program})

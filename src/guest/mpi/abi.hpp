@@ -38,6 +38,8 @@ struct Library {
   decltype(&PMPI_Comm_rank) comm_rank;
   decltype(&PMPI_Comm_size) comm_size;
   decltype(&PMPI_Comm_group) comm_group;
+  decltype(&PMPI_Comm_remote_size) comm_remote_size;
+  decltype(&PMPI_Comm_remote_group) comm_remote_group;
   decltype(&PMPI_Comm_test_inter) comm_test_inter;
   decltype(&PMPI_Comm_get_name) comm_get_name;
   decltype(&PMPI_Group_translate_ranks) group_translate_ranks;
@@ -48,7 +50,9 @@ struct Library {
   decltype(&PMPI_Get_library_version) get_library_version;
   MPI_Comm world;
   MPI_Comm null_comm;
+  MPI_Datatype null_type;
   MPI_Request null_request;
+  MPI_Request empty_request;  ///< Open MPI's one for all sends that were complete at once; else null
 #if defined(OPEN_MPI)
   decltype(&PMPI_Comm_f2c) comm_f2c;
   decltype(&PMPI_Type_f2c) type_f2c;
@@ -61,6 +65,36 @@ struct Library {
   [[nodiscard]] bool find(const Host& host) noexcept;
 };
 inline Library library{};
+
+// Whether a handle stands for something: a library that is asked about one that does not calls the program's
+// handler of errors. In MPICH an integer says what it is: four bits from bit 26, above them where it lies.
+#if defined(OPEN_MPI)
+[[nodiscard]] inline bool is_communicator(MPI_Comm comm) noexcept {
+  return comm != nullptr && comm != library.null_comm;
+}
+[[nodiscard]] inline bool is_type(MPI_Datatype type) noexcept {
+  return type != nullptr && type != library.null_type;
+}
+#else
+[[nodiscard]] inline bool is_handle_of(std::uint32_t handle, std::uint32_t kind) noexcept {
+  return handle >> 30 != 0 && (handle >> 26 & 0xf) == kind;
+}
+[[nodiscard]] inline bool is_communicator(MPI_Comm comm) noexcept {
+  return is_handle_of(static_cast<std::uint32_t>(comm), 1);
+}
+[[nodiscard]] inline bool is_type(MPI_Datatype type) noexcept {
+  return is_handle_of(static_cast<std::uint32_t>(type), 3);
+}
+#endif
+/// Whether there is nothing to wait for: no request, or the library's own one that stands for all that was
+/// complete at once.
+[[nodiscard]] inline bool is_nothing(std::uintptr_t request) noexcept {
+#if defined(OPEN_MPI)
+  return request == 0 || request == key_of(library.empty_request) || request == key_of(library.null_request);
+#else
+  return request >> 30 <= 1;
+#endif
+}
 
 [[nodiscard]] inline MPI_Comm comm_from_fortran(MPI_Fint value) noexcept {
 #if defined(OPEN_MPI)

@@ -3,7 +3,9 @@
 /// One description of an MPI function - a function of its C parameters that says what the call is - makes the
 /// wrappers of its C and Fortran bindings and of its blocking, non-blocking and persistent forms.
 ///
-/// A wrapper calls the real function with exactly the arguments that it was given; a description only looks.
+/// A wrapper calls the real function with exactly the arguments that it was given; a description only looks, and
+/// only at what MPI calls significant for this rank, this root and this kind of communicator: anything else may
+/// be null or point nowhere. What a call gives out is read where it succeeded.
 /// Fortran passes everything by address, so its wrapper forwards addresses and reads through them.
 #pragma once
 
@@ -69,7 +71,8 @@ struct C<Name, Describe, Policy, What (*)(A...), Types<T...>> {
     const auto span = Policy::before(Describe(a...));
     const int rc = real(a..., t...);
     MPI_Request request{};
-    if constexpr (kGivesRequest<T...>) request = *last_of(t...);
+    if constexpr (kGivesRequest<T...>)
+      if (rc == MPI_SUCCESS) request = *last_of(t...);
     Policy::after(span, rc == MPI_SUCCESS, request);
     return rc;
   }
@@ -90,7 +93,7 @@ struct Fortran<Name, Describe, Policy, How, What (*)(A...), Types<T...>> {
     in_fortran([&] { real(a..., t..., rc); });
     MPI_Request request{};
     if constexpr (kGivesRequest<T...>)
-      request = request_from_fortran(*static_cast<const MPI_Fint*>(last_of(t...)));
+      if (*rc == MPI_SUCCESS) request = request_from_fortran(*static_cast<const MPI_Fint*>(last_of(t...)));
     Policy::after(span, *rc == MPI_SUCCESS, request);
   }
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of MPI: one description each, for the blocking, non-blocking and persistent forms in C and
 // Fortran. Message sizes follow nccl-tests: buffer bytes for AllReduce, Broadcast and Reduce; the whole array
-// for AllGather, ReduceScatter, Gather and Scatter; the bytes that one rank sends for AllToAll.
+// for AllGather, ReduceScatter, Gather and Scatter; the bytes that one rank sends for AllToAll. Between two groups
+// each member says what it passes to or takes from the other one.
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
@@ -22,77 +23,131 @@ struct Shape {
   std::uint32_t aux = 0;  ///< root, or bytes of one element
 };
 
-std::uint64_t members_of(const Comm* comm) {
-  return comm == nullptr || comm->size < 0 ? 1 : static_cast<std::uint64_t>(comm->size);
+std::uint64_t count_of(std::int32_t members) {
+  return members < 0 ? 0 : static_cast<std::uint64_t>(members);
 }
-std::uint64_t sum_of(const int* counts, std::uint32_t element, const Comm* comm) {
+/// Members that lists of counts stand for.
+std::uint64_t addressed(const Comm* c) {
+  return c == nullptr ? 0 : count_of(c->addressed());
+}
+std::uint64_t own_group(const Comm* c) {
+  return c == nullptr ? 0 : count_of(c->own_size());
+}
+std::uint64_t sum_of(const int* counts, std::uint32_t element, std::uint64_t members) {
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; counts != nullptr && i < members_of(comm); ++i)
+  for (std::uint64_t i = 0; element != 0 && counts != nullptr && i < members; ++i)
     if (counts[i] > 0) sum += static_cast<std::uint64_t>(counts[i]) * element;
   return sum;
 }
+std::uint16_t flags_of(const Comm* c, unsigned more) {
+  return static_cast<std::uint16_t>((c == nullptr ? 0U : c->flags) | more);
+}
+Shape plain(MPI_Comm comm, Comm* c, Collective op, std::uint64_t bytes = 0, std::uint16_t flags = 0) {
+  return {.handle = comm, .comm = c, .op = op, .flags = flags_of(c, flags), .bytes = bytes};
+}
+/// An element of no size is not known: nothing was passed.
 Shape of_elements(MPI_Comm comm, Comm* c, Collective op, std::uint32_t element, std::uint64_t bytes,
                   std::uint16_t flags = 0) {
-  return {comm, c, op, static_cast<std::uint16_t>(flags | trace::kElement), bytes, element};
+  const unsigned known = element != 0 ? trace::kElement : 0;
+  return {comm, c, op, flags_of(c, flags | known), bytes, element};
+}
+std::uint64_t size_by(std::uint32_t element, int count) {
+  return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * element;
 }
 Shape reduction(MPI_Comm comm, Collective op, MPI_Datatype type, int count) {
   const std::uint32_t element = element_of(type);
-  return of_elements(comm, lookup(comm), op, element,
-                     count < 0 ? 0 : static_cast<std::uint64_t>(count) * element);
+  return of_elements(comm, lookup(comm), op, element, size_by(element, count));
+}
+
+/// What a rank does in a collective with a root: whose arguments are significant.
+enum class Part : std::uint8_t {
+  Root,
+  Other,  ///< passes to the root or takes from it
+  None,   ///< of the root's group, where the root turns to the other one
+};
+Part part_of(const Comm* c, int root) {
+  if (c == nullptr) return Part::None;
+  if (!c->joins_two()) return c->rank == root ? Part::Root : Part::Other;
+  if (root == MPI_ROOT) return Part::Root;
+  return root == MPI_PROC_NULL ? Part::None : Part::Other;
 }
 Shape rooted(MPI_Comm comm, Comm* c, Collective op, std::uint64_t bytes, int root, std::uint16_t flags = 0) {
-  return {comm,  c,
-          op,    static_cast<std::uint16_t>(flags | trace::kRooted),
-          bytes, static_cast<std::uint32_t>(root)};
+  std::uint32_t at = static_cast<std::uint32_t>(root);
+  if (c != nullptr && c->joins_two()) {
+    if (root == MPI_PROC_NULL) return plain(comm, c, op, 0, flags);  // the root is not told
+    at = static_cast<std::uint32_t>(root == MPI_ROOT ? c->rank : c->remote_first + root);
+  }
+  return {comm, c, op, flags_of(c, flags | trace::kRooted), bytes, at};
+}
+/// Gather and Scatter: the root reads its list's arguments where it is not one of those who pass.
+Shape spread(MPI_Comm comm, Comm* c, Collective op, int root, bool in_place, MPI_Datatype list_type,
+             int list_count, MPI_Datatype own_type, int own_count) {
+  std::uint64_t bytes = 0;
+  switch (part_of(c, root)) {
+    case Part::Root:
+      bytes = (in_place || c->joins_two() ? size_of(list_type, list_count) : size_of(own_type, own_count)) *
+              addressed(c);
+      break;
+    case Part::Other:
+      bytes = size_of(own_type, own_count) * own_group(c);
+      break;
+    case Part::None:
+      break;
+  }
+  return rooted(comm, c, op, bytes, root);
+}
+/// The same with a size for each: only the root's counts are defined.
+Shape spread_v(MPI_Comm comm, Comm* c, Collective op, int root, MPI_Datatype list_type, const int* counts,
+               MPI_Datatype own_type, int own_count) {
+  const Part part = part_of(c, root);
+  std::uint64_t bytes = 0;
+  if (part == Part::Root) bytes = sum_of(counts, element_of(list_type), addressed(c));
+  if (part == Part::Other) bytes = size_of(own_type, own_count);
+  return rooted(comm, c, op, bytes, root, trace::kVariable);
 }
 
 Shape barrier(MPI_Comm comm) {
-  return {.handle = comm, .comm = lookup(comm), .op = Collective::Barrier};
+  return plain(comm, lookup(comm), Collective::Barrier);
 }
 Shape bcast(void*, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return rooted(comm, lookup(comm), Collective::Broadcast, size_of(type, count), root);
+  Comm* c = lookup(comm);
+  return rooted(comm, c, Collective::Broadcast, part_of(c, root) == Part::None ? 0 : size_of(type, count),
+                root);
 }
 Shape gather(const void* in, int in_count, MPI_Datatype in_type, void*, int out_count, MPI_Datatype out_type,
              int root, MPI_Comm comm) {
-  Comm* c = lookup(comm);
-  const std::uint64_t one = in == MPI_IN_PLACE ? size_of(out_type, out_count) : size_of(in_type, in_count);
-  return rooted(comm, c, Collective::Gather, one * members_of(c), root);
+  return spread(comm, lookup(comm), Collective::Gather, root, in == MPI_IN_PLACE, out_type, out_count,
+                in_type, in_count);
 }
 Shape gatherv(const void*, int in_count, MPI_Datatype in_type, void*, const int* counts, const int*,
               MPI_Datatype out_type, int root, MPI_Comm comm) {
-  Comm* c = lookup(comm);
-  const bool here = c != nullptr && c->rank == root;  // only the root's counts are defined
-  return rooted(comm, c, Collective::Gather,
-                here ? sum_of(counts, element_of(out_type), c) : size_of(in_type, in_count), root,
-                trace::kVariable);
+  return spread_v(comm, lookup(comm), Collective::Gather, root, out_type, counts, in_type, in_count);
 }
 Shape scatter(const void*, int in_count, MPI_Datatype in_type, void* out, int out_count,
               MPI_Datatype out_type, int root, MPI_Comm comm) {
-  Comm* c = lookup(comm);
-  const std::uint64_t one = out == MPI_IN_PLACE ? size_of(in_type, in_count) : size_of(out_type, out_count);
-  return rooted(comm, c, Collective::Scatter, one * members_of(c), root);
+  return spread(comm, lookup(comm), Collective::Scatter, root, out == MPI_IN_PLACE, in_type, in_count,
+                out_type, out_count);
 }
 Shape scatterv(const void*, const int* counts, const int*, MPI_Datatype in_type, void*, int out_count,
                MPI_Datatype out_type, int root, MPI_Comm comm) {
-  Comm* c = lookup(comm);
-  const bool here = c != nullptr && c->rank == root;
-  return rooted(comm, c, Collective::Scatter,
-                here ? sum_of(counts, element_of(in_type), c) : size_of(out_type, out_count), root,
-                trace::kVariable);
+  return spread_v(comm, lookup(comm), Collective::Scatter, root, in_type, counts, out_type, out_count);
 }
 Shape allgather(const void*, int, MPI_Datatype, void*, int count, MPI_Datatype type, MPI_Comm comm) {
   Comm* c = lookup(comm);
-  return of_elements(comm, c, Collective::AllGather, element_of(type), size_of(type, count) * members_of(c));
+  const std::uint32_t element = element_of(type);
+  return of_elements(comm, c, Collective::AllGather, element, size_by(element, count) * addressed(c));
 }
 Shape allgatherv(const void*, int, MPI_Datatype, void*, const int* counts, const int*, MPI_Datatype type,
                  MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
-  return of_elements(comm, c, Collective::AllGather, element, sum_of(counts, element, c), trace::kVariable);
+  return of_elements(comm, c, Collective::AllGather, element, sum_of(counts, element, addressed(c)),
+                     trace::kVariable);
 }
 Shape alltoall(const void*, int, MPI_Datatype, void*, int count, MPI_Datatype type, MPI_Comm comm) {
   Comm* c = lookup(comm);
-  return of_elements(comm, c, Collective::AllToAll, element_of(type), size_of(type, count) * members_of(c));
+  const std::uint32_t element = element_of(type);
+  return of_elements(comm, c, Collective::AllToAll, element, size_by(element, count) * addressed(c));
 }
 Shape alltoallv(const void* in, const int* in_counts, const int*, MPI_Datatype in_type, void*,
                 const int* out_counts, const int*, MPI_Datatype out_type, MPI_Comm comm) {
@@ -100,18 +155,19 @@ Shape alltoallv(const void* in, const int* in_counts, const int*, MPI_Datatype i
   const bool in_place = in == MPI_IN_PLACE;
   const std::uint32_t element = element_of(in_place ? out_type : in_type);
   return of_elements(comm, c, Collective::AllToAll, element,
-                     sum_of(in_place ? out_counts : in_counts, element, c), trace::kVariable);
+                     sum_of(in_place ? out_counts : in_counts, element, addressed(c)), trace::kVariable);
 }
 Shape alltoallw(const void*, const int*, const int*, const MPI_Datatype*, void*, const int* counts,
                 const int*, const MPI_Datatype* types, MPI_Comm comm) {
   Comm* c = lookup(comm);
   std::uint64_t bytes = 0;  // in Open MPI's Fortran the types are not readable as C handles: zero
-  for (std::uint64_t i = 0; types != nullptr && counts != nullptr && i < members_of(c); ++i)
-    bytes += size_of(types[i], counts[i]);
-  return {.handle = comm, .comm = c, .op = Collective::AllToAll, .flags = trace::kVariable, .bytes = bytes};
+  for (std::uint64_t i = 0; types != nullptr && counts != nullptr && i < addressed(c); ++i)
+    if (counts[i] > 0) bytes += size_of(types[i], counts[i]);
+  return plain(comm, c, Collective::AllToAll, bytes, trace::kVariable);
 }
 Shape reduce(const void*, void*, int count, MPI_Datatype type, MPI_Op, int root, MPI_Comm comm) {
-  return rooted(comm, lookup(comm), Collective::Reduce, size_of(type, count), root);
+  Comm* c = lookup(comm);
+  return rooted(comm, c, Collective::Reduce, part_of(c, root) == Part::None ? 0 : size_of(type, count), root);
 }
 Shape allreduce(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   return reduction(comm, Collective::AllReduce, type, count);
@@ -119,13 +175,13 @@ Shape allreduce(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Co
 Shape reduce_scatter(const void*, void*, const int* counts, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
-  return of_elements(comm, c, Collective::ReduceScatter, element, sum_of(counts, element, c),
+  return of_elements(comm, c, Collective::ReduceScatter, element, sum_of(counts, element, own_group(c)),
                      trace::kVariable);
 }
 Shape reduce_scatter_block(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   Comm* c = lookup(comm);
-  return of_elements(comm, c, Collective::ReduceScatter, element_of(type),
-                     size_of(type, count) * members_of(c));
+  const std::uint32_t element = element_of(type);
+  return of_elements(comm, c, Collective::ReduceScatter, element, size_by(element, count) * own_group(c));
 }
 Shape scan(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   return reduction(comm, Collective::Scan, type, count);
@@ -137,11 +193,7 @@ Shape exscan(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm 
 // Neighborhood collectives: bytes that this rank contributes to one neighbour (it may have none), or its own
 // counts where they differ; how many neighbours there are only the topology knows.
 Shape neighbor(MPI_Comm comm, std::uint64_t bytes) {
-  return {.handle = comm,
-          .comm = lookup(comm),
-          .op = Collective::Neighbor,
-          .flags = trace::kVariable,
-          .bytes = bytes};
+  return plain(comm, lookup(comm), Collective::Neighbor, bytes, trace::kVariable);
 }
 Shape neighbor_same(const void*, int count, MPI_Datatype type, void*, int, MPI_Datatype, MPI_Comm comm) {
   return neighbor(comm, size_of(type, count));
@@ -168,12 +220,22 @@ inline RawRecord* begin(const Shape& s, std::uint16_t more = 0) noexcept {
                        c == nullptr ? 0 : c->number, c == nullptr ? 0 : c->seq++, s.bytes, s.aux);
 }
 
+/// MPI refused it: on what is no communicator it was no collective.
+[[gnu::noinline, gnu::cold]] void refused(RawRecord* record) noexcept {
+  if (record->comm == 0)
+    writer->retract(record);
+  else
+    writer->end(record);
+}
+
 struct Blocking {
   using Tail = Types<>;
   static RawRecord* before(const Shape& s) noexcept { return begin(s); }
   static void after(RawRecord* record, bool good, MPI_Request) noexcept {
+    if (!good) [[unlikely]]
+      return refused(record);
     writer->end(record);
-    if (pacing != nullptr && good) [[unlikely]]
+    if (pacing != nullptr) [[unlikely]]
       leave_paced(record);
   }
 };
@@ -191,11 +253,12 @@ struct Starting {
     return {s, begin(s, trace::kNonBlocking), seq};
   }
   static void after(const Span& span, bool good, MPI_Request request) noexcept {
+    if (!good) return refused(span.record);
     writer->end(span.record);
-    if (!good || request == library.null_request) return;
-    requests.put(key_of(request), [&span](Request& r) { fill(r, span.shape, span.seq, false); });
+    if (is_nothing(key_of(request))) return;  // complete, and nothing tells it from others
+    requests.put(key_of(request), [&span](RequestFacts& r) { fill(r, span.shape, span.seq, false); });
   }
-  static void fill(Request& r, const Shape& s, std::uint32_t seq, bool persistent) noexcept {
+  static void fill(RequestFacts& r, const Shape& s, std::uint32_t seq, bool persistent) noexcept {
     r.comm_handle = key_of(s.handle);
     r.comm = s.comm == nullptr ? 0 : s.comm->number;
     r.seq = seq;
@@ -214,7 +277,7 @@ struct Preparing {
   static Shape before(const Shape& s) noexcept { return s; }
   static void after(const Shape& s, bool good, MPI_Request request) noexcept {
     if (!good || request == library.null_request) return;
-    requests.put(key_of(request), [&s](Request& r) { Starting::fill(r, s, 0, true); });
+    requests.put(key_of(request), [&s](RequestFacts& r) { Starting::fill(r, s, 0, true); });
   }
 };
 

@@ -1,104 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of MPI and of communicators. A communicator is learned where it is made: its identity counts how
-// many of the same ranks came before, and there all members pass in one order.
+// The life of MPI and of communicators. A communicator is learned where it is made: its identity is what it was
+// made of and which of that one's, in the order in which all members make them. So threads that make communicators
+// of different ones at once do not disturb each other.
+#include "cox/base/hash.hpp"
+
 #include "guest/mpi/bindings.hpp"
 #include "guest/mpi/state.hpp"
 
 namespace cox::guest::mpi {
 namespace {
 
-void learn_fresh(bool good, MPI_Comm fresh, MPI_Comm like) noexcept {
-  if (good && announced && fresh != library.null_comm) learn(fresh, like);
+/// Descriptions: what a new communicator is made of.
+struct Parent {
+  MPI_Comm comm;
+  bool by_all = true;  ///< all members of `comm` take part, one creation after another
+  int tag = 0;         ///< else: what tells it from another one that is made at the same time
+};
+Parent dup(MPI_Comm comm) {
+  return {comm};
+}
+Parent dup_with_info(MPI_Comm comm, MPI_Info) {
+  return {comm};
+}
+Parent create(MPI_Comm comm, MPI_Group) {
+  return {comm};
+}
+Parent create_group(MPI_Comm comm, MPI_Group, int tag) {
+  return {comm, false, tag};
+}
+Parent split(MPI_Comm comm, int, int) {
+  return {comm};
+}
+Parent split_type(MPI_Comm comm, int, int, MPI_Info) {
+  return {comm};
+}
+Parent cart_create(MPI_Comm comm, int, const int*, const int*, int) {
+  return {comm};
+}
+Parent cart_sub(MPI_Comm comm, const int*) {
+  return {comm};
+}
+Parent graph_create(MPI_Comm comm, int, const int*, const int*, int) {
+  return {comm};
+}
+Parent dist_graph_create(MPI_Comm comm, int, const int*, const int*, const int*, const int*, MPI_Info, int) {
+  return {comm};
+}
+Parent dist_graph_create_adjacent(MPI_Comm comm, int, const int*, const int*, int, const int*, const int*,
+                                  MPI_Info, int) {
+  return {comm};
+}
+/// The two groups have no communicator in common that both may read here.
+Parent intercomm_create(MPI_Comm, int, MPI_Comm, int, int tag) {
+  return {library.null_comm, false, tag};
+}
+Parent intercomm_merge(MPI_Comm comm, int) {
+  return {comm};
 }
 
-/// Descriptions: the communicator whose members the new one has, where they cannot be asked of itself yet
-/// (`MPI_Comm_idup` completes later); else null.
-using Like = MPI_Comm;
-Like dup(MPI_Comm) {
-  return library.null_comm;
+/// Before the call that makes it, on every member of the parent: also on those that the new one leaves out.
+Birth birth_of(const Parent& parent) noexcept {
+  constexpr std::uint64_t kByAll = 1;
+  constexpr std::uint64_t kTagged = 2;
+  Comm* const comm = lookup(parent.comm);
+  const std::uint64_t of = comm == nullptr ? 0 : comm->identity;
+  Fnv1a hash(of);
+  if (!parent.by_all) {
+    hash.add_number(kTagged);
+    hash.add_number(static_cast<std::uint32_t>(parent.tag));
+    return {hash.value(), false};
+  }
+  if (of == 0) return {};
+  hash.add_number(kByAll);
+  hash.add_number(comm->made++);
+  return {hash.value(), true};
 }
-Like idup(MPI_Comm comm) {
-  return comm;
-}
-Like dup_with_info(MPI_Comm, MPI_Info) {
-  return library.null_comm;
-}
-Like idup_with_info(MPI_Comm comm, MPI_Info) {
-  return comm;
-}
-Like create(MPI_Comm, MPI_Group) {
-  return library.null_comm;
-}
-Like create_group(MPI_Comm, MPI_Group, int) {
-  return library.null_comm;
-}
-Like split(MPI_Comm, int, int) {
-  return library.null_comm;
-}
-Like split_type(MPI_Comm, int, int, MPI_Info) {
-  return library.null_comm;
-}
-Like cart_create(MPI_Comm, int, const int*, const int*, int) {
-  return library.null_comm;
-}
-Like cart_sub(MPI_Comm, const int*) {
-  return library.null_comm;
-}
-Like graph_create(MPI_Comm, int, const int*, const int*, int) {
-  return library.null_comm;
-}
-Like dist_graph_create(MPI_Comm, int, const int*, const int*, const int*, const int*, MPI_Info, int) {
-  return library.null_comm;
-}
-Like dist_graph_create_adjacent(MPI_Comm, int, const int*, const int*, int, const int*, const int*, MPI_Info,
-                                int) {
-  return library.null_comm;
-}
-Like intercomm_create(MPI_Comm, int, MPI_Comm, int, int) {
-  return library.null_comm;
-}
-Like intercomm_merge(MPI_Comm, int) {
-  return library.null_comm;
+void learn_fresh(MPI_Comm fresh, MPI_Comm like, Birth birth) noexcept {
+  if (announced) learn(fresh, like, birth);
 }
 
 /// Wrappers of functions whose last argument but the error is the new communicator.
 template <Symbol Name, auto Describe, class Signature = decltype(Describe)>
 struct Made;
 template <Symbol Name, auto Describe, class... A>
-struct Made<Name, Describe, Like (*)(A...)> {
+struct Made<Name, Describe, Parent (*)(A...)> {
   static constexpr auto kName = Name;
   static inline int (*real)(A..., MPI_Comm*) = nullptr;
   static int call(A... a, MPI_Comm* fresh) {
+    if (nested()) return real(a..., fresh);
+    const Birth birth = birth_of(Describe(a...));
     const int rc = real(a..., fresh);
-    if (fresh != nullptr && !nested()) learn_fresh(rc == MPI_SUCCESS, *fresh, *fresh);
+    if (rc == MPI_SUCCESS) learn_fresh(*fresh, *fresh, birth);
     return rc;
   }
 };
+/// It can be asked nothing until its request is complete: its members are those of its parent.
 template <Symbol Name, auto Describe, class Signature = decltype(Describe)>
 struct MadeLater;
 template <Symbol Name, auto Describe, class... A>
-struct MadeLater<Name, Describe, Like (*)(A...)> {
+struct MadeLater<Name, Describe, Parent (*)(A...)> {
   static constexpr auto kName = Name;
   static inline int (*real)(A..., MPI_Comm*, MPI_Request*) = nullptr;
   static int call(A... a, MPI_Comm* fresh, MPI_Request* request) {
-    const MPI_Comm like = Describe(a...);
+    if (nested()) return real(a..., fresh, request);
+    const Parent parent = Describe(a...);
+    const Birth birth = birth_of(parent);
     const int rc = real(a..., fresh, request);
-    if (fresh != nullptr) learn_fresh(rc == MPI_SUCCESS, *fresh, like);
+    if (rc == MPI_SUCCESS) learn_fresh(*fresh, parent.comm, birth);
     return rc;
   }
 };
 template <Symbol Name, auto Describe, class Signature = decltype(Describe)>
 struct MadeFortran;
 template <Symbol Name, auto Describe, class... A>
-struct MadeFortran<Name, Describe, Like (*)(A...)> {
+struct MadeFortran<Name, Describe, Parent (*)(A...)> {
   static constexpr auto kName = Name;
   static inline void (*real)(Address<A>..., void*, MPI_Fint*) = nullptr;
   static void call(Address<A>... a, void* fresh, MPI_Fint* error) {
     MPI_Fint own = MPI_SUCCESS;
     MPI_Fint* const rc = error != nullptr ? error : &own;
+    const Birth birth = birth_of(Describe(from_fortran<A>(a, Buffers::Address)...));
     in_fortran([&] { real(a..., fresh, rc); });
+    if (*rc != MPI_SUCCESS) return;
     const MPI_Comm made = comm_from_fortran(*static_cast<const MPI_Fint*>(fresh));
-    learn_fresh(*rc == MPI_SUCCESS, made, made);
+    learn_fresh(made, made, birth);
+  }
+};
+template <Symbol Name, auto Describe, class Signature = decltype(Describe)>
+struct MadeLaterFortran;
+template <Symbol Name, auto Describe, class... A>
+struct MadeLaterFortran<Name, Describe, Parent (*)(A...)> {
+  static constexpr auto kName = Name;
+  static inline void (*real)(Address<A>..., void*, void*, MPI_Fint*) = nullptr;
+  static void call(Address<A>... a, void* fresh, void* request, MPI_Fint* error) {
+    MPI_Fint own = MPI_SUCCESS;
+    MPI_Fint* const rc = error != nullptr ? error : &own;
+    const Parent parent = Describe(from_fortran<A>(a, Buffers::Address)...);
+    const Birth birth = birth_of(parent);
+    in_fortran([&] { real(a..., fresh, request, rc); });
+    if (*rc != MPI_SUCCESS) return;
+    learn_fresh(comm_from_fortran(*static_cast<const MPI_Fint*>(fresh)), parent.comm, birth);
   }
 };
 
@@ -129,13 +170,32 @@ int wrap_Finalize() {
   finish();
   return real_Finalize();
 }
+/// Forgets a communicator before `call` frees it, since the handle may be given out again at once; where the
+/// call refuses that, what was known of it stays.
+template <class Call>
+int forgetting(MPI_Comm comm, Call call) {
+  CommFacts facts;
+  const bool known = comms.take(key_of(comm), facts);
+  const int rc = call();
+  if (known && rc != MPI_SUCCESS) comms.insert(key_of(comm), [&](CommFacts& slot) { slot = facts; });
+  return rc;
+}
 int wrap_Comm_free(MPI_Comm* comm) {
-  if (comm != nullptr) comms.erase(key_of(*comm));  // the handle may be given out again
-  return real_Comm_free(comm);
+  if (comm == nullptr) return real_Comm_free(comm);
+  return forgetting(*comm, [&] { return real_Comm_free(comm); });
 }
 int wrap_Comm_disconnect(MPI_Comm* comm) {
-  if (comm != nullptr) comms.erase(key_of(*comm));
-  return real_Comm_disconnect(comm);
+  if (comm == nullptr) return real_Comm_disconnect(comm);
+  return forgetting(*comm, [&] { return real_Comm_disconnect(comm); });
+}
+/// The same by a Fortran function, whose `ierror` may be left out in mpi_f08.
+void forgetting_fortran(void (*real)(void*, MPI_Fint*), void* comm, MPI_Fint* error) {
+  MPI_Fint own = MPI_SUCCESS;
+  MPI_Fint* const rc = error != nullptr ? error : &own;
+  forgetting(comm_from_fortran(*static_cast<const MPI_Fint*>(comm)), [&] {
+    in_fortran([&] { real(comm, rc); });
+    return static_cast<int>(*rc);
+  });
 }
 
 /// One spelling of the Fortran names of the functions above.
@@ -159,13 +219,9 @@ struct F {
     finish();
     finalize(error);
   }
-  static void wrap_comm_free(void* comm, MPI_Fint* error) {
-    comms.erase(key_of(comm_from_fortran(*static_cast<const MPI_Fint*>(comm))));
-    comm_free(comm, error);
-  }
+  static void wrap_comm_free(void* comm, MPI_Fint* error) { forgetting_fortran(comm_free, comm, error); }
   static void wrap_comm_disconnect(void* comm, MPI_Fint* error) {
-    comms.erase(key_of(comm_from_fortran(*static_cast<const MPI_Fint*>(comm))));
-    comm_disconnect(comm, error);
+    forgetting_fortran(comm_disconnect, comm, error);
   }
 };
 
@@ -180,13 +236,15 @@ struct F {
       ROW("mpi_comm_free" ending, F<spelling>::wrap_comm_free, F<spelling>::comm_free),       \
       ROW("mpi_comm_disconnect" ending, F<spelling>::wrap_comm_disconnect, F<spelling>::comm_disconnect)
 #if defined(OPEN_MPI)
-#define MADE(Name, name, describe)                                                           \
-  wrapper<Made<"MPI_" Name, describe>>(), wrapper<MadeFortran<"mpi_" name "_", describe>>(), \
-      wrapper<MadeFortran<"mpi_" name "_f08_", describe>>()
+#define MADE_AS(C, F, Name, name, describe)                                     \
+  wrapper<C<"MPI_" Name, describe>>(), wrapper<F<"mpi_" name "_", describe>>(), \
+      wrapper<F<"mpi_" name "_f08_", describe>>()
 #else
-#define MADE(Name, name, describe) \
-  wrapper<Made<"MPI_" Name, describe>>(), wrapper<MadeFortran<"mpi_" name "_f08_", describe>>()
+#define MADE_AS(C, F, Name, name, describe) \
+  wrapper<C<"MPI_" Name, describe>>(), wrapper<F<"mpi_" name "_f08_", describe>>()
 #endif
+#define MADE(Name, name, describe) MADE_AS(Made, MadeFortran, Name, name, describe)
+#define MADE_LATER(Name, name, describe) MADE_AS(MadeLater, MadeLaterFortran, Name, name, describe)
 // NOLINTEND(bugprone-macro-parentheses)
 
 const Wrapper kWrappers[] = {
@@ -212,8 +270,8 @@ const Wrapper kWrappers[] = {
     MADE("Dist_graph_create_adjacent", "dist_graph_create_adjacent", dist_graph_create_adjacent),
     MADE("Intercomm_create", "intercomm_create", intercomm_create),
     MADE("Intercomm_merge", "intercomm_merge", intercomm_merge),
-    wrapper<MadeLater<"MPI_Comm_idup", idup>>(),
-    wrapper<MadeLater<"MPI_Comm_idup_with_info", idup_with_info>>(),
+    MADE_LATER("Comm_idup", "comm_idup", dup),
+    MADE_LATER("Comm_idup_with_info", "comm_idup_with_info", dup_with_info),
 };
 
 #define COX_SAME_PARAMETERS(function, describe) \
@@ -231,7 +289,7 @@ COX_SAME_PARAMETERS(Dist_graph_create, dist_graph_create);
 COX_SAME_PARAMETERS(Dist_graph_create_adjacent, dist_graph_create_adjacent);
 COX_SAME_PARAMETERS(Intercomm_create, intercomm_create);
 COX_SAME_PARAMETERS(Intercomm_merge, intercomm_merge);
-static_assert(std::is_same_v<decltype(&PMPI_Comm_idup), decltype(MadeLater<"", idup>::real)>);
+static_assert(std::is_same_v<decltype(&PMPI_Comm_idup), decltype(MadeLater<"", dup>::real)>);
 
 }  // namespace
 

@@ -2,9 +2,8 @@
 // Where a program waits for what it started: Wait*, Test*, and Start of persistent operations.
 // A completion of a collective leaves a record that names it; one of messages does so only where
 // the program stood still for long.
-#include <cstdlib>
-
 #include "guest/mpi/bindings.hpp"
+#include "guest/mpi/keys.hpp"
 #include "guest/mpi/state.hpp"
 
 namespace cox::guest::mpi {
@@ -12,58 +11,7 @@ namespace {
 
 using trace::RawRecord;
 
-/// Which requests a call may complete, as keys; nothing is copied while no collective is under way.
-class Keys {
- public:
-  template <class Key>
-  Keys(int count, Key key_at) noexcept {
-    if (count <= 0 || requests.empty()) return;
-    const auto n = static_cast<std::size_t>(count);
-    if (n > kOnStack) keys_ = static_cast<std::uintptr_t*>(malloc(n * sizeof *keys_));
-    if (keys_ == nullptr) return;
-    count_ = n;
-    for (std::size_t i = 0; i < n; ++i) {
-      keys_[i] = key_at(i);
-      if (Request* r = requests.find(keys_[i]); r != nullptr && !r->message) last_ = r;
-    }
-  }
-  ~Keys() {
-    if (keys_ != few_) free(keys_);
-  }
-  Keys(const Keys&) = delete;
-  Keys& operator=(const Keys&) = delete;
-
-  /// A collective among them: the last one, by which the wait is known.
-  [[nodiscard]] Request* collective() const noexcept { return last_; }
-  [[nodiscard]] Request* collective(std::size_t i) const noexcept {
-    if (i >= count_) return nullptr;
-    Request* r = requests.find(keys_[i]);
-    return r != nullptr && !r->message ? r : nullptr;
-  }
-  /// Of `found` that completed, `position(i)` of the i-th: the last collective, null where there is none.
-  template <class Position>
-  [[nodiscard]] Request* last_completed(int found, Position position) const noexcept {
-    for (int i = found; i-- > 0;)
-      if (Request* r = collective(static_cast<std::size_t>(position(i)))) return r;
-    return nullptr;
-  }
-  void completed(std::size_t i) const noexcept {
-    if (i >= count_) return;
-    if (Request* r = requests.find(keys_[i]); r != nullptr && !r->persistent) requests.erase(keys_[i]);
-  }
-  void all_completed() const noexcept {
-    for (std::size_t i = 0; i < count_; ++i) completed(i);
-  }
-
- private:
-  static constexpr std::size_t kOnStack = 64;
-  std::uintptr_t few_[kOnStack];
-  std::uintptr_t* keys_ = few_;
-  std::size_t count_ = 0;
-  Request* last_ = nullptr;
-};
-
-void name(RawRecord* record, const Request& r) noexcept {
+void name(RawRecord* record, const RequestFacts& r) noexcept {
   record->comm = r.comm;
   record->seq = r.seq;
   record->bytes = r.bytes;
@@ -71,35 +19,91 @@ void name(RawRecord* record, const Request& r) noexcept {
   record->flags = r.flags;
   record->op = static_cast<std::uint8_t>(trace::WaitKind::Request);
 }
-
-RawRecord* begin_wait(const Request* collective) noexcept {
-  RawRecord* record = writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer),
-                                    0, 0, 0, 0, trace::kAnyPeer);
-  if (collective != nullptr) name(record, *collective);
-  return record;
-}
-/// A wait that began in the name of a list's last collective takes that of what completed: null = messages.
-void rename(RawRecord* record, const Request* completed) noexcept {
-  if (completed != nullptr) return name(record, *completed);
-  record->comm = 0;
+void name(RawRecord* record, MessageTable::Peer peer) noexcept {
+  record->comm = peer.comm;
   record->seq = 0;
   record->bytes = 0;
-  record->aux = trace::kAnyPeer;
+  record->aux = peer.rank;
   record->flags = 0;
   record->op = static_cast<std::uint8_t>(trace::WaitKind::Peer);
 }
-void end_wait(RawRecord* record, const Request* collective) noexcept {
+constexpr MessageTable::Peer kUnnamed = {0, trace::kAnyPeer};
+
+RawRecord* begin_record(const RequestFacts* collective, MessageTable::Peer peer) noexcept {
+  RawRecord* record = writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer),
+                                    0, peer.comm, 0, 0, peer.rank);
+  if (collective != nullptr) name(record, *collective);
+  return record;
+}
+RawRecord* begin_wait(const Keys& keys) noexcept {
+  return begin_record(keys.collective(), keys.awaited().is_one() ? keys.awaited()[0] : kUnnamed);
+}
+
+/// A wait for all of a list: where its messages have several peers, a record for each of them comes before it.
+class WholeWait {
+ public:
+  explicit WholeWait(const Keys& keys) noexcept : collective_(keys.collective() != nullptr) {
+    const Awaited& awaited = keys.awaited();
+    if (collective_ || awaited.size() == 0 || awaited.is_one()) {
+      record_ = begin_wait(keys);
+      return;
+    }
+    for (; peers_ < awaited.size(); ++peers_) {
+      const MessageTable::Peer peer = awaited[peers_];
+      RawRecord* one = writer->begin(trace::EventKind::Awaited, 0, 0, peer.comm, 0, 0, peer.rank);
+      one->end = one->begin;
+      before_[peers_] = one;
+    }
+    record_ = begin_record(nullptr, {awaited[0].comm, trace::kAnyPeer});
+    record_->seq = static_cast<std::uint32_t>(peers_);
+    record_->bytes = awaited.more();
+  }
+  /// The call returned: a short wait for messages leaves nothing.
+  void end() noexcept {
+    if (collective_) return writer->end(record_);
+    if (writer->end_if_long(record_, kLongNs)) return;
+    while (peers_ > 0) writer->retract(before_[--peers_]);
+  }
+  [[nodiscard]] const RawRecord* record() const noexcept { return record_; }
+
+ private:
+  RawRecord* record_ = nullptr;
+  RawRecord* before_[Awaited::kMost];
+  std::size_t peers_ = 0;
+  bool collective_;
+};
+
+void end_wait(RawRecord* record, const RequestFacts* collective) noexcept {
   if (collective != nullptr)
     writer->end(record);
   else
     writer->end_if_long(record, kLongNs);
 }
 /// A test that found nothing complete leaves no trace: programs poll.
-void end_test(RawRecord* record, bool complete, const Request* collective) noexcept {
+void end_test(RawRecord* record, bool complete, const RequestFacts* collective) noexcept {
   if (complete && collective != nullptr)
     writer->end(record);
   else
     writer->retract(record);
+}
+
+/// A wait that began in the name of a list's last collective, or of its messages' peer, takes that of what
+/// completed: `collective`, else the peer of `found` messages where it is one.
+template <class Position>
+void name_completed(RawRecord* record, const Keys& keys, const RequestFacts* collective, int found,
+                    Position position) noexcept {
+  if (collective != nullptr) return name(record, *collective);
+  MessageTable::Peer peer = kUnnamed;
+  for (int i = 0; i < found; ++i) {
+    MessageTable::Peer other = kUnnamed;
+    const bool known = keys.peer_of(static_cast<std::size_t>(position(i)), other);
+    if (!known || (i > 0 && !(other == peer))) {
+      peer = kUnnamed;
+      break;
+    }
+    peer = other;
+  }
+  name(record, peer);
 }
 
 /// A completed collective, kept until its request is forgotten: a delay is served after that, since another
@@ -107,7 +111,7 @@ void end_test(RawRecord* record, bool complete, const Request* collective) noexc
 class Completed {
  public:
   Completed() noexcept = default;
-  explicit Completed(const Request* r) noexcept {
+  explicit Completed(const RequestFacts* r) noexcept {
     if (pacing == nullptr || r == nullptr) return;
     comm_ = r->comm;
     bytes_ = static_cast<std::int64_t>(r->bytes);
@@ -129,7 +133,7 @@ class Completed {
 /// Some of a list completed: `position(i)` of the i-th of `found`. Each counts as one synchronisation, in
 /// whatever portions they come, so that all members count alike.
 template <class Position>
-void complete_some(const Keys& keys, const RawRecord* record, int found, Position position) {
+void complete_some(Keys& keys, const RawRecord* record, int found, Position position) {
   if (pacing == nullptr) {
     for (int i = 0; i < found; ++i) keys.completed(static_cast<std::size_t>(position(i)));
     return;
@@ -151,10 +155,11 @@ void complete_some(const Keys& keys, const RawRecord* record, int found, Positio
   };
   for (int i = 0; i < found; ++i) {
     const auto at = static_cast<std::size_t>(position(i));
-    const Request* r = keys.collective(at);
+    const RequestFacts* r = keys.collective(at);
+    const bool told = r != nullptr;
     const Completed one(r);
     keys.completed(at);
-    if (r == nullptr) continue;
+    if (!told) continue;
     if (count == kAtOnce) tell();
     done[count++] = one;
   }
@@ -169,14 +174,14 @@ void wait_all(int count, Key key_at, Call call) {
     call();
     return;
   }
-  const Keys keys(count, key_at);
-  RawRecord* const record = begin_wait(keys.collective());
+  Keys keys(count, key_at, Lists::Whole);
+  WholeWait wait(keys);
   const bool good = call();
-  end_wait(record, keys.collective());
+  wait.end();
   if (!good) return;
   const Completed done(keys.collective());
   keys.all_completed();
-  done.tell(record);
+  done.tell(wait.record());
 }
 template <class Key, class Call, class Index>
 void wait_any(int count, Key key_at, Call call, Index index) {
@@ -184,12 +189,12 @@ void wait_any(int count, Key key_at, Call call, Index index) {
     call();
     return;
   }
-  const Keys keys(count, key_at);
-  RawRecord* const record = begin_wait(keys.collective());
+  Keys keys(count, key_at, Lists::Part);
+  RawRecord* const record = begin_wait(keys);
   const bool good = call();
   const int which = good ? index() : -1;
-  const Request* r = which < 0 ? nullptr : keys.collective(static_cast<std::size_t>(which));
-  if (good && r != keys.collective()) rename(record, r);
+  const RequestFacts* r = which < 0 ? nullptr : keys.collective(static_cast<std::size_t>(which));
+  if (good) name_completed(record, keys, r, which < 0 ? 0 : 1, [which](int) { return which; });
   end_wait(record, good ? r : keys.collective());
   const Completed done(r);
   if (which >= 0) keys.completed(static_cast<std::size_t>(which));
@@ -201,12 +206,12 @@ void wait_some(int count, Key key_at, Call call, Found found, Position position)
     call();
     return;
   }
-  const Keys keys(count, key_at);
-  RawRecord* const record = begin_wait(keys.collective());
+  Keys keys(count, key_at, Lists::Part);
+  RawRecord* const record = begin_wait(keys);
   const bool good = call();
   const int n = good ? found() : 0;
-  const Request* r = keys.last_completed(n, position);
-  if (good && r != keys.collective()) rename(record, r);
+  const RequestFacts* r = keys.last_completed(n, position);
+  if (good) name_completed(record, keys, r, n, position);
   end_wait(record, good ? r : keys.collective());
   complete_some(keys, record, n, position);
 }
@@ -216,22 +221,31 @@ void test_some(int count, Key key_at, Call call, Found found, Position position)
     call();
     return;
   }
-  const Keys keys(count, key_at);
-  RawRecord* const record = begin_wait(keys.collective());
+  Keys keys(count, key_at, Lists::Part);
+  RawRecord* const record = begin_wait(keys);
   const int n = call() ? found() : 0;
-  const Request* r = keys.last_completed(n, position);
+  const RequestFacts* r = keys.last_completed(n, position);
   if (r != nullptr) name(record, *r);
   end_test(record, n > 0, r);
   complete_some(keys, record, n, position);
 }
+template <class Key, class Call, class Index>
+void test_any(int count, Key key_at, Call call, Index index) {
+  test_some(
+      count, key_at, [&] { return call() && index() >= 0; }, [] { return 1; }, [&](int) { return index(); });
+}
 template <class Key, class Call, class Done>
 void test_all(int count, Key key_at, Call call, Done done) {
-  if (nested() || requests.empty()) {
+  if (nested() || (requests.empty() && !messages.in_use())) {
     call();
     return;
   }
-  const Keys keys(count, key_at);
-  RawRecord* const record = begin_wait(keys.collective());
+  Keys keys(count, key_at, Lists::Part);
+  if (keys.collective() == nullptr) {
+    if (call() && done()) keys.all_completed();
+    return;
+  }
+  RawRecord* const record = begin_wait(keys);
   const bool complete = call() && done();
   end_test(record, complete, keys.collective());
   if (!complete) return;
@@ -258,6 +272,12 @@ void start(std::uintptr_t key) noexcept {
   record->end = record->begin;  // starting is not waiting; the real call follows
 }
 
+/// A request that the program gives up: before the call, since its handle may be given out again in it.
+void forget(std::uintptr_t key) noexcept {
+  requests.erase(key);
+  if (messages.in_use()) messages.erase(key);
+}
+
 // C
 #define REAL(function) decltype(&PMPI_##function) real_##function = nullptr
 REAL(Wait);
@@ -273,8 +293,9 @@ REAL(Startall);
 REAL(Request_free);
 #undef REAL
 
+/// Keys of a list; a list that is not there is the library's to refuse.
 auto c_keys(const MPI_Request* list) {
-  return [list](std::size_t i) { return key_of(list[i]); };
+  return [list](std::size_t i) { return list == nullptr ? std::uintptr_t{0} : key_of(list[i]); };
 }
 
 int wrap_Wait(MPI_Request* request, MPI_Status* status) {
@@ -317,17 +338,11 @@ int wrap_Testall(int count, MPI_Request* list, int* flag, MPI_Status* statuses) 
   return rc;
 }
 int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status* status) {
-  if (nested()) return real_Testany(count, list, index, flag, status);
-  const Keys keys(count, c_keys(list));
-  RawRecord* const record = begin_wait(keys.collective());
-  const int rc = real_Testany(count, list, index, flag, status);
-  const bool done = rc == MPI_SUCCESS && *flag != 0 && *index >= 0;
-  const Request* r = done ? keys.collective(static_cast<std::size_t>(*index)) : nullptr;
-  if (r != nullptr) name(record, *r);
-  end_test(record, done, r);
-  const Completed told(r);
-  if (done) keys.completed(static_cast<std::size_t>(*index));
-  told.tell(record);
+  int rc = 0;
+  test_any(
+      count, c_keys(list),
+      [&] { return (rc = real_Testany(count, list, index, flag, status)) == MPI_SUCCESS && *flag != 0; },
+      [&] { return *index; });
   return rc;
 }
 int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
@@ -339,15 +354,15 @@ int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_St
   return rc;
 }
 int wrap_Start(MPI_Request* request) {
-  start(key_of(*request));
+  start(c_keys(request)(0));
   return real_Start(request);
 }
 int wrap_Startall(int count, MPI_Request* list) {
-  for (int i = 0; i < count; ++i) start(key_of(list[i]));
+  for (int i = 0; i < count; ++i) start(c_keys(list)(static_cast<std::size_t>(i)));
   return real_Startall(count, list);
 }
 int wrap_Request_free(MPI_Request* request) {
-  if (request != nullptr) requests.erase(key_of(*request));
+  forget(c_keys(request)(0));
   return real_Request_free(request);
 }
 
@@ -437,16 +452,10 @@ struct F {
   }
   static void wrap_testany(void* count, void* list, void* index, void* flag, void* status, MPI_Fint* given) {
     Error e(given);
-    const Keys keys(number(count), fortran_keys(list));
-    RawRecord* const record = begin_wait(keys.collective());
-    e.of(testany, count, list, index, flag, status);
-    const bool done = e.good() && number(flag) != 0 && number(index) > 0;
-    const Request* r = done ? keys.collective(static_cast<std::size_t>(number(index) - 1)) : nullptr;
-    if (r != nullptr) name(record, *r);
-    end_test(record, done, r);
-    const Completed told(r);
-    if (done) keys.completed(static_cast<std::size_t>(number(index) - 1));
-    told.tell(record);
+    test_any(
+        number(count), fortran_keys(list),
+        [&] { return e.of(testany, count, list, index, flag, status) && number(flag) != 0; },
+        [&] { return number(index) - 1; });
   }
   static void wrap_testsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {
@@ -468,7 +477,7 @@ struct F {
   }
   static void wrap_request_free(void* request, MPI_Fint* given) {
     Error e(given);
-    requests.erase(fortran_keys(request)(0));
+    forget(fortran_keys(request)(0));
     e.of(request_free, request);
   }
 };

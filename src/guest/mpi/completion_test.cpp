@@ -19,11 +19,25 @@ using trace::RawRecord;
 using trace::WaitKind;
 
 enum class Left : std::uint8_t { Open, Stays, StaysIfLong, TakenBack };
-RawRecord recorded{};  // by the call under test
+RawRecord recorded{};            // by the call under test
+std::vector<RawRecord> awaited;  // what it said before: peers of a wait for several
+std::size_t awaited_taken_back = 0;
 Left left{};
 
 RawRecord* begin(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm,
                  std::uint32_t seq, std::uint64_t bytes, std::uint32_t aux) noexcept {
+  if (kind == trace::EventKind::Awaited) {
+    awaited.push_back({.begin = 1,
+                       .end = 0,
+                       .bytes = 0,
+                       .comm = comm,
+                       .seq = 0,
+                       .kind = 8,
+                       .op = op,
+                       .flags = 0,
+                       .aux = aux});
+    return &awaited.back();
+  }
   left = Left::Open;
   recorded = {.begin = 1,
               .end = 0,
@@ -39,18 +53,27 @@ RawRecord* begin(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, st
 void end(RawRecord*) noexcept {
   left = Left::Stays;
 }
+bool is_long = true;
 bool end_if_long(RawRecord*, std::uint64_t) noexcept {
   left = Left::StaysIfLong;
-  return true;
+  return is_long;
 }
-void retract(RawRecord*) noexcept {
+void retract(RawRecord* record) noexcept {
+  if (record != &recorded) {
+    ++awaited_taken_back;
+    return;
+  }
   left = Left::TakenBack;
 }
 
 // Requests: two of collectives, with the numbers of their handles, and one of a message.
+#if defined(OPEN_MPI)
 constexpr MPI_Fint kFirst = 20;
-constexpr MPI_Fint kSecond = 21;
-constexpr MPI_Fint kMessage = 22;
+#else
+constexpr auto kFirst = static_cast<MPI_Fint>(0xac000014U);  // a request's, as its upper bits say
+#endif
+constexpr MPI_Fint kSecond = kFirst + 1;
+constexpr MPI_Fint kMessage = kFirst + 2;
 
 #if defined(OPEN_MPI)
 MPI_Request handle_of(MPI_Fint number) {
@@ -63,7 +86,7 @@ MPI_Request handle_of(MPI_Fint number) {
 #endif
 
 void put_collective(MPI_Fint number, std::uint32_t comm, std::uint32_t seq) {
-  requests.put(key_of(handle_of(number)), [&](Request& r) {
+  requests.put(key_of(handle_of(number)), [&](RequestFacts& r) {
     r.comm = comm;
     r.seq = seq;
     r.bytes = 8 * comm;
@@ -82,6 +105,22 @@ int play_some(int, MPI_Request*, int* found, int* indices, MPI_Status*) {
   *found = static_cast<int>(complete.size());
   std::copy(complete.begin(), complete.end(), indices);
   return result;
+}
+/// Another thread is given the handle of what completed while the call has not returned yet.
+int play_reissuing_wait(MPI_Request* request, MPI_Status*) {
+  EXPECT_EQ(requests.find(key_of(*request)), nullptr) << "for other threads it is not there";
+  requests.put(key_of(*request), [](RequestFacts& r) { r.comm = 9; });
+  return MPI_SUCCESS;
+}
+int play_wait(MPI_Request*, MPI_Status*) {
+  return result;
+}
+int play_wait_all(int, MPI_Request*, MPI_Status*) {
+  return result;
+}
+int play_incomplete_test(MPI_Request*, int* flag, MPI_Status*) {
+  *flag = 0;
+  return MPI_SUCCESS;
 }
 int play_wait_any(int, MPI_Request*, int* index, MPI_Status*) {
   *index = complete.empty() ? MPI_UNDEFINED : complete.front();
@@ -129,9 +168,15 @@ class Completion : public testing::Test {
     put_collective(kSecond, 4, 40);
     result = MPI_SUCCESS;
     complete.clear();
+    awaited.clear();
+    awaited.reserve(64);
+    awaited_taken_back = 0;
+    is_long = true;
   }
   void TearDown() override {
     for (const MPI_Fint number : {kFirst, kSecond}) requests.erase(key_of(handle_of(number)));
+    for (MPI_Fint number = kMessage; number < kMessage + 64; ++number)
+      messages.erase(key_of(handle_of(number)));
   }
 
   /// Calls MPI_Waitsome or MPI_Testsome on {first, second, message}.
@@ -153,6 +198,15 @@ class Completion : public testing::Test {
     std::array<MPI_Request, 3> list = {handle_of(kFirst), handle_of(kSecond), handle_of(kMessage)};
     int index = 0;
     wrapped("MPI_Waitany", play_wait_any)(3, list.data(), &index, nullptr);
+  }
+  /// MPI_Waitall on messages of these ranks of communicator 5; -1 = of a message that nothing is known of.
+  static void wait_for(const std::vector<int>& peers) {
+    std::vector<MPI_Request> list;
+    for (const int peer : peers) {
+      list.push_back(handle_of(kMessage + static_cast<MPI_Fint>(list.size())));
+      if (peer >= 0) messages.put(key_of(list.back()), {5, static_cast<std::uint32_t>(peer)});
+    }
+    wrapped("MPI_Waitall", play_wait_all)(static_cast<int>(list.size()), list.data(), nullptr);
   }
   static bool is_known(MPI_Fint number) { return requests.find(key_of(handle_of(number))) != nullptr; }
 };
@@ -220,6 +274,84 @@ TEST_F(Completion, AMessageIsNoCollectiveWhateverElseIsUnderWay) {
   EXPECT_TRUE(is_known(kFirst));
   call_fortran(kFortranTestsome);
   EXPECT_EQ(left, Left::TakenBack) << "a test that completed no collective leaves nothing";
+}
+
+TEST_F(Completion, AHandleThatIsGivenOutAgainInTheCallStaysTheNewRequests) {
+  MPI_Request request = handle_of(kFirst);
+  wrapped("MPI_Wait", play_reissuing_wait)(&request, nullptr);
+  expect_named(3, 30);
+  const Request* now = requests.find(key_of(handle_of(kFirst)));
+  ASSERT_NE(now, nullptr);
+  EXPECT_EQ(now->comm, 9U);
+}
+
+TEST_F(Completion, ATestThatIsNotCompleteKeepsItsRequestKnown) {
+  MPI_Request request = handle_of(kFirst);
+  int flag = 1;
+  wrapped("MPI_Test", play_incomplete_test)(&request, &flag, nullptr);
+  EXPECT_EQ(left, Left::TakenBack);
+  EXPECT_TRUE(is_known(kFirst));
+}
+
+TEST_F(Completion, AWaitForAMessageNamesItsPeer) {
+  messages.put(key_of(handle_of(kMessage)), {5, 7});
+  MPI_Request request = handle_of(kMessage);
+  wrapped("MPI_Wait", play_wait)(&request, nullptr);
+  EXPECT_EQ(recorded.op, static_cast<std::uint8_t>(WaitKind::Peer));
+  EXPECT_EQ(recorded.comm, 5U);
+  EXPECT_EQ(recorded.aux, 7U);
+  MessageTable::Peer peer{};
+  EXPECT_FALSE(messages.find(key_of(handle_of(kMessage)), peer)) << "the handle may be another request's now";
+}
+
+TEST_F(Completion, WaitallNamesEachPeerOnceBeforeTheWait) {
+  wait_for({3, 4, 3});
+  ASSERT_EQ(awaited.size(), 2U);
+  EXPECT_EQ(awaited[0].aux, 3U);
+  EXPECT_EQ(awaited[1].aux, 4U);
+  EXPECT_EQ(awaited[0].comm, 5U);
+  EXPECT_EQ(awaited[0].end, awaited[0].begin);
+  EXPECT_EQ(recorded.aux, trace::kAnyPeer);
+  EXPECT_EQ(recorded.seq, 2U);
+  EXPECT_EQ(recorded.bytes, 0U);
+  EXPECT_EQ(awaited_taken_back, 0U);
+}
+
+TEST_F(Completion, WaitallOfOnePeerIsNamedByIt) {
+  wait_for({6, 6});
+  EXPECT_TRUE(awaited.empty());
+  EXPECT_EQ(recorded.aux, 6U);
+  EXPECT_EQ(recorded.seq, 0U);
+}
+
+TEST_F(Completion, AMessageOfNoKnownPeerIsCountedAndNobodyIsNamedForIt) {
+  wait_for({6, -1});
+  ASSERT_EQ(awaited.size(), 1U);
+  EXPECT_EQ(recorded.aux, trace::kAnyPeer);
+  EXPECT_EQ(recorded.seq, 1U);
+  EXPECT_EQ(recorded.bytes, 1U);
+}
+
+TEST_F(Completion, AShortWaitallLeavesNoNames) {
+  is_long = false;
+  wait_for({3, 4});
+  EXPECT_EQ(awaited_taken_back, 2U);
+}
+
+TEST_F(Completion, PeersBeyondTheRoomForThemAreCounted) {
+  std::vector<int> peers;
+  for (int i = 0; i < 20; ++i) peers.push_back(i);
+  wait_for(peers);
+  EXPECT_EQ(awaited.size(), 16U);
+  EXPECT_EQ(recorded.bytes, 4U);
+}
+
+TEST_F(Completion, WaitanyIsNamedByTheMessageThatCompleted) {
+  messages.put(key_of(handle_of(kMessage)), {5, 7});
+  complete = {2};
+  call_any();
+  EXPECT_EQ(recorded.aux, 7U);
+  EXPECT_EQ(recorded.comm, 5U);
 }
 
 TEST_F(Completion, ATestThatFoundNothingLeavesNothing) {

@@ -22,18 +22,23 @@ struct Messages {
   std::uint64_t room = 0;  ///< of the buffer that is received into
 };
 
+/// A message to or from nobody has no size: its buffer's arguments are ignored.
+std::uint64_t size_with(int peer, MPI_Datatype type, int count) {
+  return peer == kNobody ? 0 : size_of(type, count);
+}
 Messages sends(const void*, int count, MPI_Datatype type, int to, int, MPI_Comm comm) {
-  return {.handle = comm, .comm = lookup(comm), .to = to, .sent = size_of(type, count)};
+  return {.handle = comm, .comm = lookup(comm), .to = to, .sent = size_with(to, type, count)};
 }
 Messages receives(void*, int count, MPI_Datatype type, int from, int, MPI_Comm comm) {
-  return {.handle = comm, .comm = lookup(comm), .from = from, .room = size_of(type, count)};
+  return {.handle = comm, .comm = lookup(comm), .from = from, .room = size_with(from, type, count)};
 }
 Messages exchanges(const void*, int out_count, MPI_Datatype out_type, int to, int, void*, int in_count,
                    MPI_Datatype in_type, int from, int, MPI_Comm comm) {
-  return {comm, lookup(comm), to, size_of(out_type, out_count), from, size_of(in_type, in_count)};
+  return {
+      comm, lookup(comm), to, size_with(to, out_type, out_count), from, size_with(from, in_type, in_count)};
 }
 Messages replaces(void*, int count, MPI_Datatype type, int to, int, int from, int, MPI_Comm comm) {
-  const std::uint64_t bytes = size_of(type, count);
+  const std::uint64_t bytes = size_with(to == kNobody ? from : to, type, count);
   return {comm, lookup(comm), to, bytes, from, bytes};
 }
 /// Waits for a message without taking it.
@@ -41,14 +46,16 @@ Messages awaits(int from, int, MPI_Comm comm) {
   return {.handle = comm, .comm = lookup(comm), .from = from};
 }
 
-std::uint32_t peer_of(int rank) {
-  return rank < 0 ? trace::kAnyPeer : static_cast<std::uint32_t>(rank);
+/// Its place in the communicator; a rank of the other group where there are two.
+std::uint32_t peer_of(const Comm* c, int rank) {
+  if (rank < 0) return trace::kAnyPeer;
+  return static_cast<std::uint32_t>(c == nullptr ? rank : c->remote_first + rank);
 }
 
 void count(const Messages& m) noexcept {
   if (m.comm == nullptr) return;
-  if (m.to != kNobody) peers.add(*m.comm, peer_of(m.to), PeerKind::Send, m.sent);
-  if (m.from != kNobody) peers.add(*m.comm, peer_of(m.from), PeerKind::Receive, m.room);
+  if (m.to != kNobody) peers.add(*m.comm, peer_of(m.comm, m.to), PeerKind::Send, m.sent);
+  if (m.from != kNobody) peers.add(*m.comm, peer_of(m.comm, m.from), PeerKind::Receive, m.room);
 }
 
 /// The program may stand still in it.
@@ -58,7 +65,7 @@ struct Blocking {
     const bool receiving = m.from != kNobody;
     return writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 0,
                          m.comm == nullptr ? 0 : m.comm->number, 0, receiving ? m.room : m.sent,
-                         peer_of(receiving ? m.from : m.to));
+                         peer_of(m.comm, receiving ? m.from : m.to));
   }
   static void after(RawRecord* record, bool, MPI_Request) noexcept { writer->end_if_long(record, kLongNs); }
 };
@@ -74,13 +81,18 @@ struct Counted {
     if (good) count(span.messages);
   }
 };
+/// What completes it will know its peer.
 struct Starting {
   using Tail = Types<MPI_Request*>;
   static Messages before(const Messages& m) noexcept {
     count(m);
     return m;
   }
-  static void after(const Messages&, bool, MPI_Request) noexcept {}
+  static void after(const Messages& m, bool good, MPI_Request request) noexcept {
+    const int peer = m.from != kNobody ? m.from : m.to;
+    if (!good || m.comm == nullptr || peer == kNobody || is_nothing(key_of(request))) return;
+    messages.put(key_of(request), {m.comm->number, peer_of(m.comm, peer)});
+  }
 };
 /// Persistent: `MPI_Start` counts it, as often as the program likes.
 struct Preparing {
@@ -90,11 +102,11 @@ struct Preparing {
     if (!good || m.comm == nullptr || request == library.null_request) return;
     const bool receiving = m.from != kNobody;
     if (!receiving && m.to == kNobody) return;
-    requests.put(key_of(request), [&](Request& r) {
+    requests.put(key_of(request), [&](RequestFacts& r) {
       r.comm_handle = key_of(m.handle);
       r.comm = m.comm->number;
       r.bytes = receiving ? m.room : m.sent;
-      r.aux = peer_of(receiving ? m.from : m.to);
+      r.aux = peer_of(m.comm, receiving ? m.from : m.to);
       r.op = static_cast<std::uint8_t>(receiving ? PeerKind::Receive : PeerKind::Send);
       r.message = true;
       r.persistent = true;

@@ -4,52 +4,88 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cox/base/hash.hpp"
+
 namespace cox::guest::mpi {
 namespace {
 
 Occurrences occurrences;
 constexpr std::uint64_t kFlushNs = 100'000'000;
 
-// World ranks of a communicator's members, or false where there are more than fit or MPI says no.
-bool world_ranks(MPI_Comm comm, std::int32_t* out, std::int32_t size) {
-  MPI_Group mine{};
+using GroupOf = decltype(&PMPI_Comm_group);
+
+// World ranks of one group of a communicator, or false where MPI says no or they are of another job.
+bool world_ranks(MPI_Comm comm, GroupOf group_of, std::int32_t* out, std::int32_t size, int* positions) {
+  MPI_Group group{};
   MPI_Group all{};
-  if (library.comm_group(comm, &mine) != MPI_SUCCESS) return false;
+  if (group_of(comm, &group) != MPI_SUCCESS) return false;
   bool good = library.comm_group(library.world, &all) == MPI_SUCCESS;
   if (good) {
-    int* positions = out + size;
     for (int i = 0; i < size; ++i) positions[i] = i;
-    good = library.group_translate_ranks(mine, size, positions, all, out) == MPI_SUCCESS;
+    good = library.group_translate_ranks(group, size, positions, all, out) == MPI_SUCCESS;
     library.group_free(&all);
   }
-  library.group_free(&mine);
+  library.group_free(&group);
+  for (int i = 0; good && i < size; ++i) good = out[i] >= 0;
   return good;
 }
 
+std::int32_t lowest(const std::int32_t* ranks, std::int32_t count) {
+  std::int32_t least = ranks[0];
+  for (std::int32_t i = 1; i < count; ++i)
+    if (ranks[i] < least) least = ranks[i];
+  return least;
+}
+
+// Members of both groups, own ones first, as world ranks; `facts` learns its places.
+bool list_members(MPI_Comm like, std::int32_t* members, CommFacts& facts) {
+  const std::int32_t own = facts.own_size();
+  int* const scratch = members + facts.size;
+  if (!world_ranks(like, library.comm_group, members, own, scratch)) return false;
+  if (!facts.joins_two()) return true;
+  if (!world_ranks(like, library.comm_remote_group, members + own, facts.remote_size, scratch)) return false;
+  if (lowest(members, own) < lowest(members + own, facts.remote_size)) {
+    facts.remote_first = own;
+  } else {
+    facts.remote_first = 0;
+    facts.rank += facts.remote_size;
+  }
+  return true;
+}
+
+std::uint64_t identity_of(const CommFacts& facts, std::int32_t* members, Birth birth) {
+  Fnv1a hash(writer->group_identity(members, static_cast<std::size_t>(facts.size), 0));
+  if (facts.joins_two()) hash.add_number(1);
+  hash.add_number(birth.of);
+  if (!birth.once) hash.add_number(occurrences.next(hash.value()));
+  return hash.identity();
+}
+
 // Fills in a communicator; called where one is made, and at the first use of one that came another way.
-void describe(MPI_Comm comm, MPI_Comm like, Comm& slot) {
-  int size = 0;
+void describe(MPI_Comm comm, MPI_Comm like, Birth birth, CommFacts& facts) {
   int inter = 0;
-  library.comm_size(like, &size);
-  library.comm_rank(like, &slot.rank);
+  library.comm_size(like, &facts.size);
+  library.comm_rank(like, &facts.rank);
   library.comm_test_inter(like, &inter);
-  slot.size = size;
+  if (inter != 0) {
+    library.comm_remote_size(like, &facts.remote_size);
+    facts.size += facts.remote_size;
+    facts.remote_first = facts.own_size();
+    facts.flags = trace::kVariable;  // the two groups may contribute different sizes
+  }
   char name[MPI_MAX_OBJECT_NAME + 1] = {};
   int length = 0;
   if (comm != like || library.comm_get_name(comm, name, &length) != MPI_SUCCESS) name[0] = 0;
+  const auto count = static_cast<std::size_t>(facts.size);
   // Off the hot path, once per communicator: members twice, for MPI's translation.
-  auto* members =
-      static_cast<std::int32_t*>(malloc(2 * static_cast<std::size_t>(size) * sizeof(std::int32_t)));
-  if (inter == 0 && members != nullptr && world_ranks(like, members, size)) {
-    const auto count = static_cast<std::size_t>(size);
-    const std::uint64_t set = writer->group_identity(members, count, 0);
-    const std::uint32_t occurrence = occurrences.next(set);
-    slot.number = writer->define_communicator(writer->group_identity(members, count, occurrence), size,
-                                              slot.rank, members, static_cast<std::uint32_t>(size), name);
+  auto* members = static_cast<std::int32_t*>(malloc(2 * count * sizeof(std::int32_t)));
+  if (members != nullptr && list_members(like, members, facts)) {
+    facts.identity = identity_of(facts, members, birth);
+    facts.number = writer->define_communicator(facts.identity, facts.size, facts.rank, members,
+                                               static_cast<std::uint32_t>(count), name);
   } else {
-    writer->note(
-        "an inter-communicator or a group that MPI would not translate is recorded without its members");
-    slot.number = writer->define_communicator(0, size, slot.rank, nullptr, 0, name);
+    writer->note("a communicator with processes that are not of this job is recorded without its members");
+    facts.number = writer->define_communicator(0, facts.size, facts.rank, nullptr, 0, name);
   }
   free(members);
 }
@@ -66,6 +102,8 @@ bool Library::find(const Host& from) noexcept {
   bool all =
       find_function(from, comm_rank, "PMPI_Comm_rank") && find_function(from, comm_size, "PMPI_Comm_size") &&
       find_function(from, comm_group, "PMPI_Comm_group") &&
+      find_function(from, comm_remote_size, "PMPI_Comm_remote_size") &&
+      find_function(from, comm_remote_group, "PMPI_Comm_remote_group") &&
       find_function(from, comm_test_inter, "PMPI_Comm_test_inter") &&
       find_function(from, comm_get_name, "PMPI_Comm_get_name") &&
       find_function(from, group_translate_ranks, "PMPI_Group_translate_ranks") &&
@@ -78,7 +116,9 @@ bool Library::find(const Host& from) noexcept {
   world = static_cast<MPI_Comm>(from.find_data("ompi_mpi_comm_world"));
   null_comm = static_cast<MPI_Comm>(from.find_data("ompi_mpi_comm_null"));
   null_request = static_cast<MPI_Request>(from.find_data("ompi_request_null"));
-  all = all && world != nullptr && null_comm != nullptr && null_request != nullptr &&
+  null_type = static_cast<MPI_Datatype>(from.find_data("ompi_mpi_datatype_null"));
+  empty_request = static_cast<MPI_Request>(from.find_data("ompi_request_empty"));
+  all = all && world != nullptr && null_comm != nullptr && null_type != nullptr && null_request != nullptr &&
         find_function(from, comm_f2c, "PMPI_Comm_f2c") && find_function(from, type_f2c, "PMPI_Type_f2c") &&
         find_function(from, request_f2c, "PMPI_Request_f2c");
   constexpr const char* kInPlace[4] = {"mpi_fortran_in_place_", "mpi_fortran_in_place",
@@ -87,14 +127,16 @@ bool Library::find(const Host& from) noexcept {
 #else
   world = MPI_COMM_WORLD;
   null_comm = MPI_COMM_NULL;
+  null_type = MPI_DATATYPE_NULL;
   null_request = MPI_REQUEST_NULL;
   fortran_in_place[0] = from.find_data("MPIR_F08_MPI_IN_PLACE");
 #endif
   return all;
 }
 
-Comm* learn(MPI_Comm comm, MPI_Comm like) noexcept {
-  return comms.insert(key_of(comm), [comm, like](Comm& slot) { describe(comm, like, slot); });
+Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept {
+  if (!is_communicator(comm) || !is_communicator(like)) return nullptr;
+  return comms.insert(key_of(comm), [&](CommFacts& facts) { describe(comm, like, birth, facts); });
 }
 
 void announce() noexcept {
@@ -116,7 +158,7 @@ void announce() noexcept {
   }
   writer->open({.rank = rank, .world_size = size, .library = version});
   writer->set_rank(rank, size);
-  learn(library.world);
+  learn(library.world, library.world, {});
 }
 
 PeerSums::Entry* PeerSums::entry(std::uint64_t key) noexcept {
@@ -159,17 +201,17 @@ void PeerSums::add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, s
 }
 
 void PeerSums::write(Entry& e) noexcept {
-  const std::uint64_t messages = e.messages.exchange(0, std::memory_order_acq_rel);
-  if (messages == 0) return;
+  const std::uint64_t passed = e.messages.exchange(0, std::memory_order_acq_rel);
+  if (passed == 0) return;
   const std::uint64_t key = e.key.load(std::memory_order_relaxed);
   const std::uint64_t bytes = e.bytes.exchange(0, std::memory_order_relaxed);
   trace::RawRecord* record =
       writer->begin(trace::EventKind::PointToPoint, static_cast<std::uint8_t>(key & 1), 0,
-                    static_cast<std::uint32_t>(key >> 33 & 0x3fffffff), static_cast<std::uint32_t>(messages),
+                    static_cast<std::uint32_t>(key >> 33 & 0x3fffffff), static_cast<std::uint32_t>(passed),
                     bytes, static_cast<std::uint32_t>(key >> 1 & 0xffffffff));
   record->begin = e.first.load(std::memory_order_relaxed);
   record->end = e.last.load(std::memory_order_relaxed);
-  writer->count_calls(messages);
+  writer->count_calls(passed);
 }
 
 void PeerSums::flush() noexcept {

@@ -22,6 +22,7 @@ inline bool announced = false;
 
 inline CommTable comms;
 inline RequestTable requests;
+inline MessageTable messages;
 
 /// A blocking call with one peer leaves a record of its own only where it took at least this long.
 inline constexpr std::uint64_t kLongNs = 50'000;
@@ -37,28 +38,33 @@ inline constexpr std::uint64_t kLongNs = 50'000;
 
 /// Opens the file once the library can say who we are.
 void announce() noexcept;
+/// What tells a communicator from others of the same members: equal on all of them.
+struct Birth {
+  std::uint64_t of = 0;  ///< of which communicator it was made, and how; 0 = not known
+  bool once = false;     ///< no other one was made so; else it counts how many were before
+};
 /// Records a communicator that is new here. `like` is the one that tells its members where `comm` cannot yet.
-Comm* learn(MPI_Comm comm, MPI_Comm like) noexcept;
-inline Comm* learn(MPI_Comm comm) noexcept {
-  return learn(comm, comm);
-}
+/// Null for what is none.
+Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept;
 
 inline Comm* lookup(MPI_Comm comm) noexcept {
   if (!announced) [[unlikely]]
     announce();
   Comm* found = comms.find(key_of(comm));
-  if (found == nullptr && announced && comm != library.null_comm) [[unlikely]]
-    found = learn(comm);
+  if (found == nullptr && announced) [[unlikely]]
+    found = learn(comm, comm, {});
   return found;
 }
 
+/// 0 where that is not a type.
 [[nodiscard]] inline std::uint32_t element_of(MPI_Datatype type) noexcept {
   int bytes = 0;
+  if (!is_type(type)) return 0;
   library.type_size(type, &bytes);
   return bytes < 0 ? 0 : static_cast<std::uint32_t>(bytes);
 }
 [[nodiscard]] inline std::uint64_t size_of(MPI_Datatype type, int count) noexcept {
-  return count < 0 ? 0 : static_cast<std::uint64_t>(count) * element_of(type);
+  return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * element_of(type);
 }
 
 /// Point-to-point messages since the last flush, added up per communicator, peer and direction.

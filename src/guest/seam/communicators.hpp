@@ -12,14 +12,28 @@
 
 namespace cox::guest {
 
-/// One communicator in use. `seq` needs no atomics: a communicator is used by one thread at a time
-/// (MPI 3.1, 5.1).
-struct Comm {
-  std::atomic<std::uintptr_t> handle{0};
+/// What is known of a communicator in use. `seq` and `made` need no atomics: a communicator is used by one
+/// thread at a time (MPI 3.1, 5.1). One that joins two groups (MPI's intercommunicator) has the members of
+/// both, those of the group with the lowest rank of the job first.
+struct CommFacts {
   std::uint32_t number = 0;  ///< of the Run format; 0 = could not be recorded
   std::uint32_t seq = 0;
   std::int32_t size = 0;
-  std::int32_t rank = 0;
+  std::int32_t rank = 0;          ///< own place among the members
+  std::int32_t remote_size = 0;   ///< members of the other group; 0 = there is one group only
+  std::int32_t remote_first = 0;  ///< place of its first member
+  std::uint32_t made = 0;         ///< communicators made of it by all its members so far
+  std::uint16_t flags = 0;        ///< trace::RecordFlag of each of its collectives
+  std::uint64_t identity = 0;     ///< equal on all members; 0 = not known
+
+  [[nodiscard]] bool joins_two() const noexcept { return remote_size != 0; }
+  [[nodiscard]] std::int32_t own_size() const noexcept { return size - remote_size; }
+  /// Members that ranks and lists of counts in a call stand for.
+  [[nodiscard]] std::int32_t addressed() const noexcept { return joins_two() ? remote_size : size; }
+};
+
+struct alignas(64) Comm : CommFacts {
+  std::atomic<std::uintptr_t> handle{0};
 };
 
 /// Fixed open-addressing table: lookups take no lock; insertion and removal are rare and take a spin lock.
@@ -30,6 +44,8 @@ class CommTable {
   static constexpr std::size_t kSlots = 1024;
 
   [[nodiscard]] Comm* find(std::uintptr_t handle) noexcept {
+    if (handle <= kErased) [[unlikely]]
+      return nullptr;
     for (std::size_t i = 0; i < kProbe; ++i) {
       Comm& slot = slots_[(hash(handle) + i) % kSlots];
       if (slot.handle.load(std::memory_order_acquire) == handle) return &slot;
@@ -41,13 +57,14 @@ class CommTable {
   /// null where there is no room.
   template <class Fill>
   Comm* insert(std::uintptr_t handle, Fill fill) noexcept {
+    if (handle <= kErased) return nullptr;
     while (lock_.exchange(true, std::memory_order_acquire)) sched_yield();
     Comm* result = find(handle);
     for (std::size_t i = 0; result == nullptr && i < kProbe; ++i) {
       Comm& slot = slots_[(hash(handle) + i) % kSlots];
       const std::uintptr_t have = slot.handle.load(std::memory_order_relaxed);
       if (have != kEmpty && have != kErased) continue;
-      slot.seq = 0;
+      static_cast<CommFacts&>(slot) = {};
       fill(slot);
       slot.handle.store(handle, std::memory_order_release);
       result = &slot;
@@ -58,6 +75,15 @@ class CommTable {
 
   void erase(std::uintptr_t handle) noexcept {
     if (Comm* comm = find(handle)) comm->handle.store(kErased, std::memory_order_release);
+  }
+
+  /// Erases it; false where it is not there, else what was known of it.
+  bool take(std::uintptr_t handle, CommFacts& facts) noexcept {
+    Comm* comm = find(handle);
+    if (comm == nullptr) return false;
+    facts = *comm;
+    comm->handle.store(kErased, std::memory_order_release);
+    return true;
   }
 
  private:
