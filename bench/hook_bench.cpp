@@ -94,7 +94,8 @@ void say_drops(const fs::path& folder) {
     cox::trace::RawHeader h{};
     std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(&h), sizeof h);
     std::printf("%s: %llu chunks written, %llu events dropped\n", entry.path().filename().c_str(),
-                static_cast<unsigned long long>(h.tickets), static_cast<unsigned long long>(h.dropped_records));
+                static_cast<unsigned long long>(h.tickets),
+                static_cast<unsigned long long>(h.dropped_records));
   }
 }
 
