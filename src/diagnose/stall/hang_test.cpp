@@ -344,11 +344,11 @@ TEST(Hang, AWaitForSeveralPeersIsFollowedToThoseThatDoNotWaitThemselves) {
   trace::EventColumns& waiting = run.ranks[1].events;
   for (const std::uint32_t peer : {2U, 3U}) {
     add_event(waiting, trace::EventKind::Awaited, 0, end + 4ms, end + 4ms, 0, CommId{0}, 0);
-    waiting.aux.back() = peer;
+    waiting.aux.set_back(peer);
   }
   add_event(waiting, trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), end + 5ms,
             trace::kStillRunning, 0, CommId{0}, 2);
-  waiting.aux.back() = trace::kAnyPeer;
+  waiting.aux.set_back(trace::kAnyPeer);
   for (const int r : {0, 2})
     add_call(run.ranks[static_cast<std::size_t>(r)].events, model::Collective::AllReduce, end + 6ms,
              trace::kStillRunning, 8, kSteps);
