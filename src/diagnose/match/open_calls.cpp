@@ -243,6 +243,11 @@ class Finder {
       op.not_recorded.push_back(m_.track(static_cast<std::size_t>(peer)).rank);
       return true;
     });
+    // Any of several may have sent already: those that wait themselves are missing only where all do.
+    const auto waits = [&](std::int32_t peer) {
+      return !out_.ranks[static_cast<std::size_t>(peer)].operations.empty();
+    };
+    if (!std::all_of(op.missing.begin(), op.missing.end(), waits)) std::erase_if(op.missing, waits);
     std::sort(op.missing.begin(), op.missing.end());
   }
 

@@ -37,7 +37,7 @@ enum class Whom : std::uint8_t { Ranks, Nobody };
 /// How the rule is called: as the cause that it names, or `phase`.
 [[nodiscard]] const char* rule_name(const CauseTest& t);
 
-/// "one-sided communication 1,200, files 3"; empty where there was no such call.
+/// "one-sided communication 1 200, files 3"; empty where there was no such call.
 [[nodiscard]] std::string unobserved_words(const trace::UnobservedCalls& calls);
 
 /// What matching and cutting into steps left open, as numbers.
