@@ -97,7 +97,7 @@ set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
     efficiency:efficiency stall:stall pacing:pacing
     finding:result comparison:result diagnosis:result remedy:result)
-set(guest_headers launcher:seam pace_text:pacing writer:writer)
+set(guest_headers launcher:seam policy:seam pace_text:pacing writer:writer)
 set(simulate_headers
     noise:noise max_plus:max_plus network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced render:answer sweep:sweep)

@@ -90,7 +90,7 @@ bool write_all(int fd, std::string_view content) {
 }
 
 /// Writes a new file next to `path` and returns its name; leaves nothing behind where that fails.
-Result<std::string> write_beside(const std::filesystem::path& path, std::string_view content) {
+Result<std::string> write_beside(const std::filesystem::path& path, std::string_view content, Rights rights) {
   static std::atomic<unsigned> serial{0};
   std::string name;
   int fd = -1;
@@ -98,11 +98,12 @@ Result<std::string> write_beside(const std::filesystem::path& path, std::string_
   // a name left by a killed process is stepped over.
   for (int attempt = 0; attempt < 100 && fd < 0; ++attempt) {
     name = fmt::format("{}.tmp-{}-{}", path.string(), ::getpid(), serial.fetch_add(1));
-    fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(rights));
     if (fd < 0 && errno != EEXIST) break;
   }
   if (fd < 0) return fail(cannot_write(path, errno));
   int cause = write_all(fd, content) ? 0 : errno;
+  if (rights == Rights::Group && ::fchmod(fd, static_cast<mode_t>(rights)) != 0 && cause == 0) cause = errno;
   if (::close(fd) != 0 && cause == 0) cause = errno;  // a full quota may show only here
   if (cause == 0) return name;
   ::unlink(name.c_str());
@@ -162,13 +163,20 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   return content;
 }
 
-Status write_file_atomically(const std::filesystem::path& path, std::string_view content,
-                             IfExists if_exists) {
+Rights rights_of(const std::filesystem::path& path) {
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) return Rights::Owner;
+  if ((st.st_mode & S_IROTH) != 0) return Rights::Everyone;
+  return (st.st_mode & S_IRGRP) != 0 ? Rights::Group : Rights::Owner;
+}
+
+Status write_file_atomically(const std::filesystem::path& path, std::string_view content, IfExists if_exists,
+                             Rights rights) {
   std::error_code ec;
   if (if_exists == IfExists::Fail && std::filesystem::exists(path, ec)) return fail(exists_already(path));
   if (std::filesystem::exists(path, ec) && !std::filesystem::is_regular_file(path, ec))
     return fail(not_a_file(path));  // a rename would replace a device (/dev/null) by a file
-  COX_TRY(const std::string temporary, write_beside(path, content));
+  COX_TRY(const std::string temporary, write_beside(path, content, rights));
   if (put_in_place(temporary.c_str(), path.c_str(), if_exists)) return {};
   const int cause = errno;
   ::unlink(temporary.c_str());

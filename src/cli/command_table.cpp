@@ -7,6 +7,7 @@
 #include "cli/verbs/bench_command.hpp"
 #include "cli/verbs/collect_command.hpp"
 #include "cli/verbs/compact_command.hpp"
+#include "cli/verbs/detach_command.hpp"
 #include "cli/verbs/diagnose_command.hpp"
 #include "cli/verbs/doctor_command.hpp"
 #include "cli/verbs/explain_command.hpp"
@@ -22,11 +23,10 @@ namespace cox::cli {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &observe_command(),    &diagnose_command(), &report_command(), &pace_command(),
-      &simulate_command(),   &study_command(),    &bench_command(),  &export_command(),
-      &collect_command(),    &compact_command(),  &doctor_command(), &explain_command(),
-      &completion_command(), &version_command(),  &help_command(),   &complete_command(),
-      &man_command(),        &docs_command(),
+      &observe_command(), &diagnose_command(), &report_command(),  &pace_command(),       &simulate_command(),
+      &study_command(),   &bench_command(),    &export_command(),  &collect_command(),    &compact_command(),
+      &detach_command(),  &doctor_command(),   &explain_command(), &completion_command(), &version_command(),
+      &help_command(),    &complete_command(), &man_command(),     &docs_command(),
   };
   return all;
 }

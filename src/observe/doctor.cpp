@@ -16,9 +16,11 @@
 #include <string_view>
 
 #include "cox/base/units_text.hpp"
+#include "cox/guest/policy.hpp"
 
 #include "observe/energy.hpp"
 #include "observe/library_paths.hpp"
+#include "observe/optional_mpi.hpp"
 
 extern "C" char** environ;
 
@@ -302,6 +304,58 @@ Check check_energy(const Surroundings& where) {
   return check;
 }
 
+/// What the administrator allows.
+Check check_policy(const Surroundings& where) {
+  Check check{.key = "policy", .subject = "policy", .health = Health::Note, .text = {}, .hint = {}};
+  guest::Policy policy;
+  guest::read_policy((where.root / fs::path(guest::kPolicyFile).relative_path()).c_str(), policy);
+  if (!policy.is_there) {
+    check.text = fmt::format("no {}: everything is allowed", guest::kPolicyFile);
+    return check;
+  }
+  if (policy.trouble != nullptr) {
+    check.health = Health::Missing;
+    check.text = fmt::format("{} cannot be obeyed, so nothing is observed: {}{}", guest::kPolicyFile,
+                             policy.line > 0 ? fmt::format("line {}: ", policy.line) : "", policy.trouble);
+    check.hint = "the administrator must mend it";
+    return check;
+  }
+  std::vector<std::string> rules;
+  if (!policy.pacing) rules.emplace_back("no pacing");
+  if (policy.max_size_bytes > 0)
+    rules.push_back(fmt::format("at most {} per process",
+                                to_string(Bytes{static_cast<std::int64_t>(policy.max_size_bytes)})));
+  for (std::size_t i = 0; i < policy.folder_count; ++i)
+    rules.push_back(fmt::format("{}{}", i == 0 ? "Runs only in " : "", policy.folders[i]));
+  check.text = rules.empty() ? fmt::format("{} forbids nothing", guest::kPolicyFile)
+                             : fmt::format("{}: {}", guest::kPolicyFile, fmt::join(rules, ", "));
+  return check;
+}
+
+/// Whether one program would take our object for an MPI library.
+Check check_program(const Surroundings& where, const LibraryPaths& paths) {
+  Check check{.key = "program", .subject = "program", .health = Health::Ok, .text = {}, .hint = {}};
+  std::error_code ec;
+  if (!fs::is_regular_file(where.program, ec)) {
+    check.health = Health::Missing;
+    check.text = fmt::format("{} is no file", where.program.string());
+    return check;
+  }
+  const auto found = looks_for_mpi(where.program, paths);
+  if (!found) {
+    check.text =
+        fmt::format("{} does not look for an MPI library that it is not linked to", where.program.string());
+    return check;
+  }
+  check.health = Health::Missing;
+  check.text = fmt::format("{} looks for MPI by {} and is linked to none: it would take cox for one",
+                           found->object, found->how);
+  check.hint =
+      "cox observe starts it without cox; where a script starts it, set COX_DISABLE=1 and link it to MPI "
+      "to have it observed";
+  return check;
+}
+
 Check check_environment(const Surroundings& where) {
   Check check{.key = "environment", .subject = "environment", .health = Health::Ok, .text = {}, .hint = {}};
   const std::string disable = env(where, "COX_DISABLE");
@@ -367,7 +421,9 @@ std::vector<Check> examine(const Surroundings& where) {
   checks.push_back(check_shared_memory(where));
   checks.push_back(check_limits(where));
   checks.push_back(check_energy(where));
+  checks.push_back(check_policy(where));
   checks.push_back(check_environment(where));
+  if (!where.program.empty()) checks.push_back(check_program(where, paths));
   return checks;
 }
 
@@ -391,6 +447,10 @@ std::span<const EnvVariable> environment_variables() {
           "1 = a rank that is always late lowers its niceness, where that can be undone (--pace-priority)"},
       EnvVariable{"COX_PACE", "off",
                   "MODE[,key=value...] of the controller that may hold early ranks back (--pace)"},
+      EnvVariable{"COX_SHARE", "", "group = the group may read the Run; else its owner alone (--share)"},
+      EnvVariable{
+          "COX_BATCH_JOB", "",
+          "batch job that cox observe ran in; processes of another one, submitted from it, are not recorded"},
       EnvVariable{"COX_JOB", "", "the job's name where no batch system gives one; cox observe sets it"},
   };
   return kAll;

@@ -15,17 +15,25 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "cox/base/child.hpp"
 #include "cox/base/processes.h"
+#include "cox/base/units_text.hpp"
 #include "cox/base/version.hpp"
+#include "cox/guest/writer.hpp"
 #include "cox/trace/run_info.hpp"
 
 #include "observe/blank_free.hpp"
 #include "observe/energy.hpp"
 #include "observe/launch_environment.hpp"
 #include "observe/launch_folder.hpp"
+#include "observe/library_paths.hpp"
+#include "observe/optional_mpi.hpp"
+#include "observe/redact.hpp"
+#include "observe/signal_witness.hpp"
 #include "observe/wait_mode.hpp"
 
 namespace cox::observe {
@@ -56,6 +64,68 @@ std::string utc(const char* format) {
 std::string job_name() {
   const char* id = guest::batch_job();
   return id != nullptr ? id : "";
+}
+
+/// Whether the environment switches observing off.
+bool is_disabled(const Environment& now) {
+  const auto at = now.find(kEnvDisable);
+  return at != now.end() && at->second == "1";
+}
+
+/// A program of the command that would take our object for an MPI library.
+std::optional<OptionalMpi> misled_program(const LaunchOptions& options, const Environment& now) {
+  return looks_for_mpi(options.command, LibraryPaths(options.system_root, {now.begin(), now.end()}));
+}
+
+/// Whether the job starts as it would without us: nothing of ours in its environment.
+bool stays_untouched(const LaunchOptions& options, const Environment& now) {
+  return is_disabled(now) || misled_program(options, now).has_value();
+}
+
+Error forbidden(const LaunchOptions& options, std::string what, const char* hint) {
+  return error(Errc::InvalidInput, "observe-010",
+               fmt::format("{}: {}", options.policy_file.string(), std::move(what)), hint);
+}
+
+/// The size that a guest is told: as asked for by flag or variable, at most what the policy allows.
+std::optional<Bytes> size_limit(const LaunchOptions& options, const guest::Policy& policy,
+                                const Environment& now) {
+  std::optional<Bytes> asked = options.max_size;
+  if (const auto at = now.find(kEnvMaxSize); !asked && at != now.end())
+    if (const std::int64_t bytes = std::strtoll(at->second.c_str(), nullptr, 10); bytes > 0)
+      asked = Bytes{bytes};
+  if (policy.max_size_bytes == 0) return options.max_size;
+  const Bytes most{static_cast<std::int64_t>(std::min<std::uint64_t>(policy.max_size_bytes, INT64_MAX))};
+  return std::min(asked.value_or(Bytes{static_cast<std::int64_t>(guest::WriterOptions{}.max_bytes)}), most);
+}
+
+/// Whether the administrator lets this job run as it was asked for.
+Status check_policy(const LaunchOptions& options, const guest::Policy& policy, const fs::path& dir) {
+  constexpr const char* kAsk = "ask who administers this machine";
+  if (policy.trouble != nullptr)
+    return fail(
+        forbidden(options,
+                  policy.line > 0 ? fmt::format("line {}: {}", policy.line, policy.trouble)
+                                  : std::string(policy.trouble),
+                  "a policy that cannot be obeyed forbids everything: the administrator must mend it"));
+  const Environment now = current_environment();
+  const auto in_environment = now.find(kEnvPace);
+  const std::string pace =
+      !options.pace.empty() || in_environment == now.end() ? options.pace : in_environment->second;
+  const bool paces = (!pace.empty() && pace != "off" && !pace.starts_with("off,")) || options.pace_priority ||
+                     options.energy_cap.has_value();
+  if (!policy.pacing && paces) return fail(forbidden(options, "pacing is forbidden on this machine", kAsk));
+  std::error_code ec;
+  const fs::path real = fs::weakly_canonical(dir, ec);
+  if (ec || !guest::allows_folder(policy, real.c_str())) {
+    std::string allowed;
+    for (std::size_t i = 0; i < policy.folder_count; ++i)
+      allowed += (i > 0 ? ", " : "") + std::string(policy.folders[i]);
+    return fail(forbidden(options,
+                          fmt::format("{} is no folder for Runs, expected one in {}", dir.string(), allowed),
+                          "choose one of them with -o"));
+  }
+  return {};
 }
 
 /// A word as a shell would need it to be typed.
@@ -108,6 +178,7 @@ std::vector<std::pair<std::string, std::string>> actuator_variables(const Launch
 /// Variables for the child: ours are added, what the user set stays.
 std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOptions& options,
                                                                  const fs::path& preload, const fs::path& dir,
+                                                                 std::optional<Bytes> max_size,
                                                                  bool one_of_many) {
   const Environment now = current_environment();
   const auto before = now.find("LD_PRELOAD");
@@ -116,7 +187,9 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
                                                preload.string()));
   out.emplace_back(kEnvDir, dir.string());  // typed as -o, or chosen for this run
   if (auto asan = sanitizer_options(options.command, now)) out.emplace_back("ASAN_OPTIONS", *std::move(asan));
-  if (options.max_size) out.emplace_back(kEnvMaxSize, std::to_string(options.max_size->count()));
+  if (max_size) out.emplace_back(kEnvMaxSize, std::to_string(max_size->count()));
+  if (options.group_may_read) out.emplace_back(kEnvShare, "group");
+  out.emplace_back(kEnvBatchJob, guest::owning_batch_job());
   if (!options.pace.empty()) out.emplace_back(kEnvPace, options.pace);
   if (one_of_many) return out;
   if (guest::batch_job() == nullptr && now.find(kEnvJob) == now.end())
@@ -125,7 +198,7 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   for (const auto& [name, value] : out)
     if (!name.starts_with("OMPI_MCA_")) names.push_back(name);  // its launcher forwards its own
   for (const char* name :
-       {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace, kEnvPacePriority, kEnvJob})
+       {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace, kEnvPacePriority, kEnvJob, kEnvShare})
     if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
       names.emplace_back(name);
   if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))
@@ -166,8 +239,8 @@ sigset_t signals_to_watch() {
 }
 
 /// Waits for the child while signals that arrive for us go to it. Signals are blocked and taken one by one,
-/// so no handler runs and nothing is lost.
-int wait_forwarding(pid_t child, const sigset_t& watched) {
+/// so no handler runs and nothing is lost. What was sent to every process the child has already.
+int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness) {
   for (;;) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&watched, &info);
@@ -179,7 +252,7 @@ int wait_forwarding(pid_t child, const sigset_t& watched) {
     }
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
-    if (!from_terminal) cox_signal_process(child, signal);
+    if (!from_terminal && !witness.saw(info)) cox_signal_process(child, signal);
   }
 }
 
@@ -197,9 +270,10 @@ void end_cap(std::optional<EnergyCap>& cap, ChildEnd& end) {
   cap.reset();
 }
 
-Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload, const fs::path& dir,
-                           bool one_of_many) {
-  const auto variables = added_variables(options, preload, dir, one_of_many);
+/// `started` is called once the command runs.
+Result<ChildEnd> run_child(const LaunchOptions& options,
+                           const std::vector<std::pair<std::string, std::string>>& variables,
+                           bool one_of_many, const std::function<void()>& started) {
   const sigset_t watched = signals_to_watch();
   sigset_t before;
   ::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, no end of the child would be seen
@@ -214,6 +288,7 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload
     cap.emplace(*std::move(made));
   }
 
+  SignalWitness witness(watched);  // before the pipe, whose end it would hold open
   std::array<int, 2> report{};
   if (pipe2(report.data(), O_CLOEXEC) != 0) {
     const int reason = errno;
@@ -242,8 +317,9 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& preload
   do n = read(report[0], &reason, sizeof reason);
   while (n < 0 && errno == EINTR);
   close(report[0]);
+  if (n != sizeof reason) started();
   ChildEnd end;
-  end.status = wait_forwarding(child, watched);
+  end.status = wait_forwarding(child, watched, witness);
   end_cap(cap, end);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (n != sizeof reason) return end;
@@ -277,7 +353,9 @@ Result<fs::path> choose_dir(const LaunchOptions& options, const guest::Launcher*
 trace::RunInfo describe(const LaunchOptions& options, const fs::path& dir) {
   trace::RunInfo info;
   info.name = dir.filename().string();
-  for (const std::string& word : options.command)
+  const Redacted command = redact(options.command);
+  info.redacted = command.count;
+  for (const std::string& word : command.words)
     info.command += (info.command.empty() ? "" : " ") + quoted(word);
   info.tool = "cox " COX_VERSION;
   info.started = utc("%Y-%m-%dT%H:%M:%SZ");
@@ -285,7 +363,42 @@ trace::RunInfo describe(const LaunchOptions& options, const fs::path& dir) {
   return info;
 }
 
+trace::RankEnd rank_end(const LaunchOutcome& outcome) {
+  std::timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return {.rank = outcome.rank,
+          .exit_status = outcome.exit_status,
+          .signal = outcome.signal,
+          .realtime_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
+}
+
 }  // namespace
+
+std::vector<std::string> start_notes(const LaunchOptions& options) {
+  const Environment now = current_environment();
+  if (is_disabled(now)) return {"COX_DISABLE=1: nothing is recorded, and the job starts as without cox"};
+  std::vector<std::string> notes;
+  if (const auto found = misled_program(options, now))
+    notes.push_back(fmt::format(
+        "{} looks for an MPI library by {} and is linked to none; it would find cox in its place, so "
+        "nothing is preloaded and nothing recorded",
+        found->object, found->how));
+  guest::Policy policy;
+  guest::read_policy(options.policy_file.c_str(), policy);
+  const std::optional<Bytes> size = size_limit(options, policy, now);
+  const Bytes least{static_cast<std::int64_t>(guest::kLeastFileBytes)};
+  if (options.max_size && size && *size < *options.max_size)
+    notes.push_back(fmt::format("--max-size {}: {} allows {}", to_string(*options.max_size),
+                                options.policy_file.string(), to_string(*size)));
+  if (size && *size < least)
+    notes.push_back(fmt::format("at most {} per process was asked for; the least is {}, which is used",
+                                to_string(*size), to_string(least)));
+  if (const int count = redact(options.command).count; count > 0)
+    notes.push_back(fmt::format("{} of the command look{} like a secret and {} not kept in run.json",
+                                count == 1 ? "1 value" : fmt::format("{} values", count),
+                                count == 1 ? "s" : "", count == 1 ? "is" : "are"));
+  return notes;
+}
 
 LaunchPlace launch_place() {
   const guest::Place place = guest::place_of(guest::find_launcher());
@@ -312,24 +425,34 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
               fmt::format("--energy-cap cannot be used where {} starts cox once per rank", launcher->name),
               "put cox observe before the launcher: then it caps the host where it runs"));
   COX_TRY(const fs::path dir, choose_dir(options, one_of_many ? launcher : nullptr));
-  const bool made = [&] {
-    std::error_code ec;
-    return !fs::exists(dir, ec);
-  }();
+  guest::Policy policy;
+  guest::read_policy(options.policy_file.c_str(), policy);
+  COX_CHECK(check_policy(options, policy, dir));
+  const Rights rights = options.group_may_read ? Rights::Group : Rights::Owner;
   trace::RunInfo info = describe(options, dir);
+  std::error_code ec;
+  const bool made = !fs::exists(dir, ec);
+  std::vector<fs::path> old;
   if (one_of_many) {
     info.launch = launch_key(*launcher);
-    COX_CHECK(join_folder(dir, info, *launcher));
+    COX_CHECK(join_folder(dir, info, *launcher, rights));
   } else {
-    COX_CHECK(make_folder(dir, info, options.force));
+    COX_TRY(old, make_folder(dir, info, options.force, rights));
   }
 
+  const bool untouched = stays_untouched(options, current_environment());
+  std::vector<std::pair<std::string, std::string>> variables;
+  if (!untouched)
+    variables = added_variables(options, preload, dir, size_limit(options, policy, current_environment()),
+                                one_of_many);
   const auto start = std::chrono::steady_clock::now();
-  const Result<ChildEnd> end = run_child(options, preload, dir, one_of_many);
+  const Result<ChildEnd> end = run_child(options, variables, one_of_many, [&] {
+    // Where that cannot be written the job runs all the same: the Run then lacks its run.json.
+    if (!old.empty()) static_cast<void>(replace_run(old, dir, info, rights));
+  });
   const auto wall = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - start);
   if (!end) {
-    std::error_code ec;
-    if (made && !one_of_many) fs::remove_all(dir, ec);  // nothing ran: leave nothing behind
+    if (made && !one_of_many) unmake_folder(dir);
     return fail(end.error());
   }
   LaunchOutcome outcome;
@@ -337,17 +460,20 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   outcome.wall = wall;
   outcome.energy = end->energy;
   outcome.energy_problem = end->energy_problem;
+  outcome.untouched = untouched;
   outcome.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
   outcome.exit_status = exit_status_of(end->status);
+  // From here on the job's status is what counts: where something cannot be written, what is there stays.
   if (one_of_many) {
     outcome.rank = place.rank;
     outcome.world_size = place.world_size;
+    if (outcome.exit_status != 0) static_cast<void>(trace::append_rank_end(dir, rank_end(outcome), rights));
     return outcome;
   }
   outcome.hint = forwarding_hint(options.command, current_environment());
   info.exit_status = outcome.exit_status;
-  // The job has ended and its status is what counts: where this cannot be written the first run.json stays.
-  static_cast<void>(trace::write_run_info(dir, info));
+  info.signal = outcome.signal;
+  static_cast<void>(trace::write_run_info(dir, info, rights));
   return outcome;
 }
 

@@ -2,14 +2,18 @@
 #include "observe/launch_folder.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <utility>
 
+#include "cox/observe/recording.hpp"
 #include "cox/trace/raw_format.hpp"
 #include "cox/trace/read.hpp"
 #include "cox/trace/run_info.hpp"
@@ -38,11 +42,18 @@ Error not_made(const fs::path& dir, const std::error_code& ec) {
                .where = {}};
 }
 
-bool is_ours(const fs::path& file) {
+/// What an entry of a Run folder is, by its name.
+enum class Kind : std::uint8_t { Foreign, Info, Note, Raw, Compact, Unfinished };
+
+Kind kind_of(const fs::path& file) {
   const std::string name = file.filename().string();
+  if (name == "run.json") return Kind::Info;
+  if (name == "run.ends" || name == trace::kDetachFile) return Kind::Note;
   // A name with a suffix is one that is being written beside its place.
-  return file.extension() == ".coxraw" || file.extension() == ".cox" || name.starts_with("run.json") ||
-         name.find(".cox.tmp-") != std::string::npos;
+  if (name.starts_with("run.json.tmp-") || name.find(".cox.tmp-") != std::string::npos)
+    return Kind::Unfinished;
+  if (file.extension() == ".coxraw") return Kind::Raw;
+  return file.extension() == ".cox" ? Kind::Compact : Kind::Foreign;
 }
 
 enum class Content : std::uint8_t { Empty, Run, Foreign };
@@ -51,19 +62,74 @@ Content look_at(const fs::path& dir) {
   std::error_code ec;
   Content found = Content::Empty;
   for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
-    if (!is_ours(it->path())) return Content::Foreign;
+    if (kind_of(it->path()) == Kind::Foreign) return Content::Foreign;
     found = Content::Run;
   }
   return found;
 }
 
-/// Whether a folder looks like a Run that we made and so may be replaced.
+/// Whether a folder looks like a Run that we made.
 bool is_own_run(const fs::path& dir) {
   std::error_code ec;
   if (fs::exists(dir / "run.json", ec)) return true;
   return std::ranges::any_of(fs::directory_iterator(dir, ec), [](const fs::directory_entry& e) {
-    return e.path().extension() == ".coxraw" || e.path().extension() == ".cox";
+    return kind_of(e.path()) == Kind::Raw || kind_of(e.path()) == Kind::Compact;
   });
+}
+
+/// Whether a file begins as ours do. A raw file of a process that was killed while it began is all zeros.
+bool begins_as_ours(const fs::path& file, Kind kind) {
+  std::string head(6, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (kind == Kind::Compact) return head == "COXRUN";
+  return head == "COXRAW" || head == std::string(6, '\0');
+}
+
+/// Whether an entry of an old Run is certainly one of its files, by name, type and content.
+bool is_certainly_ours(const fs::directory_entry& entry, const fs::path& dir) {
+  std::error_code ec;
+  const Kind kind = kind_of(entry.path());
+  if (kind == Kind::Foreign || !fs::is_regular_file(entry.symlink_status(ec))) return false;
+  if (kind == Kind::Raw || kind == Kind::Compact) return begins_as_ours(entry.path(), kind);
+  if (entry.path().filename() == trace::kDetachFile) return fs::file_size(entry.path(), ec) == 0;
+  if (kind != Kind::Info) return true;
+  const auto info = trace::read_run_info(dir);
+  return info && *info;
+}
+
+/// The files of the Run that `--force` replaces. Refused as a whole where anything else lies there.
+Result<std::vector<fs::path>> files_to_replace(const fs::path& dir) {
+  constexpr const char* kHint = "nothing was removed; choose another folder with -o";
+  std::vector<fs::path> files;
+  std::error_code ec;
+  if (!fs::is_directory(dir, ec)) return fail(refused(dir, "is no folder", kHint));
+  for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
+    if (!is_certainly_ours(*it, dir)) {
+      const std::string why =
+          fmt::format("holds {}, which is no file of a Run", it->path().filename().string());
+      return fail(refused(dir, why.c_str(), kHint));
+    }
+    files.push_back(it->path());
+  }
+  if (ec) return fail(refused(dir, "cannot be read", kHint));
+  if (!files.empty() && !is_own_run(dir)) return fail(refused(dir, "exists and is no Run", kHint));
+  if (const std::int64_t busy = look_at_recording(dir).here; busy > 0)
+    return fail(refused(dir, fmt::format("is being recorded into by {} processes", busy).c_str(), kHint));
+  return files;
+}
+
+/// Makes a folder that was not there with the rights of a Run's. Of several that try, all succeed.
+std::error_code make_with_rights(const fs::path& dir, Rights rights) {
+  std::error_code ec;
+  if (fs::exists(dir, ec)) return {};
+  if (dir.has_parent_path()) fs::create_directories(dir.parent_path(), ec);
+  if (ec) return ec;
+  const mode_t mode = rights == Rights::Group ? 0750 : 0700;
+  if (::mkdir(dir.c_str(), mode) != 0)
+    return errno == EEXIST ? std::error_code{} : std::error_code(errno, std::generic_category());
+  if (rights == Rights::Group) ::chmod(dir.c_str(), mode);  // whatever the umask
+  return {};
 }
 
 /// Whether a process of our rank and attempt has recorded there: then an earlier launch made it. Called for
@@ -125,34 +191,49 @@ std::string launch_key(const guest::Launcher& launcher) {
   return key + ' ' + job;
 }
 
-Status make_folder(const fs::path& dir, const trace::RunInfo& info, bool force) {
+Result<std::vector<fs::path>> make_folder(const fs::path& dir, const trace::RunInfo& info, bool force,
+                                          Rights rights) {
   std::error_code ec;
-  if (fs::exists(dir, ec)) {
-    const bool folder = fs::is_directory(dir, ec);
-    const bool empty = folder && fs::is_empty(dir, ec);
-    if (!empty && !force)
-      return fail(refused(dir, "exists already",
-                          "choose another folder with -o, or add --force to replace that Run"));
-    if (!empty && (!folder || !is_own_run(dir)))
-      return fail(refused(dir, "exists and is no Run: not replaced", "choose another folder with -o"));
-    if (!empty) fs::remove_all(dir, ec);
+  std::vector<fs::path> old;
+  const bool in_use = fs::exists(dir, ec) && !(fs::is_directory(dir, ec) && fs::is_empty(dir, ec));
+  if (in_use && !force)
+    return fail(
+        refused(dir, "exists already", "choose another folder with -o, or add --force to replace that Run"));
+  if (in_use) {
+    COX_TRY(old, files_to_replace(dir));
+    if (::access(dir.c_str(), W_OK) != 0)
+      return fail(not_made(dir, std::error_code(errno, std::generic_category())));
+    return old;
   }
-  fs::create_directories(dir, ec);
-  if (ec) return fail(not_made(dir, ec));
-  return trace::write_run_info(dir, info);
+  if (const std::error_code bad = make_with_rights(dir, rights)) return fail(not_made(dir, bad));
+  COX_CHECK(trace::write_run_info(dir, info, rights));
+  return old;
 }
 
-Status join_folder(const fs::path& dir, const trace::RunInfo& info, const guest::Launcher& launcher) {
+Status replace_run(const std::vector<fs::path>& old, const fs::path& dir, const trace::RunInfo& info,
+                   Rights rights) {
+  for (const fs::path& file : old)
+    if (kind_of(file) != Kind::Info) ::unlink(file.c_str());
+  ::chmod(dir.c_str(), rights == Rights::Group ? 0750 : 0700);
+  return trace::write_run_info(dir, info, rights);
+}
+
+void unmake_folder(const fs::path& dir) {
+  ::unlink((dir / "run.json").c_str());
+  ::rmdir(dir.c_str());
+}
+
+Status join_folder(const fs::path& dir, const trace::RunInfo& info, const guest::Launcher& launcher,
+                   Rights rights) {
   std::error_code ec;
-  fs::create_directories(dir, ec);
-  if (ec) return fail(not_made(dir, ec));
+  if (const std::error_code bad = make_with_rights(dir, rights)) return fail(not_made(dir, bad));
   const Content content = look_at(dir);
   if (content == Content::Foreign)
     return fail(refused(dir, "exists and is no Run: not used", "choose another folder with -o"));
   // Files without run.json are an older Run's: a launch writes run.json before any of its processes begins.
   if (content == Content::Run && !fs::exists(dir / "run.json", ec) && is_own_run(dir))
     return fail(refused(dir, "exists already", "choose another folder with -o"));
-  if (Status created = trace::create_run_info(dir, info); created || created.error().id != "base-005")
+  if (Status created = trace::create_run_info(dir, info, rights); created || created.error().id != "base-005")
     return created;
   return check_same_launch(dir, info, launcher);
 }

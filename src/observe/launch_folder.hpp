@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "cox/base/file.hpp"
 #include "cox/base/result.hpp"
 #include "cox/guest/launcher.hpp"
 #include "cox/trace/run.hpp"
@@ -20,15 +22,24 @@ namespace cox::observe {
 /// its id ("openmpi 102367233", "slurm 77.0", "mpich").
 [[nodiscard]] std::string launch_key(const guest::Launcher& launcher);
 
-/// A new folder with `info` in its run.json. `force` replaces a Run that is there.
-/// Errors: observe-001, observe-005.
-[[nodiscard]] Status make_folder(const std::filesystem::path& dir, const trace::RunInfo& info, bool force);
+/// A new folder with `info` in its run.json, and nothing to replace. With `force` a folder that holds nothing
+/// but the files of a Run, by name, type and content, stays as it is: its files are the result, for
+/// `replace_run`. Errors: observe-001 (names what is foreign), observe-005.
+[[nodiscard]] Result<std::vector<std::filesystem::path>> make_folder(const std::filesystem::path& dir,
+                                                                     const trace::RunInfo& info, bool force,
+                                                                     Rights rights);
+/// Removes those files one by one and begins the new Run. Called once the command runs: a command that cannot
+/// be started costs nobody a Run.
+[[nodiscard]] Status replace_run(const std::vector<std::filesystem::path>& old,
+                                 const std::filesystem::path& dir, const trace::RunInfo& info, Rights rights);
+/// Takes back what `make_folder` made, where nothing ran. What somebody else put there stays.
+void unmake_folder(const std::filesystem::path& dir);
 
 /// The folder that all ranks of one launch share: whoever comes first writes run.json, the others join.
 /// `info.launch` is the key. A Run of another launch, or anything that is no Run, is refused. Where the
 /// launcher has no id of its own the Run must be young and must not hold this rank already.
 /// Errors: observe-001, observe-005.
 [[nodiscard]] Status join_folder(const std::filesystem::path& dir, const trace::RunInfo& info,
-                                 const guest::Launcher& launcher);
+                                 const guest::Launcher& launcher, Rights rights);
 
 }  // namespace cox::observe

@@ -103,6 +103,37 @@ TEST_F(Launch, ReplacesOnlyARunAndOnlyWhenTold) {
   EXPECT_TRUE(fs::exists(dir_ / "run" / "thesis.tex"));
 }
 
+TEST_F(Launch, AForcedRunThatCannotStartLeavesTheOldOne) {
+  ASSERT_TRUE(launch(options({"/bin/sh", "-c", "exit 5"})));
+  std::ofstream(dir_ / "run" / "p.coxraw") << "COXRAW1\n";
+  auto forced = options({(dir_ / "no-such-program").string()});
+  forced.force = true;
+  EXPECT_EQ(launch(forced).error().id, "observe-003");
+  EXPECT_TRUE(fs::exists(dir_ / "run" / "p.coxraw"));
+  forced.command = {"/bin/true"};
+  ASSERT_TRUE(launch(forced));
+  EXPECT_FALSE(fs::exists(dir_ / "run" / "p.coxraw"));
+  EXPECT_TRUE(fs::exists(dir_ / "run" / "run.json"));
+}
+
+TEST_F(Launch, AFolderThatWasThereEmptyStaysWhereNothingRan) {
+  fs::create_directory(dir_ / "run");
+  std::ofstream(dir_ / "bad") << "no program";
+  ASSERT_FALSE(launch(options({(dir_ / "bad").string()})));
+  EXPECT_TRUE(fs::exists(dir_ / "run"));
+}
+
+TEST_F(Launch, ThePolicyIsObeyed) {
+  std::ofstream(dir_ / "policy.toml") << "pacing = true\n";
+  auto asked = options({"/bin/true"});
+  asked.policy_file = dir_ / "policy.toml";
+  fs::permissions(asked.policy_file, fs::perms::others_write, fs::perm_options::add);
+  const auto refused = launch(asked);
+  ASSERT_FALSE(refused) << "anybody may have written that";
+  EXPECT_EQ(refused.error().id, "observe-010");
+  EXPECT_FALSE(fs::exists(dir_ / "run"));
+}
+
 /// A launch whose `cox` is started once per rank: the variables that a launcher would set.
 class LaunchOncePerRank : public Launch {
  protected:

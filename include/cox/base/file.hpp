@@ -39,10 +39,19 @@ class MappedFile {
 
 enum class IfExists : bool { Fail, Replace };
 
+/// Who may read a file that is written. What a job did is its owner's unless somebody says otherwise.
+enum class Rights : unsigned {
+  Owner = 0600,
+  Group = 0640,     ///< whatever the umask
+  Everyone = 0666,  ///< as far as the umask lets
+};
+/// As an existing file has them; Owner where it cannot be looked at.
+[[nodiscard]] Rights rights_of(const std::filesystem::path& path);
+
 /// Writes `content` beside `path` and renames it into place: readers see the old file or the new one, never
 /// half. Errors: base-003 (exists and is no regular file), base-005 (exists and `if_exists` is Fail; hint
 /// names --force), base-006 (cannot be written). Held by: src/base/file_test.cpp
 [[nodiscard]] Status write_file_atomically(const std::filesystem::path& path, std::string_view content,
-                                           IfExists if_exists);
+                                           IfExists if_exists, Rights rights = Rights::Everyone);
 
 }  // namespace cox

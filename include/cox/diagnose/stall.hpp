@@ -136,6 +136,16 @@ struct Present {
   bool live = false;  ///< by this machine's clock, as a process of the job still runs here; else: last record
 };
 
+/// How a job ended that did not end well.
+struct Ending {
+  int exit_status = 0;                ///< of the command; 128 + n where signal n ended it
+  int signal = 0;                     ///< that ended it; 0 = none, or not known
+  std::optional<Rank> first{};        ///< ended before the others did, as far as that is known
+  int first_status = -1;              ///< that rank's exit status; -1 = not known
+  std::optional<Rank> only_closed{};  ///< ended in order while all others were cut off
+  std::string text{};
+};
+
 /// All that stands still or disagrees.
 struct Trouble {
   Present present;                         ///< what `stalls` call now
@@ -143,7 +153,8 @@ struct Trouble {
   std::int64_t more_stalls = 0;            ///< beyond the first 256
   std::vector<Mismatch> mismatches;        ///< members that disagree on what they do together
   std::int64_t mismatched_operations = 0;  ///< all of them
-  std::string headline;  ///< what hangs or disagrees, in a few words; empty where nothing does
+  std::string headline;            ///< what hangs or disagrees, in a few words; empty where nothing does
+  std::optional<Ending> ending{};  ///< where the command's status is known and not 0
 
   [[nodiscard]] bool any() const;  ///< something hangs, or members disagree
 };

@@ -196,6 +196,25 @@ inline const char* batch_job() {
   return nullptr;
 }
 
+/// The batch job that owns everything below it: what `cox observe` keeps in COX_BATCH_JOB. Empty outside of
+/// one. Of a heterogeneous job of Slurm the id that its parts share. Flux gives every launch an id of its
+/// own, which would tell nothing.
+inline const char* owning_batch_job() {
+  for (const char* name : {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
+    if (const char* id = variable(name)) return id;
+  return "";
+}
+
+/// Whether this process was submitted from within an observed batch job, and is not part of it. A process
+/// that knows of no batch system is: launchers do not hand its variables to every host.
+inline bool is_of_another_job() {
+  const char* owner = variable("COX_BATCH_JOB");
+  const char* own = owning_batch_job();
+  if (owner == nullptr || *own == 0) return false;
+  while (*owner != 0 && *owner == *own) ++owner, ++own;
+  return *owner != *own;
+}
+
 /// Writes the job's name: `BATCH.LAUNCH`, or the one of the two that is known, else the one that was chosen
 /// for it (COX_JOB). Equal for all processes of one launch. Cut at `size`, always ended by a zero.
 inline void write_job(const Launcher* l, char* out, std::size_t size) {

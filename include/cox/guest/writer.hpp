@@ -31,15 +31,26 @@ struct Identity {
   const char* library = nullptr;
 };
 
+/// Least chunks of a file, and what they come to: a lower limit is raised to that.
+inline constexpr std::uint32_t kLeastChunks = 32;
+inline constexpr std::uint64_t kLeastFileBytes =
+    trace::kHeaderBytes + std::uint64_t{kLeastChunks} * trace::kDefaultChunkBytes;
+/// What a file takes on disk when it is begun.
+inline constexpr std::uint64_t kFirstFileBytes = trace::kHeaderBytes + trace::kDefaultChunkBytes;
+
 struct WriterOptions {
   const char* dir = nullptr;              ///< folder that exists already
-  std::uint64_t max_bytes = 256'000'000;  ///< of the file; at least 32 chunks
+  std::uint64_t max_bytes = 256'000'000;  ///< of the file; at least kLeastChunks
   std::uint32_t chunk_bytes = trace::kDefaultChunkBytes;
+  bool group_may_read = false;   ///< the file: its owner alone may, else
   bool force_monotonic = false;  ///< never use the timestamp counter
   /// Largest share of one CPU that recording may take, as a ratio; beyond it for two seconds it stops.
   double max_overhead = 0.05;
   /// Called once when recording switches itself off, on any thread: the place to take the hooks out.
   void (*when_off)() noexcept = nullptr;
+  /// Asked by the keeper, never by a thread of the job, every 0.4 s: whether somebody wants recording
+  /// to end.
+  bool (*told_to_stop)() noexcept = nullptr;
 };
 
 /// Begins recording in this process; later calls do nothing. False where it is off (and stays off).

@@ -51,6 +51,7 @@ struct Surroundings {
   std::vector<std::filesystem::path> guest_dirs{};   ///< where the guest objects may lie, the best first
   std::map<std::string, std::string> environment{};  ///< PATH, LD_LIBRARY_PATH, VIRTUAL_ENV, COX_*, ...
   ClockCost clock_cost{};
+  std::filesystem::path program{};  ///< a program to look at; empty = none
 };
 
 /// Guest folders as `launch` looks for them, and the environment of this process.

@@ -10,6 +10,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/guest/policy.hpp"
 #include "cox/pace/advice.hpp"
 
 namespace cox::observe {
@@ -23,6 +24,11 @@ inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; defa
 inline constexpr const char* kEnvPace = "COX_PACE";    ///< MODE[,key=value...], see cox/pace/settings.hpp
 inline constexpr const char* kEnvJob = "COX_JOB";      ///< the job's name where no batch system has one
 
+inline constexpr const char* kEnvShare = "COX_SHARE";  ///< group = the group may read; else the owner alone
+/// Batch job that `cox observe` ran in. Processes of another one, which a job script submitted, are not this
+/// Run's.
+inline constexpr const char* kEnvBatchJob = "COX_BATCH_JOB";
+
 inline constexpr const char* kEnvPacePriority = "COX_PACE_PRIORITY";  ///< 1 = priority for a late rank
 
 struct LaunchOptions {
@@ -32,10 +38,12 @@ struct LaunchOptions {
   std::optional<Bytes> max_size{};    ///< per process; unset = COX_MAX_SIZE, else 256 MB
   std::string pace{};                 ///< MODE[,key=value...]; empty = COX_PACE, else no controller
   std::filesystem::path guest_dir{};  ///< where libcox-preload.so lies; empty = beside the running program
+  bool group_may_read = false;        ///< folder and files; else their owner alone
   bool pace_priority = false;         ///< COX_PACE_PRIORITY=1 for the job, where the user has not set it
   pace::WaitMode wait_mode = pace::WaitMode::Unknown;  ///< unknown = as the libraries have it
   std::optional<double> energy_cap{};                  ///< limits of this host at this ratio during the job
   std::filesystem::path system_root = "/";             ///< where /sys, /run and libraries lie; for tests
+  std::filesystem::path policy_file = guest::kPolicyFile;  ///< for tests; no flag sets it
 };
 
 struct LaunchOutcome {
@@ -45,8 +53,9 @@ struct LaunchOutcome {
   int world_size = -1;  ///< how many times it did; -1 = not told
   std::filesystem::path dir;
   Duration wall{};
-  std::string hint;      ///< what to do where ranks are missing; empty where nothing is known
-  std::string energy{};  ///< what was capped during the job; empty where nothing was asked for
+  bool untouched = false;  ///< nothing was preloaded; `start_notes` says why
+  std::string hint;        ///< what to do where ranks are missing; empty where nothing is known
+  std::string energy{};    ///< what was capped during the job; empty where nothing was asked for
   std::optional<Error> energy_problem{};  ///< why it is not back (observe-009)
 };
 
@@ -59,6 +68,10 @@ struct LaunchPlace {
 
 /// `cox-<job or pid>-<UTC time>` in the current folder.
 [[nodiscard]] std::filesystem::path default_run_dir();
+
+/// What the user should know before the job starts: a size that was raised or lowered, secrets that are not
+/// kept, why nothing will be recorded. One sentence each; empty for most jobs.
+[[nodiscard]] std::vector<std::string> start_notes(const LaunchOptions& options);
 
 /// What `options.wait_mode` comes to for each library, one clause each; empty where none was asked for.
 [[nodiscard]] std::vector<std::string> wait_mode_notes(const LaunchOptions& options);
@@ -75,7 +88,9 @@ struct LaunchPlace {
 /// Errors: observe-001 (folder exists; Errc::InvalidInput), observe-002 (guest objects not found),
 ///         observe-003 (command not found; the caller exits 127), observe-004 (command not executable;
 ///         126), observe-005 (folder cannot be made), observe-006 (no -o, or --force or an energy cap,
-///         where every rank starts a `cox`), observe-007 to -009 (energy caps). Caps are set while
+///         where every rank starts a `cox`), observe-007 to -009 (energy caps), observe-010 (the
+///         administrator's policy forbids it). A Run that `options.force` replaces is removed, file by
+///         file, only after the command runs. Caps are set while
 ///         signals wait and are put back before they are let through, so that only SIGKILL can leave
 ///         them behind. Held by: tests/e2e.
 [[nodiscard]] Result<LaunchOutcome> launch(const LaunchOptions& options);

@@ -20,6 +20,9 @@ inline constexpr std::uint32_t kHeaderBytes = 4096;
 inline constexpr std::uint32_t kDefaultChunkBytes = 64 * 1024;
 inline constexpr std::uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 
+/// File in a Run folder that tells the guests of that Run to stop (`cox detach`).
+inline constexpr const char* kDetachFile = "detached";
+
 /// What a record says. Values are part of the format and are never renumbered.
 enum class EventKind : std::uint8_t {
   None = 0,
@@ -140,6 +143,8 @@ enum class WriterState : std::uint32_t {
 
 /// `disable_reason` of a writer that took more time than it may.
 inline constexpr std::uint32_t kDisabledTooSlow = 0x10000;
+/// `disable_reason` of a writer that was told to stop (`cox detach`).
+inline constexpr std::uint32_t kDisabledDetached = 0x10001;
 
 inline constexpr std::uint32_t kMaxClockPairs = 64;
 
@@ -186,7 +191,10 @@ struct RawHeader {
   std::int32_t local_size;       ///< ranks on this node as the launcher says; 0 = not told
   std::uint64_t sample_tickets;  ///< samples taken so far
   std::uint64_t unobserved_calls[kUnobservedRoom];  ///< by `Unobserved`: calls that left no record
-  char reserved[1696];
+  /// Clock ticks: between the records that began earlier and those after, some were overwritten (--max-size).
+  /// 0 = none were. Not known to the guest: whoever reads a raw file finds it out.
+  std::uint64_t overwritten_until;
+  char reserved[1688];
 };
 static_assert(sizeof(RawHeader) == kHeaderBytes);
 

@@ -275,15 +275,29 @@ struct Note {
   std::string text;
 };
 
+/// How the program of one rank ended, as the `cox observe` in front of it saw.
+struct RankEnd {
+  int rank = -1;
+  int exit_status = 0;           ///< 128 + n where signal n ended it
+  int signal = 0;                ///< 0 = none
+  std::int64_t realtime_ns = 0;  ///< Unix time
+
+  bool operator==(const RankEnd&) const = default;
+};
+
 /// What the launcher knew: contents of run.json.
 struct RunInfo {
   std::string name;     ///< folder name
-  std::string command;  ///< as typed, shell-quoted; empty where unknown
+  std::string command;  ///< as typed, shell-quoted, secrets left out; empty where unknown
+  int redacted = 0;     ///< secrets that were left out of `command`
   std::string tool;     ///< who wrote it: "cox 0.1.0"
   std::string started;  ///< UTC, ISO 8601
   std::string job;
   std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
+  int signal = 0;        ///< that ended the command itself; 0 = none, or not known
+  /// Of ranks whose program did not end with status 0, in order of time; where `cox observe` runs per rank.
+  std::vector<RankEnd> ends{};
   Provenance provenance = Provenance::Observed;
 };
 

@@ -2,6 +2,8 @@
 #include "cli/input/recorded.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -21,6 +23,12 @@ bool read_head(const fs::path& path, trace::RawHeader& head) {
   file.read(reinterpret_cast<char*>(&head), sizeof head);
   return file.gcount() == sizeof head && std::memcmp(head.magic, trace::kRawMagic, sizeof head.magic) == 0 &&
          head.version == trace::kRawVersion && head.endian == trace::kEndianMark;
+}
+
+/// Whether a file system would not take the rest.
+bool is_of_storage(std::uint32_t reason) {
+  constexpr std::array<std::uint32_t, 5> kStorage = {ENOSPC, EDQUOT, EFBIG, EIO, ESTALE};
+  return std::find(kStorage.begin(), kStorage.end(), reason) != kStorage.end();
 }
 
 Duration overhead_of(const trace::RawHeader& head) {
@@ -69,7 +77,12 @@ Recorded read_heads(const fs::path& dir) {
     sum.dropped_records += head.dropped_records;
     sum.recycled_records += head.recycled_records;
     sum.overhead_per_event = std::max(sum.overhead_per_event, overhead_of(head));
-    if (head.state == trace::WriterState::Disabled) ++sum.disabled;
+    if (is_of_storage(head.disable_reason)) {
+      ++sum.storage_failed;
+      sum.storage_errno = static_cast<int>(head.disable_reason);
+    } else if (head.state == trace::WriterState::Disabled) {
+      ++(head.disable_reason == trace::kDisabledDetached ? sum.detached : sum.disabled);
+    }
     if (head.rank == 0 && head.world_size == 1 && alone.size() < kMostCompared)
       alone.push_back(lifetime_of(head));
   }

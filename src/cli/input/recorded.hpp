@@ -18,10 +18,13 @@ struct Recorded {
   std::int32_t world_size = 0;
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;
-  Duration overhead_per_event{};  ///< the worst process's own measurement
-  std::int64_t disabled = 0;      ///< processes whose recording switched itself off
-  std::int64_t alone = 0;         ///< processes that say that they are rank 0 of 1
-  std::int64_t singletons = 0;    ///< most of those that ran at the same time
+  Duration overhead_per_event{};    ///< the worst process's own measurement
+  std::int64_t disabled = 0;        ///< processes whose recording switched itself off
+  std::int64_t detached = 0;        ///< processes that `cox detach` stopped
+  std::int64_t storage_failed = 0;  ///< processes whose file could not grow
+  int storage_errno = 0;            ///< why, of the last of them
+  std::int64_t alone = 0;           ///< processes that say that they are rank 0 of 1
+  std::int64_t singletons = 0;      ///< most of those that ran at the same time
 };
 
 /// Heads that are cut or not ours count as nothing; `compact_run` reports them.

@@ -87,6 +87,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     where.guest_dirs = {where.root / "usr/lib/cox", where.root / "usr/local/lib/cox"};
     where.clock_cost = {};  // this machine's clock, not that one's
   }
+  where.program = call.value("program");
   if (call.has("restore-energy")) {
     COX_TRY(const std::size_t back, observe::restore_energy(where));
     console.out << (back == 0
@@ -113,6 +114,10 @@ const Command& doctor_command() {
            .flags = {{.name = "env", .help = "list the environment variables instead"},
                      {.name = "restore-energy",
                       .help = "put back the limits that a killed cox observe --energy-cap left lowered"},
+                     {.name = "program",
+                      .value = "FILE",
+                      .help = "also say whether this program can be observed",
+                      .complete = Complete::File},
                      {.name = "root",
                       .value = "DIR",
                       .help = "examine a file system that is mounted there",

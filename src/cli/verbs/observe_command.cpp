@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <chrono>
+#include <cstring>
+#include <limits>
 #include <ostream>
 #include <system_error>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/guest/pace_text.hpp"
 #include "cox/observe/launch.hpp"
+#include "cox/observe/recording.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
 
@@ -24,6 +28,9 @@
 
 namespace cox::cli {
 namespace {
+
+/// How long ranks are waited for that outlive their launcher.
+constexpr std::chrono::seconds kPatience{3};
 
 /// `run` where it lies in the current folder: that is what the next command needs.
 std::string shown(const std::filesystem::path& dir) {
@@ -45,11 +52,16 @@ std::string singletons(std::int64_t count) {
 /// there so far.
 std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded& heads, bool anything,
                            const std::string& dir) {
-  if (!anything)
-    return fmt::format(
-        "cox: warning: rank {} recorded nothing in {}: no process used a library that cox observes, or it is "
-        "static or setuid\ncox: next: cox doctor\n",
-        outcome.rank, dir);
+  if (!anything && outcome.untouched) return {};
+  if (!anything) {
+    const std::string why = observe::why_no_file(outcome.dir);
+    return why.empty()
+               ? fmt::format(
+                     "cox: warning: rank {} recorded nothing in {}: no process used a library that cox "
+                     "observes, or it is static or setuid\ncox: next: cox doctor\n",
+                     outcome.rank, dir)
+               : fmt::format("cox: warning: rank {} could not record into {}: {}\n", outcome.rank, dir, why);
+  }
   std::string text;
   if (heads.alone > 0 && outcome.world_size > 1) text = singletons(outcome.world_size);
   text += fmt::format("cox: rank {} has ended; all ranks of this launch record into {}\n", outcome.rank, dir);
@@ -57,26 +69,51 @@ std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded
          fmt::format("cox: next: cox diagnose {} (hosts with folders of their own: cox collect)\n", dir);
 }
 
-/// The two lines that end every observed job.
-std::string summary(const Recorded& heads, const trace::CompactReport& compacted, const std::string& dir,
-                    const std::string& hint) {
-  if (heads.ranks.empty())
-    return fmt::format(
-        "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
-        "is static or setuid\ncox: next: cox doctor\n",
-        dir);
+/// Why no rank left anything, as far as that can be told afterwards.
+std::string nothing_recorded(const observe::LaunchOutcome& outcome, const std::string& dir) {
+  if (outcome.untouched) return {};  // said before the job
+  if (const std::string why = observe::why_no_file(outcome.dir); !why.empty())
+    return fmt::format("cox: warning: no rank could record into {}: {}\n", dir, why);
+  return fmt::format(
+      "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
+      "is static or setuid\ncox: next: cox doctor\n",
+      dir);
+}
+
+/// Events, or why there is no number of them yet.
+std::string events_words(const trace::CompactReport& compacted) {
+  if (compacted.kept_raw == 0) return fmt::format("{} events", compacted.events);
+  const std::string rest = fmt::format(
+      "{} {} not counted yet", compacted.kept_raw,
+      compacted.kept_raw == 1 ? "process that may still run is" : "processes that may still run are");
+  return compacted.files == 0 ? rest : fmt::format("{} events; {}", compacted.events, rest);
+}
+
+/// Why part of the record is missing.
+std::string storage_words(const Recorded& heads) {
+  return fmt::format("cox: warning: {} {} could not write all of it: {}", heads.storage_failed,
+                     heads.storage_failed == 1 ? "process" : "processes", std::strerror(heads.storage_errno));
+}
+
+/// The lines that end every observed job.
+std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads,
+                    const trace::CompactReport& compacted, const std::string& dir) {
+  if (heads.ranks.empty()) return nothing_recorded(outcome, dir);
   const auto seen = static_cast<std::int64_t>(heads.ranks.size());
   std::string line = seen < heads.world_size
                          ? fmt::format("cox: recorded {} of {} ranks", seen, heads.world_size)
                          : fmt::format("cox: recorded {} {}", seen, seen == 1 ? "rank" : "ranks");
-  line += fmt::format(", {} events in {} ({}); own cost {} per event, {} dropped", compacted.events, dir,
+  line += fmt::format(", {} in {} ({}); own cost {} per event, {} dropped", events_words(compacted), dir,
                       to_string(compacted.compact_bytes), to_string(heads.overhead_per_event),
                       heads.dropped_records);
   if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
   if (heads.disabled > 0) line += fmt::format(", {} processes switched recording off", heads.disabled);
-  if (compacted.kept_raw > 0) line += fmt::format(", {} processes still run", compacted.kept_raw);
+  if (heads.detached > 0) line += fmt::format(", {} were detached", heads.detached);
   if (heads.singletons > 1) line = singletons(heads.alone) + line;
-  if (seen < heads.world_size && !hint.empty()) line += fmt::format("\ncox: hint: {}", hint);
+  if (heads.storage_failed > 0) line += "\n" + storage_words(heads);
+  if (seen < heads.world_size && !outcome.hint.empty()) line += fmt::format("\ncox: hint: {}", outcome.hint);
+  if (compacted.kept_raw > 0)
+    line += fmt::format("\ncox: hint: cox compact {} puts the rest away once those processes are gone", dir);
   return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
 }
 
@@ -85,17 +122,21 @@ Status write_summary(const std::string& file, const observe::LaunchOutcome& outc
   COX_TRY(Output output, Output::open(file, IfExists::Replace, console.out));
   output.stream() << to_json(
       {.schema = "cox.observe/1"},
-      JsonObject{{"run", outcome.dir.string()},
-                 {"exit_status", std::int64_t{outcome.exit_status}},
-                 {"wall_s", in_seconds(outcome.wall)},
-                 {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
-                 {"ranks_expected", std::int64_t{heads.world_size}},
-                 {"events", compacted.events},
-                 {"raw_bytes", compacted.raw_bytes.count()},
-                 {"compact_bytes", compacted.compact_bytes.count()},
-                 {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
-                 {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
-                 {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
+      JsonObject{
+          {"run", outcome.dir.string()},
+          {"exit_status", std::int64_t{outcome.exit_status}},
+          {"wall_s", in_seconds(outcome.wall)},
+          {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
+          {"ranks_expected", std::int64_t{heads.world_size}},
+          {"events", compacted.files == 0 && compacted.kept_raw > 0
+                         ? JsonValue(std::numeric_limits<double>::quiet_NaN())  // not counted yet: null
+                         : JsonValue(compacted.events)},
+          {"processes_not_counted", compacted.kept_raw},
+          {"raw_bytes", compacted.raw_bytes.count()},
+          {"compact_bytes", compacted.compact_bytes.count()},
+          {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
+          {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
+          {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
   return output.commit();
 }
 
@@ -108,7 +149,7 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
   if (outcome.rank != 0 || call.common.quiet) return;
   if (compacted && call.common.verbose) warn_about(compacted->notes, call, console);
   console.err << shared_summary(outcome, heads, compacted.has_value(), shown(outcome.dir));
-  if (!compacted && compacted.error().id != "trace-002")
+  if (!compacted && compacted.error().id != "trace-002" && compacted.error().id != "trace-005")
     console.err << fmt::format("cox: warning: {} [{}]\n", compacted.error().to_string(),
                                compacted.error().id);
 }
@@ -168,9 +209,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     options.max_size = *bytes;
   }
   COX_CHECK(read_actuators(call, mode, options));
-  if (!call.common.quiet && observe::launch_place().rank <= 0)
+  options.group_may_read = call.value("share") == "group";
+  if (!call.common.quiet && observe::launch_place().rank <= 0) {
+    for (const std::string& note : observe::start_notes(options))
+      console.err << fmt::format("cox: {}\n", note);
     for (const std::string& note : observe::wait_mode_notes(options))
       console.err << fmt::format("cox: wait mode {}: {}\n", name_of(options.wait_mode), note);
+  }
   COX_TRY(const observe::LaunchOutcome outcome, observe::launch(options));
 
   // From here on the job is over and its status stands: trouble of ours is told, never returned.
@@ -185,17 +230,20 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     end_shared(outcome, call, console);
     return static_cast<ExitCode>(outcome.exit_status);
   }
+  // A launcher that was interrupted may be gone before its ranks are.
+  static_cast<void>(observe::wait_for_end(outcome.dir, kPatience));
   const Recorded heads = read_heads(outcome.dir);
   const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
   const auto status = static_cast<ExitCode>(outcome.exit_status);
   if (!compacted && !heads.ranks.empty()) {
     console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
                                shown(outcome.dir), compacted.error().to_string(), compacted.error().id);
+    if (heads.storage_failed > 0) console.err << storage_words(heads) << '\n';
     return status;
   }
   const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
   if (call.common.verbose) warn_about(report.notes, call, console);
-  if (!call.common.quiet) console.err << summary(heads, report, shown(outcome.dir), outcome.hint);
+  if (!call.common.quiet) console.err << summary(outcome, heads, report, shown(outcome.dir));
   if (const std::string file = call.value("json"); !file.empty())
     if (const Status written = write_summary(file, outcome, heads, report, console); !written)
       console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
@@ -224,6 +272,11 @@ const Command& observe_command() {
                       .value = "SIZE",
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
+                     {.name = "share",
+                      .value = "WHOM",
+                      .help = "who may read the Run besides its owner: nobody or group",
+                      .fallback = "nobody",
+                      .choices = {"nobody", "group"}},
                      {.name = "pace",
                       .value = "MODE",
                       .help = "hold early ranks back: auto, observe, paper ... [,key=value]",

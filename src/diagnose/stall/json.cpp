@@ -120,6 +120,19 @@ Json hang_json(const Trouble& trouble) {
   return j;
 }
 
+Json ending_json(const Trouble& trouble) {
+  if (!trouble.ending) return nullptr;
+  const Ending& e = *trouble.ending;
+  Json j;
+  j["exit_status"] = e.exit_status;
+  j["signal"] = e.signal > 0 ? Json(e.signal) : Json(nullptr);
+  j["first_rank"] = e.first ? Json(e.first->value()) : Json(nullptr);
+  j["first_status"] = e.first_status >= 0 ? Json(e.first_status) : Json(nullptr);
+  j["only_closed_rank"] = e.only_closed ? Json(e.only_closed->value()) : Json(nullptr);
+  j["text"] = e.text;
+  return j;
+}
+
 Json mismatches_json(const Trouble& trouble) {
   return list_of(trouble.mismatches);
 }

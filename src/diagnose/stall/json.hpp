@@ -10,6 +10,8 @@
 namespace cox::diagnose {
 
 [[nodiscard]] nlohmann::ordered_json hang_json(const Trouble& trouble);
+/// Null where the job ended well, or its end is not known.
+[[nodiscard]] nlohmann::ordered_json ending_json(const Trouble& trouble);
 [[nodiscard]] nlohmann::ordered_json mismatches_json(const Trouble& trouble);
 
 }  // namespace cox::diagnose

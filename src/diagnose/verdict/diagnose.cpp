@@ -14,6 +14,7 @@
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
+#include "diagnose/stall/ending.hpp"
 #include "diagnose/stall/hang.hpp"
 #include "diagnose/stall/last_seen.hpp"
 #include "diagnose/stall/mismatch.hpp"
@@ -87,7 +88,8 @@ Trouble look_for_trouble(const Matched& matched, const DiagnoseOptions& options)
                   .more_stalls = stalls.more,
                   .mismatches = std::move(mismatches.all),
                   .mismatched_operations = mismatches.operations,
-                  .headline = {}};
+                  .headline = {},
+                  .ending = find_ending(matched)};
   put_into_words(trouble);
   return trouble;
 }

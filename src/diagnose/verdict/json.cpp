@@ -234,6 +234,7 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
+  j["ending"] = ending_json(d.trouble);
   j["hang"] = hang_json(d.trouble);
   j["mismatches"] = mismatches_json(d.trouble);
   j["ranks"] = list_of(d.ranks);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -238,6 +239,23 @@ std::string mismatch_words(const Mismatch& mismatch) {
   return fmt::format("{}: {}: {}{}", where, what, sides, odd);
 }
 
+std::string ending_words(const Ending& ending) {
+  std::string text = fmt::format("the job ended with status {}", ending.exit_status);
+  const int signal = ending.signal > 0 ? ending.signal : ending.exit_status - 128;
+  const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
+  if (name != nullptr) text += fmt::format(" ({}SIG{})", ending.signal > 0 ? "" : "as after ", name);
+  if (ending.first && ending.first_status >= 0)
+    text += fmt::format("; rank {} ended first, with status {}", ending.first->value(), ending.first_status);
+  else if (ending.first)
+    text += fmt::format("; the record of rank {} ends first", ending.first->value());
+  else
+    text += "; which rank ended first is not recorded";
+  if (ending.only_closed)
+    text +=
+        fmt::format("; rank {} alone ended in order, the others were cut off", ending.only_closed->value());
+  return text;
+}
+
 std::string trouble_words(const Trouble& trouble) {
   std::string text;
   const auto say = [&](std::string sentence) {
@@ -253,6 +271,7 @@ std::string trouble_words(const Trouble& trouble) {
     const auto more = std::count_if(first + 1, trouble.stalls.end(), is_hung);
     if (more > 0) say(fmt::format("{} more {} still", more, more == 1 ? "call stands" : "calls stand"));
   }
+  if (trouble.ending) say(trouble.ending->text);
   if (!trouble.mismatches.empty()) {
     say("members disagree: " + trouble.mismatches.front().text);
     if (trouble.mismatches.size() > 1)
@@ -302,6 +321,7 @@ std::string trouble_headline(const Trouble& trouble) {
 }
 
 void put_into_words(Trouble& trouble) {
+  if (trouble.ending) trouble.ending->text = ending_words(*trouble.ending);
   for (Stall& stall : trouble.stalls) {
     for (LastSeen& seen : stall.last_seen) seen.text = last_seen_words(seen, trouble.present);
     stall.text = stall_words(stall, trouble.present);

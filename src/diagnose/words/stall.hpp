@@ -19,6 +19,8 @@ namespace cox::diagnose {
 /// What stands still, one or two sentences.
 [[nodiscard]] std::string stall_words(const Stall& stall, const Present& present);
 [[nodiscard]] std::string mismatch_words(const Mismatch& mismatch);
+/// With which status, and who ended first.
+[[nodiscard]] std::string ending_words(const Ending& ending);
 /// Fills all texts.
 void put_into_words(Trouble& trouble);
 /// In a few words what hangs or disagrees; empty where nothing does. Public as `Trouble::headline`.

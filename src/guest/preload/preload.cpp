@@ -9,10 +9,14 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "cox/guest/launcher.hpp"
+#include "cox/guest/policy.hpp"
 #include "cox/guest/writer.hpp"
 
 #include "guest/pacing/one_look.hpp"
@@ -148,10 +152,57 @@ void* find_data(const char* symbol) {
   return seen != nullptr ? seen : search_objects(symbol);
 }
 
-bool wanted() {
-  const char* dir = getenv("COX_DIR");
+bool look_whether_wanted() {
+  // First, and where it is set alone: whoever switches us off wants nothing of us.
   const char* disable = getenv("COX_DISABLE");
-  return dir != nullptr && *dir != 0 && (disable == nullptr || strcmp(disable, "1") != 0);
+  if (disable != nullptr && strcmp(disable, "1") == 0) return false;
+  const char* dir = getenv("COX_DIR");
+  return dir != nullptr && *dir != 0 && !is_of_another_job();
+}
+
+// Whether this process is to be observed, asked once: what a program does to its environment later does not
+// change that.
+bool wanted() {
+  static std::atomic<int> answer{-1};
+  int known = answer.load(std::memory_order_acquire);
+  if (known < 0) {
+    known = look_whether_wanted() ? 1 : 0;
+    answer.store(known, std::memory_order_release);
+  }
+  return known == 1;
+}
+
+const Policy& policy() {
+  static constinit Policy known;
+  static constinit OneLook look;
+  look.take([]() noexcept { read_policy(kPolicyFile, known); });
+  return known;
+}
+
+// The folder of the Run, where the administrator lets it lie.
+const char* allowed_folder() {
+  const char* dir = getenv("COX_DIR");
+  if (policy().trouble != nullptr) return nullptr;
+  if (policy().folder_count == 0) return dir;
+  static char real[PATH_MAX];
+  return realpath(dir, real) != nullptr && allows_folder(policy(), real) ? dir : nullptr;
+}
+
+bool is_pacing_forbidden() {
+  const char* asked = getenv("COX_PACE");
+  return asked != nullptr && *asked != 0 && (policy().trouble != nullptr || !policy().pacing);
+}
+
+// The controller, where one was asked for and may be used.
+const PaceApi* allowed_pacing() {
+  return is_pacing_forbidden() ? nullptr : pace_api(find_data);
+}
+
+// The file that `cox detach` makes.
+char detach_file[PATH_MAX];
+
+bool is_detached() noexcept {
+  return detach_file[0] != 0 && access(detach_file, F_OK) == 0;
 }
 
 // Fills in what the launcher's environment tells and the library did not: the library is the authority.
@@ -230,12 +281,21 @@ bool open_writer(const Identity& identity) noexcept {
   if (active()) return true;
   if (!wanted()) return false;
   WriterOptions options;
-  options.dir = getenv("COX_DIR");
+  options.dir = allowed_folder();
+  if (options.dir == nullptr) return false;
+  const int length = snprintf(detach_file, sizeof detach_file, "%s/%s", options.dir, trace::kDetachFile);
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof detach_file) detach_file[0] = 0;
+  if (is_detached()) return false;
+  options.told_to_stop = is_detached;
+  const char* share = getenv("COX_SHARE");
+  options.group_may_read = share != nullptr && strcmp(share, "group") == 0;
   if (const char* size = getenv("COX_MAX_SIZE")) {
     char* end = nullptr;
     const unsigned long long bytes = strtoull(size, &end, 10);
     if (*size != 0 && *end == 0) options.max_bytes = bytes;
   }
+  if (policy().max_size_bytes != 0 && options.max_bytes > policy().max_size_bytes)
+    options.max_bytes = policy().max_size_bytes;
   const char* clock = getenv("COX_CLOCK");
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
   options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
@@ -244,8 +304,12 @@ bool open_writer(const Identity& identity) noexcept {
   count_in_file();
   recording_process = getpid();
   note_bypassed();
-  static_cast<void>(pace_api(find_data));
-  pace_introduce();
+  if (is_pacing_forbidden()) {
+    note("the policy of this machine forbids pacing");
+  } else {
+    static_cast<void>(pace_api(find_data));
+    pace_introduce();
+  }
   return true;
 }
 
@@ -284,7 +348,7 @@ constexpr WriterApi kWriter = {
 Host host_of_typed() noexcept {
   return {.abi = kTypedAbi,
           .writer = &kWriter,
-          .pace = pace_api(find_data),
+          .pace = allowed_pacing(),
           .find_real = find_real,
           .find_data = find_data};
 }
@@ -328,7 +392,6 @@ const char* mpi_object() {
 
 // The typed object for what this process has loaded; null where there is none for it.
 const TypedTable* typed_for(Family family) {
-  if (!wanted()) return nullptr;
   if (family != Mpi) return load_typed("libcox-gloo.so");
   const char* object = mpi_object();
   return object != nullptr ? load_typed(object) : nullptr;
@@ -409,7 +472,7 @@ const WriterApi* mark_writer() {
 }
 
 const PaceApi* mark_pacing() {
-  return pace_api(find_data);
+  return allowed_pacing();
 }
 
 }  // namespace cox::guest
@@ -422,8 +485,10 @@ void* cox_resolve(std::size_t index) {
   void* target = real;
   if (real == nullptr) {
     target = reinterpret_cast<void*>(&missing_function);
+  } else if (!wanted()) {
+    // A direct jump from now on.
   } else if (strncmp(symbol, "PMPI_", 5) == 0) {
-    if (wanted() && is_bypassed(symbol + 1)) init_passed_us_by.store(true);
+    if (is_bypassed(symbol + 1)) init_passed_us_by.store(true);
   } else {
     target = index < kFirstCounted ? wrapping(index, real) : counting(index, real);
   }

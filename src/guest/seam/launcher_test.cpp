@@ -167,6 +167,23 @@ TEST_F(Launched, EachBatchSystemNamesTheJob) {
   EXPECT_EQ(job(), "77");
 }
 
+TEST_F(Launched, AJobThatAnObservedOneSubmittedIsAnotherOne) {
+  EXPECT_FALSE(is_of_another_job()) << "nobody said whose this is";
+  set({{"COX_BATCH_JOB", "77"}, {"SLURM_JOB_ID", "77"}});
+  EXPECT_FALSE(is_of_another_job());
+  set({{"SLURM_JOB_ID", "778"}});
+  EXPECT_TRUE(is_of_another_job());
+  set({{"COX_BATCH_JOB", "7789"}});
+  EXPECT_TRUE(is_of_another_job());
+  set({{"SLURM_HET_JOB_ID", "7789"}});
+  EXPECT_FALSE(is_of_another_job()) << "a part of it has an id of its own";
+  unsetenv("SLURM_HET_JOB_ID");
+  unsetenv("SLURM_JOB_ID");
+  EXPECT_FALSE(is_of_another_job()) << "a host that the launcher told nothing";
+  set({{"COX_BATCH_JOB", ""}, {"SLURM_JOB_ID", "5"}});
+  EXPECT_FALSE(is_of_another_job()) << "observed from a login node";
+}
+
 TEST_F(Launched, OnlyALauncherThatIsOneLibrarysSaysWhoseMpiItIs) {
   std::map<std::string, std::set<LaunchedMpi>> whose;
   for (const Launcher& l : kLaunchers) whose[l.name].insert(l.mpi);

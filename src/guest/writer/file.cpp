@@ -14,7 +14,6 @@
 namespace cox::guest {
 namespace {
 
-constexpr std::uint32_t kMinimumChunks = 32;
 constexpr int kOwnDescriptor = 200;  // the file's, or the next free one
 constexpr std::size_t kPathRoom = 4096;
 
@@ -72,7 +71,7 @@ void fill_header(RawHeader& h, const Identity& id, std::uint32_t chunk_limit) no
   memcpy(h.magic, kRawMagic, sizeof kRawMagic);
 }
 
-int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
+int create_file(const char* dir, bool group_may_read, char (&path)[kPathRoom]) noexcept {
   char host[64] = {};
   gethostname(host, sizeof host - 1);
   for (char* p = host; *p != 0; ++p)
@@ -80,8 +79,9 @@ int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
   const int n = snprintf(path, sizeof path, "%s/%s-%d-%llx.coxraw", dir, host, static_cast<int>(getpid()),
                          static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
   if (n < 0 || static_cast<std::size_t>(n) >= sizeof path) return -1;
-  const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return fd;
+  if (group_may_read) fchmod(fd, 0640);  // whatever the umask
   // Out of the way: a job that closed its input expects the lowest number for what it opens next.
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kOwnDescriptor);
   if (high >= 0) ::close(fd);
@@ -92,12 +92,12 @@ int create_file(const char* dir, char (&path)[kPathRoom]) noexcept {
 // a signal that ends the process, not an error.
 std::uint32_t most_chunks(const WriterOptions& o) noexcept {
   std::uint64_t limit = o.max_bytes < kHeaderBytes ? 0 : (o.max_bytes - kHeaderBytes) / o.chunk_bytes;
-  if (limit < kMinimumChunks) limit = kMinimumChunks;
+  if (limit < kLeastChunks) limit = kLeastChunks;
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY) {
     const std::uint64_t allowed =
         most.rlim_cur < kHeaderBytes ? 0 : (most.rlim_cur - kHeaderBytes) / o.chunk_bytes;
-    if (allowed < kMinimumChunks) {
+    if (allowed < kLeastChunks) {
       errno = EFBIG;
       return 0;
     }
@@ -143,7 +143,7 @@ bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   if (limit == 0) return false;
   choose_clock();
   fill_header(*g.header, id, limit);
-  g.fd = create_file(o.dir, path);
+  g.fd = create_file(o.dir, o.group_may_read, path);
   if (g.fd < 0) return false;
   if (fill_file()) return true;
   const int reason = errno;

@@ -156,6 +156,11 @@ void keep() noexcept {
       continue;
     }
     period = is_now;
+    if (g.told_to_stop != nullptr && g.told_to_stop()) {
+      last_note("recording was ended by cox detach; the job went on");
+      switch_off(kDisabledDetached);
+      return;
+    }
     ++periods;
     if (periods % g.pair_every == 0) add_clock_pair();
     if (periods % kSamplePeriods == 0) add_sample(periods % kWholeSamplePeriods == 0);

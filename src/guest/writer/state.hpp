@@ -68,6 +68,7 @@ struct Global {
   double ps_per_tick = 0;
   double max_overhead = OverheadBudget::kDefaultLimit;
   void (*when_off)() noexcept = nullptr;
+  bool (*told_to_stop)() noexcept = nullptr;
 };
 /// Hidden in every guest: the objects that hold it are built with hidden visibility.
 extern Global g;

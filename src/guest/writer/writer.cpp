@@ -210,6 +210,7 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
   g.wants_tsc = !options.force_monotonic;
   g.max_overhead = options.max_overhead;
   g.when_off = options.when_off;
+  g.told_to_stop = options.told_to_stop;
   const char* text = nullptr;
   g.threads = find_threads();
   int error = g.threads == nullptr ? ENOSYS : g.threads->make_key(&g.thread_end, thread_ended);

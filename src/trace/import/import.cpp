@@ -131,7 +131,10 @@ class Importer {
     read_all();
     const bool any_known = std::any_of(inputs_.begin(), inputs_.end(),
                                        [](const Input& i) { return i.own || i.reader != nullptr; });
-    if (!any_known) return nothing_known(path_, inputs_);
+    if (!any_known) {
+      if (auto empty = nothing_recorded(path_)) return fail(*std::move(empty));
+      return nothing_known(path_, inputs_);
+    }
     parts_.resize(inputs_.size());
     std::vector<std::string> reasons(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {

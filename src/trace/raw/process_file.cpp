@@ -92,6 +92,10 @@ void ProcessBuilder::add(const RecordColumns& records) {
       continue;
     }
     const auto kind = static_cast<EventKind>(records.kind[i]);
+    if (begin_ticks < header_.overwritten_until && end_ticks != 0) {
+      ++before_overwritten_;
+      continue;
+    }
     const std::optional<Duration> begin = scale.at(begin_ticks);
     std::optional<Duration> end = kStillRunning;
     if (end_ticks != 0)
@@ -158,6 +162,7 @@ ProcessFile ProcessBuilder::finish() && {
   p.reference_fraction = scale_->reference_fraction();
   p.realtime_offset_ns = scale_->realtime_offset_ns();
   p.overhead = scale_->span(header_.overhead_ticks);
+  p.recycled_records += before_overwritten_;
   if (!scale_->loss().empty() && p.events.size() > 0) losses_.add(scale_->loss());
   if (unknown_kind_ > 0)
     losses_.add(fmt::format("{} records are of a kind that this cox does not know", unknown_kind_));

@@ -78,6 +78,8 @@ class ProcessBuilder {
   std::size_t unknown_kind_ = 0;
   std::size_t backwards_ = 0;
   std::size_t out_of_time_ = 0;
+  /// Kept in the file, and not used: a step or a wait would seem to span what was overwritten after them.
+  std::size_t before_overwritten_ = 0;
 };
 
 }  // namespace cox::trace

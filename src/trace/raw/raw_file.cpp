@@ -46,6 +46,7 @@ struct Chunk {
   std::size_t at = 0;     ///< first byte of the content
   std::size_t count = 0;  ///< records, or bytes of Meta
   std::uint32_t thread = 0;
+  std::uint64_t first_ticks = 0;
 };
 
 /// The chunks of a file, sorted by what they hold.
@@ -96,7 +97,8 @@ class ChunkTable {
                       .index = index,
                       .at = at + sizeof(ChunkHeader),
                       .count = usable(index, head, there - sizeof(ChunkHeader)),
-                      .thread = head.thread};
+                      .thread = head.thread,
+                      .first_ticks = head.first_ticks};
     list->push_back(chunk);
   }
 
@@ -156,6 +158,26 @@ struct RecordAt {
   std::size_t at = 0;
   std::uint32_t thread = 0;
 };
+
+/// Where the stretch after the last overwritten chunk begins; 0 where none was overwritten. What is left in the
+/// ring are its latest chunks. Chunks of several threads may have come into it out of order: a number that is
+/// missing in the oldest quarter counts as overwritten too.
+std::uint64_t end_of_overwritten(const RawHeader& h, const ChunkTable& chunks) {
+  if (h.recycled_chunks == 0 || h.pinned_chunks >= h.chunk_limit || chunks.events.empty()) return 0;
+  std::vector<std::uint64_t> tickets;
+  for (const auto* list : {&chunks.events, &chunks.meta, &chunks.samples})
+    for (const Chunk& c : *list) tickets.push_back(c.ticket);
+  std::sort(tickets.begin(), tickets.end());
+  const std::uint64_t ring = h.chunk_limit - h.pinned_chunks;
+  if (tickets.back() < ring) return 0;
+  std::uint64_t last = tickets.back() - ring;
+  for (std::uint64_t t = last + ring / 4; t > last; --t)
+    if (!std::binary_search(tickets.begin(), tickets.end(), t)) last = t;
+  std::uint64_t begin = 0;
+  for (const Chunk& c : chunks.events)
+    if (c.ticket > last && (begin == 0 || c.first_ticks < begin)) begin = c.first_ticks;
+  return begin;
+}
 
 RecordColumns gather(std::string_view bytes, const std::vector<Chunk>& chunks, Losses& losses) {
   std::size_t total = 0;
@@ -247,6 +269,7 @@ Result<ProcessRecords> parse_raw_file(std::string_view bytes) {
       losses.add(fmt::format("{} of {} bytes of meta data in chunk {} are not a whole entry",
                              content.size() - whole, content.size(), c.index));
   }
+  out.header.overwritten_until = end_of_overwritten(out.header, chunks);
   out.records = gather(bytes, chunks.events, losses);
   out.samples = gather_samples(bytes, chunks.samples, losses);
   out.losses = losses.take();

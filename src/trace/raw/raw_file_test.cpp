@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <utility>
 
 #include "support/make_run.hpp"
+#include "trace/raw/process_file.hpp"
 
 namespace cox::trace {
 namespace {
@@ -145,6 +147,34 @@ TEST(RawFile, AMillionFaultsAreToldBriefly) {
   ASSERT_TRUE(parsed);
   EXPECT_LT(parsed->losses.size(), 20U);
   EXPECT_NE(parsed->losses.back().find("more losses"), std::string::npos);
+}
+
+TEST(RawFile, WhatBeganBeforeAnOverwrittenStretchIsKeptAndNotUsed) {
+  std::string file = sample();
+  // As if chunks 2 and 3 were the second round of a ring of two: what they held before lay behind chunk 1.
+  put<std::uint32_t>(file, offsetof(RawHeader, chunk_limit), 4);
+  put<std::uint32_t>(file, offsetof(RawHeader, pinned_chunks), 2);
+  put<std::uint64_t>(file, offsetof(RawHeader, tickets), 6);
+  const auto untouched = parse_raw_file(file);
+  ASSERT_TRUE(untouched);
+  EXPECT_EQ(untouched->header.overwritten_until, 0U) << "nothing was recycled";
+  put<std::uint64_t>(file, offsetof(RawHeader, recycled_chunks), 2);
+  put<std::uint64_t>(file, offsetof(RawHeader, recycled_records), 200);
+  for (const std::size_t index : {std::size_t{2}, std::size_t{3}}) {
+    put<std::uint64_t>(file, chunk_at(index) + offsetof(ChunkHeader, ticket), index + 2);
+    std::uint64_t first = 0;
+    std::memcpy(&first, file.data() + chunk_at(index) + sizeof(ChunkHeader), sizeof first);
+    put<std::uint64_t>(file, chunk_at(index) + offsetof(ChunkHeader, first_ticks), first);
+  }
+  const auto parsed = parse_raw_file(file);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->records.size(), 250U) << "kept";
+  EXPECT_EQ(parsed->header.overwritten_until, parsed->records.begin[kPerChunk]);
+  ProcessBuilder builder("x", parsed->header, parsed->meta, parsed->records.size());
+  builder.add(parsed->records);
+  const ProcessFile process = std::move(builder).finish();
+  EXPECT_EQ(process.events.size(), 150U) << "and not used";
+  EXPECT_EQ(process.recycled_records, 200U + kPerChunk);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "cox/trace/collect.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,8 +38,10 @@ class UnfinishedFolder {
     for (int attempt = 0; attempt < 100; ++attempt) {
       const fs::path name = fmt::format("{}.tmp-{}-{}", out.string(), ::getpid(), attempt);
       std::error_code ec;
-      if (fs::create_directory(name, ec)) return UnfinishedFolder(name);
-      if (ec) return fail(io_error("base-006", out, "cannot be written: " + ec.message()));
+      if (::mkdir(name.c_str(), 0700) == 0) return UnfinishedFolder(name);
+      ec = std::error_code(errno, std::generic_category());
+      if (ec != std::errc::file_exists)
+        return fail(io_error("base-006", out, "cannot be written: " + ec.message()));
     }
     return fail(io_error("base-006", out, "cannot be written: too many unfinished ones beside it"));
   }
@@ -141,6 +144,7 @@ class InfoMerger {
       return;
     }
     if (!*info) return;
+    ends_.insert(ends_.end(), (*info)->ends.begin(), (*info)->ends.end());
     if (first_) {
       merged_ = **info;
       first_ = false;
@@ -161,12 +165,14 @@ class InfoMerger {
   [[nodiscard]] Status write(const fs::path& dir, const std::string& name) {
     if (first_) return {};
     merged_.name = name;
-    return write_run_info(dir, merged_);
+    for (const RankEnd& end : ends_) COX_CHECK(append_rank_end(dir, end, Rights::Owner));
+    return write_run_info(dir, merged_, Rights::Owner);
   }
 
  private:
   bool first_ = true;
   RunInfo merged_;
+  std::vector<RankEnd> ends_;
 };
 
 Bytes size_of(const fs::path& dir) {

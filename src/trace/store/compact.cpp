@@ -171,7 +171,9 @@ Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id, Comp
                             paths.compact.filename().string()));
   Outcome out;
   if (paths.compact.empty()) {
-    if (auto status = write_file_atomically(target, encode_compact(*parsed), IfExists::Fail); !status) {
+    if (auto status =
+            write_file_atomically(target, encode_compact(*parsed), IfExists::Fail, rights_of(paths.raw));
+        !status) {
       if (status.error().id == "base-005") return elsewhere();  // somebody made it since we looked
       out.error = std::move(status).error();
       return out;

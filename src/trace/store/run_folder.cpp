@@ -10,6 +10,7 @@
 #include <map>
 
 #include "cox/trace/raw_format.hpp"
+#include "cox/trace/run_info.hpp"
 
 #include "trace/raw/meta_entries.hpp"
 #include "trace/store/compact_file.hpp"
@@ -65,6 +66,11 @@ std::string describe(std::vector<fs::path> entries) {
   return out;
 }
 
+/// Files of a Run that no process wrote its record into.
+bool is_run_note(std::string_view name) {
+  return name == "run.json" || name == "run.ends" || name == kDetachFile;
+}
+
 Result<std::vector<ProcessPaths>> single(const fs::path& path) {
   const std::string head = head_of(path);
   if (begins_with(head, {kCompactMagic, 6}) || path.extension() == kCompactSuffix)
@@ -75,6 +81,23 @@ Result<std::vector<ProcessPaths>> single(const fs::path& path) {
 }
 
 }  // namespace
+
+std::optional<Error> nothing_recorded(const fs::path& dir) {
+  const auto info = read_run_info(dir);
+  if (!info || !*info || (*info)->provenance != Provenance::Observed) return std::nullopt;
+  const RunInfo& run = **info;
+  const std::string command = run.command.empty() ? "its command" : "`" + clean_text(run.command) + "`";
+  std::string end = "and how it ended is not known";
+  if (run.signal > 0)
+    end = fmt::format("which signal {} ended", run.signal);
+  else if (run.exit_status >= 0)
+    end = fmt::format("which ended with status {}", run.exit_status);
+  return Error{.code = Errc::InvalidInput,
+               .id = "trace-005",
+               .message = fmt::format("a Run in which nothing was recorded: {}, {}", command, end),
+               .hint = "`cox doctor` says what can be observed here",
+               .where = Where{.file = dir.string()}};
+}
 
 std::string looks_like(std::string_view head) {
   using namespace std::string_view_literals;
@@ -130,10 +153,12 @@ Result<std::vector<ProcessPaths>> list_run(const fs::path& path) {
       by_name[file.stem().string()].compact = file;
     else if (file.extension() == kRawSuffix)
       by_name[file.stem().string()].raw = file;
-    else if (file.filename() != "run.json")
+    else if (!is_run_note(file.filename().string()))
       others.push_back(file);
     if (ec) break;
   }
+  if (by_name.empty() && others.empty())
+    if (auto empty = nothing_recorded(path)) return fail(*std::move(empty));
   if (by_name.empty()) return foreign(path, describe(std::move(others)));
   std::vector<ProcessPaths> out;
   out.reserve(by_name.size());

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,12 @@ struct ProcessPaths {
 };
 
 /// The processes of a Run folder by name, or the one file that `path` is.
-/// Errors: trace-001 (nothing there), trace-002 (no file of ours; names what was found).
+/// Errors: trace-001 (nothing there), trace-002 (no file of ours; names what was found), trace-005 (a Run in
+/// which nothing was recorded).
 [[nodiscard]] Result<std::vector<ProcessPaths>> list_run(const std::filesystem::path& path);
+
+/// trace-005 where `dir` holds run.json of an observed job and no rank's file: what became of the command.
+[[nodiscard]] std::optional<Error> nothing_recorded(const std::filesystem::path& dir);
 
 /// What a file looks like by its first bytes: "gzip data", "JSON text", "a Python pickle", ...
 [[nodiscard]] std::string looks_like(std::string_view head);

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/trace/run_info.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -19,6 +27,9 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "cox.run/1";
 constexpr std::size_t kLimitBytes = 1'000'000;
 constexpr int kMaxDepth = 32;
+constexpr std::int64_t kMostRedacted = 1'000'000;
+constexpr std::int64_t kMostSignal = 127;
+constexpr const char* kEndsFile = "run.ends";
 
 tl::unexpected<Error> damaged(std::string message) {
   return fail(Error{.code = Errc::InvalidInput,
@@ -31,6 +42,14 @@ tl::unexpected<Error> damaged(std::string message) {
 /// A text field of any length; a field that is missing or of another type keeps its default.
 void take(const Json& from, const char* key, std::string& into) {
   if (const auto at = from.find(key); at != from.end() && at->is_string()) into = at->get<std::string>();
+}
+
+/// A whole number from 0 to `most`; anything else keeps its default.
+void take_number(const Json& from, const char* key, std::int64_t most, int& into) {
+  const auto at = from.find(key);
+  if (at == from.end() || !at->is_number_integer()) return;
+  const auto value = at->get<std::int64_t>();
+  if (value >= 0 && value <= most) into = static_cast<int>(value);
 }
 
 /// Deeply nested arrays would overflow the stack of a recursive destructor: refuse them before parsing.
@@ -80,6 +99,8 @@ Result<RunInfo> parse_run_info(std::string_view text) {
   take(json, "started", info.started);
   take(json, "job", info.job);
   take(json, "launch", info.launch);
+  take_number(json, "redacted", kMostRedacted, info.redacted);
+  take_number(json, "signal", kMostSignal, info.signal);
   std::string provenance;
   take(json, "provenance", provenance);
   info.provenance = provenance_from(provenance);
@@ -95,22 +116,62 @@ std::string format_run_info(const RunInfo& info) {
   json["format"] = kFormat;
   json["name"] = info.name;
   json["command"] = info.command;
+  if (info.redacted > 0) json["redacted"] = info.redacted;
   json["tool"] = info.tool;
   json["started"] = info.started;
   json["job"] = info.job;
   if (!info.launch.empty()) json["launch"] = info.launch;
   json["provenance"] = name_of(info.provenance);
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
+  if (info.signal > 0) json["signal"] = info.signal;
   // A command line may hold bytes that are not UTF-8; they must not make the file unwritable.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Status write_run_info(const std::filesystem::path& dir, const RunInfo& info) {
-  return write_file_atomically(dir / "run.json", format_run_info(info), IfExists::Replace);
+std::vector<RankEnd> parse_rank_ends(std::string_view text) {
+  std::vector<RankEnd> ends;
+  while (!text.empty()) {
+    const std::size_t line_end = std::min(text.find('\n'), text.size());
+    const std::string line(text.substr(0, line_end));
+    text.remove_prefix(std::min(line_end + 1, text.size()));
+    RankEnd e;
+    int used = 0;
+    if (std::sscanf(line.c_str(), "%9d %3d %3d %19" SCNd64 "%n", &e.rank, &e.exit_status, &e.signal,
+                    &e.realtime_ns, &used) != 4 ||
+        static_cast<std::size_t>(used) != line.size())
+      continue;  // cut by a full disk: the others are whole
+    if (e.rank >= 0 && e.exit_status > 0 && e.signal >= 0 && e.realtime_ns > 0) ends.push_back(e);
+  }
+  std::stable_sort(ends.begin(), ends.end(),
+                   [](const RankEnd& a, const RankEnd& b) { return a.realtime_ns < b.realtime_ns; });
+  return ends;
 }
 
-Status create_run_info(const std::filesystem::path& dir, const RunInfo& info) {
-  return write_file_atomically(dir / "run.json", format_run_info(info), IfExists::Fail);
+Status write_run_info(const std::filesystem::path& dir, const RunInfo& info, Rights rights) {
+  return write_file_atomically(dir / "run.json", format_run_info(info), IfExists::Replace, rights);
+}
+
+Status create_run_info(const std::filesystem::path& dir, const RunInfo& info, Rights rights) {
+  return write_file_atomically(dir / "run.json", format_run_info(info), IfExists::Fail, rights);
+}
+
+Status append_rank_end(const std::filesystem::path& dir, const RankEnd& end, Rights rights) {
+  const std::filesystem::path path = dir / kEndsFile;
+  const std::string line =
+      fmt::format("{} {} {} {}\n", end.rank, end.exit_status, end.signal, end.realtime_ns);
+  // One write to the end of the file: lines of ranks that end together do not mix.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                        static_cast<mode_t>(rights));
+  const bool good = fd >= 0 && ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const int cause = errno;
+  if (fd >= 0 && rights == Rights::Group) static_cast<void>(::fchmod(fd, static_cast<mode_t>(rights)));
+  if (fd >= 0) ::close(fd);
+  if (good) return {};
+  return fail(Error{.code = Errc::Io,
+                    .id = "base-006",
+                    .message = fmt::format("cannot be written: {}", std::strerror(cause)),
+                    .hint = "check the folder, its rights and free space",
+                    .where = Where{.file = path.string()}});
 }
 
 Result<std::optional<RunInfo>> read_run_info(const std::filesystem::path& dir) {
@@ -123,6 +184,11 @@ Result<std::optional<RunInfo>> read_run_info(const std::filesystem::path& dir) {
     Error error = std::move(info).error();
     error.where = Where{.file = path.string()};
     return fail(std::move(error));
+  }
+  if (const auto ends = read_file(dir / kEndsFile, kLimitBytes)) info->ends = parse_rank_ends(*ends);
+  if (info->exit_status <= 0 && !info->ends.empty()) {  // a failure of any rank is the job's
+    info->exit_status = info->ends.front().exit_status;
+    info->signal = info->ends.front().signal;
   }
   return std::optional<RunInfo>(*std::move(info));
 }

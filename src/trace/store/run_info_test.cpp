@@ -102,5 +102,39 @@ TEST(RunInfo, RefusesTheRest) {
   EXPECT_NE(folder.error().to_string().find("run.json"), std::string::npos);
 }
 
+TEST(RunInfo, ASignalAndWhatWasRedactedAreKept) {
+  RunInfo info = sample();
+  EXPECT_EQ(format_run_info(info).find("signal"), std::string::npos);
+  EXPECT_EQ(format_run_info(info).find("redacted"), std::string::npos);
+  info.signal = 9;
+  info.redacted = 2;
+  const auto back = parse_run_info(format_run_info(info));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->signal, 9);
+  EXPECT_EQ(back->redacted, 2);
+}
+
+TEST(RunInfo, RanksThatFailedAreAddedInOrderOfTime) {
+  const test::ScratchDir dir;
+  RunInfo info = sample();
+  info.exit_status = -1;
+  ASSERT_TRUE(write_run_info(dir.path(), info, Rights::Owner));
+  const RankEnd later{.rank = 0, .exit_status = 143, .signal = 15, .realtime_ns = 2'000};
+  const RankEnd first{.rank = 3, .exit_status = 7, .signal = 0, .realtime_ns = 1'000};
+  ASSERT_TRUE(append_rank_end(dir.path(), later, Rights::Owner));
+  ASSERT_TRUE(append_rank_end(dir.path(), first, Rights::Owner));
+  const auto back = read_run_info(dir.path());
+  ASSERT_TRUE(back && *back);
+  EXPECT_EQ((*back)->ends, (std::vector<RankEnd>{first, later}));
+  EXPECT_EQ((*back)->exit_status, 7) << "a failure of any rank is the job's";
+}
+
+TEST(RunInfo, LinesOfEndsThatAreCutOrNoneAreLeftOut) {
+  const auto ends = parse_rank_ends("1 9 0 55\n2 9 0\nhello\n-1 9 0 55\n3 0 0 55\n4 9 0 55 x\n5 137 9 66");
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(ends[0].rank, 1);
+  EXPECT_EQ(ends[1].rank, 5);
+}
+
 }  // namespace
 }  // namespace cox::trace

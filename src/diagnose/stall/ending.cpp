@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/stall/ending.hpp"
+
+#include <algorithm>
+
+#include "diagnose/match/span_math.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Samples come up to a second apart: a smaller lead is none.
+constexpr Duration kLead = 2s;
+
+/// The one rank that closed its record while others were cut off.
+std::optional<Rank> only_closed(const Matched& matched) {
+  std::optional<Rank> closed;
+  for (const trace::RankTrack& track : matched.tracks()) {
+    if (track.state == trace::WriterState::Open) continue;
+    if (closed || track.state != trace::WriterState::Closed) return std::nullopt;
+    closed = track.rank;
+  }
+  return matched.ranks() > 1 ? closed : std::nullopt;
+}
+
+/// The one rank whose record ends well before any other's.
+std::optional<Rank> first_silent(const Matched& matched) {
+  std::optional<Rank> first;
+  Duration earliest = Duration::max();
+  Duration next = Duration::max();
+  for (const trace::RankTrack& track : matched.tracks()) {
+    if (track.samples.empty()) return std::nullopt;
+    const Duration last = track.samples.back().at;
+    if (last < earliest) {
+      next = earliest;
+      earliest = last;
+      first = track.rank;
+    } else {
+      next = std::min(next, last);
+    }
+  }
+  return next != Duration::max() && minus_clamped(next, earliest) >= kLead ? first : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Ending> find_ending(const Matched& matched) {
+  const trace::RunInfo& info = matched.info();
+  if (info.exit_status <= 0) return std::nullopt;
+  Ending ending{.exit_status = info.exit_status, .signal = info.signal};
+  if (!info.ends.empty()) {
+    const trace::RankEnd& first = info.ends.front();
+    ending.first = Rank(first.rank);
+    ending.first_status = first.exit_status;
+    ending.signal = first.signal;
+    return ending;
+  }
+  ending.only_closed = only_closed(matched);
+  ending.first = first_silent(matched);
+  return ending;
+}
+
+}  // namespace cox::diagnose

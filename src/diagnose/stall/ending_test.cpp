@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/stall/ending.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/match/synthetic_job.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+trace::Run ended_job(int status) {
+  testing::Job job;
+  job.ranks = 3;
+  job.steps = 30;
+  trace::Run run = testing::make_job(job);
+  for (trace::RankTrack& track : run.ranks) {
+    track.state = trace::WriterState::Open;
+    track.samples = {trace::Sample{.at = 10s}};
+  }
+  run.info.exit_status = status;
+  return run;
+}
+
+std::string text_of(const trace::Run& run) {
+  const auto d = diagnose(run);
+  return d && d->trouble.ending ? d->trouble.ending->text : std::string();
+}
+
+TEST(Ending, NothingWhereTheJobEndedWellOrNobodyKnows) {
+  EXPECT_EQ(text_of(ended_job(0)), "");
+  EXPECT_EQ(text_of(ended_job(-1)), "");
+}
+
+TEST(Ending, TheStatusAndItsSignalReachTheVerdict) {
+  trace::Run run = ended_job(139);
+  EXPECT_EQ(text_of(run),
+            "the job ended with status 139 (as after SIGSEGV); which rank ended first is not recorded");
+  run.info.signal = 11;
+  EXPECT_EQ(text_of(run), "the job ended with status 139 (SIGSEGV); which rank ended first is not recorded");
+  EXPECT_TRUE(diagnose(run)->verdict.starts_with("The job ended with status 139 (SIGSEGV);"));
+  EXPECT_FALSE(has_trouble(*diagnose(run))) << "--check is about who is late and what hangs";
+}
+
+TEST(Ending, TheRanksOwnEndsSayWhoWasFirst) {
+  trace::Run run = ended_job(9);
+  run.info.ends = {{.rank = 2, .exit_status = 9, .signal = 0, .realtime_ns = 5},
+                   {.rank = 0, .exit_status = 143, .signal = 15, .realtime_ns = 6}};
+  EXPECT_EQ(text_of(run), "the job ended with status 9; rank 2 ended first, with status 9");
+}
+
+TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {
+  trace::Run run = ended_job(1);
+  run.ranks[1].samples.back().at = 7s;
+  EXPECT_EQ(text_of(run), "the job ended with status 1; the record of rank 1 ends first");
+  run.ranks[1].samples.back().at = 9s;  // samples come a second apart
+  EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
+}
+
+TEST(Ending, OneThatAloneEndedInOrderIsNamedAsThat) {
+  trace::Run run = ended_job(1);
+  run.ranks[2].state = trace::WriterState::Closed;
+  EXPECT_EQ(
+      text_of(run),
+      "the job ended with status 1; which rank ended first is not recorded; rank 2 alone ended in order, "
+      "the others were cut off");
+  run.ranks[0].state = trace::WriterState::Closed;
+  EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
+}
+
+}  // namespace
+}  // namespace cox::diagnose

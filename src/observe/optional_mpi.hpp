@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Programs that would run without an MPI library and look whether one is there.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "observe/library_paths.hpp"
+
+namespace cox::observe {
+
+/// How a program looks for MPI although it is linked to none.
+struct OptionalMpi {
+  std::string object{};  ///< the program, or the library of its, that does
+  std::string how{};     ///< `the weak symbol MPI_Init`, `dlsym`
+};
+
+/// Why: our object has MPI's functions for the sake of those programs that call them, and it is there from the
+/// start. A program that takes `MPI_Init != nullptr` for a library would find ours and no MPI behind it.
+/// Looks at the program and at the libraries that it is linked to; nothing is loaded. Nothing where an MPI
+/// library is among them, and for what is no ELF program of this machine.
+/// Held by: src/observe/optional_mpi_test.cpp, tests/e2e/optional_mpi_test.sh
+[[nodiscard]] std::optional<OptionalMpi> looks_for_mpi(const std::filesystem::path& program,
+                                                       const LibraryPaths& paths);
+
+/// The first program of a command for which that holds.
+[[nodiscard]] std::optional<OptionalMpi> looks_for_mpi(const std::vector<std::string>& command,
+                                                       const LibraryPaths& paths);
+
+}  // namespace cox::observe

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/signal_witness.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "cox/base/processes.h"
+
+namespace cox::observe {
+namespace {
+
+/// Who signals many processes does it one after the other.
+constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::time_t kForgottenAfter_s = 2;
+
+struct Told {
+  int signal;
+  pid_t sender;
+};
+
+std::time_t now_s() {
+  std::timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec;
+}
+
+/// Holds nothing of the job open, and never outlives us.
+[[noreturn]] void watch(const sigset_t& watched, int tell, pid_t ours) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != ours) _exit(0);
+  prctl(PR_SET_NAME, "cox-witness");
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
+  for (;;) {
+    siginfo_t info{};
+    const int signal = sigwaitinfo(&watched, &info);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    const Told told{signal, info.si_pid};
+    [[maybe_unused]] const ssize_t written = write(tell, &told, sizeof told);
+  }
+}
+
+}  // namespace
+
+SignalWitness::SignalWitness(const sigset_t& watched) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  const pid_t ours = getpid();
+  process_ = fork();
+  if (process_ == 0) watch(watched, ends[1], ours);
+  close(ends[1]);
+  if (process_ > 0)
+    pipe_ = ends[0];
+  else
+    close(ends[0]);
+}
+
+SignalWitness::~SignalWitness() {
+  if (process_ <= 0) return;
+  cox_signal_process(process_, SIGKILL);
+  cox_wait_process(process_, nullptr, 0);
+  close(pipe_);
+}
+
+void SignalWitness::read_all() {
+  Told told{};
+  while (read(pipe_, &told, sizeof told) == static_cast<ssize_t>(sizeof told))
+    seen_.push_back({told.signal, told.sender, now_s()});
+  std::erase_if(seen_, [now = now_s()](const Seen& s) { return s.at_s + kForgottenAfter_s < now; });
+}
+
+bool SignalWitness::take(const siginfo_t& info) {
+  read_all();
+  const auto at = std::ranges::find_if(
+      seen_, [&](const Seen& s) { return s.signal == info.si_signo && s.sender == info.si_pid; });
+  if (at == seen_.end()) return false;
+  seen_.erase(at);
+  return true;
+}
+
+bool SignalWitness::saw(const siginfo_t& info) {
+  if (process_ <= 0) return false;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    if (take(info)) return true;
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd wait{.fd = pipe_, .events = POLLIN, .revents = 0};
+    poll(&wait, 1, static_cast<int>(left.count()));
+    if ((wait.revents & (POLLHUP | POLLERR)) != 0 && (wait.revents & POLLIN) == 0) return false;
+  }
+}
+
+}  // namespace cox::observe

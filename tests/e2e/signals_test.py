@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A signal reaches an observed job as often as it was sent: once where only cox got it, and once, not twice, where the
+sender signalled every process of the job or its whole group, as schedulers do. usage: signals_test.py BUILD SOURCE
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from processes import signal_group, signal_process  # noqa: E402
+
+cox = os.path.join(os.path.realpath(sys.argv[1]), "cox")
+environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
+counting = """
+import os, signal, sys, time
+count = 0
+def one_more(*_):
+    global count
+    count += 1
+    os.write(1, b"%d\\n" % count)
+signal.signal(signal.SIGUSR1, one_more)
+os.write(1, b"0\\n")
+while True:
+    time.sleep(10)
+"""
+rounds = 10
+
+
+def below(process):
+    """All processes below one."""
+    with open(f"/proc/{process}/task/{process}/children") as f:
+        children = [int(c) for c in f.read().split()]
+    return [p for c in children for p in [c] + below(c)]
+
+
+def to_all(job):
+    for process in below(job.pid) + [job.pid]:
+        signal_process(process, signal.SIGUSR1)
+
+
+def to_all_cox_first(job):
+    for process in [job.pid] + below(job.pid):
+        signal_process(process, signal.SIGUSR1)
+
+
+def to_cox(job):
+    signal_process(job.pid, signal.SIGUSR1)
+
+
+def to_group(job):
+    signal_group(job.pid, signal.SIGUSR1)
+
+
+for send in (to_cox, to_all, to_all_cox_first, to_group):
+    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as work:
+        job = subprocess.Popen([cox, "observe", "-q", "-o", work + "/run", "--", sys.executable, "-c", counting],
+                               stdout=subprocess.PIPE, env=environment, start_new_session=True)
+        try:
+            assert job.stdout.readline() == b"0\n"
+            for i in range(1, rounds + 1):
+                send(job)
+                assert job.stdout.readline() == b"%d\n" % i, f"{send.__name__}: signal {i} did not arrive once"
+                time.sleep(0.3)  # the second one of a pair would arrive now, and be read as the next number too early
+                os.set_blocking(job.stdout.fileno(), False)
+                assert job.stdout.read() is None, f"{send.__name__}: signal {i} arrived twice"
+                os.set_blocking(job.stdout.fileno(), True)
+        finally:
+            signal_group(job.pid, signal.SIGKILL)
+            job.wait(timeout=30)
+    print(f"{send.__name__}: {rounds} of {rounds} arrived once")
