@@ -137,14 +137,14 @@ inline void parse_policy(char* text, Policy& policy) {
 /// is half of one.
 inline void read_policy(const char* path, Policy& policy) {
   static constexpr std::size_t kMostBytes = 8 * 1024;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return;
   policy.is_there = true;
   char text[kMostBytes];
   struct stat st {};
   ssize_t used = -1;
   if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) used = read(fd, text, sizeof text);
-  if (fd >= 0) close(fd);
+  if (fd >= 0) ::close(fd);
   if (used < 0)
     policy.trouble = "cannot be read";
   else if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)

@@ -2,6 +2,7 @@
 // The guest's file and its header. All of this runs on the keeper thread, in a table of descriptors of its own.
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
