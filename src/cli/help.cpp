@@ -58,7 +58,7 @@ std::string overview() {
   std::string text = "Finds what sets the pace of synchronous distributed training.\n\n";
   text += examples({{"cox observe -o run -- mpirun -np 8 ./train", "run a job, record what each rank does"},
                     {"cox diagnose run", "who sets the pace, and what it costs"}});
-  text += "\nUsage: cox VERB [ARGUMENTS] [OPTIONS]\n";
+  text += "Usage: cox VERB [ARGUMENTS] [OPTIONS]\n";
   Rows rows;
   for (const Command* command : commands())
     if (!command->spec.hidden) rows.emplace_back(command->spec.name, command->spec.summary);

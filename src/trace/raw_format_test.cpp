@@ -59,7 +59,8 @@ TEST(RawFormat, HeaderOffsets) {
   EXPECT_EQ(offsetof(RawHeader, timing), 2176U);
   EXPECT_EQ(offsetof(RawHeader, start_time), 2240U);
   EXPECT_EQ(offsetof(RawHeader, unobserved_calls), 2272U);
-  EXPECT_EQ(offsetof(RawHeader, reserved), 2400U);
+  EXPECT_EQ(offsetof(RawHeader, overwritten_until), 2400U);
+  EXPECT_EQ(offsetof(RawHeader, reserved), 2408U);
   EXPECT_EQ(sizeof(RawHeader), 4096U);
 }
 

@@ -12,7 +12,7 @@
 /// Each file runs in a folder of its own, its commands one after the other through /bin/sh, with a small
 /// fixed environment: `cox` is in PATH, $DATA is tests/data. Before comparing, that folder becomes <dir>,
 /// $DATA <data>, the folder of the program <bin> and the version <version>; then the file's own %replace
-/// lines (ECMAScript regular expressions, line by line) are applied. `= 0` is left out. `--update` rewrites
+/// lines (ECMAScript regular expressions, line by line) are applied. `= 0` is left out, and so are lines of progress. `--update` rewrites
 /// the files; read the difference.
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -138,8 +138,11 @@ std::string shown(std::string text, char mark, const Setup& setup, const fs::pat
   replace_all(text, setup.data.string(), "<data>");
   replace_all(text, setup.bin.string(), "<bin>");
   replace_all(text, COX_VERSION, "<version>");
+  // How far long work has come is told where it takes more than a second or two: on a busy machine anything does.
+  static const std::regex progress("cox: [a-z]+ [0-9]+ %");
   std::string result;
   for (std::string line : lines_of(text)) {
+    if (std::regex_match(line, progress)) continue;
     for (const Rule& rule : rules) line = std::regex_replace(line, rule.what, rule.with);
     result += mark;
     if (!line.empty()) result += " " + line;
