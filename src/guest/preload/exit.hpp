@@ -9,4 +9,7 @@ namespace cox::guest {
 /// the process that records. Async-signal-safe.
 void end_recording() noexcept;
 
+/// Finds the library's ways to end a process; before the first of them is needed.
+void find_exits() noexcept;
+
 }  // namespace cox::guest

@@ -302,6 +302,7 @@ bool open_writer(const Identity& identity) noexcept {
   options.when_off = take_hooks_out;
   if (!open(options, with_environment(identity))) return false;
   count_in_file();
+  find_exits();
   recording_process = getpid();
   note_bypassed();
   if (is_pacing_forbidden()) {
