@@ -61,6 +61,8 @@ int main(int argc, char** argv) {
     if (now && me && !strcmp(fault, "spin"))
       while (!never) {
       }
+    // What a process did in its last half second is not in the file where it stops or is killed.
+    if (now && me && (!strcmp(fault, "stop") || !strcmp(fault, "gone"))) nap_ms(1000);
     if (now && me && !strcmp(fault, "stop")) raise(SIGSTOP);
     if (now && me && !strcmp(fault, "gone")) raise(SIGKILL);
     if (now && !strcmp(fault, "stop_inside")) {

@@ -41,8 +41,8 @@ equal "$(files_of_guests "$run")" 0 "files of processes that are no ranks"
 env -u _ | grep -v '^_=' | sort >env-before
 observe /usr/bin/env
 equal "$code" 0 "env"
-grep -v -E '^(LD_PRELOAD|COX_DIR|COX_JOB|_)=' out | sort >env-after
-diff env-before env-after || fail "the child's environment differs beyond LD_PRELOAD, COX_DIR and COX_JOB"
+grep -v -E '^(LD_PRELOAD|COX_DIR|COX_JOB|COX_BATCH_JOB|_)=' out | sort >env-after
+diff env-before env-after || fail "the child's environment differs beyond LD_PRELOAD, COX_DIR, COX_JOB and COX_BATCH_JOB"
 equal "$(COX_JOB=mine status "$cox" observe -o "$work/run-job" -- /usr/bin/env)" 0 "env"
 equal "$(grep '^COX_JOB=' out)" COX_JOB=mine "the user's COX_JOB"
 libc_object=$(ldd /bin/bash | awk '/libc\.so/ {print $3}')
