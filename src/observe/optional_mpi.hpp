@@ -22,7 +22,7 @@ struct OptionalMpi {
 /// start. A program that takes `MPI_Init != nullptr` for a library would find ours and no MPI behind it.
 /// Looks at the program and at the libraries that it is linked to; nothing is loaded. Nothing where an MPI
 /// library is among them, and for what is no ELF program of this machine.
-/// Held by: src/observe/optional_mpi_test.cpp, tests/e2e/optional_mpi_test.sh
+/// Held by: tests/e2e/own_business_test.sh
 [[nodiscard]] std::optional<OptionalMpi> looks_for_mpi(const std::filesystem::path& program,
                                                        const LibraryPaths& paths);
 

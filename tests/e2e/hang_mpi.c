@@ -67,9 +67,9 @@ int main(int argc, char** argv) {
     if (now && me && !strcmp(fault, "gone")) raise(SIGKILL);
     if (now && !strcmp(fault, "stop_inside")) {
       if (me)
-        stop_later(300);  // inside by then: the others come later
+        stop_later(1000);  // inside by then, and that is in the file: the others come later
       else
-        nap_ms(600);
+        nap_ms(1500);
     }
     if (now && me && !strcmp(fault, "swapped_groups")) {
       MPI_Allreduce(values, sums, 16, MPI_DOUBLE, MPI_SUM, right);
