@@ -86,11 +86,15 @@ std::optional<fs::path> find_needed(const std::string& name, const Object& by, c
   return paths.find_library(name);
 }
 
+/// Whether a function's name stands there as a text of its own. By its first letter: zeros are everywhere.
 bool names_mpi(std::string_view bytes) {
-  using namespace std::string_view_literals;
-  constexpr std::array kNames = {"\0MPI_Init\0"sv, "\0MPI_Initialized\0"sv, "\0MPI_Comm_rank\0"sv};
-  return std::ranges::any_of(kNames,
-                             [&](std::string_view n) { return bytes.find(n) != std::string_view::npos; });
+  constexpr std::array<std::string_view, 3> kNames = {"MPI_Init", "MPI_Initialized", "MPI_Comm_rank"};
+  for (std::size_t at = bytes.find("MPI_"); at != std::string_view::npos; at = bytes.find("MPI_", at + 1)) {
+    if (at == 0 || bytes[at - 1] != '\0') continue;
+    const std::string_view text = bytes.substr(at, bytes.find('\0', at) - at);
+    if (std::ranges::find(kNames, text) != kNames.end()) return true;
+  }
+  return false;
 }
 
 std::optional<Object> read_object(const fs::path& path) {
