@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -37,6 +38,16 @@ Seconds span_of(const timeval& t) {
   return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6};
 }
 
+/// A file that is read from its beginning and lies nowhere; -1 with errno where there is none.
+int readable(const std::string& text) {
+  const int fd = memfd_create("cox-input", MFD_CLOEXEC);
+  if (fd < 0) return fd;
+  if (write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && lseek(fd, 0, SEEK_SET) == 0)
+    return fd;
+  close(fd);
+  return -1;
+}
+
 /// A process that is killed and waited for unless somebody did so.
 class Process {
  public:
@@ -51,21 +62,31 @@ class Process {
     }
   }
   /// An errno value, or 0.
-  [[nodiscard]] int start(const std::vector<std::string>& command, ChildLimits::Errors errors) {
+  [[nodiscard]] int start(const std::vector<std::string>& command, const ChildLimits& limits) {
+    const int in = limits.input.empty() ? -1 : readable(limits.input);
+    if (in < 0 && !limits.input.empty()) return errno;
     std::array<int, 2> ends{-1, -1};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      const int problem = errno;
+      if (in >= 0) close(in);
+      return problem;
+    }
     out_ = ends[0];
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (in >= 0)
+      posix_spawn_file_actions_adddup2(&actions, in, 0);
+    else
+      posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    if (errors == ChildLimits::Errors::Nowhere)
+    if (limits.errors == ChildLimits::Errors::Nowhere)
       posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     const std::vector<char*> words = argument_list(command);
     const int problem = posix_spawnp(&id_, words[0], &actions, nullptr, words.data(), environ);
     if (problem != 0) id_ = 0;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
+    if (in >= 0) close(in);
     return problem;
   }
   [[nodiscard]] int out() const { return out_; }
@@ -126,8 +147,7 @@ Result<Ended> run_child(const std::vector<std::string>& command, std::string_vie
   };
   Process process;
   const Seconds begin = now();
-  if (const int problem = process.start(command, limits.errors); problem != 0)
-    return failed(std::strerror(problem));
+  if (const int problem = process.start(command, limits); problem != 0) return failed(std::strerror(problem));
   Ended ended;
   std::array<char, 65536> part{};
   while (true) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr int kStateField = 3;
 constexpr int kStartField = 22;
+/// PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): every process of the machine has a number in it.
+constexpr std::uint64_t kFirstPidNamespace = 0xEFFFFFFC;
 
 /// First bytes of a file of procfs; empty where it cannot be read.
 std::string read_small(const std::string& path) {
@@ -33,6 +36,37 @@ std::int64_t clock_ns(clockid_t clock) {
   return std::int64_t{t.tv_sec} * kNanosecondsPerSecond + t.tv_nsec;
 }
 
+/// Inode of a process's namespace; 0 where it cannot be read.
+std::uint64_t namespace_of(const std::string& process, const char* kind) {
+  struct stat info {};
+  return stat(("/proc/" + process + "/ns/" + kind).c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
+/// The number that a process has in its own PID namespace: the last of the line `NSpid:`; -1 = not readable.
+int innermost_number(const std::string& process) {
+  const std::string text = read_small("/proc/" + process + "/status");
+  const std::size_t line = text.find("\nNSpid:");
+  if (line == std::string::npos) return -1;
+  const std::size_t end = text.find('\n', line + 1);
+  const std::size_t last = text.find_last_of(" \t", end);
+  int number = -1;
+  if (last == std::string::npos || end == std::string::npos) return -1;
+  std::from_chars(text.data() + last + 1, text.data() + end, number);
+  return number;
+}
+
+/// The number here of a process of another PID namespace; empty where none is seen.
+std::string number_here(ProcessNumber process) {
+  std::error_code ec;
+  for (std::filesystem::directory_iterator it("/proc", ec), end; !ec && it != end; it.increment(ec)) {
+    const std::string name = it->path().filename();
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        namespace_of(name, "pid") == process.pid_namespace && innermost_number(name) == process.pid)
+      return name;
+  }
+  return {};
+}
+
 class ThisMachine final : public ProcessTable {
  public:
   [[nodiscard]] std::string boot_id() const override {
@@ -41,16 +75,16 @@ class ThisMachine final : public ProcessTable {
     return text;
   }
 
-  [[nodiscard]] std::uint64_t time_namespace() const override {
-    struct stat info {};
-    return stat("/proc/self/ns/time", &info) == 0 ? info.st_ino : 0;
-  }
+  [[nodiscard]] std::uint64_t time_namespace() const override { return namespace_of("self", "time"); }
 
   [[nodiscard]] std::int64_t monotonic_ns() const override { return clock_ns(CLOCK_MONOTONIC); }
 
-  [[nodiscard]] std::optional<ProcessFacts> find(int pid) const override {
-    if (pid <= 0) return std::nullopt;
-    auto facts = parse_process_stat(read_small("/proc/" + std::to_string(pid) + "/stat"));
+  [[nodiscard]] std::optional<ProcessFacts> find(ProcessNumber process) const override {
+    if (process.pid <= 0) return std::nullopt;
+    const std::string here =
+        is_ours(process.pid_namespace) ? std::to_string(process.pid) : number_here(process);
+    if (here.empty()) return std::nullopt;
+    auto facts = parse_process_stat(read_small("/proc/" + here + "/stat"));
     const long per_second = sysconf(_SC_CLK_TCK);
     if (!facts || per_second <= 0) return facts;
     const auto ticks = static_cast<std::uint64_t>(per_second);
@@ -59,6 +93,15 @@ class ThisMachine final : public ProcessTable {
     const std::int64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
     facts->started_ns = static_cast<std::int64_t>(since_boot & INT64_MAX) - asleep;
     return facts;
+  }
+
+  [[nodiscard]] bool sees_all_of(std::uint64_t pid_namespace) const override {
+    return is_ours(pid_namespace) || namespace_of("self", "pid") == kFirstPidNamespace;
+  }
+
+ private:
+  static bool is_ours(std::uint64_t pid_namespace) {
+    return pid_namespace == 0 || pid_namespace == namespace_of("self", "pid");
   }
 };
 

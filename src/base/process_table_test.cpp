@@ -30,14 +30,14 @@ TEST(ProcessTable, RefusesWhatIsNoStat) {
 
 TEST(ProcessTable, SeesItself) {
   const ProcessTable& here = this_machine();
-  const auto self = here.find(getpid());
+  const auto self = here.find({getpid()});
   ASSERT_TRUE(self.has_value());
   EXPECT_EQ(self->state, 'R');
   EXPECT_GT(self->start_ticks, 0U);
   EXPECT_LE(self->started_ns, here.monotonic_ns());
   EXPECT_FALSE(here.boot_id().empty());
-  EXPECT_FALSE(here.find(-1).has_value());
-  EXPECT_FALSE(here.find(std::numeric_limits<int>::max()).has_value());
+  EXPECT_FALSE(here.find({-1}).has_value());
+  EXPECT_FALSE(here.find({std::numeric_limits<int>::max()}).has_value());
 }
 
 TEST(ProcessTable, TellsStoppedFromGone) {
@@ -49,13 +49,13 @@ TEST(ProcessTable, TellsStoppedFromGone) {
   cox_signal_process(child, SIGSTOP);
   int status = 0;
   ASSERT_EQ(cox_wait_process(child, &status, WUNTRACED), child);
-  EXPECT_EQ(this_machine().find(child).value_or(ProcessFacts{}).state, 'T');
+  EXPECT_EQ(this_machine().find({child}).value_or(ProcessFacts{}).state, 'T');
   cox_signal_process(child, SIGKILL);
   siginfo_t info{};
   ASSERT_EQ(cox_wait_process_state(child, &info, WEXITED | WNOWAIT), 0);
-  EXPECT_EQ(this_machine().find(child).value_or(ProcessFacts{}).state, 'Z');
+  EXPECT_EQ(this_machine().find({child}).value_or(ProcessFacts{}).state, 'Z');
   ASSERT_EQ(cox_wait_process(child, &status, 0), child);
-  EXPECT_FALSE(this_machine().find(child).has_value());
+  EXPECT_FALSE(this_machine().find({child}).has_value());
 }
 
 }  // namespace

@@ -28,6 +28,7 @@
 
 #include "observe/blank_free.hpp"
 #include "observe/energy.hpp"
+#include "observe/guest_trial.hpp"
 #include "observe/launch_environment.hpp"
 #include "observe/launch_folder.hpp"
 #include "observe/library_paths.hpp"
@@ -78,8 +79,9 @@ std::optional<OptionalMpi> misled_program(const LaunchOptions& options, const En
 }
 
 /// Whether the job starts as it would without us: nothing of ours in its environment.
-bool stays_untouched(const LaunchOptions& options, const Environment& now) {
-  return is_disabled(now) || misled_program(options, now).has_value();
+bool stays_untouched(const LaunchOptions& options, const Environment& now, const fs::path& preload) {
+  return is_disabled(now) || misled_program(options, now).has_value() ||
+         why_not_loadable(preload).has_value();
 }
 
 Error forbidden(const LaunchOptions& options, std::string what, const char* hint) {
@@ -383,6 +385,10 @@ std::vector<std::string> start_notes(const LaunchOptions& options) {
         "{} looks for an MPI library by {} and is linked to none; it would find cox in its place, so "
         "nothing is preloaded and nothing recorded",
         found->object, found->how));
+  if (const auto preload = find_preload(options.guest_dir))
+    if (const auto why = why_not_loadable(*preload))
+      notes.push_back(fmt::format("{} does not load here, so nothing is preloaded and nothing recorded: {}",
+                                  preload->filename().string(), *why));
   guest::Policy policy;
   guest::read_policy(options.policy_file.c_str(), policy);
   const std::optional<Bytes> size = size_limit(options, policy, now);
@@ -440,7 +446,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
     COX_TRY(old, make_folder(dir, info, options.force, rights));
   }
 
-  const bool untouched = stays_untouched(options, current_environment());
+  const bool untouched = stays_untouched(options, current_environment(), preload);
   std::vector<std::pair<std::string, std::string>> variables;
   if (!untouched)
     variables = added_variables(options, preload, dir, size_limit(options, policy, current_environment()),

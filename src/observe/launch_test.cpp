@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/observe/launch.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,8 +31,12 @@ class Launch : public testing::Test {
     std::string name = (fs::temp_directory_path() / "cox-launch-XXXXXX").string();
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     dir_ = name;
-    // An empty file in the guest's place: the loader says that it cannot be preloaded, and the command runs.
-    std::ofstream(dir_ / "libcox-preload.so");
+    // Something harmless in the guest's place.
+    void* const math = dlopen("libm.so.6", RTLD_LAZY);
+    link_map* map = nullptr;
+    ASSERT_TRUE(math != nullptr && dlinfo(math, RTLD_DI_LINKMAP, &map) == 0);
+    fs::copy_file(map->l_name, dir_ / "libcox-preload.so");
+    dlclose(math);
   }
   void TearDown() override { fs::remove_all(dir_); }
   [[nodiscard]] LaunchOptions options(std::vector<std::string> command) const {
@@ -44,6 +50,18 @@ TEST_F(Launch, PassesTheExitStatusThrough) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->exit_status, 7);
   EXPECT_TRUE(fs::exists(dir_ / "run" / "run.json"));
+}
+
+TEST_F(Launch, AGuestThatDoesNotLoadIsNotPreloaded) {
+  std::ofstream(dir_ / "libcox-preload.so", std::ios::trunc) << "no object";
+  LaunchOptions o = options({"/bin/sh", "-c", "test -z \"$LD_PRELOAD$COX_DIR\""});
+  const auto notes = cox::observe::start_notes(o);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("libcox-preload.so does not load here"), std::string::npos) << notes[0];
+  const auto outcome = launch(o);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_TRUE(outcome->untouched);
 }
 
 TEST_F(Launch, ReportsASignalAs128PlusItsNumber) {

@@ -10,15 +10,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <string_view>
 #include <thread>
 
 #include "cox/base/file.hpp"
 #include "cox/base/process_table.hpp"
-#include "cox/base/processes.h"
 #include "cox/guest/writer.hpp"
 #include "cox/trace/raw_format.hpp"
 #include "cox/trace/run_info.hpp"
+#include "cox/trace/writer_process.hpp"
 
 namespace cox::observe {
 namespace {
@@ -31,29 +30,35 @@ bool read_head(const fs::path& file, trace::RawHeader& head) {
          std::memcmp(head.magic, trace::kRawMagic, sizeof head.magic) == 0;
 }
 
-bool is_alive(const trace::RawHeader& head) {
-  return head.pid > 0 && (cox_signal_process(head.pid, 0) == 0 || errno == EPERM);
+void count_open(const trace::RawHeader& head, Recording& sum) {
+  switch (trace::look_for_writer(head, this_machine())) {
+    case trace::WriterProcess::Runs:
+      ++sum.here;
+      return;
+    case trace::WriterProcess::Gone:
+      ++sum.over;
+      return;
+    case trace::WriterProcess::Hidden:
+    case trace::WriterProcess::Elsewhere:
+      ++sum.elsewhere;
+  }
 }
 
 }  // namespace
 
 Recording look_at_recording(const fs::path& dir) {
-  const std::string boot_id = this_machine().boot_id();
   Recording sum;
   std::error_code ec;
   for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
     trace::RawHeader head{};
     if (it->path().extension() != ".coxraw" || !it->is_regular_file(ec) || !read_head(it->path(), head))
       continue;
-    const std::string_view theirs(head.boot_id, strnlen(head.boot_id, sizeof head.boot_id));
     if (head.state == trace::WriterState::Disabled)
       ++sum.stopped;
     else if (head.state != trace::WriterState::Open)
       ++sum.over;
-    else if (theirs != boot_id)
-      ++sum.elsewhere;
     else
-      ++(is_alive(head) ? sum.here : sum.over);
+      count_open(head, sum);
   }
   return sum;
 }

@@ -60,7 +60,8 @@ TEST(RawFormat, HeaderOffsets) {
   EXPECT_EQ(offsetof(RawHeader, start_time), 2240U);
   EXPECT_EQ(offsetof(RawHeader, unobserved_calls), 2272U);
   EXPECT_EQ(offsetof(RawHeader, overwritten_until), 2400U);
-  EXPECT_EQ(offsetof(RawHeader, reserved), 2408U);
+  EXPECT_EQ(offsetof(RawHeader, pid_namespace), 2408U);
+  EXPECT_EQ(offsetof(RawHeader, reserved), 2416U);
   EXPECT_EQ(sizeof(RawHeader), 4096U);
 }
 

@@ -16,7 +16,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (int32_t rank = 0; rank < ranks; ++rank) {
-    if (fork() != 0) continue;
+    const pid_t child = fork();
+    if (child < 0) {
+      perror("many_marks: fork");
+      return 1;
+    }
+    if (child != 0) continue;
     int32_t members[64];
     for (int32_t i = 0; i < ranks; ++i) members[i] = i;
     cox_rank(rank, ranks);

@@ -33,7 +33,7 @@ std::string difference(const RankTrack& a, const RankTrack& b) {
   if (a.rank != b.rank) return "rank";
   if (a.node != b.node) return "node";
   if (a.local_rank != b.local_rank) return "local rank";
-  if (a.pid != b.pid || a.attempt != b.attempt) return "process";
+  if (a.pid != b.pid || a.pid_namespace != b.pid_namespace || a.attempt != b.attempt) return "process";
   if (a.program != b.program || a.library != b.library || a.timing != b.timing) return "texts";
   if (a.state != b.state) return "state";
   if (a.overhead_per_event != b.overhead_per_event) return "overhead";

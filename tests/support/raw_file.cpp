@@ -55,6 +55,7 @@ RawHeader header_of(const Run& run, const RankTrack& track, const RawShape& shap
   h.clock_kind = shape.ticks_per_second == 1e9 ? ClockKind::Monotonic : ClockKind::Tsc;
   h.ticks_per_second = shape.ticks_per_second;
   h.pid = track.pid;
+  h.pid_namespace = track.pid_namespace;
   h.ppid = 1;
   h.start_time = track.start_time;
   h.node_number = track.node_number + 1;

@@ -29,6 +29,7 @@ struct ChildLimits {
   Seconds time{600};                                                         ///< then it gets SIGKILL
   std::size_t out_bytes = std::size_t{64} << 20U;                            ///< then too
   enum class Errors : std::uint8_t { Ours, Nowhere } errors = Errors::Ours;  ///< where standard error goes
+  std::string input{};                                                       ///< its standard input
 };
 
 /// Words as `exec` takes them, null at the end; they stay those of `command`.
@@ -36,7 +37,7 @@ struct ChildLimits {
 /// Of what `waitpid` told: the exit status, or 128 + signal where one ended the process, as a shell has it.
 [[nodiscard]] int exit_status_of(int wait_status);
 
-/// Starts `command` (found in PATH), reads what it prints and waits. Standard input is empty.
+/// Starts `command` (found in PATH), reads what it prints and waits.
 /// Errors: `error_id`, the caller's, who knows what the program is for (cannot be started; took too long;
 /// printed too much). A status other than 0 is no error. Held by: src/base/child_test.cpp
 [[nodiscard]] Result<Ended> run_child(const std::vector<std::string>& command, std::string_view error_id,

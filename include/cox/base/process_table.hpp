@@ -20,6 +20,12 @@ struct ProcessFacts {
   std::int64_t started_ns = 0;  ///< the same on the monotonic clock, right to a tick (usually 10 ms)
 };
 
+/// A process's number, and the PID namespace (its inode) that the number is of; 0 = that of whoever looks.
+struct ProcessNumber {
+  int pid = 0;
+  std::uint64_t pid_namespace = 0;
+};
+
 /// A machine's processes. Two of them: `this_machine()`, and `ListedProcesses` for tests.
 class ProcessTable {
  public:
@@ -34,11 +40,14 @@ class ProcessTable {
   [[nodiscard]] virtual std::uint64_t time_namespace() const = 0;
   [[nodiscard]] virtual std::int64_t monotonic_ns() const = 0;
   /// Nothing where no such process is seen from here.
-  [[nodiscard]] virtual std::optional<ProcessFacts> find(int pid) const = 0;
+  [[nodiscard]] virtual std::optional<ProcessFacts> find(ProcessNumber process) const = 0;
+  /// Whether no process of a PID namespace can be hidden from here: it is the own one, or the own one is the
+  /// machine's first. Only then is a process that `find` does not find gone.
+  [[nodiscard]] virtual bool sees_all_of(std::uint64_t pid_namespace) const = 0;
 };
 
 /// The machine that this runs on, read anew at each call. Errors: what cannot be read counts as not there.
-/// Threads: any. Cost: some system calls each. Held by: src/base/process_table_test.cpp
+/// Threads: any. Cost: some system calls each; to find a process of another PID namespace, some per process. Held by: src/base/process_table_test.cpp
 [[nodiscard]] const ProcessTable& this_machine();
 
 /// A machine in memory, for tests.
@@ -48,13 +57,18 @@ class ListedProcesses final : public ProcessTable {
   std::uint64_t time_inode = 0;
   std::int64_t now_ns = 0;
   std::map<int, ProcessFacts> processes;
+  std::uint64_t pid_inode = 0;  ///< the PID namespace that `processes` are of; it is all that is seen
 
   [[nodiscard]] std::string boot_id() const override { return boot; }
   [[nodiscard]] std::uint64_t time_namespace() const override { return time_inode; }
   [[nodiscard]] std::int64_t monotonic_ns() const override { return now_ns; }
-  [[nodiscard]] std::optional<ProcessFacts> find(int pid) const override {
-    const auto at = processes.find(pid);
-    return at == processes.end() ? std::nullopt : std::optional(at->second);
+  [[nodiscard]] std::optional<ProcessFacts> find(ProcessNumber process) const override {
+    const auto at = processes.find(process.pid);
+    return at == processes.end() || !sees_all_of(process.pid_namespace) ? std::nullopt
+                                                                        : std::optional(at->second);
+  }
+  [[nodiscard]] bool sees_all_of(std::uint64_t pid_namespace) const override {
+    return pid_namespace == 0 || pid_namespace == pid_inode;
   }
 };
 

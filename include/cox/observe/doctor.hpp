@@ -2,7 +2,7 @@
 /// \file
 /// What can be observed on this machine, what not, and why.
 ///
-/// Looks at files only: loads no library, starts no program, needs no rights beyond reading.
+/// `examine` looks at files only: loads no library, starts no program, needs no rights beyond reading.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +60,13 @@ struct Surroundings {
 /// Looks at everything. The order of the checks is fixed.
 /// Held by: src/observe/doctor_test.cpp, tests/golden/doctor.
 [[nodiscard]] std::vector<Check> examine(const Surroundings& where);
+
+/// The same of another place, as far as a shell there tells it: `command` reaches it and passes its standard input on,
+/// as `ssh n7`, `docker run --rm -i IMAGE` or `srun -N1 -n1` do. Starts `cat` there, with the guest object preloaded.
+/// Errors: observe-002 (no guest object here), observe-012 (nobody answered). Cost: what the command takes, 60 s at
+/// most. Held by: tests/e2e/hostile_test.py, src/observe/doctor_test.cpp
+[[nodiscard]] Result<std::vector<Check>> examine_through(const Surroundings& here,
+                                                         const std::vector<std::string>& command);
 
 /// Undoes energy caps that a killed `cox observe --energy-cap` left on this machine; the number of limits
 /// that were put back. Errors: observe-008 (its process runs), observe-009 (the record is damaged, or a limit

@@ -194,7 +194,8 @@ struct RawHeader {
   /// Clock ticks: between the records that began earlier and those after, some were overwritten (--max-size).
   /// 0 = none were. Not known to the guest: whoever reads a raw file finds it out.
   std::uint64_t overwritten_until;
-  char reserved[1688];
+  std::uint64_t pid_namespace;  ///< inode of /proc/self/ns/pid: `pid` is a number of that one; 0 = not known
+  char reserved[1680];
 };
 static_assert(sizeof(RawHeader) == kHeaderBytes);
 

@@ -210,6 +210,7 @@ struct RankTrack {
   NodeId node;
   LocalRank local_rank;
   int pid = 0;
+  std::uint64_t pid_namespace = 0;  ///< inode of the PID namespace that `pid` is a number of; 0 = not known
   /// When the process started, in clock ticks after boot (/proc/PID/stat field 22); 0 = not known. Tells it
   /// from a later process with the same number.
   std::uint64_t start_time = 0;

@@ -26,8 +26,10 @@ std::string sentence(const observe::Recording& r) {
     text += fmt::format("{} of this job {} stopped recording; the job goes on\n", processes(r.stopped),
                         r.stopped == 1 ? "has" : "have");
   if (r.elsewhere > 0)
-    text += fmt::format("{} on other machines stop within a second of seeing the folder change\n",
-                        processes(r.elsewhere));
+    text += fmt::format(
+        "{} on other machines, or in containers that are not seen from here, stop within a second of seeing the "
+        "folder change\n",
+        processes(r.elsewhere));
   if (r.here > 0)
     text += fmt::format("{} on this machine did not stop in {} s\n", processes(r.here), kPatience.count());
   return text;

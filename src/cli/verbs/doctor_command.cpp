@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
+#include <sstream>
 
 #include "cox/observe/doctor.hpp"
 
@@ -76,6 +78,11 @@ std::string variables_as_json(const Console& console) {
   return to_json({.schema = "cox.environment/1"}, "variables", list);
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.has("env")) {
     console.out << (call.common.json ? variables_as_json(console) : variables_as_text(console));
@@ -95,7 +102,12 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                         : fmt::format("{} {} put back\n", back, back == 1 ? "limit was" : "limits were"));
     return ExitCode::Ok;
   }
-  const std::vector<observe::Check> checks = observe::examine(where);
+  std::vector<observe::Check> checks;
+  if (const std::string through = call.value("through"); !through.empty()) {
+    COX_TRY(checks, observe::examine_through(where, words_of(through)));
+  } else {
+    checks = observe::examine(where);
+  }
   const bool color = use_color(call.common.color, console.out_is_terminal, console);
   console.out << (call.common.json ? checks_as_json(checks) : checks_as_text(checks, color));
   return ExitCode::Ok;
@@ -108,9 +120,10 @@ const Command& doctor_command() {
       .spec =
           {.name = "doctor",
            .summary = "say what can be observed on this machine, what not, and why",
-           .about = "Says what can be observed on this machine, what not, and why. Starts nothing.",
+           .about = "Says what can be observed on this machine, what not, and why.",
            .examples = {{"cox doctor", "libraries, launchers, clock, limits"},
-                        {"cox doctor --env", "every COX_* variable, its value and meaning"}},
+                        {"cox doctor --env", "every COX_* variable, its value and meaning"},
+                        {"cox doctor --through 'ssh n7'", "whether that machine can be observed from here"}},
            .flags = {{.name = "env", .help = "list the environment variables instead"},
                      {.name = "restore-energy",
                       .help = "put back the limits that a killed cox observe --energy-cap left lowered"},
@@ -122,11 +135,16 @@ const Command& doctor_command() {
                       .value = "DIR",
                       .help = "examine a file system that is mounted there",
                       .fallback = "/",
-                      .complete = Complete::Folder}},
+                      .complete = Complete::Folder},
+                     {.name = "through",
+                      .value = "COMMAND",
+                      .help = "examine what a command reaches: 'ssh n7' or 'docker run -i IMAGE'"}},
            .shared = {.json = true},
            .notes =
                "Each line begins with ok, limited, missing or note. Nothing is loaded or started: PyTorch is "
-               "looked for, not imported. Nothing is changed but by --restore-energy."},
+               "looked for, not imported. Nothing is changed but by --restore-energy. "
+               "With --through a shell there is told what to look for: whether the guest object lies under the same "
+               "path and loads, and whether the current folder is there and writable."},
       .run = run};
   return command;
 }

@@ -107,7 +107,8 @@ std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads
                       to_string(compacted.compact_bytes), to_string(heads.overhead_per_event),
                       heads.dropped_records);
   if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
-  if (heads.disabled > 0) line += fmt::format(", {} processes switched recording off", heads.disabled);
+  if (heads.disabled > 0) line += fmt::format(", {} {} switched recording off", heads.disabled,
+                        heads.disabled == 1 ? "process" : "processes");
   if (heads.detached > 0) line += fmt::format(", {} were detached", heads.detached);
   if (heads.singletons > 1) line = singletons(heads.alone) + line;
   if (heads.storage_failed > 0) line += "\n" + storage_words(heads);

@@ -103,7 +103,7 @@ bool LastLook::is_here(const trace::RankTrack& track) const {
 /// runs under it now and began before the first record is the one that wrote that.
 std::optional<ProcessFacts> LastLook::facts(std::size_t r) const {
   const trace::RankTrack& track = matched_.track(r);
-  const auto found = processes_->find(track.pid);
+  const auto found = processes_->find({.pid = track.pid, .pid_namespace = track.pid_namespace});
   if (!found) return std::nullopt;
   if (track.start_time != 0) return found->start_ticks == track.start_time ? found : std::nullopt;
   const auto origin = matched_.nodes()[static_cast<std::size_t>(track.node.value())].monotonic_origin_ns;
@@ -141,10 +141,11 @@ ProcessState LastLook::state(std::size_t r, StateSource& source) const {
   if (n < live_nodes_.size() && live_nodes_[n] && is_here(track)) {
     source = StateSource::Machine;
     const auto found = facts(r);
-    // Not seen and yet recording: it is in another PID namespace.
+    // Not seen and yet recording: it is in a PID namespace that is not known.
     const bool records =
         !track.samples.empty() && minus_clamped(present_.at, track.samples.back().at) < kSilence;
-    if (!found && records) return source = StateSource::None, ProcessState::Unknown;
+    if (!found && (records || !processes_->sees_all_of(track.pid_namespace)))
+      return source = StateSource::None, ProcessState::Unknown;
     if (!found || is_gone(found->state)) return ProcessState::Gone;
     if (found->state == 'T' || found->state == 't') return ProcessState::Stopped;
     return found->state == 'R' ? ProcessState::Running : ProcessState::Sleeping;

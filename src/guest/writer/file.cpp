@@ -67,7 +67,8 @@ void fill_header(RawHeader& h, const Identity& id, std::uint32_t chunk_limit) no
   const ssize_t n = readlink("/proc/self/exe", h.program, sizeof h.program - 1);
   if (n < 0) h.program[0] = 0;
   h.start_time = own_start_time();
-  h.time_namespace = own_time_namespace();
+  h.time_namespace = own_namespace("time");
+  h.pid_namespace = own_namespace("pid");
   h.state = WriterState::Open;
   memcpy(h.magic, kRawMagic, sizeof kRawMagic);
 }

@@ -235,9 +235,11 @@ std::uint64_t own_start_time() noexcept {
   return start == kNone ? 0 : start;
 }
 
-std::uint64_t own_time_namespace() noexcept {
+std::uint64_t own_namespace(const char* kind) noexcept {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
   struct stat about {};  // by its number: glibc gave the function another version with 2.33
-  return syscall(SYS_stat, "/proc/self/ns/time", &about) == 0 ? static_cast<std::uint64_t>(about.st_ino) : 0;
+  return syscall(SYS_stat, path, &about) == 0 ? static_cast<std::uint64_t>(about.st_ino) : 0;
 }
 
 bool separate_descriptors() noexcept {

@@ -26,9 +26,9 @@ void read_locality(bool machine, void (*put)(const char* lines, std::size_t byte
 inline constexpr std::size_t kLocalityPiece = 16 * 1024;
 inline constexpr std::size_t kLocalityBytes = 256 * 1024;
 
-/// When the process started, in clock ticks after boot, and the inode of its time namespace; 0 = not known.
+/// When the process started, in clock ticks after boot, and the inode of its namespace of a kind (`time`, `pid`); 0 = not known.
 [[nodiscard]] std::uint64_t own_start_time() noexcept;
-[[nodiscard]] std::uint64_t own_time_namespace() noexcept;
+[[nodiscard]] std::uint64_t own_namespace(const char* kind) noexcept;
 
 /// Gives the calling thread a table of descriptors of its own, empty but for 0 to 2, which lead nowhere. So
 /// nothing that it opens ever takes a number that the job expects for itself. False where the system refuses.

@@ -175,11 +175,11 @@ TEST(GuestSampler, WhereNoTableOfItsOwnIsToBeHadTheProcessKeepsIts) {
 
 TEST(GuestSampler, ToldWhoTheProcessIs) {
   EXPECT_GT(own_start_time(), 0U);
-  struct stat about {};
-  if (::stat("/proc/self/ns/time", &about) == 0)
-    EXPECT_EQ(own_time_namespace(), about.st_ino);
-  else
-    EXPECT_EQ(own_time_namespace(), 0U);
+  for (const char* kind : {"time", "pid"}) {
+    struct stat about {};
+    const bool is_there = ::stat(("/proc/self/ns/" + std::string(kind)).c_str(), &about) == 0;
+    EXPECT_EQ(own_namespace(kind), is_there ? about.st_ino : 0U) << kind;
+  }
 }
 
 TEST(GuestSampler, LocalityHoldsTheAffinityAndTheTopology) {

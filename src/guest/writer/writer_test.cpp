@@ -164,6 +164,7 @@ TEST_F(GuestWriter, TheKeeperTakesSamplesAndSaysWhereTheProcessMayRun) {
   EXPECT_GE(h.sample_tickets, 1U);
   EXPECT_GT(h.start_time, 0U);
   EXPECT_GT(h.time_namespace, 0U);
+  EXPECT_GT(h.pid_namespace, 0U);
   EXPECT_NE(file.find("affinity\t"), std::string::npos);
   EXPECT_NE(file.find("/proc/self/status/Cpus_allowed_list\t"), std::string::npos);
   EXPECT_EQ(file.find("/sys/devices/system/cpu/online\t"), std::string::npos);  // local rank 0 says that

@@ -34,6 +34,7 @@ ProcessBuilder::ProcessBuilder(std::string file, const RawHeader& header, std::s
   p.file = std::move(file);
   p.pid = header.pid;
   p.start_time = header.start_time;
+  p.pid_namespace = header.pid_namespace;
   p.time_namespace = header.time_namespace;
   p.node_number = header.node_number > 0 ? header.node_number - 1 : -1;
   p.local_size = std::max(header.local_size, 0);

@@ -22,6 +22,7 @@ struct ProcessFile {
   std::string file;  ///< name within the folder
   int pid = 0;
   std::uint64_t start_time = 0;
+  std::uint64_t pid_namespace = 0;
   std::uint64_t time_namespace = 0;
   int node_number = -1;
   int local_size = 0;

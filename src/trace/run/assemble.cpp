@@ -438,6 +438,7 @@ RankTrack track_of(ProcessFile& p, NodeId node) {
   t.node = node;
   t.local_rank = LocalRank{p.local_rank};
   t.pid = p.pid;
+  t.pid_namespace = p.pid_namespace;
   t.start_time = p.start_time;
   t.attempt = p.attempt;
   t.node_number = p.node_number;

@@ -52,6 +52,7 @@ RawHeader header_of(const Run& run, const RankTrack& track) {
   h.clock_kind = ClockKind::Monotonic;
   h.ticks_per_second = kTicksPerSecond;
   h.pid = track.pid;
+  h.pid_namespace = track.pid_namespace;
   h.ppid = -1;
   h.start_time = track.start_time;
   h.node_number = track.node_number + 1;

@@ -15,7 +15,8 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/parallel.hpp"
-#include "cox/base/processes.h"
+#include "cox/base/process_table.hpp"
+#include "cox/trace/writer_process.hpp"
 
 #include "trace/raw/meta_entries.hpp"
 #include "trace/raw/raw_file.hpp"
@@ -37,20 +38,6 @@ struct Outcome {
   std::vector<std::string> notes;
   std::optional<Error> error;  ///< only where the folder cannot be written
 };
-
-std::string own_boot_id() {
-  auto text = read_file("/proc/sys/kernel/random/boot_id", 4096);
-  // Files in /proc claim to be empty; whoever cannot tell treats every process as foreign.
-  std::string id = text ? *text : std::string{};
-  if (id.empty()) {
-    const int fd = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    char buffer[64];
-    const ssize_t n = fd < 0 ? 0 : ::read(fd, buffer, sizeof buffer);
-    if (fd >= 0) ::close(fd);
-    id.assign(buffer, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  }
-  return id.substr(0, id.find('\n'));
-}
 
 /// The host's name as guests put it before the names of their files.
 std::string own_host() {
@@ -74,13 +61,11 @@ bool is_open_somewhere(const fs::path& path) {
 
 /// Why a raw file must stay as it is; nothing where its process is certainly gone (or has closed it, in a
 /// folder that is ours alone).
-std::optional<std::string> still_in_use(const RawHeader& header, const fs::path& path,
-                                        const std::string& boot_id, CompactScope scope) {
+std::optional<std::string> still_in_use(const RawHeader& header, const fs::path& path, CompactScope scope) {
   if (header.state != WriterState::Open && scope == CompactScope::All) return std::nullopt;
-  const std::string writer_boot = clean_text({header.boot_id, sizeof header.boot_id});
-  if (writer_boot == boot_id && !boot_id.empty()) {
-    const bool alive = header.pid > 0 && (cox_signal_process(header.pid, 0) == 0 || errno == EPERM);
-    if (alive) return fmt::format("process {} still runs; left as it is", header.pid);
+  const WriterProcess writer = look_for_writer(header, this_machine());
+  if (writer != WriterProcess::Elsewhere) {
+    if (writer == WriterProcess::Runs) return fmt::format("process {} still runs; left as it is", header.pid);
     // In a shared folder the one who has it open may be another that compacts;
     // a closed file needs no second witness.
     if (header.state == WriterState::Open && is_open_somewhere(path))
@@ -150,13 +135,13 @@ Outcome counted(const ProcessRecords& records, const fs::path& target) {
   return out;
 }
 
-Outcome compact_file(const ProcessPaths& paths, const std::string& boot_id, CompactScope scope) {
+Outcome compact_file(const ProcessPaths& paths, CompactScope scope) {
   const auto bytes = read_file(paths.raw, kMaxFileBytes);
   if (!bytes && bytes.error().code == Errc::NotFound) return elsewhere();
   if (!bytes) return keep(bytes.error().message);
   auto parsed = parse_raw_file(*bytes);
   if (!parsed) return keep(parsed.error().message);
-  if (auto why = still_in_use(parsed->header, paths.raw, boot_id, scope)) return keep(*std::move(why));
+  if (auto why = still_in_use(parsed->header, paths.raw, scope)) return keep(*std::move(why));
   if (!parsed->losses.empty()) {
     // What this version cannot read, a person or a later version may.
     Outcome out;
@@ -202,10 +187,8 @@ Result<CompactReport> compact_run(const fs::path& dir, int threads, CompactScope
   std::erase_if(paths, [&](const ProcessPaths& p) {
     return p.raw.empty() || !p.raw.filename().string().starts_with(prefix);
   });
-  const std::string boot_id = own_boot_id();
   std::vector<Outcome> outcomes(paths.size());
-  parallel_for(paths.size(), threads,
-               [&](std::size_t i) { outcomes[i] = compact_file(paths[i], boot_id, scope); });
+  parallel_for(paths.size(), threads, [&](std::size_t i) { outcomes[i] = compact_file(paths[i], scope); });
   CompactReport report;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     Outcome& o = outcomes[i];

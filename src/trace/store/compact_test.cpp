@@ -42,6 +42,7 @@ void mark_as_ours(std::string& file, WriterState state, pid_t pid = ::getpid()) 
   RawHeader header;
   std::memcpy(&header, file.data(), sizeof header);
   header.pid = pid;
+  header.start_time = 0;
   header.state = state;
   std::string boot_id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
