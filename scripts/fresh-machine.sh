@@ -12,7 +12,7 @@ usage: scripts/fresh-machine.sh [options] [-- COMMAND...]
 Makes a Debian root with mmdebstrap, copies this tree into it (what git does not ignore, as it is now) and runs
 ./cox-demo and ./cox-test in it, or COMMAND. Needs root, mmdebstrap and the network.
 
-  --suite NAME     bookworm
+  --suite NAME     bookworm, trixie or forky; bookworm without it
   --mirror URL     where Debian's packages come from (mmdebstrap's default)
   --dir DIR        make the root there (a new folder under /var/tmp)
   --keep           leave the root there afterwards
@@ -29,7 +29,12 @@ while [ $# -gt 0 ]; do
     --suite | --mirror | --dir)
       [ $# -ge 2 ] || die $exit_usage "$1 needs a value (see --help)"
       case $1 in
-        --suite) suite=$2 ;;
+        --suite)
+          case $2 in
+            bookworm | trixie | forky) suite=$2 ;;
+            *) die $exit_usage "--suite: got '$2', expected bookworm, trixie or forky" ;;
+          esac
+          ;;
         --mirror) mirror=("$2") ;;
         --dir) root=$2 ;;
       esac
@@ -60,8 +65,10 @@ remove() {
 }
 trap remove EXIT
 
+# Lists of a mirror that is a snapshot have expired.
+expired='Acquire::Check-Valid-Until "false";'
 say "making a $suite root in $root"
-logged fresh-root mmdebstrap --mode=root --variant=apt "$suite" "$root" "${mirror[@]}"
+logged fresh-root mmdebstrap --mode=root --variant=apt --aptopt="$expired" "$suite" "$root" "${mirror[@]}"
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 if [ $certificates = 1 ]; then cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/host-certificates.crt"; fi
 mkdir -p "$root/srv/cox"

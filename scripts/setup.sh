@@ -35,13 +35,14 @@ listed() {
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# install_packages SKIPPED_TAG FILE...: installs what is missing, asks nothing.
+# install_packages SKIPPED_TAG FILE...: installs what is missing, asks nothing. Dies where this distribution does not
+# have a package that is not tagged '# optional'.
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
     say "not a Debian system: cannot check packages; see scripts/packages*.txt for what is needed"
     return
   fi
-  local name missing=() known=() unknown=()
+  local name missing=() known=() optional=() lacking=()
   for name in $(listed "$@"); do
     is_installed "$name" || missing+=("$name")
   done
@@ -54,7 +55,13 @@ install_packages() {
     logged apt-update apt-get update
   fi
   for name in "${missing[@]}"; do
-    if apt-cache show "$name" >/dev/null 2>&1; then known+=("$name"); else unknown+=("$name"); fi
+    if apt-cache show "$name" >/dev/null 2>&1; then
+      known+=("$name")
+    elif grep -qsE "^$name +# *optional\$" "${@:2}"; then
+      optional+=("$name")
+    else
+      lacking+=("$name")
+    fi
   done
   if [ "$(id -u)" != 0 ]; then
     # where apt's lists were never fetched nothing is known: then ask for everything
@@ -63,9 +70,8 @@ install_packages() {
     printf '  sudo apt-get update && sudo apt-get install -y --no-install-recommends %s\n' "${known[*]}" >&2
     exit "$exit_environment"
   fi
-  if [ ${#unknown[@]} -gt 0 ]; then
-    say "this distribution does not have: ${unknown[*]} (what needs them is skipped)"
-  fi
+  [ ${#optional[@]} = 0 ] || say "this distribution does not have: ${optional[*]} (what needs them is skipped)"
+  [ ${#lacking[@]} = 0 ] || die "$exit_environment" "this distribution does not have: ${lacking[*]}"
   [ ${#known[@]} -gt 0 ] || return 0
   logged apt-install env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "${known[@]}"
@@ -81,9 +87,15 @@ install_web() {
   cp web/package-lock.json "$stamp"
 }
 
-# build_preset PRESET [-DVAR=VALUE...] [-- TARGET...]
+# build_preset [--keep-going] PRESET [-DVAR=VALUE...] [-- TARGET...]: dies where it fails, or builds what can be built and
+# returns 1.
 build_preset() {
-  local preset=$1 options=() targets=() log
+  local preset options=() targets=() going=() log
+  if [ "$1" = --keep-going ]; then
+    going=(-- -k 0)
+    shift
+  fi
+  preset=$1
   shift
   while [ $# -gt 0 ] && [ "$1" != -- ]; do
     options+=("$1")
@@ -95,7 +107,7 @@ build_preset() {
   say "building build/$preset"
   log=build/log/build-$preset.log
   # one line per tenth of ninja's [done/all]
-  if ! cmake --build "build/$preset" "${targets[@]}" 2>&1 | tee "$log" | awk -v me="$me" '
+  if ! cmake --build "build/$preset" "${targets[@]}" "${going[@]}" 2>&1 | tee "$log" | awk -v me="$me" '
       match($0, /^\[[0-9]+\/[0-9]+\]/) {
         split(substr($0, 2, RLENGTH - 2), n, "/")
         if (n[2] >= 20 && int(10 * n[1] / n[2]) > tenth) {
@@ -104,6 +116,7 @@ build_preset() {
         }
       }' >&2; then
     grep -B 2 -A 20 -m 3 -E '(^FAILED|error)' "$log" >&2 || tail -n 60 "$log" >&2
+    [ ${#going[@]} = 0 ] || return 1
     die "$exit_environment" "the build failed; the whole log: $log"
   fi
 }

@@ -78,7 +78,8 @@ Check check_guest(const Surroundings& where) {
     return check;
   }
   std::vector<std::string> found;
-  for (const char* name : {kPreload, "libcox-mpi-openmpi.so", "libcox-mpi-mpich.so", "libcox-gloo.so"})
+  for (const char* name : {kPreload, "libcox-mpi-openmpi.so", "libcox-mpi-mpich.so", "libcox-mpi-abi.so",
+                           "libcox-gloo.so"})
     if (find_guest(where, name)) found.emplace_back(name);
   check.health = Health::Ok;
   check.text = fmt::format("{}", fmt::join(found, ", "));
@@ -98,6 +99,7 @@ constexpr std::array kWatched = {
     Watched{"mpi.openmpi", "Open MPI", "libmpi.so.40", "libcox-mpi-openmpi.so", "mpirun.openmpi",
             "openmpi-bin"},
     Watched{"mpi.mpich", "MPICH", "libmpich.so.12", "libcox-mpi-mpich.so", "mpirun.mpich", "mpich"},
+    Watched{"mpi.abi", "MPI 5 ABI", "libmpi_abi.so.1", "libcox-mpi-abi.so", nullptr, nullptr},
     Watched{"gloo", "Gloo", "libgloo.so.0", "libcox-gloo.so", nullptr, "libgloo0"},
     Watched{"nccl", "NCCL", "libnccl.so.2", nullptr, nullptr, nullptr},
 };

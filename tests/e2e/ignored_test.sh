@@ -4,13 +4,7 @@
 # whose calls MPI refuses: output (every call's return code) and exit status as without us, and every collective found
 # on all its members, those between two groups, too.
 . "$(dirname "$0")/shell.sh"
-library=$1
-program=$build/tests/e2e/$2.$library
-need mpirun."$library" /usr/bin/python3
-[ -x "$program" ] || skip "${program##*/} was not built"
-job=(timeout 100 mpirun."$library")
-[ "$library" = mpich ] || job+=(--oversubscribe --mca mpi_yield_when_idle 1)
-job+=(-n 4 "$program")
+mpi_job "$1" "$build/tests/e2e/$2"
 
 equal "$(status "${job[@]}")" 0 "exit status without cox"
 cp "$work/out" "$work/plain"

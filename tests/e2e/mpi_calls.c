@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(OPEN_MPI)
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #define PERSISTENT(name) MPIX_##name##_init
 #else
 #define PERSISTENT(name) MPI_##name##_init

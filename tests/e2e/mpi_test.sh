@@ -3,13 +3,7 @@
 # mpi_test.sh BUILD SOURCE LIBRARY PROGRAM: an MPI job under its library's launcher: output and exit status as
 # without us; ranks, collectives and bytes of every communicator as the program itself counted them.
 . "$(dirname "$0")/shell.sh"
-library=$1
-program=$build/$2.$library
-need mpirun."$library" /usr/bin/python3
-[ -x "$program" ] || skip "${program##*/} was not built"
-job=(timeout 100 mpirun."$library")
-[ "$library" = mpich ] || job+=(--oversubscribe --mca mpi_yield_when_idle 1)
-job+=(-n 4 "$program")
+mpi_job "$1" "$build/$2"
 
 equal "$(status "${job[@]}")" 0 "exit status without cox"
 cp "$work/out" "$work/plain"

@@ -30,6 +30,24 @@ need_torch() { # not imported: that takes longer than many a job (Debian's has G
   /usr/bin/python3 -c 'import importlib.util as u; assert u.find_spec("torch")' 2>/dev/null ||
     skip "/usr/bin/python3 has no PyTorch (package python3-torch)"
 }
+# mpi_job LIBRARY PROGRAM: sets `program` and `job`, four ranks of it. abi_LIBRARY: a program for the standard ABI of MPI 5,
+# with that library behind it.
+mpi_job() {
+  local library=${1#abi_}
+  program=$2.$1
+  if [ "$1" != "$library" ]; then
+    program=$2.abi
+    export LD_LIBRARY_PATH=$build/tests/e2e/$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  fi
+  need mpirun."$library" /usr/bin/python3
+  if [ ! -x "$program" ]; then
+    ! command -v mpicc."$1" >/dev/null || fail "${program##*/} did not compile"
+    skip "${program##*/} was not built"
+  fi
+  job=(timeout 100 mpirun."$library")
+  [ "$library" = mpich ] || job+=(--oversubscribe --mca mpi_yield_when_idle 1)
+  job+=(-n 4 "$program")
+}
 free_port() { /usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 equal() { [ "$1" = "$2" ] || fail "$3: got '$1', expected '$2'"; }
 

@@ -9,6 +9,10 @@
 #include <mpi.h>
 #if defined(OPEN_MPI)
 #include <mpi-ext.h>
+#elif defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
+/// The ABI that MPI 5 standardises: Open MPI 6's and MPICH 5's libmpi_abi.so, whichever implements it. Its Fortran
+/// bindings are whoever's, and call the C names.
+#define COX_STANDARD_ABI 1
 #endif
 
 #include <cstdint>
@@ -24,7 +28,7 @@ inline constexpr bool kOpenMpi = true;
 inline constexpr bool kOpenMpi = false;
 #endif
 
-/// A handle as a number: an address in Open MPI, an integer in MPICH.
+/// A handle as a number: an address in Open MPI and in the standard ABI, an integer in MPICH.
 template <class Handle>
 [[nodiscard]] std::uintptr_t key_of(Handle handle) noexcept {
   if constexpr (std::is_pointer_v<Handle>)
@@ -48,11 +52,15 @@ struct Library {
   decltype(&PMPI_Finalized) finalized;
   decltype(&PMPI_Type_size) type_size;
   decltype(&PMPI_Get_library_version) get_library_version;
+#if defined(COX_STANDARD_ABI)
+  decltype(&PMPI_Isend) isend;
+  decltype(&PMPI_Wait) wait;
+#endif
   MPI_Comm world;
   MPI_Comm null_comm;
   MPI_Datatype null_type;
   MPI_Request null_request;
-  MPI_Request empty_request;  ///< Open MPI's one for all sends that were complete at once; else null
+  MPI_Request empty_request;  ///< the one for all sends that were complete at once; null where integers tell
 #if defined(OPEN_MPI)
   decltype(&PMPI_Comm_f2c) comm_f2c;
   decltype(&PMPI_Type_f2c) type_f2c;
@@ -63,12 +71,14 @@ struct Library {
 
   /// False where something is not there: then nothing may be wrapped.
   [[nodiscard]] bool find(const Host& host) noexcept;
+  /// After MPI_Init: what only a call tells.
+  void ask() noexcept;
 };
 inline Library library{};
 
 // Whether a handle stands for something: a library that is asked about one that does not calls the program's
 // handler of errors. In MPICH an integer says what it is: four bits from bit 26, above them where it lies.
-#if defined(OPEN_MPI)
+#if defined(OPEN_MPI) || defined(COX_STANDARD_ABI)
 [[nodiscard]] inline bool is_communicator(MPI_Comm comm) noexcept {
   return comm != nullptr && comm != library.null_comm;
 }
@@ -89,16 +99,21 @@ inline Library library{};
 /// Whether there is nothing to wait for: no request, or the library's own one that stands for all that was
 /// complete at once.
 [[nodiscard]] inline bool is_nothing(std::uintptr_t request) noexcept {
-#if defined(OPEN_MPI)
+#if defined(OPEN_MPI) || defined(COX_STANDARD_ABI)
   return request == 0 || request == key_of(library.empty_request) || request == key_of(library.null_request);
 #else
   return request >> 30 <= 1;
 #endif
 }
 
+#if defined(COX_STANDARD_ABI)
+using MPI_Fint = int;  // no wrapper below is one of Fortran's
+#endif
 [[nodiscard]] inline MPI_Comm comm_from_fortran(MPI_Fint value) noexcept {
 #if defined(OPEN_MPI)
   return library.comm_f2c(value);
+#elif defined(COX_STANDARD_ABI)
+  return static_cast<void>(value), library.null_comm;
 #else
   return value;
 #endif
@@ -106,6 +121,8 @@ inline Library library{};
 [[nodiscard]] inline MPI_Datatype type_from_fortran(MPI_Fint value) noexcept {
 #if defined(OPEN_MPI)
   return library.type_f2c(value);
+#elif defined(COX_STANDARD_ABI)
+  return static_cast<void>(value), library.null_type;
 #else
   return value;
 #endif
@@ -113,6 +130,8 @@ inline Library library{};
 [[nodiscard]] inline MPI_Request request_from_fortran(MPI_Fint value) noexcept {
 #if defined(OPEN_MPI)
   return library.request_f2c(value);
+#elif defined(COX_STANDARD_ABI)
+  return static_cast<void>(value), library.null_request;
 #else
   return value;
 #endif
@@ -120,8 +139,8 @@ inline Library library{};
 
 /// How a Fortran binding passes a choice buffer.
 enum class Buffers : std::uint8_t {
-  Address,     ///< mpif.h, use mpi; Open MPI's mpi_f08
-  Descriptor,  ///< MPICH's mpi_f08 ("ts"): a C descriptor, whose first member is the address
+  Address,     ///< mpif.h, use mpi; mpi_f08 of Open MPI up to 5
+  Descriptor,  ///< mpi_f08 of MPICH and of Open MPI since 6 ("ts"): its first member is the address
 };
 
 [[nodiscard]] inline const void* buffer_from_fortran(const void* given, Buffers how) noexcept {

@@ -24,7 +24,7 @@ struct Symbol {
 };
 
 /// Inside a wrapped Fortran function: a C function that the library calls for it is part of it and not
-/// recorded again (MPICH; Open MPI's Fortran never calls the C names).
+/// recorded again (MPICH; Open MPI's Fortran calls the PMPI names).
 inline thread_local int fortran_depth [[gnu::tls_model("initial-exec")]] = 0;
 [[nodiscard]] inline bool nested() noexcept {
   return !kOpenMpi && fortran_depth != 0;
@@ -107,17 +107,20 @@ Wrapper wrapper() {
 // The rows of a wrapper table for one function. Fortran's mpif.h goes through the C names in MPICH, which are
 // wrapped already; in Open MPI neither binding does.
 // NOLINTBEGIN(bugprone-macro-parentheses): names are pasted, types cannot be in parentheses
+#define COX_F08(name, describe, policy)                                               \
+  , wrapper<Fortran<"mpi_" name "_f08ts_", describe, policy, Buffers::Descriptor>>(), \
+      wrapper<Fortran<"mpi_" name "_f08_", describe, policy, Buffers::Address>>()
 #if defined(OPEN_MPI)
-#define COX_FORTRAN(name, describe, policy)                                \
-  wrapper<Fortran<"mpi_" name "_", describe, policy, Buffers::Address>>(), \
-      wrapper<Fortran<"mpi_" name "_f08_", describe, policy, Buffers::Address>>()
+#define COX_FORTRAN(name, describe, policy)                                  \
+  , wrapper<Fortran<"mpi_" name "_", describe, policy, Buffers::Address>>()  \
+        COX_F08(name, describe, policy)
+#elif defined(COX_STANDARD_ABI)
+#define COX_FORTRAN(name, describe, policy)
 #else
-#define COX_FORTRAN(name, describe, policy)                                         \
-  wrapper<Fortran<"mpi_" name "_f08ts_", describe, policy, Buffers::Descriptor>>(), \
-      wrapper<Fortran<"mpi_" name "_f08_", describe, policy, Buffers::Address>>()
+#define COX_FORTRAN(name, describe, policy) COX_F08(name, describe, policy)
 #endif
 #define COX_BINDINGS(Name, name, describe, policy) \
-  wrapper<C<"MPI_" Name, describe, policy>>(), COX_FORTRAN(name, describe, policy)
+  wrapper<C<"MPI_" Name, describe, policy>>() COX_FORTRAN(name, describe, policy)
 // NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace cox::guest::mpi

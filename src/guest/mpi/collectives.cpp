@@ -284,7 +284,7 @@ struct Preparing {
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #if defined(OPEN_MPI)
 #define COX_PERSISTENT(Name, name, describe) \
-  wrapper<C<"MPIX_" Name, describe, Preparing>>(), wrapper<C<"MPI_" Name, describe, Preparing>>()
+  wrapper<C<"MPIX_" Name, describe, Preparing>>(), COX_BINDINGS(Name, name, describe, Preparing)
 #else
 #define COX_PERSISTENT(Name, name, describe) COX_BINDINGS(Name, name, describe, Preparing)
 #endif

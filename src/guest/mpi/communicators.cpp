@@ -239,6 +239,8 @@ struct F {
 #define MADE_AS(C, F, Name, name, describe)                                     \
   wrapper<C<"MPI_" Name, describe>>(), wrapper<F<"mpi_" name "_", describe>>(), \
       wrapper<F<"mpi_" name "_f08_", describe>>()
+#elif defined(COX_STANDARD_ABI)
+#define MADE_AS(C, F, Name, name, describe) wrapper<C<"MPI_" Name, describe>>()
 #else
 #define MADE_AS(C, F, Name, name, describe) \
   wrapper<C<"MPI_" Name, describe>>(), wrapper<F<"mpi_" name "_f08_", describe>>()
@@ -256,7 +258,9 @@ const Wrapper kWrappers[] = {
 #if defined(OPEN_MPI)
     FORTRAN_ROWS("_", 0),
 #endif
+#if !defined(COX_STANDARD_ABI)
     FORTRAN_ROWS("_f08_", 1),
+#endif
     MADE("Comm_dup", "comm_dup", dup),
     MADE("Comm_dup_with_info", "comm_dup_with_info", dup_with_info),
     MADE("Comm_create", "comm_create", create),

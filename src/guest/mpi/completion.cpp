@@ -515,7 +515,9 @@ const Wrapper kWrappers[] = {
 #if defined(OPEN_MPI)
     FORTRAN_ROWS("_", 0),
 #endif
+#if !defined(COX_STANDARD_ABI)
     FORTRAN_ROWS("_f08_", 1),
+#endif
 };
 
 }  // namespace

@@ -129,9 +129,23 @@ bool Library::find(const Host& from) noexcept {
   null_comm = MPI_COMM_NULL;
   null_type = MPI_DATATYPE_NULL;
   null_request = MPI_REQUEST_NULL;
+#if defined(COX_STANDARD_ABI)
+  all = all && find_function(from, isend, "PMPI_Isend") && find_function(from, wait, "PMPI_Wait");
+#endif
   fortran_in_place[0] = from.find_data("MPIR_F08_MPI_IN_PLACE");
 #endif
   return all;
+}
+
+void Library::ask() noexcept {
+#if defined(COX_STANDARD_ABI)
+  // Two sends to nobody: where they share a request, it is the library's for all that is complete at once.
+  MPI_Request sent[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  for (MPI_Request& request : sent)
+    if (isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, world, &request) != MPI_SUCCESS) return;
+  empty_request = sent[0] == sent[1] ? sent[0] : nullptr;
+  for (MPI_Request& request : sent) wait(&request, MPI_STATUS_IGNORE);
+#endif
 }
 
 Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept {
@@ -145,6 +159,7 @@ void announce() noexcept {
   if (library.initialized(&ready) != MPI_SUCCESS || ready == 0) return;
   if (library.finalized(&over) != MPI_SUCCESS || over != 0) return;
   announced = true;
+  library.ask();
   int rank = -1;
   int size = -1;
   library.comm_rank(library.world, &rank);

@@ -375,16 +375,27 @@ bool begins(const char* text, const char* with) {
   return strncmp(text, with, strlen(with)) == 0;
 }
 
-// Which object fits the MPI library of this process. The library says itself what it is (a function that
-// needs no MPI_Init and has the same form in every ABI); what is not known is not touched.
+// Whether the library speaks the standard ABI of MPI 5, its first version; others have no such function, or say -1.
+bool is_standard_abi() {
+  const auto ask = reinterpret_cast<int (*)(int*, int*)>(find_real("PMPI_Abi_get_version"));
+  int version = -1;
+  int subversion = -1;
+  return ask != nullptr && ask(&version, &subversion) == 0 && version == 1;
+}
+
+// Which object fits the MPI library of this process. The library says itself what it is (by functions that
+// need no MPI_Init and have the same form in every ABI); what is not known is not touched.
 const char* mpi_object() {
   const auto version = reinterpret_cast<int (*)(char*, int*)>(find_real("PMPI_Get_library_version"));
   if (version == nullptr) return nullptr;
   char text[16384] = {};  // more than any library's MPI_MAX_LIBRARY_VERSION_STRING
   int length = 0;
   if (version(text, &length) != 0) return nullptr;
-  if (begins(text, "Open MPI v4.") || begins(text, "Open MPI v5.") || begins(text, "Open MPI v3."))
-    return find_data("ompi_mpi_comm_world") != nullptr ? "libcox-mpi-openmpi.so" : nullptr;
+  if (is_standard_abi()) return "libcox-mpi-abi.so";
+  // 6 is split, libmpi over libopen_mpi: the handles lie in the latter.
+  for (const char* name : {"Open MPI v3.", "Open MPI v4.", "Open MPI v5.", "Open MPI v6."})
+    if (begins(text, name))
+      return find_data("ompi_mpi_comm_world") != nullptr ? "libcox-mpi-openmpi.so" : nullptr;
   // Those that keep MPICH's ABI (www.mpich.org/abi, since 2016).
   for (const char* name : {"MPICH Version:", "Intel(R) MPI Library", "MVAPICH", "CRAY MPICH"})
     if (begins(text, name)) return "libcox-mpi-mpich.so";
