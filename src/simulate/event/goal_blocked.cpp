@@ -2,6 +2,7 @@
 #include "simulate/event/goal_blocked.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>

@@ -2,6 +2,7 @@
 #include "simulate/event/operation_replay.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>

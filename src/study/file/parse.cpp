@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only translation unit of the room that sees the TOML library.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -2,6 +2,7 @@
 #include "cox/study/write.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
