@@ -78,8 +78,8 @@ Check check_guest(const Surroundings& where) {
     return check;
   }
   std::vector<std::string> found;
-  for (const char* name : {kPreload, "libcox-mpi-openmpi.so", "libcox-mpi-mpich.so", "libcox-mpi-abi.so",
-                           "libcox-gloo.so"})
+  for (const char* name :
+       {kPreload, "libcox-mpi-openmpi.so", "libcox-mpi-mpich.so", "libcox-mpi-abi.so", "libcox-gloo.so"})
     if (find_guest(where, name)) found.emplace_back(name);
   check.health = Health::Ok;
   check.text = fmt::format("{}", fmt::join(found, ", "));

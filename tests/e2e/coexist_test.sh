@@ -58,12 +58,15 @@ else
 fi
 
 # a program under the address sanitizer, which ends programs that have a preload it does not know
-if mpicc."$library" -w -fsanitize=address -o sum_asan "$here/order_sum.c" 2>/dev/null; then
-  export ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS=detect_leaks=0
+if ! mpicc."$library" -w -fsanitize=address -o sum_asan "$here/order_sum.c" 2>/dev/null ||
+  [ "$(status "${mpirun[@]}" ./sum_asan)" != 0 ]; then
+  echo "an MPI program under the address sanitizer does not run here: its case is left out"
+else
   observed "the address sanitizer" "" "${mpirun[@]}" ./sum_asan
   grep -q '"ranks_seen": 2' <("$cox" diagnose "$run" --json) || fail "not recorded under the address sanitizer"
-  unset ASAN_OPTIONS
 fi
+unset ASAN_OPTIONS
 
 # a tool that was put before us: it keeps its calls from us, and that is said
 cat >before.sh <<SH

@@ -80,6 +80,42 @@ static void blocking(struct Counted* c) {
   count(c, one);
 }
 
+#if MPI_VERSION >= 4
+/// With large counts: other functions, the same operations.
+static void large(struct Counted* c) {
+  const long long one = kCount * (long long)sizeof(int);
+  const long long all = one * c->size;
+  const int root = c->size - 1;
+  MPI_Count wide[kMost];
+  MPI_Aint places[kMost], byte_places[kMost];
+  for (int i = 0; i < c->size; ++i) {
+    wide[i] = kCount;
+    places[i] = i * kCount;
+    byte_places[i] = byte_offsets[i];
+  }
+  MPI_Comm m = c->comm;
+  MPI_Request r[2];
+  MPI_Bcast_c(in, kCount, MPI_INT, root, m);
+  count(c, one);
+  MPI_Gatherv_c(in, kCount, MPI_INT, out, wide, places, MPI_INT, root, m);
+  count(c, c->rank == root ? all : one);
+  MPI_Allgatherv_c(in, kCount, MPI_INT, out, wide, places, MPI_INT, m);
+  count(c, all);
+  MPI_Alltoallw_c(in, wide, byte_places, types, out, wide, byte_places, types, m);
+  count(c, all);
+  MPI_Reduce_scatter_c(in, out, wide, MPI_INT, MPI_SUM, m);
+  count(c, all);
+  MPI_Iallreduce_c(in, out, kCount, MPI_INT, MPI_SUM, m, &r[0]);
+  count(c, one);
+  MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+  MPI_Allreduce_init_c(in, out, kCount, MPI_INT, MPI_SUM, m, MPI_INFO_NULL, &r[0]);
+  MPI_Start(&r[0]);
+  count(c, one);
+  MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+  MPI_Request_free(&r[0]);
+}
+#endif
+
 /// Each completed in another way.
 static void non_blocking(struct Counted* c) {
   const long long one = kCount * (long long)sizeof(int);
@@ -182,6 +218,9 @@ int main(int argc, char** argv) {
   blocking(&world);
   non_blocking(&world);
   persistent(&world);
+#if MPI_VERSION >= 4
+  large(&world);
+#endif
   messages(&world);
 
   MPI_Comm made;

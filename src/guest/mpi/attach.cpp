@@ -6,7 +6,7 @@
 namespace cox::guest::mpi {
 namespace {
 
-constexpr std::size_t kMostWrappers = 512;
+constexpr std::size_t kMostWrappers = 768;
 Wrapper all_wrappers[kMostWrappers];
 TypedTable table{kTypedAbi, 0, all_wrappers};
 

@@ -111,9 +111,8 @@ Wrapper wrapper() {
   , wrapper<Fortran<"mpi_" name "_f08ts_", describe, policy, Buffers::Descriptor>>(), \
       wrapper<Fortran<"mpi_" name "_f08_", describe, policy, Buffers::Address>>()
 #if defined(OPEN_MPI)
-#define COX_FORTRAN(name, describe, policy)                                  \
-  , wrapper<Fortran<"mpi_" name "_", describe, policy, Buffers::Address>>()  \
-        COX_F08(name, describe, policy)
+#define COX_FORTRAN(name, describe, policy) \
+  , wrapper<Fortran<"mpi_" name "_", describe, policy, Buffers::Address>>() COX_F08(name, describe, policy)
 #elif defined(COX_STANDARD_ABI)
 #define COX_FORTRAN(name, describe, policy)
 #else

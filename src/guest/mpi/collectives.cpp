@@ -33,7 +33,8 @@ std::uint64_t addressed(const Comm* c) {
 std::uint64_t own_group(const Comm* c) {
   return c == nullptr ? 0 : count_of(c->own_size());
 }
-std::uint64_t sum_of(const int* counts, std::uint32_t element, std::uint64_t members) {
+template <class N>
+std::uint64_t sum_of(const N* counts, std::uint32_t element, std::uint64_t members) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; element != 0 && counts != nullptr && i < members; ++i)
     if (counts[i] > 0) sum += static_cast<std::uint64_t>(counts[i]) * element;
@@ -51,10 +52,10 @@ Shape of_elements(MPI_Comm comm, Comm* c, Collective op, std::uint32_t element, 
   const unsigned known = element != 0 ? trace::kElement : 0;
   return {comm, c, op, flags_of(c, flags | known), bytes, element};
 }
-std::uint64_t size_by(std::uint32_t element, int count) {
+std::uint64_t size_by(std::uint32_t element, std::int64_t count) {
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * element;
 }
-Shape reduction(MPI_Comm comm, Collective op, MPI_Datatype type, int count) {
+Shape reduction(MPI_Comm comm, Collective op, MPI_Datatype type, std::int64_t count) {
   const std::uint32_t element = element_of(type);
   return of_elements(comm, lookup(comm), op, element, size_by(element, count));
 }
@@ -81,7 +82,7 @@ Shape rooted(MPI_Comm comm, Comm* c, Collective op, std::uint64_t bytes, int roo
 }
 /// Gather and Scatter: the root reads its list's arguments where it is not one of those who pass.
 Shape spread(MPI_Comm comm, Comm* c, Collective op, int root, bool in_place, MPI_Datatype list_type,
-             int list_count, MPI_Datatype own_type, int own_count) {
+             std::int64_t list_count, MPI_Datatype own_type, std::int64_t own_count) {
   std::uint64_t bytes = 0;
   switch (part_of(c, root)) {
     case Part::Root:
@@ -97,8 +98,9 @@ Shape spread(MPI_Comm comm, Comm* c, Collective op, int root, bool in_place, MPI
   return rooted(comm, c, op, bytes, root);
 }
 /// The same with a size for each: only the root's counts are defined.
-Shape spread_v(MPI_Comm comm, Comm* c, Collective op, int root, MPI_Datatype list_type, const int* counts,
-               MPI_Datatype own_type, int own_count) {
+template <class N>
+Shape spread_v(MPI_Comm comm, Comm* c, Collective op, int root, MPI_Datatype list_type, const N* counts,
+               MPI_Datatype own_type, std::int64_t own_count) {
   const Part part = part_of(c, root);
   std::uint64_t bytes = 0;
   if (part == Part::Root) bytes = sum_of(counts, element_of(list_type), addressed(c));
@@ -106,87 +108,107 @@ Shape spread_v(MPI_Comm comm, Comm* c, Collective op, int root, MPI_Datatype lis
   return rooted(comm, c, op, bytes, root, trace::kVariable);
 }
 
+// N: the type of counts; wider in the functions that end with _c, and displacements with it.
+template <class N>
+using Offset = std::conditional_t<std::is_same_v<N, int>, int, MPI_Aint>;
+
 Shape barrier(MPI_Comm comm) {
   return plain(comm, lookup(comm), Collective::Barrier);
 }
-Shape bcast(void*, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+template <class N>
+Shape bcast(void*, N count, MPI_Datatype type, int root, MPI_Comm comm) {
   Comm* c = lookup(comm);
   return rooted(comm, c, Collective::Broadcast, part_of(c, root) == Part::None ? 0 : size_of(type, count),
                 root);
 }
-Shape gather(const void* in, int in_count, MPI_Datatype in_type, void*, int out_count, MPI_Datatype out_type,
+template <class N>
+Shape gather(const void* in, N in_count, MPI_Datatype in_type, void*, N out_count, MPI_Datatype out_type,
              int root, MPI_Comm comm) {
   return spread(comm, lookup(comm), Collective::Gather, root, in == MPI_IN_PLACE, out_type, out_count,
                 in_type, in_count);
 }
-Shape gatherv(const void*, int in_count, MPI_Datatype in_type, void*, const int* counts, const int*,
+template <class N>
+Shape gatherv(const void*, N in_count, MPI_Datatype in_type, void*, const N* counts, const Offset<N>*,
               MPI_Datatype out_type, int root, MPI_Comm comm) {
   return spread_v(comm, lookup(comm), Collective::Gather, root, out_type, counts, in_type, in_count);
 }
-Shape scatter(const void*, int in_count, MPI_Datatype in_type, void* out, int out_count,
-              MPI_Datatype out_type, int root, MPI_Comm comm) {
+template <class N>
+Shape scatter(const void*, N in_count, MPI_Datatype in_type, void* out, N out_count, MPI_Datatype out_type,
+              int root, MPI_Comm comm) {
   return spread(comm, lookup(comm), Collective::Scatter, root, out == MPI_IN_PLACE, in_type, in_count,
                 out_type, out_count);
 }
-Shape scatterv(const void*, const int* counts, const int*, MPI_Datatype in_type, void*, int out_count,
+template <class N>
+Shape scatterv(const void*, const N* counts, const Offset<N>*, MPI_Datatype in_type, void*, N out_count,
                MPI_Datatype out_type, int root, MPI_Comm comm) {
   return spread_v(comm, lookup(comm), Collective::Scatter, root, in_type, counts, out_type, out_count);
 }
-Shape allgather(const void*, int, MPI_Datatype, void*, int count, MPI_Datatype type, MPI_Comm comm) {
+template <class N>
+Shape allgather(const void*, N, MPI_Datatype, void*, N count, MPI_Datatype type, MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
   return of_elements(comm, c, Collective::AllGather, element, size_by(element, count) * addressed(c));
 }
-Shape allgatherv(const void*, int, MPI_Datatype, void*, const int* counts, const int*, MPI_Datatype type,
+template <class N>
+Shape allgatherv(const void*, N, MPI_Datatype, void*, const N* counts, const Offset<N>*, MPI_Datatype type,
                  MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
   return of_elements(comm, c, Collective::AllGather, element, sum_of(counts, element, addressed(c)),
                      trace::kVariable);
 }
-Shape alltoall(const void*, int, MPI_Datatype, void*, int count, MPI_Datatype type, MPI_Comm comm) {
+template <class N>
+Shape alltoall(const void*, N, MPI_Datatype, void*, N count, MPI_Datatype type, MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
   return of_elements(comm, c, Collective::AllToAll, element, size_by(element, count) * addressed(c));
 }
-Shape alltoallv(const void* in, const int* in_counts, const int*, MPI_Datatype in_type, void*,
-                const int* out_counts, const int*, MPI_Datatype out_type, MPI_Comm comm) {
+template <class N>
+Shape alltoallv(const void* in, const N* in_counts, const Offset<N>*, MPI_Datatype in_type, void*,
+                const N* out_counts, const Offset<N>*, MPI_Datatype out_type, MPI_Comm comm) {
   Comm* c = lookup(comm);
   const bool in_place = in == MPI_IN_PLACE;
   const std::uint32_t element = element_of(in_place ? out_type : in_type);
   return of_elements(comm, c, Collective::AllToAll, element,
                      sum_of(in_place ? out_counts : in_counts, element, addressed(c)), trace::kVariable);
 }
-Shape alltoallw(const void*, const int*, const int*, const MPI_Datatype*, void*, const int* counts,
-                const int*, const MPI_Datatype* types, MPI_Comm comm) {
+template <class N>
+Shape alltoallw(const void*, const N*, const Offset<N>*, const MPI_Datatype*, void*, const N* counts,
+                const Offset<N>*, const MPI_Datatype* types, MPI_Comm comm) {
   Comm* c = lookup(comm);
   std::uint64_t bytes = 0;  // in Open MPI's Fortran the types are not readable as C handles: zero
   for (std::uint64_t i = 0; types != nullptr && counts != nullptr && i < addressed(c); ++i)
     if (counts[i] > 0) bytes += size_of(types[i], counts[i]);
   return plain(comm, c, Collective::AllToAll, bytes, trace::kVariable);
 }
-Shape reduce(const void*, void*, int count, MPI_Datatype type, MPI_Op, int root, MPI_Comm comm) {
+template <class N>
+Shape reduce(const void*, void*, N count, MPI_Datatype type, MPI_Op, int root, MPI_Comm comm) {
   Comm* c = lookup(comm);
   return rooted(comm, c, Collective::Reduce, part_of(c, root) == Part::None ? 0 : size_of(type, count), root);
 }
-Shape allreduce(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
+template <class N>
+Shape allreduce(const void*, void*, N count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   return reduction(comm, Collective::AllReduce, type, count);
 }
-Shape reduce_scatter(const void*, void*, const int* counts, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
+template <class N>
+Shape reduce_scatter(const void*, void*, const N* counts, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
   return of_elements(comm, c, Collective::ReduceScatter, element, sum_of(counts, element, own_group(c)),
                      trace::kVariable);
 }
-Shape reduce_scatter_block(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
+template <class N>
+Shape reduce_scatter_block(const void*, void*, N count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   Comm* c = lookup(comm);
   const std::uint32_t element = element_of(type);
   return of_elements(comm, c, Collective::ReduceScatter, element, size_by(element, count) * own_group(c));
 }
-Shape scan(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
+template <class N>
+Shape scan(const void*, void*, N count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   return reduction(comm, Collective::Scan, type, count);
 }
-Shape exscan(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
+template <class N>
+Shape exscan(const void*, void*, N count, MPI_Datatype type, MPI_Op, MPI_Comm comm) {
   return reduction(comm, Collective::Scan, type, count);
 }
 
@@ -195,18 +217,22 @@ Shape exscan(const void*, void*, int count, MPI_Datatype type, MPI_Op, MPI_Comm 
 Shape neighbor(MPI_Comm comm, std::uint64_t bytes) {
   return plain(comm, lookup(comm), Collective::Neighbor, bytes, trace::kVariable);
 }
-Shape neighbor_same(const void*, int count, MPI_Datatype type, void*, int, MPI_Datatype, MPI_Comm comm) {
+template <class N>
+Shape neighbor_same(const void*, N count, MPI_Datatype type, void*, N, MPI_Datatype, MPI_Comm comm) {
   return neighbor(comm, size_of(type, count));
 }
-Shape neighbor_allgatherv(const void*, int count, MPI_Datatype type, void*, const int*, const int*,
+template <class N>
+Shape neighbor_allgatherv(const void*, N count, MPI_Datatype type, void*, const N*, const Offset<N>*,
                           MPI_Datatype, MPI_Comm comm) {
   return neighbor(comm, size_of(type, count));
 }
-Shape neighbor_alltoallv(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
-                         MPI_Datatype, MPI_Comm comm) {
+template <class N>
+Shape neighbor_alltoallv(const void*, const N*, const Offset<N>*, MPI_Datatype, void*, const N*,
+                         const Offset<N>*, MPI_Datatype, MPI_Comm comm) {
   return neighbor(comm, 0);
 }
-Shape neighbor_alltoallw(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*, const int*,
+template <class N>
+Shape neighbor_alltoallw(const void*, const N*, const MPI_Aint*, const MPI_Datatype*, void*, const N*,
                          const MPI_Aint*, const MPI_Datatype*, MPI_Comm comm) {
   return neighbor(comm, 0);
 }
@@ -288,13 +314,17 @@ struct Preparing {
 #else
 #define COX_PERSISTENT(Name, name, describe) COX_BINDINGS(Name, name, describe, Preparing)
 #endif
-#define COX_COLLECTIVE(Name, name, describe)                                                          \
+#define COX_THREE_FORMS(Name, name, describe)                                                         \
   COX_BINDINGS(Name, name, describe, Blocking), COX_BINDINGS("I" name, "i" name, describe, Starting), \
       COX_PERSISTENT(Name "_init", name "_init", describe)
+#define COX_COLLECTIVE(Name, name, describe)                                                                 \
+  COX_THREE_FORMS(Name, name, describe<int>), wrapper<C<"MPI_" Name "_c", describe<MPI_Count>, Blocking>>(), \
+      wrapper<C<"MPI_I" name "_c", describe<MPI_Count>, Starting>>(),                                        \
+      wrapper<C<"MPI_" Name "_init_c", describe<MPI_Count>, Preparing>>()
 // NOLINTEND(bugprone-macro-parentheses)
 
 const Wrapper kWrappers[] = {
-    COX_COLLECTIVE("Barrier", "barrier", barrier),
+    COX_THREE_FORMS("Barrier", "barrier", barrier),
     COX_COLLECTIVE("Bcast", "bcast", bcast),
     COX_COLLECTIVE("Gather", "gather", gather),
     COX_COLLECTIVE("Gatherv", "gatherv", gatherv),
@@ -319,8 +349,8 @@ const Wrapper kWrappers[] = {
 };
 
 #define COX_SAME_PARAMETERS(function, describe) \
-  static_assert(std::is_same_v<decltype(&PMPI_##function), decltype(C<"", describe, Blocking>::real)>)
-COX_SAME_PARAMETERS(Barrier, barrier);
+  static_assert(std::is_same_v<decltype(&PMPI_##function), decltype(C<"", describe<int>, Blocking>::real)>)
+static_assert(std::is_same_v<decltype(&PMPI_Barrier), decltype(C<"", barrier, Blocking>::real)>);
 COX_SAME_PARAMETERS(Bcast, bcast);
 COX_SAME_PARAMETERS(Gather, gather);
 COX_SAME_PARAMETERS(Gatherv, gatherv);
@@ -342,6 +372,32 @@ COX_SAME_PARAMETERS(Neighbor_allgatherv, neighbor_allgatherv);
 COX_SAME_PARAMETERS(Neighbor_alltoall, neighbor_same);
 COX_SAME_PARAMETERS(Neighbor_alltoallv, neighbor_alltoallv);
 COX_SAME_PARAMETERS(Neighbor_alltoallw, neighbor_alltoallw);
+#if MPI_VERSION >= 4
+#define COX_SAME_LARGE(function, describe) \
+  static_assert(                           \
+      std::is_same_v<decltype(&PMPI_##function##_c), decltype(C<"", describe<MPI_Count>, Blocking>::real)>)
+COX_SAME_LARGE(Bcast, bcast);
+COX_SAME_LARGE(Gather, gather);
+COX_SAME_LARGE(Gatherv, gatherv);
+COX_SAME_LARGE(Scatter, scatter);
+COX_SAME_LARGE(Scatterv, scatterv);
+COX_SAME_LARGE(Allgather, allgather);
+COX_SAME_LARGE(Allgatherv, allgatherv);
+COX_SAME_LARGE(Alltoall, alltoall);
+COX_SAME_LARGE(Alltoallv, alltoallv);
+COX_SAME_LARGE(Alltoallw, alltoallw);
+COX_SAME_LARGE(Reduce, reduce);
+COX_SAME_LARGE(Allreduce, allreduce);
+COX_SAME_LARGE(Reduce_scatter, reduce_scatter);
+COX_SAME_LARGE(Reduce_scatter_block, reduce_scatter_block);
+COX_SAME_LARGE(Scan, scan);
+COX_SAME_LARGE(Exscan, exscan);
+COX_SAME_LARGE(Neighbor_allgather, neighbor_same);
+COX_SAME_LARGE(Neighbor_allgatherv, neighbor_allgatherv);
+COX_SAME_LARGE(Neighbor_alltoall, neighbor_same);
+COX_SAME_LARGE(Neighbor_alltoallv, neighbor_alltoallv);
+COX_SAME_LARGE(Neighbor_alltoallw, neighbor_alltoallw);
+#endif
 
 }  // namespace
 

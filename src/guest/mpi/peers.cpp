@@ -22,22 +22,27 @@ struct Messages {
   std::uint64_t room = 0;  ///< of the buffer that is received into
 };
 
+// N: the type of counts; wider in the functions that end with _c.
 /// A message to or from nobody has no size: its buffer's arguments are ignored.
-std::uint64_t size_with(int peer, MPI_Datatype type, int count) {
+std::uint64_t size_with(int peer, MPI_Datatype type, std::int64_t count) {
   return peer == kNobody ? 0 : size_of(type, count);
 }
-Messages sends(const void*, int count, MPI_Datatype type, int to, int, MPI_Comm comm) {
+template <class N>
+Messages sends(const void*, N count, MPI_Datatype type, int to, int, MPI_Comm comm) {
   return {.handle = comm, .comm = lookup(comm), .to = to, .sent = size_with(to, type, count)};
 }
-Messages receives(void*, int count, MPI_Datatype type, int from, int, MPI_Comm comm) {
+template <class N>
+Messages receives(void*, N count, MPI_Datatype type, int from, int, MPI_Comm comm) {
   return {.handle = comm, .comm = lookup(comm), .from = from, .room = size_with(from, type, count)};
 }
-Messages exchanges(const void*, int out_count, MPI_Datatype out_type, int to, int, void*, int in_count,
+template <class N>
+Messages exchanges(const void*, N out_count, MPI_Datatype out_type, int to, int, void*, N in_count,
                    MPI_Datatype in_type, int from, int, MPI_Comm comm) {
   return {
       comm, lookup(comm), to, size_with(to, out_type, out_count), from, size_with(from, in_type, in_count)};
 }
-Messages replaces(void*, int count, MPI_Datatype type, int to, int, int from, int, MPI_Comm comm) {
+template <class N>
+Messages replaces(void*, N count, MPI_Datatype type, int to, int, int from, int, MPI_Comm comm) {
   const std::uint64_t bytes = size_with(to == kNobody ? from : to, type, count);
   return {comm, lookup(comm), to, bytes, from, bytes};
 }
@@ -126,40 +131,55 @@ struct Receiving : Counted {
   using Tail = Types<MPI_Status*>;
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define COX_SIZED(Name, name, describe, policy) \
+  COX_BINDINGS(Name, name, describe<int>, policy), wrapper<C<"MPI_" Name "_c", describe<MPI_Count>, policy>>()
+// NOLINTEND(bugprone-macro-parentheses)
+
 const Wrapper kWrappers[] = {
-    COX_BINDINGS("Send", "send", sends, Counted),
-    COX_BINDINGS("Bsend", "bsend", sends, Counted),
-    COX_BINDINGS("Ssend", "ssend", sends, Counted),
-    COX_BINDINGS("Rsend", "rsend", sends, Counted),
-    COX_BINDINGS("Recv", "recv", receives, Receiving),
-    COX_BINDINGS("Sendrecv", "sendrecv", exchanges, Receiving),
-    COX_BINDINGS("Sendrecv_replace", "sendrecv_replace", replaces, Receiving),
+    COX_SIZED("Send", "send", sends, Counted),
+    COX_SIZED("Bsend", "bsend", sends, Counted),
+    COX_SIZED("Ssend", "ssend", sends, Counted),
+    COX_SIZED("Rsend", "rsend", sends, Counted),
+    COX_SIZED("Recv", "recv", receives, Receiving),
+    COX_SIZED("Sendrecv", "sendrecv", exchanges, Receiving),
+    COX_SIZED("Sendrecv_replace", "sendrecv_replace", replaces, Receiving),
     COX_BINDINGS("Probe", "probe", awaits, Probing),
     COX_BINDINGS("Mprobe", "mprobe", awaits, MatchedProbing),
-    COX_BINDINGS("Isend", "isend", sends, Starting),
-    COX_BINDINGS("Ibsend", "ibsend", sends, Starting),
-    COX_BINDINGS("Issend", "issend", sends, Starting),
-    COX_BINDINGS("Irsend", "irsend", sends, Starting),
-    COX_BINDINGS("Irecv", "irecv", receives, Starting),
-    COX_BINDINGS("Send_init", "send_init", sends, Preparing),
-    COX_BINDINGS("Bsend_init", "bsend_init", sends, Preparing),
-    COX_BINDINGS("Ssend_init", "ssend_init", sends, Preparing),
-    COX_BINDINGS("Rsend_init", "rsend_init", sends, Preparing),
-    COX_BINDINGS("Recv_init", "recv_init", receives, Preparing),
+    COX_SIZED("Isend", "isend", sends, Starting),
+    COX_SIZED("Ibsend", "ibsend", sends, Starting),
+    COX_SIZED("Issend", "issend", sends, Starting),
+    COX_SIZED("Irsend", "irsend", sends, Starting),
+    COX_SIZED("Irecv", "irecv", receives, Starting),
+    COX_SIZED("Send_init", "send_init", sends, Preparing),
+    COX_SIZED("Bsend_init", "bsend_init", sends, Preparing),
+    COX_SIZED("Ssend_init", "ssend_init", sends, Preparing),
+    COX_SIZED("Rsend_init", "rsend_init", sends, Preparing),
+    COX_SIZED("Recv_init", "recv_init", receives, Preparing),
 };
 
 #define COX_SAME_PARAMETERS(function, describe, policy) \
   static_assert(std::is_same_v<decltype(&PMPI_##function), decltype(C<"", describe, policy>::real)>)
-COX_SAME_PARAMETERS(Send, sends, Counted);
-COX_SAME_PARAMETERS(Recv, receives, Receiving);
-COX_SAME_PARAMETERS(Sendrecv, exchanges, Receiving);
-COX_SAME_PARAMETERS(Sendrecv_replace, replaces, Receiving);
+COX_SAME_PARAMETERS(Send, sends<int>, Counted);
+COX_SAME_PARAMETERS(Recv, receives<int>, Receiving);
+COX_SAME_PARAMETERS(Sendrecv, exchanges<int>, Receiving);
+COX_SAME_PARAMETERS(Sendrecv_replace, replaces<int>, Receiving);
 COX_SAME_PARAMETERS(Probe, awaits, Probing);
 COX_SAME_PARAMETERS(Mprobe, awaits, MatchedProbing);
-COX_SAME_PARAMETERS(Isend, sends, Starting);
-COX_SAME_PARAMETERS(Irecv, receives, Starting);
-COX_SAME_PARAMETERS(Send_init, sends, Preparing);
-COX_SAME_PARAMETERS(Recv_init, receives, Preparing);
+COX_SAME_PARAMETERS(Isend, sends<int>, Starting);
+COX_SAME_PARAMETERS(Irecv, receives<int>, Starting);
+COX_SAME_PARAMETERS(Send_init, sends<int>, Preparing);
+COX_SAME_PARAMETERS(Recv_init, receives<int>, Preparing);
+#if MPI_VERSION >= 4
+COX_SAME_PARAMETERS(Send_c, sends<MPI_Count>, Counted);
+COX_SAME_PARAMETERS(Recv_c, receives<MPI_Count>, Receiving);
+COX_SAME_PARAMETERS(Sendrecv_c, exchanges<MPI_Count>, Receiving);
+COX_SAME_PARAMETERS(Sendrecv_replace_c, replaces<MPI_Count>, Receiving);
+COX_SAME_PARAMETERS(Isend_c, sends<MPI_Count>, Starting);
+COX_SAME_PARAMETERS(Irecv_c, receives<MPI_Count>, Starting);
+COX_SAME_PARAMETERS(Send_init_c, sends<MPI_Count>, Preparing);
+COX_SAME_PARAMETERS(Recv_init_c, receives<MPI_Count>, Preparing);
+#endif
 
 }  // namespace
 

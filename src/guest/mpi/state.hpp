@@ -63,7 +63,7 @@ inline Comm* lookup(MPI_Comm comm) noexcept {
   library.type_size(type, &bytes);
   return bytes < 0 ? 0 : static_cast<std::uint32_t>(bytes);
 }
-[[nodiscard]] inline std::uint64_t size_of(MPI_Datatype type, int count) noexcept {
+[[nodiscard]] inline std::uint64_t size_of(MPI_Datatype type, std::int64_t count) noexcept {
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * element_of(type);
 }
 
