@@ -73,6 +73,10 @@ other=openmpi
 [ "$library" = openmpi ] && other=mpich
 command -v mpirun.$other >/dev/null || exit 0
 read -r -d '' -a mpirun <<<"$(launcher $other | tr '\n' ' ')" || true
+if [ "$(status "${mpirun[@]}" "${job[@]}")" != 0 ]; then # MPICH 5, started by PRRTE
+  echo "the library refuses to be started by mpirun.$other: that is left out"
+  exit 0
+fi
 equal "$(status "$cox" observe -o alone -- "${mpirun[@]}" "${job[@]}")" 0 "exit status, wrong launcher"
 grep -q 'warning: 4 processes .* rank 0 of 1: the launcher and the MPI library .* do not match' err || fail "not said: $(cat err)"
 equal "$(status "$cox" diagnose alone)" 0 "exit status of diagnose, wrong launcher"
