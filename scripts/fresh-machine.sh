@@ -84,6 +84,7 @@ status=0
 unshare --mount --pid --fork --kill-child env -i "${environment[@]}" ROOT="$root" bash -c '
   set -e
   mount --make-rprivate /
+  mount --bind "$ROOT" "$ROOT"  # ip netns exec wants a root that is a mount
   mount -t proc proc "$ROOT/proc"
   mount -t sysfs -o ro sys "$ROOT/sys" || mount --rbind /sys "$ROOT/sys"
   mount --rbind /dev "$ROOT/dev"
