@@ -11,6 +11,7 @@ import sys
 import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch starts its thread pools
+os.environ.setdefault("USE_LIBUV", "0")  # PyTorch 2 asks for libuv, also where it was built without
 
 import torch
 import torch.distributed as dist

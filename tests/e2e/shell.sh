@@ -11,6 +11,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/cox-e2e.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 unset LD_PRELOAD COX_DIR COX_MAX_SIZE COX_DISABLE COX_CLOCK COX_JOB COX_SHARE COX_BATCH_JOB
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export USE_LIBUV=0  # of PyTorch 2: Debian builds it without libuv, which is asked for otherwise
 
 fail() {
   printf 'FAILED: %s\n' "$*" >&2

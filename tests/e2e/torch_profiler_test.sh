@@ -8,7 +8,11 @@ export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo
 cat >"$work/profiled.py" <<'PY'
 import collections, json, os, sys
 import torch, torch.distributed as dist
-from torch.profiler import ExecutionGraphObserver, ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile
+try:
+    from torch.profiler import ExecutionTraceObserver as Observer
+except ImportError:  # before 2.0
+    from torch.profiler import ExecutionGraphObserver as Observer
 
 graph = sys.argv[2]
 torch.set_num_threads(1)
@@ -30,7 +34,7 @@ with profile(activities=[ProfilerActivity.CPU]) as p:
 names = collections.Counter(e.name for e in p.events())
 print("per thread:", sorted(names.items()))
 step()
-observer = ExecutionGraphObserver()  # listens for all threads
+observer = Observer()  # listens for all threads
 observer.register_callback(graph)
 observer.start()
 step()

@@ -3,7 +3,7 @@
 /// Layout of what Gloo's collectives are called with, as far as we read it: own declarations, because Gloo's
 /// headers pull in the C++ runtime and a guest needs libc only.
 ///
-/// Valid for: Gloo 0.5 (2022) on LP64 with libstdc++; held against the real headers by abi_test.cpp.
+/// Valid for: Gloo 0.5 of 2022 to 2025 on LP64 with libstdc++; held against the real headers by abi_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,15 @@
 
 namespace cox::guest::gloo_abi {
 
-struct Context {
-  void* vtable;
+/// What a `gloo::Context` begins with: behind its table of virtual functions where it has one (until 2023).
+struct ContextNumbers {
   std::int32_t rank;
   std::int32_t size;
 };
+/// Exported by a Gloo whose contexts have a table of virtual functions.
+inline constexpr char kContextTable[] = "_ZTVN4gloo7ContextE";
+/// In a `gloo::rendezvous::Context`, which has such a table in any Gloo.
+inline constexpr std::size_t kNumbersInRendezvous = sizeof(void*);
 
 struct UnboundBuffer {
   void* vtable;
@@ -24,7 +28,7 @@ struct UnboundBuffer {
 };
 
 struct ContextPointer {  // std::shared_ptr
-  const Context* get;
+  const void* get;       // gloo::Context
   void* control;
 };
 

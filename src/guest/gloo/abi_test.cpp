@@ -11,8 +11,11 @@
 #include <gloo/broadcast.h>
 #include <gloo/gather.h>
 #include <gloo/reduce.h>
+#include <gloo/rendezvous/context.h>
 #include <gloo/scatter.h>
 #include <gtest/gtest.h>
+
+#include <type_traits>
 
 namespace {
 
@@ -49,8 +52,16 @@ OPEN(AlltoallvOptions, using Base::context; using Base::inLengthPerRank; using B
   EXPECT_EQ(offset(&Type::theirs), offsetof(abi::Type, ours)) << #Type "." #theirs
 
 TEST(GlooAbi, ContextAndBuffer) {
-  EXPECT_EQ(offset(&gloo::Context::rank), offsetof(abi::Context, rank));
-  EXPECT_EQ(offset(&gloo::Context::size), offsetof(abi::Context, size));
+  // In a context behind its table of virtual functions, where it has one; from the outermost object alike.
+  constexpr bool kHasTable = std::is_polymorphic_v<gloo::Context>;
+  const std::size_t numbers = kHasTable ? sizeof(void*) : 0;
+  EXPECT_EQ(offset(&gloo::Context::rank), numbers + offsetof(abi::ContextNumbers, rank));
+  EXPECT_EQ(offset(&gloo::Context::size), numbers + offsetof(abi::ContextNumbers, size));
+  static_assert(std::is_polymorphic_v<gloo::rendezvous::Context>);
+  alignas(gloo::rendezvous::Context) static std::byte storage[sizeof(gloo::rendezvous::Context)];
+  const auto* base = static_cast<gloo::Context*>(reinterpret_cast<gloo::rendezvous::Context*>(storage));
+  EXPECT_EQ(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(base) - storage) + numbers,
+            abi::kNumbersInRendezvous);
   EXPECT_EQ(offset(&gloo::transport::UnboundBuffer::size), offsetof(abi::UnboundBuffer, size));
 }
 

@@ -25,9 +25,11 @@ using trace::RawRecord;
 using namespace trace;  // RecordFlag values
 namespace abi = gloo_abi;
 
+std::size_t numbers_at = 0;  // in a gloo::Context
+
 // A context that no process group made is a communicator of its own. Only those as large as the world have
 // members that can be told from here.
-void describe(const abi::Context& context, Comm& slot) {
+void describe(const abi::ContextNumbers& context, Comm& slot) {
   slot.size = context.size;
   slot.rank = context.rank;
   writer->open(
@@ -50,12 +52,14 @@ void describe(const abi::Context& context, Comm& slot) {
   free(members);
 }
 
-inline Comm* lookup(const abi::Context* context) {
+inline Comm* lookup(const void* context) {
   if (context == nullptr) return nullptr;
-  const auto key = reinterpret_cast<std::uintptr_t>(context);
+  const void* numbers = static_cast<const std::byte*>(context) + numbers_at;
+  const auto key = reinterpret_cast<std::uintptr_t>(numbers);
   Comm* found = contexts.find(key);
   if (found == nullptr) [[unlikely]]
-    found = contexts.insert(key, [context](Comm& slot) { describe(*context, slot); });
+    found = contexts.insert(
+        key, [numbers](Comm& slot) { describe(*static_cast<const abi::ContextNumbers*>(numbers), slot); });
   return found;
 }
 
@@ -208,6 +212,7 @@ const Wrapper kWrappers[] = {
 }  // namespace
 
 Wrappers collective_wrappers() noexcept {
+  numbers_at = host->find_real(abi::kContextTable) != nullptr ? sizeof(void*) : 0;
   return {kWrappers, sizeof kWrappers / sizeof kWrappers[0]};
 }
 

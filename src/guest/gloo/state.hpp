@@ -16,7 +16,7 @@ namespace cox::guest::gloo {
 extern const Host* host;
 extern const WriterApi* writer;
 extern const PaceApi* pacing;      ///< null where nobody asked for it
-extern CommTable contexts;         ///< by gloo::Context
+extern CommTable contexts;         ///< by where the numbers of a gloo::Context lie (abi.hpp)
 extern Occurrences occurrences;    ///< of groups with one set of members, or one chain of prefixes
 extern std::uint32_t main_thread;  ///< of a rank; a forked child records nothing
 extern bool under_torch;           ///< collectives then run on pool threads and carry an operation number

@@ -17,6 +17,9 @@ constexpr char kGroupConstructor[] =
     "_ZN4c10d16ProcessGroupGlooC1ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE";
 constexpr char kPrefixStoreConstructor[] =
     "_ZN4c10d11PrefixStoreC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN3c1013intrusive_ptrINS_5StoreENS9_6detail34intrusive_target_default_null_typeISB_EEEE";
+// The same with the string by value (2.x): what is passed is its address in both.
+constexpr char kPrefixStoreByValue[] =
+    "_ZN4c10d11PrefixStoreC1ENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN3c1013intrusive_ptrINS_5StoreENS7_6detail34intrusive_target_default_null_typeIS9_EEEE";
 constexpr char kNextTag[] = "_ZN4c10d16ProcessGroupGloo7nextTagEv";
 constexpr char kSubmitAllreduce[] =
     "_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE";
@@ -31,6 +34,7 @@ const Wrapper kWrappers[] = {
     WRAP(kContextConstructor, context),
     WRAP(kGroupConstructor, process_group),
     WRAP(kPrefixStoreConstructor, prefix_store),
+    WRAP(kPrefixStoreByValue, prefix_store),
     WRAP(kNextTag, next_tag),
     WRAP("_ZN4c10d16ProcessGroupGloo16monitoredBarrierERKNS_14BarrierOptionsEb", monitored_barrier),
     WRAP("_ZN4c10d16ProcessGroupGloo7runLoopEi", run_loop),
@@ -56,6 +60,9 @@ const Wrapper kWrappers[] = {
         submit_scatter),
     WRAP(
         "_ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_15AllToAllOptionsE",
+        submit_alltoall),
+    WRAP(  // what 2.14 calls it
+        "_ZN4c10d16ProcessGroupGloo17all_to_all_singleERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_15AllToAllOptionsE",
         submit_alltoall),
     WRAP("_ZN4c10d16ProcessGroupGloo7barrierERKNS_14BarrierOptionsE", submit_barrier),
     WRAP(kPrepareForForward, prepare_for_forward),
@@ -86,12 +93,14 @@ bool add(Wrappers more) noexcept {
 constexpr struct {
   const char* symbol;
   const char* loss;
+  const char* or_symbol = nullptr;  // has the same elsewhere
 } kExpected[] = {
     {gloo::kAllreduce, "this PyTorch has Gloo linked in privately: collectives are not seen as they execute"},
     {kContextConstructor, "this PyTorch does not show which process group a Gloo context belongs to"},
     {kPrefixStoreConstructor,
      "this PyTorch does not show the store prefix of a process group: groups smaller than the world are "
-     "recorded without their members"},
+     "recorded without their members",
+     kPrefixStoreByValue},
     {kNextTag, "this PyTorch does not show the number of an operation: submissions are not recorded"},
     {kSubmitAllreduce, "this PyTorch does not show where collectives are submitted: that is not recorded"},
     {kPrepareForForward, "this PyTorch does not show DDP's forward passes: steps are not marked"},
@@ -110,7 +119,9 @@ void inspect(const void* anchor) noexcept {
   void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return;
   for (const auto& expected : kExpected)
-    if (dlsym(library, expected.symbol) == nullptr) gloo::writer->note(expected.loss);
+    if (dlsym(library, expected.symbol) == nullptr &&
+        (expected.or_symbol == nullptr || dlsym(library, expected.or_symbol) == nullptr))
+      gloo::writer->note(expected.loss);
   start_ranges(library, info.dli_fname);
   dlclose(library);
 }
@@ -131,7 +142,8 @@ const cox::guest::TypedTable* cox_typed_attach(const cox::guest::Host* from) {
   gloo::under_torch = from->find_real(kGroupConstructor) != nullptr;
   Dl_info info{};
   const void* callback = from->find_real(kAddCallback);
-  const bool has_ranges = callback != nullptr && dladdr(callback, &info) != 0 && knows_ranges(info.dli_fname);
+  const bool has_ranges =
+      callback != nullptr && dladdr(callback, &info) != 0 && c10d_abi::knows_ranges(info.dli_fname);
   table.count = 0;
   table.settle = settle;
   const bool good =

@@ -10,6 +10,7 @@
 
 #include "cox/base/hash.hpp"
 
+#include "guest/gloo/abi.hpp"
 #include "guest/torch/abi.hpp"
 #include "guest/torch/state.hpp"
 
@@ -200,8 +201,9 @@ bool (*real_wait)(void* self, std::int64_t timeout_ms) = nullptr;
 
 void wrap_prefix_store(void* self, const void* prefix, void* inner) {
   const void* below = static_cast<const abi::StorePointer*>(inner)->get;  // the constructor takes it over
-  real_prefix_store(self, prefix, inner);
+  // First: a constructor that takes the string by value leaves nothing of it.
   remember_prefix(self, *static_cast<const abi::String*>(prefix), below);
+  real_prefix_store(self, prefix, inner);
 }
 
 void wrap_process_group(void* self, void* store, int rank, int size, void* options) {
@@ -218,7 +220,7 @@ void wrap_process_group(void* self, void* store, int rank, int size, void* optio
 
 void wrap_context(void* self, int rank, int size, int base) {
   real_context(self, rank, size, base);
-  const auto key = reinterpret_cast<std::uintptr_t>(self);
+  const auto key = reinterpret_cast<std::uintptr_t>(self) + gloo_abi::kNumbersInRendezvous;
   contexts.erase(key);  // a context destroyed may have had this address
   const Comm* group = under_construction;
   if (group == nullptr) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps and phases of DistributedDataParallel, from two sources: the reducer's own methods (every version
-// that exports them) and PyTorch's named ranges (optimizer, data loader, DDP forward;
-// one version, see abi.hpp).
+// Steps and phases, from two sources: the methods of DistributedDataParallel's reducer (every version that
+// exports them) and PyTorch's named ranges (optimizer, data loader, DDP's forward pass, the passes of
+// fully_shard; versions that abi.hpp knows).
 //
 // A forward pass is only known for what it was afterwards: with gradients synchronised, with gradients
 // accumulated (no_sync), or without any (an evaluation that left gradients on). Its records stay open until
@@ -30,7 +30,8 @@ struct Pass {
   RawRecord* forward = nullptr;   // null: this slot is free
   RawRecord* step = nullptr;      // the step that it began, where it began one
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;  // 0: the pass is under way
+  std::uint64_t end = 0;       // 0: the pass is under way
+  bool without_grads = false;  // known from the start to evaluate
 };
 constexpr std::size_t kPasses = 8;  // DDP models whose forward passes precede one backward pass
 Pass passes[kPasses];
@@ -123,16 +124,17 @@ Pass& free_slot() {
   return *oldest;
 }
 
-void begin_pass() {
+Pass& begin_pass(bool with_grads = true) {
   end_backward();
   end_phase(gap);
   judge_earlier(nullptr);
   Pass& pass = free_slot();
   pass.begin = writer->ticks();
-  begin_step(pass);
+  pass.without_grads = !with_grads;
+  if (with_grads) begin_step(pass);
   pass.forward = begin_phase(PhaseKind::Forward);
   pass.forward->begin = pass.begin;
-  current = &pass;
+  return pass;
 }
 
 void end_pass() {
@@ -185,7 +187,17 @@ void forget_in_child() {  // the records are the parent's
 }
 
 // Named ranges.
-enum class Range : std::uint8_t { None, Forward, Optimizer, Data };
+enum class Range : std::uint8_t {
+  None,
+  Forward,
+  Optimizer,
+  Data,
+  ShardedForward,      // a pass of the outermost module begins
+  ShardedForwardPart,  // one module of it ends
+  ShardedBackward,     // the backward pass comes to a module
+  ShardedReduction,    // and reduces its gradients
+  ShardedBackwardEnd,
+};
 const char* (*range_name)(const void* range) = nullptr;
 bool (*gradients_on)() = nullptr;
 bool ranges_on = false;
@@ -195,7 +207,7 @@ struct Nested {
   int depth = 0;
   RawRecord* record = nullptr;  // of the outermost one; null where the reducer keeps it
 };
-Nested nested[4];  // by Range
+Nested nested[4];  // by Range, up to Data
 
 template <std::size_t N>
 bool starts_with(const char* name, const char (&start)[N]) {
@@ -209,7 +221,93 @@ Range range_of(const void* range) {
     return Range::Optimizer;
   if (strcmp(name, "DistributedDataParallel.forward") == 0) return Range::Forward;
   if (starts_with(name, "enumerate(DataLoader)#")) return Range::Data;
+  if (!starts_with(name, "FSDP::")) return Range::None;
+  name += sizeof "FSDP::" - 1;  // what follows most of these is the name of a module
+  if (strcmp(name, "root_pre_forward") == 0) return Range::ShardedForward;
+  if (starts_with(name, "post_forward")) return Range::ShardedForwardPart;
+  if (starts_with(name, "pre_backward")) return Range::ShardedBackward;
+  if (starts_with(name, "post_backward_reduce")) return Range::ShardedReduction;
+  if (strcmp(name, "root_post_backward_callback") == 0) return Range::ShardedBackwardEnd;
   return Range::None;
+}
+
+// The passes of fully_shard: no reducer, but ranges of their own. Their `Pass::reducer` is this.
+constexpr char kSharded = 0;
+
+// Those that the pass now beginning was not known to follow: with gradients they are its own, whatever model
+// they went through; without they evaluated.
+void judge_sharded(bool backward_begins) {
+  for (Pass& pass : passes) {
+    if (pass.forward == nullptr || pass.reducer != &kSharded) continue;
+    if (pass.without_grads)
+      take_as_evaluation(pass);
+    else if (backward_begins)
+      confirm(pass);
+  }
+}
+
+void begin_sharded_forward() {
+  judge_sharded(false);
+  begin_pass(gradients_on()).reducer = &kSharded;
+}
+
+void end_sharded_part() {
+  Pass* newest = nullptr;
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr && pass.reducer == &kSharded &&
+        (newest == nullptr || pass.begin > newest->begin))
+      newest = &pass;
+  if (newest != nullptr) newest->end = writer->ticks();
+}
+
+void begin_sharded_backward() {
+  const Pass* newest = awaited_pass(&kSharded);
+  if (newest != nullptr) {
+    const std::uint64_t begin = newest->end;
+    judge_sharded(true);
+    begin_backward(begin, trace::kNoSync);  // until a gradient is reduced
+  }
+  last_hook.store(writer->ticks(), std::memory_order_relaxed);
+}
+
+void reduce_sharded() {
+  if (backward == nullptr) return;
+  backward->flags &= static_cast<std::uint16_t>(~trace::kNoSync);
+  backward_syncs.store(true, std::memory_order_relaxed);
+}
+
+void end_sharded_backward() {
+  if (backward == nullptr) return;
+  last_hook.store(writer->ticks(), std::memory_order_relaxed);
+  if (backward_syncs.load(std::memory_order_relaxed)) in_step = false;
+  end_backward();
+}
+
+// What fully_shard's ranges say where they begin. Returns false for the others.
+bool take_sharded_begin(Range what) {
+  switch (what) {
+    case Range::ShardedForward:
+      phase_thread = writer->thread_id();  // as in DDP's forward pass
+      begin_sharded_forward();
+      return true;
+    case Range::ShardedBackward:
+      begin_sharded_backward();
+      return true;
+    case Range::ShardedReduction:
+      reduce_sharded();
+      return true;
+    case Range::ShardedForwardPart:
+    case Range::ShardedBackwardEnd:
+      return true;
+    default:
+      return false;
+  }
+}
+bool take_sharded_end(Range what) {
+  if (what < Range::ShardedForward) return false;
+  if (what == Range::ShardedForwardPart) end_sharded_part();
+  if (what == Range::ShardedBackwardEnd) end_sharded_backward();
+  return true;
 }
 
 RawRecord* begin_range(Range range) {
@@ -225,10 +323,10 @@ RawRecord* begin_range(Range range) {
         end_backward();
         return begin_phase(PhaseKind::Evaluation);
       }
-      begin_pass();
+      current = &begin_pass();
       current_is_range = true;
       return nullptr;
-    case Range::None:
+    default:
       break;
   }
   return nullptr;
@@ -242,7 +340,9 @@ bool counts_here() {
 void* on_range_start(void** context, const void* range) {
   *context = nullptr;
   const Range what = range_of(range);
-  if (what == Range::None || !counts_here()) return static_cast<void*>(context);
+  if (what == Range::None || (!counts_here() && what != Range::ShardedForward))
+    return static_cast<void*>(context);
+  if (take_sharded_begin(what)) return static_cast<void*>(context);
   Nested& n = nested[static_cast<std::size_t>(what)];
   if (n.depth++ == 0) n.record = begin_range(what);
   return static_cast<void*>(context);
@@ -250,7 +350,7 @@ void* on_range_start(void** context, const void* range) {
 
 void on_range_end(const void* range, void*) {
   const Range what = range_of(range);
-  if (what == Range::None || !counts_here()) return;
+  if (what == Range::None || !counts_here() || take_sharded_end(what)) return;
   Nested& n = nested[static_cast<std::size_t>(what)];
   if (n.depth == 0 || --n.depth > 0) return;  // began before we were told
   if (what == Range::Forward && n.record == nullptr) {
@@ -270,12 +370,6 @@ void settle() noexcept {
     if (pass.forward != nullptr) take_as_evaluation(pass);
 }
 
-bool knows_ranges(const char* file) noexcept {
-  const char* slash = strrchr(file, '/');
-  return strncmp(slash == nullptr ? file : slash + 1, c10d_abi::kRecordFunctionFile,
-                 sizeof c10d_abi::kRecordFunctionFile - 1) == 0;
-}
-
 void start_ranges(void* library, const char* file) noexcept {
   pthread_atfork(nullptr, nullptr, forget_in_child);
   phase_thread = writer->thread_id();
@@ -285,8 +379,10 @@ void start_ranges(void* library, const char* file) noexcept {
       reinterpret_cast<const char* (*)(const void*)>(dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
   gradients_on = reinterpret_cast<bool (*)()>(dlsym(library, "_ZN3c108GradMode10is_enabledEv"));
   thread_listens = reinterpret_cast<bool (*)()>(dlsym(library, "_ZN2at23hasThreadLocalCallbacksEv"));
-  if (!knows_ranges(file) || add == nullptr || range_name == nullptr || gradients_on == nullptr) {
-    writer->note("this PyTorch is not 1.13: optimizer, data loading and evaluation are not told apart");
+  if (!c10d_abi::knows_ranges(file) || add == nullptr || range_name == nullptr || gradients_on == nullptr) {
+    writer->note(
+        "this PyTorch is none of 1.13 to 2.14: optimizer, data loading, evaluation and fully_shard's passes are "
+        "not told apart");
     return;
   }
   ranges_on = true;
@@ -319,7 +415,7 @@ std::uint64_t wrap_add_callback(c10d_abi::RangeCallback callback) {
 void wrap_prepare_for_forward(void* self) {
   phase_thread = writer->thread_id();  // whoever made the first group: this is where the model is trained
   if (current == nullptr || !current_is_range) {
-    begin_pass();
+    current = &begin_pass();
     current_is_range = false;
   }
   current->reducer = self;

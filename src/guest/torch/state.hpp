@@ -27,8 +27,6 @@ struct Submitted {
 void inspect(const void* anchor) noexcept;
 /// What is still open when the process ends in order.
 void settle() noexcept;
-/// Whether a library's file name says that its ranges are laid out as we know.
-[[nodiscard]] bool knows_ranges(const char* file) noexcept;
 /// Registers for named ranges where the layout of what that takes is known. `library` is dlopen's handle of
 /// the library that has PyTorch's operators, `file` its path.
 void start_ranges(void* library, const char* file) noexcept;
