@@ -7,6 +7,8 @@
 need torchrun python3
 need_torch
 lab_available || skip "$lab_reason"
+/usr/bin/python3 -c 'from torch.distributed import TCPStore; TCPStore("127.0.0.1", 0, 1, True)' 2>/dev/null ||
+  skip "torchrun does not start here: this PyTorch was built without the libuv that it asks for"
 lab_up 2
 cd "$work"
 cat >train.py <<'PY'

@@ -7,7 +7,7 @@ need_torch
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
 export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo PYTHONWARNINGS=ignore
 port=$(free_port)
-job=(timeout 60 /usr/bin/python3 "$source_dir/tests/e2e/torch_groups.py" "$port")
+job=(timeout 150 /usr/bin/python3 "$source_dir/tests/e2e/torch_groups.py" "$port")
 equal "$(status "$cox" observe -o "$work/run" -- "${job[@]}")" 0 "exit status under cox"
 cp "$work/out" "$work/printed"
 equal "$(status "$cox" diagnose "$work/run" --json)" 0 "exit status of diagnose"
@@ -25,6 +25,8 @@ found = [(c["size"], c["collectives"], c["bytes"]) for c in r["communicators"]]
 assert sorted(found) == sorted(printed), (sorted(found), sorted(printed))
 assert r["coverage"] == 1.0 and not d["warnings"], (r["coverage_detail"], d["warnings"])
 assert [x["rank"] for x in r["ranks"]] == [0, 1, 2, 3], r["ranks"]
+names = [c["name"] for c in r["communicators"]]
+assert len(set(names)) == 7 and "world" in names and not any(n.endswith("/") for n in names), names
 print("seven groups as counted by the program:", sorted(found))
 
 # The monitored barrier runs where it is called: nothing is submitted.
@@ -74,7 +76,7 @@ def run(rank, port):
 if __name__ == "__main__":
     mp.spawn(run, args=(int(sys.argv[1]),), nprocs=2)
 PY
-equal "$(status "$cox" observe -o "$work/stuck" -- timeout 60 /usr/bin/python3 "$work/stuck.py" "$(free_port)")" 0 \
+equal "$(status "$cox" observe -o "$work/stuck" -- timeout 150 /usr/bin/python3 "$work/stuck.py" "$(free_port)")" 0 \
   "exit status of a job that leaves work behind"
 equal "$(status "$cox" export "$work/stuck" -o "$work/stuck.json")" 0 "exit status of export"
 /usr/bin/python3 - "$work/stuck.json" <<'PY'

@@ -6,7 +6,7 @@
 need_torch
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
 export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo
-job=(timeout 60 /usr/bin/python3 "$source_dir/tests/e2e/torch_phases.py")
+job=(timeout 150 /usr/bin/python3 "$source_dir/tests/e2e/torch_phases.py")
 equal "$(status "${job[@]}" "$(free_port)")" 0 "exit status without cox"
 sort "$work/out" >"$work/plain"
 equal "$(status "$cox" observe -o "$work/run" -- "${job[@]}" "$(free_port)")" 0 "exit status under cox"

@@ -44,7 +44,7 @@ print("all threads:", sorted(collections.Counter(n["name"] for n in json.load(op
 step()
 dist.destroy_process_group()
 PY
-job=(timeout 60 /usr/bin/python3 "$work/profiled.py")
+job=(timeout 150 /usr/bin/python3 "$work/profiled.py")
 # What the profiler counts differs now and then by one operator from run to run, with nothing preloaded: the pair is
 # run again, and only a difference in each of three pairs is ours.
 same=no

@@ -36,7 +36,7 @@ CommTable groups;  // by c10d::ProcessGroupGloo
 struct Prefix {
   const void* store = nullptr;
   std::uint64_t chain = 0;  // hash over the prefixes from the innermost store out
-  char last[48] = {};
+  char name[48] = {};       // of the group: the last prefix that is no kind of device
 };
 constexpr std::size_t kPrefixes = 256;
 Prefix prefixes[kPrefixes];
@@ -74,14 +74,28 @@ void unlock_prefixes() {
   prefix_lock.store(false, std::memory_order_release);
 }
 
+bool is(const abi::String& text, const char* other) {
+  return text.size == strlen(other) && memcmp(text.data, other, text.size) == 0;
+}
+
+// PyTorch 2 ends a prefix with a slash, and gives each kind of device a store of its own within the group's.
+void name_group(Prefix& fresh, const Prefix* below, const abi::String& prefix) {
+  if (below != nullptr && (is(prefix, "cpu/") || is(prefix, "cuda/"))) {
+    memcpy(fresh.name, below->name, sizeof fresh.name);
+    return;
+  }
+  const bool slash = prefix.size > 0 && prefix.data[prefix.size - 1] == '/';
+  const std::size_t length = prefix.size - (slash ? 1 : 0);
+  memcpy(fresh.name, prefix.data, length < sizeof fresh.name ? length : sizeof fresh.name - 1);
+}
+
 void remember_prefix(const void* store, const abi::String& prefix, const void* inner) {
   lock_prefixes();
   const Prefix* below = newest_of(inner);
   Prefix fresh{
       .store = store,
       .chain = hash_bytes(below == nullptr ? Fnv1a().value() : below->chain, prefix.data, prefix.size)};
-  const std::size_t length = prefix.size < sizeof fresh.last ? prefix.size : sizeof fresh.last - 1;
-  memcpy(fresh.last, prefix.data, length);
+  name_group(fresh, below, prefix);
   prefixes[prefix_count++ % kPrefixes] = fresh;
   unlock_prefixes();
 }
@@ -94,7 +108,7 @@ std::uint64_t identity_of(const void* store, std::int32_t size, char (&name)[64]
   std::uint64_t chain = 0;
   if (found != nullptr) {
     chain = found->chain;
-    snprintf(name, sizeof name, "group %s", found->last);
+    snprintf(name, sizeof name, "group %s", found->name);
   }
   unlock_prefixes();
   if (found == nullptr) return 0;

@@ -59,7 +59,7 @@ ProcessBuilder::ProcessBuilder(std::string file, const RawHeader& header, std::s
   p.communicators = std::move(content.communicators);
   p.locality = std::move(content.locality);
   for (std::string& loss : content.losses) losses_.add(std::move(loss));
-  for (std::string& note : content.guest_notes) p.notes.push_back("the guest says: " + note);
+  for (std::string& note : content.guest_notes) p.notes.push_back(std::string(kGuestSays) + note);
   p.events.reserve(std::min(expected, kMostReserved));
 }
 

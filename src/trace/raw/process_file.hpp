@@ -18,6 +18,9 @@
 
 namespace cox::trace {
 
+/// What a note begins with that the guest itself left in the file.
+inline constexpr std::string_view kGuestSays = "the guest says: ";
+
 struct ProcessFile {
   std::string file;  ///< name within the folder
   int pid = 0;

@@ -523,12 +523,30 @@ std::int64_t realtime_of(Int128 origin_ps, std::optional<std::int64_t> offset_ns
   return offset_ns && ns >= 0 && ns <= INT64_MAX ? static_cast<std::int64_t>(ns) : 0;
 }
 
+// What each process's file says; what guests say in the same words stands there once.
+std::vector<Note> notes_of(std::vector<ProcessFile>& processes) {
+  std::vector<Note> notes;
+  std::map<std::string, std::size_t, std::less<>> also;  // files that say the same as an earlier one
+  for (ProcessFile& p : processes)
+    for (std::string& note : p.notes) {
+      const bool by_guest = note.starts_with(kGuestSays);
+      if (by_guest && ++also[note] > 1) continue;
+      notes.push_back({.file = p.file, .text = std::move(note)});
+    }
+  for (Note& note : notes) {
+    const auto said = also.find(note.text);
+    if (said == also.end() || said->second < 2) continue;
+    note.text += said->second == 2 ? " (and 1 more process)"
+                                   : fmt::format(" (and {} more processes)", said->second - 1);
+  }
+  return notes;
+}
+
 }  // namespace
 
 Run assemble(std::vector<ProcessFile> processes, int threads) {
   Run run;
-  for (ProcessFile& p : processes)
-    for (std::string& note : p.notes) run.notes.push_back({.file = p.file, .text = std::move(note)});
+  run.notes = notes_of(processes);
   processes = one_per_rank(std::move(processes), run.notes);
   if (processes.empty()) return run;
   take_world_size(processes, run);
