@@ -85,7 +85,7 @@ def train_mesh(rank, is_slow):
 
 
 def train_compiled(rank, is_slow):
-    model = torch.compile(DistributedDataParallel(model_of()))
+    model = torch.compile(DistributedDataParallel(model_of()), backend=os.environ["COMPILER"])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     said = dict(steps=0, forward=0, backward=0, optimizer=0)
     for _ in range(STEPS):
@@ -128,6 +128,15 @@ def run(rank, way, slow_rank, port):
     dist.destroy_process_group()
 
 
+def compiler():
+    """Inductor, or what works without a C++ compiler and Python's setuptools."""
+    try:
+        torch.compile(torch.cos)(torch.ones(2))
+        return "inductor"
+    except Exception:  # whatever it lacks
+        return "aot_eager"
+
+
 def missing(way):
     try:
         if way == "fsdp":
@@ -136,7 +145,8 @@ def missing(way):
         if way == "mesh":
             from torch.distributed.device_mesh import init_device_mesh
         if way == "compiled":
-            torch.compile(torch.sin)(torch.ones(2))
+            torch.compile(torch.sin, backend="aot_eager")(torch.ones(2))
+            os.environ["COMPILER"] = compiler()
     except Exception as error:  # whatever it lacks
         return f"PyTorch {torch.__version__} has no {way} here: {str(error).splitlines()[0]}"
     return None
