@@ -106,7 +106,8 @@ set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
     pacing_effect:pacing pacing_page:pacing)
 set(trace_headers
-    raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store writer_process:store import:import)
+    raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
+    writer_process:store import:import)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
 set(guest_globs src/guest/* src/pace/*)

@@ -449,6 +449,10 @@ std::span<const EnvVariable> environment_variables() {
           "1 = a rank that is always late lowers its niceness, where that can be undone (--pace-priority)"},
       EnvVariable{"COX_PACE", "off",
                   "MODE[,key=value...] of the controller that may hold early ranks back (--pace)"},
+      EnvVariable{"COX_SYNC", "1", "seconds between fdatasyncs of a process's file; 0 = none (--sync)"},
+      EnvVariable{"COX_KEEPER_CPUS", "", "CPUs that the guest's own threads run on (--keeper-cpus)"},
+      EnvVariable{"COX_OBSERVER", "",
+                  "process id of the cox observe of this rank; set by it, ends names of files"},
       EnvVariable{"COX_SHARE", "", "group = the group may read the Run; else its owner alone (--share)"},
       EnvVariable{
           "COX_BATCH_JOB", "",

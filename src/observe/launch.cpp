@@ -191,16 +191,21 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   if (auto asan = sanitizer_options(options.command, now)) out.emplace_back("ASAN_OPTIONS", *std::move(asan));
   if (max_size) out.emplace_back(kEnvMaxSize, std::to_string(max_size->count()));
   if (options.group_may_read) out.emplace_back(kEnvShare, "group");
+  if (options.sync_seconds) out.emplace_back(kEnvSync, std::to_string(*options.sync_seconds));
+  if (!options.keeper_cpus.empty()) out.emplace_back(kEnvKeeperCpus, options.keeper_cpus);
   out.emplace_back(kEnvBatchJob, guest::owning_batch_job());
   if (!options.pace.empty()) out.emplace_back(kEnvPace, options.pace);
-  if (one_of_many) return out;
+  if (one_of_many) {
+    out.emplace_back(kEnvObserver, std::to_string(getpid()));
+    return out;
+  }
   if (guest::batch_job() == nullptr && now.find(kEnvJob) == now.end())
     out.emplace_back(kEnvJob, fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ")));
   std::vector<std::string> names;
   for (const auto& [name, value] : out)
     if (!name.starts_with("OMPI_MCA_")) names.push_back(name);  // its launcher forwards its own
-  for (const char* name :
-       {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace, kEnvPacePriority, kEnvJob, kEnvShare})
+  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace, kEnvPacePriority,
+                           kEnvJob, kEnvShare, kEnvSync, kEnvKeeperCpus})
     if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
       names.emplace_back(name);
   if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/launch_folder.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,12 +11,15 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "cox/observe/recording.hpp"
 #include "cox/trace/raw_format.hpp"
-#include "cox/trace/read.hpp"
+#include "cox/trace/run_files.hpp"
 #include "cox/trace/run_info.hpp"
 
 namespace cox::observe {
@@ -48,7 +52,7 @@ enum class Kind : std::uint8_t { Foreign, Info, Note, Raw, Compact, Unfinished }
 Kind kind_of(const fs::path& file) {
   const std::string name = file.filename().string();
   if (name == "run.json") return Kind::Info;
-  if (name == "run.ends" || name == trace::kDetachFile) return Kind::Note;
+  if (name == "run.ends" || name == trace::kDetachFile || name == trace::kClaimsFile) return Kind::Note;
   // A name with a suffix is one that is being written beside its place.
   if (name.starts_with("run.json.tmp-") || name.find(".cox.tmp-") != std::string::npos)
     return Kind::Unfinished;
@@ -62,7 +66,7 @@ Content look_at(const fs::path& dir) {
   std::error_code ec;
   Content found = Content::Empty;
   for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
-    if (kind_of(it->path()) == Kind::Foreign) return Content::Foreign;
+    if (kind_of(it->path()) == Kind::Foreign && !trace::is_host_folder(it->path())) return Content::Foreign;
     found = Content::Run;
   }
   return found;
@@ -72,8 +76,8 @@ Content look_at(const fs::path& dir) {
 bool is_own_run(const fs::path& dir) {
   std::error_code ec;
   if (fs::exists(dir / "run.json", ec)) return true;
-  return std::ranges::any_of(fs::directory_iterator(dir, ec), [](const fs::directory_entry& e) {
-    return kind_of(e.path()) == Kind::Raw || kind_of(e.path()) == Kind::Compact;
+  return std::ranges::any_of(trace::run_entries(dir), [](const fs::path& file) {
+    return kind_of(file) == Kind::Raw || kind_of(file) == Kind::Compact;
   });
 }
 
@@ -86,33 +90,43 @@ bool begins_as_ours(const fs::path& file, Kind kind) {
   return head == "COXRAW" || head == std::string(6, '\0');
 }
 
+/// Zeros and ones, by rank.
+bool holds_claims_only(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::all_of(std::istreambuf_iterator<char>(in), {}, [](char c) { return c == 0 || c == 1; });
+}
+
 /// Whether an entry of an old Run is certainly one of its files, by name, type and content.
-bool is_certainly_ours(const fs::directory_entry& entry, const fs::path& dir) {
+bool is_certainly_ours(const fs::path& file, const fs::path& dir) {
   std::error_code ec;
-  const Kind kind = kind_of(entry.path());
-  if (kind == Kind::Foreign || !fs::is_regular_file(entry.symlink_status(ec))) return false;
-  if (kind == Kind::Raw || kind == Kind::Compact) return begins_as_ours(entry.path(), kind);
-  if (entry.path().filename() == trace::kDetachFile) return fs::file_size(entry.path(), ec) == 0;
+  const Kind kind = kind_of(file);
+  if (kind == Kind::Foreign || !fs::is_regular_file(fs::symlink_status(file, ec))) return false;
+  if (kind == Kind::Raw || kind == Kind::Compact) return begins_as_ours(file, kind);
+  if (file.filename() == trace::kDetachFile) return fs::file_size(file, ec) == 0;
+  if (file.filename() == trace::kClaimsFile) return holds_claims_only(file);
   if (kind != Kind::Info) return true;
   const auto info = trace::read_run_info(dir);
   return info && *info;
 }
 
-/// The files of the Run that `--force` replaces. Refused as a whole where anything else lies there.
+/// The files of the Run that `--force` replaces, and behind them the folders of its hosts. Refused as a whole where anything else lies there.
 Result<std::vector<fs::path>> files_to_replace(const fs::path& dir) {
   constexpr const char* kHint = "nothing was removed; choose another folder with -o";
   std::vector<fs::path> files;
   std::error_code ec;
   if (!fs::is_directory(dir, ec)) return fail(refused(dir, "is no folder", kHint));
-  for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
-    if (!is_certainly_ours(*it, dir)) {
-      const std::string why =
-          fmt::format("holds {}, which is no file of a Run", it->path().filename().string());
+  const std::vector<fs::path> entries = trace::run_entries(dir, ec);
+  if (ec) return fail(refused(dir, "cannot be read", kHint));
+  std::set<fs::path> hosts;
+  for (const fs::path& file : entries) {
+    if (!is_certainly_ours(file, dir)) {
+      const std::string why = fmt::format("holds {}, which is no file of a Run", file.filename().string());
       return fail(refused(dir, why.c_str(), kHint));
     }
-    files.push_back(it->path());
+    files.push_back(file);
+    if (file.parent_path() != dir) hosts.insert(file.parent_path());
   }
-  if (ec) return fail(refused(dir, "cannot be read", kHint));
+  files.insert(files.end(), hosts.begin(), hosts.end());
   if (!files.empty() && !is_own_run(dir)) return fail(refused(dir, "exists and is no Run", kHint));
   if (const std::int64_t busy = look_at_recording(dir).here; busy > 0)
     return fail(refused(dir, fmt::format("is being recorded into by {} processes", busy).c_str(), kHint));
@@ -132,27 +146,34 @@ std::error_code make_with_rights(const fs::path& dir, Rights rights) {
   return {};
 }
 
-/// Whether a process of our rank and attempt has recorded there: then an earlier launch made it. Called for
-/// young Runs only, so little has to be read.
-bool holds_this_rank(const fs::path& dir, const guest::Place& place) {
-  std::error_code ec;
-  for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
-    const fs::path extension = it->path().extension();
-    if (extension == ".coxraw") {
-      trace::RawHeader head{};
-      std::ifstream in(it->path(), std::ios::binary);
-      if (!in.read(reinterpret_cast<char*>(&head), sizeof head)) continue;
-      // Ranks that another launcher numbered are other ranks (torchrun below srun).
-      const std::string_view launcher(head.launcher, strnlen(head.launcher, sizeof head.launcher));
-      if (head.rank == place.rank && head.attempt == place.attempt && launcher == place.launcher) return true;
-    } else if (extension == ".cox") {
-      const auto process = trace::open_run(it->path(), {.threads = 1});
-      if (process && !process->ranks.empty() && process->ranks.front().rank.value() == place.rank &&
-          process->ranks.front().attempt == place.attempt)
-        return true;
-    }
+/// Takes this rank of a launch without a name: false where somebody took it before, who then is of an earlier
+/// launch. One file for all ranks, a byte for each, so that no rank looks at what others left; the lock is of that
+/// byte alone. Where the file system has no locks, or the file cannot be written, the age of the Run must do.
+bool claim_rank(const fs::path& dir, std::int32_t rank, Rights rights) {
+  const fs::path file = dir / trace::kClaimsFile;
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, static_cast<mode_t>(rights));
+  if (fd < 0) return true;
+  if (rights == Rights::Group) static_cast<void>(::fchmod(fd, static_cast<mode_t>(rights)));
+  struct flock one {};
+  one.l_type = F_WRLCK;
+  one.l_whence = SEEK_SET;
+  one.l_start = rank;
+  one.l_len = 1;
+  static_cast<void>(::fcntl(fd, F_OFD_SETLKW, &one));
+  char taken = 0;
+  static_cast<void>(::pread(fd, &taken, 1, rank));
+  if (taken == 0) {
+    const char mine = 1;
+    static_cast<void>(::pwrite(fd, &mine, 1, rank));
   }
-  return false;
+  ::close(fd);
+  return taken == 0;
+}
+
+/// Whether the launcher gives every launch a name of its own.
+bool has_own_name(const guest::Launcher& launcher) {
+  const bool user_chose_it = std::strcmp(launcher.name, "torchrun") == 0;  // the same one, job after job
+  return guest::variable(launcher.launch) != nullptr && !user_chose_it;
 }
 
 bool is_young(const fs::path& dir) {
@@ -167,12 +188,35 @@ Status check_same_launch(const fs::path& dir, const trace::RunInfo& info, const 
   COX_TRY(const std::optional<trace::RunInfo> there, trace::read_run_info(dir));
   if (!there || there->launch != info.launch)
     return fail(refused(dir, "holds the Run of another job", kHint));
-  const guest::Place place = guest::place_of(&launcher);
-  const bool user_chose_id = std::strcmp(launcher.name, "torchrun") == 0;  // the same one, job after job
-  if ((guest::variable(launcher.launch) != nullptr && !user_chose_id) || place.attempt > 0) return {};
-  if (!is_young(dir) || holds_this_rank(dir, place))
-    return fail(refused(dir, "holds the Run of an earlier job", kHint));
-  return {};
+  if (has_own_name(launcher) || guest::place_of(&launcher).attempt > 0) return {};
+  return is_young(dir) ? Status{} : fail(refused(dir, "holds the Run of an earlier job", kHint));
+}
+
+/// Whoever finds no run.json waits for the first rank of its host to write it: else all would at once.
+bool wait_for_info(const fs::path& dir, const guest::Place& place) {
+  constexpr int kTries = 20;
+  constexpr std::chrono::milliseconds kPause{10};
+  std::error_code ec;
+  for (int i = place.local_rank > 0 ? 0 : kTries; i < kTries; ++i) {
+    if (fs::exists(dir / "run.json", ec)) return true;
+    std::this_thread::sleep_for(kPause);
+  }
+  return fs::exists(dir / "run.json", ec);
+}
+
+/// Makes run.json in a folder that must be new, or joins whoever made it in the meantime.
+Status begin_shared(const fs::path& dir, const trace::RunInfo& info, const guest::Launcher& launcher,
+                    Rights rights) {
+  std::error_code ec;
+  const Content content = look_at(dir);
+  if (content == Content::Foreign)
+    return fail(refused(dir, "exists and is no Run: not used", "choose another folder with -o"));
+  // Files without run.json are an older Run's: a launch writes run.json before any of its processes begins.
+  if (content == Content::Run && !fs::exists(dir / "run.json", ec) && is_own_run(dir))
+    return fail(refused(dir, "exists already", "choose another folder with -o"));
+  if (Status created = trace::create_run_info(dir, info, rights); created || created.error().id != "base-005")
+    return created;
+  return check_same_launch(dir, info, launcher);
 }
 
 }  // namespace
@@ -213,7 +257,7 @@ Result<std::vector<fs::path>> make_folder(const fs::path& dir, const trace::RunI
 Status replace_run(const std::vector<fs::path>& old, const fs::path& dir, const trace::RunInfo& info,
                    Rights rights) {
   for (const fs::path& file : old)
-    if (kind_of(file) != Kind::Info) ::unlink(file.c_str());
+    if (kind_of(file) != Kind::Info && ::unlink(file.c_str()) != 0) ::rmdir(file.c_str());
   ::chmod(dir.c_str(), rights == Rights::Group ? 0750 : 0700);
   return trace::write_run_info(dir, info, rights);
 }
@@ -225,17 +269,15 @@ void unmake_folder(const fs::path& dir) {
 
 Status join_folder(const fs::path& dir, const trace::RunInfo& info, const guest::Launcher& launcher,
                    Rights rights) {
-  std::error_code ec;
   if (const std::error_code bad = make_with_rights(dir, rights)) return fail(not_made(dir, bad));
-  const Content content = look_at(dir);
-  if (content == Content::Foreign)
-    return fail(refused(dir, "exists and is no Run: not used", "choose another folder with -o"));
-  // Files without run.json are an older Run's: a launch writes run.json before any of its processes begins.
-  if (content == Content::Run && !fs::exists(dir / "run.json", ec) && is_own_run(dir))
-    return fail(refused(dir, "exists already", "choose another folder with -o"));
-  if (Status created = trace::create_run_info(dir, info, rights); created || created.error().id != "base-005")
-    return created;
-  return check_same_launch(dir, info, launcher);
+  const guest::Place place = guest::place_of(&launcher);
+  if (wait_for_info(dir, place)) {
+    COX_CHECK(check_same_launch(dir, info, launcher));
+  } else {
+    COX_CHECK(begin_shared(dir, info, launcher, rights));
+  }
+  if (has_own_name(launcher) || place.attempt > 0 || claim_rank(dir, place.rank, rights)) return {};
+  return fail(refused(dir, "holds the Run of an earlier job", "choose another folder with -o"));
 }
 
 }  // namespace cox::observe

@@ -37,7 +37,8 @@ void unmake_folder(const std::filesystem::path& dir);
 
 /// The folder that all ranks of one launch share: whoever comes first writes run.json, the others join.
 /// `info.launch` is the key. A Run of another launch, or anything that is no Run, is refused. Where the
-/// launcher has no id of its own the Run must be young and must not hold this rank already.
+/// launcher has no id of its own the Run must be young and no one must have started this rank in it before. What it
+/// costs does not depend on how many ranks there are.
 /// Errors: observe-001, observe-005.
 [[nodiscard]] Status join_folder(const std::filesystem::path& dir, const trace::RunInfo& info,
                                  const guest::Launcher& launcher, Rights rights);

@@ -228,10 +228,12 @@ TEST_F(LaunchOncePerRank, WithoutAnIdTheSameRankOrAnOldRunIsRefused) {
   ASSERT_TRUE(launch(options({"/bin/true"})));
   mpich("1");
   ASSERT_TRUE(launch(options({"/bin/true"})));
-  leave_raw_file(1, "mpich");
   EXPECT_FALSE(launch(options({"/bin/true"}))) << "rank 1 was there: another launch";
   mpich("0");
+  EXPECT_FALSE(launch(options({"/bin/true"}))) << "and so was rank 0";
+  mpich("2");
   EXPECT_TRUE(launch(options({"/bin/true"})));
+  mpich("3");
   fs::last_write_time(dir_ / "run" / "run.json", fs::file_time_type::clock::now() - std::chrono::minutes{10});
   EXPECT_FALSE(launch(options({"/bin/true"}))) << "begun ten minutes ago";
 }

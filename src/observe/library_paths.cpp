@@ -45,25 +45,37 @@ std::vector<fs::path> sorted_entries(const fs::path& dir) {
 }  // namespace
 
 LibraryPaths::LibraryPaths(fs::path root, const std::map<std::string, std::string>& environment)
-    : root_(std::move(root)) {
-  for (const std::string& dir : split(value_of(environment, "LD_LIBRARY_PATH"), ':'))
-    libraries_.push_back(in_root(dir));
-  read_conf(in_root("/etc/ld.so.conf"), 0);
+    : root_(std::move(root)),
+      library_path_(value_of(environment, "LD_LIBRARY_PATH")),
+      venv_(value_of(environment, "VIRTUAL_ENV")) {
+  for (const std::string& dir : split(value_of(environment, "PATH"), ':')) programs_.push_back(in_root(dir));
+}
+
+const LibraryPaths::Folders& LibraryPaths::libraries() const {
+  if (libraries_) return *libraries_;
+  Folders& out = libraries_.emplace();
+  for (const std::string& dir : split(library_path_, ':')) out.push_back(in_root(dir));
+  read_conf(in_root("/etc/ld.so.conf"), 0, out);
   for (const char* dir :
        {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"})
-    libraries_.push_back(in_root(dir));
-  for (const std::string& dir : split(value_of(environment, "PATH"), ':')) programs_.push_back(in_root(dir));
-  if (const std::string venv = value_of(environment, "VIRTUAL_ENV"); !venv.empty())
-    add_python(in_root(venv) / "lib");
-  add_python(in_root("/usr/local/lib"));
-  add_python(in_root("/usr/lib"));
+    out.push_back(in_root(dir));
+  return out;
+}
+
+const LibraryPaths::Folders& LibraryPaths::python() const {
+  if (python_) return *python_;
+  Folders& out = python_.emplace();
+  if (!venv_.empty()) add_python(in_root(venv_) / "lib", out);
+  add_python(in_root("/usr/local/lib"), out);
+  add_python(in_root("/usr/lib"), out);
+  return out;
 }
 
 fs::path LibraryPaths::in_root(const fs::path& path) const {
   return root_ / path.relative_path();
 }
 
-void LibraryPaths::read_conf(const fs::path& file, int depth) {
+void LibraryPaths::read_conf(const fs::path& file, int depth, Folders& out) const {
   if (depth > kDeepestInclude) return;
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -72,7 +84,7 @@ void LibraryPaths::read_conf(const fs::path& file, int depth) {
     std::string first;
     if (!(words >> first)) continue;
     if (first != "include") {
-      libraries_.push_back(in_root(first));
+      out.push_back(in_root(first));
       continue;
     }
     std::string pattern;
@@ -81,20 +93,20 @@ void LibraryPaths::read_conf(const fs::path& file, int depth) {
     // Only the one form that distributions use: all files of a folder with one suffix.
     if (!wanted.is_absolute() || wanted.filename().string().substr(0, 1) != "*") continue;
     for (const fs::path& entry : sorted_entries(in_root(wanted.parent_path())))
-      if (entry.extension() == wanted.extension()) read_conf(entry, depth + 1);
+      if (entry.extension() == wanted.extension()) read_conf(entry, depth + 1, out);
   }
 }
 
-void LibraryPaths::add_python(const fs::path& lib) {
+void LibraryPaths::add_python(const fs::path& lib, Folders& out) {
   for (const fs::path& entry : sorted_entries(lib))
     if (entry.filename().string().rfind("python3", 0) == 0) {
-      python_.push_back(entry / "dist-packages");
-      python_.push_back(entry / "site-packages");
+      out.push_back(entry / "dist-packages");
+      out.push_back(entry / "site-packages");
     }
 }
 
 std::optional<fs::path> LibraryPaths::find_library(const std::string& soname) const {
-  return first_with(libraries_, soname);
+  return first_with(libraries(), soname);
 }
 
 std::optional<fs::path> LibraryPaths::find_program(const std::string& name) const {
@@ -103,7 +115,7 @@ std::optional<fs::path> LibraryPaths::find_program(const std::string& name) cons
 
 std::optional<fs::path> LibraryPaths::find_python_package(const std::string& name) const {
   std::error_code ec;
-  for (const fs::path& dir : python_)
+  for (const fs::path& dir : python())
     if (fs::is_directory(dir / name, ec)) return dir / name;
   return std::nullopt;
 }

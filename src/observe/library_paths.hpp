@@ -11,7 +11,8 @@
 
 namespace cox::observe {
 
-/// Search paths of a machine whose file system starts at `root`.
+/// Search paths of a machine whose file system starts at `root`, each kind read when first asked for: every rank of
+/// a job may make one of these. One thread at a time.
 class LibraryPaths {
  public:
   LibraryPaths(std::filesystem::path root, const std::map<std::string, std::string>& environment);
@@ -24,14 +25,19 @@ class LibraryPaths {
   [[nodiscard]] std::optional<std::filesystem::path> find_python_package(const std::string& name) const;
 
  private:
-  void read_conf(const std::filesystem::path& file, int depth);
-  void add_python(const std::filesystem::path& lib);
+  using Folders = std::vector<std::filesystem::path>;
+  void read_conf(const std::filesystem::path& file, int depth, Folders& out) const;
+  static void add_python(const std::filesystem::path& lib, Folders& out);
+  [[nodiscard]] const Folders& libraries() const;
+  [[nodiscard]] const Folders& python() const;
   [[nodiscard]] std::filesystem::path in_root(const std::filesystem::path& path) const;
 
   std::filesystem::path root_;
-  std::vector<std::filesystem::path> libraries_;
-  std::vector<std::filesystem::path> programs_;
-  std::vector<std::filesystem::path> python_;
+  std::string library_path_;  // LD_LIBRARY_PATH
+  std::string venv_;
+  Folders programs_;
+  mutable std::optional<Folders> libraries_;
+  mutable std::optional<Folders> python_;
 };
 
 }  // namespace cox::observe

@@ -16,6 +16,7 @@
 #include "cox/base/process_table.hpp"
 #include "cox/guest/writer.hpp"
 #include "cox/trace/raw_format.hpp"
+#include "cox/trace/run_files.hpp"
 #include "cox/trace/run_info.hpp"
 #include "cox/trace/writer_process.hpp"
 
@@ -48,11 +49,10 @@ void count_open(const trace::RawHeader& head, Recording& sum) {
 
 Recording look_at_recording(const fs::path& dir) {
   Recording sum;
-  std::error_code ec;
-  for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
+  for (const fs::path& file : trace::run_entries(dir)) {
+    std::error_code ec;
     trace::RawHeader head{};
-    if (it->path().extension() != ".coxraw" || !it->is_regular_file(ec) || !read_head(it->path(), head))
-      continue;
+    if (file.extension() != ".coxraw" || !fs::is_regular_file(file, ec) || !read_head(file, head)) continue;
     if (head.state == trace::WriterState::Disabled)
       ++sum.stopped;
     else if (head.state != trace::WriterState::Open)

@@ -35,11 +35,11 @@ equal "$(find "$work/shared" -type f | wc -l)" 5 "files in all"
 check "$work/shared" "inner order"
 
 # the same folder again is another job: refused, and what is there stays
-before=$(cd "$work/shared" && sha256sum -- *)
+before=$(cd "$work/shared" && find . -type f -exec sha256sum {} + | sort)
 code=$(status timeout 60 "$LAB/rsh" cxh0 "cd $work && ${mpirun[*]} $cox observe -o shared -- ${job[*]}")
 [ "$code" != 0 ] || fail "a second job got into the folder of the first one"
 grep -q 'observe-001' "$work/err" || fail "no reason was given: $(cat "$work/err")"
-equal "$(cd "$work/shared" && sha256sum -- *)" "$before" "the first job's files"
+equal "$(cd "$work/shared" && find . -type f -exec sha256sum {} + | sort)" "$before" "the first job's files"
 
 # a rank that fails: its exit status is mpirun's
 code=$(status timeout 60 "$LAB/rsh" cxh0 "cd $work && ${mpirun[*]} $cox observe -o failing -- sh -c 'exit 7'")

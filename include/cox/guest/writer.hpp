@@ -43,13 +43,20 @@ struct WriterOptions {
   std::uint64_t max_bytes = 256'000'000;  ///< of the file; at least kLeastChunks
   std::uint32_t chunk_bytes = trace::kDefaultChunkBytes;
   bool group_may_read = false;   ///< the file: its owner alone may, else
+  bool folder_per_host = false;  ///< the file goes into a folder of this host below `dir`
+  std::int64_t observer =
+      0;  ///< of many `cox observe` the one that started this process: ends the file's name
+  std::uint64_t sync_seconds =
+      1;  ///< a machine that goes down loses so much; 0 = what the kernel has not written
+  const char* keeper_cpus =
+      nullptr;  ///< `3,7-8`: where the writer's own thread runs; null = where the process may
   bool force_monotonic = false;  ///< never use the timestamp counter
   /// Largest share of one CPU that recording may take, as a ratio; beyond it for two seconds it stops.
   double max_overhead = 0.05;
   /// Called once when recording switches itself off, on any thread: the place to take the hooks out.
   void (*when_off)() noexcept = nullptr;
-  /// Asked by the keeper, never by a thread of the job, every 0.4 s: whether somebody wants recording
-  /// to end.
+  /// Asked by the keeper, never by a thread of the job, a few times a second and only of one process of a node: whether
+  /// somebody wants recording to end.
   bool (*told_to_stop)() noexcept = nullptr;
 };
 

@@ -29,6 +29,12 @@ inline constexpr const char* kEnvShare = "COX_SHARE";  ///< group = the group ma
 /// Run's.
 inline constexpr const char* kEnvBatchJob = "COX_BATCH_JOB";
 
+/// Process id of the `cox observe` that a launcher started as this rank; it ends the names of our files.
+inline constexpr const char* kEnvObserver = "COX_OBSERVER";
+
+inline constexpr const char* kEnvSync = "COX_SYNC";  ///< seconds between fdatasyncs of a process; 0 = none
+inline constexpr const char* kEnvKeeperCpus = "COX_KEEPER_CPUS";  ///< `3,7-8`: where the guest's thread runs
+
 inline constexpr const char* kEnvPacePriority = "COX_PACE_PRIORITY";  ///< 1 = priority for a late rank
 
 struct LaunchOptions {
@@ -36,7 +42,9 @@ struct LaunchOptions {
   std::filesystem::path out{};        ///< Run folder; empty = `default_run_dir()`
   bool force = false;                 ///< replace a Run folder that is there (only one that Coxswain made)
   std::optional<Bytes> max_size{};    ///< per process; unset = COX_MAX_SIZE, else 256 MB
-  std::string pace{};                 ///< MODE[,key=value...]; empty = COX_PACE, else no controller
+  std::optional<int> sync_seconds{};  ///< what a machine that goes down may lose; unset = COX_SYNC, else 1
+  std::string keeper_cpus{};  ///< where the guest's own threads run; empty = COX_KEEPER_CPUS, else as the job
+  std::string pace{};         ///< MODE[,key=value...]; empty = COX_PACE, else no controller
   std::filesystem::path guest_dir{};  ///< where libcox-preload.so lies; empty = beside the running program
   bool group_may_read = false;        ///< folder and files; else their owner alone
   bool pace_priority = false;         ///< COX_PACE_PRIORITY=1 for the job, where the user has not set it

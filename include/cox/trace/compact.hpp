@@ -24,15 +24,17 @@ struct CompactReport {
 };
 
 /// Which raw files are compacted. `ThisHost`: those that processes of this machine wrote
-/// and that are gone. For several that compact one shared folder at the end of one launch: each file
-/// is compacted by exactly one of them.
-enum class CompactScope : std::uint8_t { All, ThisHost };
+/// and that are gone. `Observer`: of those, what was recorded below one `cox observe` of many that share a
+/// folder; no other file is opened. For several that compact one shared folder at the end of one launch: each
+/// file is compacted by exactly one of them.
+enum class CompactScope : std::uint8_t { All, ThisHost, Observer };
 
 /// Compacts each raw file of a Run folder into a `.cox` file beside it and removes the raw one once the new
 /// file was read back and compared. Safe to call while the job runs: files of living processes are left
-/// alone. Errors: trace-001, trace-002, base-006. Held by: src/trace/store/compact_test.cpp
+/// alone. `observer`: the process id of the `cox observe`, for that scope. Errors: trace-001, trace-002, base-006. Held by: src/trace/store/compact_test.cpp
 [[nodiscard]] Result<CompactReport> compact_run(const std::filesystem::path& dir, int threads = 0,
-                                                CompactScope scope = CompactScope::All);
+                                                CompactScope scope = CompactScope::All,
+                                                std::int64_t observer = 0);
 
 /// Whether `write_run` could make this folder: it is not there, or is empty. To be asked before long work.
 /// Errors: base-005.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cox/trace/raw_format.hpp"
+#include "cox/trace/run_files.hpp"
 
 namespace cox::cli {
 namespace {
@@ -64,13 +65,14 @@ std::int64_t most_at_once(std::vector<Lifetime> lives) {
 
 }  // namespace
 
-Recorded read_heads(const fs::path& dir) {
+Recorded read_heads(const fs::path& dir, const std::string& mark) {
   Recorded sum;
   std::vector<Lifetime> alone;
-  std::error_code ec;
-  for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
+  for (const fs::path& file : trace::run_entries(dir)) {
+    std::error_code ec;
     trace::RawHeader head{};
-    if (it->path().extension() != ".coxraw" || !it->is_regular_file(ec) || !read_head(it->path(), head))
+    if (file.extension() != ".coxraw" || !file.stem().string().ends_with(mark) ||
+        !fs::is_regular_file(file, ec) || !read_head(file, head))
       continue;
     if (head.rank >= 0) sum.ranks.insert(head.rank);
     sum.world_size = std::max(sum.world_size, head.world_size);

@@ -27,8 +27,9 @@ struct Recorded {
   std::int64_t singletons = 0;      ///< most of those that ran at the same time
 };
 
-/// Heads that are cut or not ours count as nothing; `compact_run` reports them.
+/// Heads that are cut or not ours count as nothing; `compact_run` reports them. `mark`: only files whose names
+/// end so, before their suffix (trace::observer_mark).
 /// Held by: src/cli/input/recorded_test.cpp
-[[nodiscard]] Recorded read_heads(const std::filesystem::path& dir);
+[[nodiscard]] Recorded read_heads(const std::filesystem::path& dir, const std::string& mark = {});
 
 }  // namespace cox::cli

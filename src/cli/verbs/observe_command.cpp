@@ -2,6 +2,7 @@
 #include "cli/verbs/observe_command.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "cox/observe/recording.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
+#include "cox/trace/run_files.hpp"
 
 #include "cli/frame/interrupt.hpp"
 #include "cli/input/recorded.hpp"
@@ -118,36 +120,41 @@ std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads
   return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
 }
 
+/// Null where they are not counted yet.
+JsonValue counted_events(const trace::CompactReport& compacted) {
+  if (compacted.files == 0 && compacted.kept_raw > 0) return std::numeric_limits<double>::quiet_NaN();
+  return compacted.events;
+}
+
 Status write_summary(const std::string& file, const observe::LaunchOutcome& outcome, const Recorded& heads,
                      const trace::CompactReport& compacted, Console& console) {
   COX_TRY(Output output, Output::open(file, IfExists::Replace, console.out));
   output.stream() << to_json(
       {.schema = "cox.observe/1"},
-      JsonObject{
-          {"run", outcome.dir.string()},
-          {"exit_status", std::int64_t{outcome.exit_status}},
-          {"wall_s", in_seconds(outcome.wall)},
-          {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
-          {"ranks_expected", std::int64_t{heads.world_size}},
-          {"events", compacted.files == 0 && compacted.kept_raw > 0
-                         ? JsonValue(std::numeric_limits<double>::quiet_NaN())  // not counted yet: null
-                         : JsonValue(compacted.events)},
-          {"processes_not_counted", compacted.kept_raw},
-          {"raw_bytes", compacted.raw_bytes.count()},
-          {"compact_bytes", compacted.compact_bytes.count()},
-          {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
-          {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
-          {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
+      JsonObject{{"run", outcome.dir.string()},
+                 {"exit_status", std::int64_t{outcome.exit_status}},
+                 {"wall_s", in_seconds(outcome.wall)},
+                 {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
+                 {"ranks_expected", std::int64_t{heads.world_size}},
+                 {"events", counted_events(compacted)},
+                 {"processes_not_counted", compacted.kept_raw},
+                 {"raw_bytes", compacted.raw_bytes.count()},
+                 {"compact_bytes", compacted.compact_bytes.count()},
+                 {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
+                 {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
+                 {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
   return output.commit();
 }
 
-/// The end of a `cox` that is one of several of one launch: puts away what this host's processes left and, on
-/// rank 0, says so. Whatever goes wrong here is not the job's concern.
+/// The end of a `cox` that is one of several of one launch: puts away what was recorded below it and, on rank 0,
+/// says so. Of files that others left none is opened, so that this costs the same whatever the size of the job. Whatever goes wrong here is not the job's concern.
 void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, Console& console) {
-  const Recorded heads = read_heads(outcome.dir);
+  const std::filesystem::path folder = trace::own_host_folder(outcome.dir);
+  const bool speaks = outcome.rank == 0 && !call.common.quiet;
+  const Recorded heads = speaks ? read_heads(folder, trace::observer_mark(::getpid())) : Recorded{};
   const Result<trace::CompactReport> compacted =
-      trace::compact_run(outcome.dir, 1, trace::CompactScope::ThisHost);
-  if (outcome.rank != 0 || call.common.quiet) return;
+      trace::compact_run(folder, 1, trace::CompactScope::Observer, ::getpid());
+  if (!speaks) return;
   if (compacted && call.common.verbose) warn_about(compacted->notes, call, console);
   console.err << shared_summary(outcome, heads, compacted.has_value(), shown(outcome.dir));
   if (!compacted && compacted.error().id != "trace-002" && compacted.error().id != "trace-005")
@@ -175,6 +182,27 @@ Status read_actuators(const Invocation& call, pace::Mode mode, observe::LaunchOp
                             fmt::format("--energy-cap is '{}', expected a ratio", cap.substr(0, 40)),
                             "for example --energy-cap 0.8"));
   options.energy_cap = ratio;
+  return {};
+}
+
+/// What the guest's own thread does in each process of the job.
+Status read_keeping(const Invocation& call, observe::LaunchOptions& options) {
+  constexpr int kLongest = 3600;
+  if (const std::string sync = call.value("sync"); call.values.contains("sync")) {
+    int seconds = 0;
+    const auto [at, problem] = std::from_chars(sync.data(), sync.data() + sync.size(), seconds);
+    if (problem != std::errc{} || at != sync.data() + sync.size() || seconds < 0 || seconds > kLongest)
+      return fail(usage_error(
+          "cli-003", fmt::format("--sync is '{}', expected whole seconds, 0 to 3600", sync.substr(0, 40)),
+          "for example --sync 30"));
+    options.sync_seconds = seconds;
+  }
+  options.keeper_cpus = call.value("keeper-cpus");
+  if (options.keeper_cpus.find_first_not_of("0123456789,-") != std::string::npos)
+    return fail(usage_error(
+        "cli-003",
+        fmt::format("--keeper-cpus is '{}', expected a list of CPUs", options.keeper_cpus.substr(0, 40)),
+        "for example --keeper-cpus 0,64"));
   return {};
 }
 
@@ -210,6 +238,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     options.max_size = *bytes;
   }
   COX_CHECK(read_actuators(call, mode, options));
+  COX_CHECK(read_keeping(call, options));
   options.group_may_read = call.value("share") == "group";
   if (!call.common.quiet && observe::launch_place().rank <= 0) {
     for (const std::string& note : observe::start_notes(options))
@@ -273,6 +302,13 @@ const Command& observe_command() {
                       .value = "SIZE",
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
+                     {.name = "sync",
+                      .value = "SECONDS",
+                      .help = "what a machine that goes down may lose; 0 = as its kernel has it",
+                      .fallback = "1"},
+                     {.name = "keeper-cpus",
+                      .value = "CPUS",
+                      .help = "where our thread of each rank runs, where the job may; else as the rank"},
                      {.name = "share",
                       .value = "WHOM",
                       .help = "who may read the Run besides its owner: nobody or group",

@@ -296,11 +296,16 @@ bool open_writer(const Identity& identity) noexcept {
   }
   if (policy().max_size_bytes != 0 && options.max_bytes > policy().max_size_bytes)
     options.max_bytes = policy().max_size_bytes;
+  const Identity known = with_environment(identity);
+  options.folder_per_host = known.local_size > 0 && known.world_size > known.local_size;
+  options.observer = number_or(getenv("COX_OBSERVER"), 0);
+  options.sync_seconds = static_cast<std::uint64_t>(number_or(getenv("COX_SYNC"), 1));
+  options.keeper_cpus = getenv("COX_KEEPER_CPUS");
   const char* clock = getenv("COX_CLOCK");
   options.force_monotonic = clock != nullptr && strcmp(clock, "monotonic") == 0;
   options.max_overhead = share_or(getenv("COX_MAX_OVERHEAD"), options.max_overhead);
   options.when_off = take_hooks_out;
-  if (!open(options, with_environment(identity))) return false;
+  if (!open(options, known)) return false;
   count_in_file();
   find_exits();
   recording_process = getpid();

@@ -19,6 +19,7 @@ constexpr int kOwnDescriptor = 200;  // the file's, or the next free one
 constexpr std::size_t kPathRoom = 4096;
 
 constinit char folder[kPathRoom];
+constinit char whole_folder[kPathRoom];
 
 void read_line(const char* path, char* out, std::size_t size) noexcept {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -73,17 +74,34 @@ void fill_header(RawHeader& h, const Identity& id, std::uint32_t chunk_limit) no
   memcpy(h.magic, kRawMagic, sizeof kRawMagic);
 }
 
-int create_file(const char* dir, bool group_may_read, char (&path)[kPathRoom]) noexcept {
+// A folder of this host below the Run's, so that no folder has as many names as the job has ranks.
+void enter_host_folder(const char* host, bool group_may_read) noexcept {
+  const std::size_t length = strlen(folder);
+  const int n = snprintf(folder + length, sizeof folder - length, "/%s", host);
+  const bool fits = n > 0 && static_cast<std::size_t>(n) < sizeof folder - length;
+  if (fits && mkdir(folder, 0700) == 0) {
+    if (group_may_read) chmod(folder, 0750);  // whatever the umask
+    return;
+  }
+  if (!fits || errno != EEXIST) folder[length] = 0;
+}
+
+// HOST-PID-TIME.coxraw, and .byPID behind the time where one `cox observe` of many started this process.
+int create_file(const WriterOptions& o, char (&path)[kPathRoom]) noexcept {
   char host[64] = {};
   gethostname(host, sizeof host - 1);
   for (char* p = host; *p != 0; ++p)
     if (*p == '/') *p = '_';
-  const int n = snprintf(path, sizeof path, "%s/%s-%d-%llx.coxraw", dir, host, static_cast<int>(getpid()),
-                         static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+  if (o.folder_per_host) enter_host_folder(host, o.group_may_read);
+  char by[24] = {};
+  if (o.observer > 0) snprintf(by, sizeof by, ".by%lld", static_cast<long long>(o.observer));
+  const int n =
+      snprintf(path, sizeof path, "%s/%s-%d-%llx%s.coxraw", folder, host, static_cast<int>(getpid()),
+               static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)), by);
   if (n < 0 || static_cast<std::size_t>(n) >= sizeof path) return -1;
   const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return fd;
-  if (group_may_read) fchmod(fd, 0640);  // whatever the umask
+  if (o.group_may_read) fchmod(fd, 0640);  // whatever the umask
   // Out of the way: a job that closed its input expects the lowest number for what it opens next.
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, kOwnDescriptor);
   if (high >= 0) ::close(fd);
@@ -123,6 +141,10 @@ const char* own_folder() noexcept {
   return folder;
 }
 
+const char* run_folder() noexcept {
+  return whole_folder;
+}
+
 bool put(std::uint64_t at, const void* from, std::size_t bytes) noexcept {
   const auto* next = static_cast<const char*>(from);
   while (bytes > 0) {
@@ -141,11 +163,12 @@ bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   char path[kPathRoom];
   if (o.dir == nullptr || strlen(o.dir) >= sizeof folder) return false;
   strcpy(folder, o.dir);
+  strcpy(whole_folder, o.dir);
   const std::uint32_t limit = most_chunks(o);
   if (limit == 0) return false;
   choose_clock();
   fill_header(*g.header, id, limit);
-  g.fd = create_file(o.dir, o.group_may_read, path);
+  g.fd = create_file(o, path);
   if (g.fd < 0) return false;
   if (fill_file()) return true;
   const int reason = errno;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "guest/writer/node.hpp"
 #include "guest/writer/sampler.hpp"
 #include "guest/writer/state.hpp"
 
@@ -19,10 +20,13 @@ namespace cox::guest {
 namespace {
 
 // What is lost with a process that is killed is what came since the last time: half a second is promised.
-constexpr std::int64_t kPeriodNs = 400'000'000;
-constexpr std::uint64_t kSamplePeriods = 2;            // a sample every other time,
-constexpr std::uint64_t kWholeSamplePeriods = 20;      // and of those every tenth also reads what is dear
-constexpr std::uint64_t kSyncPeriods = 2;              // the disk holds what is older than a second
+constexpr std::int64_t kPeriodsPerSecond = 3;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kPeriodNs = kSecondNs / kPeriodsPerSecond + 1;
+constexpr std::uint64_t kWholeSampleSeconds = 10;      // every tenth sample also reads what is dear
+constexpr std::uint64_t kOwnLookSeconds = 30;          // whether to stop, where nobody else looks
+constexpr int kFilesAtOnce = 16;                       // of the node's topology, each second
+constexpr std::int64_t kLingerNs = 2'000'000'000;      // that the others of a node have to hear of a stop
 constexpr std::int64_t kLongestEndNs = 2'000'000'000;  // that the end of a process waits for its file
 
 void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t while_it_is, std::int64_t ns) noexcept {
@@ -47,7 +51,7 @@ void add_sample(bool whole) noexcept {
   if (g.sample_chunk == nullptr) g.sample_chunk = claim_chunk(ChunkKind::Samples, 0);
   if (g.sample_chunk == nullptr) return;
   RawSample sample;
-  take_sample(sample, whole);
+  take_sample(sample, whole, speaks_for_node());
   sample.ticks = now();
   ChunkHeader& chunk = *g.sample_chunk;
   memcpy(reinterpret_cast<std::byte*>(&chunk + 1) + chunk.committed * sizeof sample, &sample, sizeof sample);
@@ -116,14 +120,19 @@ void prepare(std::uint32_t claimed) noexcept {
   g.wake_after.store(room > 3 ? room / 2 : 1, std::memory_order_relaxed);
 }
 
-// Periods end at multiples of kPeriodNs on the wall clock, so that all ranks lose the same moment.
+// Periods begin with the second of the wall clock and at its thirds, so that all ranks lose the same moment.
 std::int64_t current_period() noexcept {
-  return clock_ns(CLOCK_REALTIME) / kPeriodNs;
+  const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+  return now_ns / kSecondNs * kPeriodsPerSecond + now_ns % kSecondNs / kPeriodNs;
+}
+
+std::int64_t begin_of(std::int64_t period) noexcept {
+  return period / kPeriodsPerSecond * kSecondNs + period % kPeriodsPerSecond * kPeriodNs;
 }
 
 // Until the period ends or somebody knocks.
-void sleep_at_most(std::int64_t period) noexcept {
-  const std::int64_t left = (period + 1) * kPeriodNs - clock_ns(CLOCK_REALTIME);
+void sleep_through(std::int64_t period) noexcept {
+  const std::int64_t left = begin_of(period + 1) - clock_ns(CLOCK_REALTIME);
   // A clock that was set back must not make it sleep for hours.
   if (g.nudge.exchange(0, std::memory_order_acquire) == 0 && left > 0)
     wait_for(g.nudge, 0, left < kPeriodNs ? left : kPeriodNs);
@@ -140,33 +149,66 @@ bool save_or_stop() noexcept {
   return true;
 }
 
+// Whether `cox detach` wants recording to end. One process of a node looks into the Run's folder and tells the
+// others, which look themselves now and then, should the one be none of ours.
+bool is_told_to_stop(std::uint64_t seconds) noexcept {
+  if (g.told_to_stop == nullptr) return false;
+  const bool speaks = speaks_for_node();
+  if (!speaks && is_node_stopped()) return true;
+  if (!speaks && seconds % kOwnLookSeconds != kOwnLookSeconds - 1) return false;
+  if (!g.told_to_stop()) return false;
+  stop_node();
+  g.lingers = true;
+  return true;
+}
+
+// What is due with the first wake of every second.
+void do_of_second(std::uint64_t seconds) noexcept {
+  if (seconds % g.pair_every == 0) add_clock_pair();
+  add_sample(seconds % kWholeSampleSeconds == 0);
+  g.speaks = speaks_for_node();
+  if (g.speaks) read_machine(kFilesAtOnce, add_locality);
+}
+
+void move_to_own_cpus() noexcept {
+  if (g.keeper_cpus[0] != 0 && !run_on(g.keeper_cpus))
+    note("the guest's thread may not run on the CPUs of COX_KEEPER_CPUS; it runs where the process may");
+}
+
 void keep() noexcept {
   OverheadBudget budget(g.max_overhead);
   // A call is an entry and an exit: about twice the two clock reads that were measured.
   const double ns_per_call = 2e-3 * static_cast<double>(g.header->overhead_ticks) * g.ps_per_tick;
+  move_to_own_cpus();
   add_sample(true);
-  read_locality(g.header->local_rank <= 0, add_locality);  // what all of a node share: once per node
-  std::uint64_t periods = 0;
+  read_locality(add_locality);
+  g.speaks = speaks_for_node();
   std::int64_t period = current_period();
-  while (g.phase.load(std::memory_order_acquire) == Phase::On) {
-    if (!save_or_stop()) return;
-    const std::int64_t is_now = current_period();
-    if (is_now == period) {
-      sleep_at_most(period);
-      continue;
-    }
-    period = is_now;
-    if (g.told_to_stop != nullptr && g.told_to_stop()) {
+  std::uint64_t periods = 0;
+  std::uint64_t seconds = 0;
+  bool is_sync_due = false;
+  while (save_or_stop()) {
+    if (is_sync_due) sync_file();
+    is_sync_due = false;
+    sleep_through(period);
+    if (g.phase.load(std::memory_order_acquire) != Phase::On) return;
+    const std::int64_t before = period;
+    period = current_period();
+    if (period == before) continue;
+    if (is_told_to_stop(seconds)) {
       last_note("recording was ended by cox detach; the job went on");
       switch_off(kDisabledDetached);
       return;
     }
-    ++periods;
-    if (periods % g.pair_every == 0) add_clock_pair();
-    if (periods % kSamplePeriods == 0) add_sample(periods % kWholeSamplePeriods == 0);
-    if (periods % kSyncPeriods == 0) sync_file();
-    if (budget.exceeded(calls_so_far(), ns_per_call, static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC))))
+    if (++periods == 1) add_clock_pair();
+    if (period / kPeriodsPerSecond != before / kPeriodsPerSecond) {
+      do_of_second(++seconds);
+      is_sync_due = g.sync_seconds != 0 && seconds % g.sync_seconds == 0;
+    }
+    if (budget.exceeded(calls_so_far(), ns_per_call, static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)))) {
       stop_as_too_slow(budget);
+      return;
+    }
   }
 }
 
@@ -189,6 +231,7 @@ bool begin_keeping(Start& start) noexcept {
     start.error = ENOSYS;
     return false;
   }
+  join_node(start.options->dir);
   errno = 0;
   if (start_file(*start.options, *start.identity)) return true;
   start.error = errno == 0 ? EINVAL : errno;
@@ -206,10 +249,14 @@ void* keeper(void* argument) {
   tell(start.is_done, 1);  // the last that is seen of `start`
   if (!is_good) return nullptr;
   keep();
+  // Of a process that ended before it came to all of it; one that was told to stop reads nothing more.
+  if (g.header->state == WriterState::Closed && g.speaks) read_machine(INT_MAX, add_locality);
   static_cast<void>(save());  // of a process that ended in order, all of it
   ::close(g.fd);
   g.fd = -1;
   tell(g.keeper_ended, 1);
+  const timespec linger{.tv_sec = kLingerNs / kSecondNs, .tv_nsec = kLingerNs % kSecondNs};
+  if (g.lingers) nanosleep(&linger, nullptr);
   return nullptr;
 }
 

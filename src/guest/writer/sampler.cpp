@@ -33,6 +33,26 @@ std::size_t read_small(const char* path, char* out, std::size_t room) noexcept {
   return static_cast<std::size_t>(n);
 }
 
+// A file that is read again and again, and so stays open in the keeper's own table.
+struct KeptFile {
+  int fd = -1;
+  bool is_missing = false;
+};
+
+std::size_t read_kept(KeptFile& file, const char* path, char* out, std::size_t room) noexcept {
+  if (file.is_missing) return 0;
+  if (file.fd < 0) {
+    file.fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file.fd >= 0 && file.fd <= 2) ::close(file.fd);  // 0 to 2 belong to the job: hands off
+    file.is_missing = file.fd <= 2;
+    if (file.is_missing) return 0;
+  }
+  const ssize_t n = pread(file.fd, out, room - 1, 0);
+  if (n <= 0) return 0;
+  out[n] = 0;
+  return static_cast<std::size_t>(n);
+}
+
 // The number at the front; all ones where there is none.
 std::uint64_t number_at(const char* text) noexcept {
   if (text == nullptr) return kNone;
@@ -81,17 +101,21 @@ std::uint32_t small(std::uint64_t value) noexcept {
   return value > 0x7fffffff ? kNoneSmall : static_cast<std::uint32_t>(value);
 }
 
+constinit KeptFile own_stat;
+
 // /proc/self describes the thread group's leader, the main thread, whoever asks.
 void read_main_thread(trace::RawSample& out) noexcept {
   static char text[kFileRoom];
-  if (read_small("/proc/self/stat", text, sizeof text) != 0) {
+  static constinit KeptFile schedstat;
+  static constinit KeptFile status;
+  if (read_kept(own_stat, "/proc/self/stat", text, sizeof text) != 0) {
     if (const char* state = stat_field(text, 3)) out.state = *state;
     out.threads = small(number_at(stat_field(text, 20)));
     out.cpu = static_cast<std::int32_t>(small(number_at(stat_field(text, 39))));
   }
-  if (read_small("/proc/self/schedstat", text, sizeof text) != 0)
+  if (read_kept(schedstat, "/proc/self/schedstat", text, sizeof text) != 0)
     out.main_wait_ns = number_at(strchr(text, ' '));
-  if (read_small("/proc/self/status", text, sizeof text) != 0) {
+  if (read_kept(status, "/proc/self/status", text, sizeof text) != 0) {
     out.voluntary = number_after(text, "voluntary_ctxt_switches:");
     out.involuntary = number_after(text, "nonvoluntary_ctxt_switches:");
   }
@@ -153,8 +177,9 @@ std::uint64_t throttled_us() noexcept {
 
 // `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`
 std::uint64_t pressure_us() noexcept {
+  static constinit KeptFile pressure;
   char text[512];
-  if (read_small("/proc/pressure/cpu", text, sizeof text) == 0 || strncmp(text, "some ", 5) != 0)
+  if (read_kept(pressure, "/proc/pressure/cpu", text, sizeof text) == 0 || strncmp(text, "some ", 5) != 0)
     return kNone;
   const char* total = strstr(text, "total=");
   return total == nullptr ? kNone : number_at(total + 6);
@@ -210,7 +235,7 @@ bool copy_and_close_descriptors() noexcept {
 
 }  // namespace
 
-void take_sample(trace::RawSample& out, bool whole) noexcept {
+void take_sample(trace::RawSample& out, bool whole, bool for_node) noexcept {
   memset(&out, 0xff, sizeof out);
   out.state = 0;
   memset(out.reserved, 0, sizeof out.reserved);
@@ -225,12 +250,12 @@ void take_sample(trace::RawSample& out, bool whole) noexcept {
   if (!whole) return;
   read_cpu(out);
   out.throttled_us = throttled_us();
-  out.pressure_us = pressure_us();
+  if (for_node) out.pressure_us = pressure_us();
 }
 
 std::uint64_t own_start_time() noexcept {
   char text[1024];
-  if (read_small("/proc/self/stat", text, sizeof text) == 0) return 0;
+  if (read_kept(own_stat, "/proc/self/stat", text, sizeof text) == 0) return 0;
   const std::uint64_t start = number_at(stat_field(text, 22));
   return start == kNone ? 0 : start;
 }
@@ -246,8 +271,8 @@ bool separate_descriptors() noexcept {
   if (!leave_all_descriptors() && !copy_and_close_descriptors()) return false;
   // 0 to 2 lead nowhere, so that nothing that is read later is taken for the job's own streams.
   int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  while (fd >= 0 && fd <= 2) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (fd >= 0) ::close(fd);
+  while (fd >= 0 && fd < 2) fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (fd > 2) ::close(fd);
   return true;
 }
 

@@ -30,18 +30,21 @@ using trace::RawSample;
 
 RawSample sample(bool whole) {
   RawSample s{};
-  take_sample(s, whole);
+  take_sample(s, whole, whole);
   return s;
 }
 
 std::string gathered;
 std::map<std::string, std::string> locality(bool machine) {
   gathered.clear();
-  read_locality(machine, [](const char* lines, std::size_t bytes) {
+  const auto gather = [](const char* lines, std::size_t bytes) {
     EXPECT_LE(bytes, kLocalityPiece);
     EXPECT_EQ(lines[bytes - 1], '\n');
     gathered.append(lines, bytes);
-  });
+  };
+  read_locality(gather);
+  while (machine && read_machine(3, gather)) {
+  }
   EXPECT_LE(gathered.size(), kLocalityBytes);
   std::map<std::string, std::string> facts;
   std::istringstream in(gathered);
@@ -79,7 +82,7 @@ TEST(GuestSampler, FaultsAreCounted) {
 
 TEST(GuestSampler, DescribesTheMainThreadFromAnyThread) {
   RawSample s{};
-  std::thread other([&] { take_sample(s, false); });
+  std::thread other([&] { take_sample(s, false, false); });
   other.join();
   EXPECT_EQ(s.threads, 2U);
   EXPECT_NE(s.main_cpu_ns, ~std::uint64_t{0});
@@ -97,7 +100,8 @@ TEST(GuestSampler, DearFieldsOnlyWhereAsked) {
   EXPECT_NE(sample(true).pressure_us, ~std::uint64_t{0});
 }
 
-TEST(GuestSampler, KeepsNoDescriptor) {
+TEST(GuestSampler, KeepsTheSameFewDescriptors) {
+  static_cast<void>(sample(true));
   const int before = ::open("/dev/null", O_RDONLY);
   ::close(before);
   static_cast<void>(sample(true));
@@ -105,6 +109,24 @@ TEST(GuestSampler, KeepsNoDescriptor) {
   const int after = ::open("/dev/null", O_RDONLY);
   ::close(after);
   EXPECT_EQ(before, after);
+}
+
+TEST(GuestSampler, ItRunsWhereItIsToldAndTheOthersWhereTheyDid) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &before)) --last;
+  std::thread keeper([&] {
+    EXPECT_TRUE(run_on(std::to_string(last).c_str()));
+    EXPECT_EQ(sched_getcpu(), last);
+    EXPECT_FALSE(run_on("1023")) << "not there";
+    EXPECT_FALSE(run_on("all"));
+    EXPECT_FALSE(run_on(""));
+  });
+  keeper.join();
+  cpu_set_t after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
 /// What a thread sees of a descriptor of the process once it has a table of its own.

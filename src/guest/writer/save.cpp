@@ -123,11 +123,10 @@ bool save_slot(std::uint32_t slot) noexcept {
     if (!put(offset_of(p.place) + sizeof chunk + p.settled * unit, content + p.settled * unit,
              (committed - p.settled) * unit))
       return false;
-    is_synced = false;
+    if (chunk.kind != ChunkKind::Samples) is_synced = false;
   }
   if (committed != p.written || is_sealed != p.is_sealed) {
     if (!put_head(p.place, chunk, committed, is_sealed)) return false;
-    is_synced = false;
   }
   p.written = committed;
   p.is_sealed = is_sealed;
@@ -142,13 +141,27 @@ bool save_slot(std::uint32_t slot) noexcept {
   return true;
 }
 
+// Whether only the time has gone on: then the header waits for events, or for some wakes.
+bool is_only_later(const RawHeader& now_is) noexcept {
+  static constinit RawHeader as_saved{};
+  memcpy(&as_saved, &now_is, sizeof as_saved);
+  as_saved.sample_tickets = saved_header.sample_tickets;
+  as_saved.pair_count = saved_header.pair_count;
+  memcpy(as_saved.pairs, saved_header.pairs, sizeof as_saved.pairs);
+  return memcmp(&as_saved, &saved_header, sizeof as_saved) == 0;
+}
+
 // The header last: what it counts is in the file.
 bool save_header() noexcept {
+  constexpr std::uint32_t kMostWaits = 30;
+  static constinit std::uint32_t waits = 0;
   static constinit RawHeader now_is{};
   memcpy(&now_is, g.header, sizeof now_is);
   now_is.tickets = places_used + now_is.recycled_chunks;
   now_is.chunks_reserved = places_used;
   if (memcmp(&now_is, &saved_header, sizeof now_is) == 0) return true;
+  if (is_synced && is_only_later(now_is) && ++waits < kMostWaits) return true;
+  waits = 0;
   if (!put(0, &now_is, sizeof now_is)) return false;
   memcpy(&saved_header, &now_is, sizeof now_is);
   return true;
@@ -201,16 +214,22 @@ std::uint64_t unsaved_records() noexcept {
   return sum;
 }
 
+void sync_folder(const char* path) noexcept {
+  const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  fsync(folder);
+  ::close(folder);
+}
+
+// Samples wait for the events that come with them: of a process that does nothing no disk is kept busy.
 void sync_file() noexcept {
   if (is_synced) return;
   is_synced = true;
   fdatasync(g.fd);
   if (is_folder_synced) return;
   is_folder_synced = true;
-  const int folder = ::open(own_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  fsync(folder);
-  ::close(folder);
+  sync_folder(own_folder());
+  if (strcmp(own_folder(), run_folder()) != 0) sync_folder(run_folder());
 }
 
 }  // namespace cox::guest

@@ -64,7 +64,12 @@ struct Global {
   std::atomic<std::uint64_t> uncounted_calls{0};  // that left no record of their own
   const Threads* threads = nullptr;
   pthread_key_t thread_end{};
-  std::uint64_t pair_every = 1;  // keeper periods between clock pairs; doubles as pairs are thinned
+  std::uint64_t pair_every = 1;  // seconds between clock pairs; doubles as pairs are thinned
+  std::uint64_t sync_seconds =
+      1;                       // after so many the disk holds what was written; 0 = the kernel sees to that
+  char keeper_cpus[256] = {};  // that the keeper is to run on; empty = where the process may
+  bool speaks = false;         // for its node, as of the last second
+  bool lingers = false;        // the keeper, once it has told its node to stop
   double ps_per_tick = 0;
   double max_overhead = OverheadBudget::kDefaultLimit;
   void (*when_off)() noexcept = nullptr;
@@ -152,8 +157,9 @@ void release_slot(std::uint32_t slot) noexcept;
 // file.cpp
 /// Header and file; where that fails nothing is left on disk and errno says why. Opens descriptors.
 [[nodiscard]] bool start_file(const WriterOptions& options, const Identity& identity) noexcept;
-/// The folder that the file is in.
+/// The folder that the file is in, and that of the Run: the same, but for jobs of several hosts.
 [[nodiscard]] const char* own_folder() noexcept;
+[[nodiscard]] const char* run_folder() noexcept;
 /// Leaves a file that says why nothing is recorded. Opens descriptors in the caller's table, and closes them.
 void leave_word(const WriterOptions& options, const Identity& identity, const char* text,
                 int reason) noexcept;

@@ -150,7 +150,6 @@ class MetaLock {
 void add_locality(const char* lines, std::size_t bytes) noexcept {
   const NoCancel whole;
   const MetaLock lock;
-  if (!active()) return;
   if (std::byte* at = meta_entry(MetaKind::Locality, bytes)) {
     memcpy(at, lines, bytes);
     commit_meta(bytes);
@@ -211,6 +210,8 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
   g.max_overhead = options.max_overhead;
   g.when_off = options.when_off;
   g.told_to_stop = options.told_to_stop;
+  g.sync_seconds = options.sync_seconds;
+  set_text(g.keeper_cpus, options.keeper_cpus);
   const char* text = nullptr;
   g.threads = find_threads();
   int error = g.threads == nullptr ? ENOSYS : g.threads->make_key(&g.thread_end, thread_ended);

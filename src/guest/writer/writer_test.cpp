@@ -167,7 +167,7 @@ TEST_F(GuestWriter, TheKeeperTakesSamplesAndSaysWhereTheProcessMayRun) {
   EXPECT_GT(h.pid_namespace, 0U);
   EXPECT_NE(file.find("affinity\t"), std::string::npos);
   EXPECT_NE(file.find("/proc/self/status/Cpus_allowed_list\t"), std::string::npos);
-  EXPECT_EQ(file.find("/sys/devices/system/cpu/online\t"), std::string::npos);  // local rank 0 says that
+  EXPECT_NE(file.find("/sys/devices/system/cpu/online\t"), std::string::npos) << "it speaks for its node";
 }
 
 TEST_F(GuestWriter, SamplesNeverCountAsLostEvents) {

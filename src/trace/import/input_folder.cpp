@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cox/base/parallel.hpp"
+#include "cox/trace/run_files.hpp"
 
 #include "trace/raw/meta_entries.hpp"
 #include "trace/store/compact_file.hpp"
@@ -87,7 +88,9 @@ class Walk {
       else if (entries->is_regular_file(of_entry))
         files.push_back(entries->path());
     }
-    if (std::any_of(files.begin(), files.end(), is_ours)) {
+    const auto hosts = std::remove_if(folders.begin(), folders.end(), is_host_folder);
+    if (hosts != folders.end() || std::any_of(files.begin(), files.end(), is_ours)) {
+      folders.erase(hosts, folders.end());
       add(path, true);
     } else {
       for (const fs::path& file : files)

@@ -16,6 +16,7 @@
 #include "cox/base/file.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/process_table.hpp"
+#include "cox/trace/run_files.hpp"
 #include "cox/trace/writer_process.hpp"
 
 #include "trace/raw/meta_entries.hpp"
@@ -38,15 +39,6 @@ struct Outcome {
   std::vector<std::string> notes;
   std::optional<Error> error;  ///< only where the folder cannot be written
 };
-
-/// The host's name as guests put it before the names of their files.
-std::string own_host() {
-  char name[64] = {};
-  ::gethostname(name, sizeof name - 1);
-  std::string host(name);
-  std::replace(host.begin(), host.end(), '/', '_');
-  return host;
-}
 
 /// Whether somebody has the file open, in any container of this machine:
 /// a lease is granted on idle files only.
@@ -181,11 +173,14 @@ Outcome compact_file(const ProcessPaths& paths, CompactScope scope) {
 
 }  // namespace
 
-Result<CompactReport> compact_run(const fs::path& dir, int threads, CompactScope scope) {
+Result<CompactReport> compact_run(const fs::path& dir, int threads, CompactScope scope,
+                                  std::int64_t observer) {
   COX_TRY(std::vector<ProcessPaths> paths, list_run(dir));
-  const std::string prefix = scope == CompactScope::ThisHost ? own_host() + '-' : std::string{};
+  const std::string prefix = scope == CompactScope::All ? std::string{} : own_host() + '-';
+  const std::string mark = scope == CompactScope::Observer ? observer_mark(observer) : std::string{};
   std::erase_if(paths, [&](const ProcessPaths& p) {
-    return p.raw.empty() || !p.raw.filename().string().starts_with(prefix);
+    return p.raw.empty() || !p.raw.filename().string().starts_with(prefix) ||
+           !p.raw.stem().string().ends_with(mark);
   });
   std::vector<Outcome> outcomes(paths.size());
   parallel_for(paths.size(), threads, [&](std::size_t i) { outcomes[i] = compact_file(paths[i], scope); });

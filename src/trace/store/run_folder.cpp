@@ -10,6 +10,7 @@
 #include <map>
 
 #include "cox/trace/raw_format.hpp"
+#include "cox/trace/run_files.hpp"
 #include "cox/trace/run_info.hpp"
 
 #include "trace/raw/meta_entries.hpp"
@@ -68,7 +69,7 @@ std::string describe(std::vector<fs::path> entries) {
 
 /// Files of a Run that no process wrote its record into.
 bool is_run_note(std::string_view name) {
-  return name == "run.json" || name == "run.ends" || name == kDetachFile;
+  return name == "run.json" || name == "run.ends" || name == kDetachFile || name == kClaimsFile;
 }
 
 Result<std::vector<ProcessPaths>> single(const fs::path& path) {
@@ -145,17 +146,16 @@ Result<std::vector<ProcessPaths>> list_run(const fs::path& path) {
   if (!fs::is_directory(status)) return single(path);
   std::map<std::string, ProcessPaths> by_name;
   std::vector<fs::path> others;
-  auto entries = fs::directory_iterator(path, ec);
+  const std::vector<fs::path> entries = run_entries(path, ec);
   if (ec) return foreign(path, "the folder cannot be read (" + ec.message() + ")");
-  for (; entries != fs::directory_iterator(); entries.increment(ec)) {
-    const fs::path& file = entries->path();
+  for (const fs::path& file : entries) {
+    const std::string name = fs::path(file).replace_extension().lexically_relative(path).string();
     if (file.extension() == kCompactSuffix)
-      by_name[file.stem().string()].compact = file;
+      by_name[name].compact = file;
     else if (file.extension() == kRawSuffix)
-      by_name[file.stem().string()].raw = file;
+      by_name[name].raw = file;
     else if (!is_run_note(file.filename().string()))
       others.push_back(file);
-    if (ec) break;
   }
   if (by_name.empty() && others.empty())
     if (auto empty = nothing_recorded(path)) return fail(*std::move(empty));

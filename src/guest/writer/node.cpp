@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guest code: libc only, no exceptions, no allocation, no locks. Runs on the keeper thread alone.
+#include "guest/writer/node.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+namespace cox::guest {
+namespace {
+
+struct Node {
+  int lock = -1;  // bound = this process speaks
+  int stop = -1;  // bound = all are told to stop
+  bool speaks = false;
+  bool is_alone = true;
+  unsigned long long device = 0;
+  unsigned long long inode = 0;
+};
+constinit Node node;
+
+// The abstract name `what` of this Run and user; its length.
+socklen_t name_of(const char* what, sockaddr_un& out) noexcept {
+  memset(&out, 0, sizeof out);
+  out.sun_family = AF_UNIX;
+  const int n = snprintf(out.sun_path + 1, sizeof out.sun_path - 1, "cox-%s-%u-%llx-%llx", what,
+                         static_cast<unsigned>(geteuid()), node.device, node.inode);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(n));
+}
+
+int new_socket() noexcept {
+  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+bool take_name(int fd, const char* what) noexcept {
+  sockaddr_un name;
+  const socklen_t length = name_of(what, name);
+  return bind(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0;
+}
+
+}  // namespace
+
+void join_node(const char* folder) noexcept {
+  struct stat about {};  // by its number: glibc gave the function another version with 2.33
+  if (syscall(SYS_stat, folder, &about) != 0) return;
+  node.device = about.st_dev;
+  node.inode = about.st_ino;
+  node.lock = new_socket();
+  node.is_alone = node.lock < 0;
+}
+
+bool speaks_for_node() noexcept {
+  if (node.is_alone) return true;
+  if (!node.speaks) node.speaks = take_name(node.lock, "node");
+  return node.speaks;
+}
+
+void stop_node() noexcept {
+  node.stop = new_socket();
+  if (node.stop < 0 || !take_name(node.stop, "stop")) return;
+  static_cast<void>(listen(node.stop, 4096));
+}
+
+// Who connects is told whose socket it is: another user's says nothing to us.
+bool is_node_stopped() noexcept {
+  if (node.is_alone) return false;
+  const int fd = new_socket();
+  if (fd < 0) return false;
+  sockaddr_un name;
+  const socklen_t length = name_of("stop", name);
+  ucred owner{};
+  socklen_t size = sizeof owner;
+  const bool told = connect(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0 &&
+                    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.uid == geteuid();
+  close(fd);
+  return told;
+}
+
+}  // namespace cox::guest
