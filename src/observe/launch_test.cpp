@@ -121,6 +121,22 @@ TEST_F(Launch, ReplacesOnlyARunAndOnlyWhenTold) {
   EXPECT_TRUE(fs::exists(dir_ / "run" / "thesis.tex"));
 }
 
+TEST_F(Launch, AForcedRunTakesThePlaceOfOneWithFoldersOfHosts) {
+  ASSERT_TRUE(launch(options({"/bin/true"})));
+  const fs::path host = dir_ / "run" / "n1";
+  fs::create_directory(host);
+  std::ofstream(host / "n1-7-a.coxraw") << "COXRAW1\n";
+  std::ofstream(host / "n1-7-a.txt") << "precious";
+  auto forced = options({"/bin/true"});
+  forced.force = true;
+  EXPECT_FALSE(launch(forced)) << "somebody's file";
+  EXPECT_TRUE(fs::exists(host / "n1-7-a.coxraw"));
+  fs::remove(host / "n1-7-a.txt");
+  ASSERT_TRUE(launch(forced));
+  EXPECT_FALSE(fs::exists(host));
+  EXPECT_TRUE(fs::exists(dir_ / "run" / "run.json"));
+}
+
 TEST_F(Launch, AForcedRunThatCannotStartLeavesTheOldOne) {
   ASSERT_TRUE(launch(options({"/bin/sh", "-c", "exit 5"})));
   std::ofstream(dir_ / "run" / "p.coxraw") << "COXRAW1\n";

@@ -170,6 +170,27 @@ TEST_F(GuestWriter, TheKeeperTakesSamplesAndSaysWhereTheProcessMayRun) {
   EXPECT_NE(file.find("/sys/devices/system/cpu/online\t"), std::string::npos) << "it speaks for its node";
 }
 
+TEST_F(GuestWriter, OfSeveralHostsEachHasAFolder) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              const bool good =
+                  guest::open({.dir = dir.c_str(), .folder_per_host = true, .observer = 77}, {.rank = 0});
+              guest::close();
+              return good ? 0 : 1;
+            }),
+            0);
+  char name[64] = {};
+  gethostname(name, sizeof name - 1);
+  const std::string host(name);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_ / host)) {
+    EXPECT_TRUE(entry.path().filename().string().starts_with(host + "-"));
+    EXPECT_TRUE(entry.path().filename().string().ends_with(".by77.coxraw"));
+    ++files;
+  }
+  EXPECT_EQ(files, 1);
+}
+
 TEST_F(GuestWriter, SamplesNeverCountAsLostEvents) {
   const std::string dir = dir_.string();
   // Chunks of a few records in a file of the smallest size: those of the keeper are used again, too.

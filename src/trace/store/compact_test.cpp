@@ -206,6 +206,54 @@ TEST(CompactRun, InASharedFolderOnlyWhatIsOursAndOver) {
   EXPECT_TRUE(fs::exists(dir.path() / "another-3-c.coxraw"));
 }
 
+TEST(CompactRun, ARanksOwnCoxTakesWhatWasRecordedBelowItAndOpensNothingElse) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 2, .steps = 5});
+  std::string gone = test::raw_file(run, run.ranks[0]);
+  mark_as_ours(gone, WriterState::Closed, gone_process());
+  test::put_file(dir.path() / name_here("1-a.by77.coxraw"), gone);
+  test::put_file(dir.path() / name_here("2-b.by78.coxraw"), gone);
+  test::put_file(dir.path() / name_here("3-c.coxraw"), gone);
+  const auto report = compact_run(dir.path(), 1, CompactScope::Observer, 77);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->files, 1);
+  EXPECT_EQ(report->kept_raw, 0);
+  EXPECT_TRUE(fs::exists(dir.path() / name_here("1-a.by77.cox")));
+  EXPECT_TRUE(fs::exists(dir.path() / name_here("2-b.by78.coxraw")));
+  EXPECT_TRUE(fs::exists(dir.path() / name_here("3-c.coxraw")));
+}
+
+TEST(CompactRun, HostsMayHaveFoldersOfTheirOwn) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 3, .steps = 5});
+  const auto put = [&](const fs::path& at, std::size_t rank) {
+    fs::create_directories(at.parent_path());
+    std::string file = test::raw_file(run, run.ranks[rank]);
+    mark_as_ours(file, WriterState::Closed, gone_process());
+    test::put_file(at, file);
+  };
+  put(dir.path() / "a" / "a-1-x.coxraw", 0);
+  put(dir.path() / "b" / "b-1-x.coxraw", 1);
+  put(dir.path() / "c-1-x.coxraw", 2);
+  const auto report = compact_run(dir.path());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->files, 3);
+  EXPECT_TRUE(fs::exists(dir.path() / "a" / "a-1-x.cox"));
+  const auto back = open_run(dir.path());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->ranks.size(), 3U);
+}
+
+TEST(CompactRun, AFolderOfRunsIsNoRunOfSeveralHosts) {
+  const ScratchDir dir;
+  const trace::Run run = test::make_run({.ranks = 1, .steps = 5});
+  fs::create_directories(dir.path() / "monday");
+  test::put_file(dir.path() / "monday" / "host-1-x.coxraw", test::raw_file(run, run.ranks[0]));
+  const auto report = compact_run(dir.path());
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().id, "trace-002");
+}
+
 TEST(CompactRun, SeveralAtOnceCompactEachFileOnce) {
   const ScratchDir dir;
   constexpr int kRanks = 12;
