@@ -41,7 +41,8 @@ Controller::Controller(const Settings& settings, std::uint32_t rank, std::uint32
       pattern_(settings.seed, settings.block),
       rank_(rank),
       ranks_(ranks < 1 ? 1 : ranks),
-      deviations_(settings.deviations * expected_maximum(ranks)) {
+      deviations_(settings.deviations * expected_maximum(ranks)),
+      crossover_(settings.seed, 2 * pattern_.block(), settings.carry) {
   if (settings_.settle >= pattern_.block()) settings_.settle = pattern_.block() - 1;
   if (settings_.release > settings_.activate) settings_.release = settings_.activate;
   unpaced_steps_ = pattern_.block();
@@ -175,12 +176,12 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
   }
   const double delay = wanted();
   if (delay < least()) return passive(transfer_known_ ? Reason::OtherGroup : Reason::UnknownTransfer);
-  if (!affords(1)) return passive(Reason::OverBudget);
+  if (!affords(1) || to_bear_ > remaining()) return passive(Reason::OverBudget);
   // All ranks begin together: at the first pair after the warm-up, or where a pause would end.
   const std::uint64_t pair = 2 * pattern_.block();
   if (next % pair != 0 || (next >= settings_.warm_up + pair && next / pair * pair % settings_.retry >= pair))
     return passive(Reason::Waiting);
-  begin_trial();
+  begin_trial(next);
   return choose_testing(next);
 }
 
@@ -199,7 +200,8 @@ Decision Controller::choose_testing(std::uint64_t next) noexcept {
   }
   if (role_at(next) == Role::Paced)
     return served(kShares[candidate_at(next)] * wanted(), holding ? Reason::Holding : Reason::BlockPaced);
-  return passive(holding ? Reason::HoldOff : Reason::BlockOff);
+  if (!holding) return passive(Reason::BlockOff);
+  return passive(crossover_.is_off(next) ? Reason::LongOff : Reason::HoldOff);
 }
 
 Decision Controller::choose_probe(std::uint64_t next) noexcept {

@@ -54,7 +54,9 @@ TEST(Controller, AutoHoldsWherePacedIterationsAreShorter) {
 }
 
 TEST(Controller, AHoldTestsWithHalfABlock) {
-  Rank rank(with_mode(Mode::Auto));
+  Settings settings = with_mode(Mode::Auto);
+  settings.carry = 0;
+  Rank rank(settings);
   for (int i = 0; i < 512; ++i) rank.pass(milliseconds{10}, milliseconds{25});
   int unpaced = 0;
   for (int i = 0; i < 1024; ++i) {
@@ -63,6 +65,20 @@ TEST(Controller, AHoldTestsWithHalfABlock) {
     unpaced += rank.controller.decide().reason == Reason::HoldOff ? 1 : 0;
   }
   EXPECT_EQ(unpaced, 1024 / 128 * 4);  // every eighth pair of blocks of 8
+}
+
+TEST(Controller, AHoldLeavesTheDelayOutForLongNowAndThen) {
+  Rank rank(with_mode(Mode::Auto));
+  int off = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    rank.pass(milliseconds{10}, milliseconds{25});
+    if (rank.controller.decide().reason != Reason::LongOff) continue;
+    ++off;
+    ASSERT_EQ(rank.controller.decide().delay, Duration::zero());
+  }
+  EXPECT_EQ(off, 128 + 384 + 384);  // of frames of 512, 1,152 and 8,192 steps
+  EXPECT_EQ(rank.controller.decide().state, State::Hold);
+  EXPECT_EQ(rank.controller.evidence().spent, Duration::zero());
 }
 
 TEST(Controller, AutoLetsGoWhereTheyAreNot) {

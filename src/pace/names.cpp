@@ -34,6 +34,7 @@ constexpr Words kReasons[] = {
     {"harm", "a test ended because paced blocks were worse"},
     {"waiting", "the next test begins at a step that is alike on all ranks"},
     {"in-order", "a collective held until the one before it had begun"},
+    {"long-off", "unpaced for long, to see whether delays cost something later"},
 };
 constexpr Words kNoReason = {"unknown", "not known to this version"};
 

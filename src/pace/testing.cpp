@@ -15,6 +15,7 @@ constexpr double kClearLoss = 0.02;         // relative; with three deviations b
 constexpr std::uint32_t kMostBackOff = 6;   // doublings
 constexpr double kProbeBudget = 1.0 / 16;   // windows that one round of probes may cost
 constexpr std::uint32_t kTried[] = {0, 2};  // candidates that a trial tries
+constexpr std::uint32_t kKnown = 24;        // iterations after which a typical one is known
 constexpr std::uint32_t kMemory = 8;        // blocks that a candidate's cost is averaged over
 
 double larger(double a, double b) {
@@ -48,7 +49,7 @@ Controller::Role Controller::role_at(std::uint64_t step) const noexcept {
       paced = pattern_.is_paced(step);
       break;
     case State::Hold:
-      paced = pattern_.is_paced_holding(step, every_, unpaced_steps_);
+      paced = !crossover_.is_off(step) && pattern_.is_paced_holding(step, every_, unpaced_steps_);
       break;
     case State::Probe:
       if (pattern_.pair_of(step) % ranks_ != rank_) return Role::Bystander;
@@ -64,7 +65,8 @@ Controller::Role Controller::role_at(std::uint64_t step) const noexcept {
 // Whether what a block shows is what paced iterations take. While this rank has no test of its own, the paced
 // block of a pair may be that of others.
 bool Controller::is_in_paced_block(std::uint64_t step) const noexcept {
-  return pattern_.is_paced(step) || (state_ == State::Hold && pattern_.pair_of(step) % every_ != 0);
+  if (state_ != State::Hold) return pattern_.is_paced(step);
+  return !crossover_.is_off(step) && (pattern_.is_paced(step) || pattern_.pair_of(step) % every_ != 0);
 }
 
 // Which of the two delays of a trial a step's pair tries.
@@ -128,10 +130,12 @@ void Controller::take_in(const Observation& o) noexcept {
     // Twice as long as the longest way from test to test: gaps keep the tests from being completed.
     if (++held_steps_ > 4 * larger(settings_.window, pattern_.block())) {
       settle_account({.charged = reference_});
-      begin_trial();
+      doubt(o.step, 0);
     }
   }
+  if (state_ == State::Hold) crossover_.add(o.step, smaller(period, longest));
   if (pattern_.place_of(o.step) + 1 == pattern_.block()) end_block(o.step);
+  if (state_ == State::Hold) judge_crossover(o.step);
 }
 
 Controller::Shown Controller::close_block() noexcept {
@@ -171,7 +175,7 @@ void Controller::end_block(std::uint64_t step) noexcept {
     if (testing) note_cost(shown, step);
     if (state_ == State::Hold) {
       compare(shown);
-      suspect(shown, candidate_at(step) == best_);
+      suspect(shown, step);
     }
   } else {
     unpaced_ = shown;
@@ -183,9 +187,12 @@ void Controller::end_block(std::uint64_t step) noexcept {
     noise_ = noise_ == 0 ? shown.variance : noise_ + 0.25 * (shown.variance - noise_);
   }
   const bool pair_ends = (step + 1) % (2 * pattern_.block()) == 0;
+  if (state_ <= State::Watch && shown.steps > 0 && seen_ >= kKnown) watch(shown, step);
   if (!pair_ends) return;
   // Iterations of no length measure nothing: gains are relative to unpaced ones.
-  if (paced_.steps > 0 && unpaced_.steps > 0 && unpaced_.cost > 0 && unpaced_.period > 0)
+  if (state_ == State::Hold && crossover_.is_off(step))
+    at_stake_ = 0;
+  else if (paced_.steps > 0 && unpaced_.steps > 0 && unpaced_.cost > 0 && unpaced_.period > 0)
     end_pair(step);
   else
     write_off();
@@ -218,16 +225,16 @@ void Controller::compare(const Shown& paced) noexcept {
 // Signs that things are no longer as they were when pacing was shown to pay; two blocks in a row, and only
 // what all ranks see alike. Iterations longer than unpaced ones were: the trial begins again. Other than
 // paced ones were: the next pair is tested.
-void Controller::suspect(const Shown& paced, bool with_best) noexcept {
+void Controller::suspect(const Shown& paced, std::uint64_t step) noexcept {
   const double deviation = square_root(noise_ / paced.steps);
   const bool longer = paced.period > reference_ + larger(kClearLoss * reference_, 3 * deviation);
   suspicions_ = longer ? suspicions_ + 1 : 0;
   if (suspicions_ >= 2) {
     settle_account({.charged = reference_});
-    begin_trial();
+    doubt(step, paced.period - reference_);
     return;
   }
-  if (!with_best) return;
+  if (candidate_at(step) != best_) return;
   const double change = paced.period - paced_reference_;
   const double usual = larger(kClearLoss * reference_, 4 * square_root(paced_noise_ / paced.steps));
   if (paced_reference_ == 0 || (change < usual && -change < usual)) {
@@ -240,8 +247,57 @@ void Controller::suspect(const Shown& paced, bool with_best) noexcept {
   }
 }
 
-void Controller::begin_trial() noexcept {
+// A hold that a crossover has proven is tested anew at once. Before that, what is in doubt may be a cost that
+// comes late, which no trial sees: then it ends, and what its steps seem to have lost is charged.
+void Controller::doubt(std::uint64_t step, double loss) noexcept {
+  if (settings_.carry == 0 || crossover_.is_proven()) {
+    begin_trial(step + 1);
+    return;
+  }
+  take_back(loss);
+  leave(loss > 0 ? Reason::Harm : Reason::NoGain, step);
+}
+
+// Of what its steps have lost there are two estimates: per step, against what was unpaced in the hold, and as a
+// sum, against the blocks before the trial. The next trial has to wait until the budget could bear that loss
+// until a hold is proven.
+void Controller::take_back(double loss) noexcept {
+  const double steps = crossover_.unproven();
+  if (steps <= 0) return;
+  const double lost = larger(larger(0, loss * steps), lost_since_before());
+  spent_ += lost;
+  to_bear_ = lost / steps * crossover_.longest();
+  if (loss > 0) failures_ += 3;
+}
+
+// What blocks take while this rank paces nothing. For a while after a hold they may still pay for its delays.
+void Controller::watch(const Shown& shown, std::uint64_t step) noexcept {
+  if (step < paying_until_) {
+    paid_after_ += (shown.period - calm_) * pattern_.block();
+    return;
+  }
+  charge_after();
+  calm_ = calm_ == 0 ? shown.period : calm_ + (shown.period - calm_) / kMemory;
+}
+
+void Controller::charge_after() noexcept {
+  spent_ += larger(0, paid_after_);
+  paid_after_ = 0;
+  paying_until_ = 0;
+}
+
+// By the steps of a hold that are not proven to pay, against the blocks before the trial.
+double Controller::lost_since_before() const noexcept {
+  return calm_ > 0 ? crossover_.unproven_time() - crossover_.unproven() * calm_ : 0;
+}
+
+// Trials that follow a pause begin at steps that are alike on all ranks, at most one for each `retry` steps:
+// the job's error is shared out among these, not among the trials of each rank.
+void Controller::begin_trial(std::uint64_t next) noexcept {
   state_ = State::Trial;
+  charge_after();
+  wager_.clear();
+  wealth_needed_ = Wager::needed(next / settings_.retry, settings_.alpha);
   for (BenefitTest& test : tests_) test.clear();
   time_gains_[0] = time_gains_[1] = 0;
   tested_loss_ = 0;
@@ -272,13 +328,17 @@ void Controller::end_pair(std::uint64_t step) noexcept {
   if (state_ == State::Hold) {
     settle_account(unpaced_);
     held_gain_ += 0.25 * (gain - held_gain_);
-    judge_hold(gain);
+    judge_hold(gain, step);
     return;
   }
   const std::uint32_t variant = variant_at(step);
   BenefitTest& test = tests_[variant];
   const double steps = smaller(unpaced_.steps, paced_.steps);
   test.add(gain, 2 * noise_ / (unpaced_.period * unpaced_.period) / steps);
+  const double both = unpaced_.cost + paced_.cost;
+  const double difference = 2 * (unpaced_.cost - paced_.cost) / both;
+  const double own = unpaced_.variance / unpaced_.steps + paced_.variance / paced_.steps;
+  wager_.add(variant, difference - settings_.min_gain, 4 * own / (both * both));
   const double time_gain = (unpaced_.charged - paced_.charged) / unpaced_.charged;
   time_gains_[variant] += (time_gain - time_gains_[variant]) / test.count();
   // What the trial has cost so far, and one standard error on top.
@@ -319,7 +379,7 @@ void Controller::settle_account(const Shown& unpaced) noexcept {
   held_steps_ = 0;
 }
 
-// Each of the two delays has half of alpha.
+// Whether either delay pays is one wager; which of them does is seen from their means.
 void Controller::judge_trial(std::uint64_t step) noexcept {
   const double alpha = settings_.alpha / 2;
   const std::uint32_t pairs = tests_[0].count() + tests_[1].count();
@@ -329,33 +389,72 @@ void Controller::judge_trial(std::uint64_t step) noexcept {
   for (int i = 0; i < 2; ++i) {
     const BenefitTest& test = tests_[i];
     if (test.count() < 2) return;
-    const double half = test.half_width(alpha);
     const double error = square_root(test.variance() / test.count());
-    pays[i] = test.mean() - half > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
+    pays[i] = test.mean() - error > settings_.min_gain && time_gains_[i] > -settings_.min_gain;
     // Giving up needs less proof than pacing does: it costs nothing but the time until the next trial.
     useless = useless && test.mean() + error < settings_.min_gain;
-    harmful = harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + half < 0);
+    harmful =
+        harmful && (test.mean() < -larger(kClearLoss, 3 * error) || test.mean() + test.half_width(alpha) < 0);
   }
-  if (pairs >= settings_.min_pairs && (pays[0] || pays[1])) {
+  if (pairs >= settings_.min_pairs && (pays[0] || pays[1]) && wager_.wealth() >= wealth_needed_) {
     const int better = !pays[1] || (pays[0] && tests_[0].mean() >= tests_[1].mean()) ? 0 : 1;
     state_ = State::Hold;
-    failures_ = 0;
     held_gain_ = tests_[better].mean();
     best_ = kTried[better];
+    crossover_.begin(step + 1);
+    if (settings_.carry == 0) failures_ = 0;
   } else if (harmful) {
     leave(Reason::Harm, step);
-  } else if (useless || pairs >= settings_.max_pairs) {
+  } else if (useless || pairs >= most_pairs() || (2 * pairs >= settings_.max_pairs && wager_.wealth() < 1)) {
     leave(Reason::NoGain, step);
   }
 }
 
-void Controller::judge_hold(double gain) noexcept {
+// The later a trial, the more it has to show: one pair more for each time that it is twice as much.
+std::uint32_t Controller::most_pairs() const noexcept {
+  std::uint32_t more = 0;
+  for (double needed = wealth_needed_ * settings_.alpha; needed > 1; needed /= 2) ++more;
+  return settings_.max_pairs + more;
+}
+
+void Controller::judge_hold(double gain, std::uint64_t step) noexcept {
   const double deviation = square_root(tests_[0].variance());
   if (held_gain_ < settings_.min_gain || gain < -larger(kClearLoss, 3 * deviation)) {
-    begin_trial();
+    doubt(step, 0);
     return;
   }
   if (2 * every_ * pattern_.block() <= settings_.window) every_ *= 2;
+}
+
+// What costs come late are in both blocks of a pair, and not in a long stretch without delays. A hold that
+// they make a loss is taken back, and what it has lost is charged. Only a
+// frame of full length that shows a gain makes the next pause short again.
+void Controller::judge_crossover(std::uint64_t step) noexcept {
+  using Verdict = Crossover::Verdict;
+  const bool is_time = settings_.objective == Objective::Throughput;
+  switch (crossover_.verdict(step, is_time ? 0 : -settings_.min_gain)) {
+    case Verdict::None:
+      if (crossover_.is_proven() || pattern_.place_of(step) + 1 < pattern_.block() ||
+          lost_since_before() < remaining())
+        break;
+      take_back(0);
+      leave(Reason::OverBudget, step);
+      break;
+    case Verdict::Unclear:
+      break;
+    case Verdict::Gain:
+      if (!crossover_.is_proven()) break;
+      failures_ = 0;
+      to_bear_ = 0;
+      break;
+    case Verdict::Harm:
+      take_back(-crossover_.gain() * crossover_.unpaced_time());
+      leave(Reason::Harm, step);
+      break;
+    case Verdict::Unmeasured:
+      leave(Reason::NoGain, step);
+      break;
+  }
 }
 
 // Every rank's turn is charged by all, and all stop where the turns together have cost too much. Own turns
@@ -389,7 +488,10 @@ void Controller::judge_probe(std::uint64_t step) noexcept {
 
 // Back to watching. The pause begins and ends at steps that are alike on all ranks.
 void Controller::leave(Reason why, std::uint64_t step) noexcept {
-  if (state_ == State::Hold) settle_account({.charged = reference_});
+  if (state_ == State::Hold) {
+    settle_account({.charged = reference_});
+    if (calm_ > 0) paying_until_ = step + settings_.carry;
+  }
   write_off();
   state_ = State::Watch;
   left_for_ = why == Reason::NoGain || why == Reason::Harm ? Reason::BackingOff : why;

@@ -10,8 +10,10 @@
 #include <cstdint>
 
 #include "cox/base/units.hpp"
+#include "cox/pace/crossover.hpp"
 #include "cox/pace/decision.hpp"
 #include "cox/pace/settings.hpp"
+#include "cox/pace/wager.hpp"
 
 namespace cox::pace {
 
@@ -71,7 +73,7 @@ class Pattern {
   std::uint32_t block_;
 };
 
-/// Sequential test of a mean that may be looked at after every sample.
+/// Estimate of a mean that may be looked at after every sample: of gains, for giving up, and of harm in probes.
 ///
 /// Formula: normal mixture confidence sequence, half width = s sqrt((n + r) / n^2 x ln((n + r) / (r
 ///          alpha^2))) with r = 4 and s^2 the larger of the samples' variance and the one that the caller
@@ -97,13 +99,15 @@ class BenefitTest {
 ///
 /// Bounds: 0 <= delay <= min(max_delay, max_ratio x typical period), whatever it is told.
 /// Mode `auto`: a rank delays at most `share` of its predictable slack, in paced blocks, and goes on only
-///         while these are better than unpaced ones by `BenefitTest`. How much of it is best is found among a
-///         few candidates whose blocks take turns (successive elimination: Even-Dar, Mannor, Mansour 2006).
-///         What finding out has cost stays below budget x time + one window, because a paced block only
-///         begins where the worst that it can cost (its steps x the largest delay) still fits.
+///         where a `Wager` shows that these are better than unpaced ones, and while a `Crossover` does not
+///         show a loss that comes late. How much of it is best is found among a few candidates whose blocks
+///         take turns (successive elimination: Even-Dar, Mannor, Mansour 2006).
+///         What finding out has cost within two blocks stays below budget x time + one window, because a
+///         paced block only begins where the worst that it can cost (its steps x the largest delay) still
+///         fits. What comes later is measured and charged.
 /// Threads: one owner. Cost: O(1) per step (a block's end: O(block)), no allocation, no clock, no system
 ///          call, no libm; about 6 KiB (five windows of slack are 5 KiB of it).
-/// Held by: src/pace/controller_test.cpp, tests/property/pace_laws.cpp
+/// Held by: src/pace/controller_test.cpp, tests/property/pace_laws.cpp, tests/property/pace_promise.cpp
 class Controller {
  public:
   /// Most groups beside the paced one whose slack is looked at.
@@ -170,14 +174,20 @@ class Controller {
   void end_pair(std::uint64_t step) noexcept;
   void note_cost(const Shown& paced, std::uint64_t step) noexcept;
   void compare(const Shown& paced) noexcept;
-  void suspect(const Shown& paced, bool with_best) noexcept;
+  void suspect(const Shown& paced, std::uint64_t step) noexcept;
   void judge_trial(std::uint64_t step) noexcept;
-  void judge_hold(double gain) noexcept;
+  void judge_hold(double gain, std::uint64_t step) noexcept;
+  void judge_crossover(std::uint64_t step) noexcept;
   void judge_probe(std::uint64_t step) noexcept;
   void settle_account(const Shown& unpaced) noexcept;
   void write_off() noexcept;
   void charge_others() noexcept;
-  void begin_trial() noexcept;
+  void doubt(std::uint64_t step, double loss) noexcept;
+  void take_back(double loss) noexcept;
+  [[nodiscard]] double lost_since_before() const noexcept;
+  void watch(const Shown& shown, std::uint64_t step) noexcept;
+  void charge_after() noexcept;
+  void begin_trial(std::uint64_t next) noexcept;
   void leave(Reason why, std::uint64_t step) noexcept;
 
   [[nodiscard]] Decision choose_auto(std::uint64_t next) noexcept;
@@ -192,6 +202,7 @@ class Controller {
   [[nodiscard]] double wanted() const noexcept;
   [[nodiscard]] double least() const noexcept;
   [[nodiscard]] double cap() const noexcept;
+  [[nodiscard]] std::uint32_t most_pairs() const noexcept;
   [[nodiscard]] double remaining() const noexcept;
   [[nodiscard]] bool affords(double blocks) const noexcept;
 
@@ -223,6 +234,8 @@ class Controller {
 
   // A trial tries two of the candidates in turn; a hold begins with the better one and compares all.
   BenefitTest tests_[2];
+  Wager wager_;
+  double wealth_needed_ = 0;
   double time_gains_[2] = {};  // mean relative gains of the period, whatever the objective
   double tested_loss_ = 0;     // paced minus unpaced, this test
   double spent_before_ = 0;
@@ -233,6 +246,11 @@ class Controller {
   double held_loss_ = 0;    // steps and time since the last unpaced block of a hold
   std::uint32_t held_steps_ = 0;
   double held_gain_ = 0;
+  Crossover crossover_{0, 16, 0};
+  double calm_ = 0;        // recent mean period while watching
+  double paid_after_ = 0;  // what blocks since the last hold took more than that
+  std::uint64_t paying_until_ = 0;
+  double to_bear_ = 0;  // loss of a hold until it is proven, at the rate of the last one that was taken back
   std::uint32_t every_ = 1;  // pairs from test to test in a hold
   std::uint32_t suspicions_ = 0;
   Candidate candidates_[kCandidates];

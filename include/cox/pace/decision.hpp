@@ -52,6 +52,7 @@ enum class Reason : std::uint8_t {
   Harm = 19,            ///< a test has just ended because paced blocks were worse
   Waiting = 20,         ///< the next test begins at a step that is alike on all ranks
   InOrder = 21,  ///< no decision: a collective held until the one before it had begun (`Settings::order`)
+  LongOff = 22,  ///< shown to pay; unpaced for long, to see costs that come late
 };
 
 struct Decision {

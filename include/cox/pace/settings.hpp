@@ -57,8 +57,9 @@ struct Settings {
   std::uint32_t block = 8;
   std::uint32_t settle = 1;
   std::uint32_t min_pairs = 4;
-  std::uint32_t max_pairs = 16;
+  std::uint32_t max_pairs = 32;
   std::uint32_t retry = 256;
+  std::uint32_t carry = 256;
   double idle_power = 0.3;
   // the published rule
   double activate = 0.05;

@@ -182,7 +182,8 @@ void say_open_loop(const Pacing& p, std::vector<std::string>& lines) {
 /// Blocks of one test alternate: their decisions are one.
 int kind_of(const pace::Decision& d) {
   if (d.reason == pace::Reason::BlockOff || d.reason == pace::Reason::BlockPaced) return 1000;
-  if (d.reason == pace::Reason::HoldOff || d.reason == pace::Reason::Holding) return 1001;
+  using enum pace::Reason;
+  if (d.reason == HoldOff || d.reason == Holding || d.reason == LongOff) return 1001;
   if (d.state == pace::State::Probe) return 1002;
   return static_cast<int>(d.reason) * 8 + static_cast<int>(d.state);
 }
