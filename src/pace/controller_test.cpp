@@ -70,13 +70,13 @@ TEST(Controller, AHoldTestsWithHalfABlock) {
 TEST(Controller, AHoldLeavesTheDelayOutForLongNowAndThen) {
   Rank rank(with_mode(Mode::Auto));
   int off = 0;
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < 11'300; ++i) {
     rank.pass(milliseconds{10}, milliseconds{25});
     if (rank.controller.decide().reason != Reason::LongOff) continue;
     ++off;
     ASSERT_EQ(rank.controller.decide().delay, Duration::zero());
   }
-  EXPECT_EQ(off, 128 + 384 + 384);  // of frames of 512, 1,152 and 8,192 steps
+  EXPECT_EQ(off, 128 + 384 + 384);  // of frames of 512, 2,048 and 8,192 steps
   EXPECT_EQ(rank.controller.decide().state, State::Hold);
   EXPECT_EQ(rank.controller.evidence().spent, Duration::zero());
 }

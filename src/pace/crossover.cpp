@@ -12,7 +12,7 @@ namespace {
 struct Level {
   std::uint32_t frame, off, wash;  // in units
 };
-constexpr Level kLevels[] = {{8, 2, 1}, {18, 6, 4}, {128, 6, 4}};
+constexpr Level kLevels[] = {{8, 2, 1}, {32, 6, 4}, {128, 6, 4}};
 constexpr std::uint32_t kLast = 2;
 constexpr std::uint32_t kFull = 1;    // from which level on `carry` is washed out in full
 constexpr std::uint32_t kFewest = 2;  // batches that make a mean

@@ -52,13 +52,13 @@ TEST(Crossover, WithoutCarryThereIsNone) {
 
 TEST(Crossover, AGainIsProvenAfterTwoFramesAndThenRarelyTested) {
   Crossover crossover(1, 16, 256);
-  const std::vector<Verdict> first = Held{}.play(crossover, 128, 512 + 128 + 1152);
+  const std::vector<Verdict> first = Held{}.play(crossover, 128, 512 + 128 + 2048);
   EXPECT_EQ(first, (std::vector{Verdict::Gain, Verdict::Gain}));
   EXPECT_TRUE(crossover.is_proven());
   EXPECT_EQ(crossover.unproven(), 0);
-  EXPECT_EQ(crossover.longest(), 64 * (8 - 2 + 18 - 6));
+  EXPECT_EQ(crossover.longest(), 64 * (8 - 2 + 32 - 6));
   int off = 0;
-  for (std::uint64_t step = 1920; step < 1920 + 8192; ++step) {
+  for (std::uint64_t step = 2816; step < 3072 + 8192; ++step) {
     off += crossover.is_off(step) ? 1 : 0;
     crossover.add(step, crossover.is_off(step) ? 1 : 0.98);
     if (crossover.verdict(step, 0) != Verdict::None) break;
@@ -76,7 +76,7 @@ TEST(Crossover, SeesALossThatIsSpreadOverLaterSteps) {
   }
   Crossover crossover(7, 16, 256);
   const std::vector<Verdict> seen =
-      Held{.cost = 0.05, .span = 300, .noise = 0.003}.play(crossover, 256, 512 + 384 + 1152);
+      Held{.cost = 0.05, .span = 300, .noise = 0.003}.play(crossover, 256, 512 + 384 + 2048);
   ASSERT_FALSE(seen.empty());
   EXPECT_EQ(seen.back(), Verdict::Harm);
 }

@@ -45,7 +45,7 @@ struct Model {
 /// Noise of one rank, or of all alike.
 class Source {
  public:
-  Source(Noise noise, double spread, std::uint64_t seed, std::uint64_t stream)
+  Source(Noise noise, double spread, std::uint64_t seed, std::uint32_t stream)
       : noise_(noise), spread_(spread), draws_(seed, stream) {
     period_ = 5 + draws_.bits(~0ULL, 1) % 60;
     phase_ = draws_.bits(~0ULL, 2) % period_;
@@ -95,7 +95,7 @@ Outcome play(const Model& m, std::uint64_t seed, std::uint64_t steps = kSteps) {
   std::vector<Source> own;
   for (std::size_t r = 0; r < ranks; ++r) {
     controllers.emplace_back(settings, static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(ranks));
-    own.emplace_back(m.noise, m.spread, seed, r + 1);
+    own.emplace_back(m.noise, m.spread, seed, static_cast<std::uint32_t>(r + 1));
   }
   Outcome out;
   std::vector<double> work(ranks);

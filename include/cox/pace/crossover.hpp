@@ -10,7 +10,7 @@ namespace cox::pace {
 /// Frames of steps, each with one long stretch in which a rank that holds leaves its delay out.
 ///
 /// Both blocks of a pair pay what earlier delays cost; a long stretch does not, once its beginning is left out.
-/// Lengths: in units of a quarter of `carry`, rounded up to pairs. A frame of level 0, 1, 2 lasts 8, 18, 128
+/// Lengths: in units of a quarter of `carry`, rounded up to pairs. A frame of level 0, 1, 2 lasts 8, 32, 128
 ///          units, is off for 2, 6, 6 of them, and 1, 4, 4 are left out after each change. A hold begins at
 ///          level 0, goes up with each frame that shows a gain, and stays at 2.
 /// When: frames begin at multiples of what they are off; where in its frame the stretch lies is drawn from seed,
