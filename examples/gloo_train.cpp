@@ -27,16 +27,26 @@
 
 namespace {
 
+/// Gloo takes the store by reference, later versions as a shared one.
+template <class Context>
+void connect(Context& context, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
+             std::shared_ptr<gloo::transport::Device>& device) {
+  if constexpr (requires { context.connectFullMesh(*store, device); })
+    context.connectFullMesh(*store, device);
+  else
+    context.connectFullMesh(store, device);
+}
+
 constexpr auto kTimeout = std::chrono::seconds(120);
 
 std::shared_ptr<gloo::Context> connect(int rank, int ranks, const std::string& meeting_place) {
-  gloo::rendezvous::FileStore store(meeting_place);
+  auto store = std::make_shared<gloo::rendezvous::FileStore>(meeting_place);
   gloo::transport::tcp::attr attributes;
   attributes.iface = "lo";
   auto device = gloo::transport::tcp::CreateDevice(attributes);
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(kTimeout);
-  context->connectFullMesh(store, device);
+  connect(*context, store, device);
   return context;
 }
 

@@ -23,15 +23,25 @@
 
 namespace {
 
+/// Gloo takes the store by reference, later versions as a shared one.
+template <class Context>
+void connect(Context& context, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
+             std::shared_ptr<gloo::transport::Device>& device) {
+  if constexpr (requires { context.connectFullMesh(*store, device); })
+    context.connectFullMesh(*store, device);
+  else
+    context.connectFullMesh(store, device);
+}
+
 int run_rank(int rank, int ranks, int steps, std::chrono::duration<double, std::milli> work,
              const std::string& meeting_place) {
-  gloo::rendezvous::FileStore store(meeting_place);
+  auto store = std::make_shared<gloo::rendezvous::FileStore>(meeting_place);
   gloo::transport::tcp::attr attributes;
   attributes.iface = "lo";
   auto device = gloo::transport::tcp::CreateDevice(attributes);
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(std::chrono::seconds(60));
-  context->connectFullMesh(store, device);
+  connect(*context, store, device);
   for (int i = 0; i < steps; ++i) {
     double value = 1;
     std::this_thread::sleep_for(work);

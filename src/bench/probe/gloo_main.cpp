@@ -18,19 +18,29 @@
 
 namespace {
 
+/// Gloo takes the store by reference, later versions as a shared one.
+template <class Context>
+void connect(Context& context, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
+             std::shared_ptr<gloo::transport::Device>& device) {
+  if constexpr (requires { context.connectFullMesh(*store, device); })
+    context.connectFullMesh(*store, device);
+  else
+    context.connectFullMesh(store, device);
+}
+
 constexpr auto kTimeout = std::chrono::seconds(120);
 constexpr std::uint64_t kSlot = 1;
 
 class GlooWire final : public cox::bench::probe::Wire {
  public:
   GlooWire(int rank, int ranks, const std::string& store_folder, const std::string& interface) {
-    gloo::rendezvous::FileStore store(store_folder);
+    auto store = std::make_shared<gloo::rendezvous::FileStore>(store_folder);
     gloo::transport::tcp::attr attributes;
     attributes.iface = interface;
     auto device = gloo::transport::tcp::CreateDevice(attributes);
     auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
     context->setTimeout(kTimeout);
-    context->connectFullMesh(store, device);
+    connect(*context, store, device);
     context_ = context;
   }
   [[nodiscard]] std::string library() const override { return "Gloo"; }
