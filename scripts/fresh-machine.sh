@@ -61,7 +61,7 @@ fi
 remove() {
   # shellcheck disable=SC2317
   # the chroot's mounts lived in a namespace of their own and are gone by now
-  if [ $keep = 1 ]; then say "the root is kept in $root"; else rm -rf --one-file-system "$root"; fi
+  if [ "$keep" = 1 ]; then say "the root is kept in $root"; else rm -rf --one-file-system "$root"; fi
 }
 trap remove EXIT
 
