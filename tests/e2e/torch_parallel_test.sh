@@ -7,7 +7,7 @@ need_torch
 way=$1
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
 export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo PYTHONWARNINGS=ignore
-job=(timeout 150 /usr/bin/python3 "$source_dir/tests/e2e/torch_parallel.py" "$way" 2 "$(free_port)")
+job=(timeout 300 /usr/bin/python3 "$source_dir/tests/e2e/torch_parallel.py" "$way" 2 "$(free_port)")
 code=$(status "$cox" observe -o "$work/run" -- "${job[@]}")
 if [ "$code" = 77 ]; then skip "$(sed -n 's/^SKIP: //p' "$work/out")"; fi
 cat "$work/err"
