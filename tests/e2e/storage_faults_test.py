@@ -7,6 +7,7 @@ usage: storage_faults_test.py BUILD SOURCE [CASE...]
 import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,48 @@ def case_write_fails(folder):
             if files(inner):  # nothing can be written any more, the reason neither: what was there before is readable
                 said = diagnosed(inner)
                 assert "damaged" not in said, (error, said)
+
+
+COPY_ON_WRITE = """
+set -e
+mount -o loop "$1/image" "$1/mounted"
+mkdir "$1/mounted/run"
+head -c 3M /dev/zero >"$1/mounted/room"
+sync
+head -c 200M /dev/zero >"$1/mounted/ballast" 2>/dev/null || true
+sync
+rm "$1/mounted/room"
+sync
+shift
+"$@"
+"""
+
+
+def case_copy_on_write(folder):
+    """A file system that needs new blocks to write over old ones runs full under files whose blocks are reserved."""
+    if os.getuid() != 0 or shutil.which("mkfs.btrfs") is None:
+        print("SKIP copy_on_write: needs root and mkfs.btrfs")
+        return
+    mounted = os.path.join(folder, "mounted")
+    os.mkdir(mounted)
+    image = os.path.join(folder, "image")
+    with open(image, "wb") as f:
+        f.truncate(120 << 20)
+    made = subprocess.run(["mkfs.btrfs", "--mixed", image], capture_output=True, text=True)
+    own_mounts = ["unshare", "-m", "--propagation", "private"]
+    if made.returncode != 0 or subprocess.run([*own_mounts, "mount", "-o", "loop", image, mounted],
+                                              capture_output=True).returncode != 0:
+        print("SKIP copy_on_write: no such image can be mounted here", made.stderr)
+        return
+    run, kept = os.path.join(mounted, "run"), os.path.join(folder, "kept")
+    job = ("env", f"LD_PRELOAD={guest}", f"COX_DIR={run}", "COX_MAX_OVERHEAD=1000", "COX_MAX_SIZE=64000000",
+           os.path.join(build, "many_marks"), str(RANKS), "3000000")
+    script = '"$@"; status=$?; cp -r "$RUN" "$KEPT"; exit $status'
+    done = subprocess.run([*own_mounts, "sh", "-c", COPY_ON_WRITE, "sh", folder, "env", f"RUN={run}", f"KEPT={kept}", "sh", "-c", script, "sh", *job],
+                          capture_output=True, text=True, env=clean, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    said = diagnosed(kept)  # not even a note may find a block any more: what was there before is readable
+    assert "damaged" not in said, said
 
 
 cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
