@@ -308,6 +308,24 @@ const trace::Communicator* choose(const Matched& matched, const std::string& pre
   return best;
 }
 
+/// A member without a record of its own (its beginning was overwritten, and it decided nothing after) is numbered as
+/// one that has some: iterations of a group end together.
+void number_the_silent(GroupIterations& g) {
+  const auto told = std::find_if(g.members.begin(), g.members.end(),
+                                 [](const GroupMember& m) { return !m.entries.empty(); });
+  if (told == g.members.end()) return;
+  const std::vector<SeenIteration>& known = told->seen;
+  for (GroupMember& m : g.members) {
+    if (!m.entries.empty()) continue;
+    const Duration end = m.seen.front().end;
+    auto at = std::lower_bound(known.begin(), known.end(), end,
+                               [](const SeenIteration& i, Duration t) { return i.end < t; });
+    if (at == known.end() || (at != known.begin() && end - std::prev(at)->end < at->end - end)) --at;
+    const std::uint64_t first = m.seen.front().step;
+    for (SeenIteration& i : m.seen) i.step = i.step - first + at->step;
+  }
+}
+
 /// The columns that hold all members' iterations.
 void lay_out(GroupIterations& g) {
   std::uint64_t longest = 0;
@@ -359,6 +377,7 @@ std::optional<GroupIterations> find_group_iterations(const Matched& matched, con
   }
   g.size = static_cast<std::uint32_t>(std::max<std::size_t>(
       {g.members.size(), comm->ranks.size(), static_cast<std::size_t>(std::clamp(comm->size, 0, 1 << 24))}));
+  number_the_silent(g);
   lay_out(g);
   if (g.count == 0) return std::nullopt;
   return g;

@@ -185,7 +185,7 @@ TEST(Pacing, PairedBlocksShowTheGain) {
   // Unpaced iterations: 10 + 6 + 3 ms and the transfer.
   EXPECT_NEAR(c->baseline.period.value.count(), 19.05e-3, 0.2e-3);
   EXPECT_GT(c->faster_ratio.value, 0.05);
-  EXPECT_LT(c->faster_ratio.value, 3.0 / 16);
+  EXPECT_LT(c->faster_ratio.value, 3.0 / 16 + 0.005) << "all of the contention, give or take the noise";
   EXPECT_GT(c->faster_ratio.low, 0.03);
   EXPECT_LE(c->faster_ratio.low, c->faster_ratio.value);
   EXPECT_GE(c->faster_ratio.high, c->faster_ratio.value);
@@ -236,7 +236,7 @@ TEST(Pacing, AnOverwrittenBeginningIsNumberedAsTheRecordsAre) {
   ASSERT_TRUE(record);
   const auto rest = compare_blocks(run, *record);
   ASSERT_TRUE(rest);
-  EXPECT_NEAR(rest->faster_ratio.value, whole->faster_ratio.value, 0.05);
+  EXPECT_NEAR(rest->faster_ratio.value, whole->faster_ratio.value, 0.01);
   const auto replays = replay_pacing(run);
   ASSERT_TRUE(replays);
   int late = 0;

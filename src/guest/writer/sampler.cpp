@@ -33,11 +33,20 @@ std::size_t read_small(const char* path, char* out, std::size_t room) noexcept {
   return static_cast<std::size_t>(n);
 }
 
-// A file that is read again and again, and so stays open in the keeper's own table.
+// A file that is read again and again, and so stays open in the keeper's own table of descriptors.
 struct KeptFile {
   int fd = -1;
   bool is_missing = false;
 };
+constinit KeptFile own_stat;
+constinit KeptFile own_schedstat;
+constinit KeptFile own_status;
+constinit KeptFile cpu_pressure;
+
+// Another table has other files under these numbers.
+void forget_kept_files() noexcept {
+  own_stat = own_schedstat = own_status = cpu_pressure = KeptFile{};
+}
 
 std::size_t read_kept(KeptFile& file, const char* path, char* out, std::size_t room) noexcept {
   if (file.is_missing) return 0;
@@ -101,21 +110,17 @@ std::uint32_t small(std::uint64_t value) noexcept {
   return value > 0x7fffffff ? kNoneSmall : static_cast<std::uint32_t>(value);
 }
 
-constinit KeptFile own_stat;
-
 // /proc/self describes the thread group's leader, the main thread, whoever asks.
 void read_main_thread(trace::RawSample& out) noexcept {
   static char text[kFileRoom];
-  static constinit KeptFile schedstat;
-  static constinit KeptFile status;
   if (read_kept(own_stat, "/proc/self/stat", text, sizeof text) != 0) {
     if (const char* state = stat_field(text, 3)) out.state = *state;
     out.threads = small(number_at(stat_field(text, 20)));
     out.cpu = static_cast<std::int32_t>(small(number_at(stat_field(text, 39))));
   }
-  if (read_kept(schedstat, "/proc/self/schedstat", text, sizeof text) != 0)
+  if (read_kept(own_schedstat, "/proc/self/schedstat", text, sizeof text) != 0)
     out.main_wait_ns = number_at(strchr(text, ' '));
-  if (read_kept(status, "/proc/self/status", text, sizeof text) != 0) {
+  if (read_kept(own_status, "/proc/self/status", text, sizeof text) != 0) {
     out.voluntary = number_after(text, "voluntary_ctxt_switches:");
     out.involuntary = number_after(text, "nonvoluntary_ctxt_switches:");
   }
@@ -177,9 +182,8 @@ std::uint64_t throttled_us() noexcept {
 
 // `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`
 std::uint64_t pressure_us() noexcept {
-  static constinit KeptFile pressure;
   char text[512];
-  if (read_kept(pressure, "/proc/pressure/cpu", text, sizeof text) == 0 || strncmp(text, "some ", 5) != 0)
+  if (read_kept(cpu_pressure, "/proc/pressure/cpu", text, sizeof text) == 0 || strncmp(text, "some ", 5) != 0)
     return kNone;
   const char* total = strstr(text, "total=");
   return total == nullptr ? kNone : number_at(total + 6);
@@ -269,6 +273,7 @@ std::uint64_t own_namespace(const char* kind) noexcept {
 
 bool separate_descriptors() noexcept {
   if (!leave_all_descriptors() && !copy_and_close_descriptors()) return false;
+  forget_kept_files();
   // 0 to 2 lead nowhere, so that nothing that is read later is taken for the job's own streams.
   int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   while (fd >= 0 && fd < 2) fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);

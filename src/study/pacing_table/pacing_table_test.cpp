@@ -233,7 +233,9 @@ TEST(Predict, AgreesWithTheSimulatorOfPacedJobs) {
       const auto simulated = simulate::simulate_paced(job, options);
       ASSERT_TRUE(simulated) << simulated.error().to_string();
       const double rate = nodes * 32 / simulated->summary[0].mean.count();
-      EXPECT_NEAR(predicted(Mechanism::Input, p, {nodes}, mode, kShort)[0].rate / rate, 1, 1e-3)
+      // A controller that tries may decide a block earlier or later where a last digit differs.
+      const double tolerance = mode == pace::Mode::Auto ? 1e-2 : 1e-3;
+      EXPECT_NEAR(predicted(Mechanism::Input, p, {nodes}, mode, kShort)[0].rate / rate, 1, tolerance)
           << nodes << " " << pace::name_of(mode);
     }
   }
