@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <string_view>
 
 #include "cox/base/parallel.hpp"
@@ -37,6 +38,10 @@ Seconds now() {
 Seconds span_of(const timeval& t) {
   return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6};
 }
+
+/// SIGCHLD as it was before `hear_of_children`.
+struct sigaction inherited {};
+std::once_flag heard;
 
 /// A file that is read from its beginning and lies nowhere; -1 with errno where there is none.
 int readable(const std::string& text) {
@@ -65,6 +70,7 @@ class Process {
   [[nodiscard]] int start(const std::vector<std::string>& command, const ChildLimits& limits) {
     const int in = limits.input.empty() ? -1 : readable(limits.input);
     if (in < 0 && !limits.input.empty()) return errno;
+    hear_of_children();
     std::array<int, 2> ends{-1, -1};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
       const int problem = errno;
@@ -109,6 +115,21 @@ class Process {
 };
 
 }  // namespace
+
+void hear_of_children() {
+  std::call_once(heard, [] {
+    struct sigaction told {};
+    told.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, nullptr, &inherited);
+    if (inherited.sa_handler == SIG_IGN || (inherited.sa_flags & SA_NOCLDWAIT) != 0)
+      ::sigaction(SIGCHLD, &told, nullptr);
+  });
+}
+
+void restore_child_signal() {
+  if (inherited.sa_handler == SIG_IGN || (inherited.sa_flags & SA_NOCLDWAIT) != 0)
+    ::sigaction(SIGCHLD, &inherited, nullptr);
+}
 
 std::vector<char*> argument_list(const std::vector<std::string>& command) {
   std::vector<char*> words;

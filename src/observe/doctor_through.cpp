@@ -29,7 +29,7 @@ say machine "$(uname -m)"
 say libc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 if [ -r "$guest" ]; then say guest yes; else say guest no; fi
 said=$(LD_PRELOAD="$guest" COX_DISABLE=1 cat /dev/null 2>&1); say status "$?"
-say load "$(printf '%s' "$said" | head -n 1)"
+say load "$(printf '%s' "$said" | grep -F "$guest" | head -n 1)"
 if [ -d "$folder" ] && [ -w "$folder" ]; then say folder yes; else say folder no; fi
 say free "$(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 say disable "$COX_DISABLE"
@@ -76,7 +76,7 @@ Check check_guest_there(const Facts& facts, const fs::path& guest) {
   } else if (value_of(facts, "status") != "0") {
     check.text = fmt::format("does not load, and would end every process: {}", said);
     check.hint = "do not observe jobs there with this build";
-  } else if (!said.empty()) {
+  } else if (said.find("cannot be preloaded") != std::string::npos) {
     check.text = fmt::format("is not preloaded: {}", said);
     check.hint = "use the objects that were built for that machine";
   } else if (value_of(facts, "libc").empty()) {

@@ -213,12 +213,23 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   return out;
 }
 
+/// What the job was started with: where files may not grow, our own are an error and no end.
+struct sigaction file_too_large {};
+
+void ignore_file_limit() {
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  [[maybe_unused]] static const int once = ::sigaction(SIGXFSZ, &ignored, &file_too_large);
+}
+
 /// Restores what we changed for ourselves; runs between fork and exec. A launcher that kills its rank kills
 /// `cox`; the program is the rank, so it must not stay behind.
 [[noreturn]] void exec_child(const std::vector<std::string>& command, const sigset_t& mask, int report,
                              pid_t dies_with) {
   if (dies_with > 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != dies_with)) _exit(127);
   const std::vector<char*> argv = argument_list(command);
+  restore_child_signal();
+  ::sigaction(SIGXFSZ, &file_too_large, nullptr);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(argv[0], argv.data());
   const int reason = errno;
@@ -283,7 +294,7 @@ Result<ChildEnd> run_child(const LaunchOptions& options,
                            bool one_of_many, const std::function<void()>& started) {
   const sigset_t watched = signals_to_watch();
   sigset_t before;
-  ::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, no end of the child would be seen
+  hear_of_children();
   sigprocmask(SIG_BLOCK, &watched, &before);
   std::optional<EnergyCap> cap;
   if (options.energy_cap) {
@@ -426,6 +437,7 @@ fs::path default_run_dir() {
 }
 
 Result<LaunchOutcome> launch(const LaunchOptions& options) {
+  ignore_file_limit();
   COX_TRY(const fs::path preload, find_preload(options.guest_dir));
   const guest::Launcher* launcher = guest::find_launcher();
   const guest::Place place = guest::place_of(launcher);

@@ -62,11 +62,25 @@ Kind kind_of(const fs::path& file) {
 
 enum class Content : std::uint8_t { Empty, Run, Foreign };
 
+/// A process that could not begin its file leaves its host's folder so.
+bool is_empty_folder(const fs::path& path) {
+  std::error_code ec;
+  return kind_of(path) == Kind::Foreign && fs::symlink_status(path, ec).type() == fs::file_type::directory &&
+         fs::is_empty(path, ec) && !ec;
+}
+
+/// What an NFS client keeps of a removed file that is still open; it goes with its last reader.
+bool is_leftover_of_nfs(const fs::path& file) {
+  return file.filename().string().starts_with(".nfs");
+}
+
 Content look_at(const fs::path& dir) {
   std::error_code ec;
   Content found = Content::Empty;
   for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
-    if (kind_of(it->path()) == Kind::Foreign && !trace::is_host_folder(it->path())) return Content::Foreign;
+    if (kind_of(it->path()) == Kind::Foreign && !trace::is_host_folder(it->path()) &&
+        !is_empty_folder(it->path()))
+      return Content::Foreign;
     found = Content::Run;
   }
   return found;
@@ -119,6 +133,8 @@ Result<std::vector<fs::path>> files_to_replace(const fs::path& dir) {
   if (ec) return fail(refused(dir, "cannot be read", kHint));
   std::set<fs::path> hosts;
   for (const fs::path& file : entries) {
+    if (is_empty_folder(file)) hosts.insert(file);
+    if (is_empty_folder(file) || is_leftover_of_nfs(file)) continue;
     if (!is_certainly_ours(file, dir)) {
       const std::string why = fmt::format("holds {}, which is no file of a Run", file.filename().string());
       return fail(refused(dir, why.c_str(), kHint));
@@ -149,17 +165,25 @@ std::error_code make_with_rights(const fs::path& dir, Rights rights) {
 /// Takes this rank of a launch without a name: false where somebody took it before, who then is of an earlier
 /// launch. One file for all ranks, a byte for each, so that no rank looks at what others left; the lock is of that
 /// byte alone. Where the file system has no locks, or the file cannot be written, the age of the Run must do.
-bool claim_rank(const fs::path& dir, std::int32_t rank, Rights rights) {
+bool claim_rank(const fs::path& dir, std::int32_t rank) {
+  constexpr int kTries = 25;
+  constexpr std::chrono::milliseconds kPause{20};
   const fs::path file = dir / trace::kClaimsFile;
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, static_cast<mode_t>(rights));
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0) return true;
-  if (rights == Rights::Group) static_cast<void>(::fchmod(fd, static_cast<mode_t>(rights)));
+  struct stat about {};
+  if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != ::geteuid()) {
+    ::close(fd);
+    return true;  // somebody else's: says nothing
+  }
   struct flock one {};
   one.l_type = F_WRLCK;
   one.l_whence = SEEK_SET;
   one.l_start = rank;
   one.l_len = 1;
-  static_cast<void>(::fcntl(fd, F_OFD_SETLKW, &one));
+  for (int i = 0; i < kTries && ::fcntl(fd, F_OFD_SETLK, &one) != 0 && (errno == EAGAIN || errno == EACCES);
+       ++i)
+    std::this_thread::sleep_for(kPause);  // whoever holds it for longer holds nobody up
   char taken = 0;
   static_cast<void>(::pread(fd, &taken, 1, rank));
   if (taken == 0) {
@@ -276,7 +300,7 @@ Status join_folder(const fs::path& dir, const trace::RunInfo& info, const guest:
   } else {
     COX_CHECK(begin_shared(dir, info, launcher, rights));
   }
-  if (has_own_name(launcher) || place.attempt > 0 || claim_rank(dir, place.rank, rights)) return {};
+  if (has_own_name(launcher) || place.attempt > 0 || claim_rank(dir, place.rank)) return {};
   return fail(refused(dir, "holds the Run of an earlier job", "choose another folder with -o"));
 }
 

@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -164,6 +165,49 @@ def case_system_too_old(folder):
                            "echo as ever; exit 7"], capture_output=True, text=True, env=clean, timeout=120)
     assert (told.returncode, told.stdout) == (7, "as ever\n"), (told.returncode, told.stdout, told.stderr)
     assert "does not load here" in told.stderr and "GLIBC_9.9.5" in told.stderr, told.stderr
+
+
+def case_own_sandbox(folder):
+    """A program that forbids itself the network while it runs: what our threads ask each other by sockets stops."""
+    sandboxed = os.path.join(build, "self_sandbox")
+    if subprocess.run([sandboxed], env=clean).returncode != 0:
+        print("SKIP own_sandbox: no filter over system calls may be set here")
+        return
+    done = subprocess.run([sandboxed], env=clean | {"LD_PRELOAD": guest, "COX_DIR": folder}, timeout=120)
+    assert done.returncode == 0, "ended for a call that is ours"
+    is_recorded(folder)
+
+
+def case_child_signal_ignored(folder):
+    """Started by somebody who wants to hear of no child's end."""
+    def before():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    script = ["sh", "-c", "grep SigIgn /proc/$$/status; exit 7"]
+    alone = subprocess.run(script, env=clean, preexec_fn=before, capture_output=True, text=True)
+    with_us = subprocess.run([cox, "observe", "-o", os.path.join(folder, "run"), "--", *script], env=clean, preexec_fn=before,
+                             capture_output=True, text=True, timeout=8)
+    assert (with_us.returncode, with_us.stdout) == (alone.returncode, alone.stdout), (with_us, alone)
+
+
+def case_no_file_may_grow(folder):
+    """`ulimit -f`, beyond which a write ends its process: the job starts, or we say why not."""
+    for cause in (0, 1):
+        limit = (cause * 100, resource.RLIM_INFINITY)
+        done = subprocess.run([cox, "observe", "-o", os.path.join(folder, f"run{cause}"), "--", "echo", "hi"], env=clean,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),  # noqa: B023
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        said_why = done.returncode == 125 and "File too large" in done.stderr
+        assert said_why or (done.returncode, done.stdout) == (0, "hi\n"), done
+
+
+def case_words_of_the_loader(folder):
+    """What the loader says when it is asked to speak is no refusal."""
+    run = os.path.join(folder, "run")
+    told = subprocess.run([cox, "observe", "-o", run, "--", program, "1", "100"], env=clean | {"LD_SHOW_AUXV": "1"},
+                          capture_output=True, text=True, timeout=60)
+    assert told.returncode == 0 and "does not load" not in told.stderr, told.stderr
+    is_recorded(run)
 
 
 def case_doctor_through(folder):

@@ -51,4 +51,4 @@ equal "$(status full "$cox" observe -o "$work/small/run" -- "$marks" 2 10)" 0 "t
 grep -q 'no rank could record into .*: No space left on device' "$work/err" || fail "a full disk: $(cat "$work/err")"
 full() { unshare -m --propagation private sh -c 'mount -t tmpfs -o size=4m none "$0" && exec "$@"' "$work/small" "$@"; }
 equal "$(status full "$cox" observe -o "$work/small/run" -- "$marks" 2 400000)" 0 "a disk that fills during the job"
-grep -q 'processes\? could not write all of it: No space left on device' "$work/err" || fail "a disk that fills: $(cat "$work/err")"
+grep -q 'process\(es\)\? could not write all of it: No space left on device' "$work/err" || fail "a disk that fills: $(cat "$work/err")"

@@ -12,11 +12,11 @@ cox, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).res
 page = source / "docs" / "concepts" / "observing.md"
 scenario = source / "examples" / "scenarios" / "observer-noise.toml"
 
-# Counted per rank with strace, `mpirun ... cox observe -- prog` (as tests/e2e/launch_scaling_test.py does): system calls
+# Counted by hand with strace, per rank, `mpirun ... cox observe -- prog`; no test counts them again: system calls
 # that name something in the Run's folder or make it durable, from before the job to after it.
 OPERATIONS_PER_RANK = 36
 RANKS, RANKS_PER_NODE = 64_000, 128
-LOOKS_PER_SECOND, OWN_LOOK_SECONDS = 3, 30  # src/guest/writer/keeper.cpp
+LOOKS_PER_SECOND, OWN_LOOK_SECONDS = 3, 3  # src/guest/writer/keeper.cpp
 RECORD_BYTES, SAMPLE_BYTES = 40, 128  # docs/reference/run-format.md
 
 
@@ -30,11 +30,11 @@ def seconds(nodes, scope, mean):
 
 
 def noise_table():
-    lines = ["| ranks | moments of each rank's own | the same moments for all | on a spare core |", "|---|---|---|---|"]
+    lines = ["| ranks | moments of each rank's own | the same moments for all |", "|---|---|---|"]
     for nodes in (64, 1024, 16384, 65536):
         alone = seconds(nodes, "global", "1ps")  # a source must add something
         row = [f"{100 * (seconds(nodes, scope, '150us') / alone - 1):.2f} %" for scope in ("rank", "global")]
-        lines.append(f"| {nodes:,} | {row[0]} | {row[1]} | 0 |")
+        lines.append(f"| {nodes:,} | {row[0]} | {row[1]} |")
     return lines
 
 

@@ -288,7 +288,7 @@ TEST(PaceLaws, LetsGoWhereTheBenefitEnds) {
   EXPECT_LT(after, 500);
 }
 
-/// A straggler that shares nothing: no benefit, and at most alpha = 5 % of the trials say otherwise.
+/// A straggler that shares nothing: no benefit, and at most alpha = 5 % of the jobs say otherwise.
 TEST(PaceLaws, DoesNotHoldWhereNothingIsShared) {
   int held = 0;
   constexpr int kJobs = 60;

@@ -37,6 +37,11 @@ struct ChildLimits {
 /// Of what `waitpid` told: the exit status, or 128 + signal where one ended the process, as a shell has it.
 [[nodiscard]] int exit_status_of(int wait_status);
 
+/// A process that was started with SIGCHLD ignored hears of no child's end: from the first call on it does. Threads: any.
+void hear_of_children();
+/// Puts that back, between fork and exec of a program that is not ours.
+void restore_child_signal();
+
 /// Starts `command` (found in PATH), reads what it prints and waits.
 /// Errors: `error_id`, the caller's, who knows what the program is for (cannot be started; took too long;
 /// printed too much). A status other than 0 is no error. Held by: src/base/child_test.cpp

@@ -21,8 +21,8 @@ inline constexpr std::string_view kClaimsFile = "run.claims";
 /// This host's name as guests put it before the names of their files.
 [[nodiscard]] std::string own_host();
 
-/// Whether a folder below a Run's is one host's: it holds files of processes, and all are named after it
-/// (`HOST/HOST-PID-TIME.cox`). So a folder that holds several Runs is not taken for one.
+/// Whether a folder below a Run's is one host's: it holds a file of a process that is named after it
+/// (`HOST/HOST-PID-TIME.cox`), whatever else a file system left there. So a folder that holds several Runs is not taken for one.
 [[nodiscard]] bool is_host_folder(const std::filesystem::path& folder);
 
 /// The folder of this host in a Run's, where it has one; else the Run's own.

@@ -336,11 +336,19 @@ bool counts_here() {
   return writer->thread_id() == phase_thread;
 }
 
+// Passes of fully_shard are those of one thread, the first that begins one.
+bool takes_passes() {
+  static std::atomic<std::uint32_t> taker{0};
+  const std::uint32_t own = writer->thread_id();
+  std::uint32_t before = 0;
+  return taker.compare_exchange_strong(before, own) || before == own;
+}
+
 // Called by PyTorch where a named range begins and ends; most of them are not ours.
 void* on_range_start(void** context, const void* range) {
   *context = nullptr;
   const Range what = range_of(range);
-  if (what == Range::None || (!counts_here() && what != Range::ShardedForward))
+  if (what == Range::None || (what == Range::ShardedForward ? !takes_passes() : !counts_here()))
     return static_cast<void*>(context);
   if (take_sharded_begin(what)) return static_cast<void*>(context);
   Nested& n = nested[static_cast<std::size_t>(what)];

@@ -169,11 +169,13 @@ bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   choose_clock();
   fill_header(*g.header, id, limit);
   g.fd = create_file(o, path);
-  if (g.fd < 0) return false;
-  if (fill_file()) return true;
+  if (g.fd >= 0 && fill_file()) return true;
   const int reason = errno;
-  unlink(path);
-  ::close(g.fd);
+  if (g.fd >= 0) {
+    unlink(path);
+    ::close(g.fd);
+  }
+  if (strcmp(folder, whole_folder) != 0) rmdir(folder);  // where nobody else is in it
   g.fd = -1;
   errno = reason;
   return false;

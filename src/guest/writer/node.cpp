@@ -61,7 +61,12 @@ bool speaks_for_node() noexcept {
   return node.speaks;
 }
 
+void leave_node() noexcept {
+  node.is_alone = true;
+}
+
 void stop_node() noexcept {
+  if (node.is_alone) return;
   node.stop = new_socket();
   if (node.stop < 0 || !take_name(node.stop, "stop")) return;
   static_cast<void>(listen(node.stop, 4096));

@@ -19,6 +19,9 @@ void join_node(const char* folder) noexcept;
 /// that asks next.
 [[nodiscard]] bool speaks_for_node() noexcept;
 
+/// Stays alone from now on, and makes no system call for it.
+void leave_node() noexcept;
+
 /// Tells all others to stop, for as long as the calling thread lives.
 void stop_node() noexcept;
 

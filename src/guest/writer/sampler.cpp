@@ -259,9 +259,16 @@ void take_sample(trace::RawSample& out, bool whole, bool for_node) noexcept {
 
 std::uint64_t own_start_time() noexcept {
   char text[1024];
-  if (read_kept(own_stat, "/proc/self/stat", text, sizeof text) == 0) return 0;
+  if (read_small("/proc/self/stat", text, sizeof text) == 0) return 0;
   const std::uint64_t start = number_at(stat_field(text, 22));
   return start == kNone ? 0 : start;
+}
+
+std::uint64_t own_filters() noexcept {
+  static char text[kFileRoom];
+  if (read_kept(own_status, "/proc/self/status", text, sizeof text) == 0) return kNone;
+  const std::uint64_t count = number_after(text, "Seccomp_filters:");
+  return count != kNone ? count : number_after(text, "Seccomp:");
 }
 
 std::uint64_t own_namespace(const char* kind) noexcept {

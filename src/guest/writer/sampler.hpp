@@ -31,6 +31,8 @@ inline constexpr std::size_t kLocalityBytes = 256 * 1024;
 
 /// When the process started, in clock ticks after boot, and the inode of its namespace of a kind (`time`, `pid`); 0 = not known.
 [[nodiscard]] std::uint64_t own_start_time() noexcept;
+/// How many filters lie over the main thread's system calls; before Linux 5.9 whether one does. The keeper alone.
+[[nodiscard]] std::uint64_t own_filters() noexcept;
 [[nodiscard]] std::uint64_t own_namespace(const char* kind) noexcept;
 
 /// Has the calling thread, and no other, run on the CPUs of a list (`3,7-8`); false where it may not or none is named.

@@ -227,7 +227,9 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
                              std::span<const SimulatedCondition> simulated) {
   std::string out = fmt::format(
       "## Measured, and simulated beside it\n\nMeasured: {}.\n\nThroughput against off in %, interval in "
-      "brackets. Simulated: the same controller in the engine, without\nbackground traffic. Same: sign and "
+      "brackets. Simulated: the controller of this tree in the engine, without\nbackground traffic; the measured "
+      "`auto` is the one before its error was bounded over the whole job and before it\nlooked for late costs "
+      "(docs/design/0009), so its rows set two controllers side by side. Same: sign and "
       "size agree (see below). CV of the steps, and of those in paced blocks after the\ndecision (held). "
       "Energy: an estimate from work and waiting, on over off.\n\n{}{}\n{}",
       machine_text(results), other_plan_text(study, results), verdict_table(study, results),

@@ -39,12 +39,9 @@ bool is_host_folder(const fs::path& folder) {
   std::error_code ec;
   if (fs::symlink_status(folder, ec).type() != fs::file_type::directory) return false;
   const std::string host = folder.filename().string();
-  bool any = false;
-  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
-    if (!is_of_host(it->path(), host)) return false;
-    any = true;
-  }
-  return any;
+  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec))
+    if (is_of_host(it->path(), host)) return true;
+  return false;
 }
 
 fs::path own_host_folder(const fs::path& dir) {
