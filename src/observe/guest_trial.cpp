@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/guest_trial.hpp"
 
+#include <map>
+#include <mutex>
 #include <string_view>
 
 #include "cox/base/child.hpp"
 
 namespace cox::observe {
 
-std::optional<std::string> why_not_loadable(const std::filesystem::path& preload) {
+namespace {
+
+std::optional<std::string> try_on_a_process(const std::filesystem::path& preload) {
   const ChildLimits limits{
       .time = Seconds{10}, .out_bytes = 1U << 20U, .errors = ChildLimits::Errors::Nowhere};
   const auto try_with = [&](const std::string& object) {
@@ -28,6 +32,17 @@ std::optional<std::string> why_not_loadable(const std::filesystem::path& preload
     return "a process that it was loaded into ended with status " + std::to_string(ended->status);
   at = ended->out.rfind('\n', at) + 1;
   return ended->out.substr(at, ended->out.find('\n', at) - at);
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_loadable(const std::filesystem::path& preload) {
+  static std::mutex asking;
+  static std::map<std::string, std::optional<std::string>> answers;  // a start asks more than once
+  const std::lock_guard lock(asking);
+  const auto known = answers.find(preload.string());
+  if (known != answers.end()) return known->second;
+  return answers.emplace(preload.string(), try_on_a_process(preload)).first->second;
 }
 
 }  // namespace cox::observe

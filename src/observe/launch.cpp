@@ -20,10 +20,13 @@
 #include <utility>
 
 #include "cox/base/child.hpp"
+#include "cox/base/hash.hpp"
 #include "cox/base/processes.h"
 #include "cox/base/units_text.hpp"
 #include "cox/base/version.hpp"
+#include "cox/guest/pace_text.hpp"
 #include "cox/guest/writer.hpp"
+#include "cox/observe/stand_by.hpp"
 #include "cox/trace/run_info.hpp"
 
 #include "observe/blank_free.hpp"
@@ -177,6 +180,16 @@ std::vector<std::pair<std::string, std::string>> actuator_variables(const Launch
   return out;
 }
 
+/// The settings with a seed, the same for all ranks, where they name none: every job tosses its own coin, else all
+/// jobs of a site would pace the same blocks.
+std::string with_own_seed(const std::string& pace, bool one_of_many) {
+  if (pace.starts_with("seed=") || pace.find(",seed=") != std::string::npos) return pace;
+  const std::string name = one_of_many ? launch_key(*guest::find_launcher())
+                                       : fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ"));
+  const std::string seeded = fmt::format("{},seed={}", pace, 1 + fnv1a(name) % 1'000'000'000);
+  return seeded.size() > guest::kLongestPaceText ? pace : seeded;
+}
+
 /// Variables for the child: ours are added, what the user set stays.
 std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOptions& options,
                                                                  const fs::path& preload, const fs::path& dir,
@@ -194,7 +207,7 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   if (options.sync_seconds) out.emplace_back(kEnvSync, std::to_string(*options.sync_seconds));
   if (!options.keeper_cpus.empty()) out.emplace_back(kEnvKeeperCpus, options.keeper_cpus);
   out.emplace_back(kEnvBatchJob, guest::owning_batch_job());
-  if (!options.pace.empty()) out.emplace_back(kEnvPace, options.pace);
+  if (!options.pace.empty()) out.emplace_back(kEnvPace, with_own_seed(options.pace, one_of_many));
   if (one_of_many) {
     out.emplace_back(kEnvObserver, std::to_string(getpid()));
     return out;
@@ -213,15 +226,6 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   return out;
 }
 
-/// What the job was started with: where files may not grow, our own are an error and no end.
-struct sigaction file_too_large {};
-
-void ignore_file_limit() {
-  struct sigaction ignored {};
-  ignored.sa_handler = SIG_IGN;
-  [[maybe_unused]] static const int once = ::sigaction(SIGXFSZ, &ignored, &file_too_large);
-}
-
 /// Restores what we changed for ourselves; runs between fork and exec. A launcher that kills its rank kills
 /// `cox`; the program is the rank, so it must not stay behind.
 [[noreturn]] void exec_child(const std::vector<std::string>& command, const sigset_t& mask, int report,
@@ -229,18 +233,12 @@ void ignore_file_limit() {
   if (dies_with > 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != dies_with)) _exit(127);
   const std::vector<char*> argv = argument_list(command);
   restore_child_signal();
-  ::sigaction(SIGXFSZ, &file_too_large, nullptr);
+  restore_failures();
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(argv[0], argv.data());
   const int reason = errno;
   [[maybe_unused]] const ssize_t told = write(report, &reason, sizeof reason);
   _exit(127);
-}
-
-/// Whether the signal would end us: nobody here handles or ignores it.
-bool would_end_us(int signal) {
-  struct sigaction action {};
-  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL;
 }
 
 /// The end of the child, and every signal that could end us before it: what was set for the job is put back.
@@ -335,7 +333,10 @@ Result<ChildEnd> run_child(const LaunchOptions& options,
   do n = read(report[0], &reason, sizeof reason);
   while (n < 0 && errno == EINTR);
   close(report[0]);
-  if (n != sizeof reason) started();
+  if (n != sizeof reason) {
+    started();
+    if (options.lets_go) let_go_of_inherited();
+  }
   ChildEnd end;
   end.status = wait_forwarding(child, watched, witness);
   end_cap(cap, end);
@@ -437,7 +438,7 @@ fs::path default_run_dir() {
 }
 
 Result<LaunchOutcome> launch(const LaunchOptions& options) {
-  ignore_file_limit();
+  ignore_own_failures();
   COX_TRY(const fs::path preload, find_preload(options.guest_dir));
   const guest::Launcher* launcher = guest::find_launcher();
   const guest::Place place = guest::place_of(launcher);

@@ -423,4 +423,30 @@ TEST_F(Launch, ActuatorsAreSetOnlyWhereAskedForAndNotSetByTheUser) {
   unsetenv("OMPI_MCA_mpi_yield_when_idle");
 }
 
+TEST_F(Launch, EveryJobTossesItsOwnCoinUnlessASeedIsNamed) {
+  const auto seen = [&](const std::string& pace, const std::string& folder) {
+    LaunchOptions o = options({"/bin/sh", "-c", "echo $COX_PACE > " + (dir_ / "seen").string()});
+    o.out = dir_ / folder;
+    o.pace = pace;
+    EXPECT_TRUE(launch(o));
+    std::string text;
+    std::ifstream(dir_ / "seen") >> text;
+    return text;
+  };
+  EXPECT_EQ(seen("auto,seed=7", "named"), "auto,seed=7");
+  EXPECT_EQ(seen("seed=7,auto", "first"), "seed=7,auto");
+  const std::string drawn = seen("auto,window=32", "drawn");
+  EXPECT_TRUE(drawn.starts_with("auto,window=32,seed=")) << drawn;
+  setenv("SLURM_JOB_ID", "4711", 1);
+  setenv("SLURM_STEP_ID", "3", 1);
+  setenv("SLURM_PROCID", "0", 1);
+  setenv("SLURM_NTASKS", "2", 1);
+  const std::string one = seen("auto", "ranks");
+  setenv("SLURM_PROCID", "1", 1);
+  EXPECT_EQ(seen("auto", "ranks"), one) << "every rank has a cox of its own";
+  setenv("SLURM_STEP_ID", "4", 1);
+  EXPECT_NE(seen("auto", "others"), one);
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_NTASKS"}) unsetenv(name);
+}
+
 }  // namespace

@@ -11,6 +11,7 @@
 #include <chrono>
 
 #include "cox/base/processes.h"
+#include "cox/observe/stand_by.hpp"
 
 namespace cox::observe {
 namespace {
@@ -34,7 +35,8 @@ std::time_t now_s() {
 [[noreturn]] void watch(const sigset_t& watched, int tell, pid_t ours) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != ours) _exit(0);
   prctl(PR_SET_NAME, "cox-witness");
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
+  let_go_of_inherited();
+  close(STDERR_FILENO);
   for (;;) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&watched, &info);

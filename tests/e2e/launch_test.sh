@@ -17,6 +17,41 @@ observe /bin/sh -c 'exit 7'
 equal "$code" 7 "exit status of a child that exits 7"
 observe /bin/sh -c 'kill -KILL $$'
 equal "$code" 137 "exit status of a child that is killed"
+# who started cox sees the signal, not a number that means it
+for name in KILL TERM SEGV PIPE; do
+  python3 - "$cox" "$work/ended-by-$name" "$name" <<'PY' || fail "how a job that SIG$name ends looks from outside"
+import signal, subprocess, sys
+cox, run, name = sys.argv[1:]
+ended = subprocess.run([cox, "observe", "-q", "-o", run, "--", "/bin/sh", "-c", f"ulimit -c 0; kill -{name} $$"])
+sys.exit(ended.returncode != -getattr(signal, "SIG" + name))
+PY
+done
+# nobody reads our notes any more: the job's status is still its own (a size that is raised is noted before it starts)
+code=$(status python3 - "$cox" "$work/unread" <<'PY'
+import os, subprocess, sys
+unread, noted = os.pipe()
+os.close(unread)
+script = "exec 2>/dev/null; sleep 0.2; exit 7"
+sys.exit(subprocess.run([sys.argv[1], "observe", "--max-size", "1B", "-o", sys.argv[2], "--", "/bin/sh", "-c", script], stderr=noted).returncode)
+PY
+)
+equal "$code" 7 "exit status where nobody reads standard error"
+# what the job closes is closed: neither cox nor its witness holds a pipe open that the job inherited
+python3 - "$cox" "$work/closes" <<'PY' || fail "an inherited descriptor was held open"
+import os, select, subprocess, sys
+ready, at_job = os.pipe()
+job = subprocess.Popen([sys.argv[1], "observe", "-q", "-o", sys.argv[2], "--", "/bin/sh", "-c",
+                        f"exec {at_job}>&- >/dev/null; read line"], pass_fds=[at_job], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+os.close(at_job)
+try:
+    for end in (ready, job.stdout.fileno()):
+        assert select.select([end], [], [], 20)[0], "still held open while the job runs"
+        assert os.read(end, 1) == b""
+    assert job.poll() is None
+finally:
+    job.stdin.close()
+    job.wait(timeout=30)
+PY
 observe /bin/true
 equal "$code" 0 "exit status of true"
 observe "$work/no-such-program"

@@ -17,6 +17,7 @@
 #include "cox/guest/pace_text.hpp"
 #include "cox/observe/launch.hpp"
 #include "cox/observe/recording.hpp"
+#include "cox/observe/stand_by.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/trace/compact.hpp"
 #include "cox/trace/run_files.hpp"
@@ -109,7 +110,8 @@ std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads
                       to_string(compacted.compact_bytes), to_string(heads.overhead_per_event),
                       heads.dropped_records);
   if (heads.recycled_records > 0) line += fmt::format(", {} old ones made room", heads.recycled_records);
-  if (heads.disabled > 0) line += fmt::format(", {} {} switched recording off", heads.disabled,
+  if (heads.disabled > 0)
+    line += fmt::format(", {} {} switched recording off", heads.disabled,
                         heads.disabled == 1 ? "process" : "processes");
   if (heads.detached > 0) line += fmt::format(", {} were detached", heads.detached);
   if (heads.singletons > 1) line = singletons(heads.alone) + line;
@@ -223,11 +225,32 @@ Result<pace::Mode> asked_mode(const Invocation& call) {
       "modes: off, observe, paper, auto, always, random; keys: `cox pace --settings`"));
 }
 
+/// Says how the observed job went, and puts away what it left.
+void end_alone(const observe::LaunchOutcome& outcome, const Invocation& call, Console& console) {
+  // A launcher that was interrupted may be gone before its ranks are.
+  static_cast<void>(observe::wait_for_end(outcome.dir, kPatience));
+  const Recorded heads = read_heads(outcome.dir);
+  const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
+  if (!compacted && !heads.ranks.empty()) {
+    console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
+                               shown(outcome.dir), compacted.error().to_string(), compacted.error().id);
+    if (heads.storage_failed > 0) console.err << storage_words(heads) << '\n';
+    return;
+  }
+  const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
+  if (call.common.verbose) warn_about(report.notes, call, console);
+  if (!call.common.quiet) console.err << summary(outcome, heads, report, shown(outcome.dir));
+  if (const std::string file = call.value("json"); !file.empty())
+    if (const Status written = write_summary(file, outcome, heads, report, console); !written)
+      console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   observe::LaunchOptions options{.command = call.job,
                                  .out = call.value("output"),
                                  .force = call.has("force"),
-                                 .pace = call.value("pace")};
+                                 .pace = call.value("pace"),
+                                 .lets_go = true};
   COX_TRY(const pace::Mode mode, asked_mode(call));
   if (const std::string size = call.value("max-size"); !size.empty()) {
     Result<Bytes> bytes = parse_bytes(size);
@@ -240,6 +263,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_CHECK(read_actuators(call, mode, options));
   COX_CHECK(read_keeping(call, options));
   options.group_may_read = call.value("share") == "group";
+  observe::ignore_own_failures();  // who reads our notes may be gone before the job is
   if (!call.common.quiet && observe::launch_place().rank <= 0) {
     for (const std::string& note : observe::start_notes(options))
       console.err << fmt::format("cox: {}\n", note);
@@ -256,28 +280,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                                outcome.energy_problem->hint);
   else if (!call.common.quiet && !outcome.energy.empty())
     console.err << fmt::format("cox: energy: {}, all back\n", outcome.energy);
-  if (outcome.rank >= 0) {
+  if (outcome.rank >= 0)
     end_shared(outcome, call, console);
-    return static_cast<ExitCode>(outcome.exit_status);
-  }
-  // A launcher that was interrupted may be gone before its ranks are.
-  static_cast<void>(observe::wait_for_end(outcome.dir, kPatience));
-  const Recorded heads = read_heads(outcome.dir);
-  const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
-  const auto status = static_cast<ExitCode>(outcome.exit_status);
-  if (!compacted && !heads.ranks.empty()) {
-    console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
-                               shown(outcome.dir), compacted.error().to_string(), compacted.error().id);
-    if (heads.storage_failed > 0) console.err << storage_words(heads) << '\n';
-    return status;
-  }
-  const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
-  if (call.common.verbose) warn_about(report.notes, call, console);
-  if (!call.common.quiet) console.err << summary(outcome, heads, report, shown(outcome.dir));
-  if (const std::string file = call.value("json"); !file.empty())
-    if (const Status written = write_summary(file, outcome, heads, report, console); !written)
-      console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
-  return status;
+  else
+    end_alone(outcome, call, console);
+  console.err.flush();
+  observe::end_by(outcome.signal);
+  return static_cast<ExitCode>(outcome.exit_status);
 }
 
 }  // namespace
