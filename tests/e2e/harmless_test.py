@@ -209,7 +209,8 @@ def case_rank_killed(work):
     """The launcher says what it says without us, and what was recorded is there."""
     codes = []
     for folder in (None, os.path.join(work, "run")):
-        command = job("steps", 20000) if folder is None else [cox, "observe", "-o", folder, "--", *job("steps", 20000)]
+        endless = job("steps", 1000000000)  # it ends by the kill alone
+        command = endless if folder is None else [cox, "observe", "-o", folder, "--", *endless]
         process = subprocess.Popen(command, env=clean, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         victim = None
         for _ in range(300):

@@ -140,7 +140,8 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 with socket.socket() as s:
     s.bind(("127.0.0.1", 0))
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]), GLOO_SOCKET_IFNAME="lo")
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(s.getsockname()[1]), GLOO_SOCKET_IFNAME="lo",
+                      USE_LIBUV="0")  # not every build of PyTorch has it
 child = os.fork()
 rank = 1 if child == 0 else 0
 torch.set_num_threads(1)
