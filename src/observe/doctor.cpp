@@ -327,6 +327,9 @@ Check check_policy(const Surroundings& where) {
   if (policy.max_size_bytes > 0)
     rules.push_back(fmt::format("at most {} per process",
                                 to_string(Bytes{static_cast<std::int64_t>(policy.max_size_bytes)})));
+  if (policy.max_job_size_bytes > 0)
+    rules.push_back(fmt::format("at most {} per job",
+                                to_string(Bytes{static_cast<std::int64_t>(policy.max_job_size_bytes)})));
   for (std::size_t i = 0; i < policy.folder_count; ++i)
     rules.push_back(fmt::format("{}{}", i == 0 ? "Runs only in " : "", policy.folders[i]));
   check.text = rules.empty() ? fmt::format("{} forbids nothing", guest::kPolicyFile)
@@ -439,6 +442,8 @@ std::span<const EnvVariable> environment_variables() {
                   "absolute folder for a job's files; set by cox observe, unset = guests are inert"},
       EnvVariable{"COX_MAX_SIZE", "256000000",
                   "bytes per process, then the oldest events make room (--max-size)"},
+      EnvVariable{"COX_MAX_JOB_SIZE", "no bound",
+                  "bytes of all processes together, an equal part each (--max-job-size)"},
       EnvVariable{"COX_DISABLE", "0", "1 = every hook is a direct call and nothing is recorded"},
       EnvVariable{"COX_CLOCK", "tsc", "tsc or monotonic; tsc holds only where its rate never changes"},
       EnvVariable{"COX_MAX_OVERHEAD", "5",

@@ -203,6 +203,7 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   out.emplace_back(kEnvDir, dir.string());  // typed as -o, or chosen for this run
   if (auto asan = sanitizer_options(options.command, now)) out.emplace_back("ASAN_OPTIONS", *std::move(asan));
   if (max_size) out.emplace_back(kEnvMaxSize, std::to_string(max_size->count()));
+  if (options.max_job_size) out.emplace_back(kEnvMaxJobSize, std::to_string(options.max_job_size->count()));
   if (options.group_may_read) out.emplace_back(kEnvShare, "group");
   if (options.sync_seconds) out.emplace_back(kEnvSync, std::to_string(*options.sync_seconds));
   if (!options.keeper_cpus.empty()) out.emplace_back(kEnvKeeperCpus, options.keeper_cpus);
@@ -217,8 +218,8 @@ std::vector<std::pair<std::string, std::string>> added_variables(const LaunchOpt
   std::vector<std::string> names;
   for (const auto& [name, value] : out)
     if (!name.starts_with("OMPI_MCA_")) names.push_back(name);  // its launcher forwards its own
-  for (const char* name : {kEnvMaxSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace, kEnvPacePriority,
-                           kEnvJob, kEnvShare, kEnvSync, kEnvKeeperCpus})
+  for (const char* name : {kEnvMaxSize, kEnvMaxJobSize, kEnvMaxOverhead, kEnvDisable, kEnvClock, kEnvPace,
+                           kEnvPacePriority, kEnvJob, kEnvShare, kEnvSync, kEnvKeeperCpus})
     if (now.find(name) != now.end() && std::ranges::find(names, name) == names.end())
       names.emplace_back(name);
   if (auto list = forward_list(options.command, now, open_mpi_settings(options.command, now), names))

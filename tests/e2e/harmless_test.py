@@ -165,6 +165,23 @@ def case_ring_overflow(work):
     return f"{detail['recycled_records']} old events made room"
 
 
+def case_job_cap(work):
+    """All processes together stay below what the job may write; where that is too little for a file each, it is said."""
+    folder, summary = os.path.join(work, "run"), os.path.join(work, "summary")
+    cap = RANKS * 3_000_000
+    done = observed(folder, "hammer", 1, options=["--max-job-size", f"{cap}B", "--json", summary],
+                    environment={"COX_MAX_OVERHEAD": "1000"})
+    assert done.stdout == "hammered\n"
+    with open(summary) as f:
+        told = json.load(f)["result"]
+    assert RANKS * 2_000_000 < told["raw_bytes"] <= cap and told["recycled_records"] > 100000, told
+    little = os.path.join(work, "little")
+    observed(little, "steps", 10, options=["--max-job-size", "1MB"])
+    said = run([cox, "diagnose", little])
+    assert "is too little for so many processes" in re.sub(r"\s+", " ", said.stdout + said.stderr), said
+    return f"{told['raw_bytes']} of {cap} bytes"
+
+
 def case_too_slow(work):
     folder = os.path.join(work, "run")
     done = observed(folder, "hammer", 4, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "0.01"})

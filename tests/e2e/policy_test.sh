@@ -30,6 +30,11 @@ grep -q -- '--max-size 100 MB: .*policy.toml allows 3.00 MB' "$work/err" || fail
 under "$cox" observe -o "$work/d" -- env COX_MAX_SIZE=100000000 COX_MAX_OVERHEAD=10000 "$marks" 1 200000 2>"$work/err"
 grep -q 'old ones made room' "$work/err" || fail "the guest wrote more than the policy allows: $(cat "$work/err")"
 
+# The bound of the job is kept by the guests alone, which know how many they are.
+echo 'max_job_size_bytes = 3_000_000' >"$policy"
+under "$cox" observe -o "$work/j" -- env COX_MAX_JOB_SIZE=100000000 COX_MAX_OVERHEAD=10000 "$marks" 1 200000 2>"$work/err"
+grep -q 'old ones made room' "$work/err" || fail "the job wrote more than the policy allows: $(cat "$work/err")"
+
 echo "folders = [\"$work/allowed\"]" >"$policy"
 equal "$(status under "$cox" observe -o "$work/elsewhere/run" -- true)" 125 "another folder"
 ln -s "$work/elsewhere" "$work/allowed/link"

@@ -30,11 +30,12 @@ struct Policy {
 
   /// Why the file cannot be obeyed; null where it is obeyed or absent. Then nothing is observed at all.
   const char* trouble = nullptr;
-  int line = 0;                      ///< of `trouble`, from 1; 0 = the file as a whole
-  bool is_there = false;             ///< there is such a file
-  bool pacing = true;                ///< `pacing`: whether --pace and what acts with it may be used
-  std::uint64_t max_size_bytes = 0;  ///< most that a process writes; 0 = no bound
-  std::size_t folder_count = 0;      ///< 0 = anywhere
+  int line = 0;                          ///< of `trouble`, from 1; 0 = the file as a whole
+  bool is_there = false;                 ///< there is such a file
+  bool pacing = true;                    ///< `pacing`: whether --pace and what acts with it may be used
+  std::uint64_t max_size_bytes = 0;      ///< most that a process writes; 0 = no bound
+  std::uint64_t max_job_size_bytes = 0;  ///< most that all processes of a job write together; 0 = no bound
+  std::size_t folder_count = 0;          ///< 0 = anywhere
   char folders[kMostFolders][kLongestFolder] = {};  ///< absolute; Runs only in or below one of them
 };
 
@@ -115,8 +116,10 @@ inline const char* read_line(const char* line, Policy& policy) {
   if (ends_here(line)) return nullptr;
   if (const char* value = value_of(line, "pacing")) return read_bool(value, policy.pacing);
   if (const char* value = value_of(line, "max_size_bytes")) return read_bytes(value, policy.max_size_bytes);
+  if (const char* value = value_of(line, "max_job_size_bytes"))
+    return read_bytes(value, policy.max_job_size_bytes);
   if (const char* value = value_of(line, "folders")) return read_folders(value, policy);
-  return "unknown key, expected pacing, max_size_bytes or folders";
+  return "unknown key, expected pacing, max_size_bytes, max_job_size_bytes or folders";
 }
 
 }  // namespace policy_text

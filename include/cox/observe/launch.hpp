@@ -18,6 +18,7 @@ namespace cox::observe {
 /// Environment of the guest. Set by `launch` for the child only; a value that the user set is never replaced.
 inline constexpr const char* kEnvDir = "COX_DIR";  ///< absolute folder for the files; unset = guest inert
 inline constexpr const char* kEnvMaxSize = "COX_MAX_SIZE";          ///< bytes per process
+inline constexpr const char* kEnvMaxJobSize = "COX_MAX_JOB_SIZE";   ///< bytes of all processes together
 inline constexpr const char* kEnvMaxOverhead = "COX_MAX_OVERHEAD";  ///< percent of one CPU
 inline constexpr const char* kEnvDisable = "COX_DISABLE";           ///< 1 = every hook is a direct call
 inline constexpr const char* kEnvClock = "COX_CLOCK";  ///< tsc, monotonic; default: tsc where invariant
@@ -39,10 +40,11 @@ inline constexpr const char* kEnvPacePriority = "COX_PACE_PRIORITY";  ///< 1 = p
 
 struct LaunchOptions {
   std::vector<std::string> command{};
-  std::filesystem::path out{};        ///< Run folder; empty = `default_run_dir()`
-  bool force = false;                 ///< replace a Run folder that is there (only one that Coxswain made)
-  std::optional<Bytes> max_size{};    ///< per process; unset = COX_MAX_SIZE, else 256 MB
-  std::optional<int> sync_seconds{};  ///< what a machine that goes down may lose; unset = COX_SYNC, else 1
+  std::filesystem::path out{};          ///< Run folder; empty = `default_run_dir()`
+  bool force = false;                   ///< replace a Run folder that is there (only one that Coxswain made)
+  std::optional<Bytes> max_size{};      ///< per process; unset = COX_MAX_SIZE, else 256 MB
+  std::optional<Bytes> max_job_size{};  ///< all processes together; unset = COX_MAX_JOB_SIZE, else no bound
+  std::optional<int> sync_seconds{};    ///< what a machine that goes down may lose; unset = COX_SYNC, else 1
   std::string keeper_cpus{};  ///< where the guest's own threads run; empty = COX_KEEPER_CPUS, else as the job
   std::string pace{};         ///< MODE[,key=value...]; empty = COX_PACE, else no controller
   std::filesystem::path guest_dir{};  ///< where libcox-preload.so lies; empty = beside the running program

@@ -245,6 +245,16 @@ void end_alone(const observe::LaunchOutcome& outcome, const Invocation& call, Co
       console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
 }
 
+/// The size that a flag names; nothing where it was not given.
+Result<std::optional<Bytes>> size_of(const Invocation& call, const char* flag) {
+  const std::string text = call.value(flag);
+  if (text.empty()) return std::optional<Bytes>{};
+  Result<Bytes> bytes = parse_bytes(text);
+  if (bytes) return std::optional(*bytes);
+  bytes.error().message = fmt::format("--{}: {}", flag, bytes.error().message);
+  return fail(bytes.error());
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   observe::LaunchOptions options{.command = call.job,
                                  .out = call.value("output"),
@@ -252,14 +262,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                                  .pace = call.value("pace"),
                                  .lets_go = true};
   COX_TRY(const pace::Mode mode, asked_mode(call));
-  if (const std::string size = call.value("max-size"); !size.empty()) {
-    Result<Bytes> bytes = parse_bytes(size);
-    if (!bytes) {
-      bytes.error().message = fmt::format("--max-size: {}", bytes.error().message);
-      return fail(bytes.error());
-    }
-    options.max_size = *bytes;
-  }
+  COX_TRY(options.max_size, size_of(call, "max-size"));
+  COX_TRY(options.max_job_size, size_of(call, "max-job-size"));
   COX_CHECK(read_actuators(call, mode, options));
   COX_CHECK(read_keeping(call, options));
   options.group_may_read = call.value("share") == "group";
@@ -311,6 +315,10 @@ const Command& observe_command() {
                       .value = "SIZE",
                       .help = "most that one process writes; then old events make room",
                       .fallback = "256MB"},
+                     {.name = "max-job-size",
+                      .value = "SIZE",
+                      .help = "most that all processes write together, an equal part each",
+                      .fallback = "no bound"},
                      {.name = "sync",
                       .value = "SECONDS",
                       .help = "what a machine that goes down may lose; 0 = as its kernel has it",

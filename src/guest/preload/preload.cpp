@@ -268,6 +268,29 @@ double share_or(const char* text, double otherwise) {
   return *end == 0 && percent > 0 ? percent / 100 : otherwise;
 }
 
+std::uint64_t bytes_or(const char* text, std::uint64_t otherwise) {
+  if (text == nullptr || *text == 0) return otherwise;
+  char* end = nullptr;
+  const unsigned long long bytes = strtoull(text, &end, 10);
+  return *end == 0 ? bytes : otherwise;
+}
+
+// The lesser of two bounds, of which 0 is none.
+std::uint64_t tighter(std::uint64_t a, std::uint64_t b) {
+  return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+// What this process may write: as asked for and as allowed, by itself and as its equal part of what the job may. False
+// where that part is less than a file needs.
+bool bound_size(std::int32_t world_size, std::uint64_t& max_bytes) {
+  max_bytes = tighter(bytes_or(getenv("COX_MAX_SIZE"), max_bytes), policy().max_size_bytes);
+  const std::uint64_t job = tighter(bytes_or(getenv("COX_MAX_JOB_SIZE"), 0), policy().max_job_size_bytes);
+  if (job == 0) return true;
+  const std::uint64_t part = job / static_cast<std::uint64_t>(world_size < 1 ? 1 : world_size);
+  if (part < max_bytes) max_bytes = part;
+  return part >= kLeastFileBytes;
+}
+
 // Says in the file which MPI functions another tool takes before us.
 void note_bypassed() {
   const char* symbols[kHookCount];
@@ -289,14 +312,8 @@ bool open_writer(const Identity& identity) noexcept {
   options.told_to_stop = is_detached;
   const char* share = getenv("COX_SHARE");
   options.group_may_read = share != nullptr && strcmp(share, "group") == 0;
-  if (const char* size = getenv("COX_MAX_SIZE")) {
-    char* end = nullptr;
-    const unsigned long long bytes = strtoull(size, &end, 10);
-    if (*size != 0 && *end == 0) options.max_bytes = bytes;
-  }
-  if (policy().max_size_bytes != 0 && options.max_bytes > policy().max_size_bytes)
-    options.max_bytes = policy().max_size_bytes;
   const Identity known = with_environment(identity);
+  const bool job_has_room = bound_size(known.world_size, options.max_bytes);
   options.folder_per_host = known.local_size > 0 && known.world_size > known.local_size;
   options.observer = number_or(getenv("COX_OBSERVER"), 0);
   options.sync_seconds = static_cast<std::uint64_t>(number_or(getenv("COX_SYNC"), 1));
@@ -310,6 +327,10 @@ bool open_writer(const Identity& identity) noexcept {
   find_exits();
   recording_process = getpid();
   note_bypassed();
+  if (!job_has_room)
+    note(
+        "what the whole job may write (--max-job-size or the policy) is too little for so many processes: each "
+        "writes the least, 2.1 MB");
   if (is_pacing_forbidden()) {
     note("the policy of this machine forbids pacing");
   } else {

@@ -18,10 +18,11 @@ std::unique_ptr<Policy> parsed(std::string text) {
 
 TEST(Policy, ReadsEveryKey) {
   const auto p = parsed(
-      "# comment\n\n  pacing = false  # no\nmax_size_bytes=64_000_000\r\nfolders = [ \"/scratch\", \"/data/runs/\" ]\n");
+      "# comment\n\n  pacing = false  # no\nmax_size_bytes=64_000_000\r\nmax_job_size_bytes = 7\nfolders = [ \"/scratch\", \"/data/runs/\" ]\n");
   EXPECT_EQ(p->trouble, nullptr);
   EXPECT_FALSE(p->pacing);
   EXPECT_EQ(p->max_size_bytes, 64'000'000u);
+  EXPECT_EQ(p->max_job_size_bytes, 7u);
   ASSERT_EQ(p->folder_count, 2u);
   EXPECT_STREQ(p->folders[0], "/scratch");
   EXPECT_STREQ(p->folders[1], "/data/runs");
