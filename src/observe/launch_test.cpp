@@ -2,8 +2,10 @@
 #include "cox/observe/launch.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 
 #include "cox/base/processes.h"
 #include "cox/trace/raw_format.hpp"
+#include "cox/trace/run_files.hpp"
 
 namespace {
 
@@ -137,6 +140,18 @@ TEST_F(Launch, AForcedRunTakesThePlaceOfOneWithFoldersOfHosts) {
   EXPECT_TRUE(fs::exists(dir_ / "run" / "run.json"));
 }
 
+TEST_F(Launch, WhatAFailedStartAndAnNfsClientLeaveStandsInNobodysWay) {
+  ASSERT_TRUE(launch(options({"/bin/true"})));
+  const fs::path run = dir_ / "run";
+  fs::create_directory(run / "n1");  // a process on n1 could not begin its file
+  std::ofstream(run / ".nfs0000000000a1") << "open somewhere";
+  auto forced = options({"/bin/true"});
+  forced.force = true;
+  ASSERT_TRUE(launch(forced));
+  EXPECT_FALSE(fs::exists(run / "n1"));
+  EXPECT_TRUE(fs::exists(run / "run.json"));
+}
+
 TEST_F(Launch, AForcedRunThatCannotStartLeavesTheOldOne) {
   ASSERT_TRUE(launch(options({"/bin/sh", "-c", "exit 5"})));
   std::ofstream(dir_ / "run" / "p.coxraw") << "COXRAW1\n";
@@ -252,6 +267,24 @@ TEST_F(LaunchOncePerRank, WithoutAnIdTheSameRankOrAnOldRunIsRefused) {
   mpich("3");
   fs::last_write_time(dir_ / "run" / "run.json", fs::file_time_type::clock::now() - std::chrono::minutes{10});
   EXPECT_FALSE(launch(options({"/bin/true"}))) << "begun ten minutes ago";
+}
+
+TEST_F(LaunchOncePerRank, WhoeverHoldsTheClaimsHoldsNobodyUp) {
+  mpich("0");
+  ASSERT_TRUE(launch(options({"/bin/true"})));
+  const fs::path claims = dir_ / "run" / cox::trace::kClaimsFile;
+  const int held = ::open(claims.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(held, 0);
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  all.l_whence = SEEK_SET;
+  ASSERT_EQ(::fcntl(held, F_OFD_SETLK, &all), 0);
+  mpich("1");
+  EXPECT_TRUE(launch(options({"/bin/true"})));
+  ::close(held);
+  fs::remove(claims);
+  ASSERT_EQ(::mkfifo(claims.c_str(), 0600), 0);
+  EXPECT_TRUE(launch(options({"/bin/true"}))) << "what is no file says nothing";
 }
 
 TEST_F(LaunchOncePerRank, NeedsANameThatAllRanksKnow) {

@@ -89,6 +89,33 @@ void record(std::uint64_t bytes) {
   guest::end(guest::begin(EventKind::Collective, 1, 0, 1, 0, bytes, 0));
 }
 
+/// What a process has open besides pipes and its terminal: the paths below /proc and what lies in a folder.
+std::vector<std::string> open_files_of(const fs::path& folder) {
+  std::vector<std::string> out;
+  std::error_code ec;
+  for (const auto& fd : fs::directory_iterator("/proc/self/fd")) {
+    const std::string path = fs::read_symlink(fd.path(), ec).string();
+    if (path.starts_with(folder.string()) || (path.starts_with("/proc/") && !path.ends_with("/fd")))
+      out.push_back(path);
+  }
+  return out;
+}
+
+TEST_F(GuestWriter, WhatItHasOpenIsNotTheProgramsToSee) {
+  const std::string dir = dir_.string();
+  EXPECT_EQ(
+      in_child([&] {
+        if (!guest::open({.dir = dir.c_str()}, {.rank = 0})) return 1;
+        record(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds{1500});  // the keeper has sampled and saved
+        const std::size_t own_file = 1;
+        if (open_files_of(dir_).size() > own_file) return 2;
+        guest::close();
+        return open_files_of(dir_).empty() ? 0 : 3;
+      }),
+      0);
+}
+
 TEST_F(GuestWriter, RecordsEventsInOrderAndClosesTheFile) {
   const std::string dir = dir_.string();
   ASSERT_EQ(in_child([&] {
