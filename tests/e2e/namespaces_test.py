@@ -82,8 +82,12 @@ def case_time_namespace(work):
     run = os.path.join(work, "run")
     job = [mpirun, "--allow-run-as-root", "--oversubscribe"]
     part = [mpi_train, "--steps", "100"]
-    subprocess.run([cox, "observe", "-o", run, "--", *job, "-n", "1", *part, ":", "-n", "1", *later, *part],
-                   check=True, capture_output=True, env=environment, timeout=120)
+    command = [*job, "-n", "1", *part, ":", "-n", "1", *later, *part]
+    plain = subprocess.run(command, capture_output=True, env=environment, timeout=120)
+    if plain.returncode != 0:  # the launcher of Open MPI 5.0.7 ends by SIGSEGV
+        print(f"SKIP time_namespace: without us the launcher ends with {plain.returncode}")
+        return
+    subprocess.run([cox, "observe", "-o", run, "--", *command], check=True, capture_output=True, env=environment, timeout=120)
     told = json.loads(asked("diagnose", run, "--json"))["result"]
     sources = sorted(host["source"] for host in told["clock"]["hosts"])
     assert len(sources) == 2 and "shared" in sources, told["clock"]

@@ -27,7 +27,7 @@ launcher = shutil.which("mpirun.openmpi")
 clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
 clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODES = ["observe", "paper", "auto", "always", "random"]
-EAGER = "window=4,warm_up=2,block=2,settle=0,activate=0,release=0,min_delay=1us,deviations=0"  # delays as soon as there is a wait
+EAGER = "seed=1,window=4,warm_up=2,block=2,settle=0,activate=0,release=0,min_delay=1us,deviations=0"  # delays as soon as there is a wait
 # The same for auto where imbalance lasts: transfer is known, no test is too dear and none has to wait for long.
 AUTO = f"auto,{EAGER},budget=1,retry=1,transfer_latency=1us"
 OBSERVING, NO_SLACK, LAUNCH_AHEAD, BLOCK_PACED, THRESHOLD, RELEASED, FIXED, CLOCK_STEP, IN_ORDER = (

@@ -32,7 +32,7 @@ check() {
       echo "rank $((2 * node + local)) of 4 local $local of 2 host cxh$node node ${nodes[node]} job $2 launcher $3 attempt 0"
     done
   done >expected
-  diff <(sed -E 's/ job ([0-9]+)\.[0-9]{3,} / job \1.NAMESPACE /' processes) expected || fail "processes ($1)"
+  diff <(sed -E 's/ job ([0-9]+)\.([0-9]{3,}|prterun-[^ ]*) / job \1.NAMESPACE /' processes) expected || fail "processes ($1)"
 }
 
 equal "$(status in_slurm "${srun[@]}" "${job[@]}")" 0 "exit status without us"
