@@ -96,6 +96,7 @@ set(trace/import/._may part)
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
     efficiency:efficiency stall:stall pacing:pacing
+    outcome:match brief:result
     finding:result comparison:result diagnosis:result remedy:result)
 set(guest_headers launcher:seam policy:seam pace_text:pacing writer:writer)
 set(simulate_headers

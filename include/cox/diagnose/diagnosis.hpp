@@ -20,6 +20,7 @@
 #include "cox/diagnose/finding.hpp"
 #include "cox/diagnose/locality.hpp"
 #include "cox/diagnose/matched.hpp"
+#include "cox/diagnose/outcome.hpp"
 #include "cox/diagnose/pacing.hpp"
 #include "cox/diagnose/remedy.hpp"
 #include "cox/diagnose/stall.hpp"
@@ -54,6 +55,7 @@ struct Diagnosis {
   Duration lost{};                ///< sum over steps of (latest arrival - median arrival)
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   Trouble trouble;                ///< what hangs, and who disagrees
+  Answer answer;                  ///< which kind of answer this is, and why
   std::string verdict;            ///< one or two sentences
   std::string lead;               ///< the verdict without the words that a headline says already
   std::vector<RankAccount> ranks;
@@ -61,6 +63,7 @@ struct Diagnosis {
   std::vector<std::string> cannot_tell;  ///< what this input does not answer
   WaitMethod wait_method = WaitMethod::Clock;
   std::vector<NodeLocality> locality;  ///< per node; empty where nothing was recorded
+  std::int64_t hosts = 0;              ///< that its ranks ran on; 0 = not known
   pace::Facts waiting;                 ///< how its ranks wait, as far as that was recorded
   std::vector<Section> sections;       ///< what further analyses say, in the order in which to read them
   std::vector<Remedy> remedies;        ///< what to do, most gain first
@@ -79,6 +82,9 @@ struct Comparison;
 
 /// Whether anything is to be put right: a finding, something that hangs, or members that disagree.
 [[nodiscard]] bool has_trouble(const Diagnosis& d);
+/// Part of the run's time lost to late arrivals; nothing where none was lost, and where groups side by side lose
+/// more than one run time together: a sum over them is no part of it.
+[[nodiscard]] std::optional<double> lost_ratio(const Diagnosis& d);
 
 struct DiagnoseOptions {
   int threads = 0;

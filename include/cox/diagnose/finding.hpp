@@ -69,10 +69,14 @@ struct Finding {
   /// Of the run's time, the part that would be saved without it (estimated). Where several are named at once,
   /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up.
   double gain_ratio = 0;
+  std::string gain_doubt;            ///< why the gain is not to be relied on; empty where nothing says so
   std::optional<StepId> first_step;  ///< where it is limited in time
   std::optional<StepId> last_step;
   std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence> evidence;
 };
+
+/// `21 %`, or `doubtful: the replay is off by 12 %`: everybody who speaks of a gain says it so.
+[[nodiscard]] std::string gain_words(const Finding& f);
 
 /// The numbers behind a finding, said one by one; in the order of the JSON.
 [[nodiscard]] std::vector<Evidence> evidence_of(const Finding& f);

@@ -23,7 +23,8 @@ struct Remedy {
   std::string verify;                ///< what to run and to look for after the change
 };
 
-/// Levers for the findings of a diagnosis, most predicted gain first, those not estimated last.
+/// Levers for the findings of a diagnosis: more ranks than CPUs first, where it is so, then most predicted gain
+/// first, those not estimated last.
 /// Held by: src/diagnose/verdict/remedy_test.cpp
 [[nodiscard]] std::vector<Remedy> find_remedies(const Diagnosis& d);
 

@@ -116,11 +116,13 @@ void add_notes(const Matching& m, const WaitTimeline& t, const Charges& c, bool 
   if (!comparable && !t.peers.empty())
     a.notes.emplace_back("waits for single peers need a common clock to be charged; here they are to nobody");
   if (t.incomplete > 0)
-    a.notes.push_back(
-        fmt::format("{} operations lack a member: who came last in them is not known", t.incomplete));
-  if (t.contradictory > 0)
     a.notes.push_back(fmt::format(
-        "{} operations come in another order on some of their members and were left out", t.contradictory));
+        "{} operation{} of which it is not known who came last: a member's call, or when it came, "
+        "is not in the record",
+        t.incomplete, t.incomplete == 1 ? "" : "s"));
+  if (t.contradictory > 0)
+    a.notes.push_back(fmt::format("{} operation{} in another order on some of the members", t.contradictory,
+                                  t.contradictory == 1 ? "" : "s"));
   if (c.too_tangled)
     a.notes.emplace_back("groups overlap so much that some waits were not followed to their cause");
   if (m.ops.size() >= kPeerBit) a.notes.emplace_back("too many operations to be numbered");

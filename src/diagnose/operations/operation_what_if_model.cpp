@@ -266,8 +266,8 @@ void note_unknown_types(const model::Program& o, OperationModel& model) {
   for (const std::uint32_t n : o.name) ++count[n];
   for (std::size_t t = 0; t < count.size(); ++t)
     if (count[t] > 0 && model.types[t].role == OperationRole::Unknown)
-      model.notes.push_back(fmt::format("{} operations of unknown type {}: taken as compute of their rank",
-                                        count[t], model.types[t].name));
+      model.notes.push_back(fmt::format("{} operation{} of unknown type {}: taken as compute of their rank",
+                                        count[t], count[t] == 1 ? "" : "s", model.types[t].name));
 }
 
 tl::unexpected<Error> refuse(std::string message) {

@@ -39,17 +39,17 @@ Whom whom_of(const Diagnosis& d) {
 /// What fixing one rank, and sets of them, would gain.
 std::vector<std::vector<std::string>> what_if_table(const WhatIf& w) {
   std::vector<std::vector<std::string>> table{
-      {"fixed", "faster by", "95 % interval", "part of the slowdown"}};
+      {"fixed", "run shorter by", "95 % interval", "part of what uneven work costs"}};
+  const auto saved = [](double speedup) { return percent(speedup > 0 ? 1 - 1 / speedup : 0); };
   const auto row = [&](std::string who, const Estimate& e, double share) {
-    table.push_back({std::move(who), percent(e.speedup_ratio - 1),
-                     e.has_interval
-                         ? fmt::format("{} to {}", percent(e.speedup_low - 1), percent(e.speedup_high - 1))
-                         : "not told",
-                     percent(share)});
+    table.push_back(
+        {std::move(who), saved(e.speedup_ratio),
+         e.has_interval ? fmt::format("{} to {}", saved(e.speedup_low), saved(e.speedup_high)) : "not told",
+         percent(std::clamp(share, 0.0, 1.0))});
   };
   for (const SetWhatIf& s : w.sets) row(subject_of(s.ranks), s.fixed, s.removal_share);
-  table.push_back({"any network ten times faster", percent(w.fabric_tenfold.speedup_ratio - 1), "", ""});
-  table.push_back({"no transfer at all", percent(w.fabric_free.speedup_ratio - 1), "", ""});
+  table.push_back({"any network ten times faster", saved(w.fabric_tenfold.speedup_ratio), "", ""});
+  table.push_back({"no transfer at all", saved(w.fabric_free.speedup_ratio), "", ""});
   return table;
 }
 
@@ -70,7 +70,7 @@ void say_of_those_present(const Matched& matched, Diagnosis& d) {
       {"who was last of all is unknown: an absent rank may have been later. Beyond the median of those "
        "present, own work between collectives (the first is carried in and left out) adds up to:",
        list + (delays.size() > kPictured ? ", ..." : ""),
-       fmt::format("the largest single one: rank {}, {} before operation {}", most->rank.value(),
+       fmt::format("the largest single delay: rank {}, {} before operation {}", most->rank.value(),
                    to_string(most->largest), most->at)});
   d.cannot_tell.emplace_back("what fixing a rank would gain: an absent one may have set the pace");
 }
@@ -255,17 +255,20 @@ Analyses ask_what_if(const Matched& matched, const model::Program& program, Diag
   const bool replayed = together && program.is_empty() && !d.coverage.order_refused;
   const bool only_lengths = matched.times() == trace::TimesKind::Steps && !together;
   // Each reads the same `matched` and writes what is its own; the longest one first.
-  const std::array<std::function<void()>, 3> analyses{
-      [&] {
-        if (replayed) out.what_if = what_if(matched, {.threads = threads});
-      },
-      [&] {
-        if (!together) return;
-        if (auto charged = attribute_waits(matched)) out.attribution = *std::move(charged);
-      },
-      [&] {
-        if (!only_lengths) d.efficiencies = measure_efficiencies(matched);
-      }};
+  const std::array<std::function<void()>, 3> analyses{[&] {
+                                                        if (replayed)
+                                                          out.what_if =
+                                                              what_if(matched, {.threads = threads});
+                                                      },
+                                                      [&] {
+                                                        if (!together) return;
+                                                        if (auto charged = attribute_waits(matched))
+                                                          out.attribution = *std::move(charged);
+                                                      },
+                                                      [&] {
+                                                        if (!only_lengths)
+                                                          d.efficiencies = measure_efficiencies(matched);
+                                                      }};
   parallel_for(analyses.size(), threads, [&](std::size_t i) { analyses[i](); });
   return out;
 }

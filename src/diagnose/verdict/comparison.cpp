@@ -53,7 +53,7 @@ RatioInterval ratio_of(const std::vector<double>& before, const std::vector<doub
 }
 
 double lost_part(const Diagnosis& d) {
-  return d.run_time > Duration::zero() ? ratio(d.lost, d.run_time) : 0;
+  return d.run_time > Duration::zero() ? std::min(1.0, ratio(d.lost, d.run_time)) : 0;
 }
 
 bool same(const Finding& a, const Finding& b) {

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "cox/diagnose/diagnosis.hpp"
@@ -12,6 +15,7 @@
 #include "diagnose/match/matched.hpp"
 #include "diagnose/match/open_calls.hpp"
 #include "diagnose/match/span_math.hpp"
+#include "diagnose/naming/least_effect.hpp"
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
 #include "diagnose/stall/ending.hpp"
@@ -20,6 +24,8 @@
 #include "diagnose/stall/mismatch.hpp"
 #include "diagnose/verdict/analyses.hpp"
 #include "diagnose/verdict/finding.hpp"
+#include "diagnose/verdict/gain.hpp"
+#include "diagnose/verdict/outcome.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
 
@@ -68,10 +74,27 @@ void take(TimeAccount account, const Matched& matched, Diagnosis& d) {
   d.communicators = std::move(account.communicators);
 }
 
-std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
-  if (d.coverage.order_refused) return {};
+Evidenced evidenced(const Matched& matched, const Diagnosis& d) {
   Evidenced x{matched, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
+  return x;
+}
+
+/// On how many hosts; 0 where a rank's is not told.
+std::int64_t count_hosts(const Matched& matched) {
+  std::set<std::string> hosts;
+  for (const trace::RankTrack& track : matched.tracks()) {
+    const auto at = std::find_if(matched.nodes().begin(), matched.nodes().end(),
+                                 [&](const trace::Node& n) { return n.id == track.node; });
+    if (at == matched.nodes().end() || at->host.empty()) return 0;
+    hosts.insert(at->host);
+  }
+  return static_cast<std::int64_t>(hosts.size());
+}
+
+std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
+  if (d.coverage.order_refused) return {};
+  const Evidenced x = evidenced(matched, d);
   std::vector<Finding> findings;
   const std::vector<Named> named = name_culprits(x, threads);
   for (const Named& n : named) findings.push_back(make_finding(x, n, named.size(), d.lost, d.run_time));
@@ -111,6 +134,12 @@ OpenEnds open_ends(const Matched& matched, const Diagnosis& d) {
 
 bool has_trouble(const Diagnosis& d) {
   return !d.findings.empty() || d.trouble.any();
+}
+
+std::optional<double> lost_ratio(const Diagnosis& d) {
+  if (d.run_time <= Duration::zero() || d.lost <= Duration::zero() || d.lost > d.run_time)
+    return std::nullopt;
+  return ratio(d.lost, d.run_time);
 }
 
 const char* name_of(FindingKind k) {
@@ -157,6 +186,10 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   std::vector<FindingKind> kinds;
   for (const Finding& f : d.findings) kinds.push_back(f.kind);
   d.waiting = facts_of(matched, d.locality, d.ranks, kinds);
+  d.hosts = count_hosts(matched);
+  settle_gains(d);
+  const bool tested = d.findings.empty() && d.steps > 0 && matched.ranks() > 1 && !program.is_table();
+  d.answer = judge(d, tested ? std::optional(least_named_delay(evidenced(matched, d))) : std::nullopt);
   d.remedies = find_remedies(d);
   Headline answer = answer_of(d);
   d.verdict = std::move(answer.verdict);

@@ -49,6 +49,7 @@ Json json_of(const Finding& f) {
   j["cause"] = name_of(f.cause);
   j["share_ratio"] = f.share_ratio;
   j["gain_ratio"] = f.gain_ratio;
+  j["gain_doubt"] = f.gain_doubt.empty() ? Json(nullptr) : Json(f.gain_doubt);
   j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
   j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
   j["evidence"] = Json::array();
@@ -84,6 +85,15 @@ Json json_of(const Coverage& c) {
     j["unobserved_calls"][name_of(static_cast<trace::Unobserved>(kind)).key] = c.unobserved_calls[kind];
   j["unfinished_calls"] = c.unfinished_calls;
   j["overhead_per_event_s"] = seconds(c.overhead_per_event);
+  return j;
+}
+
+Json json_of(const Answer& a) {
+  Json j;
+  j["reasons"] = Json::array();
+  for (const OutcomeReason& r : a.reasons)
+    j["reasons"].push_back(Json{{"key", name_of(r.reason)}, {"text", r.text}});
+  j["least_effect_ratio"] = or_null(a.least_effect_ratio, [](double x) { return x; });
   return j;
 }
 
@@ -242,6 +252,8 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["locality"] = list_of(d.locality);
   j["cannot_tell"] = d.cannot_tell;
   j["verdict"] = d.verdict;
+  j["outcome"] = name_of(d.answer.outcome);
+  j["outcome_detail"] = json_of(d.answer);
   j["times"] = trace::name_of(d.times);
   j["run"] = run.info.name;
   j["sources"] = list_of(run.sources);
@@ -286,6 +298,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["run"] = run.info.name;
   j["provenance"] = trace::name_of(run.info.provenance);
   j["verdict"] = d.verdict;
+  j["outcome"] = name_of(d.answer.outcome);
   j["coverage"] = d.coverage.ratio;
   j["ranks_seen"] = d.coverage.ranks_seen;
   j["ranks_expected"] = d.coverage.ranks_expected;
@@ -293,7 +306,8 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["step_median_s"] = seconds(d.step_time.median);
   j["step_p95_s"] = seconds(d.step_time.p95);
   j["step_cv_ratio"] = d.step_time.cv;
-  j["lost_ratio"] = d.run_time > Duration::zero() ? Json(ratio(d.lost, d.run_time)) : Json(0.0);
+  j["lost_ratio"] =
+      d.run_time > Duration::zero() ? Json(std::min(1.0, ratio(d.lost, d.run_time))) : Json(0.0);
   j["findings"] = Json::array();
   for (std::size_t i = 0; i < std::min(d.findings.size(), kMost); ++i) {
     const Finding& f = d.findings[i];

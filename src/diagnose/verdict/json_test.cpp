@@ -36,7 +36,7 @@ TEST(DiagnosisJson, HoldsTheFixedFields) {
   keys.clear();
   for (const auto& [key, value] : f.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"kind", "ranks", "rank", "group", "link", "cause", "share_ratio",
-                                            "gain_ratio", "first_step", "last_step", "evidence",
+                                            "gain_ratio", "gain_doubt", "first_step", "last_step", "evidence",
                                             "cause_class", "failure_mode", "cause_tests"}));
   EXPECT_EQ(f["kind"], "slow_rank");
   EXPECT_EQ(f["rank"], 3);

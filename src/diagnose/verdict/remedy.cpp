@@ -22,6 +22,7 @@ struct Lever {
   Cause cause;
   const char* lever;
   const char* text;
+  const char* on_one_host = nullptr;  ///< instead, where all ranks share a host; null: the same
 };
 constexpr std::array kLevers{
     Lever{Cause::CpuQuota, "raise_quota", "raise the CPU quota of the control group that {} runs in"},
@@ -35,7 +36,8 @@ constexpr std::array kLevers{
         "find what keeps {} off the CPU: it sleeps (storage, network, a lock) and waits for a CPU when it wakes"},
     Lever{Cause::SlowCpuClock, "fix_clock", "look at the power and thermal limits of the host of {}"},
     Lever{Cause::SlowCodeOrCpu, "balance_work",
-          "compare what {} computes with the others; if it is the same, replace its host"},
+          "compare what {} computes with the others; if it is the same, replace its host",
+          "compare what {} computes with the others; if it is the same, look at the CPUs that it may use"},
     Lever{Cause::SlowKernels, "replace_ranks",
           "look at the clock, power and errors of the device of {}, or replace it: "
           "as many kernels as the others, each slower"},
@@ -54,7 +56,8 @@ constexpr std::array kLevers{
     Lever{Cause::StageImbalance, "balance_stages",
           "move layers away from the stage of {}: it has more to compute than the others"},
     Lever{Cause::SlowWorker, "replace_ranks",
-          "replace {} or its host: its like in the other data ranks is not slow"},
+          "replace {} or its host: its like in the other data ranks is not slow",
+          "look at the CPUs and the device of {}: its like in the other data ranks is not slow"},
     Lever{Cause::Communication, "communication",
           "look at the transfers of {}: they take longer than their like"},
     Lever{Cause::Fabric, "repair_fabric",
@@ -77,23 +80,46 @@ std::string verify_lost() {
   return "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
 }
 
-Remedy for_finding(const Finding& f) {
+/// A burst and a turn leave the median step where it is.
+bool moves_the_median(const Finding& f) {
+  return f.kind != FindingKind::TransientStraggler && f.kind != FindingKind::RotatingStraggler;
+}
+
+Remedy for_finding(const Finding& f, bool one_host) {
   const auto at =
       std::find_if(kLevers.begin(), kLevers.end(), [&](const Lever& l) { return f.cause == l.cause; });
   Remedy r;
   r.lever = at == kLevers.end() ? "replace_ranks" : at->lever;
-  r.text = at == kLevers.end()
-               ? fmt::format(
-                     "find out what {} does in the extra time, or run it on another host to see whether "
-                     "the delay moves with the rank or stays with the host",
-                     subject_of(f))
-               : fmt::format(fmt::runtime(at->text), subject_of(f));
+  const char* text =
+      one_host ? "find out what {} does in the extra time, or let it change CPUs with another rank to see "
+                 "whether the delay moves with the rank or stays with the CPUs"
+               : "find out what {} does in the extra time, or run it on another host to see whether "
+                 "the delay moves with the rank or stays with the host";
+  if (at != kLevers.end()) text = one_host && at->on_one_host != nullptr ? at->on_one_host : at->text;
+  r.text = fmt::format(fmt::runtime(text), subject_of(f));
   r.ranks = f.ranks;
-  const bool known = f.kind != FindingKind::SlowLink || f.gain_ratio > 0;
+  const bool known = f.gain_doubt.empty() && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
   if (known) r.gain_ratio = f.gain_ratio;
-  r.basis = known ? "replay of the recorded operations without it" : "needs a simulation of this job";
-  r.verify = verify(f.gain_ratio);
+  r.basis = known                  ? "replay of the recorded operations without it"
+            : f.gain_doubt.empty() ? "needs a simulation of this job"
+                                   : "its gain is " + gain_words(f);
+  r.verify = known && moves_the_median(f) ? verify(f.gain_ratio) : verify_lost();
   return r;
+}
+
+/// More ranks than CPUs: whatever else is found, they take turns on them first of all.
+void add_crowding(const Diagnosis& d, std::vector<Remedy>& out) {
+  const pace::Facts& w = d.waiting;
+  if (w.cores == 0 || w.ranks_on_host <= w.cores) return;
+  out.push_back({.lever = "fewer_ranks_per_host",
+                 .text = fmt::format(
+                     "start at most one rank per CPU: {} ranks share {} CPU{}{}, so whoever waits may "
+                     "take the CPU of a rank that works",
+                     w.ranks_on_host, w.cores, w.cores == 1 ? "" : "s", d.hosts == 1 ? "" : " on one host"),
+                 .ranks = {},
+                 .gain_ratio = std::nullopt,
+                 .basis = "needs a run with a CPU for each rank",
+                 .verify = verify_lost()});
 }
 
 /// What fits how the ranks wait, before anybody is held back.
@@ -117,15 +143,16 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
   if (d.run_time <= Duration::zero()) return;
   double named = 0;
   for (const Finding& f : d.findings) named += f.share_ratio;
-  const double left = ratio(d.lost, d.run_time) * std::max(0.0, 1 - named);
+  const double left = lost_ratio(d).value_or(d.lost > d.run_time ? 1 : 0) * std::max(0.0, 1 - named);
   if (left < kWorthwhile) return;
   const std::string needs = "needs a simulation of this job";
-  const std::string lost = percent(left);
   out.push_back(
       {.lever = "synchronise_less",
-       .text = fmt::format("synchronise less often or in fewer, larger operations: {} of the run is lost "
-                           "to late arrivals",
-                           lost),
+       .text = lost_ratio(d)
+                   ? fmt::format("synchronise less often or in fewer, larger operations: {} of the run is "
+                                 "lost to late arrivals",
+                                 percent(left))
+                   : "synchronise less often or in fewer, larger operations",
        .ranks = {},
        .gain_ratio = std::nullopt,
        .basis = needs,
@@ -198,8 +225,11 @@ void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
   if (gain < kWorthwhile) return;
   out.push_back(
       {.lever = "transfer",
-       .text = "make transfers shorter or hide them: larger buckets, overlap, another algorithm, "
-               "hierarchy or rank order, a faster network",
+       .text = d.hosts == 1
+                   ? "make transfers shorter or hide them: larger buckets, overlap, another algorithm; "
+                     "all ranks share a host, so they pass through its memory, not a network"
+                   : "make transfers shorter or hide them: larger buckets, overlap, another algorithm, "
+                     "hierarchy or rank order, a faster network",
        .ranks = {},
        .gain_ratio = gain,
        .basis = "replay with every transfer ten times faster: a bound, not a forecast of one lever",
@@ -210,7 +240,7 @@ void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
 
 std::vector<Remedy> find_remedies(const Diagnosis& d) {
   std::vector<Remedy> out;
-  for (const Finding& f : d.findings) out.push_back(for_finding(f));
+  for (const Finding& f : d.findings) out.push_back(for_finding(f, d.hosts == 1));
   add_global_event(d, out);
   add_fabric(d, out);
   add_pacing(d, out);
@@ -218,6 +248,9 @@ std::vector<Remedy> find_remedies(const Diagnosis& d) {
   std::stable_sort(out.begin(), out.end(), [](const Remedy& a, const Remedy& b) {
     return a.gain_ratio.value_or(-1) > b.gain_ratio.value_or(-1);
   });
+  std::vector<Remedy> first;
+  add_crowding(d, first);
+  out.insert(out.begin(), first.begin(), first.end());
   return out;
 }
 

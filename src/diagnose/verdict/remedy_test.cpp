@@ -99,5 +99,30 @@ TEST(Remedies, NothingToDoWhereNothingIsLost) {
   EXPECT_TRUE(find_remedies(d).empty());
 }
 
+TEST(Remedies, MoreRanksThanCpusComeFirst) {
+  Diagnosis d = with(Cause::Gc, 0.1);
+  d.waiting = {.ranks_on_host = 8, .cores = 2};
+  d.hosts = 1;
+  const auto remedies = find_remedies(d);
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_EQ(remedies.front().lever, "fewer_ranks_per_host");
+  EXPECT_NE(remedies.front().text.find("8 ranks share 2 CPUs"), std::string::npos) << remedies.front().text;
+  d.waiting.cores = 8;
+  EXPECT_NE(find_remedies(d).front().lever, "fewer_ranks_per_host");
+}
+
+TEST(Remedies, NothingIsSaidOfOtherHostsWhereThereIsOne) {
+  for (const Cause cause : {Cause::Unknown, Cause::SlowCodeOrCpu, Cause::SlowWorker}) {
+    Diagnosis d = with(cause, 0.1);
+    d.hosts = 1;
+    for (const Remedy& r : find_remedies(d)) {
+      EXPECT_EQ(r.text.find("another host"), std::string::npos) << r.text;
+      EXPECT_EQ(r.text.find("its host"), std::string::npos) << r.text;
+    }
+    d.hosts = 2;
+    EXPECT_NE(find_remedies(d).front().text.find("host"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cox::diagnose

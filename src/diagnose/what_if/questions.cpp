@@ -6,6 +6,9 @@
 namespace cox::diagnose {
 namespace {
 
+/// An interval that reaches below this part of its estimate is none.
+constexpr double kLeastOfEstimate = 0.5;
+
 /// Scenarios that replay takes in one pass.
 constexpr std::size_t kBatch = 32;
 /// Replaced stretches of work that are in memory at once: 64 MiB.
@@ -108,6 +111,8 @@ Estimate Questions::estimate(const Replayed& a) const {
   e.speedup_low = e.speedup_high = e.speedup_ratio;
   if (!bootstrap_.possible()) return e;
   const Interval i = bootstrap_.quotient(recorded_.sums, a.sums);
+  // Where single steps hold most of the time, draws without them say nothing of the run.
+  if (i.low < kLeastOfEstimate * e.speedup_ratio) return e;
   // A few draws of few steps may lie aside of the estimate; an interval that excludes it would say nothing.
   e.speedup_low = std::min(i.low, e.speedup_ratio);
   e.speedup_high = std::max(i.high, e.speedup_ratio);

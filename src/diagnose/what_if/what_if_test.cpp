@@ -422,22 +422,27 @@ TEST(WhatIf, LinesFitATerminal) {
     EXPECT_LE(line.size(), 120U) << line;
     EXPECT_EQ(line.find('\x1b'), std::string::npos);
   }
-  EXPECT_NE(lines[1].find("rank 6 fixed: x1.01"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("rank 6 as its peers: 1.8 % shorter"), std::string::npos) << lines[1];
 }
 
 TEST(WhatIf, WhereNobodyIsNamedNoRankIsToldAndNamesOfGroupsStay) {
-  trace::Run run = run_of(like_job_1(), 3ms);
-  run.communicators[0].name = "rank 6 and its like";
-  const auto lines = describe(what_if(run), Whom::Nobody);
+  WhatIf w = what_if(run_of(like_job_1(), 3ms));
+  CommWhatIf group;
+  group.name = "rank 6 and its like\x1b";
+  group.comm = CommId{0};
+  group.evaluated = true;
+  group.lower_quartile.speedup_ratio = group.zero.speedup_ratio = w.fabric_free.speedup_ratio = 1.1;
+  w.communicators = {group};
+  const auto lines = describe(w, Whom::Nobody);
   const auto any = [&](std::string_view text) {
     return std::any_of(lines.begin(), lines.end(),
                        [&](const std::string& l) { return l.find(text) != std::string::npos; });
   };
-  EXPECT_FALSE(any(" fixed: "));
-  EXPECT_FALSE(any(" fixed together: "));
+  EXPECT_FALSE(any(" as its peers: "));
+  EXPECT_FALSE(any(" together: "));
   EXPECT_FALSE(any(" more ranks"));
-  EXPECT_TRUE(any("better fabric: ")) << lines.front();
-  EXPECT_TRUE(any("rank 6 and its like: never slower"));
+  EXPECT_TRUE(any("no transfer at all: 9.1 % shorter")) << lines.front();
+  EXPECT_TRUE(any("rank 6 and its like?: no transfer slower than its lower quartile: 9.1 % shorter"));
 }
 
 TEST(WhatIfJson, WhatIsNotANumberIsNull) {

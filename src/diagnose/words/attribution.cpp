@@ -15,6 +15,8 @@ namespace {
 
 /// Of all waiting, what an activity must have caused to be told.
 constexpr double kToldPart = 0.05;
+/// Of all waiting, what a kind of it or a rank must make up to be told.
+constexpr double kWorthSaying = 0.01;
 
 }  // namespace
 
@@ -23,12 +25,19 @@ std::vector<std::string> describe(const Attribution& a, Whom whom) {
   if (!a.refused.empty()) return {"Who made whom wait: not told. " + a.refused + "."};
   if (a.waited <= Duration::zero()) return {"Who made whom wait: nobody waited for anybody."};
   const auto part = [&](Duration d) { return ratio(d, a.waited); };
-  lines.push_back(fmt::format(
-      "Ranks waited {} in all: {} for the own work of others, {} for transfers, {} carried in, {} unknown{}.",
-      to_string(a.waited), percent(part(a.charged)), percent(part(a.communication)),
-      percent(part(a.carried_in)), percent(part(a.unknown)),
-      a.balanced ? " (adds up exactly)" : " (does NOT add up: a bug)"));
-  if (a.amplification > 0)
+  std::string parts;
+  const auto add = [&](Duration d, const char* what) {
+    if (part(d) >= kWorthSaying)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", percent(part(d)), what);
+  };
+  add(a.charged, "for the own work of others");
+  add(a.communication, "for transfers");
+  add(a.carried_in, "carried in");
+  add(a.unknown, "unknown");
+  lines.push_back(fmt::format("Ranks waited {} in all: {}{}.", to_string(a.waited), parts,
+                              a.balanced ? "" : " (does NOT add up: a bug)"));
+  // Nobody can make more wait than there are: beyond that the divisor is noise.
+  if (a.amplification > 0 && a.amplification <= static_cast<double>(a.ranks.size()))
     lines.push_back(fmt::format("A second of own delay cost {:.2f} s of waiting (self-delay {} in all).",
                                 a.amplification, to_string(a.self_delay)));
   std::vector<const RankCharge*> order;
@@ -39,6 +48,7 @@ std::vector<std::string> describe(const Attribution& a, Whom whom) {
   constexpr std::size_t kToldRanks = 5;
   for (std::size_t i = 0; whom == Whom::Ranks && i < std::min(order.size(), kToldRanks); ++i) {
     const RankCharge& r = *order[i];
+    if (part(r.cost()) < kWorthSaying) break;
     lines.push_back(fmt::format(
         "Rank {} cost the others {} ({}): {} directly, {} by way of ranks it held up.", r.rank.value(),
         to_string(r.cost()), percent(part(r.cost())), to_string(r.short_term), to_string(r.long_term)));

@@ -13,6 +13,9 @@
 namespace cox::diagnose {
 namespace {
 
+/// A factor that loses less than the rest of this is left out: all factors are in the JSON.
+constexpr double kNearlyAll = 0.99;
+
 std::string percent_of(const std::optional<double>& ratio) {
   return ratio ? percent(*ratio) : "-";
 }
@@ -44,12 +47,14 @@ std::vector<std::string> efficiency_lines(const Efficiencies& e) {
   lines.push_back(fmt::format("parallel efficiency {}: the part of {} time that was useful computation",
                               percent_of(e.parallel),
                               e.ranks == 1 ? "the rank's" : fmt::format("{} ranks'", e.ranks)));
-  lines.push_back(factor_line("  load balance", e.load_balance, "other ranks have less to compute"));
-  lines.push_back(
-      factor_line("  communication", e.communication, "the busiest rank does not compute either"));
+  const auto add = [&](const char* name, double ratio, const char* lost) {
+    if (!(ratio > kNearlyAll)) lines.push_back(factor_line(name, ratio, lost));
+  };
+  add("  load balance", e.load_balance, "other ranks have less to compute");
+  add("  communication", e.communication, "the busiest rank does not compute either");
   if (e.serialisation && e.transfer) {
-    lines.push_back(factor_line("    serialisation", *e.serialisation, "waits that no network would save"));
-    lines.push_back(factor_line("    transfer", *e.transfer, "what an ideal network would save"));
+    add("    serialisation", *e.serialisation, "waits that no network would save");
+    add("    transfer", *e.transfer, "what an ideal network would save");
   } else if (!e.no_ideal.empty()) {
     lines.push_back(fmt::format("    serialisation and transfer are not told: {}", e.no_ideal));
   }

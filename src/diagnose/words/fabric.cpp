@@ -8,6 +8,8 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "diagnose/words/sentences.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -30,7 +32,8 @@ std::string alternatives_of(const Fabric& f) {
 
 std::string first_line(const Fabric& f) {
   const auto share = [&] {
-    return fmt::format("{} of {} groups across hosts", f.slow_groups.size(), f.crossing);
+    return fmt::format("{} of {} across hosts", f.slow_groups.size(),
+                       counted(static_cast<std::int64_t>(f.crossing), "group"));
   };
   switch (f.verdict) {
     case FabricVerdict::NoData:
@@ -41,7 +44,8 @@ std::string first_line(const Fabric& f) {
           "can be held against others.",
           f.crossing);
     case FabricVerdict::Healthy:
-      return fmt::format("Fabric: none of {} groups across hosts is slower than those alike.", f.crossing);
+      return fmt::format("Fabric: none of {} across hosts is slower than those alike.",
+                         counted(static_cast<std::int64_t>(f.crossing), "group"));
     case FabricVerdict::Located:
       return fmt::format("Fabric: {} are slow ({:.2f} times the usual transfer); all of them use: {}.",
                          share(), f.slow_ratio, join(f.components));
@@ -71,8 +75,9 @@ std::vector<std::string> describe(const Fabric& f) {
   std::size_t told = 0;
   for (const GroupTransfer& g : f.groups) {
     if (g.hosts < 2 || !g.slow() || told++ >= kToldGroups) continue;
-    std::string line = fmt::format("Group {} ({} ranks on {} hosts): {:.2f} times the transfer of {} alike",
-                                   g.name, g.ranks.size(), g.hosts, g.slow_ratio, g.alike);
+    std::string line = fmt::format("Group {} ({} on {} hosts): {:.2f} times the transfer of {} alike", g.name,
+                                   counted(static_cast<std::int64_t>(g.ranks.size()), "rank"), g.hosts,
+                                   g.slow_ratio, g.alike);
     if (g.slow_sometimes)
       line += fmt::format("; in {} of its operations {:.1f} times its own usual", percent(g.dip_ratio),
                           g.dip_depth);

@@ -24,7 +24,8 @@ class Facts {
   }
   /// Nothing where there is nothing of it.
   void add_share(std::string key, double share, const char* of, const char* what) {
-    if (share > 0) add(std::move(key), share, fmt::format("{} of {} {}", percent(share), of, what));
+    if (share > 0)
+      add(std::move(key), share, fmt::format("{} of {} {}", percent(std::min(share, 1.0)), of, what));
   }
   [[nodiscard]] std::vector<Evidence> take() && { return std::move(all_); }
 
@@ -66,8 +67,10 @@ void say(const LateEvidence& e, Facts& facts) {
       fmt::format("own work between synchronisations takes {} longer than the median rank's (median over {})",
                   to_string(e.self_delay), e.of_turns ? "the steps with a culprit" : "steps"));
   facts.add("self_delay_step_ratio", e.self_delay_ratio,
-            fmt::format("that is {} of a step", percent(e.self_delay_ratio)));
-  facts.add("late_steps_ratio", e.late_ratio(), fmt::format("late in {} of {} steps", e.late_steps, e.steps));
+            e.self_delay_ratio > 1 ? fmt::format("that is {:.1f} usual steps", e.self_delay_ratio)
+                                   : fmt::format("that is {} of a step", percent(e.self_delay_ratio)));
+  facts.add("late_steps_ratio", e.late_ratio(),
+            fmt::format("late in {} of {}", e.late_steps, counted(e.steps, "step")));
   facts.add("others_spread_s", in_seconds(e.others_spread),
             fmt::format("{} scatter by {}", e.of_turns ? "single delays" : "the other ranks' usual delays",
                         to_string(e.others_spread)));
@@ -107,8 +110,8 @@ std::vector<Evidence> evidence_of(const Finding& f) {
 }
 
 std::string sentence_of(const FabricEvidence& e) {
-  return fmt::format("transfers of {} groups that use it take {:.2f} times those of their like",
-                     e.slow_groups, e.slow_ratio);
+  return fmt::format("transfers of {} across it take {:.2f} times those of their like",
+                     counted(e.slow_groups, "group"), e.slow_ratio);
 }
 
 std::string rank_numbers(const std::vector<Rank>& ranks) {

@@ -58,6 +58,10 @@ void add_waits(const Diagnosis& d, std::vector<std::string>& gaps) {
 
 }  // namespace
 
+std::string counted(std::int64_t n, const char* what) {
+  return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s");
+}
+
 std::string unobserved_words(const trace::UnobservedCalls& calls) {
   std::string words;
   for (std::size_t kind = 0; kind < calls.size(); ++kind) {
@@ -74,22 +78,26 @@ std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   const Coverage& c = d.coverage;
   if (c.ranks_seen == 1) gaps.emplace_back("who sets the pace: there is one rank only");
   if (!c.missing_ranks.empty())
-    gaps.push_back(
-        fmt::format("what {} of {} ranks did (rank {}): operations that they belong to name nobody",
-                    c.ranks_expected - c.ranks_seen, c.ranks_expected, rank_numbers(c.missing_ranks)));
-  if (open.incomplete_operations > 0)
-    gaps.push_back(fmt::format("who was late in {} operations of which a member's call is missing",
-                               open.incomplete_operations));
+    gaps.push_back(fmt::format("what {} of {} did (rank {}): operations that they belong to name nobody",
+                               c.ranks_expected - c.ranks_seen, counted(c.ranks_expected, "rank"),
+                               rank_numbers(c.missing_ranks)));
+  // A call that is still open is told as such; it lacks no member.
+  const bool lacks_calls = c.ratio < 1 || c.collectives_matched < c.collectives_seen;
+  if (open.incomplete_operations > 0 && lacks_calls)
+    gaps.push_back(fmt::format("who was late in {} of which a member's call is missing",
+                               counted(open.incomplete_operations, "operation")));
   if (c.mismatched > 0)
-    gaps.push_back(fmt::format("{} operations on whose kind the members disagree", c.mismatched));
+    gaps.push_back(fmt::format("{} on whose kind the members disagree", counted(c.mismatched, "operation")));
   if (c.dropped_records + c.recycled_records > 0)
-    gaps.push_back(fmt::format("what {} dropped and {} overwritten records said", c.dropped_records,
-                               c.recycled_records));
+    gaps.push_back(fmt::format("what {} dropped and {} overwritten records said",
+                               grouped(static_cast<std::int64_t>(c.dropped_records)),
+                               grouped(static_cast<std::int64_t>(c.recycled_records))));
   if (const std::string kinds = unobserved_words(c.unobserved_calls); !kinds.empty())
     gaps.push_back("what MPI calls did that are counted and not recorded, and are no part of the coverage: " +
                    kinds);
   if (c.unfinished_calls > 0)
-    gaps.push_back(fmt::format("how {} calls that never returned would have ended", c.unfinished_calls));
+    gaps.push_back(
+        fmt::format("how {} that never returned would have ended", counted(c.unfinished_calls, "call")));
   add_waits(d, gaps);
   if (open.inside > Duration::zero() && ratio(open.rooted, open.inside) > 0.01)
     gaps.push_back(
@@ -101,9 +109,8 @@ std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   if (d.step_source == StepSource::None)
     gaps.emplace_back("where training steps begin: too few synchronisations");
   if (open.guessed_ranks > 0)
-    gaps.push_back(
-        fmt::format("where steps begin on {} ranks outside of the widest group: taken from another rank",
-                    open.guessed_ranks));
+    gaps.push_back(fmt::format("where steps begin on {} outside of the widest group: taken from another rank",
+                               counted(open.guessed_ranks, "rank")));
   if (!open.all_sampled)
     gaps.emplace_back("slow code or slow host: there are no CPU-time samples to tell them apart");
   gaps.emplace_back("slow network or much to send: transfer times are not held against a reference");

@@ -15,6 +15,11 @@ std::string share(double part) {
   return percent(part, PartDigits::Whole);
 }
 
+/// Fixing one part may bring more than all parts as usual: others were faster than usual.
+std::string of_slowdown(double part) {
+  return part > 1 ? "all" : share(part);
+}
+
 std::string join(const std::vector<Rank>& ranks) {
   constexpr std::size_t kMost = 8;
   std::string out;
@@ -29,15 +34,15 @@ std::string stage_sentence(const OperationFinding& f) {
       "{} stage ({}) is too long on all {} data ranks: "
       "{} of the slowdown goes when it works as the others do, {} with its slowest worker alone; "
       "move work to other stages",
-      f.is_last_stage ? "the last" : "one", f.stage, f.data_ranks, share(f.stage_share),
-      share(f.worker_share));
+      f.is_last_stage ? "the last" : "one", f.stage, f.data_ranks, of_slowdown(f.stage_share),
+      of_slowdown(f.worker_share));
 }
 
 std::string worker_sentence(const OperationFinding& f) {
   const bool one = f.ranks.size() == 1;
   std::string text = fmt::format(
       "{} {} slow and others in {} place are not: {} of the slowdown goes when {} as usual", join(f.ranks),
-      one ? "is" : "are", one ? "its" : "their", share(f.worker_share), one ? "it works" : "they work");
+      one ? "is" : "are", one ? "its" : "their", of_slowdown(f.worker_share), one ? "it works" : "they work");
   if (f.data_ranks == 1 && f.stages > 1)
     text += "; with one data rank a slow worker and a stage with too much work look the same";
   return text;
@@ -46,7 +51,7 @@ std::string worker_sentence(const OperationFinding& f) {
 std::string communication_sentence(const OperationFinding& f) {
   std::string text =
       fmt::format("transfers are slow: {} of the slowdown goes when they last as long as usual",
-                  share(f.communication_share));
+                  of_slowdown(f.communication_share));
   if (!f.slowest_type.empty())
     text += fmt::format("; most of it is {} (x{:.3f})", f.slowest_type, f.slowest_type_slowdown);
   return text;
@@ -71,15 +76,16 @@ std::string sentence_of(const OperationFinding& f) {
   return fmt::format(
       "no stage, worker or kind of transfer explains half of it: the best stage {}, the best worker "
       "{}, transfers {}; cause unknown",
-      share(f.stage_share), share(f.worker_share), share(f.communication_share));
+      of_slowdown(f.stage_share), of_slowdown(f.worker_share), of_slowdown(f.communication_share));
 }
 
 std::vector<std::string> describe(const OperationWhatIf& w) {
   std::vector<std::string> out;
   out.push_back(fmt::format(
-      "steps are x{:.3f} (+-{:.3f}) as long as with all operations as usual: {} against {} ({} "
-      "steps, {} operations simulated)",
-      w.slowdown, w.slowdown_error, to_string(w.original), to_string(w.ideal), w.steps.size(), w.operations));
+      "steps are x{:.3f} (+-{:.3f}) as long as with all operations as usual: {} against {} ({}, {} "
+      "simulated)",
+      w.slowdown, w.slowdown_error, to_string(w.original), to_string(w.ideal),
+      counted(static_cast<std::int64_t>(w.steps.size()), "step"), counted(w.operations, "operation")));
   out.push_back(sentence_of(w.finding));
   if (!w.is_faithful)
     out.push_back(
@@ -90,7 +96,7 @@ std::vector<std::string> describe(const OperationWhatIf& w) {
                               percent_change(w.fidelity)));
   if (!w.culprits.ranks.empty())
     out.push_back(fmt::format("smallest set that explains it: {}: {} of the slowdown, {} per step",
-                              join(w.culprits.ranks), share(w.culprits.removed),
+                              join(w.culprits.ranks), of_slowdown(w.culprits.removed),
                               to_string(w.culprits.step_time)));
   constexpr std::size_t kMostTypes = 5;
   for (std::size_t i = 0; i < w.types.size() && i < kMostTypes; ++i)
@@ -98,8 +104,8 @@ std::vector<std::string> describe(const OperationWhatIf& w) {
                               share(w.types[i].on_path)));
   for (const PartEffect& s : w.stages)
     if (w.stages.size() > 1 && s.removed >= 0.1)
-      out.push_back(
-          fmt::format("{}: x{:.4f}, {} of the slowdown goes with it", s.name, s.slowdown, share(s.removed)));
+      out.push_back(fmt::format("{}: x{:.4f}, {} of the slowdown goes with it", s.name, s.slowdown,
+                                of_slowdown(s.removed)));
   out.push_back(fmt::format(
       "free pipeline messages: x{:.4f}; free data-parallel collectives: x{:.4f}; no transfer at all: x{:.4f}",
       w.fabric.pipeline_free, w.fabric.data_free, w.fabric.communication_free));

@@ -24,6 +24,9 @@ namespace cox::diagnose {
 /// is late in any noise.
 enum class Whom : std::uint8_t { Ranks, Nobody };
 
+/// `1 call`, `1 200 calls`.
+[[nodiscard]] std::string counted(std::int64_t n, const char* what);
+
 /// Lines on what fixing ranks or the fabric would gain, most important first.
 [[nodiscard]] std::vector<std::string> describe(const WhatIf& w, Whom whom);
 /// Lines on who made whom wait; never empty.
@@ -50,6 +53,22 @@ struct OpenEnds {
 };
 /// What the input does not answer.
 [[nodiscard]] std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open);
+
+/// Why nobody is named though that does not mean that nobody sets the pace, or what became of the job; a clause.
+/// `replay_error`: simulated over measured time - 1.
+[[nodiscard]] std::string sentence_of(Reason r, const Diagnosis& d, double replay_error);
+
+/// Whom a finding names, since when, and how it shows: `rank 2 sets the pace all along: its own work ...`;
+/// without a full stop and without what it costs.
+[[nodiscard]] std::string sentence_of(const Finding& f);
+/// The same below a headline that says who it is.
+[[nodiscard]] std::string sentence_below_headline(const Finding& f);
+/// Where the extra time goes and why, as far as known: `in its data loader; it slept or waited for I/O`.
+[[nodiscard]] std::string cause_sentence(const Finding& f);
+
+/// That some ranks have much less to do than others all along, which is no lateness of single ones; empty where
+/// they have not.
+[[nodiscard]] std::string uneven_work(const Diagnosis& d);
 
 /// The answer in one or two sentences.
 struct Headline {

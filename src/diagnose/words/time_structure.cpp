@@ -29,7 +29,8 @@ std::vector<std::string> describe(const TimeStructure& t) {
   if (lines.empty())
     lines.emplace_back("Time structure: no change point, no drift, nothing that comes back.");
   if (t.long_count > 0)
-    lines.push_back(fmt::format("{} of {} steps are long; they cost {} of the time.", t.long_count, t.count,
+    lines.push_back(fmt::format("{} of {} steps {} {} of the time.", t.long_count, t.count,
+                                t.long_count == 1 ? "is long; it costs" : "are long; they cost",
                                 percent(t.long_share_ratio)));
   if (t.long_kind == LongStepKind::Everybody)
     lines.emplace_back(

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -15,30 +14,32 @@
 namespace cox::diagnose {
 namespace {
 
-/// Why nobody is named.
+/// Load balance from which work is spread evenly enough to say nothing of it.
+constexpr double kEvenWork = 0.8;
+
+/// Nobody was found, and what would have been.
 std::string say_nobody(const Diagnosis& d) {
-  if (d.coverage.ranks_seen < 2 && d.coverage.ranks_expected > d.coverage.ranks_seen)
-    return fmt::format("one rank only of {} is present, and there is nobody to hold it against.",
-                       d.coverage.ranks_expected);
-  if (d.coverage.ranks_seen < 2) return "with one rank only there is nobody to wait for.";
-  if (d.coverage.ranks_seen < d.coverage.ranks_expected && d.coverage.collectives_matched == 0)
-    return fmt::format("{} of {} ranks are present, so who came last of the whole group is unknown.",
-                       d.coverage.ranks_seen, d.coverage.ranks_expected);
-  if (d.coverage.order_refused)
-    return "members leave as far apart as they enter, so who came last cannot be told.";
-  if (d.steps == 0) return "too few synchronisations to compare ranks.";
-  if (d.run_time > Duration::zero() && d.lost > Duration::zero())
-    return fmt::format(
-        "no rank stands out from the scatter of {} steps; uneven arrival takes {} of the run, "
-        "spread over the ranks.",
-        d.steps, percent(std::min(1.0, ratio(d.lost, d.run_time))));
-  return fmt::format("no rank stands out from the scatter of {} steps.", d.steps);
+  std::string text = fmt::format("no rank stands out from the scatter of {}", counted(d.steps, "step"));
+  if (const auto least = d.answer.least_effect_ratio)
+    text +=
+        fmt::format("; one with {} of a step more to do, all along, would have been named", percent(*least));
+  text += '.';
+  if (const auto lost = lost_ratio(d))
+    text += fmt::format(" Uneven arrival takes {} of the run.", percent(*lost));
+  if (const std::string uneven = uneven_work(d); !uneven.empty()) text += ' ' + uneven;
+  return text;
+}
+
+/// `in 39 of 40 steps`, `in each of 40 steps`.
+std::string how_often(const LateEvidence& e) {
+  return e.late_steps == e.steps ? fmt::format("in each of {}", counted(e.steps, "step"))
+                                 : fmt::format("in {} of {}", e.late_steps, counted(e.steps, "step"));
 }
 
 std::string subject_words(const Finding& f) {
   switch (f.kind) {
     case FindingKind::SlowRank:
-      return fmt::format("rank {} sets the pace", f.ranks.front().value());
+      return fmt::format("rank {} sets the pace all along", f.ranks.front().value());
     case FindingKind::TransientStraggler:
       return fmt::format("rank {} sets the pace from step {} to step {}", f.ranks.front().value(),
                          f.first_step->value(), f.last_step->value());
@@ -52,59 +53,119 @@ std::string subject_words(const Finding& f) {
   return {};
 }
 
-std::string gain_words(const Finding& f) {
+std::string late_words(const Finding& f, const LateEvidence& e) {
+  return fmt::format("{} own work takes {} longer per step than the median rank's, {}",
+                     f.ranks.size() == 1 ? "its" : "their", to_string(e.self_delay), how_often(e));
+}
+
+/// What it would bring to put it right, as a clause behind the finding.
+std::string gain_clause(const Finding& f) {
+  if (!f.gain_doubt.empty()) return fmt::format("; what that costs is {}", gain_words(f));
   return f.gain_ratio > 0
-             ? fmt::format("; without that the run would be {} shorter (estimated)", percent(f.gain_ratio))
+             ? fmt::format("; without that the run would be {} shorter (estimated)", gain_words(f))
              : std::string();
 }
 
-/// What lateness costs, without who is late.
-std::string cost_words(const Finding& f, const LateEvidence& e, const Diagnosis& d) {
-  std::string text = fmt::format(
-      "{} own work takes {} longer per step than the median rank's, in {} of those steps; without that the "
-      "run would be {} shorter (estimated).",
-      f.ranks.size() == 1 ? "its" : "their", to_string(e.self_delay), percent(e.late_ratio()),
-      percent(f.gain_ratio));
-  if (d.findings.size() > 1) {
-    double gain = 0;
-    for (const Finding& each : d.findings) gain += each.gain_ratio;
-    text += fmt::format(" With {} findings in all, fixing everything would save {}.", d.findings.size(),
-                        percent(gain));
-  }
-  return text;
+std::string others_words(const Diagnosis& d) {
+  if (d.findings.size() < 2) return {};
+  double gain = 0;
+  for (const Finding& each : d.findings) gain += each.gain_ratio;
+  return fmt::format(" With {} findings in all, fixing everything would save {}.", d.findings.size(),
+                     percent(std::min(gain, 1.0)));
 }
 
 Headline pace_of(const Diagnosis& d) {
   if (d.findings.empty()) {
+    if (d.answer.outcome == Outcome::CannotTell && !d.answer.reasons.empty()) {
+      const std::string why = d.answer.reasons.front().text + ".";
+      return {"cannot tell: " + why, why};
+    }
+    if (d.answer.outcome == Outcome::JobFailed) return {};
     const std::string why = say_nobody(d);
     return {"nobody: " + why, why};
   }
   const Finding& f = d.findings.front();
-  // Findings that do not rest on arrival times bring their own sentence.
-  if (const auto* e = std::get_if<OperationEvidence>(&f.evidence)) {
-    const std::string text = fmt::format("{}{}.", sentence_of(e->finding), gain_words(f));
-    return {text, text};
-  }
-  if (const auto* e = std::get_if<FabricEvidence>(&f.evidence)) {
-    const std::string text =
-        fmt::format("{} is slow: {}{}.", f.link.value_or(""), sentence_of(*e), gain_words(f));
-    return {text, text};
-  }
-  const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  COX_ASSERT(e != nullptr, "a finding rests on evidence");
-  const std::string cost = cost_words(f, *e, d);
-  const std::string text = fmt::format("{}: {}", subject_words(f), cost);
+  const std::string text = fmt::format("{}{}.{}", sentence_of(f), gain_clause(f), others_words(d));
   // A headline says who, not since when or together with whom.
-  return {text, f.kind == FindingKind::SlowRank ? cost : text};
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  if (e == nullptr || f.kind != FindingKind::SlowRank) return {text, text};
+  return {text, fmt::format("{}{}.{}", late_words(f, *e), gain_clause(f), others_words(d))};
 }
 
 }  // namespace
+
+std::string sentence_below_headline(const Finding& f) {
+  if (std::holds_alternative<OperationEvidence>(f.evidence)) {
+    const std::string text = sentence_of(f);
+    return text.substr(0, text.find(": "));  // what follows are shares of it
+  }
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  if (e == nullptr || f.kind != FindingKind::SlowRank) return sentence_of(f);
+  return late_words(f, *e) + ", all along";
+}
+
+std::string sentence_of(const Finding& f) {
+  // Findings that do not rest on arrival times bring their own sentence.
+  if (const auto* e = std::get_if<OperationEvidence>(&f.evidence)) return sentence_of(e->finding);
+  if (const auto* e = std::get_if<FabricEvidence>(&f.evidence))
+    return fmt::format("{} is slow: {}", f.link.value_or("part of the fabric"), sentence_of(*e));
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  return e == nullptr ? subject_words(f) : fmt::format("{}: {}", subject_words(f), late_words(f, *e));
+}
+
+std::string uneven_work(const Diagnosis& d) {
+  if (!d.efficiencies || !(d.efficiencies->load_balance < kEvenWork)) return {};
+  return fmt::format("The work is uneven all along: load balance {} (mean over largest useful time).",
+                     percent(std::clamp(d.efficiencies->load_balance, 0.0, 1.0)));
+}
+
+std::string gain_words(const Finding& f) {
+  return f.gain_doubt.empty() ? percent(f.gain_ratio) : "doubtful: " + f.gain_doubt;
+}
+
+std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
+  const Coverage& c = d.coverage;
+  switch (r) {
+    case Reason::ExitStatus:
+      return d.trouble.ending ? d.trouble.ending->text : "the job did not end well";
+    case Reason::Hang:
+      return "a call has not returned";
+    case Reason::Mismatch:
+      return "members disagree on a collective";
+    case Reason::OneRank:
+      return "with one rank only there is nobody to wait for";
+    case Reason::RanksMissing:
+      return c.ranks_seen < 2
+                 ? fmt::format("one rank only of {} is present, and there is nobody to hold it against",
+                               c.ranks_expected)
+                 : fmt::format("{} of {} ranks are present, so who came last of the whole group is unknown",
+                               c.ranks_seen, c.ranks_expected);
+    case Reason::CallsMissing:
+      return fmt::format("only {} of the calls were seen on all members that make them", percent(c.ratio));
+    case Reason::OrderRefused:
+      return "members leave as far apart as they enter, so who came last cannot be told";
+    case Reason::NoSteps:
+      return "too few synchronisations to compare ranks";
+    case Reason::FewSteps:
+      return fmt::format(
+          "{} step{} {} too few to tell a late rank from chance, unless it is late by half a step", d.steps,
+          d.steps == 1 ? "" : "s", d.steps == 1 ? "is" : "are");
+    case Reason::TooNoisy:
+      return fmt::format(
+          "ranks scatter so much over {} steps that one late by a whole step would not stand out", d.steps);
+    case Reason::ReplayOff:
+      return fmt::format("the replay of what was recorded takes {} than what was measured",
+                         replay_error > 0 ? percent_change(replay_error, ChangeSign::InWords) + " longer"
+                                          : percent_change(replay_error, ChangeSign::InWords) + " less");
+  }
+  return {};
+}
 
 Headline answer_of(const Diagnosis& d) {
   const Headline pace = pace_of(d);
   const std::string trouble = trouble_words(d.trouble);
   if (trouble.empty()) return pace;
-  const std::string text = trouble + " Pace: " + pace.verdict;
+  const std::string text = pace.verdict.empty() ? trouble : trouble + " Pace: " + pace.verdict;
   return {text, text};
 }
 

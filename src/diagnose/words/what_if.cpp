@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kWidth = 118;
 /// Ranks and communicators that get a line of their own.
 constexpr std::size_t kListed = 5;
-/// What would gain less is not worth a line.
-constexpr double kWorthSaying = 0.0005;
+/// What would gain less of the run's time is not worth a line.
+constexpr double kWorthSaying = 0.01;
 /// The largest set that is printed: with more, half of a small job is fixed and the answer is its jitter.
 constexpr std::size_t kLargestSet = 4;
 
@@ -36,10 +36,19 @@ std::string numbers(const std::vector<Rank>& ranks) {
   return text;
 }
 
-/// x1.018 (1.012 to 1.027)
-std::string speedup(const Estimate& e) {
-  if (!e.has_interval) return fmt::format("x{:.3f}", e.speedup_ratio);
-  return fmt::format("x{:.3f} ({:.3f} to {:.3f})", e.speedup_ratio, e.speedup_low, e.speedup_high);
+/// Of the recorded time, what is saved by going `speedup` times as fast.
+double saved(double speedup) {
+  return speedup > 0 ? 1 - 1 / speedup : 0;
+}
+
+/// `21 % shorter (20 % to 22 %)`; without the interval where it does not hold the value or ends nowhere.
+std::string shorter(const Estimate& e) {
+  const std::string text = percent(std::max(0.0, saved(e.speedup_ratio))) + " shorter";
+  const bool told = e.has_interval && e.speedup_low > 0.5 && e.speedup_low <= e.speedup_ratio &&
+                    e.speedup_ratio <= e.speedup_high;
+  return told ? fmt::format("{} ({} to {})", text, percent(saved(e.speedup_low)),
+                            percent(saved(e.speedup_high)))
+              : text;
 }
 
 /// Names come from files; only what any terminal shows is shown.
@@ -57,40 +66,48 @@ std::string label(const CommWhatIf& c) {
 void add_ranks(const WhatIf& w, std::vector<std::string>& lines) {
   std::vector<const RankWhatIf*> order;
   for (const RankWhatIf& r : w.ranks)
-    if (r.evaluated && r.fixed.speedup_ratio - 1 > kWorthSaying) order.push_back(&r);
+    if (r.evaluated && saved(r.fixed.speedup_ratio) >= kWorthSaying) order.push_back(&r);
   std::sort(order.begin(), order.end(), [](const RankWhatIf* a, const RankWhatIf* b) {
     return a->fixed.speedup_ratio != b->fixed.speedup_ratio ? a->fixed.speedup_ratio > b->fixed.speedup_ratio
                                                             : a->rank < b->rank;
   });
   for (std::size_t i = 0; i < order.size() && i < kListed; ++i)
-    lines.push_back(fmt::format("rank {} fixed: {}, {} of what is lost; it alone slow: {} lost",
-                                order[i]->rank.value(), speedup(order[i]->fixed),
-                                percent(order[i]->removal_share), percent(order[i]->loss_ratio)));
+    lines.push_back(fmt::format("rank {} as its peers: {}, {} of what uneven work costs",
+                                order[i]->rank.value(), shorter(order[i]->fixed),
+                                percent(std::clamp(order[i]->removal_share, 0.0, 1.0))));
   if (order.size() > kListed) lines.push_back(fmt::format("and {} more ranks", order.size() - kListed));
 }
 
 void add_sets(const WhatIf& w, std::vector<std::string>& lines) {
   for (const SetWhatIf& s : w.sets)
-    if (s.ranks.size() > 1 && s.ranks.size() <= kLargestSet)
-      lines.push_back(fmt::format("ranks {} fixed together: {}{}", numbers(s.ranks), speedup(s.fixed),
+    if (s.ranks.size() > 1 && s.ranks.size() <= kLargestSet && s.added_ratio >= kWorthSaying)
+      lines.push_back(fmt::format("ranks {} together: {}{}", numbers(s.ranks), shorter(s.fixed),
                                   s.beyond_noise ? "" : ", the last one within the noise"));
+  double before = 0;
+  for (const RankWhatIf& r : w.ranks)
+    if (r.evaluated) before = std::max(before, saved(r.fixed.speedup_ratio));
   const auto best = [&](const std::vector<SetWhatIf>& sets, std::string_view what) {
-    if (!sets.empty())
-      lines.push_back(fmt::format("best {} of all: ranks {}: {}", what, numbers(sets.front().ranks),
-                                  speedup(sets.front().fixed)));
+    if (sets.empty() || saved(sets.front().fixed.speedup_ratio) - before < kWorthSaying) return;
+    before = saved(sets.front().fixed.speedup_ratio);
+    lines.push_back(fmt::format("best {} of all: ranks {}: {}", what, numbers(sets.front().ranks),
+                                shorter(sets.front().fixed)));
   };
   best(w.best_pairs, "pair");
   best(w.best_triples, "three");
 }
 
 void add_fabric(const WhatIf& w, std::vector<std::string>& lines) {
-  lines.push_back(fmt::format("better fabric: ten times faster {}, no transfer at all {}",
-                              speedup(w.fabric_tenfold), speedup(w.fabric_free)));
+  if (saved(w.fabric_free.speedup_ratio) < kWorthSaying) return;
+  lines.push_back(fmt::format("transfers ten times faster: {}; no transfer at all: {}",
+                              shorter(w.fabric_tenfold), shorter(w.fabric_free)));
   std::size_t said = 0;
   for (const CommWhatIf& c : w.communicators) {
-    if (!c.evaluated || c.zero.speedup_ratio - 1 < kWorthSaying || said == kListed) continue;
-    lines.push_back(fmt::format("{}: never slower than its lower quartile {}, no transfer {}", label(c),
-                                speedup(c.lower_quartile), speedup(c.zero)));
+    if (!c.evaluated || said == kListed) continue;
+    if (saved(c.lower_quartile.speedup_ratio) >= kWorthSaying)
+      lines.push_back(fmt::format("{}: no transfer slower than its lower quartile: {}", label(c),
+                                  shorter(c.lower_quartile)));
+    if (w.communicators.size() > 1 && saved(c.zero.speedup_ratio) >= kWorthSaying)
+      lines.push_back(fmt::format("{}: no transfer: {}", label(c), shorter(c.zero)));
     ++said;
   }
 }
@@ -115,14 +132,16 @@ void add_path(const WhatIf& w, std::vector<std::string>& lines) {
 std::vector<std::string> describe(const WhatIf& w, Whom whom) {
   if (w.fidelity == Fidelity::Refused) return {shortened("not estimated: " + w.why)};
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} as recorded, {} if all worked as their peers: {:.3f} times slower",
-                              to_string(w.simulated), to_string(w.ideal), w.slowdown_ratio));
+  lines.push_back(fmt::format("{} as recorded, {} if all worked as their peers: {} shorter",
+                              to_string(w.simulated), to_string(w.ideal),
+                              percent(std::max(0.0, saved(w.slowdown_ratio)))));
   if (!w.why.empty()) lines.push_back("doubtful: " + w.why);
   if (whom == Whom::Ranks) {
     add_ranks(w, lines);
     add_sets(w, lines);
   }
-  if (w.amplification_ratio > 0)
+  // Nobody can make more wait than there are: beyond that the divisor is noise.
+  if (w.amplification_ratio > 0 && w.amplification_ratio <= static_cast<double>(w.ranks.size()))
     lines.push_back(fmt::format("{} of own delay cost all ranks together {}: {:.1f} times as much",
                                 to_string(w.injected), to_string(w.lost), w.amplification_ratio));
   add_fabric(w, lines);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/verdict/gain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <variant>
+
+#include "cox/base/number_text.hpp"
+
+#include "diagnose/verdict/analyses.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr double kSmallestDifference = 0.02;  // of the run: estimates that are this close agree
+constexpr double kAgree = 1.0 / 3;            // of the larger one
+
+/// What the replay saves by fixing exactly the ranks of a finding in all steps; nothing where it was not asked.
+std::optional<double> replayed_gain(const WhatIf& w, const Finding& f) {
+  const bool all_along = f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup;
+  if (!all_along || w.fidelity == Fidelity::Refused) return std::nullopt;
+  const auto saved = [](const Estimate& e) {
+    return std::clamp(1 - 1 / std::max(1.0, e.speedup_ratio), 0.0, 1.0);
+  };
+  if (f.ranks.size() == 1) {
+    const auto at = std::find_if(w.ranks.begin(), w.ranks.end(),
+                                 [&](const RankWhatIf& r) { return r.rank == f.ranks.front(); });
+    return at != w.ranks.end() && at->evaluated ? std::optional(saved(at->fixed)) : std::nullopt;
+  }
+  for (const auto* sets : {&w.sets, &w.best_pairs, &w.best_triples})
+    for (const SetWhatIf& s : *sets) {
+      std::vector<Rank> ranks = s.ranks;
+      std::sort(ranks.begin(), ranks.end());
+      if (ranks == f.ranks) return saved(s.fixed);
+    }
+  return std::nullopt;
+}
+
+void settle(const WhatIf& w, bool alone, Finding& f) {
+  if (w.measured > Duration::zero() && w.fidelity != Fidelity::Good && std::abs(w.fidelity_ratio) > 0) {
+    f.gain_doubt = fmt::format("the replay is off by {}",
+                               percent_change(std::abs(w.fidelity_ratio), ChangeSign::InWords));
+    return;
+  }
+  const std::optional<double> replayed = replayed_gain(w, f);
+  if (!replayed || !alone) return;  // of several findings each gain is its part of fixing all
+  const double larger = std::max(*replayed, f.gain_ratio);
+  if (std::abs(*replayed - f.gain_ratio) > std::max(kSmallestDifference, kAgree * larger))
+    f.gain_doubt =
+        fmt::format("arrival times promise {} of the run, the replay of the recorded operations {}",
+                    percent(f.gain_ratio), percent(*replayed));
+  else
+    f.gain_ratio = *replayed;
+}
+
+}  // namespace
+
+void settle_gains(Diagnosis& d) {
+  const Analyses& analyses = analyses_of(d);
+  if (analyses.what_if_operations && !analyses.what_if_operations->is_faithful)
+    for (Finding& f : d.findings)
+      if (std::holds_alternative<OperationEvidence>(f.evidence))
+        f.gain_doubt =
+            fmt::format("the replay is off by {}",
+                        percent_change(analyses.what_if_operations->fidelity, ChangeSign::InWords));
+  if (!analyses.what_if) return;
+  for (Finding& f : d.findings)
+    if (std::holds_alternative<LateEvidence>(f.evidence))
+      settle(*analyses.what_if, d.findings.size() == 1, f);
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/verdict/gain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cox/diagnose/brief.hpp"
+#include "cox/diagnose/comparison.hpp"
+
+#include "diagnose/verdict/analyses.hpp"
+#include "support/make_run.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// One rank named by arrival times, and what the replay has to say of it.
+Diagnosis with(double by_arrival, double by_replay, double off) {
+  Diagnosis d;
+  d.run_time = Duration(1s);
+  Finding f;
+  f.ranks = {Rank{2}};
+  f.rank = Rank{2};
+  f.gain_ratio = by_arrival;
+  LateEvidence late;
+  late.self_delay = 1ms;
+  late.late_steps = 9;
+  late.steps = 10;
+  f.evidence = late;
+  d.findings = {f};
+  auto analyses = std::make_shared<Analyses>();
+  WhatIf& w = analyses->what_if.emplace();
+  w.measured = Duration(1s);
+  w.fidelity_ratio = off;
+  w.fidelity = std::abs(off) <= 0.02  ? Fidelity::Good
+               : std::abs(off) <= 0.1 ? Fidelity::Doubtful
+                                      : Fidelity::Refused;
+  RankWhatIf r;
+  r.rank = Rank{2};
+  r.evaluated = true;
+  r.fixed.speedup_ratio = 1 / (1 - by_replay);
+  w.ranks = {r};
+  d.analyses = analyses;
+  settle_gains(d);
+  return d;
+}
+
+TEST(Gain, TheReplaysStandsWhereBothAgree) {
+  const Diagnosis d = with(0.205, 0.207, 0.001);
+  EXPECT_NEAR(d.findings[0].gain_ratio, 0.207, 1e-9);
+  EXPECT_EQ(gain_words(d.findings[0]), "21 %");
+}
+
+TEST(Gain, TwoFiguresThatDisagreeAreBothDoubted) {
+  const Diagnosis d = with(0.33, 0.023, 0.001);
+  EXPECT_EQ(gain_words(d.findings[0]),
+            "doubtful: arrival times promise 33 % of the run, the replay of the recorded operations 2.3 %");
+  const auto remedies = find_remedies(d);
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_FALSE(remedies.front().gain_ratio) << "nothing is promised";
+  EXPECT_EQ(remedies.front().verify.find("should fall by about"), std::string::npos);
+}
+
+TEST(Gain, AReplayThatIsOffIsSaidToBe) {
+  EXPECT_EQ(gain_words(with(0.2, 0.2, 0.07).findings[0]), "doubtful: the replay is off by 7.0 %");
+  EXPECT_EQ(gain_words(with(0.2, 0.2, -0.3).findings[0]), "doubtful: the replay is off by 30.0 %");
+}
+
+TEST(Gain, IsTheSameWhereverItIsSaid) {
+  const trace::Run run = test::make_run({.ranks = 4, .steps = 40, .extras = {{.rank = 2, .amount = 3ms}}});
+  const auto d = diagnose(run);
+  ASSERT_TRUE(d && d->findings.size() == 1);
+  const std::string gain = gain_words(d->findings[0]);
+  EXPECT_NE(d->verdict.find(gain + " shorter"), std::string::npos) << d->verdict;
+  EXPECT_NE(brief_of(*d).gain.find(gain), std::string::npos);
+  EXPECT_NE(d->remedies.front().verify.find("about " + gain), std::string::npos)
+      << d->remedies.front().verify;
+  bool in_what_if = false;
+  for (const Section& s : d->sections)
+    for (const std::string& line : s.lines) in_what_if |= line.find("rank 2 as its peers: " + gain) == 0;
+  EXPECT_TRUE(in_what_if);
+  // And it is what the run without the delay brings.
+  const auto after = diagnose(test::make_run({.ranks = 4, .steps = 40}));
+  ASSERT_TRUE(after);
+  EXPECT_NEAR(1 - compare(*d, *after).step_ratio.value, d->findings[0].gain_ratio, 0.02);
+}
+
+}  // namespace
+}  // namespace cox::diagnose

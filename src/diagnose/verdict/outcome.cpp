@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/verdict/outcome.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "diagnose/verdict/analyses.hpp"
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// Calls that found all their members; with fewer a late rank may be among those that were not seen.
+constexpr double kEnoughCalls = 0.9;
+/// Steps from which naming tests what is not huge (NamingRules::least_steps).
+constexpr std::int64_t kEnoughSteps = 10;
+/// A replay that is further off than the least delay that is named hides one.
+constexpr double kReplayTrusted = 0.04;
+
+/// Simulated over measured time - 1; 0 where nothing was replayed.
+double replay_error(const Analyses& analyses) {
+  if (analyses.what_if_operations) return analyses.what_if_operations->fidelity;
+  return analyses.what_if && analyses.what_if->measured > Duration::zero() ? analyses.what_if->fidelity_ratio
+                                                                           : 0;
+}
+
+std::vector<Reason> failures(const Trouble& t) {
+  std::vector<Reason> found;
+  if (std::any_of(t.stalls.begin(), t.stalls.end(), [](const Stall& s) { return s.hung; }))
+    found.push_back(Reason::Hang);
+  if (!t.mismatches.empty()) found.push_back(Reason::Mismatch);
+  if (t.ending) found.push_back(Reason::ExitStatus);
+  return found;
+}
+
+std::vector<Reason> doubts(const Diagnosis& d, std::optional<double> least_effect) {
+  std::vector<Reason> found;
+  const Coverage& c = d.coverage;
+  if (c.ranks_seen < 2 && c.ranks_expected < 2) found.push_back(Reason::OneRank);
+  if (c.ranks_seen < c.ranks_expected) found.push_back(Reason::RanksMissing);
+  if (c.ratio < kEnoughCalls && c.ranks_seen >= c.ranks_expected) found.push_back(Reason::CallsMissing);
+  if (c.order_refused) found.push_back(Reason::OrderRefused);
+  const Analyses& analyses = analyses_of(d);
+  if (analyses.what_if_operations) {  // a table of operations: its steps are counted by its own analysis
+    if (!analyses.what_if_operations->is_faithful) found.push_back(Reason::ReplayOff);
+    return found;
+  }
+  if (d.steps == 0)
+    found.push_back(Reason::NoSteps);
+  else if (d.steps < kEnoughSteps)
+    found.push_back(Reason::FewSteps);
+  else if (least_effect && *least_effect > 1)
+    found.push_back(Reason::TooNoisy);
+  if (std::abs(replay_error(analyses)) > kReplayTrusted) found.push_back(Reason::ReplayOff);
+  return found;
+}
+
+}  // namespace
+
+const char* name_of(Outcome o) {
+  switch (o) {
+    case Outcome::Named:
+      return "named";
+    case Outcome::Nobody:
+      return "nobody";
+    case Outcome::CannotTell:
+      return "cannot_tell";
+    case Outcome::JobFailed:
+      return "job_failed";
+  }
+  return "cannot_tell";
+}
+
+const char* name_of(Reason r) {
+  switch (r) {
+    case Reason::ExitStatus:
+      return "exit_status";
+    case Reason::Hang:
+      return "hang";
+    case Reason::Mismatch:
+      return "mismatch";
+    case Reason::OneRank:
+      return "one_rank";
+    case Reason::RanksMissing:
+      return "ranks_missing";
+    case Reason::CallsMissing:
+      return "calls_missing";
+    case Reason::OrderRefused:
+      return "order_refused";
+    case Reason::NoSteps:
+      return "no_steps";
+    case Reason::FewSteps:
+      return "few_steps";
+    case Reason::TooNoisy:
+      return "too_noisy";
+    case Reason::ReplayOff:
+      return "replay_off";
+  }
+  return "no_steps";
+}
+
+Answer judge(const Diagnosis& d, std::optional<double> least_effect) {
+  Answer answer;
+  const auto take = [&](Outcome outcome, const std::vector<Reason>& reasons) {
+    answer.outcome = outcome;
+    for (const Reason r : reasons)
+      answer.reasons.push_back({r, sentence_of(r, d, replay_error(analyses_of(d)))});
+    return answer;
+  };
+  if (const auto failed = failures(d.trouble); !failed.empty()) return take(Outcome::JobFailed, failed);
+  if (!d.findings.empty()) return take(Outcome::Named, {});
+  if (const auto open = doubts(d, least_effect); !open.empty()) return take(Outcome::CannotTell, open);
+  answer.outcome = Outcome::Nobody;
+  answer.least_effect_ratio = least_effect;
+  return answer;
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Named, nobody, cannot tell, or the job failed.
+#pragma once
+
+#include <optional>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+namespace cox::diagnose {
+
+/// Of a diagnosis that is complete but for its words. `least_effect`: what naming would have seen, as part of a
+/// step; nothing where it was not asked.
+///
+/// Rule:    the job failed where it ended with a status, a call hangs, or members disagree. Else named, where
+///          there are findings. Else cannot tell, where a reason of `Reason` holds. Else nobody.
+/// Held by: src/diagnose/verdict/outcome_test.cpp
+[[nodiscard]] Answer judge(const Diagnosis& d, std::optional<double> least_effect);
+
+}  // namespace cox::diagnose

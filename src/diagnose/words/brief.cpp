@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/brief.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cox/base/number_text.hpp"
+#include "cox/diagnose/comparison.hpp"
+
+#include "diagnose/words/sentences.hpp"
+#include "diagnose/words/stall.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr std::size_t kMostPercentages = 3;
+constexpr std::size_t kMostToDo = 3;
+
+/// Percentages that were said; a further one is said only where there is room for it.
+class Percentages {
+ public:
+  /// Whether all that a text holds may be said; then they count.
+  bool take(const std::string& text) {
+    std::set<std::string> with = said_;
+    for (std::size_t at = text.find(" %"); at != std::string::npos; at = text.find(" %", at + 1)) {
+      std::size_t from = at;
+      while (from > 0 && ((text[from - 1] >= '0' && text[from - 1] <= '9') || text[from - 1] == '.')) --from;
+      with.insert(text.substr(from, at - from));
+    }
+    if (with.size() > std::max(kMostPercentages, said_.size())) return false;
+    said_ = std::move(with);
+    return true;
+  }
+
+ private:
+  std::set<std::string> said_;
+};
+
+std::string sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] & ~0x20);
+  if (!text.empty() && text.back() != '.') text += '.';
+  return text;
+}
+
+/// `100 % of the calls (160 of 160), 4 of 4 ranks`
+std::string say_coverage(const Coverage& c, Percentages& percentages) {
+  std::string text = "no collective calls";
+  if (c.calls_expected > 0)
+    text = fmt::format("{} of the calls ({} of {})", percent(c.ratio),
+                       grouped(std::min(c.calls_seen, c.calls_expected)), grouped(c.calls_expected));
+  (void)percentages.take(text);
+  text += ", " + grouped(c.ranks_seen) + " of " + counted(c.ranks_expected, "rank");
+  if (!c.missing_ranks.empty()) text += "; missing: " + rank_words(c.missing_ranks);
+  return text;
+}
+
+/// What else the input tells: a line of the analyses that need nobody to be named.
+void say_what_is_told(const Diagnosis& d, Percentages& percentages, Brief& brief) {
+  constexpr std::size_t kMostTold = 2;
+  std::size_t told = 0;
+  for (const char* key : {"time_structure", "present", "operations", "graph_path", "what_if_operations"})
+    for (const Section& s : d.sections) {
+      if (s.key != key || s.lines.empty() || told == kMostTold) continue;
+      const std::string line =
+          s.key == "present" ? "among those present, " + s.lines.back() : s.lines.front();
+      if (s.key == "operations" && line.find("came last") == std::string::npos) continue;
+      if (!percentages.take(line)) continue;
+      brief.says.push_back(sentence(line));
+      ++told;
+    }
+}
+
+void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
+  const Answer& a = d.answer;
+  if (a.outcome == Outcome::CannotTell) {
+    for (const OutcomeReason& r : a.reasons)
+      if (percentages.take(r.text)) brief.says.push_back(sentence(r.text));
+    say_what_is_told(d, percentages, brief);
+    return;
+  }
+  std::string text = fmt::format("No rank stands out from the scatter of {}", counted(d.steps, "step"));
+  if (const auto least = a.least_effect_ratio; least && percentages.take(percent(*least)))
+    text +=
+        fmt::format("; one with {} of a step more to do, all along, would have been named", percent(*least));
+  brief.says.push_back(text + ".");
+  if (const std::string uneven = uneven_work(d); !uneven.empty() && percentages.take(uneven))
+    brief.says.push_back(uneven);
+  say_what_is_told(d, percentages, brief);
+  if (const auto lost = lost_ratio(d); lost && percentages.take(percent(*lost)))
+    brief.says.push_back(fmt::format("Uneven arrival takes {} of the run.", percent(*lost)));
+}
+
+void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
+  const Finding& f = d.findings.front();
+  brief.says.push_back(d.answer.outcome == Outcome::JobFailed
+                           ? sentence("up to there " + sentence_of(f))  // the headline is about the job
+                           : sentence(sentence_below_headline(f)));
+  if (d.findings.size() > 1) {
+    std::string also;
+    constexpr std::size_t kTold = 3;
+    for (std::size_t i = 1; i < std::min(d.findings.size(), kTold + 1); ++i) {
+      const Finding& other = d.findings[i];
+      also += (also.empty() ? "" : "; ") + (other.link ? *other.link : subject_of(other.ranks));
+      if (other.first_step && other.last_step)
+        also += fmt::format(", steps {} to {}", other.first_step->value(), other.last_step->value());
+    }
+    if (d.findings.size() > kTold + 1) also += fmt::format("; and {} more", d.findings.size() - kTold - 1);
+    brief.says.push_back(sentence("also named: " + also));
+  }
+  brief.cause = cause_sentence(f);
+  if (!f.gain_doubt.empty())
+    brief.gain = percentages.take(gain_words(f)) ? gain_words(f) : "doubtful";
+  else if (f.gain_ratio > 0 && percentages.take(gain_words(f)))
+    brief.gain = fmt::format("without it the run would be {} shorter (estimated)", gain_words(f));
+}
+
+void say_trouble(const Diagnosis& d, Brief& brief) {
+  if (const std::string text = trouble_words(d.trouble); !text.empty()) brief.says.push_back(text);
+}
+
+void say_change(const Comparison& c, Percentages& percentages, Brief& brief) {
+  std::string text = fmt::format("Against the run before: {}", name_of(c.change));
+  const double by = std::abs(1 - c.step_ratio.value);
+  if (c.change == Change::Unclear)
+    text = "Against the run before: no difference that these runs show";
+  else if (percentages.take(percent(by)))
+    text += fmt::format(" by {} of the median step", percent(by));
+  brief.says.push_back(text + ".");
+}
+
+void say_to_do(const Diagnosis& d, Percentages& percentages, Brief& brief) {
+  constexpr double kWorthSaying = 0.01;
+  for (const Remedy& r : d.remedies) {
+    if (brief.to_do.size() == kMostToDo) return;
+    if (r.gain_ratio && *r.gain_ratio < kWorthSaying) continue;
+    std::string text = r.text;
+    if (!percentages.take(text)) text = text.substr(0, text.find(": "));
+    if (r.gain_ratio && percentages.take(percent(*r.gain_ratio)))
+      text += fmt::format(" (up to {} of the run)", percent(*r.gain_ratio));
+    brief.to_do.push_back(text);
+  }
+}
+
+}  // namespace
+
+Brief brief_of(const Diagnosis& d, const Comparison* against) {
+  Brief brief;
+  Percentages percentages;
+  brief.coverage = say_coverage(d.coverage, percentages);
+  say_trouble(d, brief);
+  if (against != nullptr) say_change(*against, percentages, brief);
+  if (!d.findings.empty())
+    say_findings(d, percentages, brief);
+  else if (d.answer.outcome != Outcome::JobFailed)
+    say_nobody(d, percentages, brief);
+  say_to_do(d, percentages, brief);
+  if (!d.cannot_tell.empty())
+    brief.cannot_tell = d.cannot_tell.size() == 1 ? d.cannot_tell.front()
+                                                  : fmt::format("{} things; first: {}", d.cannot_tell.size(),
+                                                                d.cannot_tell.front());
+  return brief;
+}
+
+}  // namespace cox::diagnose

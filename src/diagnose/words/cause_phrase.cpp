@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a late rank's extra time goes and why, as one clause.
+#include <variant>
+
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+/// Behind "rank 2,"; empty for a cause that says why and not where.
+const char* place_of(Cause c) {
+  switch (c) {
+    case Cause::Forward:
+      return "in its forward pass";
+    case Cause::Backward:
+      return "in its backward pass";
+    case Cause::Optimizer:
+      return "in its optimizer";
+    case Cause::Data:
+      return "in its data loader";
+    case Cause::Evaluation:
+      return "in its evaluation";
+    case Cause::OutsidePhases:
+      return "outside of all marked phases";
+    case Cause::OptimizerOrData:
+      return "in its optimizer or its data loader";
+    default:
+      return "";
+  }
+}
+
+/// Empty for a cause that says where and not why.
+const char* reason_of(Cause c) {
+  switch (c) {
+    case Cause::CpuQuota:
+      return "a quota denied it a CPU";
+    case Cause::CpuContention:
+      return "it was ready to run and had no CPU";
+    case Cause::AsleepOrIo:
+      return "it slept or waited for input and output";
+    case Cause::SlowCpuClock:
+      return "its CPU ran at a lower frequency than the others'";
+    case Cause::SlowCodeOrCpu:
+      return "it computed for longer than the others";
+    case Cause::OffCpu:
+      return "it slept, and waited for a CPU when it woke";
+    case Cause::SlowKernels:
+      return "its device ran as many kernels, each slower";
+    case Cause::UnevenWork:
+      return "its device ran more kernels than the others'";
+    case Cause::Copies:
+      return "its device copied for longer";
+    case Cause::DataLoading:
+      return "its device waited for input";
+    case Cause::Gc:
+      return "its host collected garbage";
+    case Cause::Allocator:
+      return "its host allocated memory";
+    case Cause::LateLaunch:
+      return "its host launched late: the device had nothing to do";
+    case Cause::StageImbalance:
+      return "its stage has more to compute than the others";
+    case Cause::SlowWorker:
+      return "its like in other data ranks is not slow";
+    case Cause::Communication:
+      return "transfers take longer than their like";
+    case Cause::Fabric:
+      return "groups that use it are slower than their like";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string cause_sentence(const Finding& f) {
+  std::string text = place_of(f.cause);
+  if (const auto* e = std::get_if<LateEvidence>(&f.evidence);
+      e != nullptr && e->reasons.phase && text.empty())
+    text = place_of(e->reasons.phase->cause);
+  const std::string why = reason_of(f.cause);
+  if (!text.empty() && !why.empty()) text += "; ";
+  text += why;
+  return text.empty() ? "not known: nothing in this input explains most of it" : text;
+}
+
+}  // namespace cox::diagnose
