@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,12 +18,19 @@ namespace {
 
 using cox::cli::ExitCode;
 
+/// Of the terminal behind standard output; 0 where there is none or it does not say.
+std::size_t terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 ExitCode run(int argc, char** argv) {
   cox::cli::handle_interrupts();
   cox::cli::Console console{.out = std::cout,
                             .err = std::cerr,
                             .out_is_terminal = ::isatty(STDOUT_FILENO) == 1,
-                            .err_is_terminal = ::isatty(STDERR_FILENO) == 1};
+                            .err_is_terminal = ::isatty(STDERR_FILENO) == 1,
+                            .out_columns = terminal_columns()};
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string entry = *at;
     if (const auto equals = entry.find('='); equals != std::string::npos)

@@ -20,7 +20,8 @@ struct ExitCodeText {
 };
 constexpr ExitCodeText kExitCodes[] = {
     {0, "done"},
-    {1, "done, and the answer is bad: somebody is named, a call hangs or members disagree, under --check"},
+    {1,
+     "done, and the answer is bad: under --check anything but `nobody`, that is somebody is named, the job failed or hangs, or it cannot be told"},
     {2, "the command line is wrong"},
     {3, "the input is missing, damaged or not ours"},
     {4, "the environment: permission, I/O, something missing"},

@@ -10,6 +10,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cox/report/terminal.hpp"  // terminal_text
+
 namespace cox::report {
 
 /// For element content and quoted attributes. Control characters and broken UTF-8 become U+FFFD.
@@ -17,9 +19,6 @@ namespace cox::report {
 
 /// JSON that can stand inside a script element: no `<`, `>` or `&` is left as such.
 [[nodiscard]] std::string script_json(const nlohmann::ordered_json& value);
-
-/// Control characters (escape sequences above all) become `?`; tabs and line ends become blanks.
-[[nodiscard]] std::string terminal_text(std::string_view text);
 
 [[nodiscard]] std::string base64(std::string_view bytes);
 

@@ -97,7 +97,7 @@ std::string finding_row(const Page& page, const Finding& f, std::size_t number) 
       "of lost time\">{}</td><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
       "class=\"plain\">{}</ul></td></tr>\n",
       number, kind_words(f.kind), who, html(page.names.text(cause_words(f.cause))), share_cell(f.share_ratio),
-      percent(f.gain_ratio), evidence);
+      html(diagnose::gain_words(f)), evidence);
 }
 
 /// Names by rank, built once: a page of a thousand ranks asks for each.
@@ -196,14 +196,17 @@ std::string verdict_section(const Page& page) {
                                     plural(static_cast<std::int64_t>(page.run.nodes.size()), "host", "hosts"),
                                     plural(d.steps, "step", "steps"),
                                     grouped(static_cast<std::int64_t>(page.run.event_count())));
-  const double lost = d.run_time > Duration::zero() ? ratio(d.lost, d.run_time) : 0;
+  const bool is_part = d.lost <= d.run_time && d.run_time > Duration::zero();
   const std::string facts =
       definition(
           "step time, median",
           fmt::format("{}<small>{} to {} (5th to 95th percentile, n = {})</small>", time(d.step_time.median),
                       time(d.step_time.p05), time(d.step_time.p95), grouped(d.step_time.count))) +
-      definition("lost to late arrivals", fmt::format("{}<small>{} of {} of run time</small>", percent(lost),
-                                                      time(d.lost), time(d.run_time))) +
+      definition("lost to late arrivals",
+                 is_part ? fmt::format("{}<small>{} of {} of run time</small>",
+                                       percent(ratio(d.lost, d.run_time)), time(d.lost), time(d.run_time))
+                         : fmt::format("{}<small>over all groups, {} of run time</small>", time(d.lost),
+                                       time(d.run_time))) +
       definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
                                          percent(d.coverage.ratio))) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),
@@ -221,6 +224,16 @@ std::string verdict_section(const Page& page) {
 
 std::string findings_section(const Page& page) {
   const diagnose::Diagnosis& d = page.diagnosis;
+  const bool tested = d.answer.reasons.empty();
+  if (d.findings.empty() && !tested) {
+    std::string why;
+    for (const diagnose::OutcomeReason& r : d.answer.reasons)
+      why += "<li>" + html(page.names.text(r.text)) + "</li>";
+    return section(
+        "findings", "Findings", "",
+        "<p class=\"none\">None, and that does not mean that nobody sets the pace:</p><ul class=\"plain\">" +
+            why + "</ul>");
+  }
   if (d.findings.empty()) {
     return section(
         "findings", "Findings", "",

@@ -32,7 +32,7 @@ Input named_input(int ranks = 8) {
 }
 
 std::string text_of(const Input& in, Color color = Color::Off) {
-  return render_text(in.run, in.diagnosis, color);
+  return render_text(in.run, in.diagnosis, {.color = color});
 }
 
 TEST(Terminal, ComesInOrder) {

@@ -26,7 +26,10 @@ std::string_view provenance_word(trace::Provenance p) {
 
 std::string headline(const diagnose::Diagnosis& d) {
   if (!d.trouble.headline.empty()) return d.trouble.headline;
-  if (d.findings.empty()) return "Nobody sets the pace";
+  if (d.answer.outcome == diagnose::Outcome::JobFailed) return "The job failed";
+  if (d.findings.empty())
+    return d.answer.outcome == diagnose::Outcome::CannotTell ? "Cannot tell who sets the pace"
+                                                             : "Nobody sets the pace";
   const diagnose::Finding& f = d.findings.front();
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
   if (f.kind == diagnose::FindingKind::SlowLink) return "The fabric sets the pace";
@@ -125,10 +128,17 @@ std::string_view step_source_words(diagnose::StepSource s) {
 }
 
 std::string coverage_line(const diagnose::Coverage& c) {
-  std::string text =
-      fmt::format("coverage {}: {} of {} operations seen on every member, {} of {} ranks", percent(c.ratio),
-                  grouped(c.collectives_matched), grouped(c.collectives_seen), grouped(c.ranks_seen),
-                  grouped(c.ranks_expected));
+  const std::string operations =
+      fmt::format("{} of {} operation{} seen on every member", grouped(c.collectives_matched),
+                  grouped(c.collectives_seen), c.collectives_seen == 1 ? "" : "s");
+  // Calls that belong to no operation that was matched are missed by the operations alone.
+  const bool calls_tell = c.ratio < 1 && c.collectives_matched == c.collectives_seen;
+  std::string text = fmt::format(
+      "coverage {}: {}, {} of {} rank{}", percent(c.ratio),
+      calls_tell ? fmt::format("{} of {} calls seen on every member",
+                               grouped(std::min(c.calls_seen, c.calls_expected)), grouped(c.calls_expected))
+                 : operations,
+      grouped(c.ranks_seen), grouped(c.ranks_expected), c.ranks_expected == 1 ? "" : "s");
   if (!c.missing_ranks.empty()) text += ", missing " + rank_list(c.missing_ranks, 4);
   const auto add = [&](std::uint64_t n, std::string_view what) {
     if (n > 0) text += fmt::format(", {} {}", grouped(static_cast<std::int64_t>(n)), what);

@@ -103,7 +103,7 @@ def case_full_disk(work):
         assert beside(disk, "hammer", 1, environment={"COX_MAX_OVERHEAD": "1000"}) == "hammered\n"
         lost = diagnosis(disk)["result"]["coverage_detail"]["dropped_records"]
         assert lost > 0, "nothing was dropped: the disk was not full"
-        words = re.sub(r"\s+", " ", run([cox, "diagnose", disk]).stdout)
+        words = re.sub(r"\s+", " ", run([cox, "diagnose", "--all", disk]).stdout)
         assert "could not be written (no space left on the disk" in words, words
     finally:
         run(["umount", disk])
@@ -187,7 +187,7 @@ def case_too_slow(work):
     done = observed(folder, "hammer", 4, options=["--max-size", "3MB"], environment={"COX_MAX_OVERHEAD": "0.01"})
     assert done.stdout == "hammered\n"
     assert f"{RANKS} processes switched recording off" in done.stderr, done.stderr
-    told = run([cox, "diagnose", folder])
+    told = run([cox, "diagnose", "--all", folder])
     words = re.sub(r"\s+", " ", told.stdout)
     assert "recording switched itself off" in words and "COX_MAX_OVERHEAD" in words, told.stdout
 

@@ -38,7 +38,7 @@ def same_as_alone(folder, before=None, preload=guest):
 
 
 def diagnosed(folder):
-    told = subprocess.run([cox, "diagnose", folder], capture_output=True, text=True, env=clean, timeout=120)
+    told = subprocess.run([cox, "diagnose", "--all", folder], capture_output=True, text=True, env=clean, timeout=120)
     return told.returncode, told.stdout + told.stderr
 
 

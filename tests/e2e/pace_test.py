@@ -311,7 +311,7 @@ def case_accelerator(work):
     good(paced(folder, "always,window=4,warm_up=2", mpi("timed_steps", 1, 10, 2, 10)), {"LD_PRELOAD": driver})
     found = decisions(folder)
     assert [[r for r, _, _ in rank] for rank in found.values()] == [[LAUNCH_AHEAD]] * 3, found
-    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", "--all", folder]).stdout)
     assert "this process is not paced" in told, told
 
 
@@ -324,11 +324,11 @@ def case_bad_text(work):
         assert len(done.stderr) < 400 and not os.path.exists(folder), (text, done.stderr)
     good([cox, "observe", "-o", folder, "--", *job], {"COX_PACE": "always,window=\tx"})
     assert decisions(folder) == {}
-    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", "--all", folder]).stdout)
     assert "COX_PACE cannot be read" in told, told
     good([cox, "observe", "--force", "-o", folder, "--", *job], {"COX_PACE": "window=32"})
     assert decisions(folder) == {}
-    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", "--all", folder]).stdout)
     assert "COX_PACE names no mode" in told, told
 
 
@@ -338,7 +338,7 @@ def case_priority(work):
     folder = os.path.join(work, "run")
     mode = "observe,window=4,warm_up=2,transfer_latency=1us"
     good([cox, "observe", "--quiet", "-o", folder, "--pace", mode, "--pace-priority", "--", *job])
-    told = re.sub(r"\s+", " ", good([cox, "diagnose", folder]).stdout)
+    told = re.sub(r"\s+", " ", good([cox, "diagnose", "--all", folder]).stdout)
     refused = "--pace-priority: refused" in told
     raised = "--pace-priority: this rank was late" in told
     assert refused != raised, told

@@ -18,7 +18,7 @@ grep -q 'pacing is forbidden on this machine \[observe-010\]' "$work/err" || fai
 [ ! -e "$work/a" ] || fail "a folder was made"
 equal "$(COX_PACE=auto status under "$cox" observe -o "$work/a" -- true)" 125 "pacing by variable"
 equal "$(status under "$cox" observe -q -o "$work/a" -- env COX_PACE=auto "$marks" 2 10)" 0 "pacing by a variable inside"
-"$cox" diagnose "$work/a" >"$work/out" 2>&1 || true
+"$cox" diagnose --all "$work/a" >"$work/out" 2>&1 || true
 grep -q 'the policy of this machine forbids pacing' "$work/out" || fail "the guest says nothing of it: $(cat "$work/out")"
 equal "$(status under "$cox" observe -q --pace off -o "$work/b" -- true)" 0 "no pacing"
 

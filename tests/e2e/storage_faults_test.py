@@ -43,7 +43,7 @@ def files_of_all(folder, process):
 
 
 def diagnosed(folder):
-    told = subprocess.run([cox, "diagnose", folder], capture_output=True, text=True, env=clean, timeout=300)
+    told = subprocess.run([cox, "diagnose", "--all", folder], capture_output=True, text=True, env=clean, timeout=300)
     assert told.returncode in (0, 3), (told.returncode, told.stderr)
     return re.sub(r"\s+", " ", told.stdout + told.stderr)
 

@@ -5,23 +5,45 @@
 need python3
 [ -x "$build/examples/gloo_train" ] || skip "gloo_train was not built (package libgloo-dev)"
 
-# commands PAGE: the lines of its sh blocks
-commands() {
-  awk '/^ *```sh$/ { inside = 1; next } /^ *```$/ { inside = 0 } inside { sub(/^ +/, ""); print }' "$1"
+# Each page's sh blocks are run line by line; a text block behind one is held against what its last line printed: words
+# as they stand, any number for a number, anything for `...`.
+run_page() {
+  python3 - "$1" "$2" <<'PYTHON'
+import re
+import subprocess
+import sys
+
+page, place = sys.argv[1:]
+
+
+def plain(text):
+    return re.sub(r"\d[\d .]*\d|\d", "N", re.sub(r"\s+", " ", text))
+
+
+said, commands, quotes = "", 0, 0
+for kind, block in re.findall(r"^ *```(sh|text)$(.*?)^ *```$", open(page).read(), re.MULTILINE | re.DOTALL):
+    if kind == "sh":
+        for line in filter(None, (line.strip() for line in block.splitlines())):
+            print("$", line, flush=True)
+            done = subprocess.run(["bash", "-c", line], cwd=place, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            print(done.stdout + done.stderr, flush=True)
+            assert done.returncode == 0, f"exit status {done.returncode} of {line!r} in {page}"
+            said, commands = done.stdout + done.stderr, commands + 1
+        continue
+    rest, quotes = plain(said), quotes + 1
+    for piece in filter(None, (plain(piece).strip() for piece in block.split("..."))):
+        assert piece in rest, f"{page} quotes {piece!r}; not in {rest!r}"
+        rest = rest[rest.index(piece) + len(piece):]
+assert commands, f"no commands in {page}"
+print(f"{page}: {commands} commands, {quotes} quotes")
+PYTHON
 }
 
 for page in tutorial/01-find-a-straggler howto/mark-your-own-program; do
   place=$work/$(basename "$page")
   mkdir -p "$place/build"
   ln -s "$build" "$place/build/release"
-  commands "$source_dir/docs/$page.md" >"$place/commands"
-  [ -s "$place/commands" ] || fail "no commands in $page"
-  while IFS= read -r line; do
-    echo "\$ $line"
-    code=0
-    (cd "$place" && bash -c "$line") </dev/null || code=$?
-    equal "$code" 0 "exit status of '$line' in $page"
-  done <"$place/commands"
+  run_page "$source_dir/docs/$page.md" "$place" || fail "$page"
 done
 
 place=$work/01-find-a-straggler

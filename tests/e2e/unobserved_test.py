@@ -49,7 +49,7 @@ def check(work, *arguments):
     assert result["coverage_detail"]["unobserved_calls"] == expected, (result["coverage_detail"], expected)
     gap = [gap for gap in result["cannot_tell"] if "counted and not recorded" in gap]
     assert len(gap) == 1 and all(str(n) in gap[0] for n in expected.values() if n), (result["cannot_tell"], expected)
-    words = re.sub(r"\s+", " ", run([cox, "diagnose", folder]).stdout)
+    words = re.sub(r"\s+", " ", run([cox, "diagnose", "--all", folder]).stdout)
     assert "counted and not recorded" in words, words
     return {k: n for k, n in expected.items() if n}
 

@@ -92,7 +92,7 @@ def dlrm():
     with tempfile.TemporaryDirectory(prefix="cox-imports.") as work:
         for path in files:
             shutil.copy(os.path.join(data, path), work)
-        said = " ".join(run("diagnose", "-q", work).stdout.split())
+        said = " ".join(run("diagnose", "-q", "--all", work).stdout.split())
     check("dlrm: self-delay of those present", "rank 2 674" in said and "rank 2, 508" in said, said)
     check("dlrm: names nobody", result["findings"] == [], result["findings"])
     check("dlrm: says what follows", any("4 of 8" in s for s in result["cannot_tell"]), result["cannot_tell"])
@@ -146,9 +146,9 @@ def counts():
 
 
 def everything():
-    done = run("diagnose", data)
+    done = run("diagnose", "--all", data)
     check("the whole folder is diagnosed", done.returncode == 0, done.stderr)
-    again = run("diagnose", "--threads", "1", data)
+    again = run("diagnose", "--all", "--threads", "1", data)
     check("the same for any number of threads", again.stdout == done.stdout)
     check("no crash, no bug", "[cli-008]" not in done.stderr, done.stderr)
 

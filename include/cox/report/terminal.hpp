@@ -3,7 +3,10 @@
 /// Results as text for a terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
@@ -12,16 +15,49 @@
 namespace cox::report {
 
 enum class Color : bool { Off, On };
+/// What the reader's terminal can show: UTF-8, or ASCII alone (`us` for microseconds).
+enum class Charset : bool { Ascii, Utf8 };
 
-/// Verdict, coverage, step time with spread, the ranking table, what the input cannot tell.
-/// Colour never carries meaning alone. Held by: src/report/terminal_test.cpp, tests/golden.
+struct TextStyle {
+  Color color = Color::Off;
+  Charset charset = Charset::Utf8;
+  std::size_t columns = 80;  ///< lines are no wider, single words (paths) aside; 40 to 80, else the nearest
+};
+
+/// Lines of the first answer at most, at any width.
+inline constexpr std::size_t kScreenLines = 20;
+
+/// The answer on one screen: verdict, cause, gain, what to do, coverage, what cannot be told, and `more`, the
+/// command that prints the rest. Colour never carries meaning alone.
+/// Held by: src/report/first_screen_test.cpp, tests/property/sentence_laws.cpp, tests/golden.
 /// `against`: the same job before a change, or null.
+[[nodiscard]] std::string render_screen(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
+                                        const TextStyle& style, std::string_view more,
+                                        const diagnose::Comparison* against = nullptr);
+
+/// Everything: coverage, step time with spread, findings with their evidence, the ranking table, all analyses
+/// with a word on their terms, what the input cannot tell.
+/// Held by: src/report/terminal_test.cpp, tests/golden.
 [[nodiscard]] std::string render_text(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
-                                      Color color, const diagnose::Comparison* against = nullptr);
+                                      const TextStyle& style, const diagnose::Comparison* against = nullptr);
+
+/// One of several runs of an input.
+struct RunLine {
+  std::string name;
+  const diagnose::Diagnosis* diagnosis = nullptr;
+};
+/// Several runs, a line each, those that need a look first: name, verdict in a word, ranks, gain, coverage; at
+/// most `kScreenLines` lines, the rest is counted. `one`, `all`: the commands that say more.
+/// Held by: src/report/first_screen_test.cpp, tests/golden.
+[[nodiscard]] std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style,
+                                      std::string_view one, std::string_view all);
 
 /// About a page of Markdown: what would go into a ticket. Text from files cannot become markup.
 /// Held by: src/report/terminal_test.cpp, tests/golden.
 [[nodiscard]] std::string render_markdown(const trace::Run& run, const diagnose::Diagnosis& diagnosis,
                                           const diagnose::Comparison* against = nullptr);
+
+/// Control characters (escape sequences above all) become `?`; tabs and line ends become blanks.
+[[nodiscard]] std::string terminal_text(std::string_view text);
 
 }  // namespace cox::report

@@ -5,6 +5,7 @@
 /// Parsing, help, the man page, docs/reference/cli.md and completion all read the same tables.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -100,6 +101,7 @@ struct Console {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   std::map<std::string, std::string> environment{};
+  std::size_t out_columns = 0;  ///< of the terminal that `out` is; 0 = not known
 
   [[nodiscard]] std::optional<std::string> env(const std::string& name) const;
 };

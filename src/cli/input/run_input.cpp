@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cox/report/terminal.hpp"
 #include "cox/trace/import.hpp"
 
 namespace cox::cli {
@@ -29,7 +30,8 @@ void warn_about_sources(const std::vector<trace::SourceFile>& sources, const Inv
                                  unused.size() - i);
       return;
     }
-    console.err << fmt::format("cox: warning: {}: not used: {}\n", unused[i]->file, unused[i]->why);
+    console.err << fmt::format("cox: warning: {}: not used: {}\n", report::terminal_text(unused[i]->file),
+                               report::terminal_text(unused[i]->why));
   }
 }
 
@@ -130,8 +132,8 @@ void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, C
       break;
     }
     ++shown;
-    console.err << (note.file.empty() ? fmt::format("cox: warning: {}\n", note.text)
-                                      : fmt::format("cox: warning: {}: {}\n", note.file, note.text));
+    console.err << fmt::format(
+        "cox: warning: {}\n", report::terminal_text(note.file + (note.file.empty() ? "" : ": ") + note.text));
   }
 }
 

@@ -5,15 +5,17 @@
 
 #include <utility>
 
+#include "cox/report/terminal.hpp"
+
 namespace cox::cli {
 
 std::string describe(const Error& error, bool color) {
   const char* on = color ? "\x1b[1;31m" : "";
   const char* off = color ? "\x1b[0m" : "";
-  std::string text = fmt::format("{}cox:{} {}", on, off, error.to_string());
+  std::string text = fmt::format("{}cox:{} {}", on, off, report::terminal_text(error.to_string()));
   if (!error.id.empty()) text += fmt::format(" [{}]", error.id);
   text += '\n';
-  if (!error.hint.empty()) text += fmt::format("  hint: {}\n", error.hint);
+  if (!error.hint.empty()) text += fmt::format("  hint: {}\n", report::terminal_text(error.hint));
   return text;
 }
 

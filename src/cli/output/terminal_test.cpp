@@ -40,5 +40,34 @@ TEST(Color, OtherwiseTheTerminalDecides) {
   EXPECT_FALSE(decide(ColorWhen::Auto, false, {{"TERM", "xterm"}}));
 }
 
+report::TextStyle style(bool is_terminal, std::size_t columns,
+                        std::map<std::string, std::string> environment) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const Console console{
+      .out = out, .err = err, .environment = std::move(environment), .out_columns = columns};
+  return text_style(ColorWhen::Never, is_terminal, console);
+}
+
+TEST(TextStyle, TheFirstLocaleVariableThatIsSetDecidesOnLetters) {
+  const auto charset = [](std::map<std::string, std::string> environment) {
+    return style(false, 0, std::move(environment)).charset;
+  };
+  EXPECT_EQ(charset({}), report::Charset::Ascii) << "no locale is the C locale";
+  EXPECT_EQ(charset({{"LANG", "en_GB.UTF-8"}}), report::Charset::Utf8);
+  EXPECT_EQ(charset({{"LANG", "C.utf8"}}), report::Charset::Utf8);
+  EXPECT_EQ(charset({{"LANG", "en_GB.UTF-8"}, {"LC_ALL", "C"}}), report::Charset::Ascii);
+  EXPECT_EQ(charset({{"LC_CTYPE", "de_DE.ISO-8859-1"}, {"LANG", "en_GB.UTF-8"}}), report::Charset::Ascii);
+  EXPECT_EQ(charset({{"LC_ALL", ""}, {"LANG", "en_GB.UTF-8"}}), report::Charset::Utf8) << "empty means unset";
+}
+
+TEST(TextStyle, TheTerminalsWidthCountsUnlessColumnsIsSet) {
+  EXPECT_EQ(style(true, 52, {}).columns, 52U);
+  EXPECT_EQ(style(false, 52, {}).columns, 80U) << "a pipe has no width";
+  EXPECT_EQ(style(true, 0, {}).columns, 80U);
+  EXPECT_EQ(style(false, 0, {{"COLUMNS", "44"}}).columns, 44U);
+  EXPECT_EQ(style(true, 52, {{"COLUMNS", "wide"}}).columns, 52U);
+}
+
 }  // namespace
 }  // namespace cox::cli

@@ -5,6 +5,8 @@
 
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,40 @@ Result<std::optional<diagnose::Diagnosis>> diagnose_before(const Asked& asked) {
   return std::optional(std::move(d));
 }
 
+/// A word of a command line, quoted where a shell would take it apart.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%#";
+  if (!word.empty() && word[0] != '#' && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return report::terminal_text(out + "'");
+}
+
+/// The command that was given, without the options of its output, and with others.
+std::string command_with(const Invocation& call, const std::string& options) {
+  std::string text = "cox diagnose " + quoted(call.args.front());
+  for (const char* option : {"run", "against"})
+    if (const std::string value = call.value(option); !value.empty())
+      text += fmt::format(" --{} {}", option, quoted(value));
+  return text + options;
+}
+
+report::TextStyle style_of(const Asked& asked, const Output& output) {
+  return text_style(asked.call.common.color, asked.console.out_is_terminal && !output.is_file(),
+                    asked.console);
+}
+
+/// Whether the answer is text for people, not one of the other forms.
+bool is_text(const Invocation& call) {
+  return !call.common.json && !call.has("summary") && !call.has("markdown");
+}
+
 /// Writes one run's diagnosis. `alone`: it is the only one, so its name goes without saying.
 void print(const trace::Run& run, const diagnose::Diagnosis& d,
            const std::optional<diagnose::Diagnosis>& before, const Asked& asked, bool alone, Output& output) {
@@ -62,11 +98,10 @@ void print(const trace::Run& run, const diagnose::Diagnosis& d,
   } else if (call.has("markdown")) {
     out << report::render_markdown(run, d, against);
   } else {
-    if (!alone) out << fmt::format("== {}\n", run.info.name);
-    const bool color =
-        use_color(call.common.color, asked.console.out_is_terminal && !output.is_file(), asked.console);
-    out << report::render_text(run, d, color ? report::Color::On : report::Color::Off, against);
-    if (!alone) out << '\n';
+    const report::TextStyle style = style_of(asked, output);
+    if (!alone) out << fmt::format("\n== {}\n", report::terminal_text(run.info.name));
+    out << (call.has("all") ? report::render_text(run, d, style, against)
+                            : report::render_screen(run, d, style, command_with(call, " --all"), against));
   }
 }
 
@@ -102,6 +137,20 @@ Status check_forms(const Invocation& call) {
                     .where = {}});
 }
 
+/// What --check asks for. A test that could not be made is not passed.
+bool is_clean(const diagnose::Diagnosis& d) {
+  return d.answer.outcome == diagnose::Outcome::Nobody;
+}
+
+void print_table(const std::vector<std::pair<const trace::Run*, diagnose::Diagnosis>>& runs,
+                 const Asked& asked, Output& output) {
+  std::vector<report::RunLine> lines;
+  for (const auto& [run, d] : runs) lines.push_back({run->info.name, &d});
+  output.stream() << report::render_runs(lines, style_of(asked, output),
+                                         command_with(asked.call, " --run NAME"),
+                                         command_with(asked.call, " --all"));
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_CHECK(check_forms(call));
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
@@ -109,25 +158,35 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   const Asked asked{call, console, this_machine().monotonic_ns()};
   COX_TRY(const std::vector<trace::ImportedJob> jobs, read_jobs(call.args.front(), call, console));
   COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
-  bool trouble = false;
+  bool clean = true;
   std::size_t told = 0;
   std::vector<diagnose::Efficiencies> sizes;
+  // Of several runs people see one table first; what it is made of is kept for --all.
+  const bool table_first = jobs.size() > 1 && is_text(call);
+  std::vector<std::pair<const trace::Run*, diagnose::Diagnosis>> kept;
   for (const trace::ImportedJob& each : jobs) {
     Result<diagnose::Diagnosis> made = diagnose_one(each, asked);
     if (!made && jobs.size() == 1) return fail(std::move(made).error());
     if (!made) {
-      console.err << fmt::format("cox: warning: {}: {}\n", each.run.info.name, made.error().message);
+      console.err << fmt::format("cox: warning: {}\n",
+                                 report::terminal_text(each.run.info.name + ": " + made.error().message));
       continue;
     }
     ++told;
-    print(each.run, *made, before, asked, jobs.size() == 1, output);
-    trouble = trouble || diagnose::has_trouble(*made);
+    clean = clean && is_clean(*made);
     if (made->efficiencies) sizes.push_back(*made->efficiencies);
+    if (table_first)
+      kept.emplace_back(&each.run, *std::move(made));
+    else
+      print(each.run, *made, before, asked, jobs.size() == 1, output);
   }
+  if (!kept.empty()) print_table(kept, asked, output);
+  if (call.has("all"))
+    for (const auto& [run, d] : kept) print(*run, d, before, asked, false, output);
   if (told == 0) return fail(diagnose::diagnose(jobs.front().run).error());
   if (!call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, call, output));
   COX_CHECK(output.commit());
-  return call.has("check") && trouble ? ExitCode::BadAnswer : ExitCode::Ok;
+  return call.has("check") && !clean ? ExitCode::BadAnswer : ExitCode::Ok;
 }
 
 }  // namespace
@@ -139,12 +198,12 @@ const Command& diagnose_command() {
            .summary = "say who sets the pace of a Run or trace, why, and what it costs",
            .about =
                "Says which ranks set the pace of a Run or trace, what that costs, and what the input cannot tell.",
-           .examples = {{"cox diagnose run", "verdict, coverage, ranking of ranks"},
+           .examples = {{"cox diagnose run", "the answer, on one screen"},
                         {"cox diagnose traces/", "whatever lies there: profiler traces, rings, MPI traces"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
            .args = {path_arg()},
-           .flags = {{.name = "check",
-                      .help = "exit with 1 where somebody is named, a call hangs or members disagree"},
+           .flags = {{.name = "check", .help = "exit with 1 unless it was tested and nobody is named"},
+                     {.name = "all", .help = "everything that was found, not only the first screen"},
                      run_flag(),
                      {.name = "against",
                       .value = "PATH",
@@ -167,8 +226,11 @@ const Command& diagnose_command() {
            .shared = {.json = true, .threads = true},
            .notes =
                "Naming nobody is an answer: no finding means that the differences between ranks are noise. "
+               "Where the input cannot carry that test, or the job failed, it says so instead. "
                "What could not be read is listed on standard error and counted in the coverage. A folder may "
-               "hold several runs: each is told in turn, with --json as one document after another."},
+               "hold several runs: a table of them comes first, --run NAME tells one and --all each in turn; with "
+               "--json they are one document after another. Text is as wide as the terminal, or as COLUMNS says, "
+               "from 40 to 80; in a locale without UTF-8 it is ASCII."},
       .run = run};
   return command;
 }

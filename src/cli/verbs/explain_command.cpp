@@ -26,7 +26,9 @@ Result<ExitCode> list_all(const Invocation& call, Console& console) {
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.args.empty()) return list_all(call, console);
-  const std::string& id = call.args.front();
+  std::string id = call.args.front();
+  for (char& c : id)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
   std::vector<std::string> ids;
   for (const ErrorEntry& entry : error_reference()) {
     ids.push_back(entry.id);
@@ -40,7 +42,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     return ExitCode::Ok;
   }
   const auto near = nearest(id, ids);
-  return fail(usage_error("cli-005", fmt::format("no error has the id '{}'", id),
+  return fail(usage_error("cli-005", fmt::format("no error has the id '{}'", call.args.front()),
                           near ? fmt::format("did you mean {}?", *near) : "`cox explain` lists all of them"));
 }
 

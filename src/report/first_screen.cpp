@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer on one screen.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cox/base/number_text.hpp"
+#include "cox/diagnose/brief.hpp"
+#include "cox/report/terminal.hpp"
+
+#include "report/layout.hpp"
+#include "report/words.hpp"
+
+namespace cox::report {
+namespace {
+
+using diagnose::Diagnosis;
+using diagnose::Outcome;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    lines.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return lines;
+}
+
+/// A piece of the screen; what does not fit is cut from the end, and says so.
+struct Part {
+  std::vector<std::string> lines;
+  std::size_t least = 1;  ///< lines that stay
+  int worth = 0;          ///< parts that are worth less are cut first
+};
+
+class Screen {
+ public:
+  explicit Screen(std::size_t columns) : columns_(columns) {}
+
+  void add(std::string_view lead, std::string_view text, std::size_t least, int worth) {
+    if (!text.empty())
+      parts_.push_back({lines_of(wrapped(lead, terminal_text(text), columns_)), least, worth});
+  }
+  void add_blank() { parts_.push_back({{std::string()}, 0, 0}); }
+
+  /// At most so many lines.
+  [[nodiscard]] std::vector<std::string> take(std::size_t most) && {
+    std::vector<Part*> order;
+    for (Part& p : parts_) order.push_back(&p);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Part* a, const Part* b) { return a->worth < b->worth; });
+    // First down to what a part must keep, then whole parts: a narrow terminal may hold less than all minima.
+    for (const bool whole : {false, true})
+      for (Part* p : order)
+        for (; total() > most && p->lines.size() > (whole ? 0 : p->least); shorten(*p)) {
+        }
+    std::vector<std::string> out;
+    for (Part& p : parts_) out.insert(out.end(), p.lines.begin(), p.lines.end());
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::size_t total() const {
+    std::size_t lines = 0;
+    for (const Part& p : parts_) lines += p.lines.size();
+    return lines;
+  }
+  void shorten(Part& p) const {
+    p.lines.pop_back();
+    if (p.lines.empty() || p.lines.back().empty()) return;
+    std::string& last = p.lines.back();
+    if (!last.ends_with("...")) last = cut(last + " ...", columns_);
+  }
+
+  std::size_t columns_;
+  std::vector<Part> parts_;
+};
+
+bool is_bad(const Diagnosis& d) {
+  return diagnose::has_trouble(d) || d.answer.outcome == Outcome::JobFailed;
+}
+
+}  // namespace
+
+std::string render_screen(const trace::Run& run, const Diagnosis& d, const TextStyle& style,
+                          std::string_view more, const diagnose::Comparison* against) {
+  const std::size_t columns = columns_of(style);
+  const diagnose::Brief brief = diagnose::brief_of(d, against);
+  const char mark = is_bad(d) ? '!' : d.answer.outcome == Outcome::CannotTell ? '?' : '=';
+  const std::vector<std::string> title = lines_of(wrapped(
+      "", terminal_text(fmt::format("{} {} ({})", mark, headline(d), provenance_word(run.info.provenance))),
+      columns));
+  Screen screen(columns);
+  for (std::size_t i = 0; i < brief.says.size(); ++i)
+    screen.add("", brief.says[i], i == 0 ? 2 : 0, i == 0 ? 9 : 5);
+  screen.add("cause: ", brief.cause, 1, 7);
+  screen.add("gain: ", brief.gain, 1, 8);
+  if (!brief.to_do.empty()) screen.add_blank();
+  for (std::size_t i = 0; i < brief.to_do.size(); ++i)
+    screen.add(fmt::format("{}. ", i + 1), brief.to_do[i], i == 0 ? 1 : 0,
+               i == 0 ? 6 : 3 - static_cast<int>(i));
+  screen.add_blank();
+  screen.add("coverage: ", brief.coverage, 1, 6);
+  screen.add("cannot tell: ", brief.cannot_tell, 1, 4);
+  screen.add("more: ", more, 1, 10);
+
+  const Ink ink(style.color);
+  std::string out;
+  for (const std::string& line : title) out += (is_bad(d) ? ink.bad(line) : ink.good(line)) + '\n';
+  for (const std::string& line :
+       std::move(screen).take(kScreenLines - std::min(title.size(), kScreenLines - 1)))
+    out += line + '\n';
+  return in_charset(out, style.charset);
+}
+
+namespace {
+
+std::string verdict_word(const Diagnosis& d) {
+  switch (d.answer.outcome) {
+    case Outcome::Named:
+      return "named";
+    case Outcome::Nobody:
+      return "nobody";
+    case Outcome::CannotTell:
+      return "cannot tell";
+    case Outcome::JobFailed:
+      return "failed";
+  }
+  return "cannot tell";
+}
+
+/// Those that need a look come first.
+int urgency(const Diagnosis& d) {
+  switch (d.answer.outcome) {
+    case Outcome::JobFailed:
+      return 0;
+    case Outcome::Named:
+      return 1;
+    case Outcome::CannotTell:
+      return 2;
+    case Outcome::Nobody:
+      return 3;
+  }
+  return 3;
+}
+
+std::string whom(const Diagnosis& d) {
+  if (d.findings.empty()) return "-";
+  const diagnose::Finding& f = d.findings.front();
+  if (!f.ranks.empty()) return rank_list(f.ranks, 2);
+  return f.link ? terminal_text(*f.link) : "-";
+}
+
+std::string gain_cell(const Diagnosis& d) {
+  if (d.findings.empty()) return "-";
+  return d.findings.front().gain_doubt.empty() ? percent(d.findings.front().gain_ratio) : "doubtful";
+}
+
+}  // namespace
+
+std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style, std::string_view one,
+                        std::string_view all) {
+  const std::size_t columns = columns_of(style);
+  const Ink ink(style.color);
+  std::vector<const RunLine*> order;
+  for (const RunLine& r : runs) order.push_back(&r);
+  std::stable_sort(order.begin(), order.end(), [](const RunLine* a, const RunLine* b) {
+    return urgency(*a->diagnosis) < urgency(*b->diagnosis);
+  });
+  // A narrow terminal shows who, and how much of it was seen; the gain is told with each run.
+  constexpr std::size_t kVerdict = 11;
+  constexpr std::size_t kRanks = 12;
+  constexpr std::size_t kPart = 11;
+  const bool wide = columns >= 64;
+  const std::size_t rest = kVerdict + 1 + (wide ? kRanks + 2 * kPart + 3 : kRanks + 1);
+  const std::size_t name = columns - rest - 1;
+  const auto row = [&](std::string_view who, std::string_view verdict, std::string_view ranks,
+                       std::string_view gain, std::string_view coverage) {
+    std::string line =
+        left(cut(who, name), name) + ' ' + left(verdict, kVerdict) + ' ' + right(cut(ranks, kRanks), kRanks);
+    if (wide) line += ' ' + right(gain, kPart) + ' ' + right(coverage, kPart);
+    return line + '\n';
+  };
+  const std::string say_one(one);
+  const std::string end = wrapped("one: ", say_one, columns) + wrapped("all: ", all, columns);
+  const std::size_t room = kScreenLines - 2 - lines_of(end).size();  // heads, and the count of the rest
+  const std::size_t shown = order.size() <= room + 1 ? order.size() : room;
+  std::string out = ink.faint(row("run", "verdict", "rank", "gain", "coverage"));
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Diagnosis& d = *order[i]->diagnosis;
+    out +=
+        row(terminal_text(order[i]->name), verdict_word(d), whom(d), gain_cell(d), percent(d.coverage.ratio));
+  }
+  if (shown < order.size())
+    out += fmt::format("and {} more\n", grouped(static_cast<std::int64_t>(order.size() - shown)));
+  return in_charset(out + end, style.charset);
+}
+
+}  // namespace cox::report

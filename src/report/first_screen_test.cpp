@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cox/report/terminal.hpp"
+
+#include "report/sample.hpp"
+#include "support/make_run.hpp"
+
+namespace cox::report {
+namespace {
+
+using namespace std::chrono_literals;
+using diagnose::Diagnosis;
+using diagnose::Outcome;
+
+struct Input {
+  trace::Run run;
+  Diagnosis diagnosis;
+};
+
+Input named_input() {
+  Input in;
+  in.run = test::make_run({.ranks = 8, .steps = 60, .extras = {{.rank = 3, .amount = 4ms}}});
+  in.diagnosis = test::sample_diagnosis(in.run);
+  in.diagnosis.findings = {test::slow_rank_finding(3)};
+  in.diagnosis.answer.outcome = Outcome::Named;
+  return in;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string screen_of(const Input& in, const TextStyle& style = {}) {
+  return render_screen(in.run, in.diagnosis, style, "cox diagnose run --all");
+}
+
+TEST(FirstScreen, HoldsWhoCauseGainCoverageAndMore) {
+  const std::string text = screen_of(named_input());
+  std::size_t at = 0;
+  for (const char* part : {"! Rank 3 sets the pace (simulated)", "Its own work takes",
+                           "cause: ", "gain: ", "coverage: ", "more: cox diagnose run --all"}) {
+    const std::size_t found = text.find(part);
+    ASSERT_NE(found, std::string::npos) << part << " in\n" << text;
+    EXPECT_GE(found, at) << part;
+    at = found;
+  }
+}
+
+TEST(FirstScreen, FitsAScreenAtAnyWidth) {
+  Input in = named_input();
+  for (int i = 0; i < 12; ++i) {
+    in.diagnosis.findings.push_back(test::slow_rank_finding(i));
+    in.diagnosis.remedies.push_back({.lever = "x",
+                                     .text = std::string(300, 'w').replace(50, 1, " ").replace(100, 1, " "),
+                                     .ranks = {},
+                                     .gain_ratio = 0.1,
+                                     .basis = {},
+                                     .verify = {}});
+    in.diagnosis.cannot_tell.push_back(
+        "a thing that takes many words to say and goes on for more than a line or two of text");
+  }
+  for (auto& r : in.diagnosis.remedies)
+    r.text = "do this and that and then something else which takes a long sentence to say, and more of it";
+  for (std::size_t columns = 40; columns <= 80; columns += 5) {
+    const auto lines = lines_of(screen_of(in, {.columns = columns}));
+    EXPECT_LE(lines.size(), kScreenLines) << columns;
+    for (const std::string& line : lines) EXPECT_LE(line.size(), columns) << line;
+  }
+}
+
+TEST(FirstScreen, WhatHangsComesFirst) {
+  Input in = named_input();
+  in.diagnosis.trouble.headline = "Rank 5 is missing in AllReduce";
+  in.diagnosis.trouble.ending = diagnose::Ending{.exit_status = 137, .text = "the job ended with status 137"};
+  in.diagnosis.answer.outcome = Outcome::JobFailed;
+  const auto lines = lines_of(screen_of(in));
+  EXPECT_EQ(lines[0], "! Rank 5 is missing in AllReduce (simulated)");
+  EXPECT_EQ(lines[1], "The job ended with status 137.");
+}
+
+TEST(FirstScreen, IsAsciiInTheCLocale) {
+  Input in = named_input();
+  in.diagnosis.cannot_tell = {"12 \u00B5s on caf\u00E9"};
+  const std::string text = screen_of(in, {.charset = Charset::Ascii});
+  EXPECT_NE(text.find("12 us on caf?"), std::string::npos) << text;
+  EXPECT_TRUE(
+      std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+}
+
+TEST(FirstScreen, LetsNoEscapeThroughFromTheInput) {
+  Input in = named_input();
+  in.diagnosis.findings.push_back(test::slow_transfers_finding("\x1b]0;owned\x07"));
+  in.diagnosis.findings.front().link = "\x1b[2J";
+  in.diagnosis.cannot_tell = {"\x1b[2J"};
+  EXPECT_EQ(screen_of(in).find_first_of("\x1b\x07"), std::string::npos);
+}
+
+TEST(FirstScreen, SaysEachOutcome) {
+  Input in = named_input();
+  in.diagnosis.findings.clear();
+  in.diagnosis.answer = {.outcome = Outcome::Nobody, .reasons = {}, .least_effect_ratio = 0.04};
+  EXPECT_NE(screen_of(in).find("one with 4.0 % of"), std::string::npos) << screen_of(in);
+  in.diagnosis.answer = {.outcome = Outcome::CannotTell,
+                         .reasons = {{diagnose::Reason::FewSteps, "6 steps are too few"}},
+                         .least_effect_ratio = {}};
+  EXPECT_EQ(screen_of(in).rfind("? Cannot tell who sets the pace (simulated)\n6 steps are too few.\n", 0), 0U)
+      << screen_of(in);
+  in.diagnosis.answer = {.outcome = Outcome::JobFailed, .reasons = {}, .least_effect_ratio = {}};
+  EXPECT_EQ(screen_of(in).rfind("! The job failed (simulated)\n", 0), 0U) << screen_of(in);
+}
+
+TEST(RunsTable, PutsWhatNeedsALookFirstAndCountsTheRest) {
+  std::vector<Input> inputs(30);
+  std::vector<RunLine> runs;
+  for (Input& in : inputs) in = named_input();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (i != 7) inputs[i].diagnosis.findings.clear();
+    inputs[i].diagnosis.answer.outcome = i == 7 ? Outcome::Named : Outcome::Nobody;
+    runs.push_back({"run-" + std::to_string(i) + "\x1b[2J", &inputs[i].diagnosis});
+  }
+  for (const std::size_t columns : {40U, 80U}) {
+    const auto lines = lines_of(
+        render_runs(runs, {.columns = columns}, "cox diagnose d --run NAME", "cox diagnose d --all"));
+    EXPECT_LE(lines.size(), kScreenLines);
+    for (const std::string& line : lines) EXPECT_LE(line.size(), columns) << line;
+    EXPECT_EQ(lines[1].rfind("run-7", 0), 0U) << lines[1];
+    EXPECT_EQ(lines[1].find('\x1b'), std::string::npos);
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(),
+                            [](const std::string& l) { return l.rfind("and ", 0) == 0; }));
+  }
+}
+
+}  // namespace
+}  // namespace cox::report

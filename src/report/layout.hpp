@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Lines for a terminal: its width, its colours, its letters.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "cox/report/terminal.hpp"
+
+namespace cox::report {
+
+/// Colours a terminal shows alike on light and dark grounds; each stands beside a symbol or a word.
+class Ink {
+ public:
+  explicit Ink(Color color) : on_(color == Color::On) {}
+  [[nodiscard]] std::string bold(std::string_view text) const { return wrap("1", text); }
+  [[nodiscard]] std::string faint(std::string_view text) const { return wrap("2", text); }
+  [[nodiscard]] std::string bad(std::string_view text) const { return wrap("1;33", text); }
+  [[nodiscard]] std::string good(std::string_view text) const { return wrap("1;32", text); }
+
+ private:
+  [[nodiscard]] std::string wrap(std::string_view code, std::string_view text) const;
+  bool on_;
+};
+
+/// The width that a style means.
+[[nodiscard]] std::size_t columns_of(const TextStyle& style);
+/// Columns that a text takes: UTF-8 sequences count once.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+
+/// `lead` and then `text`, broken at blanks so that no line is wider than `columns`; further lines are indented as
+/// far as `lead` is wide. A word that is wider by itself stays whole: a path must remain one piece to be copied.
+[[nodiscard]] std::string wrapped(std::string_view lead, std::string_view text, std::size_t columns);
+
+[[nodiscard]] std::string right(std::string_view text, std::size_t width);
+[[nodiscard]] std::string left(std::string_view text, std::size_t width);
+/// At most `width` columns, the end replaced by "..." where it is longer.
+[[nodiscard]] std::string cut(std::string_view text, std::size_t width);
+
+/// As the terminal can show it: for ASCII a micro sign becomes `u` and every other letter beyond it `?`.
+[[nodiscard]] std::string in_charset(std::string text, Charset charset);
+
+}  // namespace cox::report
