@@ -6,6 +6,7 @@
 
 #include "cox/base/assert.hpp"
 
+#include "fuzz/said.hpp"
 #include "trace/raw/meta_entries.hpp"
 #include "trace/raw/process_file.hpp"
 #include "trace/raw/raw_file.hpp"
@@ -46,7 +47,9 @@ Run run_of(const ProcessRecords& records) {
 void raw(std::string_view bytes) {
   const auto parsed = parse_raw_file(bytes);
   if (!parsed) return;
-  check(run_of(*parsed));
+  const Run run = run_of(*parsed);
+  check(run);
+  check_said(run, nullptr);
   const auto again = decode_compact(encode_compact(*parsed));
   COX_ASSERT(again.has_value(), "what was compacted can be read");
   COX_ASSERT(again->records == parsed->records && again->meta == parsed->meta, "compaction loses nothing");

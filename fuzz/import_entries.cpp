@@ -17,6 +17,7 @@
 #include "cox/base/assert.hpp"
 
 #include "fuzz/entries.hpp"
+#include "fuzz/said.hpp"
 #include "trace/import/part/assemble_parts.hpp"
 #include "trace/import/part/reader.hpp"
 #include "trace/raw/meta_entries.hpp"
@@ -169,7 +170,9 @@ void read_and_check(const Reader& reader, const std::filesystem::path& path, std
   check(*job);
   std::vector<ImportedJob> parts;
   parts.push_back(*std::move(job));
-  check(assemble_parts(std::move(parts), 1));
+  const ImportedJob whole = assemble_parts(std::move(parts), 1);
+  check(whole);
+  check_said(whole.run, &whole.program);
 }
 
 /// The files of a format of several, the one that is given to the reader first; none for other formats.
