@@ -214,9 +214,13 @@
       var every = Math.max(1, Math.ceil((to - from + 1) / room));
       var magnitude = Math.pow(10, Math.floor(Math.log10(every)));
       [1, 2, 5, 10].some(function (m) { return m * magnitude >= every && (every = m * magnitude, true); });
+      // Steps differ in length: what stands too close to the label before it is left out.
+      var label = ('step ' + cox.grouped(data.stepNumber[to])).length;
+      var apart = (7 * label + 12) * (max - min) * (window.devicePixelRatio || 1) / u.bbox.width;
       var out = [];
       for (var c = Math.ceil(from / every) * every; c <= to; c += every) {
-        if (data.stepBegin[c] >= min) out.push(data.stepBegin[c]);
+        var t = data.stepBegin[c];
+        if (t >= min && (!out.length || t - out[out.length - 1] >= apart)) out.push(t);
       }
       return out;
     }

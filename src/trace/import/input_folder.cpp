@@ -309,7 +309,16 @@ class Grouper {
 
 Result<std::vector<Input>> list_inputs(const fs::path& path, int threads) {
   std::error_code ec;
-  if (!fs::exists(fs::status(path, ec)))
+  const fs::file_status status = fs::status(path, ec);
+  // A folder that cannot be listed would look like one without a file that is known.
+  if (ec != std::errc::permission_denied && fs::is_directory(status)) (void)fs::directory_iterator(path, ec);
+  if (ec == std::errc::permission_denied)
+    return fail(Error{.code = Errc::Io,
+                      .id = "base-002",
+                      .message = "Permission denied: this account may not read it",
+                      .hint = "check the rights of the folder and of those above it",
+                      .where = Where{.file = path.string()}});
+  if (!fs::exists(status))
     return fail(
         Error{.code = Errc::NotFound,
               .id = "trace-001",

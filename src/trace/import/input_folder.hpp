@@ -27,7 +27,7 @@ struct Input {
 };
 
 /// Everything at a path, by name: at most 100,000 files, eight folders deep, no hidden ones, no links to
-/// folders. Errors: trace-001.
+/// folders. Errors: trace-001 (nothing there), base-002 (no permission).
 [[nodiscard]] Result<std::vector<Input>> list_inputs(const std::filesystem::path& path, int threads);
 
 /// Parts that are one job, by index. `parts[i]` may be empty (not read, or not used).
