@@ -135,6 +135,20 @@ double half_width(const std::vector<Stretch>& stretches, const Line& rest) {
   return std::max(up + down, 0.0) / 2;
 }
 
+/// Standard error of a slope: scatter about the line, over the spread of the times.
+double error_of_slope(const std::vector<Stretch>& stretches, const Line& rest) {
+  if (stretches.size() < 3) return 0;
+  double mean = 0;
+  for (const Stretch& s : stretches) mean += s.t / static_cast<double>(stretches.size());
+  double squares = 0;
+  std::vector<double> off;
+  for (const Stretch& s : stretches) {
+    squares += (s.t - mean) * (s.t - mean);
+    off.push_back(s.estimate - rest.at(s.t));
+  }
+  return squares > 0 ? scaled_mad(off) / std::sqrt(squares) : 0;
+}
+
 /// Offsets along a bent line: medians over neighbours, every fourth stretch a knot. Empty where a straight
 /// line is as good.
 std::vector<double> bends(const std::vector<Stretch>& stretches, const Line& rest) {
@@ -199,17 +213,25 @@ std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
   if (std::abs(slope) > kSteepest) slope = 0;
   Line rest;  // beyond the slope
   std::vector<double> weights;
-  for (int round = 0; round < 3; ++round) {
+  const auto look = [&](bool drifts) {
     stretches = stretches_of(points, slope, late);
     known = estimates_of(stretches, true);
     weights = weights_of(known);
-    rest = follow(known, weights, with_slope);
-    if (with_slope) rest = keep_within(known, weights, rest, kMostSlack);
+    rest = follow(known, weights, drifts);
+    if (drifts) rest = keep_within(known, weights, rest, kMostSlack);
+  };
+  for (int round = 0; round < 3; ++round) {
+    look(with_slope);
     if (round == 2 || std::abs(slope + rest.slope) > kSteepest) break;
     slope += rest.slope;
   }
 
   LinkFit fit;
+  fit.drift_error = with_slope ? error_of_slope(stretches, rest) : 0;
+  if (with_slope && std::abs(slope + rest.slope) < fit.drift_error) {
+    slope = 0;
+    look(false);
+  }
   fit.samples = points.size();
   fit.half_width = duration_from_seconds(half_width(stretches, rest));
   const auto offset_at = [&](double t, double beyond_slope) {

@@ -43,6 +43,7 @@ struct LinkFit {
   ClockLine offset;         ///< second minus first, over the first clock's time
   Duration residual{};      ///< 95 % of the stretches of time, by weight, lie within this of the line
   Duration half_width{};    ///< half of the window that causality leaves for the offset
+  double drift_error = 0;   ///< standard error of the drift, seconds per second; a smaller drift is not applied
   std::size_t samples = 0;  ///< used
 };
 
@@ -52,7 +53,8 @@ struct LinkFit {
 ///          where it is narrow (both sides come last now and then: half of it is the mean one-way delay),
 ///          else the densest half of the exit differences (somebody always comes last). A line by `follow`,
 ///          brought within the bounds by `keep_within`. Bent where a straight line does not hold:
-///          clocks that a time service steers.
+///          clocks that a time service steers. A drift that is smaller than its standard error (robust scatter of
+///          the stretches over the spread of their times) is noise: a constant is fitted instead.
 /// Source:  Cristian 1989 (bounds from messages); Doleschal et al. 2008 (event traces); bounded_line.hpp.
 /// Errors:  nothing for fewer than 8 samples.
 /// Cost:    O(n log n) in samples, which are thinned to 32768.

@@ -307,6 +307,39 @@ TEST(ClockLine, GoesOnStraightBeyondItsKnots) {
   EXPECT_EQ(ClockLine({{1s, 7us}}).at(5s), Duration{7us});
 }
 
+/// Two clocks with a known drift that see each other within `noise_s`, normal, for a minute.
+LinkFit fit_with_drift(double drift, double noise_s, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> noise(0, noise_s);
+  std::vector<LinkSample> samples;
+  for (int i = 0; i < 600; ++i) {
+    const double t = 0.1 * i;
+    const Duration exits = duration_from_seconds(drift * t + noise(bits));
+    samples.push_back({duration_from_seconds(t), exits + 1ms, exits - 1ms, exits});
+  }
+  return fit_link(samples).value();
+}
+
+TEST(ClockLink, ADriftSmallerThanItsErrorIsNotApplied) {
+  int applied = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    const LinkFit fit = fit_with_drift(0, 50e-6, seed);
+    EXPECT_GT(fit.drift_error, 0);
+    EXPECT_LT(fit.drift_error, 1e-6);
+    applied += fit.offset.slope() != 0;
+  }
+  // What is larger than its standard error by chance: one in three.
+  EXPECT_LT(applied, 25);
+  EXPECT_GT(applied, 2);
+}
+
+TEST(ClockLink, ADriftBeyondItsErrorIsApplied) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const LinkFit fit = fit_with_drift(10e-6, 50e-6, seed);
+    EXPECT_NEAR(fit.offset.slope(), 10e-6, 5 * fit.drift_error);
+  }
+}
+
 TEST(ClockLink, TooFewSamplesGiveNothing) {
   EXPECT_FALSE(fit_link(std::vector<LinkSample>(7)));
 }
