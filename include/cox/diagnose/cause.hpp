@@ -88,6 +88,7 @@ struct Why {
 /// What one rank spends more than the others' median within a finding's steps, as parts of all of it.
 struct DeviceWhy {
   Cause cause = Cause::Unknown;         ///< `SlowKernels` to `LateLaunch`, or unknown
+  bool has_device = true;               ///< activities of a device were recorded; else `idle` is all own work
   double kernels = 0;                   ///< device busy with kernels
   double copies = 0;                    ///< device busy with copies and nothing else
   double idle = 0;                      ///< device without work, outside collectives: the host was late

@@ -45,6 +45,15 @@ void test_device(const Reasons& r, std::vector<CauseTest>& out) {
     return;
   }
   const DeviceWhy& w = *r.device;
+  if (!w.has_device) {
+    for (const Cause rule : {Cause::SlowKernels, Cause::UnevenWork, Cause::Copies})
+      out.push_back(without_data(rule));
+    out.push_back(judged(Cause::DataLoading, w.data));
+    out.push_back(judged(Cause::Gc, w.gc));
+    out.push_back(judged(Cause::Allocator, w.allocation));
+    out.push_back(without_data(Cause::LateLaunch));
+    return;
+  }
   const bool uneven = w.cause == Cause::UnevenWork;
   out.push_back(judged(Cause::SlowKernels, uneven ? 0 : w.kernels));
   out.push_back(judged(Cause::UnevenWork, uneven ? w.kernels : 0));

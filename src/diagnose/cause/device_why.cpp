@@ -126,10 +126,18 @@ Cause name_cause(const DeviceWhy& why) {
     return std::abs(why.kernel_count_ratio - 1) <= kSameCount ? Cause::SlowKernels : Cause::UnevenWork;
   if (why.copies >= kExplains) return Cause::Copies;
   if (why.idle < kExplains) return Cause::Unknown;
+  // Without a device its idle time is own work of any kind: a late launch is nothing that was seen.
   if (why.data >= kExplains) return Cause::DataLoading;
   if (why.gc >= kExplains) return Cause::Gc;
   if (why.allocation >= kExplains) return Cause::Allocator;
-  return Cause::LateLaunch;
+  return why.has_device ? Cause::LateLaunch : Cause::Unknown;
+}
+
+/// Whether a device was recorded: activities alone may all be the host's.
+bool has_device(const trace::RankTrack& t) {
+  return std::any_of(t.activities.kind.begin(), t.activities.kind.end(), [](ActivityKind kind) {
+    return kind == ActivityKind::Kernel || kind == ActivityKind::Copy;
+  });
 }
 
 }  // namespace
@@ -142,8 +150,10 @@ std::optional<DeviceWhy> find_device_why(const Evidenced& x, const Named& named)
   if (x.matched.track(late).activities.size() == 0) return std::nullopt;
   Spent own;
   std::vector<Spent> others;
+  bool any_device = false;
   for (std::size_t r = 0; r < x.ranks(); ++r) {
     if (x.matched.track(r).activities.size() == 0) continue;
+    any_device = any_device || has_device(x.matched.track(r));
     Spent spent = spend(x.matched.track(r), x.steps().bounds[r][first], x.steps().bounds[r][end]);
     if (r == late)
       own = std::move(spent);
@@ -160,6 +170,7 @@ std::optional<DeviceWhy> find_device_why(const Evidenced& x, const Named& named)
   const double all = kernels + copies + idle;
   if (all <= 0) return std::nullopt;
   DeviceWhy why;
+  why.has_device = any_device;
   why.kernels = kernels / all;
   why.copies = copies / all;
   why.idle = idle / all;

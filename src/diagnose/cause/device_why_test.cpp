@@ -36,7 +36,7 @@ void ten_kernels(trace::RankTrack& t, Duration from, Duration to) {
 }
 
 /// Rank 2 takes 14 ms a step, the others 10 ms of kernels; what rank 2 does is told by `slow`.
-Finding finding_of(const Fill& slow, Duration queue = 5us) {
+Finding finding_of(const Fill& slow, Duration queue = 5us, const Fill& usual = ten_kernels) {
   testing::Job job;
   job.ranks = kRanks;
   job.steps = 60;
@@ -47,7 +47,7 @@ Finding finding_of(const Fill& slow, Duration queue = 5us) {
     Duration from = 0ms;
     for (std::size_t i = 0; i < t.events.size(); ++i) {
       const Duration begin = t.events.begin[i];
-      (t.rank.value() == kSlow ? slow : Fill(ten_kernels))(t, from, begin);
+      (t.rank.value() == kSlow ? slow : usual)(t, from, begin);
       t.launches.push_back({static_cast<std::uint32_t>(i), begin - queue - 3us, begin - queue});
       from = t.events.end[i];
     }
@@ -102,6 +102,30 @@ TEST(DeviceWhy, CopiesAreNamed) {
   });
   EXPECT_EQ(f.cause, Cause::Copies);
   EXPECT_EQ(f.cause_class, CauseClass::Locality);
+}
+
+TEST(DeviceWhy, WithoutADeviceNothingIsSaidOfOne) {
+  const Fill host = [](trace::RankTrack& t, Duration from, Duration to) {
+    add_activity(t, ActivityKind::DataLoad, from, from + (to - from) / 100);
+  };
+  const Finding f = finding_of(host, 5us, host);
+  EXPECT_EQ(f.cause, Cause::Unknown);
+  for (const CauseTest& t : f.tests) {
+    if (t.rule == Cause::LateLaunch) {
+      EXPECT_EQ(t.state, CauseTestState::NoData);
+    }
+  }
+  for (const Evidence& e : evidence_of(f)) EXPECT_EQ(e.text.find("device"), std::string::npos) << e.text;
+}
+
+TEST(DeviceWhy, WithoutADeviceTheHostsWaitForInputIsStillNamed) {
+  const Fill usual = [](trace::RankTrack& t, Duration from, Duration /*to*/) {
+    add_activity(t, ActivityKind::DataLoad, from, from + 1ms);
+  };
+  const Fill slow = [](trace::RankTrack& t, Duration from, Duration /*to*/) {
+    add_activity(t, ActivityKind::DataLoad, from, from + 5ms);
+  };
+  EXPECT_EQ(finding_of(slow, 5us, usual).cause, Cause::DataLoading);
 }
 
 TEST(DeviceWhy, RulesWithoutDataSaySo) {

@@ -15,6 +15,7 @@ std::string of_work(double share, const char* what) {
 }
 
 std::string of_idle(const DeviceWhy& w, const char* what, double part) {
+  if (!w.has_device) return fmt::format("{} explains {} of the extra own work", what, percent(part));
   return fmt::format("the device had nothing to do in {} of the extra time; {} explains {} of that",
                      percent(w.idle), what, percent(part));
 }
@@ -49,6 +50,8 @@ std::string sentence_of(Cause rule, const Why& w) {
 
 /// Of the rules on activities of the device; empty for all others.
 std::string sentence_of(Cause rule, const DeviceWhy& w) {
+  const bool of_host = rule == Cause::DataLoading || rule == Cause::Gc || rule == Cause::Allocator;
+  if (!w.has_device && !of_host) return "needs a profiler trace of the device";
   switch (rule) {
     case Cause::SlowKernels:
     case Cause::UnevenWork:
