@@ -10,6 +10,9 @@ namespace {
 
 /// A single worker is named before its stage where it alone brings most of what the stage brings.
 constexpr double kMostOfStage = 0.8;
+/// A second finding brings at least this part of the slowdown, and there are not more than a few.
+constexpr double kWorthMore = 0.1;
+constexpr std::size_t kMostMore = 3;
 /// A few workers: at most this part of all.
 constexpr std::size_t kFewOf = 8;
 
@@ -99,6 +102,28 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
     f.ranks = few.ranks;
   }
   return f;
+}
+
+std::vector<OperationFinding> find_more(const OperationWhatIf& w) {
+  std::vector<OperationFinding> more;
+  if (w.finding.cause == OperationCause::None) return more;
+  for (const SlowerThanPeers& slow : w.patterns.workers) {
+    if (more.size() == kMostMore) break;
+    const auto& named = w.finding.ranks;
+    const bool told = w.finding.cause == OperationCause::SlowWorker &&
+                      std::find(named.begin(), named.end(), slow.rank) != named.end();
+    const auto at = std::find_if(w.workers.begin(), w.workers.end(),
+                                 [&](const WorkerEffect& e) { return e.rank == slow.rank; });
+    if (told || at == w.workers.end() || !std::isfinite(at->removed) || at->removed < kWorthMore) continue;
+    OperationFinding f = w.finding;
+    f.cause = OperationCause::SlowWorker;
+    f.stage = -1;
+    f.is_last_stage = false;
+    f.ranks = {slow.rank};
+    f.worker_share = at->removed;
+    more.push_back(std::move(f));
+  }
+  return more;
 }
 
 }  // namespace cox::diagnose

@@ -3,6 +3,8 @@
 /// From the numbers of a what-if on operations to a cause.
 #pragma once
 
+#include <vector>
+
 #include "diagnose/operations/operation_what_if.hpp"
 
 namespace cox::diagnose {
@@ -11,5 +13,9 @@ namespace cox::diagnose {
 /// in docs/concepts/what-if-operations.md.
 [[nodiscard]] OperationFinding find_operation_cause(const OperationWhatIf& w, double communication_share,
                                                     const OperationWhatIfOptions& options);
+
+/// The search goes on: workers beside those that `w.finding` names as slow that are slower than their like in their
+/// stage (`w.patterns`), and with whom a tenth of the slowdown would go.
+[[nodiscard]] std::vector<OperationFinding> find_more(const OperationWhatIf& w);
 
 }  // namespace cox::diagnose

@@ -18,6 +18,8 @@
 #include "cox/diagnose/finding_kind.hpp"
 #include "cox/model/program.hpp"
 
+#include "diagnose/operations/compute_patterns.hpp"
+
 namespace cox::diagnose {
 
 /// What counts as usual for an operation: one value per type, over all ranks, stages and steps.
@@ -125,6 +127,8 @@ struct OperationWhatIf {
   /// Steps grow by so many times a delay that every operation of the type gets (dT/d duration).
   std::vector<std::pair<std::string, double>> sensitivities;
   OperationFinding finding;
+  std::vector<OperationFinding> more;  ///< slow workers beside what `finding` names, most first
+  ComputePatterns patterns;
   std::vector<std::string> notes;
 };
 

@@ -65,6 +65,29 @@ Json finding_json(const OperationFinding& f) {
           {"communication_removed_ratio", f.communication_share}};
 }
 
+Json patterns_json(const ComputePatterns& p) {
+  Json out{{"micro_batches", nullptr}, {"slow_workers", Json::array()}, {"replicas", nullptr}};
+  if (p.micro_batches)
+    out["micro_batches"] = Json{{"correlation", p.micro_batches->correlation},
+                                {"spread_ratio", p.micro_batches->spread},
+                                {"pairs", p.micro_batches->pairs}};
+  for (const SlowerThanPeers& w : p.workers)
+    out["slow_workers"].push_back(Json{{"rank", w.rank.value()},
+                                       {"stage", w.stage},
+                                       {"excess_ratio", w.excess},
+                                       {"late_steps", w.late_steps},
+                                       {"steps", w.steps},
+                                       {"chance_ratio", w.chance}});
+  if (p.replicas)
+    out["replicas"] = Json{{"changes", p.replicas->changes},
+                           {"most_often", p.replicas->most_often},
+                           {"share_ratio", p.replicas->share},
+                           {"excess_ratio", p.replicas->excess},
+                           {"steps_standing_out", p.replicas->standing_out},
+                           {"steps", p.replicas->steps}};
+  return out;
+}
+
 }  // namespace
 
 void write_json(const OperationWhatIf& w, nlohmann::ordered_json& out) {
@@ -79,6 +102,9 @@ void write_json(const OperationWhatIf& w, nlohmann::ordered_json& out) {
   out["fidelity_ratio"] = w.fidelity;
   out["is_faithful"] = w.is_faithful;
   out["finding"] = finding_json(w.finding);
+  out["also"] = Json::array();
+  for (const OperationFinding& f : w.more) out["also"].push_back(finding_json(f));
+  out["patterns"] = patterns_json(w.patterns);
   out["culprits"] = set_json(w.culprits);
   out["types"] = parts_json(w.types);
   out["stages"] = parts_json(w.stages);

@@ -87,6 +87,8 @@ std::vector<std::string> describe(const OperationWhatIf& w) {
       w.slowdown, w.slowdown_error, to_string(w.original), to_string(w.ideal),
       counted(static_cast<std::int64_t>(w.steps.size()), "step"), counted(w.operations, "operation")));
   out.push_back(sentence_of(w.finding));
+  for (const OperationFinding& f : w.more) out.push_back("also: " + sentence_of(f));
+  for (std::string& note : notes_of(w.patterns)) out.push_back(std::move(note));
   if (!w.is_faithful)
     out.push_back(
         fmt::format("the simulation misses the measured step ({}) by {}: do not rely on what is below that",

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/operations/compute_patterns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/stats.hpp"
+
+#include "diagnose/operations/operation_what_if_model.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr double kCorrelated = 0.8;
+constexpr double kUneven = 0.05;
+constexpr std::size_t kLeastPairs = 20;
+constexpr double kSlower = 0.03;
+constexpr double kAgree = 0.75;
+constexpr std::int64_t kLeastSteps = 10;
+constexpr double kByChance = 1e-3;
+constexpr double kStandsOut = 0.05;
+constexpr double kMostOfOne = 0.6;
+
+double lower_median(std::vector<double>& sample) {
+  const auto middle = sample.begin() + static_cast<std::ptrdiff_t>((sample.size() - 1) / 2);
+  std::nth_element(sample.begin(), middle, sample.end());
+  return *middle;
+}
+
+/// Seconds of both passes of one micro-batch on one worker in one step.
+struct Passes {
+  double forward = 0;
+  double backward = 0;
+};
+
+/// Compute by worker (index into the program's ranks), step and micro-batch.
+using Computes = std::map<std::tuple<std::uint32_t, std::int32_t, std::int32_t>, Passes>;
+
+Computes computes_of(const model::Program& p) {
+  Computes out;
+  if (p.step.empty() || p.duration.empty() || p.rank.empty() || p.name.empty()) return out;
+  std::vector<OperationRole> roles;
+  for (const std::string& name : p.names) roles.push_back(rule_of(name).role);
+  for (std::size_t i = 0; i < p.rank.size(); ++i) {
+    if (p.step[i] < 0 || p.duration[i] == model::kNoDuration || p.name[i] >= roles.size()) continue;
+    const OperationRole role = roles[p.name[i]];
+    if (role != OperationRole::ForwardCompute && role != OperationRole::BackwardCompute) continue;
+    Passes& passes = out[{p.rank[i], p.step[i], p.micro_batch.empty() ? -1 : p.micro_batch[i]}];
+    (role == OperationRole::ForwardCompute ? passes.forward : passes.backward) += in_seconds(p.duration[i]);
+  }
+  return out;
+}
+
+double correlation_of(const std::vector<double>& a, const std::vector<double>& b) {
+  Welford x;
+  Welford y;
+  for (const double v : a) x.add(v);
+  for (const double v : b) y.add(v);
+  double products = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) products += (a[i] - x.mean()) * (b[i] - y.mean());
+  const double scale = x.stddev() * y.stddev() * static_cast<double>(a.size() - 1);
+  return scale > 0 ? products / scale : 0;
+}
+
+std::optional<UnevenMicroBatches> uneven_micro_batches(const Computes& computes) {
+  std::map<std::uint32_t, std::vector<Passes>> by_worker;
+  for (const auto& [key, passes] : computes)
+    if (std::get<2>(key) >= 0 && passes.forward > 0 && passes.backward > 0)
+      by_worker[std::get<0>(key)].push_back(passes);
+  std::vector<double> forward;
+  std::vector<double> backward;
+  for (const auto& [worker, all] : by_worker) {
+    std::vector<double> f;
+    std::vector<double> b;
+    for (const Passes& p : all) {
+      f.push_back(p.forward);
+      b.push_back(p.backward);
+    }
+    const double usual_f = median(f);
+    const double usual_b = median(b);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      forward.push_back(f[i] / usual_f - 1);
+      backward.push_back(b[i] / usual_b - 1);
+    }
+  }
+  if (forward.size() < kLeastPairs) return std::nullopt;
+  // One wild operation is no correlation: what lies far out counts as far out, no further.
+  const auto tame = [](std::vector<double> values) {
+    const double limit = 5 * std::max(scaled_mad(values), 1e-12);
+    const double middle = median(values);
+    for (double& v : values) v = std::clamp(v, middle - limit, middle + limit);
+    return values;
+  };
+  UnevenMicroBatches out{.spread = scaled_mad(forward), .pairs = static_cast<std::int64_t>(forward.size())};
+  out.correlation = correlation_of(tame(forward), tame(backward));
+  if (out.correlation < kCorrelated || out.spread < kUneven) return std::nullopt;
+  return out;
+}
+
+/// Compute of each worker in each step, in seconds.
+std::map<std::uint32_t, std::map<std::int32_t, double>> by_step(const Computes& computes) {
+  std::map<std::uint32_t, std::map<std::int32_t, double>> out;
+  for (const auto& [key, p] : computes) out[std::get<0>(key)][std::get<1>(key)] += p.forward + p.backward;
+  return out;
+}
+
+using Sums = std::map<std::uint32_t, std::map<std::int32_t, double>>;
+
+std::vector<SlowerThanPeers> slower_workers(const model::Program& p, const Sums& sums) {
+  std::map<int, std::vector<std::uint32_t>> stages;
+  for (const auto& [worker, steps] : sums) stages[p.ranks[worker].role.pipeline].push_back(worker);
+  std::vector<SlowerThanPeers> out;
+  for (const auto& [stage, workers] : stages) {
+    if (workers.size() < 2) continue;
+    std::map<std::int32_t, std::vector<double>> of_step;
+    for (const auto w : workers)
+      for (const auto& [step, seconds] : sums.at(w)) of_step[step].push_back(seconds);
+    for (const auto w : workers) {
+      std::vector<double> excess;
+      SlowerThanPeers slow{.rank = p.ranks[w].rank, .stage = stage};
+      for (const auto& [step, seconds] : sums.at(w)) {
+        std::vector<double> peers = of_step[step];
+        if (peers.size() < 2) continue;
+        excess.push_back(seconds / lower_median(peers) - 1);
+        slow.late_steps += excess.back() >= kSlower / 2;
+      }
+      slow.steps = static_cast<std::int64_t>(excess.size());
+      if (slow.steps < kLeastSteps) continue;
+      slow.excess = median_in_place(excess);
+      slow.chance = std::min(
+          1.0, binomial_upper_tail(slow.late_steps, slow.steps, 0.5) * static_cast<double>(sums.size()));
+      if (slow.excess >= kSlower && slow.chance < kByChance &&
+          static_cast<double>(slow.late_steps) >= kAgree * static_cast<double>(slow.steps))
+        out.push_back(slow);
+    }
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const SlowerThanPeers& a, const SlowerThanPeers& b) { return a.excess > b.excess; });
+  return out;
+}
+
+std::optional<ReplicaTurns> turns_of(const model::Program& p, const Sums& sums) {
+  // A replica is as slow as its slowest stage against that stage's usual.
+  std::map<std::int32_t, std::map<int, double>> replicas;  // step, data rank
+  std::map<std::pair<std::int32_t, int>, std::vector<double>> of_stage;
+  for (const auto& [w, steps] : sums)
+    for (const auto& [step, seconds] : steps) of_stage[{step, p.ranks[w].role.pipeline}].push_back(seconds);
+  for (const auto& [w, steps] : sums)
+    for (const auto& [step, seconds] : steps) {
+      std::vector<double> peers = of_stage[{step, p.ranks[w].role.pipeline}];
+      if (peers.size() < 3) continue;
+      double& worst = replicas[step].try_emplace(p.ranks[w].role.data, 0.0).first->second;
+      worst = std::max(worst, seconds / lower_median(peers) - 1);
+    }
+  ReplicaTurns out;
+  std::map<int, std::int64_t> times;
+  std::vector<double> excess;
+  for (const auto& [step, of] : replicas) {
+    ++out.steps;
+    const auto worst = std::max_element(of.begin(), of.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (worst->second < kStandsOut) continue;
+    ++times[worst->first];
+    excess.push_back(worst->second);
+  }
+  out.standing_out = static_cast<std::int64_t>(excess.size());
+  if (out.steps < kLeastSteps || 3 * out.standing_out < out.steps) return std::nullopt;
+  const auto most = std::max_element(times.begin(), times.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  out.most_often = most->first;
+  out.share = static_cast<double>(most->second) / static_cast<double>(out.standing_out);
+  out.excess = median_in_place(excess);
+  out.changes = out.share <= kMostOfOne && times.size() >= 3;
+  return out;
+}
+
+}  // namespace
+
+ComputePatterns find_compute_patterns(const model::Program& program) {
+  const Computes computes = computes_of(program);
+  if (computes.empty()) return {};
+  const Sums sums = by_step(computes);
+  return {uneven_micro_batches(computes), slower_workers(program, sums), turns_of(program, sums)};
+}
+
+std::vector<std::string> notes_of(const ComputePatterns& p) {
+  std::vector<std::string> notes;
+  if (p.micro_batches)
+    notes.push_back(fmt::format(
+        "micro-batches are uneven: forward and backward of the same one are long together (correlation {:.2f}, spread "
+        "{}): their work differs (sequence lengths), not their workers",
+        p.micro_batches->correlation, percent(p.micro_batches->spread)));
+  constexpr std::size_t kTold = 4;
+  for (std::size_t i = 0; i < p.workers.size() && i < kTold; ++i)
+    notes.push_back(fmt::format("rank {} computes {} longer than its like in stage {}, in {} of {} steps",
+                                p.workers[i].rank.value(), percent(p.workers[i].excess), p.workers[i].stage,
+                                p.workers[i].late_steps, p.workers[i].steps));
+  if (p.replicas && p.replicas->changes)
+    notes.push_back(fmt::format(
+        "another replica is slow from step to step: in {} of {} steps one takes {} longer than the median one, none in "
+        "more than {} of them: work that is dealt out anew, no slow worker",
+        p.replicas->standing_out, p.replicas->steps, percent(p.replicas->excess),
+        percent(p.replicas->share)));
+  else if (p.replicas && p.replicas->share >= kAgree)
+    notes.push_back(fmt::format("replica {} is the slow one in {} of the {} steps in which one stands out",
+                                p.replicas->most_often, percent(p.replicas->share),
+                                p.replicas->standing_out));
+  return notes;
+}
+
+}  // namespace cox::diagnose
