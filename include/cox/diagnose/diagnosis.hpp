@@ -53,6 +53,7 @@ struct Diagnosis {
   Duration run_time{};               ///< from the first to the last synchronisation
   StepSpread step_time;
   Duration lost{};                ///< sum over steps of (latest arrival - median arrival)
+  bool cost_is_spread = false;    ///< a test says that no rank is last for more than half of it
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   Trouble trouble;                ///< what hangs, and who disagrees
   Answer answer;                  ///< which kind of answer this is, and why

@@ -16,6 +16,18 @@
 
 namespace cox::diagnose {
 
+/// Where operations are the repetitions, not steps: what of them says that a rank is late.
+struct OverOperations {
+  std::string kind;               ///< operations before which it is late, "all-reduce of 4.0 MiB"; empty: all
+  Duration delay{};               ///< median over them of (own work - the centre of those present)
+  std::int64_t operations = 0;    ///< that were compared
+  std::int64_t late = 0;          ///< of them, those in which it was clearly late
+  std::int64_t incomplete = 0;    ///< operations of the Run of which a member's call is not known
+  std::int64_t held = 0;          ///< operations of the Run that hold their members
+  bool often_incomplete = false;  ///< so many that it is late among those present, and no more is known
+  std::vector<Rank> together;     ///< all that are named so, this one too
+};
+
 /// What arrival times say of ranks that are late.
 struct LateEvidence {
   Duration self_delay{};             ///< median over steps of (own work - the median rank's)
@@ -29,6 +41,7 @@ struct LateEvidence {
   std::optional<double> gain_alone;  ///< of the run's time, saved by fixing only this one of several
   std::optional<std::int64_t> turn_steps;  ///< rotating: how long one rank's turn lasts
   Reasons reasons;                         ///< why it is late
+  std::optional<OverOperations> over;      ///< set: the repetitions are operations, not steps
 
   [[nodiscard]] double late_ratio() const {
     return static_cast<double>(late_steps) / static_cast<double>(steps);

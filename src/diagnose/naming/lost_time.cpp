@@ -29,6 +29,7 @@ class Removal {
     Duration floor = Duration::min();
     bool any = false;
     for (std::size_t k = 0; k < group.members.size(); ++k) {
+      if (m_.work[first + k] == kUnknown) continue;
       const Duration arrival = arrival_at(m_, first + k, comparable_);
       const std::int32_t p = suspected(group.members[k], op.step);
       if (p < 0) {
@@ -85,6 +86,11 @@ class Removal {
 }  // namespace
 
 Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects) {
+  return savings_without(matched, suspects, matched.skew().ops);
+}
+
+Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
+                        const std::vector<ComparedOp>& ops) {
   Removal removal(matched, suspects);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = -1;
@@ -92,7 +98,7 @@ Savings savings_without(const Matched& matched, const std::vector<Suspect>& susp
     first = std::min(first, s.first_step);
     last = std::max(last, s.last_step);
   }
-  for (const ComparedOp& op : matched.skew().ops)
+  for (const ComparedOp& op : ops)
     if (op.step >= first && op.step <= last) removal.operation(op);
   return removal.take();
 }

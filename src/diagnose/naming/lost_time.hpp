@@ -38,5 +38,8 @@ struct Savings {
 /// first i. Source: Littlechild, Owen 1973, "A simple expression for the Shapley value in a special case".
 /// Cost: O(cells of compared operations). Held by: src/diagnose/naming/lost_time_test.cpp
 [[nodiscard]] Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects);
+/// The same over other operations, which may lack members: what those present would save.
+[[nodiscard]] Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
+                                      const std::vector<ComparedOp>& ops);
 
 }  // namespace cox::diagnose

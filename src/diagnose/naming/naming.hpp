@@ -27,6 +27,7 @@ struct NamingRules {
   double least_gain = 0.02;         ///< of the steps' time, for all named together
   double least_burst_gain = 0.01;   ///< of the steps' time, for something limited in time
   double least_window_gain = 0.04;  ///< of the window's own time
+  double least_operations_gain = 0.01;  ///< of the Run's time, where operations are the repetitions
   std::int64_t least_steps = 10;    ///< below, only what is huge is named
   double huge_delay = 0.5;
 };

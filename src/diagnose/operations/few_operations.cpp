@@ -80,6 +80,20 @@ Duration spread(const std::vector<FewCall>& calls, const F& value) {
   return minus_clamped(high, low);
 }
 
+/// Members of the communicator of which no call is known: " (absent: 4, 5, 6)"; empty where they have no names.
+std::string absent_from(const FewOperation& op) {
+  constexpr std::size_t kListed = 16;
+  std::string list;
+  std::size_t absent = 0;
+  for (const Rank rank : op.comm->ranks) {
+    const bool here =
+        std::any_of(op.calls.begin(), op.calls.end(), [&](const FewCall& c) { return c.rank == rank; });
+    if (!here && absent++ < kListed) list += fmt::format("{}{}", list.empty() ? "" : ", ", rank.value());
+  }
+  if (absent > kListed) list += fmt::format(" and {} more", absent - kListed);
+  return absent == 0 ? "" : fmt::format(" (absent: {})", list);
+}
+
 std::string describe(const FewOperation& op, bool comparable) {
   const auto length = [](const FewCall& c) { return minus_clamped(c.end, c.begin); };
   const Duration skew =
@@ -95,9 +109,13 @@ std::string describe(const FewOperation& op, bool comparable) {
   if (comparable) text += fmt::format(" and left {} apart", to_string(ends));
   const bool complete = static_cast<int>(op.calls.size()) >= op.comm->size;
   const bool ordered = skew > Duration::zero() && ratio(ends, skew) <= kTrusted;
-  if (!complete)
-    return text + fmt::format("; {} of {} members are there, so the last of all is unknown", op.calls.size(),
-                              op.comm->size);
+  if (!complete) {
+    text += fmt::format("; {} of {} members are there{}, so the last of all is unknown", op.calls.size(),
+                        op.comm->size, absent_from(op));
+    if (ordered && model::synchronizes_all(op.kind))
+      text += fmt::format("; last of those present: rank {}", shortest.rank.value());
+    return text;
+  }
   if (!ordered || !model::synchronizes_all(op.kind)) return text + "; no order to tell";
   text += fmt::format("; rank {} came last, transfer at most {}", shortest.rank.value(),
                       to_string(length(shortest)));

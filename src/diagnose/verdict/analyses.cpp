@@ -15,6 +15,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "diagnose/efficiency/measure.hpp"
+#include "diagnose/match/presence.hpp"
 #include "diagnose/operations/few_operations.hpp"
 #include "diagnose/pacing/iterations.hpp"
 #include "diagnose/words/sentences.hpp"
@@ -31,9 +32,12 @@ void add_section(Diagnosis& d, const char* key, const char* title, std::vector<s
   if (!lines.empty()) d.sections.push_back({.key = key, .title = title, .lines = std::move(lines)});
 }
 
-/// Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told.
+/// Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told, unless
+/// the input is too short to say that the cost is spread.
 Whom whom_of(const Diagnosis& d) {
-  return d.findings.empty() ? Whom::Nobody : Whom::Ranks;
+  constexpr std::int64_t kFewSteps = 10;
+  const bool nobody = d.findings.empty() && (d.cost_is_spread || d.steps >= kFewSteps);
+  return nobody ? Whom::Nobody : Whom::Ranks;
 }
 
 /// What fixing one rank, and sets of them, would gain.
@@ -203,9 +207,8 @@ Cause cause_of(OperationCause c) {
   return Cause::Unknown;
 }
 
-Finding finding_of(const OperationWhatIf& w) {
+Finding finding_of(const OperationWhatIf& w, const OperationFinding& o) {
   Finding f;
-  const OperationFinding& o = w.finding;
   f.kind = o.cause == OperationCause::SlowWorker && o.ranks.size() == 1 ? FindingKind::SlowRank
                                                                         : FindingKind::SlowGroup;
   f.ranks = o.ranks;
@@ -279,6 +282,8 @@ void add_analyses(const Matched& matched, const model::Program& program, Analyse
   if (analyses.what_if && analyses.what_if->fidelity == Fidelity::Refused)
     d.cannot_tell.push_back("what if: " + analyses.what_if->why);
   if (!recorded_graph) say_what_if(matched, analyses.what_if, d);
+  if (const Presence presence = presence_of(matched); presence.often_incomplete())
+    add_section(d, "presence", "who is absent from operations", describe(presence));
   add_section(d, "operations", "operation by operation", describe_few(matched));
   if (!recorded_graph) say_attribution(analyses.attribution, d);
   look_at_fabric(matched, analyses, d);
@@ -292,7 +297,9 @@ void add_findings_of_analyses(Diagnosis& d) {
   if (analyses.what_if_operations) {
     d.findings.clear();
     if (analyses.what_if_operations->finding.cause != OperationCause::None)
-      d.findings.push_back(finding_of(*analyses.what_if_operations));
+      d.findings.push_back(finding_of(*analyses.what_if_operations, analyses.what_if_operations->finding));
+    for (const OperationFinding& more : analyses.what_if_operations->more)
+      d.findings.push_back(finding_of(*analyses.what_if_operations, more));
   }
   if (analyses.fabric && analyses.fabric->verdict == FabricVerdict::Located)
     d.findings.push_back(finding_of(*analyses.fabric, d));

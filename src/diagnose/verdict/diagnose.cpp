@@ -14,9 +14,11 @@
 #include "diagnose/match/coverage.hpp"
 #include "diagnose/match/matched.hpp"
 #include "diagnose/match/open_calls.hpp"
+#include "diagnose/match/presence.hpp"
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/naming/least_effect.hpp"
 #include "diagnose/naming/naming.hpp"
+#include "diagnose/naming/of_operations.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
 #include "diagnose/stall/ending.hpp"
 #include "diagnose/stall/hang.hpp"
@@ -70,6 +72,7 @@ void take(TimeAccount account, const Matched& matched, Diagnosis& d) {
   d.step_times = std::move(account.step_times);
   d.step_time = account.step_time;
   d.lost = matched.skew().lost;
+  d.cost_is_spread = spread_of_cost(matched).spread;
   d.ranks = std::move(account.ranks);
   d.communicators = std::move(account.communicators);
 }
@@ -96,6 +99,12 @@ std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d
   if (d.coverage.order_refused) return {};
   const Evidenced x = evidenced(matched, d);
   std::vector<Finding> findings;
+  if (const Presence presence = presence_of(matched); asks_operations(x, presence)) {
+    const std::vector<NamedOver> over = name_over_operations(x, d.run_time);
+    for (const NamedOver& n : over)
+      findings.push_back(make_finding(x, n, presence, over.size(), d.lost, d.run_time));
+    if (!findings.empty()) return findings;
+  }
   const std::vector<Named> named = name_culprits(x, threads);
   for (const Named& n : named) findings.push_back(make_finding(x, n, named.size(), d.lost, d.run_time));
   return findings;

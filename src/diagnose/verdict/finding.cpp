@@ -76,4 +76,40 @@ Finding make_finding(const Evidenced& x, const Named& n, std::size_t named_in_al
   return f;
 }
 
+Finding make_finding(const Evidenced& x, const NamedOver& n, const Presence& presence,
+                     std::size_t named_in_all, Duration lost, Duration run_time) {
+  Finding f;
+  if (x.steps().count > 0) {  // causes are asked of steps
+    f = make_finding(x, n.named, named_in_all, lost, run_time);
+  } else {
+    f.kind = n.named.kind;
+    for (const auto r : n.named.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
+    if (f.ranks.size() == 1) f.rank = f.ranks.front();
+    if (run_time > Duration::zero())
+      f.gain_ratio = std::clamp(ratio(n.named.saving.share, run_time), 0.0, 1.0);
+    LateEvidence e;
+    e.steps = 1;
+    e.chance = n.named.chance;
+    f.tests = test_causes(e.reasons);
+    f.evidence = std::move(e);
+  }
+  auto& e = std::get<LateEvidence>(f.evidence);
+  e.over = OverOperations{.kind = n.kind,
+                          .delay = n.delay,
+                          .operations = n.operations,
+                          .late = n.late,
+                          .incomplete = presence.incomplete,
+                          .held = presence.operations,
+                          .often_incomplete = presence.often_incomplete(),
+                          .together = n.together};
+  e.self_delay = n.delay;
+  e.self_delay_ratio = n.named.typical_delay;
+  if (presence.often_incomplete()) {
+    f.gain_ratio = 0;
+    f.share_ratio = 0;
+    e.gain_alone.reset();
+  }
+  return f;
+}
+
 }  // namespace cox::diagnose

@@ -52,6 +52,7 @@ void say_why(const Why& why, Facts& facts) {
 }
 
 void say_device(const DeviceWhy& why, Facts& facts) {
+  if (!why.has_device) return;  // what the host did is in the tests of the causes
   constexpr const char* kOf = "its extra time the device";
   facts.add_share("excess_kernels_ratio", why.kernels, kOf, "ran kernels");
   facts.add_share("excess_copies_ratio", why.copies, kOf, "copied");
@@ -61,7 +62,7 @@ void say_device(const DeviceWhy& why, Facts& facts) {
       fmt::format("it ran {} as many kernels as the median of the others", percent(why.kernel_count_ratio)));
 }
 
-void say(const LateEvidence& e, Facts& facts) {
+void say_over_steps(const LateEvidence& e, Facts& facts) {
   facts.add(
       "self_delay_median_s", in_seconds(e.self_delay),
       fmt::format("own work between synchronisations takes {} longer than the median rank's (median over {})",
@@ -77,6 +78,15 @@ void say(const LateEvidence& e, Facts& facts) {
   facts.add("others_wait_median_s", in_seconds(e.others_wait),
             fmt::format("the other ranks wait {} per step", to_string(e.others_wait)));
   facts.add("chance_ratio", e.chance, fmt::format("probability by chance at most {:.1g}", e.chance));
+}
+
+void say(const LateEvidence& e, Facts& facts) {
+  if (e.over) {
+    for (Evidence& fact : evidence_over_operations(e, *e.over))
+      facts.add(std::move(fact.key), fact.value, std::move(fact.text));
+  } else {
+    say_over_steps(e, facts);
+  }
   if (e.gain_alone)
     facts.add("gain_alone_ratio", *e.gain_alone,
               fmt::format("fixing only this one saves {} of the run", percent(*e.gain_alone)));

@@ -15,6 +15,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/charge/attribution.hpp"
+#include "diagnose/match/presence.hpp"
 #include "diagnose/operations/operation_what_if.hpp"
 #include "diagnose/what_if/what_if.hpp"
 
@@ -76,6 +77,14 @@ struct Headline {
   std::string lead;  ///< without the words that the headline says
 };
 [[nodiscard]] Headline answer_of(const Diagnosis& d);
+/// Who it is about, and how late they are, in a finding whose repetitions are operations.
+[[nodiscard]] std::string subject_over_operations(const OverOperations& over);
+[[nodiscard]] std::string late_words_over_operations(const Finding& f, const OverOperations& over);
+/// The numbers behind such a finding.
+[[nodiscard]] std::vector<Evidence> evidence_over_operations(const LateEvidence& e,
+                                                             const OverOperations& over);
+/// Who is absent from how many operations, and who is late among those present; empty where nobody is absent.
+[[nodiscard]] std::vector<std::string> describe(const Presence& presence);
 
 /// A run before a change against the same job after it; `enough`: both have the steps that a statement needs.
 [[nodiscard]] std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,

@@ -25,7 +25,8 @@ std::string say_nobody(const Diagnosis& d) {
         fmt::format("; one with {} of a step more to do, all along, would have been named", percent(*least));
   text += '.';
   if (const auto lost = lost_ratio(d))
-    text += fmt::format(" Uneven arrival takes {} of the run.", percent(*lost));
+    text += fmt::format(" Uneven arrival takes {} of the run{}.", percent(*lost),
+                        d.cost_is_spread ? ", spread over the ranks" : "");
   if (const std::string uneven = uneven_work(d); !uneven.empty()) text += ' ' + uneven;
   return text;
 }
@@ -37,6 +38,8 @@ std::string how_often(const LateEvidence& e) {
 }
 
 std::string subject_words(const Finding& f) {
+  if (const auto* e = std::get_if<LateEvidence>(&f.evidence); e != nullptr && e->over)
+    return subject_over_operations(*e->over);
   switch (f.kind) {
     case FindingKind::SlowRank:
       return fmt::format("rank {} sets the pace all along", f.ranks.front().value());
@@ -54,6 +57,7 @@ std::string subject_words(const Finding& f) {
 }
 
 std::string late_words(const Finding& f, const LateEvidence& e) {
+  if (e.over) return late_words_over_operations(f, *e.over);
   return fmt::format("{} own work takes {} longer per step than the median rank's, {}",
                      f.ranks.size() == 1 ? "its" : "their", to_string(e.self_delay), how_often(e));
 }
@@ -101,7 +105,7 @@ std::string sentence_below_headline(const Finding& f) {
   }
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
   if (e == nullptr || f.kind != FindingKind::SlowRank) return sentence_of(f);
-  return late_words(f, *e) + ", all along";
+  return e->over ? late_words(f, *e) : late_words(f, *e) + ", all along";
 }
 
 std::string sentence_of(const Finding& f) {
