@@ -42,8 +42,8 @@ std::string chapter(std::string title, const std::string& body) {
 }
 
 std::string finding_words(const diagnose::Finding& f) {
-  std::string text = fmt::format("{}: {}; cause {}; {} of lost time; gain (estimated) {}", kind_words(f.kind),
-                                 subject(f), cause_words(f.cause), percent(f.share_ratio), gain_words(f));
+  std::string text = fmt::format("{}: {}; cause {}; {}", kind_words(f.kind), subject(f), cause_words(f.cause),
+                                 price_words(f));
   const std::vector<diagnose::Evidence> evidence = diagnose::evidence_of(f);
   for (std::size_t i = 0; i < std::min<std::size_t>(evidence.size(), 3); ++i) text += "; " + evidence[i].text;
   return text;

@@ -38,11 +38,9 @@ std::string signed_time(Duration d) {
 }
 
 std::string finding_lines(const diagnose::Finding& f, std::size_t number, const Writer& w) {
-  std::string out =
-      w.wrapped(fmt::format("  {}. ", number),
-                fmt::format("{}: {}; cause {}; {} of lost time; gain (estimated) {}", kind_words(f.kind),
-                            terminal_text(subject(f)), terminal_text(cause_words(f.cause)),
-                            percent(f.share_ratio), gain_words(f)));
+  std::string out = w.wrapped(fmt::format("  {}. ", number),
+                              fmt::format("{}: {}; cause {}; {}", kind_words(f.kind), terminal_text(subject(f)),
+                                          terminal_text(cause_words(f.cause)), price_words(f)));
   for (const diagnose::Evidence& e : diagnose::evidence_of(f))
     out += w.wrapped("     - ", terminal_text(e.text));
   return out;

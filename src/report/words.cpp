@@ -34,6 +34,11 @@ std::string headline(const diagnose::Diagnosis& d) {
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
   if (f.kind == diagnose::FindingKind::SlowLink) return "The fabric sets the pace";
   if (f.cause == diagnose::Cause::Communication) return "Communication sets the pace";
+  if (f.kind == diagnose::FindingKind::PeriodicPause && f.rank)
+    return fmt::format("Rank {} pauses", f.rank->value());
+  if (f.gain_at_most && !f.ranks.empty())
+    return fmt::format("{} {} {} longest", f.ranks.size() == 1 ? "Rank" : "Ranks", rank_list(f.ranks, 4),
+                       f.ranks.size() == 1 ? "works" : "work");
   if (f.rank) return fmt::format("Rank {} sets the pace", f.rank->value());
   if (f.ranks.size() == 1) return fmt::format("Rank {} sets the pace", f.ranks.front().value());
   if (f.ranks.empty()) return "A group sets the pace";
@@ -64,8 +69,15 @@ std::string_view kind_words(diagnose::FindingKind k) {
       return "slow group";
     case diagnose::FindingKind::SlowLink:
       return "slow part of the fabric";
+    case diagnose::FindingKind::PeriodicPause:
+      return "rank that pauses";
   }
   return "finding";
+}
+
+std::string price_words(const diagnose::Finding& f) {
+  if (f.gain_at_most) return fmt::format("gain not told, at most {}", percent(*f.gain_at_most));
+  return fmt::format("{} of lost time; gain (estimated) {}", percent(f.share_ratio), diagnose::gain_words(f));
 }
 
 std::string subject(const diagnose::Finding& f) {
@@ -87,6 +99,11 @@ std::string subject(const diagnose::Finding& f) {
     text += f.first_step == f.last_step
                 ? fmt::format(", step {}", f.first_step->value())
                 : fmt::format(", steps {} to {}", f.first_step->value(), f.last_step->value());
+  }
+  if (!f.positions.empty()) {
+    const diagnose::StepPosition& p = f.positions.front();
+    text += fmt::format(", before {} {} of {}", p.operation, p.number, p.of);
+    if (f.positions.size() > 1) text += fmt::format(" and {} more", f.positions.size() - 1);
   }
   return text;
 }

@@ -28,6 +28,22 @@ struct OverOperations {
   std::vector<Rank> together;     ///< all that are named so, this one too
 };
 
+/// Where in a step: before the n-th of the operations of one kind that a communicator has in each step.
+struct StepPosition {
+  std::optional<CommId> comm;  ///< none: waits that name no communicator
+  std::string comm_name;
+  std::string operation;    ///< `AllReduce`, ...; `wait`
+  std::int64_t number = 0;  ///< from 1
+  std::int64_t of = 0;
+};
+
+/// Pauses of one rank.
+struct PauseEvidence {
+  std::int64_t count = 0;             ///< seen
+  std::int64_t period_steps = 0;      ///< from one to the next; where they are irregular the median
+  std::optional<std::int64_t> phase;  ///< step number modulo the period; none: irregular
+};
+
 /// What arrival times say of ranks that are late.
 struct LateEvidence {
   Duration self_delay{};             ///< median over steps of (own work - the median rank's)
@@ -40,8 +56,12 @@ struct LateEvidence {
   double chance = 0;                 ///< upper bound of the probability by chance
   std::optional<double> gain_alone;  ///< of the run's time, saved by fixing only this one of several
   std::optional<std::int64_t> turn_steps;  ///< rotating: how long one rank's turn lasts
-  Reasons reasons;                         ///< why it is late
   std::optional<OverOperations> over;      ///< set: the repetitions are operations, not steps
+  std::optional<PauseEvidence> pauses;     ///< PeriodicPause only
+  /// Of a set whose members hide each other: of the run's time, saved by fixing only this one, in order of
+  /// the finding's ranks.
+  std::vector<double> each_alone{};
+  Reasons reasons;  ///< why it is late
 
   [[nodiscard]] double late_ratio() const {
     return static_cast<double>(late_steps) / static_cast<double>(steps);
@@ -85,6 +105,10 @@ struct Finding {
   std::string gain_doubt;            ///< why the gain is not to be relied on; empty where nothing says so
   std::optional<StepId> first_step;  ///< where it is limited in time
   std::optional<StepId> last_step;
+  std::vector<StepPosition> positions;  ///< where it is limited to some operations of a step
+  /// Set where times of ranks cannot be compared, so that only own work tells: what is saved at most. Gain and
+  /// share are then 0 and mean: not told.
+  std::optional<double> gain_at_most;
   std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence> evidence;
 };
 

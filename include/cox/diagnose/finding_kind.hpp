@@ -12,13 +12,14 @@
 namespace cox::diagnose {
 
 /// What a finding is about. Text forms are `slow_rank`, `transient_straggler`,
-/// `rotating_straggler`, `slow_group`, `slow_link`.
+/// `rotating_straggler`, `slow_group`, `slow_link`, `periodic_pause`.
 enum class FindingKind : std::uint8_t {
   SlowRank,
   TransientStraggler,
   RotatingStraggler,
   SlowGroup,
-  SlowLink
+  SlowLink,
+  PeriodicPause  ///< one rank that is late every so many steps, or now and then where nobody else is
 };
 [[nodiscard]] const char* name_of(FindingKind k);
 

@@ -2,8 +2,10 @@
 #include "diagnose/naming/lost_time.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "diagnose/match/span_math.hpp"
+#include "diagnose/naming/positions.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -15,44 +17,66 @@ class Removal {
         comparable_(matched.clocks_comparable()),
         suspects_(suspects),
         suspect_of_(matched.ranks(), -1),
-        level_(suspects.size()) {
+        level_(suspects.size()),
+        bound_(suspects.size()) {
     out_.each.resize(suspects.size());
-    for (std::size_t p = 0; p < suspects.size(); ++p)
-      for (const auto rank : suspects[p].ranks)
-        suspect_of_[static_cast<std::size_t>(rank)] = static_cast<std::int32_t>(p);
   }
 
-  void operation(const ComparedOp& op) {
-    const Group& group = m_.groups[static_cast<std::size_t>(op.group)];
-    const std::size_t first = group.cell(op.op, 0);
-    std::fill(level_.begin(), level_.end(), Duration::min());
-    Duration floor = Duration::min();
-    bool any = false;
-    for (std::size_t k = 0; k < group.members.size(); ++k) {
-      if (m_.work[first + k] == kUnknown) continue;
-      const Duration arrival = arrival_at(m_, first + k, comparable_);
-      const std::int32_t p = suspected(group.members[k], op.step);
-      if (p < 0) {
-        floor = std::max(floor, arrival);
-        continue;
-      }
-      any = true;
-      level_[static_cast<std::size_t>(p)] = std::max(level_[static_cast<std::size_t>(p)], arrival);
-      floor = std::max(floor, minus_clamped(arrival, positive_part(delay_at(m_, op, first + k))));
+  /// `position`: of the operation within its step, or -1.
+  void operation(const ComparedOp& op, std::int32_t position) {
+    accuse(op.step, position, true);
+    if (accused_) {
+      measure(op);
+      accuse(op.step, position, false);
     }
-    if (any) divide(floor);
   }
 
   Savings take() { return std::move(out_); }
 
  private:
-  [[nodiscard]] std::int32_t suspected(std::int32_t rank, std::int64_t step) const {
-    const std::int32_t p = suspect_of_[static_cast<std::size_t>(rank)];
-    if (p < 0) return -1;
-    const Suspect& s = suspects_[static_cast<std::size_t>(p)];
-    if (step < s.first_step || step > s.last_step) return -1;
-    if (!s.rank_of_step.empty() && s.rank_of_step[static_cast<std::size_t>(step)] != rank) return -1;
-    return p;
+  /// Marks the ranks that are suspected at an operation, or takes the marks away.
+  void accuse(std::int64_t step, std::int32_t position, bool mark) {
+    accused_ = false;
+    for (std::size_t p = 0; p < suspects_.size(); ++p) {
+      const Suspect& s = suspects_[p];
+      if (step < s.first_step || step > s.last_step) continue;
+      if (!s.positions.empty() && !std::binary_search(s.positions.begin(), s.positions.end(), position))
+        continue;
+      const auto now = mark ? static_cast<std::int32_t>(p) : -1;
+      accused_ = true;
+      if (s.rank_of_step.empty()) {
+        for (const auto rank : s.ranks) suspect_of_[static_cast<std::size_t>(rank)] = now;
+      } else if (const auto rank = s.rank_of_step[static_cast<std::size_t>(step)]; rank >= 0) {
+        suspect_of_[static_cast<std::size_t>(rank)] = now;
+      }
+    }
+  }
+
+  void measure(const ComparedOp& op) {
+    const Group& group = m_.groups[static_cast<std::size_t>(op.group)];
+    const std::size_t first = group.cell(op.op, 0);
+    std::fill(level_.begin(), level_.end(), Duration::min());
+    std::fill(bound_.begin(), bound_.end(), Duration::zero());
+    Duration floor = Duration::min();
+    bool any = false;
+    for (std::size_t k = 0; k < group.members.size(); ++k) {
+      if (m_.work[first + k] == kUnknown) continue;
+      const Duration arrival = arrival_at(m_, first + k, comparable_);
+      const std::int32_t suspect = suspect_of_[static_cast<std::size_t>(group.members[k])];
+      if (suspect < 0) {
+        floor = std::max(floor, arrival);
+        continue;
+      }
+      any = true;
+      const auto p = static_cast<std::size_t>(suspect);
+      const Duration delay = positive_part(delay_at(m_, op, first + k));
+      level_[p] = std::max(level_[p], arrival);
+      bound_[p] = std::max(bound_[p], delay);
+      floor = std::max(floor, minus_clamped(arrival, delay));
+    }
+    if (!any) return;
+    for (std::size_t p = 0; p < bound_.size(); ++p) add_to(out_.each[p].bound, bound_[p]);
+    divide(floor);
   }
 
   void divide(Duration floor) {
@@ -79,27 +103,46 @@ class Removal {
   const std::vector<Suspect>& suspects_;
   std::vector<std::int32_t> suspect_of_;
   std::vector<Duration> level_;
+  std::vector<Duration> bound_;
+  bool accused_ = false;
   std::vector<std::size_t> order_;
   Savings out_;
 };
 
 }  // namespace
 
-Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects) {
-  return savings_without(matched, suspects, matched.skew().ops);
+Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
+                        const Positions* positions) {
+  Removal removal(matched, suspects);
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = -1;
+  bool everywhere = positions == nullptr;
+  std::vector<std::int32_t> at;
+  for (const Suspect& s : suspects) {
+    first = std::min(first, s.first_step);
+    last = std::max(last, s.last_step);
+    everywhere = everywhere || s.positions.empty();
+    at.insert(at.end(), s.positions.begin(), s.positions.end());
+  }
+  const std::vector<ComparedOp>& ops = matched.skew().ops;
+  const auto remove = [&](std::size_t i, std::int32_t position) {
+    if (ops[i].step >= first && ops[i].step <= last) removal.operation(ops[i], position);
+  };
+  if (everywhere) {
+    for (std::size_t i = 0; i < ops.size(); ++i) remove(i, positions == nullptr ? -1 : positions->of_op(i));
+  } else {
+    std::sort(at.begin(), at.end());
+    at.erase(std::unique(at.begin(), at.end()), at.end());
+    for (const auto position : at)
+      for (const auto i : positions->ops_of(position)) remove(i, position);
+  }
+  return removal.take();
 }
 
 Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
                         const std::vector<ComparedOp>& ops) {
   Removal removal(matched, suspects);
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  std::int64_t last = -1;
-  for (const Suspect& s : suspects) {
-    first = std::min(first, s.first_step);
-    last = std::max(last, s.last_step);
-  }
-  for (const ComparedOp& op : ops)
-    if (op.step >= first && op.step <= last) removal.operation(op);
+  for (const ComparedOp& op : ops) removal.operation(op, -1);
   return removal.take();
 }
 

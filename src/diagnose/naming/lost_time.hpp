@@ -12,18 +12,23 @@
 
 namespace cox::diagnose {
 
-/// Who is imagined to be on time, and when. Several suspects must not share a rank.
+class Positions;
+
+/// Who is imagined to be on time, and when. Several suspects must not share a rank at one operation.
 struct Suspect {
   std::vector<std::int32_t> ranks;  ///< indices into `run.ranks`
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;  ///< inclusive
   /// Where set, only this rank of `ranks` is meant in each step (-1: none): a culprit that rotates.
   std::vector<std::int32_t> rank_of_step;
+  /// Where set, only before these operations of a step (indices of `Positions`), ascending.
+  std::vector<std::int32_t> positions{};
 };
 
 struct Saving {
   Duration share{};  ///< this suspect's part of what fixing all of them saves
   Duration alone{};  ///< what fixing only this one saves
+  Duration bound{};  ///< its own delays, operation by operation: it cannot save more, whoever waits for it
 };
 
 struct Savings {
@@ -37,7 +42,9 @@ struct Savings {
 /// form of the airport game: the time between the i-th and the (i+1)-th latest suspect is divided among the
 /// first i. Source: Littlechild, Owen 1973, "A simple expression for the Shapley value in a special case".
 /// Cost: O(cells of compared operations). Held by: src/diagnose/naming/lost_time_test.cpp
-[[nodiscard]] Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects);
+/// `positions` is needed where a suspect is limited to some.
+[[nodiscard]] Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
+                                      const Positions* positions = nullptr);
 /// The same over other operations, which may lack members: what those present would save.
 [[nodiscard]] Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
                                       const std::vector<ComparedOp>& ops);

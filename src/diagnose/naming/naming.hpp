@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "diagnose/match/matched.hpp"
 #include "diagnose/naming/lost_time.hpp"
+#include "diagnose/naming/positions.hpp"
 
 namespace cox::diagnose {
 
@@ -19,7 +21,7 @@ namespace cox::diagnose {
 /// motion gives the same names.
 struct NamingRules {
   double least_delay = 0.04;        ///< usual delay per step
-  double least_burst_delay = 0.08;  ///< the same within a window, and for a rotating culprit
+  double least_burst_delay = 0.08;  ///< the same within a window, and of a pause
   double spreads = 4;               ///< usual delay over the spread of the others' block medians
   double blocks_agree = 0.75;       ///< part of the blocks in which the delay shows
   double sign_test = 1e-3;          ///< probability by chance, over all ranks
@@ -50,36 +52,97 @@ struct Evidenced {
   }
 };
 
-/// Delays of all ranks in figures that one wild step does not move.
-struct DelayFigures {
-  std::vector<double> typical;              ///< per rank, median over steps
-  std::vector<std::vector<double>> blocks;  ///< per rank, median over each block of consecutive steps
-  std::vector<double> late_bars;  ///< delays that one in five, in twenty and in a hundred single steps exceed
-  double step_noise = 0;          ///< scaled MAD of single delays, all ranks and steps
+/// Delays that are looked at in one go: of whole steps, or of one position within them.
+struct Place {
+  const Evidenced& x;
+  const Positions& positions;
+  std::span<const std::vector<Duration>> delays;  ///< [row][step]
+  std::span<const std::int32_t> members;          ///< rank of each row; empty: row r is rank r
+  std::int32_t position = -1;                     ///< -1: whole steps
+  double searched = 1;                            ///< places that are looked at: chances are multiplied by it
+
+  [[nodiscard]] std::size_t rows() const { return delays.size(); }
+  [[nodiscard]] std::size_t steps() const { return static_cast<std::size_t>(x.steps().count); }
+  [[nodiscard]] const NamingRules& rules() const { return x.rules; }
+  [[nodiscard]] std::int32_t rank(std::size_t row) const {
+    return members.empty() ? static_cast<std::int32_t>(row) : members[row];
+  }
+  /// Self-delay in a step, as part of the usual step time.
+  [[nodiscard]] double delay(std::size_t row, std::size_t step) const {
+    return ratio(delays[row][step], x.typical_step);
+  }
+  [[nodiscard]] bool is_late(std::size_t row, std::size_t step) const {
+    return delay(row, step) > rules().least_delay / 2;
+  }
+  [[nodiscard]] std::vector<std::int32_t> limits() const {
+    return position < 0 ? std::vector<std::int32_t>{} : std::vector{position};
+  }
+  [[nodiscard]] Savings without(const Suspect& suspect) const {
+    return savings_without(x.matched, {suspect}, &positions);
+  }
 };
-[[nodiscard]] DelayFigures figures_of(const Evidenced& x, int threads);
+
+/// Delays of all rows in figures that one wild step does not move.
+struct DelayFigures {
+  std::vector<double> typical;              ///< per row, median over steps
+  std::vector<std::vector<double>> blocks;  ///< per row, median over each block of consecutive steps
+  std::vector<double> late_bars;  ///< delays that one in five, in twenty and in a hundred single steps exceed
+  double step_noise = 0;          ///< scaled MAD of single delays, all rows and steps
+};
+[[nodiscard]] DelayFigures figures_of(const Place& place, int threads);
+
+/// Pauses of one rank.
+struct Pauses {
+  std::int64_t count = 0;
+  std::int64_t period = 0;  ///< steps from one to the next; irregular: median
+  std::int64_t first = 0;   ///< step of the first one
+  bool regular = false;
+};
 
 /// A named set, before it is put into words.
 struct Named {
   FindingKind kind = FindingKind::SlowRank;
   Suspect suspect;
   Saving saving{};
-  double typical_delay = 0;       ///< part of a usual step
-  double others_spread = 0;       ///< what the typical delay was held against
-  double agreement = 0;           ///< part of the blocks (steps of the window) that show it
-  double chance = 0;              ///< upper bound of the probability by chance
-  std::int64_t period_steps = 0;  ///< rotating: steps that one culprit lasts
+  double typical_delay = 0;        ///< part of a usual step
+  double others_spread = 0;        ///< what the typical delay was held against
+  double agreement = 0;            ///< part of the blocks (steps of the window) that show it
+  double chance = 0;               ///< upper bound of the probability by chance
+  std::int64_t late_steps = 0;     ///< of the suspect's steps, those in which it was late
+  std::int64_t period_steps = 0;   ///< rotating: steps that one culprit lasts
+  std::optional<Pauses> pauses{};  ///< PeriodicPause only
+  /// Of a set whose members hide each other: what fixing only this one saves, in order of `suspect.ranks`.
+  std::vector<Duration> each_alone{};
 };
 
-/// Ranks that are late all along. Nodes whose ranks are late together come as one set.
-[[nodiscard]] std::vector<Named> find_persistent(const Evidenced& x, const DelayFigures& figures);
-/// A culprit that moves from rank to rank in an order that can be foretold.
-[[nodiscard]] std::vector<Named> find_rotating(const Evidenced& x, const DelayFigures& figures);
-/// Ranks that are late within one stretch of steps and not outside of it.
-[[nodiscard]] std::vector<Named> find_transient(const Evidenced& x, const DelayFigures& figures,
-                                                const std::vector<Named>& persistent);
+/// A rank that is late all along, in whole steps, at single positions, or both.
+struct LateRank {
+  std::int32_t rank = -1;
+  double typical = 0;
+  double beyond = 0;  ///< what of it is beyond the usual delay of those who are not late
+  double spread = 0;
+  double agreement = 0;
+  double chance = 0;
+  std::int64_t late_steps = 0;
+  std::vector<std::int32_t> positions{};  ///< empty: whole steps
+};
+
+/// Ranks that are late all along at one place.
+[[nodiscard]] std::vector<LateRank> find_late(const Place& place, const DelayFigures& figures);
+/// What fixing them would save decides who of them is named. Nodes whose ranks are late together, and ranks
+/// that hide each other, come as one set.
+[[nodiscard]] std::vector<Named> name_late(const Evidenced& x, const Positions& positions,
+                                           const std::vector<LateRank>& late);
+/// Culprits that take turns in an order that can be foretold.
+[[nodiscard]] std::vector<Named> find_rotating(const Place& place, const DelayFigures& figures);
+/// Single ranks that are late in few steps, every so many or at irregular times. `known` ranks are left out.
+[[nodiscard]] std::vector<Named> find_pauses(const Place& place, const DelayFigures& figures,
+                                             const std::vector<bool>& known);
+/// Ranks that are late within one stretch of steps and not outside of it. `known` ranks are left out.
+[[nodiscard]] std::vector<Named> find_transient(const Place& place, const DelayFigures& figures,
+                                                const std::vector<bool>& known);
 
 /// All of it in order, most costly first. Ranks that cannot be compared (one rank, no step) name nobody.
-[[nodiscard]] std::vector<Named> name_culprits(const Evidenced& x, int threads);
+[[nodiscard]] std::vector<Named> name_culprits(const Evidenced& x, const Positions& positions, int threads);
 
 }  // namespace cox::diagnose

@@ -10,34 +10,51 @@
 namespace cox::diagnose {
 namespace {
 
-constexpr std::size_t kLeastCulprits = 3;
+constexpr std::size_t kLeastCulprits = 2;
+/// A rank takes part that is the culprit in at least this part of the steps that most others are.
+constexpr double kOfUsual = 0.4;
 /// One rank that is the culprit more often than this is not a rotation.
 constexpr double kMostOfOne = 0.6;
 constexpr std::size_t kLeastTurns = 4;
 constexpr double kForetold = 0.5;
 /// Longest recurrence looked for, in steps.
 constexpr std::size_t kMostLag = 2000;
+/// Longest cycle looked for by its places, in steps, and most ranks in it: bounds of the cost.
+constexpr std::size_t kMostCycle = 256;
+constexpr std::size_t kMostInCycle = 16;
 /// A culprit need only stand out from this many spreads of single delays: what makes a rotation is its order.
 constexpr double kStandsOut = 1.5;
 
-/// Consecutive steps with one culprit; steps without a clear one in between do not end a turn.
+/// Consecutive steps with one culprit (a row); steps without a clear one in between do not end a turn.
 struct Turn {
   std::int32_t rank = -1;
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
 
-/// The rank that is late beyond doubt in each step, or -1.
-std::vector<std::int32_t> culprits(const Evidenced& x, double bar) {
-  std::vector<std::int32_t> rank(static_cast<std::size_t>(x.steps().count), -1);
-  std::vector<double> most(rank.size(), bar);
-  for (std::size_t r = 0; r < x.ranks(); ++r)
-    for (std::size_t s = 0; s < rank.size(); ++s)
+/// The row that is late beyond doubt in each step, or -1.
+std::vector<std::int32_t> culprits(const Place& x, double bar) {
+  std::vector<std::int32_t> row(x.steps(), -1);
+  std::vector<double> most(row.size(), bar);
+  for (std::size_t r = 0; r < x.rows(); ++r)
+    for (std::size_t s = 0; s < row.size(); ++s)
       if (const double d = x.delay(r, s); d >= most[s] && d > 0) {
         most[s] = d;
-        rank[s] = static_cast<std::int32_t>(r);
+        row[s] = static_cast<std::int32_t>(r);
       }
-  return rank;
+  return row;
+}
+
+/// Rows that are culprits about as often as the one that is it in the usual step with a culprit.
+std::vector<std::int32_t> who_takes_part(const std::map<std::int32_t, std::int64_t>& times) {
+  std::vector<double> by_step;
+  for (const auto& [row, count] : times)
+    by_step.insert(by_step.end(), static_cast<std::size_t>(count), static_cast<double>(count));
+  const double usual = median_in_place(by_step);
+  std::vector<std::int32_t> set;
+  for (const auto& [row, count] : times)
+    if (static_cast<double>(count) >= std::max(2.0, kOfUsual * usual)) set.push_back(row);
+  return set;
 }
 
 std::vector<Turn> turns_of(const std::vector<std::int32_t>& culprit) {
@@ -53,8 +70,9 @@ std::vector<Turn> turns_of(const std::vector<std::int32_t>& culprit) {
   return turns;
 }
 
-/// Probability by chance that the next culprit is foretold so often by a constant increment of the rank.
-double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks) {
+/// Probability by chance that the next culprit is foretold so often by a constant increment of the rank, where
+/// `part` of them take part: with two, the next is always the other one.
+double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks, std::size_t part) {
   std::map<std::int64_t, std::int64_t> votes;
   const auto n = static_cast<std::int64_t>(ranks);
   for (std::size_t i = 0; i + 1 < turns.size(); ++i) ++votes[(turns[i + 1].rank - turns[i].rank + n) % n];
@@ -64,7 +82,8 @@ double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks) {
   if (pairs < 1) return 1;
   if (static_cast<double>(best) < kForetold * static_cast<double>(pairs)) return 1;
   const double others = static_cast<double>(ranks) - 1;
-  return std::min(1.0, others * binomial_upper_tail(best, pairs, 1 / others));
+  const double next = 1 / (static_cast<double>(part) - 1);
+  return std::min(1.0, others * binomial_upper_tail(best, pairs, next));
 }
 
 /// Turns without those that are short beside the usual one: an intruder for a step does not end a turn.
@@ -87,15 +106,19 @@ std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   return kept;
 }
 
+double steps_per_turn(const std::vector<Turn>& turns) {
+  double steps = 0;
+  for (const Turn& t : turns) steps += static_cast<double>(t.last - t.first + 1);
+  return steps / static_cast<double>(turns.size());
+}
+
 /// Probability by chance that the culprit of a step is the one of `lag` steps before
 /// so often, for the best lag.
 ///
 /// By chance two steps agree as often as the culprits' frequencies say. Steps of one turn are one draw.
 double chance_of_recurrence(const std::vector<std::int32_t>& culprit, const std::vector<Turn>& turns,
                             double by_chance) {
-  double steps_in_turns = 0;
-  for (const Turn& t : turns) steps_in_turns += static_cast<double>(t.last - t.first + 1);
-  const double per_turn = steps_in_turns / static_cast<double>(turns.size());
+  const double per_turn = steps_per_turn(turns);
   const std::size_t lags = std::min(culprit.size() / 2, kMostLag);
   std::int64_t best_pairs = 0;
   std::int64_t best_agree = 0;
@@ -119,12 +142,80 @@ double chance_of_recurrence(const std::vector<std::int32_t>& culprit, const std:
   return std::min(1.0, binomial_upper_tail(hits, draws, by_chance) * static_cast<double>(lags));
 }
 
+/// A cycle of culprits, and who is it most often at one of its places.
+struct Cycle {
+  double chance = 1;
+  std::vector<std::int32_t> members{};
+};
+
+/// How often each member is the culprit at each place of cycles of one length.
+class PlaceCounts {
+ public:
+  PlaceCounts(const std::vector<std::int32_t>& member, std::size_t members, std::size_t length)
+      : members_(members), length_(length), count_(length * members, 0) {
+    for (std::size_t s = 0; s < member.size(); ++s)
+      if (member[s] >= 0) ++count_[s % length * members + static_cast<std::size_t>(member[s])];
+  }
+  /// Whether it is the culprit most often at the place of a step, not counting `without` of its steps.
+  [[nodiscard]] bool is_most(std::size_t step, std::int32_t member, std::int32_t without) const {
+    const std::int32_t* row = count_.data() + step % length_ * members_;
+    const std::int32_t rest = row[member] - without;
+    bool most = rest > 0;
+    for (std::size_t k = 0; most && k < members_; ++k)
+      most = static_cast<std::int32_t>(k) == member || row[k] < rest;
+    return most;
+  }
+
+ private:
+  std::size_t members_;
+  std::size_t length_;
+  std::vector<std::int32_t> count_;
+};
+
+/// Probability by chance that the culprit of a step is so often the one that most other steps of its place in a
+/// cycle have, for the best length of the cycle. Sharper than recurrence where others come in between.
+Cycle find_cycle(const std::vector<std::int32_t>& culprit, const std::vector<std::int32_t>& set,
+                 double per_turn, double most_of_one) {
+  const std::size_t longest = std::min(culprit.size() / kLeastTurns, kMostCycle);
+  if (set.size() > kMostInCycle || longest < 2) return {};
+  std::vector<std::int32_t> member(culprit.size(), -1);
+  std::int64_t events = 0;
+  for (std::size_t s = 0; s < culprit.size(); ++s) {
+    events += culprit[s] >= 0;
+    const auto at = std::lower_bound(set.begin(), set.end(), culprit[s]);
+    if (at != set.end() && *at == culprit[s]) member[s] = static_cast<std::int32_t>(at - set.begin());
+  }
+  std::int64_t best = 0;
+  std::size_t best_length = 0;
+  for (std::size_t length = 2; length <= longest; ++length) {
+    const PlaceCounts counts(member, set.size(), length);
+    std::int64_t hits = 0;
+    for (std::size_t s = 0; s < member.size(); ++s) hits += member[s] >= 0 && counts.is_most(s, member[s], 1);
+    if (hits > best) {
+      best = hits;
+      best_length = length;
+    }
+  }
+  if (static_cast<double>(best) < kForetold * static_cast<double>(events) || best == 0) return {};
+  Cycle cycle;
+  const auto draws = static_cast<std::int64_t>(static_cast<double>(events) / per_turn);
+  const auto hits = static_cast<std::int64_t>(static_cast<double>(best) / per_turn);
+  cycle.chance = std::min(1.0, binomial_upper_tail(hits, draws, most_of_one) * static_cast<double>(longest));
+  const PlaceCounts counts(member, set.size(), best_length);
+  for (std::size_t k = 0; k < set.size(); ++k)
+    for (std::size_t place = 0; place < best_length; ++place)
+      if (counts.is_most(place, static_cast<std::int32_t>(k), 0)) {
+        cycle.members.push_back(set[k]);
+        break;
+      }
+  return cycle;
+}
+
 }  // namespace
 
-std::vector<Named> find_rotating(const Evidenced& x, const DelayFigures& f) {
-  const std::size_t ranks = x.ranks();
-  if (ranks < kLeastCulprits) return {};
-  const double bar = std::max(x.rules.least_burst_delay, kStandsOut * f.step_noise);
+std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
+  if (x.rows() < kLeastCulprits) return {};
+  const double bar = std::max(x.rules().least_delay, kStandsOut * f.step_noise);
   std::vector<std::int32_t> culprit = culprits(x, bar);
   const auto events =
       static_cast<double>(std::count_if(culprit.begin(), culprit.end(), [](auto r) { return r >= 0; }));
@@ -135,38 +226,49 @@ std::vector<Named> find_rotating(const Evidenced& x, const DelayFigures& f) {
   std::map<std::int32_t, std::int64_t> times;
   for (const auto r : culprit)
     if (r >= 0) ++times[r];
-  std::vector<std::int32_t> set;
+  std::vector<std::int32_t> set = who_takes_part(times);
+  if (set.size() < kLeastCulprits) return {};
   double most = 0;
-  for (const auto& [rank, count] : times) {
-    most = std::max(most, static_cast<double>(count));
-    // Half of a fair share: less is somebody's own bad moment.
-    if (static_cast<double>(count) >= std::max(2.0, 0.5 * events / static_cast<double>(times.size())))
-      set.push_back(rank);
-  }
-  if (set.size() < kLeastCulprits || most > kMostOfOne * events) return {};
-
   double by_chance = 0;  // that two steps share their culprit
-  for (const auto& [rank, count] : times) by_chance += std::pow(static_cast<double>(count) / events, 2);
+  for (const auto& [row, count] : times) {
+    most = std::max(most, static_cast<double>(count));
+    by_chance += std::pow(static_cast<double>(count) / events, 2);
+  }
+  if (most > kMostOfOne * events) return {};
   const std::vector<Turn> clean = without_intruders(turns);
-  const double chance = 3 * std::min({chance_of_increment(turns, ranks), chance_of_increment(clean, ranks),
-                                      chance_of_recurrence(culprit, turns, by_chance)});
-  if (chance > x.rules.burst_test) return {};
+  const Cycle cycle = find_cycle(culprit, set, steps_per_turn(turns), most / events);
+  const double tests = 4 * x.searched;
+  const double chance = tests * std::min({chance_of_increment(turns, x.rows(), set.size()),
+                                          chance_of_increment(clean, x.rows(), set.size()),
+                                          chance_of_recurrence(culprit, turns, by_chance), cycle.chance});
+  if (chance > x.rules().burst_test) return {};
+  // Whoever is most often the culprit at no place of the cycle has its own bad moments.
+  if (tests * cycle.chance <= x.rules().burst_test && cycle.members.size() >= kLeastCulprits)
+    set = cycle.members;
 
-  Named n{.kind = FindingKind::RotatingStraggler, .suspect = {set, 0, x.steps().count - 1, culprit}};
-  const Savings savings = savings_without(x.matched, {n.suspect});
-  if (ratio(savings.joint, x.stepped) < x.rules.least_gain) return {};
-  n.saving = savings.each[0];
   std::vector<double> delays;
-  std::vector<double> lengths;
-  lengths.reserve(clean.size());
   for (std::size_t s = 0; s < culprit.size(); ++s)
     if (culprit[s] >= 0) delays.push_back(x.delay(static_cast<std::size_t>(culprit[s]), s));
+  std::vector<double> lengths;
+  lengths.reserve(clean.size());
   for (const Turn& t : clean) lengths.push_back(static_cast<double>(t.last - t.first + 1));
-  n.typical_delay = median_in_place(delays);
-  n.others_spread = f.step_noise;
-  n.agreement = events / static_cast<double>(culprit.size());
-  n.chance = chance;
-  n.period_steps = static_cast<std::int64_t>(std::llround(median_in_place(lengths)));
+  Named n{.kind = FindingKind::RotatingStraggler,
+          .suspect = {{}, 0, x.x.steps().count - 1, culprit, x.limits()},
+          .typical_delay = median_in_place(delays),
+          .others_spread = f.step_noise,
+          .agreement = events / static_cast<double>(culprit.size()),
+          .chance = std::min(1.0, chance),
+          .period_steps = static_cast<std::int64_t>(std::llround(median_in_place(lengths)))};
+  for (const auto row : set) n.suspect.ranks.push_back(x.rank(static_cast<std::size_t>(row)));
+  for (auto& who : n.suspect.rank_of_step) {
+    if (who < 0) continue;
+    // Whoever does not take part is somebody's own bad moment.
+    const bool takes_part = std::binary_search(set.begin(), set.end(), who);
+    n.late_steps += takes_part;
+    who = takes_part ? x.rank(static_cast<std::size_t>(who)) : -1;
+  }
+  n.saving = x.without(n.suspect).each[0];
+  if (ratio(n.saving.share, x.x.stepped) < x.rules().least_gain) return {};
   return {n};
 }
 

@@ -88,19 +88,19 @@ struct Habit {
 struct Burst {
   std::size_t rank = 0;
   Window window;
-  double chance = 1;  ///< upper bound, over all ranks and starts
+  double chance = 1;  ///< upper bound, over all places, ranks and starts
 };
 
 /// Who was late when, for one meaning of late.
 class Lateness {
  public:
-  Lateness(const Evidenced& x, const std::vector<bool>& known, double bar)
-      : late_(x.ranks()),
-        habits_(x.ranks()),
-        starts_(static_cast<double>(x.ranks()) * static_cast<double>(x.steps().count)) {
-    for (std::size_t r = 0; r < x.ranks(); ++r) {
-      if (known[r]) continue;
-      late_[r].resize(static_cast<std::size_t>(x.steps().count));
+  Lateness(const Place& x, const std::vector<bool>& known, double bar)
+      : late_(x.rows()),
+        habits_(x.rows()),
+        starts_(static_cast<double>(x.rows()) * static_cast<double>(x.steps()) * x.searched) {
+    for (std::size_t r = 0; r < x.rows(); ++r) {
+      if (known[static_cast<std::size_t>(x.rank(r))]) continue;
+      late_[r].resize(x.steps());
       for (std::size_t s = 0; s < late_[r].size(); ++s) late_[r][s] = x.delay(r, s) > bar;
       habits_[r].add(late_[r]);
       everybody_.add(habits_[r]);
@@ -135,23 +135,21 @@ class Lateness {
 
 class TransientSearch {
  public:
-  TransientSearch(const Evidenced& x, const DelayFigures& f, const std::vector<Named>& persistent)
-      : x_(x), known_(x.ranks(), false) {
-    for (const Named& n : persistent)
-      for (const auto r : n.suspect.ranks) known_[static_cast<std::size_t>(r)] = true;
+  TransientSearch(const Place& x, const DelayFigures& f, const std::vector<bool>& known)
+      : x_(x), known_(known) {
     for (const double bar : f.late_bars)
-      lateness_.emplace_back(x, known_, std::max(x.rules.least_delay, bar));
+      lateness_.emplace_back(x, known_, std::max(x.rules().least_delay, bar));
   }
 
   std::vector<Named> find() const {
     std::vector<Burst> bursts;
-    for (std::size_t r = 0; r < x_.ranks(); ++r) {
-      if (known_[r]) continue;
+    for (std::size_t r = 0; r < x_.rows(); ++r) {
+      if (is_known(r)) continue;
       const Burst burst = best_burst(r);
-      if (burst.chance <= x_.rules.burst_test && long_enough(burst.window)) bursts.push_back(burst);
+      if (burst.chance <= x_.rules().burst_test && long_enough(burst.window)) bursts.push_back(burst);
     }
     // Where a quarter of the ranks has its bad stretch, bad stretches are what this machine does.
-    if (bursts.size() > std::max<std::size_t>(2, x_.ranks() / 4)) return {};
+    if (bursts.size() > std::max<std::size_t>(2, x_.rows() / 4)) return {};
     std::stable_sort(bursts.begin(), bursts.end(),
                      [](const Burst& a, const Burst& b) { return a.chance < b.chance; });
     if (bursts.size() > kMostChecked) bursts.resize(kMostChecked);
@@ -162,11 +160,15 @@ class TransientSearch {
   }
 
  private:
+  [[nodiscard]] bool is_known(std::size_t row) const {
+    return known_[static_cast<std::size_t>(x_.rank(row))];
+  }
+
   [[nodiscard]] Burst best_burst(std::size_t r) const {
     Burst best{r, {}, 1};
     const auto meanings = static_cast<double>(lateness_.size());
     for (const Lateness& lateness : lateness_)
-      if (const Burst burst = lateness.burst_of(r, x_.rules.burst_test / meanings);
+      if (const Burst burst = lateness.burst_of(r, x_.rules().burst_test / meanings);
           burst.chance < best.chance)
         best = burst;
     best.chance = std::min(1.0, best.chance * meanings);
@@ -175,7 +177,7 @@ class TransientSearch {
 
   /// Neither one of a machine's short bad moments nor nearly the whole Run.
   [[nodiscard]] bool long_enough(const Window& w) const {
-    const auto steps = static_cast<double>(x_.steps().count);
+    const auto steps = static_cast<double>(x_.steps());
     const auto least =
         std::max(kLeastWindow, std::min(kLongWindow, static_cast<std::int64_t>(kLeastWindowShare * steps)));
     return w.length() >= least && static_cast<double>(w.length()) <= kMostWindowShare * steps;
@@ -187,26 +189,24 @@ class TransientSearch {
     const double inside = median_of(r, w.first, w.last + 1);
     const double outside = median_outside(r, w);
     const double spread = others_spread(r, w.length());
-    if (inside < std::max(x_.rules.least_burst_delay, x_.rules.spreads * spread) || outside > inside / 2)
+    if (inside < std::max(x_.rules().least_burst_delay, x_.rules().spreads * spread) || outside > inside / 2)
       return std::nullopt;
 
     Named n{.kind = FindingKind::TransientStraggler,
-            .suspect = {{static_cast<std::int32_t>(r)}, w.first, w.last, {}}};
-    const Savings savings = savings_without(x_.matched, {n.suspect});
-    n.saving = savings.each[0];
+            .suspect = {{x_.rank(r)}, w.first, w.last, {}, x_.limits()}};
+    n.saving = x_.without(n.suspect).each[0];
     Duration window_time{};
     for (std::int64_t s = w.first; s <= w.last; ++s)
-      window_time += x_.step_times[static_cast<std::size_t>(s)];
+      window_time += x_.x.step_times[static_cast<std::size_t>(s)];
     if (window_time <= Duration::zero()) return std::nullopt;
-    if (ratio(n.saving.share, window_time) < x_.rules.least_window_gain) return std::nullopt;
-    if (ratio(n.saving.share, x_.stepped) < x_.rules.least_burst_gain) return std::nullopt;
+    if (ratio(n.saving.share, window_time) < x_.rules().least_window_gain) return std::nullopt;
+    if (ratio(n.saving.share, x_.x.stepped) < x_.rules().least_burst_gain) return std::nullopt;
     n.typical_delay = inside;
     n.others_spread = spread;
-    std::int64_t late = 0;
     for (auto step = w.first; step <= w.last; ++step)
-      late += x_.delay(r, static_cast<std::size_t>(step)) > x_.rules.least_delay / 2;
-    n.agreement = static_cast<double>(late) / static_cast<double>(w.length());
-    if (n.agreement < x_.rules.blocks_agree) return std::nullopt;
+      n.late_steps += x_.is_late(r, static_cast<std::size_t>(step));
+    n.agreement = static_cast<double>(n.late_steps) / static_cast<double>(w.length());
+    if (n.agreement < x_.rules().blocks_agree) return std::nullopt;
     n.chance = burst.chance;
     return n;
   }
@@ -219,7 +219,7 @@ class TransientSearch {
 
   [[nodiscard]] double median_outside(std::size_t r, const Window& w) const {
     std::vector<double> part;
-    for (std::int64_t s = 0; s < x_.steps().count; ++s)
+    for (std::int64_t s = 0; s < static_cast<std::int64_t>(x_.steps()); ++s)
       if (s < w.first || s > w.last) part.push_back(x_.delay(r, static_cast<std::size_t>(s)));
     return median_in_place(part);
   }
@@ -227,26 +227,25 @@ class TransientSearch {
   /// What equally long stretches of the others look like: their spread, or what their highest would ask for.
   [[nodiscard]] double others_spread(std::size_t r, std::int64_t length) const {
     std::vector<double> stretches;
-    const auto per_rank = static_cast<std::size_t>(x_.steps().count / length);
-    const std::size_t stride = 1 + x_.ranks() * per_rank / kMostStretches;
-    for (std::size_t q = 0; q < x_.ranks(); q += stride) {
-      if (q == r || known_[q]) continue;
-      for (std::int64_t s = 0; s + length <= x_.steps().count; s += length)
+    const auto per_rank = x_.steps() / static_cast<std::size_t>(length);
+    const std::size_t stride = 1 + x_.rows() * per_rank / kMostStretches;
+    for (std::size_t q = 0; q < x_.rows(); q += stride) {
+      if (q == r || is_known(q)) continue;
+      for (std::int64_t s = 0; s + length <= static_cast<std::int64_t>(x_.steps()); s += length)
         stretches.push_back(median_of(q, s, s + length));
     }
-    return std::max(scaled_mad(stretches), kAboveOthersBest * quantile(stretches, 0.95) / x_.rules.spreads);
+    return std::max(scaled_mad(stretches), kAboveOthersBest * quantile(stretches, 0.95) / x_.rules().spreads);
   }
 
-  const Evidenced& x_;
-  std::vector<bool> known_;
+  const Place& x_;
+  const std::vector<bool>& known_;
   std::vector<Lateness> lateness_;
 };
 
 }  // namespace
 
-std::vector<Named> find_transient(const Evidenced& x, const DelayFigures& f,
-                                  const std::vector<Named>& persistent) {
-  return TransientSearch(x, f, persistent).find();
+std::vector<Named> find_transient(const Place& place, const DelayFigures& f, const std::vector<bool>& known) {
+  return TransientSearch(place, f, known).find();
 }
 
 }  // namespace cox::diagnose

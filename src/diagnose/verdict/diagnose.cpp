@@ -95,21 +95,6 @@ std::int64_t count_hosts(const Matched& matched) {
   return static_cast<std::int64_t>(hosts.size());
 }
 
-std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
-  if (d.coverage.order_refused) return {};
-  const Evidenced x = evidenced(matched, d);
-  std::vector<Finding> findings;
-  if (const Presence presence = presence_of(matched); asks_operations(x, presence)) {
-    const std::vector<NamedOver> over = name_over_operations(x, d.run_time);
-    for (const NamedOver& n : over)
-      findings.push_back(make_finding(x, n, presence, over.size(), d.lost, d.run_time));
-    if (!findings.empty()) return findings;
-  }
-  const std::vector<Named> named = name_culprits(x, threads);
-  for (const Named& n : named) findings.push_back(make_finding(x, n, named.size(), d.lost, d.run_time));
-  return findings;
-}
-
 Trouble look_for_trouble(const Matched& matched, const DiagnoseOptions& options) {
   const LastLook look(matched, options.processes, options.asked_monotonic_ns);
   const OpenCalls open = find_open_calls(matched);
@@ -163,6 +148,8 @@ const char* name_of(FindingKind k) {
       return "slow_group";
     case FindingKind::SlowLink:
       return "slow_link";
+    case FindingKind::PeriodicPause:
+      return "periodic_pause";
   }
   return "unknown";
 }

@@ -9,6 +9,10 @@
 #include "diagnose/cause/device_why.hpp"
 #include "diagnose/cause/why.hpp"
 #include "diagnose/match/span_math.hpp"
+#include "diagnose/match/presence.hpp"
+#include "diagnose/naming/naming.hpp"
+#include "diagnose/naming/of_operations.hpp"
+#include "diagnose/naming/positions.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -19,12 +23,35 @@ Duration part_of(Duration whole, double part) {
 
 /// Steps of the finding's window in which one of its ranks was late by more than half of what is asked for.
 std::int64_t late_steps(const Evidenced& x, const Named& n) {
+  // Pauses and positions are counted where they were found.
+  if (n.pauses || !n.suspect.positions.empty()) return n.late_steps;
   std::int64_t late = 0;
   for (auto s = n.suspect.first_step; s <= n.suspect.last_step; ++s)
     late += std::any_of(n.suspect.ranks.begin(), n.suspect.ranks.end(), [&](std::int32_t r) {
       return x.delay(static_cast<std::size_t>(r), static_cast<std::size_t>(s)) > x.rules.least_delay / 2;
     });
   return late;
+}
+
+StepPosition position_of(const Matched& matched, const Position& p) {
+  const Group& group = matched.operations().groups[static_cast<std::size_t>(p.group)];
+  StepPosition out{.comm = std::nullopt,
+                   .comm_name = {},
+                   .operation = group.waits ? "wait" : std::string(model::name_of(p.kind)),
+                   .number = p.number,
+                   .of = p.of};
+  if (group.comm >= 0) {
+    out.comm = matched.communicator(group.comm).id;
+    out.comm_name = matched.communicator(group.comm).name;
+  }
+  return out;
+}
+
+PauseEvidence pauses_of(const Evidenced& x, const Pauses& p) {
+  PauseEvidence out{.count = p.count, .period_steps = p.period, .phase = std::nullopt};
+  if (p.regular && p.period > 0)
+    out.phase = ((x.steps().numbers[static_cast<std::size_t>(p.first)] % p.period) + p.period) % p.period;
+  return out;
 }
 
 /// Median over the finding's steps of the wait of those who are not named, of at most kAsked of them.
@@ -42,10 +69,8 @@ Duration wait_of_others(const Evidenced& x, const Named& n) {
   return waits.empty() ? Duration::zero() : lower_median_in_place(waits);
 }
 
-}  // namespace
-
-Finding make_finding(const Evidenced& x, const Named& n, std::size_t named_in_all, Duration lost,
-                     Duration run_time) {
+Finding make_finding(const Evidenced& x, const Positions& positions, const Named& n, std::size_t named_in_all,
+                     Duration lost, Duration run_time) {
   Finding f;
   f.kind = n.kind;
   for (const auto r : n.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
@@ -67,6 +92,10 @@ Finding make_finding(const Evidenced& x, const Named& n, std::size_t named_in_al
   e.chance = n.chance;
   if (named_in_all > 1 && run_time > Duration::zero()) e.gain_alone = ratio(n.saving.alone, run_time);
   if (e.of_turns) e.turn_steps = n.period_steps;
+  if (n.pauses) e.pauses = pauses_of(x, *n.pauses);
+  if (run_time > Duration::zero())
+    for (const Duration saved : n.each_alone) e.each_alone.push_back(ratio(saved, run_time));
+  for (const auto p : n.suspect.positions) f.positions.push_back(position_of(x.matched, positions.at(p)));
   // Every rule is asked; why comes before where, and all evidence stays.
   e.reasons = {find_phase(x, n), find_why(x, n), find_device_why(x, n)};
   f.cause = cause_of(e.reasons);
@@ -76,11 +105,13 @@ Finding make_finding(const Evidenced& x, const Named& n, std::size_t named_in_al
   return f;
 }
 
-Finding make_finding(const Evidenced& x, const NamedOver& n, const Presence& presence,
+/// The same of what operations say. Where many lack a member no gain is promised: one who is absent may have been
+/// later.
+Finding make_finding(const Evidenced& x, const Positions& positions, const NamedOver& n, const Presence& presence,
                      std::size_t named_in_all, Duration lost, Duration run_time) {
   Finding f;
   if (x.steps().count > 0) {  // causes are asked of steps
-    f = make_finding(x, n.named, named_in_all, lost, run_time);
+    f = make_finding(x, positions, n.named, named_in_all, lost, run_time);
   } else {
     f.kind = n.named.kind;
     for (const auto r : n.named.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
@@ -110,6 +141,40 @@ Finding make_finding(const Evidenced& x, const NamedOver& n, const Presence& pre
     e.gain_alone.reset();
   }
   return f;
+}
+
+/// Takes back what a finding says of gains but their upper bound, where times of ranks cannot be compared.
+void keep_own_work_only(Finding& f, const Named& n, Duration run_time) {
+  f.share_ratio = 0;
+  f.gain_ratio = 0;
+  f.gain_at_most = run_time > Duration::zero() ? std::clamp(ratio(n.saving.bound, run_time), 0.0, 1.0) : 1.0;
+  if (auto* e = std::get_if<LateEvidence>(&f.evidence)) {
+    e->gain_alone.reset();
+    e->each_alone.clear();
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
+  Evidenced x{matched, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
+  for (const Duration t : d.step_times) add_to(x.stepped, t);
+  std::vector<Finding> findings;
+  const Positions positions(matched);
+  if (const Presence presence = presence_of(matched);
+      !d.coverage.order_refused && asks_operations(x, presence)) {
+    const std::vector<NamedOver> over = name_over_operations(x, d.run_time);
+    for (const NamedOver& n : over)
+      findings.push_back(make_finding(x, positions, n, presence, over.size(), d.lost, d.run_time));
+    if (!findings.empty()) return findings;
+  }
+  const std::vector<Named> named = name_culprits(x, positions, threads);
+  for (const Named& n : named)
+    findings.push_back(make_finding(x, positions, n, named.size(), d.lost, d.run_time));
+  // Own work is measured by one clock; what it would save depends on who waited for whom.
+  if (d.coverage.order_refused)
+    for (std::size_t i = 0; i < findings.size(); ++i) keep_own_work_only(findings[i], named[i], d.run_time);
+  return findings;
 }
 
 }  // namespace cox::diagnose

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From a named set of ranks to a finding with its numbers.
+/// Ranks that are named, as findings with their numbers.
 #pragma once
 
 #include <vector>
 
+#include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/finding.hpp"
 
-#include "diagnose/naming/naming.hpp"
-#include "diagnose/naming/of_operations.hpp"
+#include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
 
-[[nodiscard]] Finding make_finding(const Evidenced& x, const Named& named, std::size_t named_in_all,
-                                   Duration lost, Duration run_time);
-/// The same of what operations say. Where many lack a member no gain is promised: one who is absent may have been
-/// later.
-[[nodiscard]] Finding make_finding(const Evidenced& x, const NamedOver& named, const Presence& presence,
-                                   std::size_t named_in_all, Duration lost, Duration run_time);
+/// Who is late by own work, most costly first, and why. Reads of `d` its coverage, times and accounts.
+[[nodiscard]] std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads);
 
 }  // namespace cox::diagnose

@@ -47,8 +47,8 @@ Json json_of(const Finding& f) {
   j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
   j["link"] = or_null(f.link, [](const std::string& l) { return l; });
   j["cause"] = name_of(f.cause);
-  j["share_ratio"] = f.share_ratio;
-  j["gain_ratio"] = f.gain_ratio;
+  j["share_ratio"] = f.gain_at_most ? Json(nullptr) : Json(f.share_ratio);
+  j["gain_ratio"] = f.gain_at_most ? Json(nullptr) : Json(f.gain_ratio);
   j["gain_doubt"] = f.gain_doubt.empty() ? Json(nullptr) : Json(f.gain_doubt);
   j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
   j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
@@ -65,6 +65,19 @@ Json json_of(const Finding& f) {
                                     {"state", name_of(t.state)},
                                     {"share_ratio", t.share},
                                     {"text", sentence_of(t, reasons)}});
+  j["positions"] = Json::array();
+  for (const StepPosition& p : f.positions)
+    j["positions"].push_back(Json{{"comm", or_null(p.comm, [](CommId c) { return c.value(); })},
+                                  {"comm_name", p.comm_name},
+                                  {"operation", p.operation},
+                                  {"number", p.number},
+                                  {"of", p.of}});
+  j["gain_at_most_ratio"] = or_null(f.gain_at_most, [](double most) { return most; });
+  j["pauses"] = late != nullptr && late->pauses
+                    ? Json{{"count", late->pauses->count},
+                           {"period_steps", late->pauses->period_steps},
+                           {"phase", or_null(late->pauses->phase, [](std::int64_t p) { return p; })}}
+                    : Json(nullptr);
   return j;
 }
 

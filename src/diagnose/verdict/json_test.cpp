@@ -37,7 +37,8 @@ TEST(DiagnosisJson, HoldsTheFixedFields) {
   for (const auto& [key, value] : f.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"kind", "ranks", "rank", "group", "link", "cause", "share_ratio",
                                             "gain_ratio", "gain_doubt", "first_step", "last_step", "evidence",
-                                            "cause_class", "failure_mode", "cause_tests"}));
+                                            "cause_class", "failure_mode", "cause_tests", "positions",
+                                            "gain_at_most_ratio", "pauses"}));
   EXPECT_EQ(f["kind"], "slow_rank");
   EXPECT_EQ(f["rank"], 3);
   EXPECT_TRUE(f["group"].is_null());

@@ -82,7 +82,8 @@ std::string verify_lost() {
 
 /// A burst and a turn leave the median step where it is.
 bool moves_the_median(const Finding& f) {
-  return f.kind != FindingKind::TransientStraggler && f.kind != FindingKind::RotatingStraggler;
+  return f.kind != FindingKind::TransientStraggler && f.kind != FindingKind::RotatingStraggler &&
+         f.kind != FindingKind::PeriodicPause;
 }
 
 Remedy for_finding(const Finding& f, bool one_host) {
@@ -98,10 +99,11 @@ Remedy for_finding(const Finding& f, bool one_host) {
   if (at != kLevers.end()) text = one_host && at->on_one_host != nullptr ? at->on_one_host : at->text;
   r.text = fmt::format(fmt::runtime(text), subject_of(f));
   r.ranks = f.ranks;
-  const bool known = f.gain_doubt.empty() && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
+  const bool known =
+      f.gain_doubt.empty() && !f.gain_at_most && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
   if (known) r.gain_ratio = f.gain_ratio;
   r.basis = known                  ? "replay of the recorded operations without it"
-            : f.gain_doubt.empty() ? "needs a simulation of this job"
+            : f.gain_doubt.empty() && !f.gain_at_most ? "needs a simulation of this job"
                                    : "its gain is " + gain_words(f);
   r.verify = known && moves_the_median(f) ? verify(f.gain_ratio) : verify_lost();
   return r;

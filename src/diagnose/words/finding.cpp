@@ -63,17 +63,19 @@ void say_device(const DeviceWhy& why, Facts& facts) {
 }
 
 void say_over_steps(const LateEvidence& e, Facts& facts) {
+  const char* over = e.pauses ? "the pauses" : e.of_turns ? "the steps with a culprit" : "steps";
   facts.add(
       "self_delay_median_s", in_seconds(e.self_delay),
       fmt::format("own work between synchronisations takes {} longer than the median rank's (median over {})",
-                  to_string(e.self_delay), e.of_turns ? "the steps with a culprit" : "steps"));
+                  to_string(e.self_delay), over));
   facts.add("self_delay_step_ratio", e.self_delay_ratio,
             e.self_delay_ratio > 1 ? fmt::format("that is {:.1f} usual steps", e.self_delay_ratio)
                                    : fmt::format("that is {} of a step", percent(e.self_delay_ratio)));
   facts.add("late_steps_ratio", e.late_ratio(),
             fmt::format("late in {} of {}", e.late_steps, counted(e.steps, "step")));
   facts.add("others_spread_s", in_seconds(e.others_spread),
-            fmt::format("{} scatter by {}", e.of_turns ? "single delays" : "the other ranks' usual delays",
+            fmt::format("{} scatter by {}",
+                        e.of_turns || e.pauses ? "single delays" : "the other ranks' usual delays",
                         to_string(e.others_spread)));
   facts.add("others_wait_median_s", in_seconds(e.others_wait),
             fmt::format("the other ranks wait {} per step", to_string(e.others_wait)));
@@ -93,6 +95,19 @@ void say(const LateEvidence& e, Facts& facts) {
   if (e.turn_steps)
     facts.add("turn_steps", static_cast<double>(*e.turn_steps),
               fmt::format("one rank's turn lasts {} step(s)", *e.turn_steps));
+  if (e.pauses) {
+    facts.add("pauses", static_cast<double>(e.pauses->count),
+              fmt::format("it pauses {} times, {} steps apart{}", e.pauses->count, e.pauses->period_steps,
+                          e.pauses->phase ? "" : " in the median"));
+    if (e.pauses->phase)
+      facts.add("pause_phase", static_cast<double>(*e.pauses->phase),
+                fmt::format("in steps whose number divided by {} leaves {}", e.pauses->period_steps,
+                            *e.pauses->phase));
+  }
+  if (!e.each_alone.empty())
+    facts.add("gain_any_alone_ratio", *std::max_element(e.each_alone.begin(), e.each_alone.end()),
+              fmt::format("they hide each other: fixing one of them alone saves at most {} of the run",
+                          percent(*std::max_element(e.each_alone.begin(), e.each_alone.end()))));
   if (e.reasons.phase) say_phase(*e.reasons.phase, facts);
   if (e.reasons.why) say_why(*e.reasons.why, facts);
   if (e.reasons.device) say_device(*e.reasons.device, facts);
@@ -122,6 +137,58 @@ std::vector<Evidence> evidence_of(const Finding& f) {
 std::string sentence_of(const FabricEvidence& e) {
   return fmt::format("transfers of {} across it take {:.2f} times those of their like",
                      counted(e.slow_groups, "group"), e.slow_ratio);
+}
+
+std::string position_words(const Finding& f) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < f.positions.size();) {
+    const StepPosition& p = f.positions[i];
+    std::size_t end = i;
+    while (end < f.positions.size() && f.positions[end].comm == p.comm &&
+           f.positions[end].operation == p.operation)
+      ++end;
+    std::string numbers;
+    for (std::size_t k = i; k < std::min(end, i + kMost); ++k)
+      numbers += fmt::format("{}{}", k == i ? "" : ", ", f.positions[k].number);
+    // `AllReduce` as people write it: all-reduce.
+    std::string operation;
+    for (const char c : p.operation) {
+      const bool capital = c >= 'A' && c <= 'Z';
+      if (capital && !operation.empty()) operation += '-';
+      operation += capital ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    text +=
+        fmt::format("{} {} {}{} of {}{}", text.empty() ? " before" : " and", operation, numbers,
+                    end - i > kMost ? ", ..." : "", p.of, p.comm_name.empty() ? "" : " on " + p.comm_name);
+    i = end;
+  }
+  return text;
+}
+
+std::string pause_words(const Finding& f, const LateEvidence& e) {
+  const std::string often =
+      e.pauses->phase ? fmt::format("every {} steps (step number modulo {} is {})", e.pauses->period_steps,
+                                    e.pauses->period_steps, *e.pauses->phase)
+                      : fmt::format("now and then, {} steps apart in the median", e.pauses->period_steps);
+  return fmt::format("{} pauses {}{}: its own work then takes {} longer than the median rank's, {} times",
+                     subject_of(f.ranks), often, position_words(f), to_string(e.self_delay), e.pauses->count);
+}
+
+std::string own_work_words(const Finding& f, const LateEvidence& e) {
+  std::string text =
+      e.pauses
+          ? pause_words(f, e)
+          : fmt::format(
+                "{} {} longer than the others between synchronisations{}{}: own work takes {} "
+                "longer per step than the median rank's, in {} of those steps",
+                subject_of(f.ranks), f.ranks.size() == 1 ? "works" : "work", e.of_turns ? " in turn" : "",
+                position_words(f), to_string(e.self_delay), percent(e.late_ratio()));
+  text += fmt::format(
+      ". Who waited for whom cannot be told, as members leave as far apart as they enter, so what fixing "
+      "that would save is not told either: at most {} of the run",
+      percent(*f.gain_at_most));
+  return text;
 }
 
 std::string rank_numbers(const std::vector<Rank>& ranks) {

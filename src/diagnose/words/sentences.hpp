@@ -92,6 +92,12 @@ struct Headline {
 
 /// `0, 1, 2`; beyond sixteen `and 12 more`.
 [[nodiscard]] std::string rank_numbers(const std::vector<Rank>& ranks);
+/// ` before all-reduce 3 of 4 on world`; empty where a finding is not limited to some operations of a step.
+[[nodiscard]] std::string position_words(const Finding& f);
+/// Who pauses how often, and what one pause costs; without a full stop.
+[[nodiscard]] std::string pause_words(const Finding& f, const LateEvidence& e);
+/// Who works longer than the others where nothing tells who waited for whom.
+[[nodiscard]] std::string own_work_words(const Finding& f, const LateEvidence& e);
 /// `rank 3`, `ranks 0, 1, 2, ...`: at most eight.
 [[nodiscard]] std::string subject_of(const std::vector<Rank>& ranks);
 

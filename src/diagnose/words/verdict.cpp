@@ -37,19 +37,30 @@ std::string how_often(const LateEvidence& e) {
                                  : fmt::format("in {} of {}", e.late_steps, counted(e.steps, "step"));
 }
 
+bool hide_each_other(const Finding& f) {
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  return e != nullptr && !e->each_alone.empty();
+}
+
 std::string subject_words(const Finding& f) {
   if (const auto* e = std::get_if<LateEvidence>(&f.evidence); e != nullptr && e->over)
     return subject_over_operations(*e->over);
   switch (f.kind) {
     case FindingKind::SlowRank:
-      return fmt::format("rank {} sets the pace all along", f.ranks.front().value());
+      return fmt::format("rank {} sets the pace all along{}", f.ranks.front().value(), position_words(f));
     case FindingKind::TransientStraggler:
-      return fmt::format("rank {} sets the pace from step {} to step {}", f.ranks.front().value(),
-                         f.first_step->value(), f.last_step->value());
+      return fmt::format("rank {} sets the pace{} from step {} to step {}", f.ranks.front().value(),
+                         position_words(f), f.first_step->value(), f.last_step->value());
     case FindingKind::RotatingStraggler:
-      return fmt::format("ranks {} set the pace in turn", rank_numbers(f.ranks));
+      return fmt::format("ranks {} set the pace in turn{}",
+                         f.ranks.size() == 2
+                             ? fmt::format("{} and {}", f.ranks[0].value(), f.ranks[1].value())
+                             : rank_numbers(f.ranks),
+                         position_words(f));
     case FindingKind::SlowGroup:
-      return fmt::format("ranks {}, all on one node, set the pace together", rank_numbers(f.ranks));
+      return fmt::format("ranks {}{} set the pace together{}", rank_numbers(f.ranks),
+                         hide_each_other(f) ? "" : ", all on one node,", position_words(f));
+    case FindingKind::PeriodicPause:
     case FindingKind::SlowLink:
       break;
   }
@@ -64,10 +75,19 @@ std::string late_words(const Finding& f, const LateEvidence& e) {
 
 /// What it would bring to put it right, as a clause behind the finding.
 std::string gain_clause(const Finding& f) {
+  if (f.gain_at_most) return {};  // its sentence says so
   if (!f.gain_doubt.empty()) return fmt::format("; what that costs is {}", gain_words(f));
   return f.gain_ratio > 0
              ? fmt::format("; without that the run would be {} shorter (estimated)", gain_words(f))
              : std::string();
+}
+
+/// What fixing one of a set brings whose members hide each other.
+std::string hidden_words(const Finding& f) {
+  if (!hide_each_other(f)) return {};
+  const std::vector<double>& alone = std::get<LateEvidence>(f.evidence).each_alone;
+  return fmt::format(" They hide each other: fixing one of them alone saves at most {}.",
+                     percent(*std::max_element(alone.begin(), alone.end())));
 }
 
 std::string others_words(const Diagnosis& d) {
@@ -89,11 +109,12 @@ Headline pace_of(const Diagnosis& d) {
     return {"nobody: " + why, why};
   }
   const Finding& f = d.findings.front();
-  const std::string text = fmt::format("{}{}.{}", sentence_of(f), gain_clause(f), others_words(d));
   // A headline says who, not since when or together with whom.
+  const std::string rest = fmt::format("{}.{}{}", gain_clause(f), hidden_words(f), others_words(d));
+  const std::string text = sentence_of(f) + rest;
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  if (e == nullptr || f.kind != FindingKind::SlowRank) return {text, text};
-  return {text, fmt::format("{}{}.{}", late_words(f, *e), gain_clause(f), others_words(d))};
+  if (e == nullptr || f.kind != FindingKind::SlowRank || !f.positions.empty() || f.gain_at_most) return {text, text};
+  return {text, late_words(f, *e) + rest};
 }
 
 }  // namespace
@@ -104,7 +125,8 @@ std::string sentence_below_headline(const Finding& f) {
     return text.substr(0, text.find(": "));  // what follows are shares of it
   }
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  if (e == nullptr || f.kind != FindingKind::SlowRank) return sentence_of(f);
+  if (e == nullptr || f.kind != FindingKind::SlowRank || !f.positions.empty() || f.gain_at_most)
+    return sentence_of(f);
   return e->over ? late_words(f, *e) : late_words(f, *e) + ", all along";
 }
 
@@ -114,7 +136,10 @@ std::string sentence_of(const Finding& f) {
   if (const auto* e = std::get_if<FabricEvidence>(&f.evidence))
     return fmt::format("{} is slow: {}", f.link.value_or("part of the fabric"), sentence_of(*e));
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  return e == nullptr ? subject_words(f) : fmt::format("{}: {}", subject_words(f), late_words(f, *e));
+  if (e == nullptr) return subject_words(f);
+  if (f.gain_at_most) return own_work_words(f, *e);
+  if (e->pauses) return pause_words(f, *e);
+  return fmt::format("{}: {}", subject_words(f), late_words(f, *e));
 }
 
 std::string uneven_work(const Diagnosis& d) {
@@ -124,6 +149,7 @@ std::string uneven_work(const Diagnosis& d) {
 }
 
 std::string gain_words(const Finding& f) {
+  if (f.gain_at_most) return "at most " + percent(*f.gain_at_most);
   return f.gain_doubt.empty() ? percent(f.gain_ratio) : "doubtful: " + f.gain_doubt;
 }
 

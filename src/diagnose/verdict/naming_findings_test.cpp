@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What positions, turns, pauses and own work alone become in a diagnosis.
+#include <gtest/gtest.h>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/match/synthetic_job.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using testing::lognormal_work;
+using namespace std::chrono_literals;
+
+struct Calls {
+  int ranks = 8;
+  int steps = 120;
+  int per_step = 4;
+  int nodes = 1;
+  std::function<Duration(int rank, int step, int call)> late = [](int, int, int) { return Duration::zero(); };
+};
+
+/// Before each call 5 ms with 10 % lognormal scatter. Of several nodes nobody waits for anybody.
+Diagnosis diagnosis_of(const Calls& c) {
+  trace::Run run = testing::empty_run(c.ranks, c.nodes);
+  std::vector<Duration> free_at(static_cast<std::size_t>(c.ranks), 1ms);
+  std::vector<Duration> entry(free_at.size());
+  for (int s = 0; s < c.steps; ++s)
+    for (int k = 0; k < c.per_step; ++k) {
+      const auto seq = static_cast<std::uint32_t>(s * c.per_step + k);
+      for (std::size_t r = 0; r < entry.size(); ++r) {
+        const auto rank = static_cast<int>(r);
+        if (k == 0)
+          testing::add_event(run.ranks[r].events, trace::EventKind::Step, 0, free_at[r], free_at[r], s,
+                             trace::kNoComm, 0);
+        entry[r] = free_at[r] + lognormal_work(5, rank, static_cast<int>(seq), 5ms, 0.1) + c.late(rank, s, k);
+      }
+      const Duration latest = *std::max_element(entry.begin(), entry.end());
+      for (std::size_t r = 0; r < entry.size(); ++r) {
+        free_at[r] = (c.nodes == 1 ? latest : entry[r]) + 200us;
+        testing::add_call(run.ranks[r].events, model::Collective::AllReduce, entry[r], free_at[r], 64, seq);
+      }
+    }
+  auto d = diagnose(run);
+  EXPECT_TRUE(d.has_value());
+  return d ? *std::move(d) : Diagnosis{};
+}
+
+const LateEvidence& late_of(const Finding& f) {
+  return std::get<LateEvidence>(f.evidence);
+}
+
+TEST(NamingFindings, ARankThatIsLateAtOnePositionIsNamedThere) {
+  Calls c;
+  c.late = [](int r, int, int k) { return r == 5 && k == 2 ? Duration{3ms} : Duration{}; };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  const Finding& f = d.findings[0];
+  EXPECT_EQ(f.rank, Rank{5});
+  ASSERT_EQ(f.positions.size(), 1U) << d.verdict;
+  EXPECT_EQ(f.positions[0].number, 3);
+  EXPECT_EQ(f.positions[0].of, 4);
+  EXPECT_EQ(f.positions[0].comm, CommId{0});
+  EXPECT_NE(d.verdict.find("rank 5 sets the pace before all-reduce 3 of 4 on world"), std::string::npos)
+      << d.verdict;
+}
+
+TEST(NamingFindings, LateAtAllPositionsIsLateInTheStep) {
+  Calls c;
+  c.late = [](int r, int, int) { return r == 5 ? Duration{2ms} : Duration{}; };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_TRUE(d.findings[0].positions.empty());
+}
+
+TEST(NamingFindings, TwoThatAlternateAreOneFinding) {
+  Calls c;
+  c.late = [](int r, int s, int k) {
+    return k == 1 && r == (s % 2 == 0 ? 2 : 6) ? Duration{4ms} : Duration{};
+  };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_EQ(d.findings[0].kind, FindingKind::RotatingStraggler);
+  EXPECT_EQ(d.findings[0].ranks, (std::vector<Rank>{Rank{2}, Rank{6}}));
+  EXPECT_NE(d.verdict.find("ranks 2 and 6 set the pace in turn before all-reduce 2 of 4"), std::string::npos)
+      << d.verdict;
+}
+
+TEST(NamingFindings, APauseHasItsPeriodPhaseAndCost) {
+  Calls c;
+  c.per_step = 1;
+  c.late = [](int r, int s, int) { return r == 3 && s % 10 == 7 ? Duration{20ms} : Duration{}; };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  const Finding& f = d.findings[0];
+  EXPECT_EQ(f.kind, FindingKind::PeriodicPause);
+  EXPECT_EQ(f.rank, Rank{3});
+  const LateEvidence& e = late_of(f);
+  ASSERT_TRUE(e.pauses.has_value());
+  EXPECT_EQ(e.pauses->count, 12);
+  EXPECT_EQ(e.pauses->period_steps, 10);
+  EXPECT_EQ(e.pauses->phase, 7);
+  EXPECT_NEAR(in_seconds(e.self_delay), 0.020, 0.001);
+  EXPECT_NEAR(f.gain_ratio, 12 * 0.0195 / in_seconds(d.run_time), 0.03);
+  EXPECT_NE(d.verdict.find("rank 3 pauses every 10 steps (step number modulo 10 is 7)"), std::string::npos)
+      << d.verdict;
+}
+
+TEST(NamingFindings, AWholeJobThatPausesNamesNobody) {
+  Calls c;
+  c.per_step = 1;
+  c.late = [](int, int s, int) { return s % 10 == 7 ? Duration{20ms} : Duration{}; };
+  EXPECT_TRUE(diagnosis_of(c).findings.empty());
+}
+
+TEST(NamingFindings, WhereOrderIsRefusedOwnWorkIsStillNamedAndItsGainIsNot) {
+  Calls c;
+  c.nodes = 2;
+  EXPECT_TRUE(diagnosis_of(c).findings.empty());
+  c.late = [](int r, int, int k) { return r == 5 && k == 2 ? Duration{3ms} : Duration{}; };
+  const Diagnosis d = diagnosis_of(c);
+  EXPECT_TRUE(d.coverage.order_refused);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  const Finding& f = d.findings[0];
+  EXPECT_EQ(f.rank, Rank{5});
+  EXPECT_EQ(f.gain_ratio, 0);
+  ASSERT_TRUE(f.gain_at_most.has_value());
+  EXPECT_GT(*f.gain_at_most, 0.1);
+  EXPECT_NE(d.verdict.find("rank 5 works longer than the others"), std::string::npos) << d.verdict;
+  EXPECT_NE(d.verdict.find("is not told"), std::string::npos) << d.verdict;
+}
+
+}  // namespace
+}  // namespace cox::diagnose

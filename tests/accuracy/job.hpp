@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Jobs of several synchronisations per step with noise of several kinds, and ranks that are late in them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cox/trace/run.hpp"
+
+namespace cox::accuracy {
+
+enum class Noise : std::uint8_t {
+  Normal,
+  Skewed,     ///< exponential: many short, few long
+  HeavyTail,  ///< Pareto, shape 1.7
+  Wandering,  ///< autoregressive, correlation 0.7 from step to step
+  Crowded,    ///< neighbours share a core: one of them is held up now and then
+};
+inline constexpr int kNoises = 5;
+
+struct JobShape {
+  int ranks = 8;
+  int steps = 100;
+  int positions = 1;  ///< synchronisations per step
+  Noise noise = Noise::Normal;
+  double unit = 0.05;  ///< what noise alone costs per step and position, as part of a step
+  bool apart =
+      false;  ///< several hosts whose clocks differ, and members that leave as far apart as they enter
+  std::uint64_t seed = 1;
+};
+
+/// A job before anybody is late on purpose: own work in seconds.
+class NoisyJob {
+ public:
+  explicit NoisyJob(const JobShape& shape);
+  [[nodiscard]] const JobShape& shape() const { return shape_; }
+  /// Mean over steps of latest minus median own work before a synchronisation: the noise, in seconds.
+  [[nodiscard]] double unit(int position) const { return units_[static_cast<std::size_t>(position)]; }
+  void add(int rank, int step, int position, double seconds) { work_[at(rank, step, position)] += seconds; }
+  /// The Run that this leaves.
+  [[nodiscard]] trace::Run run() const;
+
+ private:
+  [[nodiscard]] std::size_t at(int rank, int step, int position) const {
+    return (static_cast<std::size_t>(step) * static_cast<std::size_t>(shape_.positions) +
+            static_cast<std::size_t>(position)) *
+               static_cast<std::size_t>(shape_.ranks) +
+           static_cast<std::size_t>(rank);
+  }
+
+  JobShape shape_;
+  std::vector<double> work_;
+  std::vector<double> units_;
+};
+
+}  // namespace cox::accuracy
