@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr float kLearningRate = 0.1F;
 constexpr int kRotatePeriod = 5;
+constexpr int kPausePeriod = 10;
 
 [[noreturn]] void usage_error(const std::string& program, const std::string& message) {
   std::fprintf(stderr, "%s: %s (see --help)\n", program.c_str(), message.c_str());
@@ -33,9 +34,12 @@ constexpr int kRotatePeriod = 5;
       "  --steps N             training steps (120)\n"
       "  --batch N             samples per rank and step (512)\n"
       "  --slow-rank R|none    who is made slow (3 where there is a fault)\n"
-      "  --fault KIND          none, compute, host, transient, rotating (compute where --slow-rank is given)\n"
+      "  --fault KIND          none, compute, host, transient, rotating, alternate, pause (compute where\n"
+      "                        --slow-rank is given)\n"
       "  --extra-percent N     extra work of a compute fault (300)\n"
-      "  --host-wait-ms N      wait of a host fault (25)\n"
+      "  --host-wait-ms N      wait of a host fault or a pause (25)\n"
+      "  --buckets N           all-reduces per step, each of a part of the gradient (1)\n"
+      "  --fault-bucket B      the fault strikes before this one only, from 0 (spread over all)\n"
       "  --seed N              data and initial weights (1)\n"
       "  --timing              print each rank's own times at the end\n"
       "  --times-to DIR        write DIR/rank-N.csv: step, entry and exit of its all-reduce in ns\n");
@@ -58,8 +62,10 @@ Fault parse_fault(const std::string& program, std::string_view text) {
   if (text == "host") return Fault::Host;
   if (text == "transient") return Fault::Transient;
   if (text == "rotating") return Fault::Rotating;
+  if (text == "alternate") return Fault::Alternate;
+  if (text == "pause") return Fault::Pause;
   usage_error(program, "--fault: got '" + std::string(text) +
-                           "', expected none, compute, host, transient or rotating");
+                           "', expected none, compute, host, transient, rotating, alternate or pause");
 }
 
 /// Whether `rank` is the victim in `step`.
@@ -74,8 +80,22 @@ bool struck(const Options& o, const Crew& crew, int step) {
       return crew.rank == o.slow_rank && step >= o.steps / 3 && step < 2 * o.steps / 3;
     case Fault::Rotating:
       return crew.rank == (step / kRotatePeriod) % crew.ranks;
+    case Fault::Alternate:
+      return crew.rank == (o.slow_rank + step % 2 * (crew.ranks / 2)) % crew.ranks;
+    case Fault::Pause:
+      return crew.rank == o.slow_rank && step % kPausePeriod == kPausePeriod - 1;
   }
   return false;
+}
+
+struct Part {
+  std::ptrdiff_t first = 0;
+  std::ptrdiff_t end = 0;
+};
+
+Part part_of(std::size_t parameters, int buckets, int bucket) {
+  const auto all = static_cast<std::ptrdiff_t>(parameters);
+  return {all * bucket / buckets, all * (bucket + 1) / buckets};
 }
 
 double median_ms(std::vector<double> v) {
@@ -144,6 +164,10 @@ Options parse_options(int argc, char** argv, const std::string& program, bool ha
       o.extra_percent = number(0, 100'000);
     } else if (flag == "--host-wait-ms") {
       o.host_wait_ms = number(0, 3'600'000);
+    } else if (flag == "--buckets") {
+      o.buckets = number(1, 64);
+    } else if (flag == "--fault-bucket") {
+      o.fault_bucket = number(0, 63);
     } else if (flag == "--times-to") {
       o.times_to = value;
     } else if (flag == "--seed") {
@@ -152,6 +176,9 @@ Options parse_options(int argc, char** argv, const std::string& program, bool ha
       usage_error(program, "unknown option: " + std::string(flag));
     }
   }
+  if (o.fault_bucket >= o.buckets)
+    usage_error(program, "--fault-bucket: got " + std::to_string(o.fault_bucket) + ", expected less than " +
+                             std::to_string(o.buckets) + ", as many as --buckets says");
   o.slow_rank = slow.value_or(o.slow_rank);
   o.fault = nobody ? Fault::None : fault.value_or(slow ? Fault::Compute : Fault::None);
   return o;
@@ -161,24 +188,32 @@ Outcome train(const Options& options, const Crew& crew) {
   Shard shard(options.seed, crew.rank);
   Mlp model(options.seed);
   const auto parameters = static_cast<std::size_t>(Mlp::parameters());
-  std::vector<float> buffer(parameters + 1);  // the gradient, and the loss behind it: one all-reduce for both
+  std::vector<float> buffer(parameters + 1);  // the gradient, and the loss behind it
+  std::vector<float> gradient(parameters + 1);
   std::vector<float> losses;
   std::vector<Clock::time_point> entries;
   std::vector<Clock::time_point> exits{Clock::now()};  // exits[s] is when step s began
   const int extra = static_cast<int>(static_cast<long>(options.batch) * options.extra_percent / 100);
 
   for (int step = 0; step < options.steps; ++step) {
-    int samples = options.batch;
-    if (struck(options, crew, step)) {
-      if (options.fault == Fault::Host) {
+    const bool is_struck = struck(options, crew, step);
+    const bool waits = options.fault == Fault::Host || options.fault == Fault::Pause;
+    for (int bucket = 0; bucket < options.buckets; ++bucket) {
+      const bool here = is_struck && (options.fault_bucket < 0 || options.fault_bucket == bucket);
+      int samples = std::max(1, options.batch / options.buckets);
+      if (here && waits && (options.fault_bucket == bucket || bucket == 0))
         std::this_thread::sleep_for(std::chrono::milliseconds(options.host_wait_ms));
-      } else {
-        samples += extra;
-      }
+      if (here && !waits) samples += options.fault_bucket < 0 ? extra / options.buckets : extra;
+      // Each part of the gradient is that of its own samples; the last one has the loss behind it.
+      const float loss = model.gradient_of(shard.next(samples), gradient);
+      const Part part = part_of(parameters, options.buckets, bucket);
+      std::copy(gradient.begin() + part.first, gradient.begin() + part.end, buffer.begin() + part.first);
+      const bool last = bucket + 1 == options.buckets;
+      if (last) buffer[parameters] = loss;
+      if (bucket == 0) entries.push_back(Clock::now());
+      crew.all_reduce(std::span(buffer).subspan(static_cast<std::size_t>(part.first),
+                                                static_cast<std::size_t>(part.end - part.first) + last));
     }
-    buffer[parameters] = model.gradient_of(shard.next(samples), buffer);
-    entries.push_back(Clock::now());
-    crew.all_reduce(buffer);
     exits.push_back(Clock::now());
 
     const float share = 1.0F / static_cast<float>(crew.ranks);

@@ -20,6 +20,8 @@ enum class Fault : std::uint8_t {
   Host,       ///< the victim waits before every step, as for a slow data loader
   Transient,  ///< as Compute, in the middle third of the steps only
   Rotating,   ///< as Compute, another victim every five steps
+  Alternate,  ///< as Compute, the victim and the rank half the job away in turn
+  Pause,      ///< the victim waits in every tenth step, as for a garbage collection
 };
 
 struct Options {
@@ -29,7 +31,9 @@ struct Options {
   int slow_rank = 3;  ///< victim, where the fault has one
   Fault fault = Fault::None;
   int extra_percent = 300;  ///< of the batch: what a compute fault adds
-  int host_wait_ms = 25;    ///< what a host fault adds
+  int host_wait_ms = 25;    ///< what a host fault and a pause add
+  int buckets = 1;          ///< all-reduces per step, each of a part of the gradient
+  int fault_bucket = -1;    ///< the one before which a fault strikes; -1: its work is spread over all
   std::uint64_t seed = 1;
   bool timing = false;   ///< print each rank's own times at the end
   std::string times_to;  ///< folder for rank-N.csv: when each step entered and left its all-reduce

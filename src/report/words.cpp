@@ -75,6 +75,21 @@ std::string_view kind_words(diagnose::FindingKind k) {
   return "finding";
 }
 
+namespace {
+
+/// `AllReduce` as people write it: all-reduce.
+std::string operation_words(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (capital && !text.empty()) text += '-';
+    text += capital ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string price_words(const diagnose::Finding& f) {
   if (f.gain_at_most) return fmt::format("gain not told, at most {}", percent(*f.gain_at_most));
   return fmt::format("{} of lost time; gain (estimated) {}", percent(f.share_ratio), diagnose::gain_words(f));
@@ -102,7 +117,7 @@ std::string subject(const diagnose::Finding& f) {
   }
   if (!f.positions.empty()) {
     const diagnose::StepPosition& p = f.positions.front();
-    text += fmt::format(", before {} {} of {}", p.operation, p.number, p.of);
+    text += fmt::format(", before {} {} of {}", operation_words(p.operation), p.number, p.of);
     if (f.positions.size() > 1) text += fmt::format(" and {} more", f.positions.size() - 1);
   }
   return text;

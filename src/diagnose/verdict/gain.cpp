@@ -20,7 +20,8 @@ constexpr double kAgree = 1.0 / 3;            // of the larger one
 
 /// What the replay saves by fixing exactly the ranks of a finding in all steps; nothing where it was not asked.
 std::optional<double> replayed_gain(const WhatIf& w, const Finding& f) {
-  const bool all_along = f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup;
+  const bool all_along =
+      (f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup) && f.positions.empty();
   if (!all_along || w.fidelity == Fidelity::Refused) return std::nullopt;
   const auto saved = [](const Estimate& e) {
     return std::clamp(1 - 1 / std::max(1.0, e.speedup_ratio), 0.0, 1.0);
@@ -40,6 +41,7 @@ std::optional<double> replayed_gain(const WhatIf& w, const Finding& f) {
 }
 
 void settle(const WhatIf& w, bool alone, Finding& f) {
+  if (f.gain_at_most) return;
   if (w.measured > Duration::zero() && w.fidelity != Fidelity::Good && std::abs(w.fidelity_ratio) > 0) {
     f.gain_doubt = fmt::format("the replay is off by {}",
                                percent_change(std::abs(w.fidelity_ratio), ChangeSign::InWords));
