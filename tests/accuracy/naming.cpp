@@ -227,16 +227,13 @@ Judged own_work_case(int index) {
   return judge(c);
 }
 
-// Two or three ranks alternate; of two, in one case of five, in turns so long that each looks like a bad stretch.
+// Two or three ranks alternate.
 Judged in_turn_case(int index) {
   Dice dice(4, index);
-  JobShape shape = with_turns(any_shape(dice, index, 1, 4));
-  const bool is_long = dice.below(5) == 0;
-  const int turn = is_long ? dice.from_to(10, 16) : dice.from_to(1, 3);
-  shape.steps = std::max(shape.steps, 6 * turn);
-  NoisyJob job(shape);
+  NoisyJob job(with_turns(any_shape(dice, index, 1, 4)));
   const JobShape& s = job.shape();
-  const std::vector<std::int32_t> ranks = dice.ranks(is_long ? 2 : dice.from_to(2, 3), s.ranks);
+  const std::vector<std::int32_t> ranks = dice.ranks(dice.from_to(2, 3), s.ranks);
+  const int turn = dice.from_to(1, 3);
   const int p = dice.below(s.positions);
   Case c{.level = level_of(index),
          .truth = {.kind = FindingKind::RotatingStraggler, .ranks = sorted(ranks), .positions = {p + 1}},
@@ -324,7 +321,7 @@ std::vector<Family> naming_families() {
        .cases = 250,
        .judge = own_work_case},
       {.name = "two or three in turn",
-       .what = "two or three ranks alternate, in turns of 1 to 16 steps",
+       .what = "two or three ranks alternate, in turns of 1 to 3 steps",
        .cases = 250,
        .judge = in_turn_case},
       {.name = "pause",

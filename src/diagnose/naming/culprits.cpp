@@ -48,9 +48,7 @@ class Culprits {
                                      [](const Named& n) { return n.kind == FindingKind::RotatingStraggler; });
     if (!rotates)
       add(search(whole, figures,
-                 [&](const Place& p, const DelayFigures& f) {
-                   return join_turns(p, f, find_transient(p, f, known_));
-                 }),
+                 [&](const Place& p, const DelayFigures& f) { return find_transient(p, f, known_); }),
           named);
     return named;
   }

@@ -141,10 +141,6 @@ struct LateRank {
 /// Ranks that are late within one stretch of steps and not outside of it. `known` ranks are left out.
 [[nodiscard]] std::vector<Named> find_transient(const Place& place, const DelayFigures& figures,
                                                 const std::vector<bool>& known);
-/// Stretches that follow each other all through the Run, of the same ranks in the same order, are turns: one
-/// finding instead of one for each rank.
-[[nodiscard]] std::vector<Named> join_turns(const Place& place, const DelayFigures& figures,
-                                            std::vector<Named> stretches);
 
 /// All of it in order, most costly first. Ranks that cannot be compared (one rank, no step) name nobody.
 [[nodiscard]] std::vector<Named> name_culprits(const Evidenced& x, const Positions& positions, int threads);

@@ -17,8 +17,6 @@ constexpr double kOfUsual = 0.4;
 constexpr double kMostOfOne = 0.6;
 constexpr std::size_t kLeastTurns = 4;
 constexpr double kForetold = 0.5;
-/// Part of the steps with a culprit that must be theirs, for long turns to be those of a set.
-constexpr double kOurs = 0.8;
 /// Longest recurrence looked for, in steps.
 constexpr std::size_t kMostLag = 2000;
 /// Longest cycle looked for by its places, in steps, and most ranks in it: bounds of the cost.
@@ -278,35 +276,6 @@ std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
   n.chance = std::min(1.0, chance);
   n.saving = x.without(n.suspect).each[0];
   if (ratio(n.saving.share, x.x.stepped) < x.rules().least_gain) return {};
-  return {n};
-}
-
-std::vector<Named> join_turns(const Place& x, const DelayFigures& f, std::vector<Named> stretches) {
-  std::vector<std::int32_t> set;
-  double chance = 0;
-  for (std::size_t r = 0; r < x.rows(); ++r)
-    for (const Named& n : stretches)
-      if (n.suspect.ranks.front() == x.rank(r)) {
-        set.push_back(static_cast<std::int32_t>(r));
-        chance = std::max(chance, n.chance);
-      }
-  if (set.size() < kLeastCulprits) return stretches;
-  const std::vector<std::int32_t> culprit =
-      culprits(x, std::max(x.rules().least_delay, kStandsOut * f.step_noise));
-  const auto in_set = [&](std::int32_t r) { return std::binary_search(set.begin(), set.end(), r); };
-  const auto ours = static_cast<double>(std::count_if(culprit.begin(), culprit.end(), in_set));
-  const auto all =
-      static_cast<double>(std::count_if(culprit.begin(), culprit.end(), [](auto r) { return r >= 0; }));
-  if (ours < kOurs * all || ours < 0.5 * static_cast<double>(culprit.size())) return stretches;
-  std::vector<Turn> turns = without_intruders(turns_of(culprit));
-  std::erase_if(turns, [&](const Turn& t) { return !in_set(t.rank); });
-  if (turns.size() < std::max(kLeastTurns, 2 * set.size())) return stretches;
-  for (std::size_t i = set.size(); i < turns.size(); ++i)
-    if (turns[i].rank != turns[i - set.size()].rank) return stretches;
-  Named n = named_turns(x, f, culprit, set, turns);
-  n.chance = chance;
-  n.saving = x.without(n.suspect).each[0];
-  if (ratio(n.saving.share, x.x.stepped) < x.rules().least_gain) return stretches;
   return {n};
 }
 
