@@ -30,12 +30,14 @@ class Culprits {
 
   std::vector<Named> find() {
     Place whole{x_, positions_, x_.skew().delay, {}};
-    if (positions_.worth_looking()) whole.searched += static_cast<double>(positions_.count());
     const DelayFigures figures = figures_of(whole, threads_);
     late_ = find_late(whole, figures);
-    at_positions(whole.searched, [&](const Place& place, const DelayFigures& f) {
+    at_positions([&](const Place& place, const DelayFigures& f) {
       for (LateRank& r : find_late(place, f)) late_at_positions_.push_back(std::move(r));
     });
+    // Of stretches, turns and pauses whole steps are one more place; who is late all along in them is asked
+    // first, and short Runs have no chance to give away.
+    if (positions_.worth_looking()) whole.searched += static_cast<double>(positions_.count());
     join_late();
     std::vector<Named> named = name_late(x_, positions_, late_);
     if (x_.steps().count < x_.rules.least_steps) return named;
@@ -56,8 +58,9 @@ class Culprits {
  private:
   /// Asks every position that has delays worth a look; one table of delays at a time.
   template <class Ask>
-  void at_positions(double searched, const Ask& ask) {
+  void at_positions(const Ask& ask) {
     if (!positions_.worth_looking()) return;
+    const auto searched = static_cast<double>(positions_.count());
     const Duration least = duration_from_seconds(x_.rules.least_delay * in_seconds(x_.typical_step));
     for (std::int32_t p = 0; p < static_cast<std::int32_t>(positions_.count()); ++p) {
       if (!delays_at(x_.matched, positions_, p, least, kLeastLate, delays_)) continue;
@@ -71,7 +74,7 @@ class Culprits {
   std::vector<Named> search(const Place& whole, const DelayFigures& figures, const Find& find) {
     std::vector<Named> all = find(whole, figures);
     std::vector<Named> parts;
-    at_positions(whole.searched, [&](const Place& place, const DelayFigures& f) {
+    at_positions([&](const Place& place, const DelayFigures& f) {
       for (Named& n : find(place, f)) join(std::move(n), parts);
     });
     for (Named& part : parts) settle(std::move(part), all);

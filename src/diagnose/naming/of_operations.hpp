@@ -32,7 +32,7 @@ struct NamedOver {
 /// Ranks whose own work before operations of a kind, or of all kinds, is longer than that of those present in the
 /// same operations, most costly first. `find_late_over` says who; together they must save `least_operations_gain` of the time
 /// that the operations span. Where an operation lacks a member, savings are those among the ones present.
-/// Cost: a few passes over the calls. Held by: src/diagnose/naming/of_operations_test.cpp, tests/accuracy
+/// Cost: a few passes over the calls. Held by: src/diagnose/naming/of_operations_test.cpp, tests/accuracy_operations
 [[nodiscard]] std::vector<NamedOver> name_over_operations(const Evidenced& x, Duration run_time);
 
 }  // namespace cox::diagnose

@@ -49,7 +49,7 @@ struct LateOver {
   double chance = 1;            ///< upper bound of the probability by chance, over all ranks and kinds
 };
 
-/// The bars; held by tests/accuracy.
+/// The bars; held by tests/accuracy_operations.
 struct RepetitionRules {
   std::int64_t least_operations = 15;    ///< of a rank and kind
   std::size_t most_kinds = 32;           ///< those with most operations are tested
@@ -70,7 +70,7 @@ struct RepetitionRules {
 ///   there are three or more (batch means), each widened by the correlation of neighbouring blocks; the largest
 ///   counts. A rank has to stand out by that, by its own blocks, and from the scatter among the other ranks.
 ///   Of all who may stand out the least that fails is dropped, until all that are left stand out.
-/// Cost: linear in works, times some ten passes. Held by: src/diagnose/naming/repetitions_test.cpp, tests/accuracy
+/// Cost: linear in works, times some ten passes. Held by: src/diagnose/naming/repetitions_test.cpp, tests/accuracy_operations
 [[nodiscard]] std::vector<LateOver> find_late_over(const RepetitionTable& table,
                                                    const RepetitionRules& rules = {});
 
