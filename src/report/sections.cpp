@@ -123,11 +123,11 @@ std::set<Rank> named_ranks(const diagnose::Diagnosis& d) {
 }
 
 std::string split_bar(const RankAccount& a) {
-  const double total = std::max(in_seconds(a.work + a.wait + a.transfer), 1e-18);
+  const double total = std::max(in_seconds(a.work + a.wait + a.message_wait + a.transfer), 1e-18);
   return fmt::format(
       "<span class=\"split\"><i class=\"work\" style=\"width:{:.2f}%\"></i><i class=\"wait\" "
       "style=\"width:{:.2f}%\"></i><i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
-      100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait) / total,
+      100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait + a.message_wait) / total,
       100 * in_seconds(a.transfer) / total);
 }
 

@@ -109,20 +109,27 @@ std::string ranking(const Diagnosis& d, const Writer& w) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return d.ranks[a].charged > d.ranks[b].charged; });
   const bool wide = w.columns >= kWholeTable;  // else who, and what it cost
-  std::string out =
-      w.ink.faint(wide ? fmt::format("  {:>7}  {:>12}  {:>10}  {:>10}  {:>10}  {:>12}", "rank", "self-delay",
-                                     "wait", "transfer", "charged", "last")
-                       : fmt::format("  {:>7}  {:>12}  {:>10}", "rank", "self-delay", "charged")) +
-      '\n';
+  const bool messages = wide && std::any_of(d.ranks.begin(), d.ranks.end(), [](const RankAccount& a) {
+    return a.message_wait > Duration::zero();
+  });
+  std::string head = fmt::format("  {:>7}  {:>12}", "rank", "self-delay");
+  if (wide) head += fmt::format("  {:>10}", "wait");
+  if (messages) head += fmt::format("  {:>10}", "messages");
+  if (wide) head += fmt::format("  {:>10}", "transfer");
+  head += fmt::format("  {:>10}", "charged");
+  if (wide && !messages) head += fmt::format("  {:>12}", "last");  // no room for both
+  std::string out = w.ink.faint(head) + '\n';
   for (std::size_t i = 0; i < std::min(order.size(), kRows); ++i) {
     const RankAccount& a = d.ranks[order[i]];
     const bool named = is_named(d, a.rank);
     std::string line =
         fmt::format("{} {}  {}", named ? ">" : " ", right(fmt::format("{}", a.rank.value()), 7),
                     right(signed_time(a.self_delay_median), 12));
-    if (wide) line += fmt::format("  {}  {}", right(to_string(a.wait), 10), right(to_string(a.transfer), 10));
+    if (wide) line += "  " + right(to_string(a.wait), 10);
+    if (messages) line += "  " + right(to_string(a.message_wait), 10);
+    if (wide) line += "  " + right(to_string(a.transfer), 10);
     line += "  " + right(to_string(a.charged), 10);
-    if (wide) line += "  " + right(percent(a.last_share), 12);
+    if (wide && !messages) line += "  " + right(percent(a.last_share), 12);
     out += (named ? w.ink.bad(line) : line) + '\n';
   }
   if (order.size() > kRows)
@@ -133,6 +140,7 @@ std::string ranking(const Diagnosis& d, const Writer& w) {
       "  ",
       "wait: inside synchronisations before the last member came; transfer: after that; last: part of "
       "the synchronisations in which it was the last");
+  if (messages) out += w.wrapped("  ", "messages: in calls for messages that had not been sent yet");
   out += w.wrapped("  ", "charged: time the others lost because this rank was last; >: named above");
   return out;
 }

@@ -9,6 +9,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/match/synthetic_stencil.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -82,9 +83,27 @@ RC_GTEST_PROP(DiagnoseLaws, WorkWaitAndTransferAreTheWholeTimeOfARank, ()) {
     const auto first = std::find(e.kind.begin(), e.kind.end(), trace::EventKind::Collective) - e.kind.begin();
     const Duration whole = e.end.back() - e.begin[static_cast<std::size_t>(first)];
     const RankAccount& a = d->ranks[r];
-    RC_ASSERT(a.work + a.wait + a.transfer == whole);
-    RC_ASSERT(a.work >= 0ms && a.wait >= 0ms && a.transfer >= 0ms);
+    RC_ASSERT(a.work + a.wait + a.message_wait + a.transfer == whole);
+    RC_ASSERT(a.work >= 0ms && a.wait >= 0ms && a.message_wait >= 0ms && a.transfer >= 0ms);
     RC_ASSERT(whole <= d->run_time);
+  }
+}
+
+RC_GTEST_PROP(DiagnoseLaws, WithWaitsForMessagesTimeAddsUpToo, ()) {
+  testing::Stencil job;
+  job.ranks = *rc::gen::inRange(2, 9);
+  job.steps = *rc::gen::inRange(1, 60);
+  job.sum_every = *rc::gen::inRange(0, 12);
+  const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1'000'000);
+  job.work = [=](int r, int s) { return testing::lognormal_work(seed, r, s, 1ms, 0.5); };
+  const trace::Run run = testing::make_stencil(job);
+  const auto d = diagnose(run);
+  RC_ASSERT(d.has_value());
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const auto& e = run.ranks[r].events;
+    const RankAccount& a = d->ranks[r];
+    RC_ASSERT(a.work + a.wait + a.message_wait + a.transfer == e.end.back() - e.begin.front());
+    RC_ASSERT(a.work >= 0ms && a.wait >= 0ms && a.message_wait >= 0ms && a.transfer >= 0ms);
   }
 }
 

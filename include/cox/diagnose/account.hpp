@@ -20,12 +20,13 @@ struct StepSpread {
   std::int64_t count = 0;
 };
 
-/// One rank's account: run time = work + wait + transfer.
+/// One rank's account: run time = work + wait + message wait + transfer.
 struct RankAccount {
   Rank rank;
   Duration work{};               ///< own work between synchronisations
   Duration wait{};               ///< inside synchronisations, before the last member entered
-  Duration transfer{};           ///< inside synchronisations, after that
+  Duration message_wait{};       ///< in calls for messages, before the last one awaited was sent
+  Duration transfer{};           ///< inside either, after that
   Duration self_delay{};         ///< sum over steps of the positive part of (own work - median of all)
   Duration self_delay_median{};  ///< median over steps of (own work - median of all), may be negative
   Duration charged{};            ///< time others lost because this rank was last

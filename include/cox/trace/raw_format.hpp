@@ -35,6 +35,7 @@ enum class EventKind : std::uint8_t {
   Submit = 6,
   Pace = 7,  ///< a decision of the pacing controller: see PaceFlags
   /// One of the peers of the Wait record that follows on this thread: `comm`, `aux` name it. An instant.
+  /// With kNumbered, which messages of that peer the call waits for.
   Awaited = 8,
 };
 
@@ -53,9 +54,10 @@ enum class WaitKind : std::uint8_t {
   Other = 0,
   GradientSync = 1,
   Request = 2,  ///< completion of non-blocking work; `comm` and `seq` name the collective where it is one
-  /// A blocking point-to-point call (or completion of some) that took long; `aux` is the peer. Where it waits
-  /// for messages of several peers, `aux` is kAnyPeer, `seq` says how many Awaited records lie before it, and
-  /// `bytes` how many of its messages have a peer that is not known.
+  /// A blocking point-to-point call (or completion of some) that took long, or the first after a while; `aux`
+  /// is the peer, and with kNumbered the record says which messages. Where it waits for messages of several
+  /// peers, `aux` is kAnyPeer, `seq` says how many Awaited records lie before it, and `bytes` how many of its
+  /// messages have a peer that is not known.
   Peer = 3,
 };
 
@@ -106,8 +108,25 @@ enum RecordFlag : std::uint16_t {
   kMarked = 1 << 5,       ///< came from the C API (cox/abi/observe.h)
   kElement = 1 << 6,      ///< `aux` holds the bytes of one element (never together with kRooted)
   kNoSync = 1 << 7,       ///< Backward phase whose gradients are only accumulated (PyTorch's no_sync)
+  kNumbered = 1 << 8,     ///< Awaited, or Wait for one peer: `seq` and `bytes` hold a MessageNumbers
 };
 // NOLINTEND(readability-identifier-naming)
+
+/// Which messages of one peer a call completes: `seq` and `bytes` of a record with kNumbered. Messages are
+/// counted from 1 per communicator, peer and direction, in the order in which they were started; 0 = none.
+struct MessageNumbers {
+  std::uint32_t received = 0;    ///< last one of those from the peer; `seq`
+  std::uint32_t sent = 0;        ///< last one of those to the peer; lower half of `bytes`
+  std::uint32_t sent_before_ns = 0;  ///< so long before the record begins that one was started; upper half
+  static constexpr std::uint32_t kLongest = 0x7fffffff;  ///< stands for this and more
+
+  [[nodiscard]] constexpr std::uint64_t bytes() const {
+    return std::uint64_t{sent_before_ns} << 32 | sent;
+  }
+  [[nodiscard]] static constexpr MessageNumbers of(std::uint32_t seq, std::uint64_t bytes) {
+    return {seq, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(bytes >> 32)};
+  }
+};
 
 /// One event, 40 bytes. Stored with `end` = 0 before the call and completed after it: a call that never
 /// returns stays visible.

@@ -63,6 +63,8 @@ struct Passing {
   std::size_t begin = 0;
   std::size_t end = 0;
   Duration amount{};
+  Duration from = Duration::min();  ///< of these waits, only what lies in between counts
+  Duration until = Duration::max();
 };
 
 class Backwards {
@@ -276,6 +278,9 @@ class Backwards {
       mine = point;
       start = peers;
     }
+    const RankPoints& waiter = t_.ranks[wait.rank];
+    if (wait.since != Duration::min() && (!found || wait.since > waiter.complete(mine)))
+      return since_last_message(wait, amount);
     if (!found) return carry_in(amount);
     const RankPoints& peer = t_.ranks[static_cast<std::size_t>(wait.peer)];
     const RankPoints& early = t_.ranks[wait.rank];
@@ -288,6 +293,28 @@ class Backwards {
     const Culprit culprit{wait.peer, end, wait.end, work};
     const Stretch own = stretch(wait.rank, mine, wait.point, early.entry[wait.point], early.work[wait.point]);
     charge(culprit, start, own, amount, early.wait(wait.point));
+  }
+
+  /// The two had exchanged messages before: what each did since then, on one clock.
+  void since_last_message(const PeerWait& wait, const Amount& amount) {
+    const auto q = static_cast<std::size_t>(wait.peer);
+    const RankPoints& peer = t_.ranks[q];
+    const RankPoints& waiter = t_.ranks[wait.rank];
+    const Duration begin = waiter.entry[wait.point];
+    const auto between = [&](const RankPoints& p, std::size_t rank, Duration until, std::size_t end) {
+      Stretch s{.rank = rank, .begin = p.point_at(wait.since), .end = p.point_at(until)};
+      s.work = minus_clamped(p.work_until(until), p.work_until(wait.since));
+      s.wait = minus_clamped(p.waited_until(until, end), p.waited_until(wait.since, end));
+      s.other = minus_clamped(minus_clamped(minus_clamped(until, wait.since), s.work), s.wait);
+      return s;
+    };
+    const Stretch late = between(peer, q, wait.end, wait.peer_points);
+    const Stretch early = between(waiter, wait.rank, begin, wait.point);
+    const auto pass = [&](const Amount& a) {
+      passing_.push_back({wait.peer, late.begin, wait.peer_points, plus_clamped(a.own, a.passed), wait.since,
+                          wait.end});
+    };
+    divide(late, early, amount, minus_clamped(wait.end, begin), pass);
   }
 
   // Charging.
@@ -312,7 +339,12 @@ class Backwards {
       late_end_ = culprit.end;
       late_until_ = culprit.until;
     }
-    const Stretch& late = late_;
+    divide(late_, early, amount, gap, [&](const Amount& a) { add_passing(culprit, start, a); });
+  }
+
+  /// `pass(Amount)` hears of what the culprit waited itself.
+  template <class Pass>
+  void divide(const Stretch& late, const Stretch& early, Amount amount, Duration gap, Pass pass) {
     const Excess excess = excess_of(late, early);
     const Duration sum = excess.sum();
     if (sum <= Duration::zero()) return give_up(amount);
@@ -324,10 +356,10 @@ class Backwards {
     const Amount by_work = take(amount, excess.work, sum);
     const Amount by_wait = take(amount, excess.wait, minus_clamped(sum, excess.work));
     if (!by_work.none()) charge_work(late, early, by_work);
-    auto& communication = out_.ranks[q].communication;
+    auto& communication = out_.ranks[late.rank].communication;
     communication.add(amount.own);
     communication.add(amount.passed);
-    if (!by_wait.none()) add_passing(culprit, start, by_wait);
+    if (!by_wait.none()) pass(by_wait);
   }
 
   /// Takes part / whole off an amount; all of it where the part is the whole.
@@ -385,18 +417,25 @@ class Backwards {
     const Duration amount = plus_clamped(a.own, a.passed);
     if (amount == Duration::max()) return give_up(a);
     for (Passing& p : passing_) {
-      if (p.rank != culprit.rank || p.begin != start + std::size_t{1}) continue;
+      if (p.rank != culprit.rank || p.begin != start + std::size_t{1} || p.from != Duration::min()) continue;
       if (p.amount > Duration::max() - amount) return give_up(a);
       p.amount += amount;
       return;
     }
-    passing_.push_back({culprit.rank, start + std::size_t{1}, culprit.end, amount});
+    passing_.push_back({.rank = culprit.rank,
+                        .begin = start + std::size_t{1},
+                        .end = culprit.end,
+                        .amount = amount});
   }
 
   /// Distributes what is to be passed on over the waits of the culprits, in proportion to their length.
   void pass_on() {
     for (const Passing& p : passing_) {
       const auto r = static_cast<std::size_t>(p.rank);
+      if (p.from != Duration::min()) {
+        pass_between(p);
+        continue;
+      }
       const auto& waited = t_.ranks[r].waited;
       const Duration whole = minus_clamped(waited[p.end], waited[p.begin]);
       if (whole <= Duration::zero() || !spend(p.end - p.begin)) {
@@ -417,6 +456,29 @@ class Backwards {
       }
     }
     passing_.clear();
+  }
+
+  /// The same over the parts of waits that lie between two times.
+  void pass_between(const Passing& p) {
+    const auto r = static_cast<std::size_t>(p.rank);
+    const RankPoints& points = t_.ranks[r];
+    const Duration before = points.waited_until(p.from, p.end);
+    const Duration whole = minus_clamped(points.waited_until(p.until, p.end), before);
+    if (whole <= Duration::zero() || p.amount == Duration::max() || !spend(p.end - std::min(p.begin, p.end)))
+      return give_up({p.amount, {}});
+    Duration given{};
+    for (std::size_t i = p.begin; i < p.end && given < p.amount; ++i) {
+      const Duration upto = std::min(points.waited[i + 1], plus_clamped(before, whole));
+      const Duration part = positive_part(minus_clamped(upto, before));
+      const Duration share = minus_clamped(part_of(p.amount, part, whole), given);
+      if (share <= Duration::zero()) continue;
+      given += share;
+      if (pending_[r][i] > Duration::max() - share)
+        give_up({share, {}});
+      else
+        pending_[r][i] += share;
+    }
+    if (given < p.amount) give_up({minus_clamped(p.amount, given), {}});
   }
 
   /// Whether there is still enough left to walk over so many points.

@@ -21,6 +21,10 @@ bool waits_known(const Matching& m, const Group& group, std::int64_t op) {
          model::synchronizes_all(about.kind);
 }
 
+bool is_exchange(const Matching& m, std::int32_t group) {
+  return group >= 0 && m.groups[static_cast<std::size_t>(group)].exchange;
+}
+
 bool all_there(const Matching& m, const Group& group, std::int64_t op) {
   const auto first = m.entry.begin() + static_cast<std::ptrdiff_t>(group.cell(op, 0));
   return std::find(first, first + static_cast<std::ptrdiff_t>(group.members.size()), kUnknown) ==
@@ -62,7 +66,7 @@ class Layout {
     out_.class_of_group.assign(m_.groups.size(), -1);
     for (std::size_t g = 0; g < m_.groups.size(); ++g) {
       const Group& group = m_.groups[g];
-      if (group.first_cell == kNoCells || group.members.size() < 2) continue;
+      if (group.first_cell == kNoCells || group.members.size() < 2 || group.exchange) continue;
       const auto [at, fresh] =
           known.try_emplace(group.members, static_cast<std::int32_t>(out_.classes.size()));
       if (fresh) out_.classes.push_back({group.members, group.members.size() == out_.ranks.size(), 0});
@@ -120,8 +124,8 @@ class Layout {
     const trace::EventColumns& e = in_.matched.track(r).events;
     RankPoints& p = out_.ranks[r];
     for (; at < to; ++at) {
-      if (!is_peer_wait(e, at) || e.end[at] == trace::kStillRunning || p.entry.empty()) continue;
-      const Duration begin = std::max(e.begin[at], p.last_exit);
+      if (!is_peer_wait(e, at) || e.end[at] == trace::kStillRunning) continue;
+      const Duration begin = p.entry.empty() ? e.begin[at] : std::max(e.begin[at], p.last_exit);
       const Duration end = std::min(e.end[at], until);
       if (end <= begin || out_.peers.size() >= kPeerBit) continue;
       const auto comm = in_.matched.comms().find(e.comm[at]);
@@ -129,7 +133,14 @@ class Layout {
       std::int32_t peer = named ? peer_at(in_.matched, comm, e.aux[at]) : -1;
       if (peer == static_cast<std::int32_t>(r)) peer = -1;
       Duration waited = end;
-      if (peer >= 0) {
+      const MessageWait* told = in_.matched.message_waits().find(r, at);
+      if (told != nullptr && (e.flags[at] & trace::kNumbered) != 0) peer = told->last;
+      if (told != nullptr && told->last >= 0 && told->until < told->end) {
+        peer = told->last;
+        waited = told->until;
+      } else if (told != nullptr && peer < 0 && told->last >= 0) {
+        peer = told->last;
+      } else if (peer >= 0) {
         waited = messages_.waited_until(r, peer, e.begin[at], e.end[at]);
       } else if (const auto last = messages_.last_to_come(r, e.begin[at], e.end[at]);
                  last.peer != static_cast<std::int32_t>(r)) {
@@ -138,7 +149,11 @@ class Layout {
       }
       const auto number = static_cast<std::uint32_t>(out_.peers.size());
       out_.peers.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(p.size()), peer,
-                            std::clamp(waited, begin, end), 0});
+                            std::clamp(waited, begin, end), 0, 
+                            peer < 0 ? Duration::min() : met_[static_cast<std::size_t>(peer)]});
+      if (told != nullptr)
+        for (const AwaitedMessages& a : in_.matched.message_waits().awaited(r, *told))
+          met_[static_cast<std::size_t>(a.peer)] = end;
       add_point(p, begin, end, kPeerBit | number);
       if (in_.activities.size() > 1) since_.push_back(last_hold_);
     }
@@ -152,10 +167,12 @@ class Layout {
     gaps_.clear();
     since_.clear();
     last_hold_ = kNoPoint;
+    met_.assign(out_.ranks.size(), Duration::min());
     SyncCursor cursor = in_.matched.walk(r);
     SyncPoint point;
     std::size_t events = 0;
     while (cursor.next(point)) {
+      if (is_exchange(m_, point.group)) continue;  // told by its records, with its peers
       add_peers(r, events, point.event, point.entry);
       std::uint32_t op = kNoPoint;
       if (point.group >= 0 && point.op >= 0) {
@@ -342,6 +359,7 @@ class Layout {
   std::vector<std::uint32_t> since_;
   std::vector<std::vector<std::uint32_t>> since_of_;  ///< per point: the last one before it that held all
   std::uint32_t last_hold_ = kNoPoint;
+  std::vector<Duration> met_;  ///< per peer: end of the last call of the rank at hand that waited for it
   std::vector<std::uint32_t> head_;
   std::vector<bool> held_up_;
   std::vector<std::int32_t> arrived_;
@@ -352,6 +370,24 @@ class Layout {
 };
 
 }  // namespace
+
+std::size_t RankPoints::point_at(Duration at) const {
+  const auto after = std::upper_bound(entry.begin(), entry.end(), at);
+  return after == entry.begin() ? 0 : static_cast<std::size_t>(after - entry.begin()) - 1;
+}
+
+Duration RankPoints::work_until(Duration at) const {
+  if (entry.empty() || at < entry.front()) return Duration::zero();
+  const std::size_t i = point_at(at);
+  return plus_clamped(work[i], positive_part(minus_clamped(at, exit(i))));
+}
+
+Duration RankPoints::waited_until(Duration at, std::size_t end) const {
+  if (entry.empty() || at < entry.front()) return Duration::zero();
+  const std::size_t i = point_at(at);
+  if (i >= end) return waited[end];
+  return plus_clamped(waited[i], std::min(wait(i), minus_clamped(at, entry[i])));
+}
 
 std::int32_t WaitTimeline::place(std::int32_t cls, std::int32_t rank) const {
   const MemberClass& c = classes[static_cast<std::size_t>(cls)];

@@ -38,6 +38,12 @@ struct RankPoints {
     return i + 1 < size() ? minus_clamped(entry[i + 1], minus_clamped(work[i + 1], work[i])) : last_exit;
   }
   [[nodiscard]] Duration wait(std::size_t i) const { return waited[i + 1] - waited[i]; }
+  /// Own work since the first point up to a time.
+  [[nodiscard]] Duration work_until(Duration at) const;
+  /// Of the points before `end`, the time waited up to a time.
+  [[nodiscard]] Duration waited_until(Duration at, std::size_t end) const;
+  /// The last point entered at that time or before; 0 where there is none.
+  [[nodiscard]] std::size_t point_at(Duration at) const;
   /// When everybody was there: the moment from which on this rank no longer waited.
   [[nodiscard]] Duration complete(std::size_t i) const { return plus_clamped(entry[i], wait(i)); }
 };
@@ -49,6 +55,7 @@ struct PeerWait {
   std::int32_t peer = -1;         ///< index into `run.ranks`; -1 where the record does not tell
   Duration end{};                 ///< of the wait; the rest of the call is transfer
   std::uint32_t peer_points = 0;  ///< points that the peer had left before the wait ended
+  Duration since = Duration::min();  ///< end of the rank's last call before it that waited for the same peer
 };
 
 /// Groups with the same members: one synchronises as well as the other.

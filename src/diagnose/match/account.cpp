@@ -53,12 +53,20 @@ Duration run_time_of(const Matching& m, bool comparable) {
   Duration last = Duration::min();
   Duration longest{};
   for (const Matching::Totals& t : m.totals) {
-    if (t.points == 0) continue;
+    if (t.points == 0 && t.last_exit <= t.first_entry) continue;
     first = std::min(first, t.first_entry);
     last = std::max(last, t.last_exit);
     longest = std::max(longest, minus_clamped(t.last_exit, t.first_entry));
   }
   return comparable && last > first ? minus_clamped(last, first) : longest;
+}
+
+/// Time in waits for messages after the last of the peers had sent.
+Duration transfers_of_messages(const Matched& matched, std::size_t rank) {
+  Duration sum{};
+  for (const MessageWait& wait : matched.message_waits().of(rank))
+    if (wait.end != trace::kStillRunning) add_to(sum, minus_clamped(wait.end, wait.until));
+  return sum;
 }
 
 std::vector<RankAccount> accounts_of(const Matched& matched) {
@@ -72,6 +80,9 @@ std::vector<RankAccount> accounts_of(const Matched& matched) {
     a.work = m.totals[r].work;
     a.wait = skew.wait_total[r];
     a.transfer = minus_clamped(m.totals[r].inside, a.wait);
+    const Duration moved = std::min(transfers_of_messages(matched, r), m.totals[r].messages);
+    a.message_wait = minus_clamped(m.totals[r].messages, moved);
+    add_to(a.transfer, moved);
     a.charged = skew.charged[r];
     if (skew.compared[r] > 0)
       a.last_share = static_cast<double>(skew.last[r]) / static_cast<double>(skew.compared[r]);

@@ -5,6 +5,8 @@
 
 #include "cox/base/parallel.hpp"
 
+#include "diagnose/match/exchanges.hpp"
+
 namespace cox::diagnose {
 
 Matched::Matched(const trace::Run& run, const MatchOptions& options)
@@ -16,10 +18,13 @@ Matched::Matched(const trace::Run& run, const MatchOptions& options)
   parallel_for(scans_.size(), options.threads,
                [&](std::size_t r) { scans_[r] = scan_rank(run.ranks[r], comms_); });
   number_waits(run, comms_, scans_);
+  message_waits_ = MessageWaits(run, comms_);
+  find_exchanges(run, message_waits_, scans_);
   tell();
   matching_ = match(run, comms_, scans_);
   tell();
   clocks_ = look_at_clocks(run, matching_);
+  if (clocks_.comparable) message_waits_.tell_last();
   steps_ = find_steps(run, comms_, scans_, matching_);
   for (RankScan& scan : scans_) scan.marks = {};  // what they say is in the steps
   skew_ = measure_skew(matching_, steps_, clocks_.comparable);

@@ -14,6 +14,7 @@
 
 #include "diagnose/match/clock_view.hpp"
 #include "diagnose/match/matching.hpp"
+#include "diagnose/match/message_waits.hpp"
 #include "diagnose/match/scan.hpp"
 #include "diagnose/match/skew.hpp"
 #include "diagnose/match/steps.hpp"
@@ -45,6 +46,8 @@ class Matched {
   [[nodiscard]] const Skew& skew() const { return skew_; }
   /// Whether any rank synchronises at all.
   [[nodiscard]] bool has_synchronisations() const;
+  /// Where ranks stood still for messages.
+  [[nodiscard]] const MessageWaits& message_waits() const { return message_waits_; }
   /// The points at which one rank's program stood still, in order.
   [[nodiscard]] SyncCursor walk(std::size_t rank_index) const {
     return {*run_, comms_, scans_[rank_index], matching_.groups, rank_index};
@@ -81,6 +84,7 @@ class Matched {
   std::vector<RankScan> scans_;
   Matching matching_;
   ClockView clocks_;
+  MessageWaits message_waits_;
   Steps steps_;
   Skew skew_;
 };

@@ -112,11 +112,20 @@ void add_wait_groups(const trace::Run& run, const std::vector<RankScan>& scans, 
       w.count += use.count;
       w.ranks.push_back(static_cast<std::int32_t>(r));
     }
+  const std::pair<std::int32_t, std::uint8_t> exchange{-1, static_cast<std::uint8_t>(trace::WaitKind::Peer)};
+  for (std::size_t r = 0; r < scans.size(); ++r) {
+    if (scans[r].exchanges.empty()) continue;
+    Waiters& w = uses[exchange];
+    w.most = static_cast<std::int64_t>(scans[r].exchanges.size());
+    w.count += w.most;
+    w.ranks.push_back(static_cast<std::int32_t>(r));
+  }
   const std::int64_t absent =
       std::max<std::int64_t>(0, run.world_size - static_cast<std::int64_t>(run.ranks.size()));
   for (auto& [key, w] : uses) {
     Group group;
     group.waits = true;
+    group.exchange = key == exchange;
     std::tie(group.comm, group.wait_kind) = key;
     if (group.comm >= 0) {
       const trace::Communicator& c = run.communicators[static_cast<std::size_t>(group.comm)];
@@ -163,7 +172,10 @@ class Gather {
     const trace::EventColumns& e = run_.ranks[r].events;
     SyncPoint point;
     for (int n = 0; n < kPointsPerTurn; ++n) {
-      if (!cursors_[r].next(point, [&](const Call& call) { count(e, call); })) return false;
+      if (!cursors_[r].next(point, [&](const Call& call) { count(e, call); })) {
+        close(cursors_[r], m_.totals[r]);
+        return false;
+      }
       place(point, m_.totals[r]);
     }
     return true;
@@ -215,11 +227,21 @@ class Gather {
     ++m_.finished_calls;
   }
 
+  static void close(const SyncCursor& cursor, Matching::Totals& totals) {
+    if (!cursor.started()) return;
+    const SyncCursor::Tail tail = cursor.tail();
+    totals.first_entry = cursor.begun();
+    totals.last_exit = tail.end;
+    add_to(totals.work, tail.work);
+    add_to(totals.messages, tail.messages);
+  }
+
   void place(const SyncPoint& point, Matching::Totals& totals) {
-    if (totals.points++ == 0) totals.first_entry = point.entry;
-    totals.last_exit = point.exit;
+    ++totals.points;
+    add_to(totals.messages, point.messages);
     add_to(totals.work, point.gap);
-    add_to(totals.inside, minus_clamped(point.exit, point.entry));
+    const bool exchange = point.group >= 0 && m_.groups[static_cast<std::size_t>(point.group)].exchange;
+    add_to(exchange ? totals.messages : totals.inside, minus_clamped(point.exit, point.entry));
     if (point.group < 0) return;
     const Group& group = m_.groups[static_cast<std::size_t>(point.group)];
     if (group.waits) {

@@ -25,6 +25,7 @@ inline constexpr Duration kUnknown = Duration::min();
 struct Group {
   std::int32_t comm = -1;  ///< index into `run.communicators`; -1: waits that name none
   bool waits = false;      ///< operations are Wait spans, numbered by order
+  bool exchange = false;   ///< of these, calls for messages that all ranks make alike: see exchanges.hpp
   std::uint8_t wait_kind = 0;
   std::int64_t declared = 0;          ///< members there should be
   std::vector<std::int32_t> members;  ///< those in the Run, as ascending indices into `run.ranks`
@@ -63,6 +64,7 @@ struct Matching {
   struct Totals {
     Duration work{};
     Duration inside{};
+    Duration messages{};     ///< in waits for messages; the first and the last of these may be first and last
     Duration first_entry{};
     Duration last_exit{};
     std::int64_t points = 0;

@@ -41,20 +41,6 @@ std::vector<std::size_t> open_records(const trace::RankTrack& track) {
   return open;
 }
 
-/// Peers of a wait for several, as records that its thread left right before it.
-std::vector<std::size_t> awaited_before(const EventColumns& e, std::size_t wait) {
-  constexpr std::uint32_t kMost = 64;  // a file may claim any number
-  std::vector<std::size_t> found;
-  if (e.aux[wait] != trace::kAnyPeer) return found;
-  const std::uint32_t count = std::min(e.seq[wait], kMost);
-  for (std::size_t i = wait; i-- > 0 && found.size() < count;) {
-    if (e.thread[i] != e.thread[wait]) continue;
-    if (e.kind[i] != EventKind::Awaited) break;
-    found.push_back(i);
-  }
-  return found;
-}
-
 using OperationKey = std::pair<std::int32_t, std::uint32_t>;
 struct KeyHash {
   std::size_t operator()(const OperationKey& k) const noexcept {
@@ -145,24 +131,31 @@ class Finder {
     out_.operations.push_back(
         {.comm = comm, .point_to_point = true, .kind = model::Collective::SendRecv, .bytes = e.bytes[i]});
     OpenOperation& op = out_.operations.back();
-    const auto name = [&](std::size_t at) {
-      const std::int32_t of = m_.comms().find(e.comm[at]);
-      const std::int32_t peer = of < 0 || e.aux[at] == trace::kAnyPeer ? -1 : m_.rank_at(of, e.aux[at]);
-      if (peer < 0)
-        op.unnamed = 1;
-      else if (peer != static_cast<std::int32_t>(r) &&
-               std::find(op.missing.begin(), op.missing.end(), peer) == op.missing.end())
-        op.missing.push_back(peer);
-    };
-    const std::vector<std::size_t> listed = awaited_before(e, i);
-    for (const std::size_t at : listed) name(at);
-    if (listed.empty()) {
-      name(i);
-    } else {
-      if (e.bytes[i] > Bytes{}) op.unnamed = 1;  // messages whose peer is not known
-      op.bytes = Bytes{};
-    }
+    if (e.aux[i] == trace::kAnyPeer || (e.flags[i] & trace::kNumbered) != 0) op.bytes = Bytes{};
+    const MessageWait* wait = m_.message_waits().find(r, i);
+    if (wait == nullptr || wait->more) op.unnamed = 1;
+    if (wait != nullptr) op.missing = whom_it_waits_for(static_cast<std::int32_t>(r), *wait);
     enter(static_cast<std::int32_t>(out_.operations.size() - 1), r, i);
+  }
+
+  /// Of the peers of a call those whose message it lacks: what the records show as sent has come. One that
+  /// receives nothing waits for those that have not posted a receive for what it sends.
+  [[nodiscard]] std::vector<std::int32_t> whom_it_waits_for(std::int32_t self, const MessageWait& wait) const {
+    const MessageWaits& waits = m_.message_waits();
+    std::vector<std::int32_t> senders;
+    std::vector<std::int32_t> receivers;
+    bool receives = false;
+    for (const AwaitedMessages& a : waits.awaited(static_cast<std::size_t>(self), wait)) {
+      const bool unnumbered = a.received == 0 && a.sent == 0;
+      receives = receives || unnumbered || a.received > 0;
+      if (unnumbered || (a.received > 0 && !waits.surely_sent(a.peer, self, a.comm, a.received)))
+        senders.push_back(a.peer);
+      if (a.sent > 0 && !waits.surely_posted(self, a.peer, a.comm, a.sent)) receivers.push_back(a.peer);
+    }
+    std::vector<std::int32_t>& lacking = receives ? senders : receivers;
+    std::sort(lacking.begin(), lacking.end());
+    lacking.erase(std::unique(lacking.begin(), lacking.end()), lacking.end());
+    return std::move(lacking);
   }
 
   /// A part for each member of each collective, not entered until a record says otherwise.

@@ -54,6 +54,12 @@ struct StepMark {
   Duration at{};
 };
 
+/// A call for messages that begins an exchange which all ranks take part in.
+struct ExchangeCall {
+  std::size_t event = 0;
+  std::int64_t op = 0;  ///< which exchange, from 0
+};
+
 struct RankScan {
   /// Communication runs elsewhere: collectives off `program_thread` are background.
   bool program_waits = false;
@@ -72,6 +78,7 @@ struct RankScan {
   std::vector<CommUse> comms;   ///< sorted by comm
   std::vector<WaitUse> waits;   ///< sorted by (comm, kind)
   std::vector<StepMark> marks;  ///< sorted by number, one per number
+  std::vector<ExchangeCall> exchanges;  ///< where all synchronise by messages alone: see exchanges.hpp
 
   [[nodiscard]] bool in_background(const trace::EventColumns& e, std::size_t i) const {
     if ((e.flags[i] & trace::kNonBlocking) != 0) return true;

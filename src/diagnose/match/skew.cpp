@@ -54,18 +54,19 @@ class SkewPass {
         steps_of_[row] = operation(g, group, op, row * n, hint);
         if (steps_of_[row] >= 0) hint = steps_of_[row];
       }
-      for (std::size_t k = 0; k < n; ++k) deliver(static_cast<std::size_t>(group.members[k]), k, n);
+      for (std::size_t k = 0; k < n; ++k)
+        deliver(static_cast<std::size_t>(group.members[k]), k, n, !group.exchange);
     }
   }
 
   /// Adds a block's results to the rows of one rank.
-  void deliver(std::size_t rank, std::size_t member, std::size_t n) {
+  void deliver(std::size_t rank, std::size_t member, std::size_t n, bool in_total) {
     auto& delay = out_.delay[rank];
     auto& work = out_.work[rank];
     auto& wait = out_.wait[rank];
     for (std::size_t row = 0; row < steps_of_.size(); ++row) {
       const std::size_t cell = row * n + member;
-      add_to(out_.wait_total[rank], wait_[cell]);
+      if (in_total) add_to(out_.wait_total[rank], wait_[cell]);
       if (steps_of_[row] < 0) continue;
       const auto s = static_cast<std::size_t>(steps_of_[row]);
       add_to(delay[s], delay_[cell]);
@@ -153,7 +154,13 @@ class SkewPass {
     const auto late = static_cast<std::size_t>(group.members[last]);
     ++out_.last[late];
     if (step < 0) return reference;
-    add_to(out_.lost, minus_clamped(latest, comparable_ ? lower_median_in_place(sample_) : reference));
+    if (group.exchange) {  // ranks far from the last one are ahead of it: what they waited for it is what counts
+      sample_.assign(wait_.begin() + static_cast<std::ptrdiff_t>(out),
+                     wait_.begin() + static_cast<std::ptrdiff_t>(out + n));
+      add_to(out_.lost, lower_median_in_place(sample_));
+    } else {
+      add_to(out_.lost, minus_clamped(latest, comparable_ ? lower_median_in_place(sample_) : reference));
+    }
     add_to(out_.charged[late], std::min(positive_part(delay_[out + last]), minus_clamped(latest, second)));
     return reference;
   }

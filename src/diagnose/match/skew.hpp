@@ -27,7 +27,7 @@ struct Skew {
   std::vector<std::vector<Duration>> delay;
   std::vector<std::vector<Duration>> work;  ///< [rank][step]
   std::vector<std::vector<Duration>> wait;  ///< [rank][step]
-  std::vector<Duration> wait_total;         ///< per rank, also outside of steps
+  std::vector<Duration> wait_total;         ///< per rank, also outside of steps; without exchanges
   std::vector<Duration> charged;            ///< per rank
   std::vector<std::int64_t> last;           ///< per rank: operations in which it came last
   std::vector<std::int64_t> compared;       ///< per rank: operations in which it could be compared

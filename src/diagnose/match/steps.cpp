@@ -34,8 +34,8 @@ Sequence sequence_of(const trace::Run& run, const CommIndex& comms, const std::v
   SyncPoint p;
   while (cursor.next(p)) {
     const trace::EventColumns& e = run.ranks[r].events;
-    const auto size =
-        (e.flags[p.event] & trace::kVariable) != 0 ? 0 : static_cast<std::uint64_t>(e.bytes[p.event].count());
+    const bool any_size = (e.flags[p.event] & trace::kVariable) != 0 || is_peer_wait(e, p.event);
+    const auto size = any_size ? 0 : static_cast<std::uint64_t>(e.bytes[p.event].count());
     s.points.push_back({p.group, p.op});
     s.tokens.push_back(mix_bits(
         mix_bits(static_cast<std::uint64_t>(p.group + 1) << 8 | static_cast<std::uint64_t>(p.kind)) ^ size));
@@ -256,6 +256,11 @@ std::optional<Steps> any_steps(const trace::Run& run, const CommIndex& comms,
                                const std::vector<RankScan>& scans, const Matching& m, std::size_t reference) {
   if (auto steps = from_marks(run, comms, scans, m)) return steps;
   const Sequence s = sequence_of(run, comms, scans, m, reference);
+  if (!scans[reference].exchanges.empty()) {  // a step is an exchange, whatever collectives lie between them
+    auto steps = from_each_call(run, comms, scans, m, reference, s);
+    if (steps) steps->source = StepSource::Period;
+    return steps;
+  }
   if (auto steps = from_period(run, comms, scans, m, reference, s)) return steps;
   return from_each_call(run, comms, scans, m, reference, s);
 }

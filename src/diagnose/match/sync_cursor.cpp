@@ -35,6 +35,15 @@ SyncCursor::SyncCursor(const trace::Run& run, const CommIndex& comms, const Rank
     place.next_wait = -use.skipped;
     if (place.group >= 0) wait_places_.push_back(place);
   }
+  if (!scan.exchanges.empty()) exchange_ = place_in(true, -1, static_cast<std::uint8_t>(trace::WaitKind::Peer));
+}
+
+/// Taken as what holds all: over many exchanges it does.
+void SyncCursor::locate_exchange(SyncPoint& point) {
+  point.kind = model::Collective::Barrier;
+  point.group = exchange_.group;
+  point.member = exchange_.member;
+  if (exchange_.group >= 0) point.op = scan_->exchanges[next_exchange_].op;
 }
 
 void SyncCursor::locate_call(std::size_t i, SyncPoint& point) {
@@ -98,15 +107,30 @@ model::Collective SyncCursor::awaited(std::size_t i, std::int32_t comm) const {
   return kind;
 }
 
-/// A rank that waited in a receive, or that a controller held back, did not work then; whom it waited for the
-/// collectives after it tell.
+/// A rank that waited for messages, or that a controller held back, did not work then.
 void SyncCursor::add_idle(std::size_t i) {
   const trace::EventColumns& e = *events_;
-  if (!started_ || e.end[i] == trace::kStillRunning) return;
+  if (e.end[i] == trace::kStillRunning) return;
+  const bool messages = is_peer_wait(e, i);
+  if (!started_) {
+    if (!messages) return;
+    started_ = true;
+    previous_exit_ = begun_ = e.begin[i];
+  }
   const Duration from = std::max({e.begin[i], previous_exit_, idle_until_});
   if (e.end[i] <= from) return;
   add_to(idle_, minus_clamped(e.end[i], from));
   idle_until_ = e.end[i];
+  if (!messages) return;
+  add_to(messages_, minus_clamped(e.end[i], from));
+  messages_until_ = e.end[i];
+}
+
+SyncCursor::Tail SyncCursor::tail() const {
+  if (!started_ || messages_until_ <= previous_exit_) return {{}, {}, previous_exit_};
+  const Duration whole = minus_clamped(messages_until_, previous_exit_);
+  const Duration messages = std::min(messages_, whole);
+  return {positive_part(minus_clamped(whole, idle_)), messages, messages_until_};
 }
 
 bool SyncCursor::advance_time(std::size_t i, SyncPoint& point) {
@@ -121,10 +145,12 @@ bool SyncCursor::advance_time(std::size_t i, SyncPoint& point) {
   point.entry = started_ ? std::max(e.begin[i], previous_exit_) : e.begin[i];
   point.exit = std::max(e.end[i], point.entry);
   point.gap = started_ ? minus_clamped(point.entry, previous_exit_) : Duration::zero();
-  const Duration idle = std::min(idle_, point.gap);
-  point.gap -= idle;
-  add_to(held_, idle);
-  idle_ = Duration::zero();
+  if (!started_) begun_ = point.entry;
+  point.idle = std::min(idle_, point.gap);
+  point.messages = std::min(messages_, point.idle);
+  point.gap -= point.idle;
+  add_to(held_, point.idle);
+  idle_ = messages_ = Duration::zero();
   const bool alone = point.group >= 0 && (*groups_)[static_cast<std::size_t>(point.group)].declared < 2;
   point.holds_all = !alone && model::synchronizes_all(point.kind);
   add_to(work_, point.gap);

@@ -25,6 +25,8 @@ struct SyncPoint {
   Duration entry{};        ///< never before the previous exit: nested calls are parts of the outer one
   Duration exit{};
   Duration gap{};            ///< own work since the previous point of any kind; zero for the first
+  Duration messages{};       ///< time in waits for messages since then
+  Duration idle{};           ///< the same, and delays that a controller served
   Duration held{};           ///< time since the last point that holds all spent inside points that do not
   Duration work = kUnknown;  ///< own work since the last point that holds all; kUnknown where carried in
 };
@@ -64,6 +66,8 @@ class SyncCursor {
         point.kind = static_cast<model::Collective>(e.op[i]);
       } else if (is_program_wait(e, i)) {
         locate_wait(i, point);
+      } else if (is_exchange(i)) {
+        locate_exchange(point);
       } else if (is_peer_wait(e, i) || is_served_delay(e, i)) {
         add_idle(i);
         continue;
@@ -78,6 +82,17 @@ class SyncCursor {
     return next(point, [](const Call&) {});
   }
 
+  /// What lies after the last point, up to the end of the last wait for messages.
+  struct Tail {
+    Duration work{};
+    Duration messages{};
+    Duration end{};
+  };
+  [[nodiscard]] Tail tail() const;
+  /// Where the rank's account begins: its first point, or its first wait for messages. Known after `next`.
+  [[nodiscard]] Duration begun() const { return begun_; }
+  [[nodiscard]] bool started() const { return started_; }
+
  private:
   struct Place {
     std::int32_t comm = -1;
@@ -89,6 +104,12 @@ class SyncCursor {
 
   void locate_call(std::size_t i, SyncPoint& point);
   void locate_wait(std::size_t i, SyncPoint& point);
+  [[nodiscard]] bool is_exchange(std::size_t i) {
+    const auto& all = scan_->exchanges;
+    while (next_exchange_ < all.size() && all[next_exchange_].event < i) ++next_exchange_;
+    return next_exchange_ < all.size() && all[next_exchange_].event == i;
+  }
+  void locate_exchange(SyncPoint& point);
   [[nodiscard]] model::Collective awaited(std::size_t i, std::int32_t comm) const;
   bool advance_time(std::size_t i, SyncPoint& point);
   void add_idle(std::size_t i);
@@ -102,6 +123,8 @@ class SyncCursor {
   CommId last_comm_{-2};
   std::size_t last_place_ = 0;
   std::size_t at_ = 0;
+  std::size_t next_exchange_ = 0;
+  Place exchange_;
   bool started_ = false;
   bool work_known_ = false;
   Duration previous_exit_{};
@@ -109,7 +132,10 @@ class SyncCursor {
   Duration held_ = Duration::zero();
   /// Waits for single peers and delays that a controller served since the previous exit: not own work.
   Duration idle_ = Duration::zero();
+  Duration messages_ = Duration::zero();   ///< the former of these
   Duration idle_until_ = Duration::min();  ///< end of the last one, so that none counts twice
+  Duration messages_until_ = Duration::min();
+  Duration begun_{};
 };
 
 }  // namespace cox::diagnose

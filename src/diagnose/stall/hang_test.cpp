@@ -361,6 +361,64 @@ TEST(Hang, AWaitForSeveralPeersIsFollowedToThoseThatDoNotWaitThemselves) {
   EXPECT_EQ(d.trouble.stalls[0].calls[0].missing, std::vector{Rank{3}});
 }
 
+/// A wait for what comes from one rank and goes to another, as MPI_Sendrecv leaves it.
+void add_exchange(trace::Run& run, int rank, Duration at, int from, int to, std::uint32_t number) {
+  trace::EventColumns& e = run.ranks[static_cast<std::size_t>(rank)].events;
+  const auto awaited = [&](int peer, std::uint32_t received, std::uint32_t sent) {
+    const trace::MessageNumbers numbers{.sent = sent};
+    e.push_back({.kind = trace::EventKind::Awaited,
+                 .flags = trace::kNumbered,
+                 .begin = at,
+                 .end = at,
+                 .bytes = Bytes{static_cast<std::int64_t>(numbers.bytes())},
+                 .comm = CommId{0},
+                 .seq = received,
+                 .aux = static_cast<std::uint32_t>(peer)});
+  };
+  awaited(from, number, 0);
+  awaited(to, 0, number);
+  e.push_back({.kind = trace::EventKind::Wait,
+               .op = static_cast<std::uint8_t>(trace::WaitKind::Peer),
+               .begin = at,
+               .end = trace::kStillRunning,
+               .comm = CommId{0},
+               .seq = 2,
+               .aux = trace::kAnyPeer});
+}
+
+TEST(Hang, ARingOfSendrecvIsFollowedToWhoNeverSentAndIsNoCycle) {
+  trace::Run run = running_job();
+  const Duration end = job_end(run);
+  // Rank 2 never came. 3 waits for what comes from it; 1, one call further, too; 0 is in the next step already.
+  add_exchange(run, 3, end + 5ms, 2, 0, 7);
+  add_exchange(run, 1, end + 5ms, 2, 0, 7);
+  add_exchange(run, 0, end + 6ms, 3, 1, 8);
+  ListedProcesses machine;
+  put_on_machine(run, machine, 3s);
+  const Diagnosis d = look(run, &machine);
+  ASSERT_EQ(d.trouble.stalls.size(), 3U);
+  for (const Stall& stall : d.trouble.stalls) {
+    EXPECT_EQ(stall.kind, StallKind::PeerWait) << stall.text;
+    EXPECT_EQ(stall.consequence, stall.calls[0].waiting == std::vector{Rank{0}}) << stall.text;
+    if (!stall.consequence) EXPECT_EQ(stall.ranks, std::vector{Rank{2}}) << stall.text;
+  }
+}
+
+TEST(Hang, AMessageThatItsSenderShowsAsSentIsNotAwaited) {
+  trace::Run run = running_job();
+  const Duration end = job_end(run);
+  add_exchange(run, 1, end + 5ms, 0, 3, 7);  // rank 0 has sent number 7, and waits for rank 2
+  add_exchange(run, 0, end + 5ms, 2, 1, 7);
+  ListedProcesses machine;
+  put_on_machine(run, machine, 3s);
+  const Diagnosis d = look(run, &machine);
+  ASSERT_FALSE(d.trouble.stalls.empty());
+  for (const Stall& stall : d.trouble.stalls) {
+    EXPECT_EQ(std::count(stall.ranks.begin(), stall.ranks.end(), Rank{0}), 0) << stall.text;
+    EXPECT_NE(stall.kind, StallKind::WaitCycle) << stall.text;
+  }
+}
+
 TEST(Hang, TwoThatReceiveFromEachOtherAreACycle) {
   trace::Run run = running_job();
   const Duration end = job_end(run);

@@ -115,6 +115,7 @@ Json json_of(const RankAccount& a) {
   j["rank"] = a.rank.value();
   j["work_s"] = seconds(a.work);
   j["wait_s"] = seconds(a.wait);
+  j["message_wait_s"] = seconds(a.message_wait);
   j["transfer_s"] = seconds(a.transfer);
   j["self_delay_s"] = seconds(a.self_delay);
   j["self_delay_median_s"] = seconds(a.self_delay_median);

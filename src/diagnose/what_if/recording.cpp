@@ -27,8 +27,9 @@ constexpr std::int64_t kMostBlocks = 512;
 
 class Recorder {
  public:
-  Recorder(const Matched& matched, std::int64_t most_cells)
+  Recorder(const Matched& matched, std::int64_t most_cells, MessageTime messages)
       : matched_(matched),
+        messages_(messages),
         m_(matched.operations()),
         steps_(matched.steps()),
         comparable_(matched.clocks_comparable()),
@@ -64,6 +65,7 @@ class Recorder {
     Duration entry{};
     Duration exit{};
     Duration gap{};
+    Duration messages{};
     Bytes bytes{};
     std::int64_t op = -1;
     std::int32_t group = -1;
@@ -147,7 +149,7 @@ class Recorder {
       const trace::EventColumns& e = matched_.track(r).events;
       while (s.ahead.size() < ahead_ && cursors_[r].next(p))
         s.ahead.push_back(
-            {p.entry, p.exit, p.gap, e.bytes[p.event], p.op, p.group, p.member, p.kind, p.holds_all});
+            {p.entry, p.exit, p.gap, p.messages, e.bytes[p.event], p.op, p.group, p.member, p.kind, p.holds_all});
       if (s.ahead.empty()) return false;
     }
     s.point = s.ahead[s.next++];
@@ -162,7 +164,10 @@ class Recorder {
       if (s.started) {
         const Duration between = minus_clamped(s.point.entry, s.previous_exit);
         add_to(s.own, s.point.gap);
-        add_to(s.held, minus_clamped(between, s.point.gap));  // in calls for a single peer
+        const bool follows = messages_ == MessageTime::Follows;
+        out_.has_messages = out_.has_messages || s.point.messages > Duration::zero();
+        const Duration known = plus_clamped(s.point.gap, follows ? s.point.messages : Duration::zero());
+        add_to(s.held, minus_clamped(between, known));  // in calls for messages, or held back
       }
       s.started = true;
       s.previous_exit = s.point.exit;
@@ -327,6 +332,7 @@ class Recorder {
   }
 
   const Matched& matched_;
+  MessageTime messages_;
   const Matching& m_;
   const Steps& steps_;
   bool comparable_;
@@ -358,8 +364,8 @@ void Recording::attend(std::size_t rank, std::uint32_t meeting, Duration held) {
   if (held != Duration::zero() || !all.empty()) all.push_back(held);
 }
 
-Recording record(const Matched& matched, std::int64_t most_cells) {
-  return Recorder(matched, most_cells).run();
+Recording record(const Matched& matched, std::int64_t most_cells, MessageTime messages) {
+  return Recorder(matched, most_cells, messages).run();
 }
 
 }  // namespace cox::diagnose

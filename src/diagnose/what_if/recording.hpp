@@ -31,6 +31,7 @@ struct Recording {
   std::uint32_t alikes = 0;
   Duration measured{};
   bool has_steps = false;
+  bool has_messages = false;      ///< ranks waited for messages between meetings
   bool cut = false;               ///< most_cells reached: only the beginning is here
   std::int64_t incomplete = 0;    ///< meetings of which a member is not in the Run
   std::int64_t out_of_order = 0;  ///< meetings that ranks reached in different orders: torn apart
@@ -57,9 +58,15 @@ struct Recording {
   std::vector<std::vector<Duration>> held_;  ///< [rank][its k-th cell]; empty where that is always zero
 };
 
+/// What becomes of time in calls for messages between two meetings.
+enum class MessageTime : std::uint8_t {
+  Follows,  ///< it is what others' work makes of it: left out, the next meeting waits for the slowest
+  Stays,    ///< it is held, as it was, in any scenario
+};
+
 /// Follows all ranks at once, each to its next synchronisation that holds all its members; a meeting takes
 /// place when all that are known to come have come. Cost: linear in events; memory 12 bytes per cell, 20 where
 /// ranks leave apart.
-[[nodiscard]] Recording record(const Matched& matched, std::int64_t most_cells);
+[[nodiscard]] Recording record(const Matched& matched, std::int64_t most_cells, MessageTime messages);
 
 }  // namespace cox::diagnose

@@ -400,6 +400,17 @@ class Search {
   std::vector<std::size_t> groups_;  ///< of the matching, as in out_.communicators
 };
 
+/// Waits for messages follow from who worked how long, where replay without them takes as long as was measured;
+/// else they stay as they were.
+Recording record_messages(const Matched& matched, std::int64_t most_cells, WhatIf& out) {
+  Recording recording = record(matched, most_cells, MessageTime::Follows);
+  if (!recording.has_messages) return recording;
+  const Duration time = replay::times_of(recording.tracks).makespan;
+  if (std::abs(ratio(time, std::max(recording.measured, Duration{1})) - 1) <= kRefused) return recording;
+  out.screened.emplace_back("time in calls for messages is taken as it was, whoever is fixed");
+  return record(matched, most_cells, MessageTime::Stays);
+}
+
 }  // namespace
 
 const char* name_of(Fidelity f) {
@@ -416,7 +427,7 @@ const char* name_of(Fidelity f) {
 
 WhatIf what_if(const Matched& matched, const WhatIfOptions& options) {
   WhatIf out;
-  const Recording recording = record(matched, options.most_cells);
+  const Recording recording = record_messages(matched, options.most_cells, out);
   Search(matched, recording, options, out).all();
   return out;
 }

@@ -19,54 +19,75 @@ void name(RawRecord* record, const RequestFacts& r) noexcept {
   record->flags = r.flags;
   record->op = static_cast<std::uint8_t>(trace::WaitKind::Request);
 }
-void name(RawRecord* record, MessageTable::Peer peer) noexcept {
-  record->comm = peer.comm;
-  record->seq = 0;
-  record->bytes = 0;
-  record->aux = peer.rank;
-  record->flags = 0;
+void name(RawRecord* record, const AwaitedPeer& one) noexcept {
+  record->comm = one.comm();
+  record->seq = static_cast<std::uint32_t>(one.received);
+  record->bytes = one.sent;
+  record->aux = one.rank();
+  record->flags = one.rank() == trace::kAnyPeer ? 0 : trace::kNumbered;
   record->op = static_cast<std::uint8_t>(trace::WaitKind::Peer);
 }
-constexpr MessageTable::Peer kUnnamed = {0, trace::kAnyPeer};
+constexpr AwaitedPeer kUnnamed = {.peer = MessageTable::key(0, trace::kAnyPeer)};
 
-RawRecord* begin_record(const RequestFacts* collective, MessageTable::Peer peer) noexcept {
-  RawRecord* record = writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer),
-                                    0, peer.comm, 0, 0, peer.rank);
-  if (collective != nullptr) name(record, *collective);
-  return record;
+/// A record of messages with one peer; `sent_before_ns` of its MessageNumbers is told where it stays.
+RawRecord* begin_one(trace::EventKind kind, trace::WaitKind op, const AwaitedPeer& one) noexcept {
+  return writer->begin(kind, static_cast<std::uint8_t>(op), trace::kNumbered, one.comm(),
+                       static_cast<std::uint32_t>(one.received), one.sent, one.rank());
+}
+RawRecord* begin_unnamed(std::uint32_t comm, std::uint32_t named, std::uint64_t more) noexcept {
+  return writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 0, comm, named,
+                       more, trace::kAnyPeer);
 }
 RawRecord* begin_wait(const Keys& keys) noexcept {
-  return begin_record(keys.collective(), keys.awaited().is_one() ? keys.awaited()[0] : kUnnamed);
+  RawRecord* record = keys.awaited().is_one()
+                          ? begin_one(trace::EventKind::Wait, trace::WaitKind::Peer, keys.awaited()[0])
+                          : begin_unnamed(0, 0, 0);
+  if (keys.collective() != nullptr) name(record, *keys.collective());
+  return record;
+}
+
+/// Adds to a record that stays how long before it the last message of the peer was sent.
+void tell_sent(RawRecord* record, const AwaitedPeer& one) noexcept {
+  if (one.sent == 0 || one.sent_at >= record->begin) return;
+  const std::uint64_t ns = writer->nanoseconds(record->begin - one.sent_at);
+  record->bytes = trace::MessageNumbers{
+      .sent = static_cast<std::uint32_t>(one.sent),
+      .sent_before_ns = ns > trace::MessageNumbers::kLongest
+                            ? trace::MessageNumbers::kLongest
+                            : static_cast<std::uint32_t>(ns)}.bytes();
 }
 
 /// A wait for all of a list: where its messages have several peers, a record for each of them comes before it.
 class WholeWait {
  public:
-  explicit WholeWait(const Keys& keys) noexcept : collective_(keys.collective() != nullptr) {
-    const Awaited& awaited = keys.awaited();
+  explicit WholeWait(const Keys& keys) noexcept
+      : awaited_(keys.awaited()), collective_(keys.collective() != nullptr) {
+    const Awaited& awaited = awaited_;
     if (collective_ || awaited.size() == 0 || awaited.is_one()) {
       record_ = begin_wait(keys);
       return;
     }
     for (; peers_ < awaited.size(); ++peers_) {
-      const MessageTable::Peer peer = awaited[peers_];
-      RawRecord* one = writer->begin(trace::EventKind::Awaited, 0, 0, peer.comm, 0, 0, peer.rank);
+      RawRecord* one = begin_one(trace::EventKind::Awaited, trace::WaitKind::Other, awaited[peers_]);
       one->end = one->begin;
       before_[peers_] = one;
     }
-    record_ = begin_record(nullptr, {awaited[0].comm, trace::kAnyPeer});
-    record_->seq = static_cast<std::uint32_t>(peers_);
-    record_->bytes = awaited.more();
+    record_ = begin_unnamed(awaited[0].comm(), static_cast<std::uint32_t>(peers_), awaited.more());
   }
   /// The call returned: a short wait for messages leaves nothing.
   void end() noexcept {
     if (collective_) return writer->end(record_);
-    if (writer->end_if_long(record_, kLongNs)) return;
-    while (peers_ > 0) writer->retract(before_[--peers_]);
+    if (!short_calls.end(record_)) {
+      while (peers_ > 0) writer->retract(before_[--peers_]);
+      return;
+    }
+    if (awaited_.is_one()) tell_sent(record_, awaited_[0]);
+    for (std::size_t i = 0; i < peers_; ++i) tell_sent(before_[i], awaited_[i]);
   }
   [[nodiscard]] const RawRecord* record() const noexcept { return record_; }
 
  private:
+  const Awaited& awaited_;
   RawRecord* record_ = nullptr;
   RawRecord* before_[Awaited::kMost];
   std::size_t peers_ = 0;
@@ -77,7 +98,7 @@ void end_wait(RawRecord* record, const RequestFacts* collective) noexcept {
   if (collective != nullptr)
     writer->end(record);
   else
-    writer->end_if_long(record, kLongNs);
+    short_calls.end(record);
 }
 /// A test that found nothing complete leaves no trace: programs poll.
 void end_test(RawRecord* record, bool complete, const RequestFacts* collective) noexcept {
@@ -93,17 +114,18 @@ template <class Position>
 void name_completed(RawRecord* record, const Keys& keys, const RequestFacts* collective, int found,
                     Position position) noexcept {
   if (collective != nullptr) return name(record, *collective);
-  MessageTable::Peer peer = kUnnamed;
+  AwaitedPeer one = kUnnamed;
   for (int i = 0; i < found; ++i) {
-    MessageTable::Peer other = kUnnamed;
-    const bool known = keys.peer_of(static_cast<std::size_t>(position(i)), other);
-    if (!known || (i > 0 && !(other == peer))) {
-      peer = kUnnamed;
+    MessageTable::Message message;
+    const bool known = keys.message_of(static_cast<std::size_t>(position(i)), message);
+    if (!known || (i > 0 && !(message.peer == one.peer))) {
+      one = kUnnamed;
       break;
     }
-    peer = other;
+    one.peer = message.peer;
+    one.add(message);
   }
-  name(record, peer);
+  name(record, one);
 }
 
 /// A completed collective, kept until its request is forgotten: a delay is served after that, since another
@@ -261,7 +283,10 @@ void start(std::uintptr_t key) noexcept {
   Comm* comm = comms.find(r->comm_handle);
   if (comm == nullptr || comm->number != r->comm) return;
   if (r->message) {
-    peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
+    const PeerSums::Counted counted =
+        peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
+    r->seq = counted.number;
+    r->started = counted.at;
     return;
   }
   if (peers.pending()) peers.flush();

@@ -29,12 +29,12 @@ RawRecord* begin(trace::EventKind kind, std::uint8_t op, std::uint16_t flags, st
   if (kind == trace::EventKind::Awaited) {
     awaited.push_back({.begin = 1,
                        .end = 0,
-                       .bytes = 0,
+                       .bytes = bytes,
                        .comm = comm,
-                       .seq = 0,
+                       .seq = seq,
                        .kind = 8,
                        .op = op,
-                       .flags = 0,
+                       .flags = flags,
                        .aux = aux});
     return &awaited.back();
   }
@@ -84,6 +84,13 @@ MPI_Request handle_of(MPI_Fint number) {
   return number;
 }
 #endif
+
+MessageTable::Message received(std::uint32_t comm, std::uint32_t rank, std::uint32_t number) {
+  return {MessageTable::key(comm, rank), MessageTable::number(number, false), 1};
+}
+MessageTable::Message sent(std::uint32_t comm, std::uint32_t rank, std::uint32_t number) {
+  return {MessageTable::key(comm, rank), MessageTable::number(number, true), 1};
+}
 
 void put_collective(MPI_Fint number, std::uint32_t comm, std::uint32_t seq) {
   requests.put(key_of(handle_of(number)), [&](RequestFacts& r) {
@@ -204,7 +211,8 @@ class Completion : public testing::Test {
     std::vector<MPI_Request> list;
     for (const int peer : peers) {
       list.push_back(handle_of(kMessage + static_cast<MPI_Fint>(list.size())));
-      if (peer >= 0) messages.put(key_of(list.back()), {5, static_cast<std::uint32_t>(peer)});
+      if (peer >= 0) messages.put(key_of(list.back()), received(5, static_cast<std::uint32_t>(peer),
+                                                             static_cast<std::uint32_t>(list.size())));
     }
     wrapped("MPI_Waitall", play_wait_all)(static_cast<int>(list.size()), list.data(), nullptr);
   }
@@ -294,14 +302,16 @@ TEST_F(Completion, ATestThatIsNotCompleteKeepsItsRequestKnown) {
 }
 
 TEST_F(Completion, AWaitForAMessageNamesItsPeer) {
-  messages.put(key_of(handle_of(kMessage)), {5, 7});
+  messages.put(key_of(handle_of(kMessage)), received(5, 7, 1));
   MPI_Request request = handle_of(kMessage);
   wrapped("MPI_Wait", play_wait)(&request, nullptr);
   EXPECT_EQ(recorded.op, static_cast<std::uint8_t>(WaitKind::Peer));
   EXPECT_EQ(recorded.comm, 5U);
   EXPECT_EQ(recorded.aux, 7U);
-  MessageTable::Peer peer{};
-  EXPECT_FALSE(messages.find(key_of(handle_of(kMessage)), peer)) << "the handle may be another request's now";
+  EXPECT_EQ(recorded.seq, 1U);
+  EXPECT_EQ(recorded.flags, trace::kNumbered);
+  MessageTable::Message message{};
+  EXPECT_FALSE(messages.find(key_of(handle_of(kMessage)), message)) << "the handle may be another request's now";
 }
 
 TEST_F(Completion, WaitallNamesEachPeerOnceBeforeTheWait) {
@@ -311,6 +321,9 @@ TEST_F(Completion, WaitallNamesEachPeerOnceBeforeTheWait) {
   EXPECT_EQ(awaited[1].aux, 4U);
   EXPECT_EQ(awaited[0].comm, 5U);
   EXPECT_EQ(awaited[0].end, awaited[0].begin);
+  EXPECT_EQ(awaited[0].seq, 3U) << "the last of the two that come from rank 3";
+  EXPECT_EQ(awaited[1].seq, 2U);
+  EXPECT_EQ(awaited[0].flags, trace::kNumbered);
   EXPECT_EQ(recorded.aux, trace::kAnyPeer);
   EXPECT_EQ(recorded.seq, 2U);
   EXPECT_EQ(recorded.bytes, 0U);
@@ -321,7 +334,7 @@ TEST_F(Completion, WaitallOfOnePeerIsNamedByIt) {
   wait_for({6, 6});
   EXPECT_TRUE(awaited.empty());
   EXPECT_EQ(recorded.aux, 6U);
-  EXPECT_EQ(recorded.seq, 0U);
+  EXPECT_EQ(recorded.seq, 2U) << "number of its last message";
 }
 
 TEST_F(Completion, AMessageOfNoKnownPeerIsCountedAndNobodyIsNamedForIt) {
@@ -330,6 +343,15 @@ TEST_F(Completion, AMessageOfNoKnownPeerIsCountedAndNobodyIsNamedForIt) {
   EXPECT_EQ(recorded.aux, trace::kAnyPeer);
   EXPECT_EQ(recorded.seq, 1U);
   EXPECT_EQ(recorded.bytes, 1U);
+}
+
+TEST_F(Completion, WhatWasSentToAPeerIsNumberedBesideWhatComesFromIt) {
+  messages.put(key_of(handle_of(kMessage)), sent(5, 7, 41));
+  MPI_Request request = handle_of(kMessage);
+  wrapped("MPI_Wait", play_wait)(&request, nullptr);
+  const auto numbers = trace::MessageNumbers::of(recorded.seq, recorded.bytes);
+  EXPECT_EQ(numbers.sent, 41U);
+  EXPECT_EQ(numbers.received, 0U);
 }
 
 TEST_F(Completion, AShortWaitallLeavesNoNames) {
@@ -347,7 +369,7 @@ TEST_F(Completion, PeersBeyondTheRoomForThemAreCounted) {
 }
 
 TEST_F(Completion, WaitanyIsNamedByTheMessageThatCompleted) {
-  messages.put(key_of(handle_of(kMessage)), {5, 7});
+  messages.put(key_of(handle_of(kMessage)), received(5, 7, 1));
   complete = {2};
   call_any();
   EXPECT_EQ(recorded.aux, 7U);

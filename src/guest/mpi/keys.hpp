@@ -10,28 +10,57 @@
 
 namespace cox::guest::mpi {
 
+/// Messages of one peer that a call waits for: the last one of each direction.
+struct AwaitedPeer {
+  std::uint64_t peer = 0;     ///< communicator and rank, as MessageTable::key
+  std::uint64_t sent = 0;     ///< number; 64 bits wide, as it was written
+  std::uint64_t sent_at = 0;  ///< clock ticks
+  std::uint64_t received = 0;
+
+  [[nodiscard]] std::uint32_t comm() const noexcept { return static_cast<std::uint32_t>(peer >> 32); }
+  [[nodiscard]] std::uint32_t rank() const noexcept { return static_cast<std::uint32_t>(peer); }
+  void add(const MessageTable::Message& m) noexcept {
+    if ((m.number & 1) == 0) {
+      received = m.number >> 1;
+    } else {
+      sent = m.number >> 1;
+      sent_at = m.started;
+    }
+  }
+};
+
 /// Distinct peers of the messages that a call waits for.
 class Awaited {
  public:
-  void add(MessageTable::Peer peer) noexcept {
-    if (peer.rank == trace::kAnyPeer) return add_unnamed();
+  Awaited() noexcept {}
+  void add(const MessageTable::Message& m) noexcept {
+    if (static_cast<std::uint32_t>(m.peer) == trace::kAnyPeer) return add_unnamed();
     for (std::size_t i = count_; i-- > 0;)
-      if (peers_[i] == peer) return;
-    if (count_ == kMost)
+      if (peers_[i].peer == m.peer) return peers_[i].add(m);
+    if (count_ == kMost) {
       ++more_;
-    else
-      peers_[count_++] = peer;
+      return;
+    }
+    const bool sends = (m.number & 1) != 0;
+    const std::uint64_t number = m.number >> 1;
+    AwaitedPeer& one = peers_[count_++];
+    one.peer = m.peer;
+    one.sent = sends ? number : 0;
+    one.sent_at = m.started;
+    one.received = sends ? 0 : number;
   }
   void add_unnamed() noexcept { ++more_; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] std::size_t more() const noexcept { return more_; }
-  [[nodiscard]] MessageTable::Peer operator[](std::size_t i) const noexcept { return peers_[i]; }
+  [[nodiscard]] const AwaitedPeer& operator[](std::size_t i) const noexcept { return peers_[i]; }
   [[nodiscard]] bool is_one() const noexcept { return count_ == 1 && more_ == 0; }
 
   static constexpr std::size_t kMost = 16;
 
  private:
-  MessageTable::Peer peers_[kMost];
+  union {
+    AwaitedPeer peers_[kMost];  // not initialised: few are used
+  };
   std::size_t count_ = 0;
   std::size_t more_ = 0;  ///< messages of peers that are not known, or for which there is no room
 };
@@ -54,13 +83,13 @@ class Keys {
       const std::uintptr_t key = key_at(i);
       if (keeps_keys_) keys_[i] = key;
       if (collectives && add_collective(key, static_cast<std::uint32_t>(i))) continue;
-      MessageTable::Peer peer{};
-      if (!named || !messages.find(key, peer)) {
+      MessageTable::Message message;
+      if (!named || !messages.find(key, message)) {
         if (!is_nothing(key)) awaited_.add_unnamed();
         continue;
       }
       if (lists == Lists::Whole) messages.erase(key);
-      awaited_.add(peer);
+      awaited_.add(message);
     }
   }
   ~Keys() {
@@ -87,9 +116,9 @@ class Keys {
       if (const RequestFacts* r = collective(static_cast<std::size_t>(position(i)))) return r;
     return nullptr;
   }
-  /// The peer of a message that completed.
-  [[nodiscard]] bool peer_of(std::size_t i, MessageTable::Peer& peer) const noexcept {
-    return i < kept() && messages.find(keys_[i], peer);
+  /// A message that completed.
+  [[nodiscard]] bool message_of(std::size_t i, MessageTable::Message& message) const noexcept {
+    return i < kept() && messages.find(keys_[i], message);
   }
   [[nodiscard]] const Awaited& awaited() const noexcept { return awaited_; }
 
@@ -127,7 +156,10 @@ class Keys {
       return true;
     }
     const Request* r = requests.find(key);
-    if (r != nullptr) awaited_.add({r->comm, r->aux});  // a persistent message
+    if (r != nullptr)  // a persistent message
+      awaited_.add({MessageTable::key(r->comm, r->aux),
+                    MessageTable::number(r->seq, static_cast<trace::PeerKind>(r->op) == trace::PeerKind::Send),
+                    r->started});
     return r != nullptr;
   }
   [[nodiscard]] std::size_t kept() const noexcept { return keeps_keys_ ? count_ : 0; }

@@ -57,46 +57,73 @@ std::uint32_t peer_of(const Comm* c, int rank) {
   return static_cast<std::uint32_t>(c == nullptr ? rank : c->remote_first + rank);
 }
 
-void count(const Messages& m) noexcept {
-  if (m.comm == nullptr) return;
-  if (m.to != kNobody) peers.add(*m.comm, peer_of(m.comm, m.to), PeerKind::Send, m.sent);
-  if (m.from != kNobody) peers.add(*m.comm, peer_of(m.comm, m.from), PeerKind::Receive, m.room);
+PeerSums::Counted count_sent(const Messages& m) noexcept {
+  if (m.comm == nullptr || m.to == kNobody) return {};
+  return peers.add(*m.comm, peer_of(m.comm, m.to), PeerKind::Send, m.sent);
+}
+PeerSums::Counted count_received(const Messages& m) noexcept {
+  if (m.comm == nullptr || m.from == kNobody) return {};
+  return peers.add(*m.comm, peer_of(m.comm, m.from), PeerKind::Receive, m.room);
 }
 
-/// The program may stand still in it.
-struct Blocking {
-  using Tail = Types<>;
-  static RawRecord* before(const Messages& m) noexcept {
-    const bool receiving = m.from != kNobody;
-    return writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 0,
-                         m.comm == nullptr ? 0 : m.comm->number, 0, receiving ? m.room : m.sent,
-                         peer_of(m.comm, receiving ? m.from : m.to));
-  }
-  static void after(RawRecord* record, bool, MPI_Request) noexcept { writer->end_if_long(record, kLongNs); }
+constexpr auto kPeerWait = static_cast<std::uint8_t>(trace::WaitKind::Peer);
+
+/// An open record of the messages with one peer.
+RawRecord* begin_one(trace::EventKind kind, const Messages& m, int peer, std::uint32_t sent,
+                     std::uint32_t received) noexcept {
+  const std::uint8_t op = kind == trace::EventKind::Wait ? kPeerWait : 0;
+  const std::uint32_t comm = m.comm == nullptr ? 0 : m.comm->number;
+  if (peer < 0) return writer->begin(kind, op, 0, comm, 0, 1, trace::kAnyPeer);
+  return writer->begin(kind, op, trace::kNumbered, comm, m.from == peer ? received : 0,
+                       m.to == peer ? sent : 0, peer_of(m.comm, peer));
+}
+/// The program may stand still in it: it waits for the peer of its one message, or for both peers.
+struct Span {
+  RawRecord* record;
+  RawRecord* awaited[2];  ///< where there are two peers
 };
-struct Counted {
-  struct Span {
-    Messages messages;
-    RawRecord* record;
-  };
-  using Tail = Types<>;
-  static Span before(const Messages& m) noexcept { return {m, Blocking::before(m)}; }
-  static void after(const Span& span, bool good, MPI_Request) noexcept {
-    writer->end_if_long(span.record, kLongNs);
-    if (good) count(span.messages);
+Span begin_span(const Messages& m, std::uint32_t sent, std::uint32_t received) noexcept {
+  const bool two = m.comm != nullptr && m.to != kNobody && m.from != kNobody && m.to != m.from;
+  if (!two)
+    return {begin_one(trace::EventKind::Wait, m, m.from != kNobody ? m.from : m.to, sent, received), {}};
+  Span span{};
+  std::uint32_t named = 0;
+  for (const int peer : {m.from, m.to}) {
+    if (peer < 0) continue;
+    RawRecord* one = begin_one(trace::EventKind::Awaited, m, peer, sent, received);
+    one->end = one->begin;
+    span.awaited[named++] = one;
   }
+  span.record = writer->begin(trace::EventKind::Wait, kPeerWait, 0, m.comm->number, named, 2 - named,
+                              trace::kAnyPeer);
+  return span;
+}
+void end_span(const Span& span) noexcept {
+  if (short_calls.end(span.record)) return;
+  for (int i = 1; i >= 0; --i)
+    if (span.awaited[i] != nullptr) writer->retract(span.awaited[i]);
+}
+
+struct Counted {
+  using Tail = Types<>;
+  static Span before(const Messages& m) noexcept {
+    const std::uint32_t sent = count_sent(m).number;
+    return begin_span(m, sent, count_received(m).number);
+  }
+  static void after(const Span& span, bool, MPI_Request) noexcept { end_span(span); }
 };
 /// What completes it will know its peer.
 struct Starting {
   using Tail = Types<MPI_Request*>;
-  static Messages before(const Messages& m) noexcept {
-    count(m);
-    return m;
+  static MessageTable::Message before(const Messages& m) noexcept {
+    const bool sending = m.from == kNobody;
+    if (m.comm == nullptr || (sending && m.to == kNobody)) return {};
+    const PeerSums::Counted counted = sending ? count_sent(m) : count_received(m);
+    return {MessageTable::key(m.comm->number, peer_of(m.comm, sending ? m.to : m.from)),
+            MessageTable::number(counted.number, sending), counted.at};
   }
-  static void after(const Messages& m, bool good, MPI_Request request) noexcept {
-    const int peer = m.from != kNobody ? m.from : m.to;
-    if (!good || m.comm == nullptr || peer == kNobody || is_nothing(key_of(request))) return;
-    messages.put(key_of(request), {m.comm->number, peer_of(m.comm, peer)});
+  static void after(const MessageTable::Message& m, bool good, MPI_Request request) noexcept {
+    if (good && m.started != 0 && !is_nothing(key_of(request))) messages.put(key_of(request), m);
   }
 };
 /// Persistent: `MPI_Start` counts it, as often as the program likes.
@@ -121,8 +148,10 @@ struct Preparing {
 /// `MPI_Probe` and its like: the tail is what was found.
 struct Probing {
   using Tail = Types<MPI_Status*>;
-  static RawRecord* before(const Messages& m) noexcept { return Blocking::before(m); }
-  static void after(RawRecord* record, bool, MPI_Request) noexcept { writer->end_if_long(record, kLongNs); }
+  static RawRecord* before(const Messages& m) noexcept {
+    return begin_one(trace::EventKind::Wait, m, m.from, 0, 0);
+  }
+  static void after(RawRecord* record, bool, MPI_Request) noexcept { short_calls.end(record); }
 };
 struct MatchedProbing : Probing {
   using Tail = Types<MPI_Message*, MPI_Status*>;

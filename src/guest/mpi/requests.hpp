@@ -15,8 +15,9 @@ namespace cox::guest {
 struct RequestFacts {
   std::uintptr_t comm_handle = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t comm = 0;  ///< local number
-  std::uint32_t seq = 0;   ///< of the collective that is under way
+  std::uint64_t started = 0;  ///< of a message: clock ticks
+  std::uint32_t comm = 0;     ///< local number
+  std::uint32_t seq = 0;      ///< of the collective that is under way; of a message: its number
   std::uint32_t aux = 0;   ///< root or element size; of a message: the peer
   std::uint16_t flags = 0;
   std::uint8_t op = 0;  ///< model::Collective; of a message: trace::PeerKind
@@ -144,30 +145,41 @@ class RequestTable {
   std::atomic<bool> lock_{false};
 };
 
-/// Peers of messages under way, by request. One place per hash: a message whose place another one takes is
+/// Peers and numbers of messages under way, by request. One place per hash: a message whose place another one takes is
 /// not named, and that is all. Threads: any; takes no lock.
 class MessageTable {
  public:
-  struct Peer {
-    std::uint32_t comm;  ///< local number
-    std::uint32_t rank;  ///< in it
-    bool operator==(const Peer&) const = default;
+  struct Message {
+    std::uint64_t peer;     ///< see `key`
+    std::uint64_t number;   ///< see `number`
+    std::uint64_t started;  ///< clock ticks
   };
+  /// A communicator's local number, and a rank in it.
+  static constexpr std::uint64_t key(std::uint32_t comm, std::uint32_t rank) noexcept {
+    return std::uint64_t{comm} << 32 | rank;
+  }
+  /// A message's number from 1 (0 = not known), per peer and direction, twice; plus 1 where it is sent.
+  static constexpr std::uint64_t number(std::uint32_t number, bool sent) noexcept {
+    return std::uint64_t{number} << 1 | (sent ? 1 : 0);
+  }
   /// Whether there ever was one.
   [[nodiscard]] bool in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
 
-  void put(std::uintptr_t handle, Peer peer) noexcept {
+  void put(std::uintptr_t handle, const Message& m) noexcept {
     Entry& e = entry(handle);
     e.handle.store(0, std::memory_order_relaxed);
-    e.peer.store(std::uint64_t{peer.comm} << 32 | peer.rank, std::memory_order_release);
+    e.peer.store(m.peer, std::memory_order_release);
+    e.number.store(m.number, std::memory_order_release);
+    e.started.store(m.started, std::memory_order_release);
     e.handle.store(handle, std::memory_order_release);
     if (!in_use()) in_use_.store(true, std::memory_order_relaxed);
   }
-  [[nodiscard]] bool find(std::uintptr_t handle, Peer& peer) const noexcept {
+  [[nodiscard]] bool find(std::uintptr_t handle, Message& m) const noexcept {
     const Entry& e = entry(handle);
     if (handle == 0 || e.handle.load(std::memory_order_acquire) != handle) return false;
-    const std::uint64_t both = e.peer.load(std::memory_order_acquire);
-    peer = {static_cast<std::uint32_t>(both >> 32), static_cast<std::uint32_t>(both)};
+    m.peer = e.peer.load(std::memory_order_acquire);
+    m.number = e.number.load(std::memory_order_acquire);
+    m.started = e.started.load(std::memory_order_acquire);
     return e.handle.load(std::memory_order_relaxed) == handle;
   }
   void erase(std::uintptr_t handle) noexcept {
@@ -179,6 +191,8 @@ class MessageTable {
   struct Entry {
     std::atomic<std::uintptr_t> handle{0};
     std::atomic<std::uint64_t> peer{0};
+    std::atomic<std::uint64_t> number{0};
+    std::atomic<std::uint64_t> started{0};
   };
   static constexpr std::size_t kEntries = 4096;
   static constexpr int kShift = 64 - 12;

@@ -173,6 +173,7 @@ void announce() noexcept {
   }
   writer->open({.rank = rank, .world_size = size, .library = version});
   writer->set_rank(rank, size);
+  short_calls.set_clock(writer->nanoseconds(1'000'000));
   learn(library.world, library.world, {});
 }
 
@@ -195,17 +196,18 @@ PeerSums::Entry* PeerSums::entry(std::uint64_t key) noexcept {
   return nullptr;
 }
 
-void PeerSums::add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, std::uint64_t bytes) noexcept {
+PeerSums::Counted PeerSums::add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind,
+                                std::uint64_t bytes) noexcept {
   const std::uint64_t key = std::uint64_t{comm.number} << 33 | std::uint64_t{peer} << 1 |
                             static_cast<std::uint64_t>(kind) | std::uint64_t{1} << 63;
   const std::uint64_t now = writer->ticks();
   Entry* e = entry(key);
   if (e == nullptr) {
     writer->note("messages with more peers than there is room for are not counted");
-    return;
+    return {0, now};
   }
-  if (e->messages.fetch_add(1, std::memory_order_relaxed) == 0)
-    e->first.store(now, std::memory_order_relaxed);
+  const std::uint64_t before = e->messages.fetch_add(1, std::memory_order_relaxed);
+  if (before == e->told.load(std::memory_order_relaxed)) e->first.store(now, std::memory_order_relaxed);
   e->bytes.fetch_add(bytes, std::memory_order_relaxed);
   e->last.store(now, std::memory_order_relaxed);
   std::uint64_t oldest = oldest_.load(std::memory_order_relaxed);
@@ -213,10 +215,12 @@ void PeerSums::add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, s
     oldest_.store(now, std::memory_order_relaxed);
   else if (now > oldest && writer->nanoseconds(now - oldest) > kFlushNs) [[unlikely]]
     flush();
+  return {static_cast<std::uint32_t>(before + 1), now};
 }
 
 void PeerSums::write(Entry& e) noexcept {
-  const std::uint64_t passed = e.messages.exchange(0, std::memory_order_acq_rel);
+  const std::uint64_t all = e.messages.load(std::memory_order_acquire);
+  const std::uint64_t passed = all - e.told.exchange(all, std::memory_order_acq_rel);
   if (passed == 0) return;
   const std::uint64_t key = e.key.load(std::memory_order_relaxed);
   const std::uint64_t bytes = e.bytes.exchange(0, std::memory_order_relaxed);

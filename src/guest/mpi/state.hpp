@@ -24,8 +24,46 @@ inline CommTable comms;
 inline RequestTable requests;
 inline MessageTable messages;
 
-/// A blocking call with one peer leaves a record of its own only where it took at least this long.
+/// A blocking call for messages leaves a record of its own where it took at least this long...
 inline constexpr std::uint64_t kLongNs = 50'000;
+/// ...or where none did for so long: whoever never waits is known to have been there, and what it had sent.
+inline constexpr std::uint64_t kSeldomNs = 500'000;
+
+/// Which short calls for messages leave a record: the first ones after a while, together with those that
+/// follow closely. Threads: any; they may take each other's turns.
+class ShortCalls {
+ public:
+  void set_clock(std::uint64_t ns_per_million_ticks) noexcept {
+    const std::uint64_t ns = ns_per_million_ticks == 0 ? 1 : ns_per_million_ticks;
+    close_ = kLongNs * 1'000'000 / ns;
+    seldom_ = kSeldomNs * 1'000'000 / ns;
+  }
+  /// Ends a record, or takes it back. Whether it stays.
+  bool end(trace::RawRecord* record) noexcept {
+    const std::uint64_t begin = record->begin;
+    std::uint32_t left = left_.load(std::memory_order_relaxed);
+    if (begin - last_.load(std::memory_order_relaxed) > close_)
+      left = begin - kept_.load(std::memory_order_relaxed) > seldom_ ? kTogether : 0;
+    if (!writer->end_if_long(record, left != 0 ? 0 : kLongNs)) {
+      last_.store(begin, std::memory_order_relaxed);
+      left_.store(0, std::memory_order_relaxed);
+      return false;
+    }
+    last_.store(record->end, std::memory_order_relaxed);
+    kept_.store(record->end, std::memory_order_relaxed);
+    left_.store(record->end - begin >= close_ ? kTogether : left - (left != 0), std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kTogether = 16;
+  std::uint64_t close_ = ~std::uint64_t{0};
+  std::uint64_t seldom_ = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> last_{0};  ///< end of the last call, or begin where it was short
+  std::atomic<std::uint64_t> kept_{0};
+  std::atomic<std::uint32_t> left_{0};  ///< so many short calls may follow and stay
+};
+inline ShortCalls short_calls;
 
 // Out of line: where nobody asked for pacing, a call pays for two tests of a pointer.
 [[gnu::noinline, gnu::cold]] inline void enter_paced(const Comm* comm) noexcept {
@@ -71,7 +109,12 @@ inline Comm* lookup(MPI_Comm comm) noexcept {
 /// Threads: any; counts are atomic. Cost: one clock read and a few additions per message.
 class PeerSums {
  public:
-  void add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, std::uint64_t bytes) noexcept;
+  /// A message's number, from 1 per communicator, peer and direction (0 = not known), and when it was started.
+  struct Counted {
+    std::uint32_t number = 0;
+    std::uint64_t at = 0;
+  };
+  Counted add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, std::uint64_t bytes) noexcept;
   /// Writes one record per entry in use. Called where a collective begins,
   /// and by `add` after a tenth of a second.
   void flush() noexcept;
@@ -80,7 +123,8 @@ class PeerSums {
  private:
   struct Entry {
     std::atomic<std::uint64_t> key{0};  ///< communicator, peer and direction; 0 = free
-    std::atomic<std::uint64_t> messages{0};
+    std::atomic<std::uint64_t> messages{0};  ///< since the start
+    std::atomic<std::uint64_t> told{0};      ///< of these, those that records hold
     std::atomic<std::uint64_t> bytes{0};
     std::atomic<std::uint64_t> first{0};
     std::atomic<std::uint64_t> last{0};
