@@ -27,6 +27,13 @@ std::vector<std::size_t> naming(const EventColumns& e, std::size_t wait) {
   return found;
 }
 
+/// The first record that shows message `number` or a later one.
+template <class All>
+auto first_of(const All& all, std::uint32_t number) {
+  return std::lower_bound(all.begin(), all.end(), number,
+                          [](const auto& one, std::uint32_t n) { return one.number < n; });
+}
+
 AwaitedMessages read(const trace::Run& run, const CommIndex& comms, const EventColumns& e, std::size_t i) {
   AwaitedMessages a;
   a.comm = comms.find(e.comm[i]);
@@ -51,6 +58,29 @@ MessageWaits::MessageWaits(const trace::Run& run, const CommIndex& comms) : rank
 void MessageWaits::tell_last() {
   for (std::size_t r = 0; r < ranks_.size(); ++r)
     for (MessageWait& wait : ranks_[r].waits) find_last(wait, r);
+  // A library may hold back what a call sends until the peer comes to receive it. Whoever came later than the
+  // last message was sent, and before the call ended, was the last one then.
+  std::map<Route, std::vector<Sent>> received;
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    for (const MessageWait& wait : ranks_[r].waits)
+      for (const AwaitedMessages& a : awaited(r, wait))
+        if (a.received > 0)
+          received[{a.comm, a.peer, static_cast<std::int32_t>(r)}].push_back({a.received, wait.begin});
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    for (MessageWait& wait : ranks_[r].waits) {
+      if (wait.end == trace::kStillRunning || wait.last < 0) continue;
+      const auto all = awaited(r, wait);
+      bool known = std::any_of(all.begin(), all.end(), [](const auto& a) { return a.received > 0; });
+      for (const AwaitedMessages& a : all) {
+        const auto route = received.find({a.comm, static_cast<std::int32_t>(r), a.peer});
+        if (a.sent == 0 || route == received.end()) continue;
+        const auto at = first_of(route->second, a.sent);
+        if (at == route->second.end() || at->at > wait.end || (known && at->at <= wait.until)) continue;
+        wait.last = a.peer;
+        wait.until = std::max(at->at, wait.begin);
+        known = true;
+      }
+    }
 }
 
 void MessageWaits::collect(const trace::Run& run, const CommIndex& comms, std::size_t rank) {
@@ -100,8 +130,7 @@ void MessageWaits::find_last(MessageWait& wait, std::size_t rank) {
     if (a.received == 0) continue;
     const auto route = sent_.find({a.comm, a.peer, static_cast<std::int32_t>(rank)});
     if (route == sent_.end()) return;
-    const auto at = std::lower_bound(route->second.begin(), route->second.end(), a.received,
-                                     [](const Sent& s, std::uint32_t number) { return s.number < number; });
+    const auto at = first_of(route->second, a.received);
     if (at == route->second.end()) return;
     if (at->at > until) {
       until = at->at;

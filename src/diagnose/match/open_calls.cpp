@@ -138,24 +138,20 @@ class Finder {
     enter(static_cast<std::int32_t>(out_.operations.size() - 1), r, i);
   }
 
-  /// Of the peers of a call those whose message it lacks: what the records show as sent has come. One that
-  /// receives nothing waits for those that have not posted a receive for what it sends.
+  /// Of the peers of a call those that it may lack something from: a message, where the records do not show it
+  /// as sent, or a receive for what it sends itself, which a library may hold back until then.
   [[nodiscard]] std::vector<std::int32_t> whom_it_waits_for(std::int32_t self, const MessageWait& wait) const {
     const MessageWaits& waits = m_.message_waits();
-    std::vector<std::int32_t> senders;
-    std::vector<std::int32_t> receivers;
-    bool receives = false;
+    std::vector<std::int32_t> lacking;
     for (const AwaitedMessages& a : waits.awaited(static_cast<std::size_t>(self), wait)) {
       const bool unnumbered = a.received == 0 && a.sent == 0;
-      receives = receives || unnumbered || a.received > 0;
-      if (unnumbered || (a.received > 0 && !waits.surely_sent(a.peer, self, a.comm, a.received)))
-        senders.push_back(a.peer);
-      if (a.sent > 0 && !waits.surely_posted(self, a.peer, a.comm, a.sent)) receivers.push_back(a.peer);
+      const bool no_message = a.received > 0 && !waits.surely_sent(a.peer, self, a.comm, a.received);
+      const bool no_receive = a.sent > 0 && !waits.surely_posted(self, a.peer, a.comm, a.sent);
+      if (unnumbered || no_message || no_receive) lacking.push_back(a.peer);
     }
-    std::vector<std::int32_t>& lacking = receives ? senders : receivers;
     std::sort(lacking.begin(), lacking.end());
     lacking.erase(std::unique(lacking.begin(), lacking.end()), lacking.end());
-    return std::move(lacking);
+    return lacking;
   }
 
   /// A part for each member of each collective, not entered until a record says otherwise.

@@ -400,7 +400,9 @@ TEST(Hang, ARingOfSendrecvIsFollowedToWhoNeverSentAndIsNoCycle) {
   for (const Stall& stall : d.trouble.stalls) {
     EXPECT_EQ(stall.kind, StallKind::PeerWait) << stall.text;
     EXPECT_EQ(stall.consequence, stall.calls[0].waiting == std::vector{Rank{0}}) << stall.text;
-    if (!stall.consequence) EXPECT_EQ(stall.ranks, std::vector{Rank{2}}) << stall.text;
+    if (!stall.consequence) {
+      EXPECT_EQ(stall.ranks, std::vector{Rank{2}}) << stall.text;
+    }
   }
 }
 

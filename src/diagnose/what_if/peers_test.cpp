@@ -15,7 +15,7 @@ using testing::Job;
 using namespace std::chrono_literals;
 
 Recording recording_of(const trace::Run& run) {
-  return record(run, 1'000'000);
+  return record(run, 1'000'000, MessageTime::Follows);
 }
 
 /// Lower median of the works of those not in `out`, by sorting all of them.
