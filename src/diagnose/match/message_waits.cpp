@@ -73,7 +73,7 @@ void MessageWaits::tell_last() {
       bool known = std::any_of(all.begin(), all.end(), [](const auto& a) { return a.received > 0; });
       for (const AwaitedMessages& a : all) {
         const auto route = received.find({a.comm, static_cast<std::int32_t>(r), a.peer});
-        if (a.sent == 0 || route == received.end()) continue;
+        if (a.sent == 0 || route == received.end() || (known && a.peer == wait.last)) continue;
         const auto at = first_of(route->second, a.sent);
         if (at == route->second.end() || at->at > wait.end || (known && at->at <= wait.until)) continue;
         wait.last = a.peer;
