@@ -46,15 +46,16 @@ RawRecord* begin_wait(const Keys& keys) noexcept {
   return record;
 }
 
-/// Adds to a record that stays how long before it the last message of the peer was sent.
+/// Adds to a record that stays how long before it the last message to the peer was started. Libraries give
+/// the same request to all messages that are sent at once: what is not known by its request is the last one.
 void tell_sent(RawRecord* record, const AwaitedPeer& one) noexcept {
-  if (one.sent == 0 || one.sent_at >= record->begin) return;
-  const std::uint64_t ns = writer->nanoseconds(record->begin - one.sent_at);
-  record->bytes = trace::MessageNumbers{
-      .sent = static_cast<std::uint32_t>(one.sent),
-      .sent_before_ns = ns > trace::MessageNumbers::kLongest
-                            ? trace::MessageNumbers::kLongest
-                            : static_cast<std::uint32_t>(ns)}.bytes();
+  PeerSums::Counted last{static_cast<std::uint32_t>(one.sent), one.sent_at};
+  if (last.number == 0) last = peers.last_sent(one.comm(), one.rank());
+  if (last.number == 0 || last.at >= record->begin) return;
+  const std::uint64_t ns = writer->nanoseconds(record->begin - last.at);
+  trace::MessageNumbers numbers{.sent = last.number, .sent_before_ns = trace::MessageNumbers::kLongest};
+  if (ns < numbers.sent_before_ns) numbers.sent_before_ns = static_cast<std::uint32_t>(ns);
+  record->bytes = numbers.bytes();
 }
 
 /// A wait for all of a list: where its messages have several peers, a record for each of them comes before it.

@@ -178,7 +178,7 @@ void announce() noexcept {
 }
 
 PeerSums::Entry* PeerSums::entry(std::uint64_t key) noexcept {
-  const auto start = static_cast<std::size_t>(key * 0x9e3779b97f4a7c15 >> 40);
+  const std::size_t start = place_of(key);
   for (std::size_t i = 0; i < kProbe; ++i) {
     const std::size_t index = (start + i) % kEntries;
     Entry& e = entries_[index];
@@ -196,10 +196,23 @@ PeerSums::Entry* PeerSums::entry(std::uint64_t key) noexcept {
   return nullptr;
 }
 
+PeerSums::Counted PeerSums::last_sent(std::uint32_t comm, std::uint32_t peer) const noexcept {
+  const std::uint64_t key = key_for(comm, peer, trace::PeerKind::Send);
+  const std::size_t start = place_of(key);
+  for (std::size_t i = 0; i < kProbe; ++i) {
+    const Entry& e = entries_[(start + i) % kEntries];
+    const std::uint64_t have = e.key.load(std::memory_order_acquire);
+    if (have == key)
+      return {static_cast<std::uint32_t>(e.messages.load(std::memory_order_relaxed)),
+              e.last.load(std::memory_order_relaxed)};
+    if (have == 0) break;
+  }
+  return {};
+}
+
 PeerSums::Counted PeerSums::add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind,
                                 std::uint64_t bytes) noexcept {
-  const std::uint64_t key = std::uint64_t{comm.number} << 33 | std::uint64_t{peer} << 1 |
-                            static_cast<std::uint64_t>(kind) | std::uint64_t{1} << 63;
+  const std::uint64_t key = key_for(comm.number, peer, kind);
   const std::uint64_t now = writer->ticks();
   Entry* e = entry(key);
   if (e == nullptr) {

@@ -115,6 +115,8 @@ class PeerSums {
     std::uint64_t at = 0;
   };
   Counted add(const Comm& comm, std::uint32_t peer, trace::PeerKind kind, std::uint64_t bytes) noexcept;
+  /// The last message started to a peer; number 0 where there was none.
+  [[nodiscard]] Counted last_sent(std::uint32_t comm, std::uint32_t peer) const noexcept;
   /// Writes one record per entry in use. Called where a collective begins,
   /// and by `add` after a tenth of a second.
   void flush() noexcept;
@@ -131,6 +133,14 @@ class PeerSums {
   };
   static constexpr std::size_t kEntries = 512;
   static constexpr std::size_t kProbe = 16;
+  [[nodiscard]] static std::uint64_t key_for(std::uint32_t comm, std::uint32_t peer,
+                                             trace::PeerKind kind) noexcept {
+    return std::uint64_t{comm} << 33 | std::uint64_t{peer} << 1 | static_cast<std::uint64_t>(kind) |
+           std::uint64_t{1} << 63;
+  }
+  [[nodiscard]] static std::size_t place_of(std::uint64_t key) noexcept {
+    return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15 >> 40);
+  }
   [[nodiscard]] Entry* entry(std::uint64_t key) noexcept;
   void write(Entry& entry) noexcept;
 
