@@ -59,7 +59,8 @@ ordered_json span_names() {
   for (int i = 0; i < model::kCollectiveCount; ++i) {
     names[std::to_string(i)] = model::name_of(static_cast<model::Collective>(i));
   }
-  constexpr std::array<std::string_view, 4> kWaits = {"wait", "gradient wait", "request wait", "message wait"};
+  constexpr std::array<std::string_view, 4> kWaits = {"wait", "gradient wait", "request wait",
+                                                      "message wait"};
   for (std::size_t i = 0; i < kWaits.size(); ++i) names[std::to_string(diagnose::kWaitCode + i)] = kWaits[i];
   names[std::to_string(diagnose::kDelayCode)] = "served delay";
   return names;

@@ -93,8 +93,7 @@ int main(int argc, char** argv) {
     work_us(work + (rank == uneven ? extra : 0));
     exchange(mode, rank, (rank + ranks - 1) % ranks, (rank + 1) % ranks);
     double sum = 0;
-    if (every > 0 && step % every == 0)
-      MPI_Allreduce(in_left, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (every > 0 && step % every == 0) MPI_Allreduce(in_left, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   }
   if (rank == 0) printf("%.6f s\n", now_s() - begin);
   MPI_Finalize();

@@ -115,14 +115,12 @@ enum RecordFlag : std::uint16_t {
 /// Which messages of one peer a call completes: `seq` and `bytes` of a record with kNumbered. Messages are
 /// counted from 1 per communicator, peer and direction, in the order in which they were started; 0 = none.
 struct MessageNumbers {
-  std::uint32_t received = 0;    ///< last one of those from the peer; `seq`
-  std::uint32_t sent = 0;        ///< last one of those to the peer; lower half of `bytes`
+  std::uint32_t received = 0;        ///< last one of those from the peer; `seq`
+  std::uint32_t sent = 0;            ///< last one of those to the peer; lower half of `bytes`
   std::uint32_t sent_before_ns = 0;  ///< so long before the record begins that one was started; upper half
   static constexpr std::uint32_t kLongest = 0x7fffffff;  ///< stands for this and more
 
-  [[nodiscard]] constexpr std::uint64_t bytes() const {
-    return std::uint64_t{sent_before_ns} << 32 | sent;
-  }
+  [[nodiscard]] constexpr std::uint64_t bytes() const { return std::uint64_t{sent_before_ns} << 32 | sent; }
   [[nodiscard]] static constexpr MessageNumbers of(std::uint32_t seq, std::uint64_t bytes) {
     return {seq, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(bytes >> 32)};
   }

@@ -311,8 +311,8 @@ class Backwards {
     const Stretch late = between(peer, q, wait.end, wait.peer_points);
     const Stretch early = between(waiter, wait.rank, begin, wait.point);
     const auto pass = [&](const Amount& a) {
-      passing_.push_back({wait.peer, late.begin, wait.peer_points, plus_clamped(a.own, a.passed), wait.since,
-                          wait.end});
+      passing_.push_back(
+          {wait.peer, late.begin, wait.peer_points, plus_clamped(a.own, a.passed), wait.since, wait.end});
     };
     divide(late, early, amount, minus_clamped(wait.end, begin), pass);
   }
@@ -422,10 +422,8 @@ class Backwards {
       p.amount += amount;
       return;
     }
-    passing_.push_back({.rank = culprit.rank,
-                        .begin = start + std::size_t{1},
-                        .end = culprit.end,
-                        .amount = amount});
+    passing_.push_back(
+        {.rank = culprit.rank, .begin = start + std::size_t{1}, .end = culprit.end, .amount = amount});
   }
 
   /// Distributes what is to be passed on over the waits of the culprits, in proportion to their length.

@@ -149,7 +149,7 @@ class Layout {
       }
       const auto number = static_cast<std::uint32_t>(out_.peers.size());
       out_.peers.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(p.size()), peer,
-                            std::clamp(waited, begin, end), 0, 
+                            std::clamp(waited, begin, end), 0,
                             peer < 0 ? Duration::min() : met_[static_cast<std::size_t>(peer)]});
       if (told != nullptr)
         for (const AwaitedMessages& a : in_.matched.message_waits().awaited(r, *told))

@@ -52,9 +52,9 @@ struct RankPoints {
 struct PeerWait {
   std::uint32_t rank = 0;
   std::uint32_t point = 0;
-  std::int32_t peer = -1;         ///< index into `run.ranks`; -1 where the record does not tell
-  Duration end{};                 ///< of the wait; the rest of the call is transfer
-  std::uint32_t peer_points = 0;  ///< points that the peer had left before the wait ended
+  std::int32_t peer = -1;            ///< index into `run.ranks`; -1 where the record does not tell
+  Duration end{};                    ///< of the wait; the rest of the call is transfer
+  std::uint32_t peer_points = 0;     ///< points that the peer had left before the wait ended
   Duration since = Duration::min();  ///< end of the rank's last call before it that waited for the same peer
 };
 

@@ -64,7 +64,7 @@ struct Matching {
   struct Totals {
     Duration work{};
     Duration inside{};
-    Duration messages{};     ///< in waits for messages; the first and the last of these may be first and last
+    Duration messages{};  ///< in waits for messages; the first and the last of these may be first and last
     Duration first_entry{};
     Duration last_exit{};
     std::int64_t points = 0;

@@ -39,8 +39,7 @@ AwaitedMessages read(const trace::Run& run, const CommIndex& comms, const EventC
   a.comm = comms.find(e.comm[i]);
   if (a.comm >= 0 && e.aux[i] != trace::kAnyPeer) a.peer = rank_at(run, a.comm, e.aux[i]);
   if ((e.flags[i] & trace::kNumbered) == 0) return a;
-  const auto numbers =
-      trace::MessageNumbers::of(e.seq[i], static_cast<std::uint64_t>(e.bytes[i].count()));
+  const auto numbers = trace::MessageNumbers::of(e.seq[i], static_cast<std::uint64_t>(e.bytes[i].count()));
   a.received = numbers.received;
   a.sent = numbers.sent;
   a.sent_at = minus_clamped(e.begin[i], Duration{std::int64_t{numbers.sent_before_ns} * 1000});
@@ -52,7 +51,8 @@ AwaitedMessages read(const trace::Run& run, const CommIndex& comms, const EventC
 MessageWaits::MessageWaits(const trace::Run& run, const CommIndex& comms) : ranks_(run.ranks.size()) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) collect(run, comms, r);
   for (auto& [route, all] : sent_)
-    std::stable_sort(all.begin(), all.end(), [](const Sent& a, const Sent& b) { return a.number < b.number; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Sent& a, const Sent& b) { return a.number < b.number; });
 }
 
 void MessageWaits::tell_last() {

@@ -30,7 +30,7 @@ struct AwaitedMessages {
 struct MessageWait {
   std::size_t event = 0;  ///< of the rank's events
   Duration begin{};
-  Duration end{};  ///< `kStillRunning` where it had not returned
+  Duration end{};         ///< `kStillRunning` where it had not returned
   std::size_t first = 0;  ///< into all the rank's AwaitedMessages
   std::size_t count = 0;
   bool more = false;       ///< it waits for messages whose peer is not known, too

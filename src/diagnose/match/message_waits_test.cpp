@@ -40,7 +40,8 @@ TEST(MessageWaits, WhoseMessageCameLastAndWhen) {
 
 TEST(MessageWaits, WithoutNumbersNobodyIsSaidToBeLast) {
   trace::Run run = make_stencil(late(2, 500us));
-  for (trace::RankTrack& track : run.ranks) std::fill(track.events.flags.begin(), track.events.flags.end(), 0);
+  for (trace::RankTrack& track : run.ranks)
+    std::fill(track.events.flags.begin(), track.events.flags.end(), 0);
   const Matched matched(run);
   EXPECT_EQ(matched.message_waits().of(1)[0].last, -1);
   EXPECT_TRUE(matched.scan(1).exchanges.empty());

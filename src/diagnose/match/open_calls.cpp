@@ -140,7 +140,8 @@ class Finder {
 
   /// Of the peers of a call those that it may lack something from: a message, where the records do not show it
   /// as sent, or a receive for what it sends itself, which a library may hold back until then.
-  [[nodiscard]] std::vector<std::int32_t> whom_it_waits_for(std::int32_t self, const MessageWait& wait) const {
+  [[nodiscard]] std::vector<std::int32_t> whom_it_waits_for(std::int32_t self,
+                                                            const MessageWait& wait) const {
     const MessageWaits& waits = m_.message_waits();
     std::vector<std::int32_t> lacking;
     for (const AwaitedMessages& a : waits.awaited(static_cast<std::size_t>(self), wait)) {

@@ -75,9 +75,9 @@ struct RankScan {
   std::int64_t collectives = 0;
   std::int64_t unmatchable = 0;  ///< collectives of no known communicator
   std::int64_t unfinished = 0;
-  std::vector<CommUse> comms;   ///< sorted by comm
-  std::vector<WaitUse> waits;   ///< sorted by (comm, kind)
-  std::vector<StepMark> marks;  ///< sorted by number, one per number
+  std::vector<CommUse> comms;           ///< sorted by comm
+  std::vector<WaitUse> waits;           ///< sorted by (comm, kind)
+  std::vector<StepMark> marks;          ///< sorted by number, one per number
   std::vector<ExchangeCall> exchanges;  ///< where all synchronise by messages alone: see exchanges.hpp
 
   [[nodiscard]] bool in_background(const trace::EventColumns& e, std::size_t i) const {

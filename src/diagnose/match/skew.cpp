@@ -154,7 +154,8 @@ class SkewPass {
     const auto late = static_cast<std::size_t>(group.members[last]);
     ++out_.last[late];
     if (step < 0) return reference;
-    if (group.exchange) {  // ranks far from the last one are ahead of it: what they waited for it is what counts
+    if (group
+            .exchange) {  // ranks far from the last one are ahead of it: what they waited for it is what counts
       sample_.assign(wait_.begin() + static_cast<std::ptrdiff_t>(out),
                      wait_.begin() + static_cast<std::ptrdiff_t>(out + n));
       add_to(out_.lost, lower_median_in_place(sample_));

@@ -35,7 +35,8 @@ SyncCursor::SyncCursor(const trace::Run& run, const CommIndex& comms, const Rank
     place.next_wait = -use.skipped;
     if (place.group >= 0) wait_places_.push_back(place);
   }
-  if (!scan.exchanges.empty()) exchange_ = place_in(true, -1, static_cast<std::uint8_t>(trace::WaitKind::Peer));
+  if (!scan.exchanges.empty())
+    exchange_ = place_in(true, -1, static_cast<std::uint8_t>(trace::WaitKind::Peer));
 }
 
 /// Taken as what holds all: over many exchanges it does.

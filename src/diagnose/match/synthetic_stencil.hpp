@@ -15,16 +15,15 @@ namespace cox::diagnose::testing {
 struct Stencil {
   int ranks = 6;
   int steps = 60;
-  int sum_every = 0;          ///< an all-reduce after so many steps; 0: only one before the first
-  Duration transfer = 10us;   ///< of a message
-  Duration overhead = 1us;    ///< from where a rank starts its messages to its wait
+  int sum_every = 0;         ///< an all-reduce after so many steps; 0: only one before the first
+  Duration transfer = 10us;  ///< of a message
+  Duration overhead = 1us;   ///< from where a rank starts its messages to its wait
   std::function<Duration(int rank, int step)> work = [](int, int) { return Duration{1ms}; };
 };
 
 inline void add_message_wait(trace::EventColumns& e, Duration begin, Duration end, int left, int right,
                              std::uint32_t number, Duration sent_before) {
-  const trace::MessageNumbers numbers{number, number,
-                                      static_cast<std::uint32_t>(sent_before.count() / 1000)};
+  const trace::MessageNumbers numbers{number, number, static_cast<std::uint32_t>(sent_before.count() / 1000)};
   for (const int peer : {left, right})
     e.push_back({.kind = trace::EventKind::Awaited,
                  .flags = trace::kNumbered,

@@ -207,9 +207,10 @@ std::vector<Stay> Timeline::stays(std::size_t rank_index) const {
     const bool ended = has_end(e, i);
     const bool is_wait = is_program_wait(e, i);
     const bool is_delay = ended && is_served_delay(e, i);
-    const MessageWait* message =
-        is_peer_wait(e, i) ? matched_->message_waits().find(rank_index, i) : nullptr;
-    if (!is_wait && !is_delay && message == nullptr && (e.kind[i] != EventKind::Collective || background.runs_behind(i))) continue;
+    const MessageWait* message = is_peer_wait(e, i) ? matched_->message_waits().find(rank_index, i) : nullptr;
+    if (!is_wait && !is_delay && message == nullptr &&
+        (e.kind[i] != EventKind::Collective || background.runs_behind(i)))
+      continue;
     Stay s;
     s.end = ended ? e.end[i] : std::max(last_ + offset, e.begin[i]);
     s.what = code_of(e, i);

@@ -148,8 +148,8 @@ class Recorder {
       SyncPoint p;
       const trace::EventColumns& e = matched_.track(r).events;
       while (s.ahead.size() < ahead_ && cursors_[r].next(p))
-        s.ahead.push_back(
-            {p.entry, p.exit, p.gap, p.messages, e.bytes[p.event], p.op, p.group, p.member, p.kind, p.holds_all});
+        s.ahead.push_back({p.entry, p.exit, p.gap, p.messages, e.bytes[p.event], p.op, p.group, p.member,
+                           p.kind, p.holds_all});
       if (s.ahead.empty()) return false;
     }
     s.point = s.ahead[s.next++];

@@ -21,13 +21,13 @@ struct Recording {
   explicit Recording(std::size_t ranks)
       : tracks(ranks), attended(ranks), carried_in(ranks, false), held_(ranks) {}
 
-  replay::Tracks tracks;  ///< work of a cell: own + held
+  replay::Tracks tracks;                             ///< work of a cell: own + held
   std::vector<std::vector<std::uint32_t>> attended;  ///< per rank: its meetings, in order
-  std::vector<bool> carried_in;  ///< per rank: own work before its first meeting is not known
-  std::size_t count = 0;                      ///< of cells
-  std::vector<std::int32_t> group;            ///< per meeting: index into `Matching::groups`
-  std::vector<std::uint32_t> alike;           ///< per meeting: number of its (group, kind, size)
-  std::vector<std::int32_t> step;             ///< per meeting; -1 = outside of all
+  std::vector<bool> carried_in;      ///< per rank: own work before its first meeting is not known
+  std::size_t count = 0;             ///< of cells
+  std::vector<std::int32_t> group;   ///< per meeting: index into `Matching::groups`
+  std::vector<std::uint32_t> alike;  ///< per meeting: number of its (group, kind, size)
+  std::vector<std::int32_t> step;    ///< per meeting; -1 = outside of all
   std::uint32_t alikes = 0;
   Duration measured{};
   bool has_steps = false;

@@ -35,8 +35,8 @@ RawRecord* begin_one(trace::EventKind kind, trace::WaitKind op, const AwaitedPee
                        static_cast<std::uint32_t>(one.received), one.sent, one.rank());
 }
 RawRecord* begin_unnamed(std::uint32_t comm, std::uint32_t named, std::uint64_t more) noexcept {
-  return writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 0, comm, named,
-                       more, trace::kAnyPeer);
+  return writer->begin(trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), 0, comm,
+                       named, more, trace::kAnyPeer);
 }
 RawRecord* begin_wait(const Keys& keys) noexcept {
   RawRecord* record = keys.awaited().is_one()
@@ -284,8 +284,7 @@ void start(std::uintptr_t key) noexcept {
   Comm* comm = comms.find(r->comm_handle);
   if (comm == nullptr || comm->number != r->comm) return;
   if (r->message) {
-    const PeerSums::Counted counted =
-        peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
+    const PeerSums::Counted counted = peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
     r->seq = counted.number;
     r->started = counted.at;
     return;

@@ -211,8 +211,9 @@ class Completion : public testing::Test {
     std::vector<MPI_Request> list;
     for (const int peer : peers) {
       list.push_back(handle_of(kMessage + static_cast<MPI_Fint>(list.size())));
-      if (peer >= 0) messages.put(key_of(list.back()), received(5, static_cast<std::uint32_t>(peer),
-                                                             static_cast<std::uint32_t>(list.size())));
+      if (peer >= 0)
+        messages.put(key_of(list.back()),
+                     received(5, static_cast<std::uint32_t>(peer), static_cast<std::uint32_t>(list.size())));
     }
     wrapped("MPI_Waitall", play_wait_all)(static_cast<int>(list.size()), list.data(), nullptr);
   }
@@ -311,7 +312,8 @@ TEST_F(Completion, AWaitForAMessageNamesItsPeer) {
   EXPECT_EQ(recorded.seq, 1U);
   EXPECT_EQ(recorded.flags, trace::kNumbered);
   MessageTable::Message message{};
-  EXPECT_FALSE(messages.find(key_of(handle_of(kMessage)), message)) << "the handle may be another request's now";
+  EXPECT_FALSE(messages.find(key_of(handle_of(kMessage)), message))
+      << "the handle may be another request's now";
 }
 
 TEST_F(Completion, WaitallNamesEachPeerOnceBeforeTheWait) {

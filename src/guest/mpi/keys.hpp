@@ -157,9 +157,10 @@ class Keys {
     }
     const Request* r = requests.find(key);
     if (r != nullptr)  // a persistent message
-      awaited_.add({MessageTable::key(r->comm, r->aux),
-                    MessageTable::number(r->seq, static_cast<trace::PeerKind>(r->op) == trace::PeerKind::Send),
-                    r->started});
+      awaited_.add(
+          {MessageTable::key(r->comm, r->aux),
+           MessageTable::number(r->seq, static_cast<trace::PeerKind>(r->op) == trace::PeerKind::Send),
+           r->started});
     return r != nullptr;
   }
   [[nodiscard]] std::size_t kept() const noexcept { return keeps_keys_ ? count_ : 0; }

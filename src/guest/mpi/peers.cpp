@@ -94,8 +94,8 @@ Span begin_span(const Messages& m, std::uint32_t sent, std::uint32_t received) n
     one->end = one->begin;
     span.awaited[named++] = one;
   }
-  span.record = writer->begin(trace::EventKind::Wait, kPeerWait, 0, m.comm->number, named, 2 - named,
-                              trace::kAnyPeer);
+  span.record =
+      writer->begin(trace::EventKind::Wait, kPeerWait, 0, m.comm->number, named, 2 - named, trace::kAnyPeer);
   return span;
 }
 void end_span(const Span& span) noexcept {

@@ -18,7 +18,7 @@ struct RequestFacts {
   std::uint64_t started = 0;  ///< of a message: clock ticks
   std::uint32_t comm = 0;     ///< local number
   std::uint32_t seq = 0;      ///< of the collective that is under way; of a message: its number
-  std::uint32_t aux = 0;   ///< root or element size; of a message: the peer
+  std::uint32_t aux = 0;      ///< root or element size; of a message: the peer
   std::uint16_t flags = 0;
   std::uint8_t op = 0;  ///< model::Collective; of a message: trace::PeerKind
   bool message = false;

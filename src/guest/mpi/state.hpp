@@ -124,7 +124,7 @@ class PeerSums {
 
  private:
   struct Entry {
-    std::atomic<std::uint64_t> key{0};  ///< communicator, peer and direction; 0 = free
+    std::atomic<std::uint64_t> key{0};       ///< communicator, peer and direction; 0 = free
     std::atomic<std::uint64_t> messages{0};  ///< since the start
     std::atomic<std::uint64_t> told{0};      ///< of these, those that records hold
     std::atomic<std::uint64_t> bytes{0};
