@@ -42,12 +42,13 @@ set(diagnose/operations_may match)
 set(diagnose/efficiency_may match)
 set(diagnose/fabric_may match)
 set(diagnose/over_time_may match)
+set(diagnose/figures_may "")
 set(diagnose/stall_may match)
 set(diagnose/pacing_may match cause)
 # Public headers only: the room's answer, which the sentences are about and the verdict is made of.
 set(diagnose/result_may match cause efficiency stall pacing)
-set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time stall pacing result)
-set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time stall pacing result words)
+set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time figures stall pacing result)
+set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time figures stall pacing result words)
 set(guest/writer_may "")
 set(guest/seam_may writer)
 set(guest/pacing_may writer seam)
@@ -88,14 +89,15 @@ set(trace/import/paraver_may bytes part)
 set(trace/import/kineto_may bytes part)
 set(trace/import/nccl_may bytes part)
 set(trace/import/graphs_may bytes part)
-set(trace/import/tables_may bytes part)
+set(trace/import/tables_may bytes part figures)
+set(trace/import/figures_may bytes)
 set(trace/import/._may part)
 
 # One table per parted room: which folder each of its public headers belongs to, `header:folder`. A header is then held
 # to its folder's line above, from both sides. A room without a table is not held to it yet.
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
-    efficiency:efficiency stall:stall pacing:pacing
+    efficiency:efficiency runs:over_time figures:figures stall:stall pacing:pacing
     outcome:match brief:result
     finding:result comparison:result diagnosis:result remedy:result)
 set(guest_headers launcher:seam policy:seam pace_text:pacing writer:writer)
@@ -108,7 +110,7 @@ set(study_headers
     pacing_effect:pacing pacing_page:pacing)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
-    writer_process:store import:import)
+    writer_process:store import:import figures:import)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
 set(guest_globs src/guest/* src/pace/*)

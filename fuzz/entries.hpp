@@ -31,6 +31,9 @@ void import(std::string_view reader, std::string_view bytes);
 /// its `.bin`. The input holds all of them, each behind a line `=== NAME`; other names are passed over.
 void import_files(std::string_view reader, std::string_view bytes);
 
+/// Figures of any form: read, or refused with a line; answered, also against themselves.
+void figures(std::string_view bytes);
+
 /// A study's file: read, or refused with a line.
 void study(std::string_view bytes);
 

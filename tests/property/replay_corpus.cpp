@@ -41,6 +41,10 @@ TEST(ReplayCorpus, Pacing) {
   EXPECT_GE(replay("pace_observations", pace_observations), 3);
 }
 
+TEST(ReplayCorpus, Figures) {
+  EXPECT_GE(replay("figures", figures), 10);
+}
+
 TEST(ReplayCorpus, Scenario) {
   EXPECT_GE(replay("scenario", scenario), 3);
 }

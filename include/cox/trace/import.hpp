@@ -28,6 +28,9 @@ struct ImportOptions {
 struct ImportedJob {
   Run run;
   model::Program program;
+  /// Other jobs of the same file, named in `info.name`: a table may hold several. Empty in what `import_path`
+  /// returns, where each is a job of its own.
+  std::vector<Run> further_runs{};
 };
 
 /// What was found at a path.

@@ -3,17 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cox/base/process_table.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/diagnose/figures.hpp"
+#include "cox/diagnose/runs.hpp"
 #include "cox/report/terminal.hpp"
+#include "cox/trace/figures.hpp"
 
 #include "cli/input/run_input.hpp"
 #include "cli/output/output_file.hpp"
@@ -126,6 +131,56 @@ Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invoc
   return {};
 }
 
+/// Runs that lie side by side and tell the length of their steps only are held against each other.
+void print_runs(const std::vector<diagnose::RunTimes>& runs, const Invocation& call, Output& output) {
+  if (call.has("summary")) return;
+  const std::vector<diagnose::RunGroup> groups = diagnose::compare_runs(runs);
+  if (groups.empty()) return;
+  if (call.common.json) {
+    output.stream() << diagnose::to_json(groups, call.args.front());
+    return;
+  }
+  output.stream() << (call.has("markdown") ? "## Runs side by side\n\n" : "== runs side by side\n");
+  for (const std::string& line : diagnose::run_lines(groups))
+    output.stream() << (call.has("markdown") ? "- " : "") << line << '\n';
+}
+
+/// Figures of a file; nothing where it is a folder, missing, or something else.
+Result<std::optional<trace::Figures>> figures_at(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) return std::nullopt;
+  // What cannot be opened or unpacked is told by the import.
+  Result<std::optional<trace::Figures>> found = trace::read_figures(path);
+  if (!found && found.error().id != "import-005") return std::nullopt;
+  return found;
+}
+
+/// Figures are no Run: they have an answer of their own.
+Result<ExitCode> answer_figures(const trace::Figures& figures, const Invocation& call, Output& output) {
+  std::optional<trace::Figures> before;
+  if (const std::string path = call.value("against"); !path.empty()) {
+    COX_TRY(before, figures_at(path));
+    const auto has_sizes = [](const trace::Figures& f) {
+      return std::holds_alternative<trace::SizeTable>(f.table);
+    };
+    if (!before || !has_sizes(*before) || !has_sizes(figures))
+      return fail(Error{.code = Errc::Usage,
+                        .id = "cli-003",
+                        .message = "--against: figures are compared where both are times over message sizes",
+                        .hint = "runs are compared with runs; summaries per rank are not compared",
+                        .where = Where{.file = path}});
+  }
+  const diagnose::FiguresAnswer answer = diagnose::understand_figures(figures, before ? &*before : nullptr);
+  if (call.common.json || call.has("summary")) {
+    output.stream() << diagnose::to_json(answer, call.args.front());
+  } else {
+    for (const std::string& line : diagnose::figure_lines(answer))
+      output.stream() << (call.has("markdown") && !line.starts_with("  ") ? "- " : "") << line << '\n';
+  }
+  COX_CHECK(output.commit());
+  return call.has("check") && answer.has_trouble() ? ExitCode::BadAnswer : ExitCode::Ok;
+}
+
 /// One form of output at a time.
 Status check_forms(const Invocation& call) {
   const int forms = int{call.common.json} + int{call.has("markdown")} + int{call.has("summary")};
@@ -155,12 +210,15 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_CHECK(check_forms(call));
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
+  COX_TRY(const std::optional<trace::Figures> figures, figures_at(call.args.front()));
+  if (figures) return answer_figures(*figures, call, output);
   const Asked asked{call, console, this_machine().monotonic_ns()};
   COX_TRY(const std::vector<trace::ImportedJob> jobs, read_jobs(call.args.front(), call, console));
   COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
   bool clean = true;
   std::size_t told = 0;
   std::vector<diagnose::Efficiencies> sizes;
+  std::vector<diagnose::RunTimes> steps;
   // Of several runs people see one table first; what it is made of is kept for --all.
   const bool table_first = jobs.size() > 1 && is_text(call);
   std::vector<std::pair<const trace::Run*, diagnose::Diagnosis>> kept;
@@ -174,6 +232,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     }
     ++told;
     clean = clean && is_clean(*made);
+    if (jobs.size() > 1 && each.run.times == trace::TimesKind::Steps)
+      steps.push_back({.name = each.run.info.name, .steps = made->step_times});
     if (made->efficiencies) sizes.push_back(*made->efficiencies);
     if (table_first)
       kept.emplace_back(&each.run, *std::move(made));
@@ -185,6 +245,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     for (const auto& [run, d] : kept) print(*run, d, before, asked, false, output);
   if (told == 0) return fail(diagnose::diagnose(jobs.front().run).error());
   if (!call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, call, output));
+  print_runs(steps, call, output);
   COX_CHECK(output.commit());
   return call.has("check") && !clean ? ExitCode::BadAnswer : ExitCode::Ok;
 }

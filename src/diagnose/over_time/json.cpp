@@ -38,6 +38,57 @@ Json json_of(const Recurrence& r) {
   return j;
 }
 
+Json json_of(const RecurrenceTier& t) {
+  Json j;
+  j["least_over_ratio"] = t.least_over_ratio;
+  j["most_over_ratio"] = t.most_over_ratio;
+  j["cost_ratio"] = t.cost_ratio;
+  j["recurrence"] = json_of(t.recurrence);
+  return j;
+}
+
+Json json_of(const LongBurst& b) {
+  Json j;
+  j["first_step"] = b.first_step.value();
+  j["last_step"] = b.last_step.value();
+  j["long_steps"] = b.long_steps;
+  j["chance"] = b.chance;
+  return j;
+}
+
+Json json_of(const PhaseShift& p) {
+  Json j;
+  j["period_steps"] = p.period_steps;
+  j["first_step"] = p.first_step.value();
+  j["over_ratio"] = p.over_ratio;
+  j["repeats"] = p.repeats;
+  j["chance"] = p.chance;
+  return j;
+}
+
+Json json_of(const TwoTimes& t) {
+  Json j;
+  j["low_s"] = in_seconds(t.low);
+  j["high_s"] = in_seconds(t.high);
+  j["high_share_ratio"] = t.high_share_ratio;
+  j["first_high_step"] = t.first_high.value();
+  j["last_high_step"] = t.last_high.value();
+  j["stretches"] = t.stretches;
+  j["stretch_steps"] = t.stretch_steps;
+  j["chance"] = t.chance;
+  return j;
+}
+
+Json json_of(const Tail& t) {
+  Json j;
+  j["above_median_ratio"] = t.above_median_ratio;
+  j["below_median_ratio"] = t.below_median_ratio;
+  j["p95_ratio"] = t.p95_ratio;
+  j["p99_ratio"] = t.p99_ratio;
+  j["longest_ratio"] = t.longest_ratio;
+  return j;
+}
+
 }  // namespace
 
 void write_json(const TimeStructure& t, Json& j) {
@@ -54,6 +105,13 @@ void write_json(const TimeStructure& t, Json& j) {
   for (const LongStep& l : t.long_steps) j["long_steps"].push_back(json_of(l));
   j["long_count"] = t.long_count;
   j["long_share_ratio"] = t.long_share_ratio;
+  j["tiers"] = Json::array();
+  for (const RecurrenceTier& tier : t.tiers) j["tiers"].push_back(json_of(tier));
+  j["bursts"] = Json::array();
+  for (const LongBurst& burst : t.bursts) j["bursts"].push_back(json_of(burst));
+  j["phase"] = t.phase ? json_of(*t.phase) : Json(nullptr);
+  j["two_times"] = t.two_times ? json_of(*t.two_times) : Json(nullptr);
+  j["tail"] = json_of(t.tail);
   j["long_kind"] = t.long_kind ? Json(name_of(*t.long_kind)) : Json(nullptr);
 }
 

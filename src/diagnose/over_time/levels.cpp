@@ -19,6 +19,14 @@ constexpr std::size_t kMostLevels = 32;
 /// Noise below this part of a value is measured as this: identical values have none.
 constexpr double kLeastNoise = 1e-4;
 constexpr double kLeastValue = 1e-3;
+/// Of a shift at one place that noise would give; there are many places.
+constexpr double kShiftChance = 2e-6;
+/// Standard error of a median, over that of a mean.
+constexpr double kMedianError = 1.2533;
+/// Mean absolute deviation of normal values to their standard deviation; outliers count as no more than this.
+constexpr double kMeanToSpread = 1.2533;
+constexpr double kFarOff = 6;
+constexpr int kMostMoves = 8;
 
 /// Sum of absolute deviations from the median of what was added so far, in O(log n) per value.
 class RunningDeviation {
@@ -108,25 +116,55 @@ std::vector<std::size_t> partition(std::span<const double> values, std::size_t l
   return bounds;
 }
 
-/// How many of n values count as independent: by how often neighbours lie on the same side of their level.
-double independent(std::span<const double> values, std::size_t at) {
-  const double left = median(values.first(at));
-  const double right = median(values.subspan(at));
+/// Part of the values that count as independent, by how often neighbours lie on the same side of zero.
+double independent_of_signs(std::span<const double> off) {
   double same = 0;
   double pairs = 0;
   double before = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double off = values[i] - (i < at ? left : right);
-    if (off == 0) continue;
+  for (const double x : off) {
+    if (x == 0) continue;
     if (before != 0) {
-      same += (off > 0) == (before > 0) ? 1 : -1;
+      same += (x > 0) == (before > 0) ? 1 : -1;
       pairs += 1;
     }
-    before = off;
+    before = x;
   }
   const double signs = pairs > 0 ? std::clamp(same / pairs, 0.0, 0.99) : 0;
   const double correlation = std::sin(std::numbers::pi / 2 * signs);
-  return static_cast<double>(values.size()) * (1 - correlation) / (1 + correlation);
+  return (1 - correlation) / (1 + correlation);
+}
+
+std::vector<double> off_levels(std::span<const double> values, std::size_t at) {
+  const double left = median(values.first(at));
+  const double right = median(values.subspan(at));
+  std::vector<double> off;
+  for (std::size_t i = 0; i < values.size(); ++i) off.push_back(values[i] - (i < at ? left : right));
+  return off;
+}
+
+/// How many of the values count as independent around the levels on both sides of `at`.
+double independent(std::span<const double> values, std::size_t at) {
+  return static_cast<double>(values.size()) * independent_of_signs(off_levels(values, at));
+}
+
+/// Robust spread of values that may as well lie in two places, where the median of their deviations says little.
+double spread_of(std::span<const double> off) {
+  const double spread = std::max(kLeastNoise, scaled_mad(off));
+  double sum = 0;
+  for (const double x : off) sum += std::min(std::abs(x), kFarOff * spread);
+  return std::max(spread, kMeanToSpread * sum / static_cast<double>(off.size()));
+}
+
+/// How far the levels on both sides of `at` are apart, over how far noise of this spread, correlation and
+/// length would set the medians apart at any place of the series.
+double strength_of_shift(std::span<const double> part, std::size_t at) {
+  const std::vector<double> off = off_levels(part, at);
+  const double shift = median(part.subspan(at)) - median(part.first(at));
+  const double count = static_cast<double>(part.size()) * independent_of_signs(off);
+  const double part_before = static_cast<double>(at) / static_cast<double>(part.size());
+  const double error = kMedianError * spread_of(off) / std::sqrt(count * part_before * (1 - part_before));
+  const auto freedom = std::max<std::int64_t>(1, std::llround(count) - 2);
+  return std::abs(shift) / (student_quantile(kShiftChance, freedom) * error);
 }
 
 /// The change within one stretch, held against no change: absolute deviations mean Laplace noise, whose scale
@@ -174,19 +212,66 @@ LevelChange weigh(std::span<const double> part, std::size_t least, double prior)
   return change;
 }
 
-/// Weighs each boundary within its two neighbours; nothing where a level is too short to be one.
-std::optional<LevelChange> weigh_between(std::span<const double> values, std::size_t from, std::size_t to,
-                                         const LevelRules& rules) {
-  if (to - from < 2 * rules.least_steps) return std::nullopt;
+/// Correlation of neighbours around a fitted line. Few values and two fitted ones make it look smaller than
+/// it is (Kendall 1954): that is given back.
+double correlation_of_blocks(std::span<const double> off) {
+  double products = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    squares += off[i] * off[i];
+    if (i > 0) products += off[i] * off[i - 1];
+  }
+  if (squares <= 0) return 0;
+  const auto n = static_cast<double>(off.size());
+  const double r = products / squares;
+  return std::clamp(r + (2 + 4 * r) / n, 0.0, 0.95);
+}
+
+/// A boundary and how far it is above what it needs to stand: 1 and more stands.
+struct Weighed {
+  LevelChange change;
+  double strength = 0;
+};
+
+/// Weighs a boundary within its two neighbours; a level that is too short to be one does not stand.
+Weighed weigh_between(std::span<const double> values, std::size_t from, std::size_t at, std::size_t to,
+                      const LevelRules& rules) {
+  if (to - from < 2 * rules.least_steps) return {LevelChange{at, at, at, 0}, 0};
   const auto part = values.subspan(from, to - from);
   LevelChange change = weigh(part, rules.least_steps, rules.prior);
-  const double before = median(part.first(change.at));
-  const double after = median(part.subspan(change.at));
-  if (std::abs(std::exp(after - before) - 1) < rules.least_shift) change.posterior = 0;
+  const double shift =
+      std::abs(std::exp(median(part.subspan(change.at)) - median(part.first(change.at))) - 1);
+  const double strength = std::min({change.posterior / rules.least_posterior, shift / rules.least_shift,
+                                    strength_of_shift(part, change.at)});
   change.at += from;
   change.earliest += from;
   change.latest += from;
-  return change;
+  return {change, strength};
+}
+
+/// All boundaries, each between its neighbours.
+std::vector<Weighed> weigh_all(std::span<const double> values, const std::vector<std::size_t>& bounds,
+                               const LevelRules& rules) {
+  std::vector<Weighed> weighed;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const std::size_t from = i == 0 ? 0 : bounds[i - 1];
+    const std::size_t to = i + 1 < bounds.size() ? bounds[i + 1] : values.size();
+    weighed.push_back(weigh_between(values, from, bounds[i], to, rules));
+  }
+  return weighed;
+}
+
+/// Which boundary has to go, if any.
+std::optional<std::size_t> weakest_of(const std::vector<Weighed>& weighed) {
+  const auto least = std::min_element(weighed.begin(), weighed.end(), [](const Weighed& a, const Weighed& b) {
+    return a.strength < b.strength;
+  });
+  if (least != weighed.end() && least->strength < 1) return static_cast<std::size_t>(least - weighed.begin());
+  // Each is moved between its neighbours as they were, so two may have passed each other: the weaker one goes.
+  for (std::size_t i = 1; i < weighed.size(); ++i)
+    if (weighed[i].change.at <= weighed[i - 1].change.at)
+      return weighed[i].strength < weighed[i - 1].strength ? i : i - 1;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -206,31 +291,28 @@ std::vector<LevelChange> find_levels(std::span<const double> series, const Level
   if (bounds.size() > kMostLevels) return {};
   for (std::size_t& b : bounds) b = b * n / blocks;
 
-  // The weakest boundary goes until all that are left stand.
-  for (;;) {
-    std::vector<LevelChange> changes;
-    std::size_t weakest = 0;
-    double least_posterior = 2;
-    for (std::size_t i = 0; i < bounds.size(); ++i) {
-      const std::size_t from = i == 0 ? 0 : bounds[i - 1];
-      const std::size_t to = i + 1 < bounds.size() ? bounds[i + 1] : n;
-      changes.push_back(weigh_between(values, from, to, rules).value_or(LevelChange{bounds[i], 0, 0, 0}));
-      if (changes.back().posterior < least_posterior) {
-        least_posterior = changes.back().posterior;
-        weakest = i;
-      }
+  // The weakest boundary goes until all that are left stand, where they have moved to as well.
+  for (int moves = 0;;) {
+    const std::vector<Weighed> weighed = weigh_all(values, bounds, rules);
+    if (const auto weakest = weakest_of(weighed)) {
+      bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(*weakest));
+      continue;
     }
-    // Each is moved between its neighbours as they were, so two may have passed each other: the weaker one goes.
-    bool crossed = false;
-    for (std::size_t i = 1; i < changes.size() && !crossed; ++i)
-      if (changes[i].at <= changes[i - 1].at) {
-        crossed = true;
-        if (least_posterior >= rules.least_posterior)
-          weakest = changes[i].posterior < changes[i - 1].posterior ? i : i - 1;
-      }
-    if (bounds.empty() || (!crossed && least_posterior >= rules.least_posterior)) return changes;
-    bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(weakest));
+    std::vector<LevelChange> changes;
+    std::vector<std::size_t> moved;
+    for (const Weighed& w : weighed) {
+      changes.push_back(w.change);
+      moved.push_back(w.change.at);
+    }
+    if (moved == bounds || ++moves > kMostMoves) return changes;
+    bounds = std::move(moved);
   }
+}
+
+double independent_share(std::span<const double> values, double center) {
+  std::vector<double> off;
+  for (const double x : values) off.push_back(x - center);
+  return independent_of_signs(off);
 }
 
 std::optional<Trend> find_trend(std::span<const double> values) {
@@ -250,7 +332,12 @@ std::optional<Trend> find_trend(std::span<const double> values) {
   for (std::size_t i = 0; i < kBlocks; ++i) offsets.push_back(m[i] - slope * (static_cast<double>(i) + 0.5));
   const double begin = median_in_place(offsets);
   constexpr double kVariance = kBlocks * (kBlocks - 1) * (2 * kBlocks + 5) / 18.0;
-  const double z = std::max(0.0, std::abs(score) - 1) / std::sqrt(kVariance);
+  std::vector<double> off;
+  for (std::size_t i = 0; i < kBlocks; ++i)
+    off.push_back(m[i] - begin - slope * (static_cast<double>(i) + 0.5));
+  const double correlation = correlation_of_blocks(off);
+  const double z =
+      std::max(0.0, std::abs(score) - 1) / std::sqrt(kVariance * (1 + correlation) / (1 - correlation));
   return Trend{begin, begin + slope * kBlocks, std::erfc(z / std::numbers::sqrt2)};
 }
 

@@ -12,7 +12,7 @@
 namespace cox::diagnose {
 
 struct LevelRules {
-  double least_shift = 0.10;
+  double least_shift = 0.01;  ///< however little noise there is
   std::size_t least_steps = 10;
   double least_posterior = 0.8;
   double prior = 0.01;  ///< that there is a change between two neighbouring levels
@@ -29,6 +29,9 @@ struct LevelChange {
 /// Where the usual value, which is positive, changes. Isolated outliers do not count: deviations are
 /// absolute, levels are medians. Cost: O(n log n + 256^2 log 256).
 [[nodiscard]] std::vector<LevelChange> find_levels(std::span<const double> values, const LevelRules& rules);
+
+/// Part of the values, 0 to 1, that count as independent around `center`: neighbours on one side of it do not.
+[[nodiscard]] double independent_share(std::span<const double> values, double center);
 
 /// Line through the series by the median slope of block medians.
 struct Trend {
@@ -55,5 +58,38 @@ struct Return {
 };
 /// `at` ascending. At least four points; gaps may be several periods where one was missed.
 [[nodiscard]] std::optional<Return> find_return(std::span<const double> at);
+
+/// Many of the points in a small part of the series.
+struct Crowd {
+  std::size_t first = 0;  ///< index of the series
+  std::size_t last = 0;
+  std::int64_t count = 0;
+  double chance = 1;  ///< of so many so near each other, wherever
+};
+/// `at`: ascending indices below `n`. A crowd is at least five, in less than a third of the series.
+[[nodiscard]] std::vector<Crowd> find_crowds(std::span<const std::size_t> at, std::size_t n);
+
+/// Every n-th value is higher by a little.
+struct FixedPhase {
+  std::int64_t period = 0;
+  std::int64_t phase = 0;  ///< number modulo period
+  std::int64_t count = 0;
+  double over = 0;  ///< median there less median elsewhere
+  double chance = 1;
+};
+/// `numbers`: ascending, as many as values. Periods 2 to 256, at least twelve times each.
+[[nodiscard]] std::optional<FixedPhase> find_phase(std::span<const double> values,
+                                                   std::span<const std::int64_t> numbers);
+
+/// Values keep to two places and avoid what lies between them.
+struct TwoModes {
+  double low = 0;
+  double high = 0;
+  double middle = 0;      ///< above it values belong to `high`
+  double high_share = 0;  ///< of the values
+  double chance = 1;      ///< of so few between in values of one place
+};
+/// Also where that is not quite sure: `chance` up to 0.05.
+[[nodiscard]] std::optional<TwoModes> find_modes(std::span<const double> values);
 
 }  // namespace cox::diagnose

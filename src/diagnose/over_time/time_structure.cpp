@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
 
 #include "cox/base/stats.hpp"
 
@@ -24,6 +27,22 @@ constexpr std::size_t kToldSteps = 1000;
 /// Of a long step's excess, what a rank or all ranks must account for to be what it was.
 constexpr double kExplains = 0.5;
 constexpr double kMostOfThem = 0.75;
+constexpr double kReturnChance = 1e-3;
+constexpr double kTwoTimesChance = 1e-3;
+/// Neighbours in severity belong to two tiers where they are so far apart.
+constexpr double kTierApart = 1.2;
+constexpr std::size_t kMostCuts = 8;
+/// Two periods are one within this part.
+constexpr double kAlike = 0.1;
+constexpr double kAlikeShare = 0.35;
+/// Below this part of independent values a series wanders.
+constexpr double kIndependent = 0.6;
+/// So many changes are told as two times, where there are two.
+constexpr std::size_t kOften = 3;
+/// Two times that change places so often do so all the while.
+constexpr std::size_t kRestless = 8;
+/// More often than noise crosses from one of two levels to the other.
+constexpr double kRestlessPart = 0.15;
 
 /// A series over its median, its first step aside where that is a warm-up.
 class Series {
@@ -49,8 +68,13 @@ class Series {
     for (const double x : used) moments.add(x);
     out_.cv = moments.cv();
     find_levels_or_trend(used);
+    find_two_times(used);
     find_long_steps();
     find_recurrence();
+    find_tiers();
+    find_bursts();
+    find_phase_beside_long_steps();
+    find_tail();
     return out_;
   }
 
@@ -152,18 +176,226 @@ class Series {
     out_.long_share_ratio = all > 0 ? beyond / all : 0;
   }
 
-  void find_recurrence() {
+  [[nodiscard]] double over(std::size_t i) const { return values_[i] / level_[i] - 1; }
+
+  /// The first steps of episodes, in the program's numbers, of long steps that `take` keeps.
+  template <class Take>
+  [[nodiscard]] std::vector<double> episodes_of(const Take& take) const {
     std::vector<double> episodes;
-    for (std::size_t i = 0; i < long_.size(); ++i)
-      if (i == 0 || long_[i] > long_[i - 1] + 1)
-        episodes.push_back(static_cast<double>(steps_[long_[i]].value()));
+    std::optional<std::size_t> before;
+    for (const std::size_t i : long_) {
+      if (!take(i)) continue;
+      if (!before || i > *before + 1) episodes.push_back(static_cast<double>(steps_[i].value()));
+      before = i;
+    }
+    return episodes;
+  }
+
+  [[nodiscard]] std::optional<Recurrence> recurrence_of(const std::vector<double>& episodes,
+                                                        double tries) const {
     // Where a third of all steps is long, long is not the exception that could come back.
-    if (3 * episodes.size() > values_.size()) return;
+    if (3 * episodes.size() > values_.size() || episodes.empty()) return std::nullopt;
+    // What comes back does so over the series, not within one burst.
+    const double all = static_cast<double>(steps_.back().value()) - static_cast<double>(steps_[0].value());
+    if (episodes.back() - episodes.front() < all / 3) return std::nullopt;
     const auto found = find_return(episodes);
+    if (!found || found->chance * tries > kReturnChance) return std::nullopt;
+    return Recurrence{found->length,  found->shortest,
+                      found->longest, static_cast<std::int64_t>(episodes.size()),
+                      found->fits,    found->chance * tries};
+  }
+
+  void find_recurrence() {
+    out_.recurrence = recurrence_of(episodes_of([](std::size_t) { return true; }), 1);
+  }
+
+  /// Where the long steps may be cut in two by how long they are: at the widest steps between neighbours.
+  [[nodiscard]] std::vector<double> cuts() const {
+    std::vector<double> sorted;
+    for (const std::size_t i : long_) sorted.push_back(over(i));
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::pair<double, double>> wide;  // ratio of neighbours, upper one
+    for (std::size_t i = 1; i < sorted.size(); ++i)
+      if (sorted[i] > sorted[i - 1] * kTierApart) wide.emplace_back(sorted[i] / sorted[i - 1], sorted[i]);
+    std::sort(wide.begin(), wide.end(), std::greater<>());
+    wide.resize(std::min(wide.size(), kMostCuts));
+    std::vector<double> out;
+    for (const auto& [apart, at] : wide) out.push_back(at);
+    return out;
+  }
+
+  void add_tier(double from, double to, const std::optional<Recurrence>& found) {
     if (!found) return;
-    out_.recurrence =
-        Recurrence{found->length, found->shortest, found->longest, static_cast<std::int64_t>(episodes.size()),
-                   found->fits,   found->chance};
+    RecurrenceTier tier{.least_over_ratio = to, .most_over_ratio = 0, .cost_ratio = 0, .recurrence = *found};
+    double all = 0;
+    for (const double x : values_) all += x;
+    for (const std::size_t i : long_) {
+      if (over(i) < from || over(i) >= to) continue;
+      tier.least_over_ratio = std::min(tier.least_over_ratio, over(i));
+      tier.most_over_ratio = std::max(tier.most_over_ratio, over(i));
+      tier.cost_ratio += (values_[i] - level_[i]) / all;
+    }
+    out_.tiers.push_back(tier);
+  }
+
+  /// The cut above which long steps come back most surely, and what comes back below it.
+  void find_tiers() {
+    const std::vector<double> tried = cuts();
+    const auto tries = static_cast<double>(2 * tried.size());
+    std::optional<Recurrence> best;
+    double best_cut = 0;
+    for (const double cut : tried) {
+      const auto found = recurrence_of(episodes_of([&](std::size_t i) { return over(i) >= cut; }), tries);
+      if (!found || (best && best->chance <= found->chance)) continue;
+      best = found;
+      best_cut = cut;
+    }
+    const auto below = best ? recurrence_of(episodes_of([&](std::size_t i) { return over(i) < best_cut; }), 2)
+                            : std::nullopt;
+    if (!best || (out_.recurrence && !below && is_alike(*best, *out_.recurrence))) return;
+    if (below && is_alike(*best, *below)) return;
+    add_tier(best_cut, std::numeric_limits<double>::infinity(), best);
+    add_tier(0, best_cut, below);
+  }
+
+  static bool is_alike(const Recurrence& a, const Recurrence& b) {
+    return std::abs(a.period_steps - b.period_steps) <= kAlike * b.period_steps;
+  }
+
+  void find_bursts() {
+    if (out_.recurrence || !out_.tiers.empty()) return;
+    std::vector<double> off;
+    for (std::size_t i = skip_; i < values_.size(); ++i) off.push_back(over(i));
+    // Where a series wanders, a long step's neighbours are long as well: they count as one.
+    const bool wanders = independent_share(off, 0) < kIndependent;
+    std::vector<std::size_t> at;
+    for (std::size_t k = 0; k < long_.size(); ++k)
+      if (!wanders || k == 0 || long_[k] > long_[k - 1] + 1) at.push_back(long_[k]);
+    for (const Crowd& c : find_crowds(at, values_.size()))
+      out_.bursts.push_back({steps_[c.first], steps_[c.last], c.count, c.chance});
+  }
+
+  /// Whether a long step is among those that were found to come back.
+  [[nodiscard]] bool is_told(std::size_t i) const {
+    if (!std::binary_search(long_.begin(), long_.end(), i)) return false;
+    if (out_.tiers.empty()) return out_.recurrence.has_value();
+    return std::any_of(out_.tiers.begin(), out_.tiers.end(), [&](const RecurrenceTier& t) {
+      return over(i) >= t.least_over_ratio && over(i) <= t.most_over_ratio;
+    });
+  }
+
+  /// Every n-th step, relative to the usual time there, of what has not been told as long steps.
+  void find_phase_beside_long_steps() {
+    std::vector<double> off;
+    std::vector<std::int64_t> numbers;
+    for (std::size_t i = skip_; i < values_.size(); ++i) {
+      off.push_back(is_told(i) ? 0 : over(i));
+      numbers.push_back(steps_[i].value());
+    }
+    if (const auto p = find_phase(off, numbers)) take_phase(*p, numbers);
+  }
+
+  /// Two times that change places all the while are neither levels nor long steps: each step is then held
+  /// against its own. Two that hold for long are levels and stay so.
+  void find_two_times(std::span<const double> used) {
+    const auto m = find_modes(used);
+    if (!m) return;
+    // Where levels explain them, they are levels.
+    const std::size_t switches = count_switches(used, m->middle);
+    const bool restless = switches >= kRestless &&
+                          ((out_.changes.empty() && !out_.drift) || find_modes(over_levels()) ||
+                           static_cast<double>(switches) > kRestlessPart * static_cast<double>(used.size()));
+    const bool sure = m->chance <= kTwoTimesChance;
+    if (!restless) {
+      if (sure && out_.changes.size() >= kOften) take_modes(*m);
+      return;
+    }
+    out_.changes.clear();
+    out_.drift.reset();
+    level_.assign(values_.size(), median(used));
+    find_phase_beside_long_steps();
+    const bool periodic = out_.phase && is_share_of_period(m->high_share);
+    out_.phase.reset();
+    if (periodic || !sure) return;
+    take_modes(*m);
+    for (std::size_t i = 0; i < values_.size(); ++i) level_[i] = values_[i] > m->middle ? m->high : m->low;
+  }
+
+  /// Values over what is usual there.
+  [[nodiscard]] std::vector<double> over_levels() const {
+    std::vector<double> out;
+    for (std::size_t i = skip_; i < values_.size(); ++i) out.push_back(1 + over(i));
+    return out;
+  }
+
+  static std::size_t count_switches(std::span<const double> values, double middle) {
+    std::size_t switches = 0;
+    for (std::size_t i = 1; i < values.size(); ++i)
+      switches += (values[i] > middle) != (values[i - 1] > middle);
+    return switches;
+  }
+
+  /// Whether one of every n steps, as found, is this part of them.
+  [[nodiscard]] bool is_share_of_period(double share) const {
+    const double step = static_cast<double>(steps_.back().value() - steps_[0].value()) /
+                        static_cast<double>(steps_.size() - 1);
+    return std::abs(std::max(1.0, step) / out_.phase->period_steps - share) < kAlikeShare * share;
+  }
+
+  void take_phase(const FixedPhase& p, std::span<const std::int64_t> numbers) {
+    const auto comes_back = [&](const Recurrence& r) {
+      return std::abs(r.period_steps - static_cast<double>(p.period)) < 0.5;
+    };
+    // As long steps it has been told.
+    if (out_.recurrence && comes_back(*out_.recurrence)) return;
+    for (const RecurrenceTier& t : out_.tiers)
+      if (comes_back(t.recurrence)) return;
+    std::int64_t first = numbers[0] - numbers[0] % p.period + p.phase;
+    while (first < numbers[0]) first += p.period;
+    out_.phase = PhaseShift{static_cast<double>(p.period), StepId(first), p.over, p.count, p.chance};
+  }
+
+  void take_modes(const TwoModes& m) {
+    TwoTimes two{.low = time_of(m.low),
+                 .high = time_of(m.high),
+                 .high_share_ratio = m.high_share,
+                 .first_high = steps_[0],
+                 .last_high = steps_[0],
+                 .stretches = 0,
+                 .stretch_steps = 0,
+                 .scattered_steps = 1 / (1 - m.high_share),
+                 .chance = m.chance};
+    std::int64_t high = 0;
+    bool before = false;
+    for (std::size_t i = skip_; i < values_.size(); ++i) {
+      const bool now = values_[i] > m.middle;
+      if (now && high == 0) two.first_high = steps_[i];
+      if (now) two.last_high = steps_[i];
+      if (now && !before) ++two.stretches;
+      high += now;
+      before = now;
+    }
+    two.stretch_steps =
+        static_cast<double>(high) / static_cast<double>(std::max<std::int64_t>(1, two.stretches));
+    out_.two_times = two;
+  }
+
+  void find_tail() {
+    std::vector<double> used(values_.begin() + static_cast<std::ptrdiff_t>(skip_), values_.end());
+    const double middle = median(used);
+    double all = 0;
+    double above = 0;
+    double below = 0;
+    for (const double x : used) {
+      all += x;
+      (x > middle ? above : below) += std::abs(x - middle);
+    }
+    if (all <= 0 || middle <= 0) return;
+    out_.tail.above_median_ratio = above / all;
+    out_.tail.below_median_ratio = below / all;
+    out_.tail.longest_ratio = *std::max_element(used.begin(), used.end()) / middle;
+    out_.tail.p95_ratio = quantile_in_place(used, 0.95) / middle;
+    out_.tail.p99_ratio = quantile_in_place(used, 0.99) / middle;
   }
 
   std::span<const Duration> times_;

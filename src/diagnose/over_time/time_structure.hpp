@@ -58,6 +58,53 @@ struct Recurrence {
   double chance = 0;          ///< of as many in episodes that come at random
 };
 
+/// Long steps of one severity that come back: rare large ones have a period of their own beside small ones.
+struct RecurrenceTier {
+  double least_over_ratio = 0;  ///< over the usual time, less one: its long steps lie between these two
+  double most_over_ratio = 0;
+  double cost_ratio = 0;  ///< of all time, what they took beyond the usual
+  Recurrence recurrence;
+};
+
+/// Many long steps near each other.
+struct LongBurst {
+  StepId first_step;
+  StepId last_step;
+  std::int64_t long_steps = 0;
+  double chance = 0;  ///< of so many so near each other, were they scattered over the series
+};
+
+/// Every n-th step takes a little longer; where it takes much longer it is a long step and comes back.
+struct PhaseShift {
+  double period_steps = 0;   ///< in the numbers of the steps
+  StepId first_step;         ///< of those that take longer
+  double over_ratio = 0;     ///< over the others, less one
+  std::int64_t repeats = 0;  ///< of the period
+  double chance = 0;
+};
+
+/// Steps take one of two times and hardly any between.
+struct TwoTimes {
+  Duration low{};
+  Duration high{};
+  double high_share_ratio = 0;  ///< of the steps
+  StepId first_high;
+  StepId last_high;
+  std::int64_t stretches = 0;  ///< of neighbouring steps that take the longer time
+  double stretch_steps = 0;    ///< their mean length
+  double scattered_steps = 0;  ///< what it would be, did each step draw its time by itself
+  double chance = 0;           ///< of so few between in steps of one usual time
+};
+
+/// How the time is spread around the median.
+struct Tail {
+  double above_median_ratio = 0;  ///< of all time, what steps took beyond the median
+  double below_median_ratio = 0;  ///< of all time, what steps took less
+  double p95_ratio = 0;           ///< over the median
+  double p99_ratio = 0;
+  double longest_ratio = 0;
+};
+
 struct TimeStructure {
   static constexpr std::int64_t kLeastCount = 10;  ///< fewer steps tell nothing but their median
 
@@ -73,15 +120,31 @@ struct TimeStructure {
   std::optional<Recurrence> recurrence;
   std::optional<LongStepKind> long_kind;  ///< of at least 75 % of the long steps, where that can be told
 
+  std::vector<RecurrenceTier> tiers;  ///< most severe first; empty where one period holds for all
+  std::vector<LongBurst> bursts;      ///< ascending
+  std::optional<PhaseShift> phase;
+  std::optional<TwoTimes> two_times;
+  Tail tail;
+
+  /// Whether steps beyond the usual cost so much that it is said, whatever they are.
+  [[nodiscard]] bool is_costly() const {
+    constexpr double kCostly = 0.02;
+    return tail.above_median_ratio - tail.below_median_ratio >= kCostly;
+  }
   /// Whether anything but noise was found. Irregular long steps are noise.
-  [[nodiscard]] bool evident() const { return !changes.empty() || drift || recurrence; }
+  [[nodiscard]] bool evident() const {
+    return !changes.empty() || drift || recurrence || !tiers.empty() || !bursts.empty() || phase || two_times;
+  }
 };
 
 /// Looks for structure in step times.
 ///
-/// Changes: at least 10 %, at least 10 steps on either side, posterior at least 0.8. Drift: at least 5 % from
-/// end to end. Long: more than 4 % and six robust spreads over the usual. Recurrence: at least four episodes,
-/// three gaps in four whole periods, by chance less than 1e-3. Naming nothing is an answer.
+/// Changes: at least 1 %, at least 10 steps on either side, posterior at least 0.8, and more than noise of this
+/// spread, correlation and length would give anywhere. Drift: at least 5 % from end to end. Long: more than 4 %
+/// and six robust spreads over the usual. Recurrence: at least four episodes, three gaps in four whole
+/// periods, by chance less than 1e-3. Bursts and a fixed phase: by chance less than 1e-4; two
+/// times: 1e-3. Naming
+/// nothing is an answer.
 /// Steps must be alike: from marks or from a period, not one for each synchronisation
 /// (`StepSource::EachSync`). `steps` are the program's numbers, as many as times, ascending.
 /// Fewer than 10 steps: nothing but the median.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <random>
 #include <sstream>
@@ -91,7 +92,7 @@ TEST(TimeStructure, FindsBothEndsOfAnEpisodeInALongSeries) {
 }
 
 TEST(TimeStructure, AShiftThatIsTooSmallOrTooShortIsNone) {
-  const auto small = series(300, 1, 0.01, [](int s) { return s < 120 ? 1.0 : 1.06; });
+  const auto small = series(300, 1, 0.01, [](int s) { return s < 120 ? 1.0 : 1.006; });
   EXPECT_TRUE(understand_times(small, numbers(300)).changes.empty());
   const auto brief = series(300, 1, 0.01, [](int s) { return s >= 120 && s < 125 ? 1.5 : 1.0; });
   EXPECT_TRUE(understand_times(brief, numbers(300)).changes.empty());
@@ -195,6 +196,9 @@ TEST(TimeStructure, MegatronRestartsComeBack) {
   EXPECT_FALSE(t.drift);
   ASSERT_TRUE(t.recurrence);
   EXPECT_EQ(t.recurrence->episodes, 13);
+  EXPECT_NEAR(t.tail.p95_ratio, 1.0122, 2e-3);
+  EXPECT_NEAR(t.tail.p99_ratio, 1.0702, 5e-3);
+  EXPECT_NEAR(t.tail.longest_ratio, 1.2649, 1e-3);
   EXPECT_GE(t.recurrence->shortest_steps, 3600);
   EXPECT_LE(t.recurrence->longest_steps, 3900);
 }
@@ -229,6 +233,71 @@ TEST(TimeStructure, MlperfRunsAreSteadyButForOne) {
     }
     EXPECT_TRUE(t.changes.empty()) << name << describe(t).front();
   }
+}
+
+TEST(TimeStructure, AShiftOfAFewPercentIsHeldAgainstNoiseAndLength) {
+  const auto shift = [](int s) { return s < 1200 ? 1.0 : 1.03; };
+  const TimeStructure quiet = understand_times(series(3000, 1, 0.02, shift), numbers(3000));
+  ASSERT_EQ(quiet.changes.size(), 1U);
+  EXPECT_NEAR(quiet.changes[0].shift_ratio, 0.03, 0.005);
+  EXPECT_LE(quiet.changes[0].earliest_step.value(), 1200);
+  EXPECT_GE(quiet.changes[0].latest_step.value(), 1200);
+  EXPECT_FALSE(understand_times(series(60, 1, 0.1, shift), numbers(60)).evident());
+}
+
+TEST(TimeStructure, RareLargeStallsHaveTheirOwnPeriodBesideSmallOnes) {
+  const auto times =
+      series(3000, 7, 0.01, [](int s) { return 1.0 + (s % 11 == 3 ? 0.12 : 0) + (s % 130 == 77 ? 1.5 : 0); });
+  const TimeStructure t = understand_times(times, numbers(3000));
+  ASSERT_EQ(t.tiers.size(), 2U);
+  EXPECT_EQ(t.tiers[0].recurrence.period_steps, 130);
+  EXPECT_EQ(t.tiers[1].recurrence.period_steps, 11);
+  EXPECT_GT(t.tiers[0].least_over_ratio, t.tiers[1].most_over_ratio);
+}
+
+TEST(TimeStructure, EveryNthStepALittleLongerIsAFixedPhase) {
+  const auto times = series(2000, 3, 0.02, [](int s) { return s % 8 == 5 ? 1.03 : 1.0; });
+  const TimeStructure t = understand_times(times, numbers(2000));
+  ASSERT_TRUE(t.phase);
+  EXPECT_EQ(t.phase->period_steps, 8);
+  EXPECT_EQ(t.phase->first_step, StepId{5});
+  EXPECT_NEAR(t.phase->over_ratio, 0.03, 0.01);
+  EXPECT_TRUE(t.changes.empty());
+}
+
+TEST(TimeStructure, TwoTimesWithTheirShareAndWhenEachHolds) {
+  std::mt19937 draw(5);
+  const auto scattered = series(1000, 3, 0.02, [&](int) { return draw() % 10 < 3 ? 1.2 : 1.0; });
+  const TimeStructure t = understand_times(scattered, numbers(1000));
+  ASSERT_TRUE(t.two_times);
+  EXPECT_NEAR(t.two_times->high_share_ratio, 0.3, 0.05);
+  EXPECT_NEAR(in_seconds(t.two_times->high) / in_seconds(t.two_times->low), 1.2, 0.01);
+  EXPECT_LT(t.two_times->stretch_steps, 2);
+  EXPECT_TRUE(t.changes.empty());
+  EXPECT_EQ(t.long_count, 0) << "the longer time is a usual one";
+
+  const auto on_end = series(4000, 3, 0.02, [&](int s) { return s / 40 % 3 == 1 ? 1.2 : 1.0; });
+  const TimeStructure u = understand_times(on_end, numbers(4000));
+  ASSERT_TRUE(u.two_times);
+  EXPECT_NEAR(u.two_times->stretch_steps, 40, 2);
+}
+
+TEST(TimeStructure, LongStepsNearEachOtherAreABurst) {
+  const auto times =
+      series(2000, 3, 0.02, [](int s) { return s >= 700 && s < 760 && s * 7 % 5 < 2 ? 1.5 : 1.0; });
+  const TimeStructure t = understand_times(times, numbers(2000));
+  ASSERT_EQ(t.bursts.size() + t.changes.size() / 2, 1U);
+  const StepId first = t.bursts.empty() ? t.changes[0].first_step : t.bursts[0].first_step;
+  EXPECT_NEAR(static_cast<double>(first.value()), 700, 5);
+}
+
+TEST(TimeStructure, NumbersOfADamagedRecordingAreHarmless) {
+  std::vector<Duration> times = series(100, 3, 0.02, [](int) { return 1.0; });
+  std::vector<StepId> wild;
+  for (int s = 0; s < 100; ++s)
+    wild.emplace_back(s % 2 == 0 ? std::numeric_limits<std::int64_t>::min() + s
+                                 : std::numeric_limits<std::int64_t>::max() - s);
+  EXPECT_EQ(understand_times(times, wild).count, 100);
 }
 
 TEST(TimeStructure, JsonNamesTheRecurrence) {

@@ -168,7 +168,8 @@ void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d) {
   const bool split = matched.ranks() > 1 && matched.times() != trace::TimesKind::Steps;
   analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers, matched.skew().work)
                                   : understand_times(d.step_times, d.step_numbers);
-  if (analyses.time_structure->evident())
+  // A series alone has nothing else to tell.
+  if (analyses.time_structure->evident() || (matched.ranks() < 2 && analyses.time_structure->is_costly()))
     add_section(d, "time_structure", "over time", describe(*analyses.time_structure));
 }
 

@@ -7,31 +7,81 @@
 #include "cox/base/units_text.hpp"
 
 namespace cox::diagnose {
+namespace {
 
-std::vector<std::string> describe(const TimeStructure& t) {
-  if (t.count < TimeStructure::kLeastCount)
-    return {fmt::format("Time structure: {} steps are too few to tell.", t.count)};
-  std::vector<std::string> lines;
-  for (const ChangePoint& c : t.changes)
+/// More changes than that are counted.
+constexpr std::size_t kToldChanges = 6;
+constexpr std::size_t kToldBursts = 3;
+/// Stretches are told where they are so much longer than chance makes them.
+constexpr double kLonger = 1.5;
+
+using Lines = std::vector<std::string>;
+
+void say_levels(const TimeStructure& t, Lines& lines) {
+  // Between two times that have been told, single changes say no more.
+  if (t.two_times && t.changes.size() > 1) return;
+  for (std::size_t i = 0; i < std::min(t.changes.size(), kToldChanges); ++i) {
+    const ChangePoint& c = t.changes[i];
     lines.push_back(fmt::format(
         "From step {} on a step takes {} instead of {} ({}; probability {:.2f}, between steps "
         "{} and {}).",
         c.first_step.value(), to_string(c.after), to_string(c.before), percent_change(c.shift_ratio),
         c.posterior, c.earliest_step.value(), c.latest_step.value()));
+  }
+  if (t.changes.size() > kToldChanges)
+    lines.push_back(fmt::format("The usual time changes {} more times.", t.changes.size() - kToldChanges));
   if (t.drift)
     lines.push_back(
         fmt::format("Steps drift: {} from the first to the last.", percent_change(t.drift->total_ratio)));
-  if (t.recurrence)
+}
+
+void say_two_times(const TwoTimes& t, Lines& lines) {
+  lines.push_back(fmt::format("Steps take one of two times and hardly any between: {} or, {} of them, {}.",
+                              to_string(t.low), percent(t.high_share_ratio), to_string(t.high)));
+  if (t.stretch_steps > kLonger * t.scattered_steps)
+    lines.push_back(
+        fmt::format("The longer time holds for {:.0f} steps on end ({} stretches, steps {} to {}).",
+                    t.stretch_steps, t.stretches, t.first_high.value(), t.last_high.value()));
+  else
+    lines.push_back(fmt::format("The longer ones are scattered over steps {} to {}.", t.first_high.value(),
+                                t.last_high.value()));
+}
+
+void say_returns(const TimeStructure& t, Lines& lines) {
+  if (t.tiers.empty() && t.recurrence)
     lines.push_back(
         fmt::format("Long steps come back about every {:.0f} steps ({} times, {:.0f} to {:.0f} apart).",
                     t.recurrence->period_steps, t.recurrence->episodes, t.recurrence->shortest_steps,
                     t.recurrence->longest_steps));
-  if (lines.empty())
-    lines.emplace_back("Time structure: no change point, no drift, nothing that comes back.");
+  for (const RecurrenceTier& tier : t.tiers)
+    lines.push_back(fmt::format(
+        "Long steps of {} to {} over the usual come back about every {:.0f} steps ({} times); they cost {} of the "
+        "time.",
+        percent(tier.least_over_ratio), percent(tier.most_over_ratio), tier.recurrence.period_steps,
+        tier.recurrence.episodes, percent(tier.cost_ratio)));
+  if (t.phase)
+    lines.push_back(
+        fmt::format("One step in every {} takes {} longer than the others (from step {} on, {} times).",
+                    static_cast<std::int64_t>(t.phase->period_steps), percent(t.phase->over_ratio),
+                    t.phase->first_step.value(), t.phase->repeats));
+  for (std::size_t i = 0; i < std::min(t.bursts.size(), kToldBursts); ++i)
+    lines.push_back(fmt::format("{} long steps come close together, between steps {} and {}.",
+                                t.bursts[i].long_steps, t.bursts[i].first_step.value(),
+                                t.bursts[i].last_step.value()));
+  if (t.bursts.size() > kToldBursts)
+    lines.push_back(fmt::format("{} more such bursts follow.", t.bursts.size() - kToldBursts));
+}
+
+void say_long_steps(const TimeStructure& t, Lines& lines) {
   if (t.long_count > 0)
     lines.push_back(fmt::format("{} of {} steps {} {} of the time.", t.long_count, t.count,
                                 t.long_count == 1 ? "is long; it costs" : "are long; they cost",
                                 percent(t.long_share_ratio)));
+  if (t.is_costly())
+    lines.push_back(fmt::format(
+        "Time above the median is {} of all time; the slowest step in a hundred takes {:.2f} times the median, the "
+        "slowest of all {:.2f} times.",
+        percent(t.tail.above_median_ratio), t.tail.p99_ratio, t.tail.longest_ratio));
   if (t.long_kind == LongStepKind::Everybody)
     lines.emplace_back(
         "All ranks were long alike in them: an event of the whole job (checkpoint, evaluation, restart).");
@@ -39,6 +89,20 @@ std::vector<std::string> describe(const TimeStructure& t) {
     lines.emplace_back("In them some rank was late, the others were not.");
   if (t.long_kind == LongStepKind::Communication)
     lines.emplace_back("Nobody's own work was long in them: the communication was.");
+}
+
+}  // namespace
+
+std::vector<std::string> describe(const TimeStructure& t) {
+  if (t.count < TimeStructure::kLeastCount)
+    return {fmt::format("Time structure: {} steps are too few to tell.", t.count)};
+  Lines lines;
+  say_levels(t, lines);
+  if (t.two_times) say_two_times(*t.two_times, lines);
+  say_returns(t, lines);
+  if (lines.empty())
+    lines.emplace_back("Time structure: no change point, no drift, nothing that comes back.");
+  say_long_steps(t, lines);
   if (t.first_is_long) lines.emplace_back("The first step is a warm-up and was left out of the figures.");
   return lines;
 }

@@ -42,6 +42,13 @@ bool hide_each_other(const Finding& f) {
   return e != nullptr && !e->each_alone.empty();
 }
 
+/// The first thing that the steps of a lone series show.
+std::string over_time(const Diagnosis& d) {
+  for (const Section& s : d.sections)
+    if (s.key == "time_structure" && !s.lines.empty()) return " " + s.lines.front();
+  return {};
+}
+
 std::string subject_words(const Finding& f) {
   if (const auto* e = std::get_if<LateEvidence>(&f.evidence); e != nullptr && e->over)
     return subject_over_operations(*e->over);
@@ -101,7 +108,8 @@ std::string others_words(const Diagnosis& d) {
 Headline pace_of(const Diagnosis& d) {
   if (d.findings.empty()) {
     if (d.answer.outcome == Outcome::CannotTell && !d.answer.reasons.empty()) {
-      const std::string why = d.answer.reasons.front().text + ".";
+      const std::string why =
+          d.answer.reasons.front().text + "." + (d.coverage.ranks_seen < 2 ? over_time(d) : std::string());
       return {"cannot tell: " + why, why};
     }
     if (d.answer.outcome == Outcome::JobFailed) return {};

@@ -28,6 +28,7 @@ constexpr std::size_t kMostNamed = 3;
 struct Reading {
   std::optional<ImportedJob> part;
   std::optional<Error> error;
+  std::string own_name;  ///< of the first of several runs
 };
 
 Result<ImportedJob> open_own(const Input& input, const ImportOptions& options) {
@@ -41,6 +42,7 @@ Reading read_input(const Input& input, const ImportOptions& options) {
   if (part) {
     out.part = *std::move(part);
     Run& run = out.part->run;
+    if (!out.part->further_runs.empty()) out.own_name = run.info.name;
     if (!input.own && !run.sources.empty()) run.sources.front().file = input.name;
     for (Note& note : run.notes)
       if (!input.own) note.file = input.name;
@@ -139,6 +141,10 @@ class Importer {
     std::vector<std::string> reasons(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       reasons[i] = reason(i);
+      if (readings_[i].part)
+        further_.push_back(std::move(readings_[i].part->further_runs));
+      else
+        further_.emplace_back();
       sources_.push_back(source_of(inputs_[i], readings_[i], reasons[i]));
       parts_[i] = std::move(readings_[i].part);
     }
@@ -151,6 +157,7 @@ class Importer {
       out.jobs.push_back(make_job(grouping.groups[g], grouping.names[g]));
       // Beside others a run goes by where it lies.
       if (grouping.groups.size() > 1) out.jobs.back().run.info.name = grouping.names[g];
+      add_further(grouping.groups[g], grouping.names[g], out.jobs);
     }
     out.sources = std::move(sources_);
     return out;
@@ -200,14 +207,36 @@ class Importer {
       parts.push_back(*std::move(parts_[i]));
     }
     if (members.size() == 1 && inputs_[members.front()].own) return std::move(parts.front());
+    return finish(std::move(parts), members.front(), name);
+  }
+
+  ImportedJob finish(std::vector<ImportedJob> parts, std::size_t input, const std::string& name) {
     ImportedJob job = assemble_parts(std::move(parts), options_.threads);
     Run& run = job.run;
     call_it_rank_zero(run);
     if (!job.program.is_empty()) name_participants(job.program, run);
     join_equal(run.notes);
     run.info.name = name;
-    if (run.info.tool.empty()) run.info.tool = inputs_[members.front()].reader->title;
+    if (run.info.tool.empty()) run.info.tool = inputs_[input].reader->title;
     return job;
+  }
+
+  /// The other runs of a table, by the table's name and their own.
+  void add_further(const std::vector<std::size_t>& members, const std::string& name,
+                   std::vector<ImportedJob>& jobs) {
+    const std::size_t first = jobs.size() - 1;
+    for (const std::size_t i : members) {
+      if (further_[i].empty()) continue;
+      if (members.size() == 1) jobs[first].run.info.name = name + "/" + readings_[i].own_name;
+      for (Run& run : further_[i]) {
+        for (SourceFile& s : run.sources) s.file = inputs_[i].name;
+        for (Note& note : run.notes) note.file = inputs_[i].name;
+        const std::string own = run.info.name;
+        std::vector<ImportedJob> parts;
+        parts.push_back({.run = std::move(run), .program = {}});
+        jobs.push_back(finish(std::move(parts), i, name + "/" + own));
+      }
+    }
   }
 
   fs::path path_;
@@ -216,6 +245,7 @@ class Importer {
   std::vector<Reading> readings_;
   std::vector<std::optional<ImportedJob>> parts_;
   std::vector<SourceFile> sources_;
+  std::vector<std::vector<Run>> further_;  // by input
 };
 
 }  // namespace

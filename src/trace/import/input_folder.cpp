@@ -129,7 +129,8 @@ using Fingerprint = std::tuple<std::size_t, std::vector<Rank>, std::size_t, std:
                                std::int64_t, std::int64_t, int>;
 
 Fingerprint fingerprint(const ImportedJob& job) {
-  const auto& [part, program] = job;
+  const Run& part = job.run;
+  const model::Program& program = job.program;
   std::vector<Rank> ranks;
   std::size_t events = 0;
   std::size_t activities = 0;
@@ -159,7 +160,8 @@ Fingerprint fingerprint(const ImportedJob& job) {
 }
 
 bool is_empty(const ImportedJob& job) {
-  const auto& [part, program] = job;
+  const Run& part = job.run;
+  const model::Program& program = job.program;
   return program.size() == 0 && part.event_count() == 0 &&
          std::all_of(part.ranks.begin(), part.ranks.end(),
                      [](const RankTrack& t) { return t.activities.size() == 0 && t.useful.size() == 0; });
@@ -167,7 +169,8 @@ bool is_empty(const ImportedJob& job) {
 
 /// A table of operations or an archive of all ranks is a run by itself.
 bool is_whole(const ImportedJob& job) {
-  const auto& [part, program] = job;
+  const Run& part = job.run;
+  const model::Program& program = job.program;
   return program.is_table() || part.times == TimesKind::Steps || part.ranks.size() != 1 ||
          part.ranks.front().rank.value() < 0;
 }

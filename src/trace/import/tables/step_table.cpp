@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <deque>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
+
+#include "cox/trace/figures.hpp"
 
 #include "trace/import/part/part_builder.hpp"
 #include "trace/import/part/reader.hpp"
@@ -72,6 +76,14 @@ double seconds_per(StepUnit unit) {
   return 1;
 }
 
+Error nothing_in_it() {
+  return Error{.code = Errc::InvalidInput,
+               .id = "import-005",
+               .message = "no step time in the table, expected a number per rank and step",
+               .hint = {},
+               .where = {}};
+}
+
 /// One value: rank `series` spent `own` on `step`.
 struct StepTime {
   std::int64_t step = 0;
@@ -86,12 +98,8 @@ class StepTableReader {
     for (const WideColumn& c : columns_.wide) wide_series_.push_back(series_of(c.rank));
   }
 
-  void take(std::string_view line) {
-    split_fields(line, columns_.separator, fields_);
-    if (!is_of_first_run()) {
-      ++other_runs_;
-      return;
-    }
+  void take(const std::vector<std::string_view>& fields) {
+    fields_ = &fields;
     if (!columns_.wide.empty()) {
       const std::int64_t step = step_of(rows_++);
       for (std::size_t i = 0; i < columns_.wide.size(); ++i)
@@ -107,12 +115,7 @@ class StepTableReader {
   }
 
   Result<Run> finish() && {
-    if (times_.empty())
-      return fail(Error{.code = Errc::InvalidInput,
-                        .id = "import-005",
-                        .message = "no step time in the table, expected a number per rank and step",
-                        .hint = {},
-                        .where = {}});
+    if (times_.empty()) return fail(nothing_in_it());
     std::stable_sort(times_.begin(), times_.end(), [](const StepTime& a, const StepTime& b) {
       return std::tie(a.step, a.series) < std::tie(b.step, b.series);
     });
@@ -125,15 +128,7 @@ class StepTableReader {
 
  private:
   [[nodiscard]] std::string_view field(std::size_t column) const {
-    return column < fields_.size() ? fields_[column] : std::string_view();
-  }
-
-  bool is_of_first_run() {
-    if (columns_.run.empty()) return true;
-    std::string key;
-    for (const std::size_t c : columns_.run) key.append(field(c).substr(0, 256)).push_back('\0');
-    if (!run_) run_ = key;
-    return *run_ == key;
+    return column < fields_->size() ? (*fields_)[column] : std::string_view();
   }
 
   /// The number in the step's column, or the count of rows where there is none.
@@ -264,7 +259,6 @@ class StepTableReader {
                              columns_.value_name.empty() ? "the columns' names" : columns_.value_name));
     if (columns_.rank == kNoColumn && columns_.wide.empty())
       part_.note("one series for the whole job: no rank can be named");
-    count_note(other_runs_, "rows of other runs are left out: split the table by run, one file each");
     count_note(missing_, "values are missing (empty or nan)");
     count_note(incomplete_, "steps miss a rank and are left out");
     count_note(too_late_, "steps lie beyond 104 days and are left out");
@@ -275,8 +269,7 @@ class StepTableReader {
 
   StepColumns columns_;
   PartBuilder part_;
-  std::vector<std::string_view> fields_;
-  std::optional<std::string> run_;
+  const std::vector<std::string_view>* fields_ = nullptr;  // of the line that is being taken
   std::map<std::int32_t, std::uint32_t> series_numbers_;
   std::vector<std::int32_t> ranks_;         // by series
   std::vector<std::int64_t> rows_of_;       // the same
@@ -286,8 +279,68 @@ class StepTableReader {
   CommId implied_ = kNoComm;
   std::size_t count_of_ranks_ = 0;
   std::uint32_t steps_ = 0;
-  std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, other_runs_ = 0, unnumbered_ = 0;
+  std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, unnumbered_ = 0;
   std::int64_t repeated_ = 0, incomplete_ = 0, too_late_ = 0;
+};
+
+/// The runs of one table, told apart by the columns that name them.
+class RunsOfTable {
+ public:
+  RunsOfTable(const std::filesystem::path& path, const StepColumns& columns)
+      : path_(path), columns_(columns) {}
+
+  void take(std::string_view line) {
+    split_fields(line, columns_.separator, fields_);
+    std::string key;
+    for (const std::size_t c : columns_.run) {
+      const std::string_view field = c < fields_.size() ? fields_[c] : std::string_view();
+      key += (key.empty() ? "" : "/") + clean_text(field.substr(0, kLongestKey));
+    }
+    const auto at = number_of_.find(key);
+    if (at != number_of_.end()) return readers_[at->second].take(fields_);
+    if (readers_.size() >= kMostRuns) {
+      ++left_out_;
+      return;
+    }
+    number_of_.emplace(key, readers_.size());
+    names_.push_back(key);
+    readers_.emplace_back(path_, columns_).take(fields_);
+  }
+
+  /// All runs that hold a step time, in the order of the table.
+  Result<ImportedJob> finish() && {
+    std::vector<Run> runs;
+    std::optional<Error> error;
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+      Result<Run> run = std::move(readers_[i]).finish();
+      if (!run) {
+        error = error ? std::move(error) : std::move(run).error();
+        continue;
+      }
+      run->info.name = names_[i];
+      runs.push_back(*std::move(run));
+    }
+    if (runs.empty()) return fail(error ? *std::move(error) : nothing_in_it());
+    if (left_out_ > 0)
+      runs.front().notes.push_back(
+          {.file = {},
+           .text = fmt::format("{} rows of more than {} runs are left out", left_out_, kMostRuns)});
+    ImportedJob job{.run = std::move(runs.front()), .program = {}, .further_runs = {}};
+    job.further_runs.assign(std::make_move_iterator(runs.begin() + 1), std::make_move_iterator(runs.end()));
+    return job;
+  }
+
+ private:
+  static constexpr std::size_t kMostRuns = 256;
+  static constexpr std::size_t kLongestKey = 128;
+
+  std::filesystem::path path_;
+  const StepColumns& columns_;
+  std::vector<std::string_view> fields_;
+  std::map<std::string, std::size_t> number_of_;
+  std::vector<std::string> names_;
+  std::deque<StepTableReader> readers_;
+  std::int64_t left_out_ = 0;
 };
 
 std::string_view without_mark(std::string_view text) {
@@ -301,7 +354,8 @@ bool recognise(const Head& head) {
   const std::string_view header = take_line(text, number);
   if (header.size() == head.bytes.size() || header.find('\0') != std::string_view::npos) return false;
   const auto columns = find_step_columns(header);
-  if (!columns) return false;
+  // One value per rank is a summary, not one step.
+  if (!columns || is_figures(head.bytes)) return false;
   std::vector<std::string_view> fields;
   split_fields(take_line(text, number), columns->separator, fields);
   const std::size_t column = columns->wide.empty() ? columns->value : columns->wide.front().column;
@@ -309,7 +363,7 @@ bool recognise(const Head& head) {
   return column < fields.size() && read_number(fields[column], columns->separator, value) != Cell::Bad;
 }
 
-Result<Run> read(const std::filesystem::path& path, const ImportOptions& options) {
+Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions& options) {
   COX_TRY(ByteSource source,
           ByteSource::open(path, std::min<std::uint64_t>(options.limit_bytes, kTableBytes)));
   COX_TRY(const std::string bytes, source.read_all());
@@ -323,15 +377,15 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
               .message = "no column of step times, expected e.g. rank,step,time_s or step,rank0,rank1",
               .hint = "name the columns in the first line; docs/reference/inputs/rings.md has the names",
               .where = Where{.file = path.string(), .line = number}});
-  StepTableReader reader(path, *columns);
+  RunsOfTable runs(path, *columns);
   for (;;) {
     const std::string_view line = take_line(text, number);
     if (line.empty()) break;
-    reader.take(line);
+    runs.take(line);
   }
-  auto run = std::move(reader).finish();
-  if (run || run.error().where) return run;
-  Error error = std::move(run).error();
+  auto job = std::move(runs).finish();
+  if (job || job.error().where) return job;
+  Error error = std::move(job).error();
   error.where = Where{.file = path.string()};
   return fail(std::move(error));
 }
@@ -341,6 +395,6 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 const Reader kStepTableReader{.format = "step-times",
                               .title = "table of step times per rank (CSV)",
                               .recognises = recognise,
-                              .read = read_without_program<read>};
+                              .read = read};
 
 }  // namespace cox::trace

@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 14> kStepNames{
     "batch_id", "minibatch",   "mini_batch", "block_idx", "iteration_id", "step_number", "sample"};
 constexpr std::array<std::string_view, 9> kRunNames{"run",    "run_id",    "job",   "job_id", "experiment",
                                                     "config", "benchmark", "round", "seed"};
+constexpr std::array<std::string_view, 3> kRepeatNames{"run", "run_id", "seed"};
 /// A table with one of these is a table of operations.
 constexpr std::array<std::string_view, 6> kOperationNames{"dp_rank", "stage",   "optype",
                                                           "op_type", "pp_rank", "mb_id"};
@@ -155,6 +156,9 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
       }
     }
   }
+  // The column that counts repetitions of one configuration names a run last.
+  std::stable_partition(found.run.begin(), found.run.end(),
+                        [&](std::size_t c) { return !is_one_of(lower(fields[c]), kRepeatNames); });
   // Names that are numbers only say little: the table of anything has such columns.
   if (found.rank == kNoColumn && found.wide.size() >= 2 && (all_named || found.step != kNoColumn)) {
     found.value = kNoColumn;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "cox/trace/import.hpp"
+
 #include "support/test_data.hpp"
 #include "trace/import/part/reader.hpp"
 
@@ -108,10 +110,21 @@ TEST_F(StepTable, OneSeriesIsTheJob) {
   EXPECT_TRUE(has_note(run, "no rank can be named"));
 }
 
-TEST_F(StepTable, TheFirstOfSeveralRunsIsRead) {
-  const trace::Run run = read("run,step,step_time_s\n0,1,1\n0,2,2\n1,1,5\n");
-  EXPECT_EQ(own_work(run, 0), (std::vector<Duration>{1s, 2s}));
-  EXPECT_TRUE(has_note(run, "1 rows of other runs are left out: split the table by run"));
+TEST_F(StepTable, SeveralRunsAreSeveralJobs) {
+  std::ofstream(folder_ / "t.csv")
+      << "run,gpus,job,step,step_time_s\n0,8,a,1,1\n0,8,a,2,2\n1,8,a,1,5\n1,8,b,1,\n";
+  const auto job = kStepTableReader.read(folder_ / "t.csv", {.threads = 1, .progress = {}});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(own_work(job->run, 0), (std::vector<Duration>{1s, 2s}));
+  EXPECT_EQ(job->run.info.name, "a/0") << "the repetition comes last";
+  ASSERT_EQ(job->further_runs.size(), 1U) << "a run without a value is none";
+  EXPECT_EQ(job->further_runs[0].info.name, "a/1");
+  EXPECT_EQ(own_work(job->further_runs[0], 0), (std::vector<Duration>{5s}));
+
+  const auto imported = import_path(folder_ / "t.csv", {.threads = 1, .progress = {}});
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->jobs.size(), 2U);
+  EXPECT_EQ(imported->jobs[1].run.info.name.substr(imported->jobs[1].run.info.name.size() - 4), "/a/1");
 }
 
 TEST_F(StepTable, OtherTablesAreNotTaken) {
@@ -162,13 +175,13 @@ TEST_F(StepTable, ReadsTheMegatronSteps) {
   EXPECT_NEAR(in_seconds(own.back()) / 3.39001, 1.2649, 1e-4);
 }
 
-TEST_F(StepTable, ReadsOneRunOfTheMlperfSteps) {
+TEST_F(StepTable, ReadsAllRunsOfTheMlperfSteps) {
   COX_NEED_DATA(path, "traces/mlperf-steps/step_blocks_dev.csv");
-  const auto run = read_run(kStepTableReader, path, {.threads = 1, .progress = {}});
-  ASSERT_TRUE(run) << run.error().message;
-  EXPECT_EQ(run->ranks.size(), 1U);
-  EXPECT_GT(own_work(*run, 0).size(), 10U);
-  EXPECT_TRUE(has_note(*run, "rows of other runs"));
+  const auto job = kStepTableReader.read(path, {.threads = 1, .progress = {}});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->run.ranks.size(), 1U);
+  EXPECT_GT(own_work(job->run, 0).size(), 10U);
+  EXPECT_EQ(job->further_runs.size(), 11U);
 }
 
 TEST_F(StepTable, TablesOfFactsAreNotStepTimes) {

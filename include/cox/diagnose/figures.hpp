@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What figures tell that are no recording: times over message sizes, and one value per rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/ids.hpp"
+#include "cox/base/units.hpp"
+#include "cox/trace/figures.hpp"
+
+namespace cox::diagnose {
+
+/// A size that takes longer than a larger one does.
+struct SizeDip {
+  Bytes size{};
+  Seconds time{};
+  Bytes larger{};  ///< the larger size
+  Seconds larger_time{};
+};
+
+/// One configuration over sizes.
+struct SizeAnswer {
+  std::string name;
+  std::int64_t nodes = 0;
+  std::int64_t sizes = 0;                ///< different ones
+  std::int64_t repeats = 0;              ///< most values of one size
+  std::optional<Seconds> latency{};      ///< Hockney: time = latency + size / bandwidth
+  std::optional<Bandwidth> bandwidth{};  ///< the same; nothing where larger messages take no longer
+  double fit_error_ratio = 0;            ///< median of |time / fit - 1|
+  Bandwidth ceiling{};                   ///< highest size over time
+  Bytes ceiling_from{};                  ///< smallest size that reaches 90 % of it, and all larger ones do
+  std::vector<SizeDip> dips{};           ///< ascending
+};
+
+enum class SizeDifference : std::uint8_t { None, Factor, Offset, SmallOnly, LargeOnly, Unclear };
+[[nodiscard]] const char* name_of(SizeDifference d);  ///< `none`, `factor`, `offset`, `small_only`, ...
+
+/// Two configurations over the sizes that both have.
+struct SizeComparison {
+  std::string before;
+  std::string after;
+  std::int64_t nodes = 0;
+  std::int64_t sizes = 0;
+  SizeDifference difference = SizeDifference::None;
+  double ratio = 1;               ///< after over before, where they differ
+  Seconds offset{};               ///< Offset: after less before
+  std::optional<Bytes> border{};  ///< SmallOnly: largest that differs; LargeOnly: smallest
+  double scatter_ratio = 0;       ///< of a ratio of two times
+  double least_seen_ratio = 0;    ///< a factor that would have been seen
+};
+
+/// One quantity over ranks.
+struct QuantityAnswer {
+  std::string name;
+  bool is_time = false;
+  std::int64_t ranks = 0;
+  double median = 0;
+  Rank highest;
+  double highest_value = 0;
+  Rank lowest;
+  double lowest_value = 0;
+  bool has_spread = false;        ///< of all ranks; without it nobody is named
+  bool is_communication = false;  ///< by its name: the time in it is that of waiting as well
+  std::vector<Rank> missing;      ///< named by the table, without a value here
+  std::vector<Rank> above;        ///< beyond the bar, most first
+  std::vector<Rank> below;
+  double above_ratio = 0;       ///< of the first of `above` over the median, less one
+  double below_ratio = 0;       ///< of the first of `below` under the median
+  double least_seen_ratio = 0;  ///< a difference that would have been seen; of `has_spread`
+};
+
+struct FiguresAnswer {
+  std::string format;
+  bool has_unit = true;
+  std::vector<SizeAnswer> sizes;
+  std::vector<SizeComparison> comparisons;
+  std::vector<QuantityAnswer> quantities;
+  std::vector<std::string> notes;
+
+  /// Whether a rank's own work stands out, or a configuration is slower.
+  [[nodiscard]] bool has_trouble() const;
+};
+
+/// Sizes: the Hockney line by least relative deviation (iterated weights), dips where a size takes 1.2 times as long as a
+/// larger one, every configuration against the first one with as many nodes. `before`: configurations of the same
+/// name are compared with those of this table instead.
+/// Differences: none, a factor, an offset, small messages only, large ones only: the one that explains most
+/// (Bayesian information criterion), where it explains more than scatter does, from 5 % on.
+///
+/// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; a value counts as
+/// a quarter of a independent one. Beyond that: 5 %, and four robust spreads of the other ranks.
+/// Source: Hockney 1994; Welch 1947. Held by: src/diagnose/figures/figures_test.cpp
+[[nodiscard]] FiguresAnswer understand_figures(const trace::Figures& figures,
+                                               const trace::Figures* before = nullptr);
+/// The answer first. Never empty.
+[[nodiscard]] std::vector<std::string> figure_lines(const FiguresAnswer& a);
+/// Schema `cox.figures/1`.
+[[nodiscard]] std::string to_json(const FiguresAnswer& a, const std::string& input);
+
+}  // namespace cox::diagnose

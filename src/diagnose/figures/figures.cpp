@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/figures.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/base/version.hpp"
+
+#include "diagnose/figures/parts.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json numbers_of(const std::vector<Rank>& ranks) {
+  Json list = Json::array();
+  for (const Rank r : ranks) list.push_back(r.value());
+  return list;
+}
+
+Json json_of(const SizeAnswer& a) {
+  Json j;
+  j["name"] = a.name;
+  j["nodes"] = a.nodes;
+  j["sizes"] = a.sizes;
+  j["repeats"] = a.repeats;
+  j["latency_s"] = a.latency ? Json(a.latency->count()) : Json(nullptr);
+  j["bandwidth_bytes_per_s"] = a.bandwidth ? Json(a.bandwidth->in_bytes_per_s()) : Json(nullptr);
+  j["fit_error_ratio"] = a.fit_error_ratio;
+  j["ceiling_bytes_per_s"] = a.ceiling.in_bytes_per_s();
+  j["ceiling_from_bytes"] = a.ceiling_from.count();
+  j["dips"] = Json::array();
+  for (const SizeDip& d : a.dips)
+    j["dips"].push_back({{"bytes", d.size.count()},
+                         {"time_s", d.time.count()},
+                         {"larger_bytes", d.larger.count()},
+                         {"larger_time_s", d.larger_time.count()}});
+  return j;
+}
+
+Json json_of(const SizeComparison& c) {
+  Json j;
+  j["before"] = c.before;
+  j["after"] = c.after;
+  j["nodes"] = c.nodes;
+  j["sizes"] = c.sizes;
+  j["difference"] = name_of(c.difference);
+  j["ratio"] = c.ratio;
+  j["offset_s"] = c.offset.count();
+  j["border_bytes"] = c.border ? Json(c.border->count()) : Json(nullptr);
+  j["scatter_ratio"] = c.scatter_ratio;
+  j["least_seen_ratio"] = c.least_seen_ratio;
+  return j;
+}
+
+Json json_of(const QuantityAnswer& q) {
+  Json j;
+  j["name"] = q.name;
+  j["unit"] = q.is_time ? Json("s") : Json(nullptr);
+  j["ranks"] = q.ranks;
+  j["median"] = q.median;
+  j["highest"] = {{"rank", q.highest.value()}, {"value", q.highest_value}};
+  j["lowest"] = {{"rank", q.lowest.value()}, {"value", q.lowest_value}};
+  j["has_spread"] = q.has_spread;
+  j["is_communication"] = q.is_communication;
+  j["missing"] = numbers_of(q.missing);
+  j["above"] = numbers_of(q.above);
+  j["below"] = numbers_of(q.below);
+  j["above_ratio"] = q.above_ratio;
+  j["below_ratio"] = q.below_ratio;
+  j["least_seen_ratio"] = q.least_seen_ratio;
+  return j;
+}
+
+}  // namespace
+
+const char* name_of(SizeDifference d) {
+  switch (d) {
+    case SizeDifference::None:
+      return "none";
+    case SizeDifference::Factor:
+      return "factor";
+    case SizeDifference::Offset:
+      return "offset";
+    case SizeDifference::SmallOnly:
+      return "small_only";
+    case SizeDifference::LargeOnly:
+      return "large_only";
+    case SizeDifference::Unclear:
+      return "unclear";
+  }
+  return "unclear";
+}
+
+bool FiguresAnswer::has_trouble() const {
+  return std::any_of(comparisons.begin(), comparisons.end(),
+                     [](const SizeComparison& c) {
+                       return c.difference != SizeDifference::None &&
+                              c.difference != SizeDifference::Unclear && c.ratio > 1;
+                     }) ||
+         std::any_of(quantities.begin(), quantities.end(),
+                     [](const QuantityAnswer& q) { return !q.is_communication && !q.above.empty(); });
+}
+
+FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Figures* before) {
+  FiguresAnswer a;
+  a.format = figures.format;
+  a.notes = figures.notes;
+  if (const auto* sizes = std::get_if<trace::SizeTable>(&figures.table)) {
+    a.has_unit = sizes->has_unit;
+    a.sizes = answer_sizes(*sizes);
+    const auto* earlier = before != nullptr ? std::get_if<trace::SizeTable>(&before->table) : nullptr;
+    a.comparisons = compare_series(*sizes, earlier);
+  } else {
+    a.quantities = answer_ranks(std::get<trace::RankTable>(figures.table));
+  }
+  return a;
+}
+
+std::string to_json(const FiguresAnswer& a, const std::string& input) {
+  Json j;
+  j["schema"] = "cox.figures/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["inputs"] = Json::array({input});
+  Json& result = j["result"];
+  result["format"] = a.format;
+  result["has_unit"] = a.has_unit;
+  for (const char* key : {"sizes", "comparisons", "quantities"}) result[key] = Json::array();
+  for (const SizeAnswer& s : a.sizes) result["sizes"].push_back(json_of(s));
+  for (const SizeComparison& c : a.comparisons) result["comparisons"].push_back(json_of(c));
+  for (const QuantityAnswer& q : a.quantities) result["quantities"].push_back(json_of(q));
+  result["notes"] = a.notes;
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cox::diagnose

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/test_data.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+FiguresAnswer answer(const std::string& text) {
+  auto figures = trace::figures_of(text);
+  EXPECT_TRUE(figures && *figures) << text.substr(0, 60);
+  return figures && *figures ? understand_figures(**figures) : FiguresAnswer{};
+}
+
+bool says(const FiguresAnswer& a, const std::string& part) {
+  for (const std::string& line : figure_lines(a))
+    if (line.find(part) != std::string::npos) return true;
+  return false;
+}
+
+TEST(Figures, ARankBeyondTheSpreadIsNamed) {
+  const FiguresAnswer a =
+      answer("rank,mean_s,std_s,count\n0,1.00,0.05,400\n1,1.01,0.05,400\n2,1.30,0.05,400\n3,0.99,0.05,400\n");
+  ASSERT_EQ(a.quantities.size(), 1U);
+  EXPECT_EQ(a.quantities[0].above, std::vector<Rank>{Rank(2)});
+  EXPECT_TRUE(a.has_trouble());
+  EXPECT_EQ(figure_lines(a).front(), "time: rank 2 is above the other ranks.");
+}
+
+TEST(Figures, WithoutASpreadTheExtremeIsStatedAndNobodyNamed) {
+  const FiguresAnswer a = answer("rank,time_s\n0,1.00\n1,1.01\n2,1.90\n3,0.99\n");
+  EXPECT_TRUE(a.quantities[0].above.empty());
+  EXPECT_FALSE(a.has_trouble());
+  EXPECT_TRUE(says(a, "Nobody can be named"));
+  EXPECT_TRUE(says(a, "highest 1.90 s (rank 2)"));
+}
+
+TEST(Figures, AWideSpreadHidesADifference) {
+  const FiguresAnswer a =
+      answer("rank,mean_s,std_s,count\n0,1.00,1,20\n1,1.01,1,20\n2,1.30,1,20\n3,0.99,1,20\n");
+  EXPECT_TRUE(a.quantities[0].above.empty());
+  EXPECT_GT(a.quantities[0].least_seen_ratio, 0.3);
+}
+
+TEST(Figures, WhoSpendsLeastInACollectiveIsNotCalledLast) {
+  const FiguresAnswer a = answer(
+      "name,rank,count,mean_us,deviation_us\nall_reduce,0,400,50,4\nall_reduce,1,400,51,4\nall_reduce,2,400,20,4\n"
+      "all_reduce,3,400,50,4\n");
+  EXPECT_EQ(a.quantities[0].below, std::vector<Rank>{Rank(2)});
+  EXPECT_FALSE(a.has_trouble());
+  EXPECT_TRUE(says(a, "no order was recorded"));
+  EXPECT_TRUE(says(a, "No rank's own work stands out."));
+}
+
+TEST(Figures, AGaugeThatSomeReportSaysNothingOfTheGroup) {
+  const FiguresAnswer a = answer(
+      "# TYPE step_seconds gauge\nstep_seconds{rank=\"0\"} 1\nstep_seconds{rank=\"1\"} 9\nstep_seconds{rank=\"2\"} 1\n"
+      "# TYPE other gauge\nother{rank=\"0\"} 1\nother{rank=\"2\"} 5\n");
+  ASSERT_EQ(a.quantities.size(), 2U);
+  EXPECT_EQ(a.quantities[1].missing, std::vector<Rank>{Rank(1)});
+  EXPECT_TRUE(says(a, "other: 2 of 3 ranks report it; rank 1 does not."));
+  EXPECT_FALSE(a.has_trouble());
+}
+
+std::string two_configurations(double (*change)(double size, double time)) {
+  std::string text = "config,bytes,time_us\n";
+  for (const char* name : {"a", "b"})
+    for (int k = 3; k < 27; ++k) {
+      const double size = std::exp2(k);
+      double time = 10 + size / 1e4;
+      if (name[0] == 'b') time = change(size, time);
+      text += std::string(name) + "," + std::to_string(static_cast<long>(size)) + "," + std::to_string(time) +
+              "\n";
+    }
+  return text;
+}
+
+TEST(Figures, ConfigurationsDifferInOnePartOfThePath) {
+  struct Known {
+    double (*change)(double, double);
+    SizeDifference difference;
+  };
+  const std::vector<Known> known{
+      {[](double, double t) { return t; }, SizeDifference::None},
+      {[](double, double t) { return 1.3 * t; }, SizeDifference::Factor},
+      {[](double, double t) { return t + 4; }, SizeDifference::Offset},
+      {[](double s, double t) { return s < 5000 ? 1.5 * t : t; }, SizeDifference::SmallOnly},
+      {[](double s, double t) { return s > 5000 ? 1.5 * t : t; }, SizeDifference::LargeOnly}};
+  for (const Known& k : known) {
+    const FiguresAnswer a = answer(two_configurations(k.change));
+    ASSERT_EQ(a.comparisons.size(), 1U);
+    EXPECT_STREQ(name_of(a.comparisons[0].difference), name_of(k.difference));
+  }
+}
+
+TEST(Figures, LatencyAndBandwidthAreToldApart) {
+  const FiguresAnswer a = answer(two_configurations([](double, double t) { return t; }));
+  ASSERT_TRUE(a.sizes[0].latency && a.sizes[0].bandwidth);
+  EXPECT_NEAR(a.sizes[0].latency->count(), 10e-6, 1e-8);
+  EXPECT_NEAR(a.sizes[0].bandwidth->in_bytes_per_s(), 1e10, 1e7);
+  EXPECT_LT(a.sizes[0].fit_error_ratio, 1e-3);
+  EXPECT_TRUE(a.sizes[0].dips.empty());
+}
+
+TEST(Figures, ADipIsListed) {
+  const FiguresAnswer a =
+      answer("size,time_us\n8,10\n64,10\n512,11\n4096,12\n32768,90\n262144,40\n2097152,300\n");
+  ASSERT_EQ(a.sizes[0].dips.size(), 1U);
+  EXPECT_EQ(a.sizes[0].dips[0].size, Bytes(32768));
+  EXPECT_EQ(a.sizes[0].dips[0].larger, Bytes(262144));
+}
+
+TEST(Figures, ADifferenceBetweenNodesOnlyIsCalledThat) {
+  std::string text = "nodes,config,bytes,time_us\n";
+  for (const int nodes : {1, 2, 4})
+    for (const char* name : {"a", "b"})
+      for (int k = 3; k < 20; ++k) {
+        const double time = (10 + std::exp2(k) / 1e4) * (nodes > 1 && name[0] == 'b' ? 1.4 : 1);
+        text += std::to_string(nodes) + "," + name + "," + std::to_string(1 << k) + "," +
+                std::to_string(time) + "\n";
+      }
+  EXPECT_TRUE(says(answer(text), "b: equal inside a node, so the difference is between nodes."));
+}
+
+TEST(Figures, TheAlpsTableShowsItsCeilingAndItsDips) {
+  COX_NEED_DATA(path, "traces/facts/alps_default_allreduce_le32nodes.csv");
+  const auto figures = trace::read_figures(path);
+  ASSERT_TRUE(figures && *figures);
+  const FiguresAnswer a = understand_figures(**figures);
+  ASSERT_EQ(a.sizes.size(), 6U);
+  for (const SizeAnswer& s : a.sizes) EXPECT_GT(s.ceiling.in_bytes_per_s(), 1e10);
+}
+
+TEST(Figures, JsonNamesTheSchema) {
+  const auto j = nlohmann::json::parse(
+      to_json(answer("rank,mean_s,std_s,count\n0,1,0.1,4\n1,1,0.1,4\n2,1,0.1,4\n"), "x.csv"));
+  EXPECT_EQ(j["schema"], "cox.figures/1");
+  EXPECT_EQ(j["result"]["quantities"][0]["ranks"], 3);
+}
+
+}  // namespace
+}  // namespace cox::diagnose

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures in words: the answer first, then what it rests on.
+#include "cox/diagnose/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "diagnose/words/sentences.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::size_t kToldDips = 5;
+constexpr std::size_t kToldSeries = 12;
+constexpr std::size_t kToldQuantities = 24;
+/// A line that is so far off does not describe the times.
+constexpr double kPoorFit = 0.25;
+
+std::string series_name(const std::string& name, std::int64_t nodes) {
+  std::string text = name;
+  if (nodes > 0) text += fmt::format("{}{} node{}", text.empty() ? "" : ", ", nodes, nodes == 1 ? "" : "s");
+  return text.empty() ? "all" : text;
+}
+
+std::string value_words(const QuantityAnswer& q, double value) {
+  return q.is_time ? to_string(Seconds(value)) : fmt::format("{:.4g}", value);
+}
+
+/// What part of the path a difference points to.
+const char* path_words(SizeDifference d) {
+  switch (d) {
+    case SizeDifference::SmallOnly:
+    case SizeDifference::Offset:
+      return "it is in what a message costs whatever its size: launch, software, protocol, hops";
+    case SizeDifference::LargeOnly:
+      return "it is in the bytes: bandwidth of links, of memory, a protocol for large messages";
+    case SizeDifference::Factor:
+      return "all sizes alike: shared or slower hardware throughout, not one part of the path";
+    case SizeDifference::None:
+    case SizeDifference::Unclear:
+      break;
+  }
+  return "";
+}
+
+std::string difference_words(const SizeComparison& c) {
+  const std::string change =
+      fmt::format("{} {}", percent(std::abs(c.ratio - 1)), c.ratio > 1 ? "longer" : "shorter");
+  switch (c.difference) {
+    case SizeDifference::None:
+      return fmt::format("no difference; one of {} would have been seen", percent(c.least_seen_ratio));
+    case SizeDifference::Unclear:
+      return fmt::format("too few sizes in common to compare ({})", c.sizes);
+    case SizeDifference::Factor:
+      return fmt::format("{} at every size", change);
+    case SizeDifference::Offset:
+      return fmt::format("{} {} per message, whatever its size",
+                         to_string(Seconds(std::abs(c.offset.count()))),
+                         c.offset.count() > 0 ? "more" : "less");
+    case SizeDifference::SmallOnly:
+      return fmt::format("{} up to {} only", change, to_string(*c.border));
+    case SizeDifference::LargeOnly:
+      return fmt::format("{} from {} on only", change, to_string(*c.border));
+  }
+  return {};
+}
+
+bool differs(const SizeComparison& c) {
+  return c.difference != SizeDifference::None && c.difference != SizeDifference::Unclear;
+}
+
+void say_comparison(const SizeComparison& c, Lines& lines) {
+  const std::string who =
+      c.before == c.after
+          ? fmt::format("{}: against before", series_name(c.after, c.nodes))
+          : fmt::format("{} against {}", series_name(c.after, c.nodes), series_name(c.before, 0));
+  lines.push_back(fmt::format("{}: {}.", who, difference_words(c)));
+  if (differs(c)) lines.push_back(fmt::format("  {}.", path_words(c.difference)));
+}
+
+/// Where a difference is inside a node or between nodes only.
+void say_nodes(const std::vector<SizeComparison>& comparisons, Lines& lines) {
+  std::map<std::pair<std::string, std::string>, std::vector<const SizeComparison*>> by_pair;
+  for (const SizeComparison& c : comparisons)
+    if (c.nodes > 0 && c.difference != SizeDifference::Unclear) by_pair[{c.before, c.after}].push_back(&c);
+  for (const auto& [pair, list] : by_pair) {
+    bool inside = false, inside_differs = false, between = false, all_between = true, any_between = false;
+    for (const SizeComparison* c : list) {
+      if (c->nodes == 1) {
+        inside = true;
+        inside_differs = differs(*c);
+      } else {
+        between = true;
+        all_between = all_between && differs(*c);
+        any_between = any_between || differs(*c);
+      }
+    }
+    if (!inside || !between) continue;
+    const std::string& who = pair.second.empty() ? "all" : pair.second;
+    if (!inside_differs && all_between)
+      lines.push_back(fmt::format("{}: equal inside a node, so the difference is between nodes.", who));
+    if (inside_differs && !any_between)
+      lines.push_back(fmt::format("{}: equal between nodes, so the difference is inside a node.", who));
+  }
+}
+
+void say_series(const SizeAnswer& s, bool has_unit, Lines& lines) {
+  std::string text = series_name(s.name, s.nodes) + ":";
+  if (!has_unit) {
+    lines.push_back(fmt::format("{} {} sizes, in an unknown unit.", text, s.sizes));
+  } else if (!s.latency) {
+    lines.push_back(fmt::format("{} {} size(s): too few to tell latency from bandwidth; highest rate {}.",
+                                text, s.sizes, to_string(s.ceiling)));
+  } else {
+    if (s.fit_error_ratio > kPoorFit)
+      text += fmt::format(" times do not follow latency plus size over bandwidth ({} off);",
+                          percent(s.fit_error_ratio));
+    else
+      text += fmt::format(" latency {}, bandwidth {} (line {} off);", to_string(*s.latency),
+                          s.bandwidth ? to_string(*s.bandwidth) : "not reached", percent(s.fit_error_ratio));
+    lines.push_back(fmt::format("{} ceiling {}, reached from {} on.", text, to_string(s.ceiling),
+                                to_string(s.ceiling_from)));
+  }
+  for (std::size_t i = 0; i < std::min(s.dips.size(), kToldDips); ++i) {
+    const SizeDip& d = s.dips[i];
+    lines.push_back(fmt::format("  dip: {} take {:.1f} times as long as {}.", to_string(d.size),
+                                d.time.count() / d.larger_time.count(), to_string(d.larger)));
+  }
+  if (s.dips.size() > kToldDips) lines.push_back(fmt::format("  {} more dips.", s.dips.size() - kToldDips));
+}
+
+void say_named(const QuantityAnswer& q, Lines& lines) {
+  if (q.is_communication) {
+    if (!q.below.empty())
+      lines.push_back(fmt::format(
+          "{}: {} spend{} least in it, {} less than the others. Who comes last waits least, but no order was recorded.",
+          q.name, subject_of(q.below), q.below.size() == 1 ? "s" : "", percent(q.below_ratio)));
+    if (!q.above.empty())
+      lines.push_back(
+          fmt::format("{}: {} spend{} most in it, {} more than the others: waiting and transfer together.",
+                      q.name, subject_of(q.above), q.above.size() == 1 ? "s" : "", percent(q.above_ratio)));
+    return;
+  }
+  if (!q.above.empty())
+    lines.push_back(fmt::format("{}: {} take{} longer, {} above the other ranks (median {}).", q.name,
+                                subject_of(q.above), q.above.size() == 1 ? "s" : "", percent(q.above_ratio),
+                                value_words(q, q.median)));
+  if (!q.below.empty())
+    lines.push_back(fmt::format("{}: {} {} below the other ranks, by {}.", q.name, subject_of(q.below),
+                                q.below.size() == 1 ? "is" : "are", percent(q.below_ratio)));
+}
+
+void say_quantity(const QuantityAnswer& q, Lines& lines) {
+  if (!q.missing.empty()) {
+    lines.push_back(fmt::format("{}: {} of {} ranks report it; {} {} not. Nothing is said of the group.",
+                                q.name, q.ranks, q.ranks + static_cast<std::int64_t>(q.missing.size()),
+                                subject_of(q.missing), q.missing.size() == 1 ? "does" : "do"));
+    return;
+  }
+  if (!q.above.empty() || !q.below.empty()) return say_named(q, lines);
+  if (q.ranks < 3) {
+    lines.push_back(fmt::format("{}: too few ranks to compare ({}).", q.name, q.ranks));
+  } else if (!q.has_spread) {
+    lines.push_back(fmt::format(
+        "{}: highest {} (rank {}), lowest {} (rank {}), median {}; nobody is named: nothing tells how much a value varies.",
+        q.name, value_words(q, q.highest_value), q.highest.value(), value_words(q, q.lowest_value),
+        q.lowest.value(), value_words(q, q.median)));
+  } else {
+    lines.push_back(fmt::format("{}: no rank differs from the others; {} would have been seen.", q.name,
+                                percent(q.least_seen_ratio)));
+  }
+}
+
+std::string headline_of(const FiguresAnswer& a) {
+  if (!a.quantities.empty()) {
+    for (const QuantityAnswer& q : a.quantities)
+      if (!q.is_communication && !q.above.empty())
+        return fmt::format("{}: {} {} above the other ranks.", q.name, subject_of(q.above),
+                           q.above.size() == 1 ? "is" : "are");
+    const bool any = std::any_of(a.quantities.begin(), a.quantities.end(),
+                                 [](const QuantityAnswer& q) { return q.has_spread && q.missing.empty(); });
+    return any ? "No rank's own work stands out." : "Nobody can be named from these figures.";
+  }
+  for (const SizeComparison& c : a.comparisons)
+    if (differs(c)) return "Configurations differ.";
+  const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(), [](const SizeComparison& c) {
+    return c.difference == SizeDifference::None;
+  });
+  return compared ? "Configurations do not differ." : "Times over message sizes.";
+}
+
+template <class T, class Say>
+void say_some(const std::vector<T>& items, std::size_t most, const char* what, Lines& lines, const Say& say) {
+  for (std::size_t i = 0; i < std::min(items.size(), most); ++i) say(items[i]);
+  if (items.size() > most)
+    lines.push_back(fmt::format("{} more {} are in the JSON.", items.size() - most, what));
+}
+
+}  // namespace
+
+std::vector<std::string> figure_lines(const FiguresAnswer& a) {
+  Lines lines{headline_of(a)};
+  say_some(a.comparisons, kToldSeries, "comparisons", lines,
+           [&](const SizeComparison& c) { say_comparison(c, lines); });
+  say_nodes(a.comparisons, lines);
+  say_some(a.sizes, kToldSeries, "configurations", lines,
+           [&](const SizeAnswer& s) { say_series(s, a.has_unit, lines); });
+  say_some(a.quantities, kToldQuantities, "quantities", lines,
+           [&](const QuantityAnswer& q) { say_quantity(q, lines); });
+  if (!a.quantities.empty())
+    lines.emplace_back("Cannot tell: who came when, since when, and why: these are summaries.");
+  for (const std::string& note : a.notes) lines.push_back("note: " + note);
+  return lines;
+}
+
+}  // namespace cox::diagnose

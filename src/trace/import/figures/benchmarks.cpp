@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nccl-tests and the OSU micro-benchmarks print.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "trace/import/figures/lines.hpp"
+#include "trace/raw/meta_entries.hpp"
+
+namespace cox::trace {
+namespace {
+
+constexpr double kMicro = 1e-6;
+constexpr double kMega = 1e6;
+
+/// `#  size  count  type  redop  root  time  algbw ...`: where the times stand in rows below.
+std::vector<std::size_t> time_columns(const std::vector<std::string_view>& words) {
+  std::vector<std::size_t> columns;
+  if (words.size() < 6 || words[0] != "#" || words[1] != "size" || words[2] != "count") return columns;
+  for (std::size_t i = 3; i < words.size(); ++i)
+    if (words[i] == "time") columns.push_back(i - 1);
+  return columns;
+}
+
+class NcclTests {
+ public:
+  void take(std::string_view line) {
+    split_words(line, words_);
+    if (words_.empty()) return;
+    if (words_[0].starts_with('#')) return take_comment(line);
+    take_row();
+  }
+
+  Result<Figures> finish() && {
+    if (sizes_.is_empty())
+      return fail(no_figures("no row of nccl-tests: sizes, types and times are expected"));
+    Figures f{.format = "nccl-tests", .table = std::move(sizes_).finish(true), .notes = {}};
+    if (wrong_ > 0) f.notes.push_back(fmt::format("{} rows say that the result was wrong", wrong_));
+    if (cut_ > 0) f.notes.push_back(fmt::format("{} rows are cut or cannot be read and are left out", cut_));
+    return f;
+  }
+
+ private:
+  void take_comment(std::string_view line) {
+    constexpr std::string_view kTest = "Collective test starting:";
+    if (const std::size_t at = line.find(kTest); at != std::string_view::npos)
+      test_ =
+          clean_text(line.substr(at + kTest.size() + 1 < line.size() ? at + kTest.size() + 1 : line.size()));
+    if (words_.size() > 2 && words_[1] == "nThread") {
+      hosts_.clear();
+      ++run_;
+    }
+    if (words_.size() > 2 && words_[1] == "Rank")
+      if (const auto on = std::find(words_.begin(), words_.end(), "on");
+          on != words_.end() && on + 1 != words_.end())
+        hosts_.insert(std::string(on[1].substr(0, 128)));
+    if (auto columns = time_columns(words_); !columns.empty()) columns_ = std::move(columns);
+  }
+
+  void take_row() {
+    const auto size = size_of(words_[0]);
+    if (!size || columns_.empty() || words_.size() < 4 || !number_of(words_[1])) return;
+    if (words_.size() <= columns_.front()) {
+      ++cut_;
+      return;
+    }
+    static constexpr const char* kPlaces[] = {"out of place", "in place"};
+    for (std::size_t k = 0; k < std::min<std::size_t>(columns_.size(), 2); ++k) {
+      const std::size_t c = columns_[k];
+      const auto us = c < words_.size() ? number_of(words_[c]) : std::nullopt;
+      if (!us || *us < 0) {
+        ++cut_;
+        continue;
+      }
+      if (c + 3 < words_.size() && words_[c + 3] != "0" && words_[c + 3] != "N/A") ++wrong_;
+      std::string name = run_ > 1 ? fmt::format("run {}", run_) : std::string();
+      for (const std::string& part : {test_, std::string(kPlaces[k])})
+        if (!part.empty()) name += (name.empty() ? "" : ", ") + part;
+      sizes_.add(name, static_cast<std::int64_t>(hosts_.size()), *size, Seconds(*us * kMicro));
+    }
+  }
+
+  std::vector<std::string_view> words_;
+  std::vector<std::size_t> columns_;
+  std::set<std::string> hosts_;
+  std::string test_;
+  int run_ = 0;
+  SizeCollector sizes_;
+  std::int64_t wrong_ = 0;
+  std::int64_t cut_ = 0;
+};
+
+/// What a column of an OSU table is.
+enum class OsuValue { None, Latency, Bandwidth };
+
+class Osu {
+ public:
+  void take(std::string_view line) {
+    if (line.starts_with("# OSU")) {
+      test_ = clean_text(line.substr(2, 128));
+      value_ = OsuValue::None;
+      return;
+    }
+    if (line.starts_with('#')) {
+      if (line.find("Size") == std::string_view::npos) return;
+      value_ = line.find("Latency") != std::string_view::npos     ? OsuValue::Latency
+               : line.find("Bandwidth") != std::string_view::npos ? OsuValue::Bandwidth
+                                                                  : OsuValue::None;
+      return;
+    }
+    split_words(line, words_);
+    if (words_.empty() || value_ == OsuValue::None) return;
+    const auto size = size_of(words_[0]);
+    const auto value = words_.size() > 1 ? number_of(words_[1]) : std::nullopt;
+    if (!size || !value || *value < 0 || (value_ == OsuValue::Bandwidth && *value == 0)) {
+      ++bad_;
+      return;
+    }
+    const double seconds =
+        value_ == OsuValue::Latency ? *value * kMicro : static_cast<double>(size->count()) / (*value * kMega);
+    sizes_.add(test_, 0, *size, Seconds(seconds));
+  }
+
+  Result<Figures> finish() && {
+    if (sizes_.is_empty())
+      return fail(no_figures("no row of an OSU benchmark: a size and a latency or bandwidth"));
+    Figures f{.format = "osu", .table = std::move(sizes_).finish(true), .notes = {}};
+    if (bad_ > 0) f.notes.push_back(fmt::format("{} rows cannot be read and are left out", bad_));
+    return f;
+  }
+
+ private:
+  std::vector<std::string_view> words_;
+  std::string test_;
+  OsuValue value_ = OsuValue::None;
+  SizeCollector sizes_;
+  std::int64_t bad_ = 0;
+};
+
+template <class Reader>
+Result<Figures> read_lines(std::string_view text) {
+  Reader reader;
+  while (!text.empty()) reader.take(next_line(text));
+  return std::move(reader).finish();
+}
+
+}  // namespace
+
+bool is_nccl_tests(std::string_view head) {
+  std::vector<std::string_view> words;
+  for (int i = 0; i < 400 && !head.empty(); ++i) {
+    const std::string_view line = next_line(head);
+    if (!line.starts_with('#')) continue;
+    split_words(line, words);
+    if (!time_columns(words).empty()) return true;
+  }
+  return false;
+}
+
+Result<Figures> read_nccl_tests(std::string_view text) {
+  return read_lines<NcclTests>(text);
+}
+
+bool is_osu(std::string_view head) {
+  for (int i = 0; i < 40 && !head.empty(); ++i)
+    if (next_line(head).starts_with("# OSU ")) return true;
+  return false;
+}
+
+Result<Figures> read_osu(std::string_view text) {
+  return read_lines<Osu>(text);
+}
+
+}  // namespace cox::trace

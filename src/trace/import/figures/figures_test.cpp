@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/trace/figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <variant>
+
+#include "support/test_data.hpp"
+#include "trace/import/part/reader.hpp"
+
+namespace cox::trace {
+namespace {
+
+Figures read(const std::string& text) {
+  auto figures = figures_of(text);
+  EXPECT_TRUE(figures) << figures.error().message;
+  EXPECT_TRUE(figures && *figures) << "not recognised: " << text.substr(0, 60);
+  return figures && *figures ? **std::move(figures) : Figures{};
+}
+
+SizeTable sizes(const std::string& text) {
+  return std::get<SizeTable>(read(text).table);
+}
+RankTable ranks(const std::string& text) {
+  return std::get<RankTable>(read(text).table);
+}
+
+const char* const kNcclHeader =
+    "# nThread 1 nGpus 1 minBytes 8\n"
+    "#  Rank  0 Group  0 Pid  4101 on      n001 device  0 [0x01] H100\n"
+    "#  Rank  1 Group  0 Pid  4102 on      n002 device  0 [0x01] H100\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+    "#wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+
+TEST(FiguresFile, NcclTestsTextHasTwoTimesPerSize) {
+  const std::string text = std::string(kNcclHeader) +
+                           "       8   2  float  sum  -1   12.5  0.0  0.0  0   11.5  0.0  0.0  0\n"
+                           "    1024 256  float  sum  -1   13.5  0.1  0.1  0   12.5  0.1  0.1  3\n"
+                           "    4096 102";
+  const Figures f = read(text);
+  EXPECT_STREQ(f.format, "nccl-tests");
+  const SizeTable& t = std::get<SizeTable>(f.table);
+  ASSERT_EQ(t.series.size(), 2U);
+  EXPECT_EQ(t.series[0].name, "out of place");
+  EXPECT_EQ(t.series[1].name, "in place");
+  EXPECT_EQ(t.series[0].nodes, 2);
+  ASSERT_EQ(t.series[0].values.size(), 2U);
+  EXPECT_EQ(t.series[0].values[1].size, Bytes(1024));
+  EXPECT_NEAR(t.series[1].values[1].time.count(), 12.5e-6, 1e-12);
+  ASSERT_EQ(f.notes.size(), 1U);
+  EXPECT_NE(f.notes[0].find("1 rows say that the result was wrong"), std::string::npos);
+}
+
+TEST(FiguresFile, TheSecondTimeOfAnNcclCsvIsNoStepNumber) {
+  const std::string text =
+      "size,count,type,redop,root,time,algbw,busbw,wrong,time,algbw,busbw,wrong\n"
+      "8,2,float,sum,-1,12.6,0.0,0.0,0,12.3,0.0,0.0,0\n1024,256,float,sum,-1,13,0,0,0,12.9,0,0,0\n";
+  const SizeTable t = sizes(text);
+  ASSERT_EQ(t.series.size(), 2U);
+  EXPECT_TRUE(t.has_unit);
+  EXPECT_NEAR(t.series[1].values[0].time.count(), 12.3e-6, 1e-12);
+  EXPECT_FALSE(kStepTableReader.recognises({.path = "t.csv", .bytes = text}));
+}
+
+TEST(FiguresFile, OsuLatencyAndBandwidth) {
+  const SizeTable t = sizes(
+      "# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n0  1.1\n8  1.2\n"
+      "# OSU MPI Bandwidth Test v7.3\n# Size      Bandwidth (MB/s)\n1000000 500\n");
+  ASSERT_EQ(t.series.size(), 2U);
+  EXPECT_EQ(t.series[0].name, "OSU MPI Latency Test v7.3");
+  EXPECT_NEAR(t.series[0].values[1].time.count(), 1.2e-6, 1e-12);
+  EXPECT_NEAR(t.series[1].values[0].time.count(), 2e-3, 1e-9);
+}
+
+TEST(FiguresFile, SizeTablesTellConfigurationsAndRepetitions) {
+  const Figures f = read("size,value,repeat\n8,1.0,0\n8,1.1,1\n64,1.2,0\n64,nan,1\n");
+  const SizeTable& plain = std::get<SizeTable>(f.table);
+  ASSERT_EQ(plain.series.size(), 1U);
+  EXPECT_FALSE(plain.has_unit);
+  EXPECT_EQ(plain.series[0].values.size(), 3U);
+  const SizeTable t = sizes("nodes;library;bytes;time_us\n1;a;8;9.4\n1;b;8;9.5\n2;a;1M;23\n");
+  ASSERT_EQ(t.series.size(), 3U);
+  EXPECT_EQ(t.series[1].name, "b");
+  EXPECT_EQ(t.series[2].nodes, 2);
+  EXPECT_EQ(t.series[2].values[0].size, Bytes(1 << 20));
+}
+
+TEST(FiguresFile, SummariesPerRankInTheirForms) {
+  const RankTable one = ranks("rank,mean_ms,std_ms,count\n1,2,0.1,50\n0,1,0.1,40\n");
+  ASSERT_EQ(one.quantities.size(), 1U);
+  EXPECT_EQ(one.quantities[0].figures[0].rank, Rank(0));
+  EXPECT_NEAR(one.quantities[0].figures[1].value, 2e-3, 1e-12);
+  EXPECT_NEAR(one.quantities[0].figures[1].spread.value_or(0), 1e-4, 1e-12);
+  EXPECT_EQ(one.quantities[0].figures[1].count, 50);
+  EXPECT_TRUE(one.quantities[0].is_time);
+
+  const RankTable named =
+      ranks("name,rank,count,mean_us,deviation_us\nall_reduce,0,9,5,1\nforward,0,9,7,1\nforward,1,9,7,1\n");
+  ASSERT_EQ(named.quantities.size(), 2U);
+  EXPECT_EQ(named.quantities[0].name, "all_reduce");
+  EXPECT_EQ(named.ranks.size(), 2U);
+
+  const RankTable phases = ranks("rank,forward_s,backward_s,forward_std_s\n0,0.1,0.2,0.01\n1,0.1,,0.01\n");
+  ASSERT_EQ(phases.quantities.size(), 2U);
+  EXPECT_EQ(phases.quantities[0].name, "forward");
+  EXPECT_TRUE(phases.quantities[0].figures[0].spread);
+  EXPECT_FALSE(phases.quantities[1].figures[0].spread);
+  EXPECT_EQ(phases.quantities[1].figures.size(), 1U);
+}
+
+TEST(FiguresFile, OneValuePerRankIsNoStep) {
+  const std::string text = "rank,time_s\n0,1.0\n1,1.5\n2,1.0\n";
+  EXPECT_TRUE(is_figures(text));
+  EXPECT_FALSE(kStepTableReader.recognises({.path = "t.csv", .bytes = text}));
+  const std::string steps = "rank,time_s\n0,1.0\n1,1.5\n0,1.0\n1,1.2\n";
+  EXPECT_FALSE(is_figures(steps));
+  EXPECT_TRUE(kStepTableReader.recognises({.path = "t.csv", .bytes = steps}));
+}
+
+TEST(FiguresFile, GaugesOfRanks) {
+  const Figures f = read(
+      "# TYPE step_seconds gauge\nstep_seconds{rank=\"0\",host=\"a\"} 1.5\nstep_seconds{host=\"b\",rank=\"1\"} 1.25 170\n"
+      "# TYPE temp gauge\ntemp{rank=\"0\",sensor=\"hot\"} 61\n# TYPE n counter\nn{rank=\"0\"} 3\n");
+  const RankTable& t = std::get<RankTable>(f.table);
+  ASSERT_EQ(t.quantities.size(), 2U);
+  EXPECT_TRUE(t.quantities[0].is_time);
+  EXPECT_EQ(t.quantities[0].figures.size(), 2U);
+  EXPECT_EQ(t.quantities[1].name, "temp (hot)");
+  EXPECT_FALSE(t.quantities[1].is_time);
+  ASSERT_EQ(f.notes.size(), 1U);
+}
+
+TEST(FiguresFile, OtherTextsAreNone) {
+  for (const char* text :
+       {"", "hello\n", "{\"a\": 1}\n", "step,rank0,rank1\n1,2,3\n", "step,iteration_time_s\n1,2\n",
+        "dp_rank,stage,rank,step,optype,start_ts,duration\n0,0,0,1,a,0,1\n", "size\n8\n",
+        "# TYPE a gauge\na 1\n"}) {
+    const auto figures = figures_of(text);
+    ASSERT_TRUE(figures) << text;
+    EXPECT_FALSE(*figures) << text;
+  }
+}
+
+TEST(FiguresFile, HeadsThatPromiseAndDoNotHoldAreRefused) {
+  for (const std::string& text :
+       {std::string(kNcclHeader), std::string("# OSU MPI Latency Test v7\n# Size  Latency (us)\nabc def\n"),
+        std::string("size,time_us\n8,nan\n")}) {
+    const auto figures = figures_of(text);
+    ASSERT_FALSE(figures) << text;
+    EXPECT_EQ(figures.error().id, "import-005");
+  }
+}
+
+TEST(FiguresFile, EveryCutOfAFileIsReadOrRefused) {
+  const std::string whole =
+      std::string(kNcclHeader) + "       8   2  float  sum  -1   12.5  0 0  0   11.5  0 0 0\n";
+  for (std::size_t n = 0; n <= whole.size(); ++n) {
+    const auto figures = figures_of(whole.substr(0, n));
+    if (!figures) {
+      EXPECT_EQ(figures.error().id, "import-005");
+    }
+  }
+}
+
+TEST(FiguresFile, ReadsTheTablesOfFacts) {
+  COX_NEED_DATA(path, "traces/facts/alps_default_allreduce_le32nodes.csv");
+  const auto figures = read_figures(path);
+  ASSERT_TRUE(figures && *figures);
+  const SizeTable& t = std::get<SizeTable>((**figures).table);
+  EXPECT_EQ(t.series.size(), 6U);
+  EXPECT_EQ(t.series[1].nodes, 2);
+}
+
+}  // namespace
+}  // namespace cox::trace

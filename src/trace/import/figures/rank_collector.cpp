@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/import/figures/rank_collector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace cox::trace {
+
+bool RankCollector::takes(Rank rank) const {
+  constexpr std::size_t kMostRanks = 65536;
+  return ranks_.size() < kMostRanks || ranks_.contains(rank.value());
+}
+
+void RankCollector::add(const std::string& quantity, bool is_time, const RankFigure& figure) {
+  auto at = number_of_.find(quantity);
+  if (at == number_of_.end()) {
+    if (table_.quantities.size() >= most_quantities_) {
+      ++left_out_;
+      return;
+    }
+    at = number_of_.emplace(quantity, table_.quantities.size()).first;
+    table_.quantities.push_back({.name = quantity, .is_time = is_time, .figures = {}});
+  }
+  if (!seen_.emplace(at->second, figure.rank.value()).second) {
+    ++repeated_;
+    return;
+  }
+  saw(figure.rank);
+  table_.quantities[at->second].figures.push_back(figure);
+}
+
+Figures RankCollector::finish(const char* format) && {
+  for (RankQuantity& q : table_.quantities)
+    std::sort(q.figures.begin(), q.figures.end(),
+              [](const RankFigure& a, const RankFigure& b) { return a.rank < b.rank; });
+  for (const std::int32_t r : ranks_) table_.ranks.emplace_back(r);
+  Figures f{.format = format, .table = std::move(table_), .notes = {}};
+  if (repeated_ > 0)
+    f.notes.push_back(fmt::format("{} values repeat a rank: the first of each is used", repeated_));
+  if (left_out_ > 0)
+    f.notes.push_back(fmt::format("{} values of further quantities are left out", left_out_));
+  return f;
+}
+
+}  // namespace cox::trace
