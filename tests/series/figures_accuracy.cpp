@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/random.hpp"
@@ -199,7 +200,10 @@ void add_row(const std::string& name, const Judge& judge, Totals& totals, std::s
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fputs("usage: figures_accuracy ACCURACY.MD [--write | --list]\n", stderr), 2;
+  if (argc < 2) {
+    std::fputs("usage: figures_accuracy ACCURACY.MD [--write | --list]\n", stderr);
+    return 2;
+  }
   const std::string_view mode = argc > 2 ? argv[2] : "";
   const bool verbose = mode == "--list";
   std::string table =

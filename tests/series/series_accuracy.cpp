@@ -11,6 +11,7 @@
 #include <numbers>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/random.hpp"
@@ -375,7 +376,10 @@ Answers ask(bool verbose) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fputs("usage: series_accuracy ACCURACY.MD [--write | --list]\n", stderr), 2;
+  if (argc < 2) {
+    std::fputs("usage: series_accuracy ACCURACY.MD [--write | --list]\n", stderr);
+    return 2;
+  }
   const std::string_view mode = argc > 2 ? argv[2] : "";
   const Answers answers = ask(mode == "--list");
   std::fputs(answers.table.c_str(), stdout);
