@@ -38,9 +38,10 @@ std::string signed_time(Duration d) {
 }
 
 std::string finding_lines(const diagnose::Finding& f, std::size_t number, const Writer& w) {
-  std::string out = w.wrapped(fmt::format("  {}. ", number),
-                              fmt::format("{}: {}; cause {}; {}", kind_words(f.kind), terminal_text(subject(f)),
-                                          terminal_text(cause_words(f.cause)), price_words(f)));
+  std::string out =
+      w.wrapped(fmt::format("  {}. ", number),
+                fmt::format("{}: {}; cause {}; {}", kind_words(f.kind), terminal_text(subject(f)),
+                            terminal_text(cause_words(f.cause)), price_words(f)));
   for (const diagnose::Evidence& e : diagnose::evidence_of(f))
     out += w.wrapped("     - ", terminal_text(e.text));
   return out;
@@ -110,8 +111,8 @@ std::string ranking(const Diagnosis& d, const Writer& w) {
                    [&](std::size_t a, std::size_t b) { return d.ranks[a].charged > d.ranks[b].charged; });
   const bool wide = w.columns >= kWholeTable;  // else who, and what it cost
   const bool messages = wide && std::any_of(d.ranks.begin(), d.ranks.end(), [](const RankAccount& a) {
-    return a.message_wait > Duration::zero();
-  });
+                          return a.message_wait > Duration::zero();
+                        });
   std::string head = fmt::format("  {:>7}  {:>12}", "rank", "self-delay");
   if (wide) head += fmt::format("  {:>10}", "wait");
   if (messages) head += fmt::format("  {:>10}", "messages");

@@ -20,17 +20,17 @@ namespace cox::diagnose {
 /// The bars to clear. All delays are parts of the usual step time, so that a Run in slow
 /// motion gives the same names.
 struct NamingRules {
-  double least_delay = 0.04;        ///< usual delay per step
-  double least_burst_delay = 0.08;  ///< the same within a window, and of a pause
-  double spreads = 4;               ///< usual delay over the spread of the others' block medians
-  double blocks_agree = 0.75;       ///< part of the blocks in which the delay shows
-  double sign_test = 1e-3;          ///< probability by chance, over all ranks
-  double burst_test = 1e-5;         ///< the same for windows and rotations, which are searched for
-  double least_gain = 0.02;         ///< of the steps' time, for all named together
-  double least_burst_gain = 0.01;   ///< of the steps' time, for something limited in time
-  double least_window_gain = 0.04;  ///< of the window's own time
+  double least_delay = 0.04;            ///< usual delay per step
+  double least_burst_delay = 0.08;      ///< the same within a window, and of a pause
+  double spreads = 4;                   ///< usual delay over the spread of the others' block medians
+  double blocks_agree = 0.75;           ///< part of the blocks in which the delay shows
+  double sign_test = 1e-3;              ///< probability by chance, over all ranks
+  double burst_test = 1e-5;             ///< the same for windows and rotations, which are searched for
+  double least_gain = 0.02;             ///< of the steps' time, for all named together
+  double least_burst_gain = 0.01;       ///< of the steps' time, for something limited in time
+  double least_window_gain = 0.04;      ///< of the window's own time
   double least_operations_gain = 0.01;  ///< of the Run's time, where operations are the repetitions
-  std::int64_t least_steps = 10;    ///< below, only what is huge is named
+  std::int64_t least_steps = 10;        ///< below, only what is huge is named
   double huge_delay = 0.5;
 };
 

@@ -8,8 +8,8 @@
 #include "diagnose/cause/cause_rules.hpp"
 #include "diagnose/cause/device_why.hpp"
 #include "diagnose/cause/why.hpp"
-#include "diagnose/match/span_math.hpp"
 #include "diagnose/match/presence.hpp"
+#include "diagnose/match/span_math.hpp"
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/naming/of_operations.hpp"
 #include "diagnose/naming/positions.hpp"
@@ -107,8 +107,8 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
 
 /// The same of what operations say. Where many lack a member no gain is promised: one who is absent may have been
 /// later.
-Finding make_finding(const Evidenced& x, const Positions& positions, const NamedOver& n, const Presence& presence,
-                     std::size_t named_in_all, Duration lost, Duration run_time) {
+Finding make_finding(const Evidenced& x, const Positions& positions, const NamedOver& n,
+                     const Presence& presence, std::size_t named_in_all, Duration lost, Duration run_time) {
   Finding f;
   if (x.steps().count > 0) {  // causes are asked of steps
     f = make_finding(x, positions, n.named, named_in_all, lost, run_time);

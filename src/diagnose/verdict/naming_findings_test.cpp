@@ -61,7 +61,8 @@ TEST(NamingFindings, ARankThatIsLateAtOnePositionIsNamedThere) {
   EXPECT_EQ(f.positions[0].number, 3);
   EXPECT_EQ(f.positions[0].of, 4);
   EXPECT_EQ(f.positions[0].comm, CommId{0});
-  EXPECT_NE(d.verdict.find("rank 5 sets the pace all along before all-reduce 3 of 4 on world"), std::string::npos)
+  EXPECT_NE(d.verdict.find("rank 5 sets the pace all along before all-reduce 3 of 4 on world"),
+            std::string::npos)
       << d.verdict;
 }
 

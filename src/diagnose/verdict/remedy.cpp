@@ -102,9 +102,9 @@ Remedy for_finding(const Finding& f, bool one_host) {
   const bool known =
       f.gain_doubt.empty() && !f.gain_at_most && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
   if (known) r.gain_ratio = f.gain_ratio;
-  r.basis = known                  ? "replay of the recorded operations without it"
+  r.basis = known                                     ? "replay of the recorded operations without it"
             : f.gain_doubt.empty() && !f.gain_at_most ? "needs a simulation of this job"
-                                   : "its gain is " + gain_words(f);
+                                                      : "its gain is " + gain_words(f);
   r.verify = known && moves_the_median(f) ? verify(f.gain_ratio) : verify_lost();
   return r;
 }

@@ -121,7 +121,8 @@ Headline pace_of(const Diagnosis& d) {
   const std::string rest = fmt::format("{}.{}{}", gain_clause(f), hidden_words(f), others_words(d));
   const std::string text = sentence_of(f) + rest;
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  if (e == nullptr || f.kind != FindingKind::SlowRank || !f.positions.empty() || f.gain_at_most) return {text, text};
+  if (e == nullptr || f.kind != FindingKind::SlowRank || !f.positions.empty() || f.gain_at_most)
+    return {text, text};
   return {text, late_words(f, *e) + rest};
 }
 
