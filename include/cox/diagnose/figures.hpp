@@ -83,6 +83,8 @@ struct FiguresAnswer {
 
   /// Whether a rank's own work stands out, or a configuration is slower.
   [[nodiscard]] bool has_trouble() const;
+  /// Whether something was tested and nothing stands out: what --check asks for.
+  [[nodiscard]] bool is_clean() const;
 };
 
 /// Sizes: the Hockney line by least relative deviation (iterated weights), dips where a size takes 1.2 times as long as a

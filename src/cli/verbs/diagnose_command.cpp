@@ -178,7 +178,7 @@ Result<ExitCode> answer_figures(const trace::Figures& figures, const Invocation&
       output.stream() << (call.has("markdown") && !line.starts_with("  ") ? "- " : "") << line << '\n';
   }
   COX_CHECK(output.commit());
-  return call.has("check") && answer.has_trouble() ? ExitCode::BadAnswer : ExitCode::Ok;
+  return call.has("check") && !answer.is_clean() ? ExitCode::BadAnswer : ExitCode::Ok;
 }
 
 /// One form of output at a time.

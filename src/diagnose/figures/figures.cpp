@@ -105,6 +105,12 @@ bool FiguresAnswer::has_trouble() const {
                      [](const QuantityAnswer& q) { return !q.is_communication && !q.above.empty(); });
 }
 
+bool FiguresAnswer::is_clean() const {
+  if (has_trouble()) return false;
+  return !sizes.empty() || std::any_of(quantities.begin(), quantities.end(),
+                                       [](const QuantityAnswer& q) { return q.has_spread; });
+}
+
 FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Figures* before) {
   FiguresAnswer a;
   a.format = figures.format;

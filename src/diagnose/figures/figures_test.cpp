@@ -39,6 +39,7 @@ TEST(Figures, WithoutASpreadTheExtremeIsStatedAndNobodyNamed) {
   const FiguresAnswer a = answer("rank,time_s\n0,1.00\n1,1.01\n2,1.90\n3,0.99\n");
   EXPECT_TRUE(a.quantities[0].above.empty());
   EXPECT_FALSE(a.has_trouble());
+  EXPECT_FALSE(a.is_clean()) << "nothing was tested";
   EXPECT_TRUE(says(a, "Nobody can be named"));
   EXPECT_TRUE(says(a, "highest 1.90 s (rank 2)"));
 }
