@@ -186,7 +186,8 @@ std::string with_own_seed(const std::string& pace, bool one_of_many) {
   if (pace.starts_with("seed=") || pace.find(",seed=") != std::string::npos) return pace;
   const std::string name = one_of_many ? launch_key(*guest::find_launcher())
                                        : fmt::format("{}-{}", getpid(), utc("%Y%m%dT%H%M%SZ"));
-  const std::string seeded = fmt::format("{},seed={}", pace, 1 + fnv1a(name) % 1'000'000'000);
+  const std::string seeded =
+      fmt::format("{}{}seed={}", pace, pace.ends_with(',') ? "" : ",", 1 + fnv1a(name) % 1'000'000'000);
   return seeded.size() > guest::kLongestPaceText ? pace : seeded;
 }
 
@@ -268,6 +269,7 @@ int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness
       continue;
     }
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
+    if (info.si_pid == getpid()) continue;  // of a file of ours that may not grow, or a reader that has gone
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
     if (!from_terminal && !witness.saw(info)) cox_signal_process(child, signal);
   }
@@ -336,7 +338,8 @@ Result<ChildEnd> run_child(const LaunchOptions& options,
   close(report[0]);
   if (n != sizeof reason) {
     started();
-    if (options.lets_go) let_go_of_inherited();
+    if (options.lets_go && guest::find_launcher() == nullptr)
+      let_go_of_inherited();  // a launcher watches its ranks' descriptors
   }
   ChildEnd end;
   end.status = wait_forwarding(child, watched, witness);

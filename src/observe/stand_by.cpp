@@ -65,7 +65,8 @@ void let_go_of_inherited() {
     if (fd > STDERR_FILENO && is_inherited(fd)) close(fd);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nothing < 0) return;
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing, fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO})
+    if (is_inherited(fd)) dup2(nothing, fd);  // where it was closed, a descriptor of ours may lie there
   if (nothing > STDERR_FILENO) close(nothing);
 }
 

@@ -156,7 +156,9 @@ std::string whom(const Diagnosis& d) {
 
 std::string gain_cell(const Diagnosis& d) {
   if (d.findings.empty()) return "-";
-  return d.findings.front().gain_doubt.empty() ? percent(d.findings.front().gain_ratio) : "doubtful";
+  const diagnose::Finding& f = d.findings.front();
+  if (!diagnose::is_gain_told(f)) return "not told";
+  return f.gain_doubt.empty() ? percent(diagnose::gain_alone(f)) : "doubtful";
 }
 
 }  // namespace

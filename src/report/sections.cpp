@@ -97,7 +97,8 @@ std::string finding_row(const Page& page, const Finding& f, std::size_t number) 
       "of lost time\">{}</td><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
       "class=\"plain\">{}</ul></td></tr>\n",
       number, kind_words(f.kind), who, html(page.names.text(cause_words(f.cause))),
-      f.gain_at_most ? "not told" : share_cell(f.share_ratio), html(diagnose::gain_words(f)), evidence);
+      !diagnose::is_gain_told(f) ? "not told" : share_cell(f.share_ratio), html(diagnose::gain_words(f)),
+      evidence);
 }
 
 /// Names by rank, built once: a page of a thousand ranks asks for each.

@@ -92,6 +92,7 @@ std::string operation_words(const std::string& name) {
 
 std::string price_words(const diagnose::Finding& f) {
   if (f.gain_at_most) return fmt::format("gain not told, at most {}", percent(*f.gain_at_most));
+  if (!diagnose::is_gain_told(f)) return "gain not told: who is absent may have been later";
   return fmt::format("{} of lost time; gain (estimated) {}", percent(f.share_ratio), diagnose::gain_words(f));
 }
 

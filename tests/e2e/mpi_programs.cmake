@@ -6,7 +6,7 @@ foreach(library openmpi mpich)
   find_program(COX_MPICC_${library} mpicc.${library})
   find_program(COX_MPIF90_${library} mpif90.${library})
   # NAME=SOURCE where one source is built twice: the Fortran 2008 binding with -DF08.
-  foreach(program mpi_calls.c mpi_fortran_mpifh.f90 mpi_fortran_f08.f90 order_sum.c guest_trials.c timed_steps.c
+  foreach(program mpi_calls.c mpi_fortran_mpifh.f90 mpi_fortran_f08.f90 order_sum.c guest_trials.c leaves_early.c timed_steps.c
           ignored_arguments.c ignored_mpifh=ignored_fortran.F90 ignored_f08=ignored_fortran.F90 threads.c unobserved.c stencil.c stencil_fortran.f90)
     string(REGEX REPLACE ".*=" "" source ${program})
     string(REGEX REPLACE "[.=].*" "" name ${program})

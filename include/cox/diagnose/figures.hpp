@@ -93,8 +93,8 @@ struct FiguresAnswer {
 /// Differences: none, a factor, an offset, small messages only, large ones only: the one that explains most
 /// (Bayesian information criterion), where it explains more than scatter does, from 5 % on.
 ///
-/// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; a value counts as
-/// a quarter of a independent one. Beyond that: 5 %, and four robust spreads of the other ranks.
+/// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; 19 values count
+/// as one independent value. Beyond that: 5 %, and four robust spreads of the other ranks.
 /// Source: Hockney 1994; Welch 1947. Held by: src/diagnose/figures/figures_test.cpp
 [[nodiscard]] FiguresAnswer understand_figures(const trace::Figures& figures,
                                                const trace::Figures* before = nullptr);

@@ -112,6 +112,12 @@ struct Finding {
   std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence> evidence;
 };
 
+/// Whether what fixing it saves is told: not where only own work is known, or who is absent may have been later.
+[[nodiscard]] bool is_gain_told(const Finding& f);
+
+/// What fixing exactly this saves, as part of the run's time: of several findings that one alone.
+[[nodiscard]] double gain_alone(const Finding& f);
+
 /// `21 %`, or `doubtful: the replay is off by 12 %`: everybody who speaks of a gain says it so.
 [[nodiscard]] std::string gain_words(const Finding& f);
 

@@ -32,7 +32,8 @@ enum class Reason : std::uint8_t {
   NoSteps,       ///< too few synchronisations to form steps
   FewSteps,      ///< too few steps to tell lateness from chance
   TooNoisy,      ///< ranks scatter so much that one late by a whole step would not stand out
-  ReplayOff      ///< the replay of what was recorded does not give what was measured
+  ReplayOff,     ///< the replay of what was recorded does not give what was measured
+  Unexplained    ///< late arrivals cost half of the run and more, and no rank or order of ranks explains it
 };
 [[nodiscard]] const char* name_of(Reason r);
 

@@ -5,6 +5,7 @@
 
 #include <ostream>
 
+#include "cox/report/terminal.hpp"
 #include "cox/trace/export.hpp"
 
 #include "cli/input/run_input.hpp"
@@ -29,7 +30,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
         {.schema = "cox.export/1", .inputs = {call.args.front()}},
         JsonObject{{"file", name}, {"format", std::string(kDefaultFormat)}, {"events", events}});
   } else if (output.is_file() && !call.common.quiet) {
-    console.err << fmt::format("cox: wrote {} ({} events); open it in ui.perfetto.dev\n", name, events);
+    console.err << fmt::format("cox: wrote {} ({} events); open it in ui.perfetto.dev\n",
+                               report::terminal_text(name), events);
   }
   return ExitCode::Ok;
 }

@@ -19,6 +19,7 @@
 #include "cox/observe/recording.hpp"
 #include "cox/observe/stand_by.hpp"
 #include "cox/pace/settings.hpp"
+#include "cox/report/terminal.hpp"
 #include "cox/trace/compact.hpp"
 #include "cox/trace/run_files.hpp"
 
@@ -39,8 +40,8 @@ constexpr std::chrono::seconds kPatience{3};
 std::string shown(const std::filesystem::path& dir) {
   std::error_code ec;
   const auto relative = std::filesystem::relative(dir, ec);
-  if (ec || relative.empty() || *relative.begin() == "..") return dir.string();
-  return relative.string();
+  if (ec || relative.empty() || *relative.begin() == "..") return report::terminal_text(dir.string());
+  return report::terminal_text(relative.string());
 }
 
 /// Many processes that run at the same time and each think that they are alone.
@@ -266,6 +267,9 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(options.max_job_size, size_of(call, "max-job-size"));
   COX_CHECK(read_actuators(call, mode, options));
   COX_CHECK(read_keeping(call, options));
+  if (call.value("json") == "-")
+    return fail(usage_error("cli-003", "--json is '-', expected a file: standard output is the job's",
+                            "for example --json summary.json"));
   options.group_may_read = call.value("share") == "group";
   observe::ignore_own_failures();  // who reads our notes may be gone before the job is
   if (!call.common.quiet && observe::launch_place().rank <= 0) {
@@ -317,7 +321,7 @@ const Command& observe_command() {
                       .fallback = "256MB"},
                      {.name = "max-job-size",
                       .value = "SIZE",
-                      .help = "most that all processes write together, an equal part each",
+                      .help = "most that all processes of a launch write together, an equal part each",
                       .fallback = "no bound"},
                      {.name = "sync",
                       .value = "SECONDS",

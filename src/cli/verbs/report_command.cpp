@@ -13,6 +13,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/matched.hpp"
 #include "cox/report/report.hpp"
+#include "cox/report/terminal.hpp"
 
 #include "cli/input/run_input.hpp"
 #include "cli/output/envelope.hpp"
@@ -57,7 +58,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
         {.schema = "cox.report/1", .inputs = {call.args.front()}},
         JsonObject{{"file", name}, {"size_bytes", size.count()}, {"verdict", diagnosis.verdict}});
   } else if (output.is_file() && !call.common.quiet) {
-    console.err << fmt::format("cox: wrote {} ({}); open it in a browser\n", name, to_string(size));
+    console.err << fmt::format("cox: wrote {} ({}); open it in a browser\n", report::terminal_text(name),
+                               to_string(size));
   }
   return ExitCode::Ok;
 }

@@ -18,6 +18,7 @@
 #include "cox/model/toml.hpp"
 #include "cox/observe/launch.hpp"
 #include "cox/report/report.hpp"
+#include "cox/report/terminal.hpp"
 #include "cox/simulate/event.hpp"
 #include "cox/simulate/goal.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -165,7 +166,8 @@ Status write_page(const Invocation& call, Console& console, const simulate::Outc
   page.stream() << text;
   COX_CHECK(page.commit());
   if (!call.common.quiet)
-    console.err << fmt::format("cox: wrote {}; open it in a browser\n", call.value("report"));
+    console.err << fmt::format("cox: wrote {}; open it in a browser\n",
+                               report::terminal_text(call.value("report")));
   return {};
 }
 

@@ -15,8 +15,9 @@ namespace {
 constexpr double kChance = 0.01;
 constexpr double kLeastDifference = 0.05;
 constexpr double kSpreads = 4;
-/// Values that follow each other resemble each other: so many count as one independent value.
-constexpr double kPerIndependent = 4;
+/// Values that follow each other resemble each other: so many count as one independent value, as many as a correlation
+/// of 0.9 from one to the next asks for, (1 + 0.9) / (1 - 0.9).
+constexpr double kPerIndependent = 19;
 constexpr std::size_t kLeastRanks = 3;
 /// Standard error of a median, over that of a mean.
 constexpr double kMedianError = 1.2533;
@@ -124,8 +125,9 @@ std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table) {
     a.highest = high->rank;
     a.highest_value = high->value;
     a.median = median(values);
-    a.has_spread = std::all_of(q.figures.begin(), q.figures.end(),
-                               [](const trace::RankFigure& f) { return f.spread && f.count >= 2; });
+    a.has_spread =
+        a.median > 0 && std::all_of(q.figures.begin(), q.figures.end(),
+                                    [](const trace::RankFigure& f) { return f.spread && f.count >= 2; });
     if (a.has_spread && a.missing.empty() && q.figures.size() >= kLeastRanks) name_ranks(q, tests, a);
     answers.push_back(std::move(a));
   }

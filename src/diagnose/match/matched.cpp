@@ -32,8 +32,9 @@ Matched::Matched(const trace::Run& run, const MatchOptions& options)
 }
 
 bool Matched::has_synchronisations() const {
-  return std::any_of(scans_.begin(), scans_.end(),
-                     [](const RankScan& s) { return s.collectives > 0 || !s.waits.empty(); });
+  return std::any_of(scans_.begin(), scans_.end(), [](const RankScan& s) {
+    return s.collectives > 0 || !s.waits.empty() || !s.exchanges.empty();
+  });
 }
 
 std::int32_t Matched::index_of(Rank rank) const {

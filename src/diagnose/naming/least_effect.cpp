@@ -80,7 +80,7 @@ Asked ask(const Evidenced& x, std::size_t rank, const std::vector<double>& shift
   return a;
 }
 
-/// Late steps from which the sign test of `find_persistent` no longer calls it chance.
+/// Late steps from which the sign test of `find_late` no longer calls it chance.
 std::int64_t least_late_steps(const Evidenced& x, std::int64_t steps) {
   std::int64_t low = 0;
   std::int64_t high = steps + 1;  // none would do
@@ -92,20 +92,22 @@ std::int64_t least_late_steps(const Evidenced& x, std::int64_t steps) {
   return high;
 }
 
-/// The bars of `find_persistent` for that rank with so much more to do.
-bool is_named(const Evidenced& x, const Asked& a, const std::vector<double>& latest, std::int64_t least_late,
-              double spread, double extra) {
+/// The bars of `find_late` for that rank with so much more to do in every step that is measured. Bars are parts of a
+/// step, which then is longer.
+bool is_named(const Evidenced& x, const Asked& a, const std::vector<double>& latest, std::size_t first,
+              std::int64_t least_late, double spread, double extra) {
   const NamingRules& rules = x.rules;
-  if (a.typical + extra < std::max(rules.least_delay, rules.spreads * spread)) return false;
-  const double block_bar = std::max(rules.least_delay, rules.spreads * spread) / 2;
+  const double least_delay = rules.least_delay * (1 + extra);
+  if (a.typical + extra < std::max(least_delay, rules.spreads * spread)) return false;
+  const double block_bar = std::max(least_delay, rules.spreads * spread) / 2;
   const auto agreeing =
       std::count_if(a.blocks.begin(), a.blocks.end(), [&](double b) { return b + extra >= block_bar; });
   if (static_cast<double>(agreeing) < rules.blocks_agree * static_cast<double>(a.blocks.size())) return false;
   std::int64_t late = 0;
   double saved = 0;
-  for (std::size_t s = 0; s < a.row.size(); ++s) {
+  for (std::size_t s = first; s < a.row.size(); ++s) {
     const double delay = a.row[s] + extra;
-    late += delay > rules.least_delay / 2;
+    late += delay > least_delay / 2;
     saved += std::max(0.0, delay - latest[s]);
   }
   return late >= least_late && saved >= rules.least_gain * static_cast<double>(a.row.size()) * (1 + extra);
@@ -118,7 +120,8 @@ double least_named_delay(const Evidenced& x) {
   const auto steps = static_cast<std::size_t>(x.steps().count);
   if (steps == 0 || x.ranks() < 2 || x.typical_step <= Duration::zero()) return kMost;
   const Latest latest = latest_of(x, steps);
-  const std::int64_t least_late = least_late_steps(x, x.steps().count);
+  const std::int64_t first = first_measured_step(x);
+  const std::int64_t least_late = least_late_steps(x, x.steps().count - first);
   std::vector<std::size_t> ranks;
   for (std::size_t r = 0; r < x.ranks(); r += 1 + x.ranks() / kAsked) ranks.push_back(r);
   std::vector<Asked> asked;  // for all at once, where the median stays
@@ -141,14 +144,19 @@ double least_named_delay(const Evidenced& x) {
     const double spread = others.empty() ? 0 : scaled_mad(others);
     double low = 0;
     double high = kMost;
-    if (!is_named(x, a, latest_other, least_late, spread, high)) return kMost;
+    if (!is_named(x, a, latest_other, static_cast<std::size_t>(first), least_late, spread, high))
+      return kMost;
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = (low + high) / 2;
-      (is_named(x, a, latest_other, least_late, spread, middle) ? high : low) = middle;
+      (is_named(x, a, latest_other, static_cast<std::size_t>(first), least_late, spread, middle) ? high
+                                                                                                 : low) =
+          middle;
     }
     least = std::max(least, high);
   }
-  return least;
+  // Whoever has that much more to do is not late by exactly that in every step.
+  constexpr double kMargin = 1.15;
+  return std::min(kMost, kMargin * least);
 }
 
 }  // namespace cox::diagnose

@@ -22,7 +22,11 @@ std::size_t block_count(std::int64_t steps) {
 /// Search for the set of ranks that stand out from all others, from the largest plausible one downwards.
 class PersistentSearch {
  public:
-  PersistentSearch(const Place& place, const DelayFigures& f) : x_(place), f_(f) {}
+  PersistentSearch(const Place& place, const DelayFigures& f)
+      : x_(place),
+        f_(f),
+        measured_(place.x.steps().count - first_measured_step(place.x)),
+        few_(too_few_steps(place.x, static_cast<double>(place.rows()) * place.searched)) {}
 
   std::vector<std::size_t> find() {
     std::vector<std::size_t> order(x_.rows());
@@ -54,7 +58,7 @@ class PersistentSearch {
   /// Bonferroni bound of a one-sided sign test over steps: how likely one of the ranks
   /// is late so often by chance.
   [[nodiscard]] double chance(std::size_t r) const {
-    const double tail = binomial_upper_tail(late_steps(r), static_cast<std::int64_t>(x_.steps()), 0.5);
+    const double tail = binomial_upper_tail(late_steps(r), measured_, 0.5);
     return std::min(1.0, tail * static_cast<double>(x_.rows()) * x_.searched);
   }
 
@@ -65,9 +69,7 @@ class PersistentSearch {
   }
 
  private:
-  [[nodiscard]] bool few_steps() const {
-    return static_cast<std::int64_t>(x_.steps()) < x_.rules().least_steps;
-  }
+  [[nodiscard]] bool few_steps() const { return few_; }
   [[nodiscard]] double least_delay() const {
     return few_steps() ? x_.rules().huge_delay : x_.rules().least_delay;
   }
@@ -92,11 +94,24 @@ class PersistentSearch {
 
   const Place& x_;
   const DelayFigures& f_;
+  std::int64_t measured_;
+  bool few_;
   std::vector<std::size_t> set_;
   double spread_ = 0;
 };
 
 }  // namespace
+
+std::int64_t first_measured_step(const Evidenced& x) {
+  const auto& ops = x.skew().ops;
+  return std::any_of(ops.begin(), ops.end(), [](const ComparedOp& op) { return op.step == 0; }) ? 0 : 1;
+}
+
+bool too_few_steps(const Evidenced& x, double places) {
+  if (x.steps().count < x.rules.least_steps) return true;
+  const std::int64_t measured = x.steps().count - first_measured_step(x);
+  return binomial_upper_tail(measured, measured, 0.5) * places >= x.rules.sign_test;
+}
 
 DelayFigures figures_of(const Place& x, int threads) {
   DelayFigures f;

@@ -52,6 +52,12 @@ struct Evidenced {
   }
 };
 
+/// First step in which members were compared: what was done before the first synchronisation is carried in.
+[[nodiscard]] std::int64_t first_measured_step(const Evidenced& x);
+/// Whether so many places in so few steps leave a sign test no way to tell lateness from chance: then only what is
+/// huge is named.
+[[nodiscard]] bool too_few_steps(const Evidenced& x, double places);
+
 /// Delays that are looked at in one go: of whole steps, or of one position within them.
 struct Place {
   const Evidenced& x;

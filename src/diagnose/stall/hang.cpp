@@ -151,7 +151,9 @@ class StallFinder {
       stall.ranks = dispute->ranks;
     } else {
       const auto out = those_out(op.inside);
-      stall.kind = out.empty() ? StallKind::AllEntered : StallKind::StuckInside;
+      // Messages from anybody are not numbered alike on both sides: that nobody is missing is then not known.
+      const StallKind nobody = op.point_to_point ? StallKind::NotRecorded : StallKind::AllEntered;
+      stall.kind = out.empty() ? nobody : StallKind::StuckInside;
       stall.ranks = ranks(out);
       // Where all of them are silent the job ended as a whole.
       stall.hung = stall.hung || (!out.empty() && (out.size() < op.inside.size() || !op.left.empty()));

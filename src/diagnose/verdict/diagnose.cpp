@@ -185,7 +185,13 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.hosts = count_hosts(matched);
   settle_gains(d);
   const bool tested = d.findings.empty() && d.steps > 0 && matched.ranks() > 1 && !program.is_table();
-  d.answer = judge(d, tested ? std::optional(least_named_delay(evidenced(matched, d))) : std::nullopt);
+  if (tested) {
+    const Evidenced x = evidenced(matched, d);
+    const bool few = too_few_steps(x, static_cast<double>(x.ranks()));
+    d.answer = judge(d, few ? std::nullopt : std::optional(least_named_delay(x)), few);
+  } else {
+    d.answer = judge(d, std::nullopt);
+  }
   d.remedies = find_remedies(d);
   Headline answer = answer_of(d);
   d.verdict = std::move(answer.verdict);

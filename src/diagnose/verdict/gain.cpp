@@ -41,7 +41,7 @@ std::optional<double> replayed_gain(const WhatIf& w, const Finding& f) {
 }
 
 void settle(const WhatIf& w, bool alone, Finding& f) {
-  if (f.gain_at_most) return;
+  if (!is_gain_told(f)) return;
   if (w.measured > Duration::zero() && w.fidelity != Fidelity::Good && std::abs(w.fidelity_ratio) > 0) {
     f.gain_doubt = fmt::format("the replay is off by {}",
                                percent_change(std::abs(w.fidelity_ratio), ChangeSign::InWords));

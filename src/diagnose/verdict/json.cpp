@@ -47,8 +47,8 @@ Json json_of(const Finding& f) {
   j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
   j["link"] = or_null(f.link, [](const std::string& l) { return l; });
   j["cause"] = name_of(f.cause);
-  j["share_ratio"] = f.gain_at_most ? Json(nullptr) : Json(f.share_ratio);
-  j["gain_ratio"] = f.gain_at_most ? Json(nullptr) : Json(f.gain_ratio);
+  j["share_ratio"] = is_gain_told(f) ? Json(f.share_ratio) : Json(nullptr);
+  j["gain_ratio"] = is_gain_told(f) ? Json(f.gain_ratio) : Json(nullptr);
   j["gain_doubt"] = f.gain_doubt.empty() ? Json(nullptr) : Json(f.gain_doubt);
   j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
   j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
@@ -332,7 +332,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
                                  {"rank_count", f.ranks.size()},
                                  {"cause", name_of(f.cause)},
                                  {"cause_class", name_of(f.cause_class)},
-                                 {"gain_ratio", f.gain_ratio}});
+                                 {"gain_ratio", is_gain_told(f) ? Json(f.gain_ratio) : Json(nullptr)}});
   }
   j["findings_count"] = d.findings.size();
   j["remedy"] = d.remedies.empty() ? Json(nullptr) : Json(d.remedies.front().text);

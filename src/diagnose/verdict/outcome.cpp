@@ -17,6 +17,8 @@ constexpr double kEnoughCalls = 0.9;
 constexpr std::int64_t kEnoughSteps = 10;
 /// A replay that is further off than the least delay that is named hides one.
 constexpr double kReplayTrusted = 0.04;
+/// Part of the run that late arrivals may cost while "nobody" is still an answer.
+constexpr double kMostUnexplained = 0.5;
 
 /// Simulated over measured time - 1; 0 where nothing was replayed.
 double replay_error(const Analyses& analyses) {
@@ -34,7 +36,7 @@ std::vector<Reason> failures(const Trouble& t) {
   return found;
 }
 
-std::vector<Reason> doubts(const Diagnosis& d, std::optional<double> least_effect) {
+std::vector<Reason> doubts(const Diagnosis& d, std::optional<double> least_effect, bool few_steps) {
   std::vector<Reason> found;
   const Coverage& c = d.coverage;
   if (c.ranks_seen < 2 && c.ranks_expected < 2) found.push_back(Reason::OneRank);
@@ -48,11 +50,12 @@ std::vector<Reason> doubts(const Diagnosis& d, std::optional<double> least_effec
   }
   if (d.steps == 0)
     found.push_back(Reason::NoSteps);
-  else if (d.steps < kEnoughSteps)
+  else if (few_steps || d.steps < kEnoughSteps)
     found.push_back(Reason::FewSteps);
   else if (least_effect && *least_effect > 1)
     found.push_back(Reason::TooNoisy);
   if (std::abs(replay_error(analyses)) > kReplayTrusted) found.push_back(Reason::ReplayOff);
+  if (lost_ratio(d).value_or(0) >= kMostUnexplained) found.push_back(Reason::Unexplained);
   return found;
 }
 
@@ -96,11 +99,13 @@ const char* name_of(Reason r) {
       return "too_noisy";
     case Reason::ReplayOff:
       return "replay_off";
+    case Reason::Unexplained:
+      return "unexplained";
   }
   return "no_steps";
 }
 
-Answer judge(const Diagnosis& d, std::optional<double> least_effect) {
+Answer judge(const Diagnosis& d, std::optional<double> least_effect, bool few_steps) {
   Answer answer;
   const auto take = [&](Outcome outcome, const std::vector<Reason>& reasons) {
     answer.outcome = outcome;
@@ -110,7 +115,8 @@ Answer judge(const Diagnosis& d, std::optional<double> least_effect) {
   };
   if (const auto failed = failures(d.trouble); !failed.empty()) return take(Outcome::JobFailed, failed);
   if (!d.findings.empty()) return take(Outcome::Named, {});
-  if (const auto open = doubts(d, least_effect); !open.empty()) return take(Outcome::CannotTell, open);
+  if (const auto open = doubts(d, least_effect, few_steps); !open.empty())
+    return take(Outcome::CannotTell, open);
   answer.outcome = Outcome::Nobody;
   answer.least_effect_ratio = least_effect;
   return answer;

@@ -92,20 +92,21 @@ Remedy for_finding(const Finding& f, bool one_host) {
   Remedy r;
   r.lever = at == kLevers.end() ? "replace_ranks" : at->lever;
   const char* text =
-      one_host ? "find out what {} does in the extra time, or let it change CPUs with another rank to see "
-                 "whether the delay moves with the rank or stays with the CPUs"
-               : "find out what {} does in the extra time, or run it on another host to see whether "
-                 "the delay moves with the rank or stays with the host";
+      one_host
+          ? "find out what happens on {} in the extra time, or let it change CPUs with another rank to see "
+            "whether the delay moves with the rank or stays with the CPUs"
+          : "find out what happens on {} in the extra time, or run it on another host to see whether "
+            "the delay moves with the rank or stays with the host";
   if (at != kLevers.end()) text = one_host && at->on_one_host != nullptr ? at->on_one_host : at->text;
   r.text = fmt::format(fmt::runtime(text), subject_of(f));
   r.ranks = f.ranks;
   const bool known =
-      f.gain_doubt.empty() && !f.gain_at_most && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
-  if (known) r.gain_ratio = f.gain_ratio;
+      f.gain_doubt.empty() && is_gain_told(f) && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
+  if (known) r.gain_ratio = gain_alone(f);
   r.basis = known                                     ? "replay of the recorded operations without it"
-            : f.gain_doubt.empty() && !f.gain_at_most ? "needs a simulation of this job"
+            : f.gain_doubt.empty() && is_gain_told(f) ? "needs a simulation of this job"
                                                       : "its gain is " + gain_words(f);
-  r.verify = known && moves_the_median(f) ? verify(f.gain_ratio) : verify_lost();
+  r.verify = known && moves_the_median(f) ? verify(gain_alone(f)) : verify_lost();
   return r;
 }
 
@@ -207,6 +208,9 @@ void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
   if (analyses_of(d).time_structure->long_kind &&
       *analyses_of(d).time_structure->long_kind != LongStepKind::Everybody)
     return;
+  if (std::any_of(d.findings.begin(), d.findings.end(),
+                  [](const Finding& f) { return f.kind == FindingKind::PeriodicPause; }))
+    return;  // not everybody's
   out.push_back(
       {.lever = "checkpoint_policy",
        .text = fmt::format("look at what happens to everybody every {:.0f} steps (checkpoint, evaluation, "

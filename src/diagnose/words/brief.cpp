@@ -61,12 +61,10 @@ std::string say_coverage(const Coverage& c, Percentages& percentages) {
 void say_what_is_told(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   constexpr std::size_t kMostTold = 2;
   std::size_t told = 0;
-  for (const char* key : {"time_structure", "present", "operations", "graph_path", "what_if_operations"})
+  for (const char* key : {"time_structure", "graph_path", "what_if_operations"})
     for (const Section& s : d.sections) {
       if (s.key != key || s.lines.empty() || told == kMostTold) continue;
-      const std::string line =
-          s.key == "present" ? "among those present, " + s.lines.back() : s.lines.front();
-      if (s.key == "operations" && line.find("came last") == std::string::npos) continue;
+      const std::string& line = s.lines.front();
       if (!percentages.take(line)) continue;
       brief.says.push_back(sentence(line));
       ++told;
@@ -83,8 +81,8 @@ void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   }
   std::string text = fmt::format("No rank stands out from the scatter of {}", counted(d.steps, "step"));
   if (const auto least = a.least_effect_ratio; least && percentages.take(percent(*least)))
-    text +=
-        fmt::format("; one with {} of a step more to do, all along, would have been named", percent(*least));
+    text += fmt::format("; one with about {} of a step more to do, all along, would have been named",
+                        percent(*least));
   brief.says.push_back(text + ".");
   if (const std::string uneven = uneven_work(d); !uneven.empty() && percentages.take(uneven))
     brief.says.push_back(uneven);
@@ -113,7 +111,7 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   brief.cause = cause_sentence(f);
   if (!f.gain_doubt.empty())
     brief.gain = percentages.take(gain_words(f)) ? gain_words(f) : "doubtful";
-  else if (f.gain_ratio > 0 && percentages.take(gain_words(f)))
+  else if (is_gain_told(f) && gain_alone(f) > 0 && percentages.take(gain_words(f)))
     brief.gain = fmt::format("without it the run would be {} shorter (estimated)", gain_words(f));
 }
 
@@ -156,7 +154,7 @@ Brief brief_of(const Diagnosis& d, const Comparison* against) {
     say_findings(d, percentages, brief);
   else if (d.answer.outcome != Outcome::JobFailed)
     say_nobody(d, percentages, brief);
-  say_to_do(d, percentages, brief);
+  if (d.answer.outcome != Outcome::JobFailed) say_to_do(d, percentages, brief);  // first of all it has to run
   if (!d.cannot_tell.empty())
     brief.cannot_tell = d.cannot_tell.size() == 1 ? d.cannot_tell.front()
                                                   : fmt::format("{} things; first: {}", d.cannot_tell.size(),

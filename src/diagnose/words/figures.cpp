@@ -56,7 +56,7 @@ std::string difference_words(const SizeComparison& c) {
       fmt::format("{} {}", percent(std::abs(c.ratio - 1)), c.ratio > 1 ? "longer" : "shorter");
   switch (c.difference) {
     case SizeDifference::None:
-      return fmt::format("no difference; one of {} would have been seen", percent(c.least_seen_ratio));
+      return fmt::format("no difference; one is told from {} on", percent(c.least_seen_ratio));
     case SizeDifference::Unclear:
       return fmt::format("too few sizes in common to compare ({})", c.sizes);
     case SizeDifference::Factor:
@@ -117,8 +117,8 @@ void say_series(const SizeAnswer& s, bool has_unit, Lines& lines) {
   if (!has_unit) {
     lines.push_back(fmt::format("{} {} sizes, in an unknown unit.", text, s.sizes));
   } else if (!s.latency) {
-    lines.push_back(fmt::format("{} {} size(s): too few to tell latency from bandwidth; highest rate {}.",
-                                text, s.sizes, to_string(s.ceiling)));
+    lines.push_back(fmt::format("{} {}: too few to tell latency from bandwidth; highest rate {}.", text,
+                                counted(s.sizes, "size"), to_string(s.ceiling)));
   } else {
     if (s.fit_error_ratio > kPoorFit)
       text += fmt::format(" times do not follow latency plus size over bandwidth ({} off);",
@@ -168,14 +168,16 @@ void say_quantity(const QuantityAnswer& q, Lines& lines) {
   if (!q.above.empty() || !q.below.empty()) return say_named(q, lines);
   if (q.ranks < 3) {
     lines.push_back(fmt::format("{}: too few ranks to compare ({}).", q.name, q.ranks));
+  } else if (q.median <= 0) {
+    lines.push_back(fmt::format("{}: the median is not above 0, so nobody is compared with it.", q.name));
   } else if (!q.has_spread) {
     lines.push_back(fmt::format(
         "{}: highest {} (rank {}), lowest {} (rank {}), median {}; nobody is named: nothing tells how much a value varies.",
         q.name, value_words(q, q.highest_value), q.highest.value(), value_words(q, q.lowest_value),
         q.lowest.value(), value_words(q, q.median)));
   } else {
-    lines.push_back(fmt::format("{}: no rank differs from the others; {} would have been seen.", q.name,
-                                percent(q.least_seen_ratio)));
+    lines.push_back(fmt::format("{}: no rank differs from the others; a difference is told from {} on.",
+                                q.name, percent(q.least_seen_ratio)));
   }
 }
 

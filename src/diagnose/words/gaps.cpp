@@ -53,7 +53,7 @@ void add_waits(const Diagnosis& d, std::vector<std::string>& gaps) {
   if (d.coverage.order_refused)
     gaps.emplace_back(
         "who is late: members leave as far apart as they enter even in the operations with the widest "
-        "spread, so a short call is no late arrival; nobody is named");
+        "spread, so a short call is no late arrival; own work alone names");
 }
 
 }  // namespace
@@ -78,9 +78,8 @@ std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   const Coverage& c = d.coverage;
   if (c.ranks_seen == 1) gaps.emplace_back("who sets the pace: there is one rank only");
   if (!c.missing_ranks.empty())
-    gaps.push_back(fmt::format("what {} of {} did (rank {}): operations that they belong to name nobody",
-                               c.ranks_expected - c.ranks_seen, counted(c.ranks_expected, "rank"),
-                               rank_numbers(c.missing_ranks)));
+    gaps.push_back(fmt::format("what {} of {} did (rank {})", c.ranks_expected - c.ranks_seen,
+                               counted(c.ranks_expected, "rank"), rank_numbers(c.missing_ranks)));
   // A call that is still open is told as such; it lacks no member.
   const bool lacks_calls = c.ratio < 1 || c.collectives_matched < c.collectives_seen;
   if (open.incomplete_operations > 0 && lacks_calls)

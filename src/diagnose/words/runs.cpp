@@ -34,10 +34,10 @@ void say_medians(const RunGroup& g, std::vector<std::string>& lines) {
       std::minmax_element(g.runs.begin(), g.runs.end(),
                           [](const RunFigures& a, const RunFigures& b) { return a.median < b.median; });
   if (g.levels == 1) {
-    lines.push_back(fmt::format(
-        "{}: {} runs are equal: {} to {} per step (medians); a difference of {} would have been seen.",
-        g.name.empty() ? "runs" : g.name, g.runs.size(), to_string(least->median), to_string(most->median),
-        percent(g.least_seen_ratio)));
+    lines.push_back(
+        fmt::format("{}: {} runs are equal: {} to {} per step (medians); a difference is told from {} on.",
+                    g.name.empty() ? "runs" : g.name, g.runs.size(), to_string(least->median),
+                    to_string(most->median), percent(g.least_seen_ratio)));
     return;
   }
   lines.push_back(fmt::format("{}: {} runs are not equal: {} to {} per step (medians).",

@@ -21,8 +21,8 @@ constexpr double kEvenWork = 0.8;
 std::string say_nobody(const Diagnosis& d) {
   std::string text = fmt::format("no rank stands out from the scatter of {}", counted(d.steps, "step"));
   if (const auto least = d.answer.least_effect_ratio)
-    text +=
-        fmt::format("; one with {} of a step more to do, all along, would have been named", percent(*least));
+    text += fmt::format("; one with about {} of a step more to do, all along, would have been named",
+                        percent(*least));
   text += '.';
   if (const auto lost = lost_ratio(d))
     text += fmt::format(" Uneven arrival takes {} of the run{}.", percent(*lost),
@@ -82,9 +82,9 @@ std::string late_words(const Finding& f, const LateEvidence& e) {
 
 /// What it would bring to put it right, as a clause behind the finding.
 std::string gain_clause(const Finding& f) {
-  if (f.gain_at_most) return {};  // its sentence says so
+  if (!is_gain_told(f)) return {};  // its sentence says so
   if (!f.gain_doubt.empty()) return fmt::format("; what that costs is {}", gain_words(f));
-  return f.gain_ratio > 0
+  return gain_alone(f) > 0
              ? fmt::format("; without that the run would be {} shorter (estimated)", gain_words(f))
              : std::string();
 }
@@ -157,9 +157,20 @@ std::string uneven_work(const Diagnosis& d) {
                      percent(std::clamp(d.efficiencies->load_balance, 0.0, 1.0)));
 }
 
+bool is_gain_told(const Finding& f) {
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  return !f.gain_at_most && !(e != nullptr && e->over && e->over->often_incomplete);
+}
+
+double gain_alone(const Finding& f) {
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  return e != nullptr && e->gain_alone ? *e->gain_alone : f.gain_ratio;
+}
+
 std::string gain_words(const Finding& f) {
   if (f.gain_at_most) return "at most " + percent(*f.gain_at_most);
-  return f.gain_doubt.empty() ? percent(f.gain_ratio) : "doubtful: " + f.gain_doubt;
+  if (!is_gain_told(f)) return "not told";
+  return f.gain_doubt.empty() ? percent(gain_alone(f)) : "doubtful: " + f.gain_doubt;
 }
 
 std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
@@ -192,6 +203,10 @@ std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
     case Reason::TooNoisy:
       return fmt::format(
           "ranks scatter so much over {} steps that one late by a whole step would not stand out", d.steps);
+    case Reason::Unexplained:
+      return fmt::format(
+          "uneven arrival takes {} of the run, and no rank or order of ranks that was looked for explains it",
+          percent(lost_ratio(d).value_or(0)));
     case Reason::ReplayOff:
       return fmt::format("the replay of what was recorded takes {} than what was measured",
                          replay_error > 0 ? percent_change(replay_error, ChangeSign::InWords) + " longer"

@@ -80,6 +80,7 @@ class Walk {
     std::vector<fs::path> files;
     std::vector<fs::path> folders;
     auto entries = fs::directory_iterator(path, ec);
+    if (ec == std::errc::permission_denied) return add(path, true);  // whoever reads it says so
     for (; !ec && entries != fs::directory_iterator(); entries.increment(ec)) {
       if (entries->path().filename().string().starts_with('.')) continue;
       std::error_code of_entry;
