@@ -73,7 +73,9 @@ void say_of_those_present(const Matched& matched, Diagnosis& d) {
       d, "present", "among the ranks present",
       {"who was last of all is unknown: an absent rank may have been later. Beyond the median of those "
        "present, own work between collectives (the first is carried in and left out) adds up to:",
-       list + (delays.size() > kPictured ? ", ..." : "")});
+       list + (delays.size() > kPictured ? ", ..." : ""),
+       fmt::format("the largest single delay: rank {}, {} before operation {}", most->rank.value(),
+                   to_string(most->largest), most->at)});
   d.cannot_tell.emplace_back("what fixing a rank would gain: an absent one may have set the pace");
 }
 
