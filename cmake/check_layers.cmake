@@ -98,8 +98,8 @@ set(trace/import/._may part)
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
     efficiency:efficiency runs:over_time figures:figures stall:stall pacing:pacing
-    outcome:match brief:result
-    finding:result comparison:result diagnosis:result remedy:result)
+    brief:result
+    outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(guest_headers launcher:seam policy:seam pace_text:pacing writer:writer)
 set(simulate_headers
     noise:noise max_plus:max_plus network:flow flow:flow event:event goal:event

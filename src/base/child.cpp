@@ -143,6 +143,21 @@ int exit_status_of(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./#-";
+  if (!word.empty() && word[0] != '#' && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
 bool in_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::string_view left = path != nullptr ? path : "";

@@ -49,6 +49,16 @@ TEST(RunChild, EndsWhatPrintsTooMuch) {
   EXPECT_EQ(ended.error().message, "yes: printed more than 1000 bytes");
 }
 
+TEST(ShellWord, AShellTakesItAsOneWord) {
+  EXPECT_EQ(shell_word("run/a-1.csv"), "run/a-1.csv");
+  EXPECT_EQ(shell_word(""), "''");
+  for (const std::string word : {"a b", "it's", "$(id)", "#no", "~", "a\nb", "*", "x#2"}) {
+    const auto told = run_child({"sh", "-c", "printf '[%s]' " + shell_word(word)}, kId);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->out, "[" + word + "]");
+  }
+}
+
 TEST(RunChildren, RunsThemBesideEachOther) {
   // Each waits for the other's file, so one after the other would never end.
   const std::string folder = ::testing::TempDir() + "cox-children-" + std::to_string(getpid());

@@ -41,6 +41,16 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best;
 }
 
+std::string hyphenated(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (capital && !text.empty()) text += '-';
+    text += capital ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return text;
+}
+
 std::string shown(std::string_view text, std::size_t most) {
   std::string out(text.substr(0, most));
   for (char& c : out)

@@ -37,6 +37,12 @@ TEST(Spelling, NearestIsATypoOrABeginning) {
   EXPECT_EQ(nearest(std::string(10000, 'a'), verbs), std::nullopt);
 }
 
+TEST(Spelling, NamesInCamelCaseGetHyphens) {
+  EXPECT_EQ(hyphenated("AllReduce"), "all-reduce");
+  EXPECT_EQ(hyphenated("Barrier"), "barrier");
+  EXPECT_EQ(hyphenated(""), "");
+}
+
 TEST(Spelling, ShownTextIsPrintableAndShort) {
   EXPECT_EQ(shown("25us"), "25us");
   EXPECT_EQ(shown("a\x1b[31m\n\xc2\xb5"), "a?[31m???");

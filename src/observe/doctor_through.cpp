@@ -38,12 +38,6 @@ if [ -e "$policy" ]; then say policy yes; else say policy no; fi
 
 using Facts = std::map<std::string, std::string, std::less<>>;
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// Values are text from elsewhere: what a terminal would obey does not pass.
 Facts facts_in(std::string_view text) {
   Facts facts;
@@ -129,10 +123,11 @@ Result<std::vector<Check>> examine_through(const Surroundings& here,
   const fs::path folder = fs::absolute(here.work_dir).lexically_normal();
   std::vector<std::string> words = command;
   words.emplace_back("sh");
-  const ChildLimits limits{.time = Seconds{60},
-                           .out_bytes = 1U << 20U,
-                           .input = fmt::format("guest={}\nfolder={}\npolicy=/etc/cox/policy.toml\n{}",
-                                                quoted(guest.string()), quoted(folder.string()), kQuestions)};
+  const ChildLimits limits{
+      .time = Seconds{60},
+      .out_bytes = 1U << 20U,
+      .input = fmt::format("guest={}\nfolder={}\npolicy=/etc/cox/policy.toml\n{}", shell_word(guest.string()),
+                           shell_word(folder.string()), kQuestions)};
   COX_TRY(const Ended ended, run_child(words, "observe-012", limits));
   const Facts facts = facts_in(ended.out);
   if (value_of(facts, "cox-doctor") != "1")

@@ -133,21 +133,6 @@ Status check_policy(const LaunchOptions& options, const guest::Policy& policy, c
   return {};
 }
 
-/// A word as a shell would need it to be typed.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return out + "'";
-}
-
 Result<fs::path> find_preload(const fs::path& wanted) {
   std::error_code ec;
   std::vector<fs::path> places;
@@ -379,7 +364,7 @@ trace::RunInfo describe(const LaunchOptions& options, const fs::path& dir) {
   const Redacted command = redact(options.command);
   info.redacted = command.count;
   for (const std::string& word : command.words)
-    info.command += (info.command.empty() ? "" : " ") + quoted(word);
+    info.command += (info.command.empty() ? "" : " ") + shell_word(word);
   info.tool = "cox " COX_VERSION;
   info.started = utc("%Y-%m-%dT%H:%M:%SZ");
   info.job = job_name();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 
 namespace cox::report {
@@ -75,21 +76,6 @@ std::string_view kind_words(diagnose::FindingKind k) {
   return "finding";
 }
 
-namespace {
-
-/// `AllReduce` as people write it: all-reduce.
-std::string operation_words(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const bool capital = c >= 'A' && c <= 'Z';
-    if (capital && !text.empty()) text += '-';
-    text += capital ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string price_words(const diagnose::Finding& f) {
   if (f.gain_at_most) return fmt::format("gain not told, at most {}", percent(*f.gain_at_most));
   if (!diagnose::is_gain_told(f)) return "gain not told: who is absent may have been later";
@@ -118,7 +104,7 @@ std::string subject(const diagnose::Finding& f) {
   }
   if (!f.positions.empty()) {
     const diagnose::StepPosition& p = f.positions.front();
-    text += fmt::format(", before {} {} of {}", operation_words(p.operation), p.number, p.of);
+    text += fmt::format(", before {} {} of {}", hyphenated(p.operation), p.number, p.of);
     if (f.positions.size() > 1) text += fmt::format(" and {} more", f.positions.size() - 1);
   }
   return text;

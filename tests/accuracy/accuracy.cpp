@@ -8,17 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "cox/base/file.hpp"
-
 #include "family.hpp"
+#include "support/page_table.hpp"
 
 namespace {
 
 using namespace cox;
 using namespace cox::accuracy;
-
-constexpr std::string_view kBegin = "<!-- naming: written by tests/accuracy -->\n";
-constexpr std::string_view kEnd = "<!-- /naming -->\n";
 
 struct Count {
   int cases = 0;
@@ -98,7 +94,10 @@ bool holds(const Family& family, const Counts& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fputs("usage: accuracy ACCURACY.MD [--write | --show FAMILY]\n", stderr), 2;
+  if (argc < 2) {
+    std::fputs("usage: accuracy ACCURACY.MD [--write | --show FAMILY]\n", stderr);
+    return 2;
+  }
   const std::string_view mode = argc > 2 ? argv[2] : "";
   const std::string_view shown = mode == "--show" && argc > 3 ? argv[3] : "";
   std::string tables;
@@ -111,20 +110,6 @@ int main(int argc, char** argv) {
   }
   std::fputs(tables.c_str(), stdout);
   if (!shown.empty()) return 0;
-  auto page = read_file(argv[1], 1 << 20);
-  if (!page) return std::fprintf(stderr, "%s\n", page.error().to_string().c_str()), 1;
-  const std::size_t begin = page->find(kBegin);
-  const std::size_t end = page->find(kEnd);
-  if (begin == std::string::npos || end == std::string::npos)
-    return std::fputs("no marks in the page\n", stderr), 1;
-  const std::size_t first = begin + kBegin.size();
-  if (mode == "--write") {
-    page->replace(first, end - first, tables);
-    const auto written = write_file_atomically(argv[1], *page, IfExists::Replace);
-    if (!written) return std::fprintf(stderr, "%s\n", written.error().to_string().c_str()), 1;
-  } else if (page->substr(first, end - first) != tables) {
-    return std::fputs("docs/accuracy.md says something else: look at the difference, then --write\n", stderr),
-           1;
-  }
-  return good ? 0 : 1;
+  const bool told = test::table_in_page({argv[1], "naming", "tests/accuracy"}, tables, mode == "--write");
+  return told && good ? 0 : 1;
 }

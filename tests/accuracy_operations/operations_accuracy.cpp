@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "cox/base/file.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "generated.hpp"
+#include "support/page_table.hpp"
 
 namespace cox::accuracy {
 namespace {
@@ -140,42 +140,25 @@ Outcome family(const std::vector<Missing>& missing, std::uint64_t first_seed) {
   return out;
 }
 
-bool put(std::string& page, std::string_view key, const std::string& table, bool write) {
-  const std::string begin_mark = fmt::format("<!-- {}: written by tests/accuracy_operations -->\n", key);
-  const std::string end_mark = fmt::format("<!-- /{} -->\n", key);
-  const std::size_t begin = page.find(begin_mark);
-  const std::size_t end = page.find(end_mark);
-  if (begin == std::string::npos || end == std::string::npos || end < begin) return false;
-  const std::size_t first = begin + begin_mark.size();
-  if (!write) return page.substr(first, end - first) == table;
-  page.replace(first, end - first, table);
-  return true;
-}
-
 int run(const char* path, bool write) {
-  auto page = read_file(path, 1 << 20);
-  if (!page) return std::fprintf(stderr, "%s\n", page.error().to_string().c_str()), 1;
   const Outcome few = family({Missing::Nothing}, 1);
   const Outcome incomplete = family({kMissing.begin(), kMissing.end()}, 1'000'001);
   std::fputs((few.text + "\n" + incomplete.text).c_str(), stdout);
-  const bool agrees =
-      put(*page, "few-steps", few.text, write) && put(*page, "incomplete", incomplete.text, write);
-  if (!agrees)
-    return std::fputs("docs/accuracy.md says something else: look at the difference, then --write\n", stderr),
-           1;
-  if (write) {
-    const auto written = write_file_atomically(path, *page, IfExists::Replace);
-    if (!written) return std::fprintf(stderr, "%s\n", written.error().to_string().c_str()), 1;
-  }
+  const char* folder = "tests/accuracy_operations";
+  const bool few_told = test::table_in_page({path, "few-steps", folder}, few.text, write);
+  const bool incomplete_told = test::table_in_page({path, "incomplete", folder}, incomplete.text, write);
   const std::int64_t missed = few.missed_bars + incomplete.missed_bars;
   if (missed > 0) std::fprintf(stderr, "%lld bars are missed\n", static_cast<long long>(missed));
-  return missed > 0 ? 1 : 0;
+  return few_told && incomplete_told && missed == 0 ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace cox::accuracy
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fputs("usage: operations_accuracy ACCURACY.MD [--write]\n", stderr), 2;
+  if (argc < 2) {
+    std::fputs("usage: operations_accuracy ACCURACY.MD [--write]\n", stderr);
+    return 2;
+  }
   return cox::accuracy::run(argv[1], argc > 2 && std::string_view(argv[2]) == "--write");
 }

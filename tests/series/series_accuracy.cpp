@@ -17,7 +17,7 @@
 #include "cox/base/random.hpp"
 
 #include "diagnose/over_time/time_structure.hpp"
-#include "page_table.hpp"
+#include "support/page_table.hpp"
 
 namespace {
 
@@ -383,7 +383,8 @@ int main(int argc, char** argv) {
   const std::string_view mode = argc > 2 ? argv[2] : "";
   const Answers answers = ask(mode == "--list");
   std::fputs(answers.table.c_str(), stdout);
-  const bool told = test::table_in_page(argv[1], "series", answers.table, mode == "--write");
+  const bool told =
+      test::table_in_page({argv[1], "series", "tests/series"}, answers.table, mode == "--write");
   const bool quiet = 100 * answers.quiet.wrong <= answers.quiet.all();
   const bool true_to_it = 100 * answers.all.wrong <= 2 * answers.all.all();
   const bool loud = 100 * answers.loud.right >= 90 * answers.loud.all();

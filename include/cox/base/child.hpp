@@ -53,6 +53,9 @@ void restore_child_signal();
                                                       std::string_view error_id,
                                                       const ChildLimits& limits = {});
 
+/// A word as a shell has to be told it: quoted where it would take it apart. Held by: src/base/child_test.cpp
+[[nodiscard]] std::string shell_word(std::string_view word);
+
 /// Whether a program of this name is in PATH.
 [[nodiscard]] bool in_path(const std::string& program);
 

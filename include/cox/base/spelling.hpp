@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// "Did you mean": the nearest of several words.
+/// "Did you mean": the nearest of several words; names as people write them.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,9 @@ namespace cox {
 /// one, or `word` begins it). The first of equals wins. Held by: src/base/spelling_test.cpp
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word,
                                                  const std::vector<std::string>& candidates);
+
+/// A name in camel case as people write it: `AllReduce` is all-reduce.
+[[nodiscard]] std::string hyphenated(std::string_view name);
 
 /// Text from outside as it may stand in a message: what is not printable ASCII becomes `?`,
 /// cut after `most` characters.

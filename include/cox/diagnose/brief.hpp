@@ -23,7 +23,7 @@ struct Brief {
 };
 
 /// `against`: the same job before a change, or null.
-/// Held by: src/diagnose/verdict/brief_test.cpp, tests/property/sentence_laws.cpp
+/// Held by: src/report/first_screen_test.cpp, tests/property/sentence_laws.cpp
 [[nodiscard]] Brief brief_of(const Diagnosis& d, const Comparison* against = nullptr);
 
 }  // namespace cox::diagnose

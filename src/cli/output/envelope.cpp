@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/envelope.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include "cox/base/version.hpp"
-
 namespace cox::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const JsonValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -23,27 +17,16 @@ Json object(const JsonObject& fields) {
   return json;
 }
 
-std::string wrap(const Envelope& envelope, Json result) {
-  Json json;
-  json["schema"] = envelope.schema;
-  json["tool"] = "cox " COX_VERSION;
-  json["inputs"] = envelope.inputs;
-  json["result"] = std::move(result);
-  json["warnings"] = envelope.warnings;
-  // Names of files and hosts may hold any byte; JSON may not.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string to_json(const Envelope& envelope, const JsonObject& result) {
-  return wrap(envelope, object(result));
+  return framed(envelope, object(result));
 }
 
 std::string to_json(const Envelope& envelope, const std::string& key, const std::vector<JsonObject>& list) {
   Json items = Json::array();
   for (const JsonObject& fields : list) items.push_back(object(fields));
-  return wrap(envelope, Json{{key, std::move(items)}});
+  return framed(envelope, Json{{key, std::move(items)}});
 }
 
 }  // namespace cox::cli

@@ -9,18 +9,15 @@
 #include <variant>
 #include <vector>
 
+#include "cox/base/json.hpp"
+
 namespace cox::cli {
 
 /// A flat JSON object with its keys in order. Units are part of the keys; not-a-number becomes null.
 using JsonValue = std::variant<std::string, std::int64_t, double, bool>;
 using JsonObject = std::vector<std::pair<std::string, JsonValue>>;
 
-/// What surrounds a result. Keys and order are the same for every verb.
-struct Envelope {
-  std::string schema{};  ///< `cox.report/1`
-  std::vector<std::string> inputs{};
-  std::vector<std::string> warnings{};
-};
+using Envelope = JsonFrame;
 
 /// The text of the object, indented by two spaces, with a newline at its end.
 [[nodiscard]] std::string to_json(const Envelope& envelope, const JsonObject& result);

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "cox/base/child.hpp"
 #include "cox/base/process_table.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
@@ -53,19 +54,9 @@ Result<std::optional<diagnose::Diagnosis>> diagnose_before(const Asked& asked) {
   return std::optional(std::move(d));
 }
 
-/// A word of a command line, quoted where a shell would take it apart.
+/// A word of a command line, as a shell and a terminal may be shown it.
 std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%#";
-  if (!word.empty() && word[0] != '#' && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return report::terminal_text(out + "'");
+  return report::terminal_text(shell_word(word));
 }
 
 /// The command that was given, without the options of its output, and with others.

@@ -6,8 +6,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json json_of(const RankCharge& r, const std::vector<std::string>& activities) {
   Json j;
   j["rank"] = r.rank.value();

@@ -3,12 +3,12 @@
 /// Who made whom wait, as part of the JSON result.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "cox/base/json.hpp"
 
 #include "diagnose/charge/attribution.hpp"
 
 namespace cox::diagnose {
 
-void write_json(const Attribution& a, nlohmann::ordered_json& j);
+void write_json(const Attribution& a, Json& j);
 
 }  // namespace cox::diagnose

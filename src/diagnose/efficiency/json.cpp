@@ -4,8 +4,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json json_of(const std::optional<double>& ratio) {
   return ratio ? Json(*ratio) : Json(nullptr);
 }

@@ -3,15 +3,14 @@
 /// Efficiencies as parts of a JSON result (docs/concepts/efficiencies.md lists the keys).
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/diagnose/efficiency.hpp"
 
 namespace cox::diagnose {
 
 /// Sets the keys of one Run's efficiencies in `json`.
-void write_json(const Efficiencies& e, nlohmann::ordered_json& json);
+void write_json(const Efficiencies& e, Json& json);
 /// Sets the keys of a comparison of sizes in `json`.
-void write_json(const ScalingEfficiencies& s, nlohmann::ordered_json& json);
+void write_json(const ScalingEfficiencies& s, Json& json);
 
 }  // namespace cox::diagnose

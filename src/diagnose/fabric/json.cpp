@@ -7,15 +7,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-template <class Ids>
-Json numbers_of(const Ids& ids) {
-  Json list = Json::array();
-  for (const auto id : ids) list.push_back(id.value());
-  return list;
-}
-
 Json json_of(const Component& c, const trace::Run& run) {
   Json j;
   j["kind"] = name_of(c.kind);

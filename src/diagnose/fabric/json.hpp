@@ -3,14 +3,13 @@
 /// Fabric as part of the JSON result.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/trace/run.hpp"
 
 #include "diagnose/fabric/fabric.hpp"
 
 namespace cox::diagnose {
 
-void write_json(const Fabric& f, const trace::Run& run, nlohmann::ordered_json& j);
+void write_json(const Fabric& f, const trace::Run& run, Json& j);
 
 }  // namespace cox::diagnose

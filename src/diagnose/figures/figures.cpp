@@ -4,22 +4,12 @@
 #include <algorithm>
 #include <variant>
 
-#include <nlohmann/json.hpp>
-
-#include "cox/base/version.hpp"
+#include "cox/base/json.hpp"
 
 #include "diagnose/figures/parts.hpp"
 
 namespace cox::diagnose {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json numbers_of(const std::vector<Rank>& ranks) {
-  Json list = Json::array();
-  for (const Rank r : ranks) list.push_back(r.value());
-  return list;
-}
 
 Json json_of(const SizeAnswer& a) {
   Json j;
@@ -127,11 +117,7 @@ FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Fig
 }
 
 std::string to_json(const FiguresAnswer& a, const std::string& input) {
-  Json j;
-  j["schema"] = "cox.figures/1";
-  j["tool"] = "cox " COX_VERSION;
-  j["inputs"] = Json::array({input});
-  Json& result = j["result"];
+  Json result;
   result["format"] = a.format;
   result["has_unit"] = a.has_unit;
   for (const char* key : {"sizes", "comparisons", "quantities"}) result[key] = Json::array();
@@ -139,7 +125,7 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   for (const SizeComparison& c : a.comparisons) result["comparisons"].push_back(json_of(c));
   for (const QuantityAnswer& q : a.quantities) result["quantities"].push_back(json_of(q));
   result["notes"] = a.notes;
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return framed({"cox.figures/1", {input}}, std::move(result));
 }
 
 }  // namespace cox::diagnose

@@ -6,8 +6,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const char* name_of(model::OperationKind kind) {
   using model::OperationKind;
   switch (kind) {

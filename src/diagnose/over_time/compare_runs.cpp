@@ -4,10 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include <nlohmann/json.hpp>
-
 #include "cox/base/stats.hpp"
-#include "cox/base/version.hpp"
 #include "cox/diagnose/runs.hpp"
 
 #include "diagnose/over_time/parts.hpp"
@@ -131,32 +128,6 @@ std::vector<RunGroup> compare_runs(std::span<const RunTimes> runs) {
   }
   std::erase_if(groups, [](const RunGroup& g) { return g.runs.empty(); });
   return groups;
-}
-
-std::string to_json(const std::vector<RunGroup>& groups, const std::string& input) {
-  nlohmann::ordered_json j;
-  j["schema"] = "cox.runs/1";
-  j["tool"] = "cox " COX_VERSION;
-  j["inputs"] = nlohmann::ordered_json::array({input});
-  nlohmann::ordered_json& list = j["result"]["groups"] = nlohmann::ordered_json::array();
-  for (const RunGroup& g : groups) {
-    nlohmann::ordered_json of_group;
-    of_group["name"] = g.name;
-    of_group["levels"] = g.levels;
-    of_group["least_seen_ratio"] = g.least_seen_ratio;
-    of_group["runs"] = nlohmann::ordered_json::array();
-    for (const RunFigures& r : g.runs)
-      of_group["runs"].push_back({{"name", r.name},
-                                  {"steps", r.steps},
-                                  {"median_s", in_seconds(r.median)},
-                                  {"error_ratio", r.error_ratio},
-                                  {"stalls", r.stalls},
-                                  {"stall_cost_ratio", r.stall_cost_ratio},
-                                  {"level", r.level},
-                                  {"stalls_stand_out", r.stalls_stand_out}});
-    list.push_back(std::move(of_group));
-  }
-  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace cox::diagnose

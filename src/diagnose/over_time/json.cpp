@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/over_time/json.hpp"
 
+#include <utility>
+
+#include "cox/diagnose/runs.hpp"
+
 namespace cox::diagnose {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const ChangePoint& c) {
   Json j;
@@ -113,6 +115,28 @@ void write_json(const TimeStructure& t, Json& j) {
   j["two_times"] = t.two_times ? json_of(*t.two_times) : Json(nullptr);
   j["tail"] = json_of(t.tail);
   j["long_kind"] = t.long_kind ? Json(name_of(*t.long_kind)) : Json(nullptr);
+}
+
+std::string to_json(const std::vector<RunGroup>& groups, const std::string& input) {
+  Json list = Json::array();
+  for (const RunGroup& g : groups) {
+    Json of_group;
+    of_group["name"] = g.name;
+    of_group["levels"] = g.levels;
+    of_group["least_seen_ratio"] = g.least_seen_ratio;
+    of_group["runs"] = Json::array();
+    for (const RunFigures& r : g.runs)
+      of_group["runs"].push_back({{"name", r.name},
+                                  {"steps", r.steps},
+                                  {"median_s", in_seconds(r.median)},
+                                  {"error_ratio", r.error_ratio},
+                                  {"stalls", r.stalls},
+                                  {"stall_cost_ratio", r.stall_cost_ratio},
+                                  {"level", r.level},
+                                  {"stalls_stand_out", r.stalls_stand_out}});
+    list.push_back(std::move(of_group));
+  }
+  return framed({"cox.runs/1", {input}}, Json{{"groups", std::move(list)}});
 }
 
 }  // namespace cox::diagnose

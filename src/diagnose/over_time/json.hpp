@@ -3,12 +3,12 @@
 /// Time structure as part of the JSON result.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "cox/base/json.hpp"
 
 #include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 
-void write_json(const TimeStructure& t, nlohmann::ordered_json& j);
+void write_json(const TimeStructure& t, Json& j);
 
 }  // namespace cox::diagnose

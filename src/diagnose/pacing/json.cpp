@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include <nlohmann/json.hpp>
-
-#include "cox/base/version.hpp"
+#include "cox/base/json.hpp"
 #include "cox/diagnose/pacing.hpp"
+
+#include "diagnose/match/warnings.hpp"
 
 namespace cox::diagnose {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const Bounded<double>& b, bool has_interval) {
   return Json{{"value", b.value},
@@ -140,11 +137,7 @@ Json json_of(const PaceReplay& r, bool decisions) {
 
 std::string to_json(const Pacing& p, const trace::Run& run, const std::vector<std::string>& inputs,
                     bool decisions) {
-  Json j;
-  j["schema"] = "cox.pace/1";
-  j["tool"] = "cox " COX_VERSION;
-  j["inputs"] = inputs;
-  Json& result = j["result"];
+  Json result;
   result["run"] = run.info.name;
   result["provenance"] = trace::name_of(run.info.provenance);
   result["group"] = p.group_name;
@@ -160,11 +153,7 @@ std::string to_json(const Pacing& p, const trace::Run& run, const std::vector<st
   result["comparison"] = p.comparison ? json_of(*p.comparison) : Json(nullptr);
   result["replays"] = Json::array();
   for (const PaceReplay& r : p.replays) result["replays"].push_back(json_of(r, decisions));
-  j["warnings"] = Json::array();
-  for (const trace::Note& note : run.notes)
-    j["warnings"].push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
-  // Names come from files: bytes that are not UTF-8 are replaced, never thrown about.
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return framed({"cox.pace/1", inputs, warnings_of(run)}, std::move(result));
 }
 
 }  // namespace cox::diagnose

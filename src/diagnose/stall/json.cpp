@@ -7,14 +7,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json numbers_of(const std::vector<Rank>& ranks) {
-  Json list = Json::array();
-  for (const Rank r : ranks) list.push_back(r.value());
-  return list;
-}
-
 Json json_of(const LastSeen& seen);
 Json json_of(const StalledCall& call);
 Json json_of(const Stall& stall);

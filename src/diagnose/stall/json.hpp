@@ -3,15 +3,14 @@
 /// What hangs and what disagrees, as parts of the JSON result (docs/reference/diagnosis-json.md).
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/diagnose/stall.hpp"
 
 namespace cox::diagnose {
 
-[[nodiscard]] nlohmann::ordered_json hang_json(const Trouble& trouble);
+[[nodiscard]] Json hang_json(const Trouble& trouble);
 /// Null where the job ended well, or its end is not known.
-[[nodiscard]] nlohmann::ordered_json ending_json(const Trouble& trouble);
-[[nodiscard]] nlohmann::ordered_json mismatches_json(const Trouble& trouble);
+[[nodiscard]] Json ending_json(const Trouble& trouble);
+[[nodiscard]] Json mismatches_json(const Trouble& trouble);
 
 }  // namespace cox::diagnose

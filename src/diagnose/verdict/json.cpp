@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/base/version.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/efficiency/json.hpp"
 #include "diagnose/fabric/json.hpp"
+#include "diagnose/match/warnings.hpp"
 #include "diagnose/operations/graph_path_json.hpp"
 #include "diagnose/over_time/json.hpp"
 #include "diagnose/stall/json.hpp"
@@ -22,21 +22,8 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;  // writes what is no number (NaN, infinity) as null
-
 double seconds(Duration d) {
   return in_seconds(d);
-}
-
-Json numbers_of(const std::vector<Rank>& ranks) {
-  Json list = Json::array();
-  for (const Rank r : ranks) list.push_back(r.value());
-  return list;
-}
-
-template <class T, class F>
-Json or_null(const std::optional<T>& value, const F& show) {
-  return value ? Json(show(*value)) : Json(nullptr);
 }
 
 Json json_of(const Finding& f) {
@@ -280,26 +267,15 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
 
 std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input,
                     const Comparison* against) {
-  Json j;
-  j["schema"] = "cox.diagnose/1";
-  j["tool"] = "cox " COX_VERSION;
-  j["inputs"] = Json::array({input});
-  j["result"] = result_of(d, run);
-  if (against != nullptr) j["result"]["against"] = json_of(*against);
-  j["warnings"] = Json::array();
-  for (const trace::Note& note : run.notes)
-    j["warnings"].push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
-  // Names come from files: bytes that are not UTF-8 are replaced, never thrown about.
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json result = result_of(d, run);
+  if (against != nullptr) result["against"] = json_of(*against);
+  return framed({"cox.diagnose/1", {input}, warnings_of(run)}, std::move(result));
 }
 
 std::string to_json(const ScalingEfficiencies& sizes, const std::string& input) {
-  Json j;
-  j["schema"] = "cox.sizes/1";
-  j["tool"] = "cox " COX_VERSION;
-  j["inputs"] = Json::array({input});
-  write_json(sizes, j["result"]);
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json result;
+  write_json(sizes, result);
+  return framed({"cox.sizes/1", {input}}, std::move(result));
 }
 
 std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input) {
@@ -336,7 +312,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   }
   j["findings_count"] = d.findings.size();
   j["remedy"] = d.remedies.empty() ? Json(nullptr) : Json(d.remedies.front().text);
-  return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_line(j);
 }
 
 }  // namespace cox::diagnose

@@ -6,8 +6,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json ranks_json(const std::vector<Rank>& ranks) {
   Json out = Json::array();
   for (const Rank r : ranks) out.push_back(r.value());

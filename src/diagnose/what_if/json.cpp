@@ -6,8 +6,6 @@
 namespace cox::diagnose {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json interval(bool known, double low, double high) {
   return known ? Json::array({low, high}) : Json(nullptr);
 }

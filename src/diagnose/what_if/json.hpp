@@ -3,13 +3,13 @@
 /// The what-if as part of the JSON result (docs/concepts/what-if.md).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "cox/base/json.hpp"
 
 #include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {
 
 /// Makes `j` an object of the whole what-if. Base units in the names; what was not evaluated is null.
-void write_json(const WhatIf& w, const trace::Run& run, nlohmann::ordered_json& j);
+void write_json(const WhatIf& w, const trace::Run& run, Json& j);
 
 }  // namespace cox::diagnose

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "diagnose/words/sentences.hpp"
@@ -151,15 +152,8 @@ std::string position_words(const Finding& f) {
     std::string numbers;
     for (std::size_t k = i; k < std::min(end, i + kMost); ++k)
       numbers += fmt::format("{}{}", k == i ? "" : ", ", f.positions[k].number);
-    // `AllReduce` as people write it: all-reduce.
-    std::string operation;
-    for (const char c : p.operation) {
-      const bool capital = c >= 'A' && c <= 'Z';
-      if (capital && !operation.empty()) operation += '-';
-      operation += capital ? static_cast<char>(c - 'A' + 'a') : c;
-    }
     text +=
-        fmt::format("{} {} {}{} of {}{}", text.empty() ? " before" : " and", operation, numbers,
+        fmt::format("{} {} {}{} of {}{}", text.empty() ? " before" : " and", hyphenated(p.operation), numbers,
                     end - i > kMost ? ", ..." : "", p.of, p.comm_name.empty() ? "" : " on " + p.comm_name);
     i = end;
   }

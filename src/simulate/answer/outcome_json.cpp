@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cox/base/version.hpp"
+#include "cox/base/json.hpp"
 #include "cox/simulate/render.hpp"
 
 namespace cox::simulate {
@@ -57,13 +57,7 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
 namespace {
 
 std::string document(const char* schema, const std::vector<std::string>& inputs, Json result) {
-  Json json;
-  json["schema"] = schema;
-  json["tool"] = "cox " COX_VERSION;
-  json["inputs"] = inputs;
-  json["result"] = std::move(result);
-  json["warnings"] = Json::array();
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return framed({schema, inputs}, std::move(result));
 }
 
 }  // namespace

@@ -3,15 +3,12 @@
 /// The `result` of cox.simulate/1 as JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/training.hpp"
 
 namespace cox::simulate {
-
-using Json = nlohmann::ordered_json;
 
 /// A time as printed: seconds, rounded to picoseconds.
 [[nodiscard]] double printed(Seconds s);

@@ -144,8 +144,7 @@ Status write_merged(const Sweep& sweep, const std::vector<std::optional<Json>>& 
                    {"scenario", sweep.scenario.filename().string()},
                    {"axes", std::move(axes)},
                    {"points", std::move(points)}};
-  return write_file_atomically(output, whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-                               IfExists::Replace);
+  return write_file_atomically(output, json_text(whole), IfExists::Replace);
 }
 
 /// Computes the points that are in this process's share and not done.

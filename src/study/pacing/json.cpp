@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/base/json.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
 #include <cstdlib>
-
-#include <nlohmann/json.hpp>
 
 #include "cox/base/spelling.hpp"
 #include "cox/base/version.hpp"
@@ -13,8 +13,6 @@
 
 namespace cox::study {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "cox.pacing-study/1";
 constexpr std::size_t kMostText = std::size_t{16} << 20U;

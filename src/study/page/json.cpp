@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/base/json.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdlib>
 
-#include <nlohmann/json.hpp>
-
-#include "cox/base/version.hpp"
 #include "cox/study/write.hpp"
 
 namespace cox::study {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Nine significant digits: what is beyond them may differ between mathematical libraries.
 Json number(double value) {
@@ -98,13 +95,7 @@ Json json_of(const Answer& a) {
 std::string to_json(std::span<const Answer> answers, const std::vector<std::string>& inputs) {
   Json list = Json::array();
   for (const Answer& a : answers) list.push_back(json_of(a));
-  Json json;
-  json["schema"] = "cox.study/1";
-  json["tool"] = "cox " COX_VERSION;
-  json["inputs"] = inputs;
-  json["result"] = Json{{"studies", std::move(list)}};
-  json["warnings"] = Json::array();
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return framed({"cox.study/1", inputs}, Json{{"studies", std::move(list)}});
 }
 
 }  // namespace cox::study

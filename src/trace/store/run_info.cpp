@@ -14,16 +14,14 @@
 #include <string>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "cox/base/file.hpp"
+#include "cox/base/json.hpp"
 
 #include "trace/store/run_info_json.hpp"
 
 namespace cox::trace {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "cox.run/1";
 constexpr std::size_t kLimitBytes = 1'000'000;
 constexpr int kMaxDepth = 32;
@@ -124,8 +122,7 @@ std::string format_run_info(const RunInfo& info) {
   json["provenance"] = name_of(info.provenance);
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
   if (info.signal > 0) json["signal"] = info.signal;
-  // A command line may hold bytes that are not UTF-8; they must not make the file unwritable.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);  // a command line may hold bytes that are not UTF-8
 }
 
 std::vector<RankEnd> parse_rank_ends(std::string_view text) {
