@@ -3,13 +3,19 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/base/processes.h"
@@ -27,6 +33,31 @@ std::array<Ignored, 2> ignored{{{.signal = SIGXFSZ}, {.signal = SIGPIPE}}};
 bool is_inherited(int fd) {
   const int flags = fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+using FileId = std::pair<dev_t, ino_t>;
+FileId file_of(int fd) {
+  struct stat found {};
+  return fstat(fd, &found) == 0 ? FileId{found.st_dev, found.st_ino} : FileId{};
+}
+
+/// Whether this process holds a POSIX record lock by this descriptor: it came over exec and is nobody else's.
+bool locks_records(int fd) {
+  std::ifstream facts(fmt::format("/proc/self/fdinfo/{}", fd));
+  for (std::string line; std::getline(facts, line);)
+    if (line.starts_with("lock:") && line.find(" POSIX ") != std::string::npos) return true;
+  return false;
+}
+
+std::vector<int> open_descriptors() {
+  std::vector<int> open;
+  if (DIR* all = opendir("/proc/self/fd"); all != nullptr) {
+    while (const dirent* entry = readdir(all))
+      if (const int fd = std::atoi(entry->d_name); entry->d_name[0] != '.' && fd != dirfd(all))
+        open.push_back(fd);
+    closedir(all);
+  }
+  return open;
 }
 
 }  // namespace
@@ -56,17 +87,19 @@ bool would_end_us(int signal) {
 }
 
 void let_go_of_inherited() {
-  std::vector<int> open;
-  if (DIR* all = opendir("/proc/self/fd"); all != nullptr) {
-    while (const dirent* entry = readdir(all)) open.push_back(std::atoi(entry->d_name));
-    closedir(all);
-  }
-  for (const int fd : open)
-    if (fd > STDERR_FILENO && is_inherited(fd)) close(fd);
+  std::vector<int> inherited = open_descriptors();
+  std::erase_if(inherited, [](int fd) { return !is_inherited(fd); });
+  std::vector<FileId> locked;  // whatever descriptor of such a file is closed, the lock goes with it
+  for (const int fd : inherited)
+    if (locks_records(fd)) locked.push_back(file_of(fd));
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nothing < 0) return;
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO})
-    if (is_inherited(fd)) dup2(nothing, fd);  // where it was closed, a descriptor of ours may lie there
+  for (const int fd : inherited) {
+    if (fd == STDERR_FILENO || std::ranges::find(locked, file_of(fd)) != locked.end()) continue;
+    if (fd > STDERR_FILENO)
+      close(fd);
+    else if (nothing >= 0)
+      dup2(nothing, fd);
+  }
   if (nothing > STDERR_FILENO) close(nothing);
 }
 

@@ -52,6 +52,44 @@ finally:
     job.stdin.close()
     job.wait(timeout=30)
 PY
+# a record lock that whoever started cox holds in it lasts as long as the job, by whichever descriptor of the file
+python3 - "$cox" "$work/locks" "$work/locked" <<'PY' || fail "a record lock went before the job did"
+import fcntl, os, subprocess, sys
+cox, run, path = sys.argv[1:]
+open(path, "w").close()
+up, low = os.pipe()
+at_job = fcntl.fcntl(low, fcntl.F_DUPFD, 100)  # the last that cox lets go of
+os.close(low)
+holds = ("import fcntl, os, sys; n = [os.open(sys.argv[1], os.O_RDWR) for _ in range(2)]; [os.set_inheritable(i, True) for i in n]; "
+         "fcntl.lockf(n[0], fcntl.LOCK_EX); os.execv(sys.argv[2], sys.argv[2:])")
+def locked():
+    with open(path, "r+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True
+job = subprocess.Popen([sys.executable, "-c", holds, path, cox, "observe", "-q", "-o", run, "--", "/bin/bash", "-c",
+                        f"exec {at_job}>&-; read line"], pass_fds=[at_job], stdin=subprocess.PIPE)
+os.close(at_job)
+try:
+    assert os.read(up, 1) == b""
+    assert job.poll() is None and locked()
+finally:
+    job.stdin.close()
+    job.wait(timeout=30)
+assert job.returncode == 1 and not locked(), job.returncode
+PY
+# the summary goes to a descriptor that --json names, which is not let go of
+observe_json() { status "$cox" observe -q -o "$work/json-$1" --json /dev/fd/9 -- /bin/sh -c 'exit 3'; }
+equal "$(observe_json file 9>"$work/summary")" 3 "exit status with --json /dev/fd/9"
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["result"]["exit_status"] == 3' "$work/summary" ||
+  fail "--json /dev/fd/9: $(cat "$work/summary")"
+equal "$(observe_json pipe 9> >(cat >"$work/piped"))" 3 "exit status with --json to a pipe"
+for _ in {1..400}; do ! grep -q cox.observe/1 "$work/piped" || break; sleep 0.05; done  # the reader outlives cox
+grep -q cox.observe/1 "$work/piped" || fail "--json to a pipe: $(cat "$work/piped")"
+equal "$(observe_json closed 9>&-)" 125 "exit status where --json names a descriptor that is not open"
+[ ! -e "$work/json-closed" ] || fail "a folder was made although --json cannot be written"
 observe /bin/true
 equal "$code" 0 "exit status of true"
 observe "$work/no-such-program"

@@ -14,7 +14,9 @@ void restore_failures();
 [[nodiscard]] bool would_end_us(int signal);
 
 /// Closes what the job inherited through us, and standard input and output: who waits for the last holder of a pipe
-/// waits for the job alone. Not where a launcher started us as a rank: it watches what it gave us (PMI_FD). Ours are told by their close-on-exec mark and stay open, as does standard error.
+/// waits for the job alone. Not where a launcher started us as a rank: it watches what it gave us (PMI_FD). Ours are told
+/// by their close-on-exec mark and stay open, as does standard error and a file in which this process holds a POSIX record
+/// lock, which ends with the first descriptor that is closed.
 /// Held by: tests/e2e/launch_test.sh
 void let_go_of_inherited();
 

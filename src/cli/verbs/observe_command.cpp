@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <system_error>
 #include <utility>
@@ -28,6 +29,7 @@
 #include "cli/input/run_input.hpp"
 #include "cli/output/envelope.hpp"
 #include "cli/output/failure.hpp"
+#include "cli/output/given_descriptor.hpp"
 #include "cli/output/output_file.hpp"
 
 namespace cox::cli {
@@ -129,23 +131,33 @@ JsonValue counted_events(const trace::CompactReport& compacted) {
   return compacted.events;
 }
 
-Status write_summary(const std::string& file, const observe::LaunchOutcome& outcome, const Recorded& heads,
-                     const trace::CompactReport& compacted, Console& console) {
-  COX_TRY(Output output, Output::open(file, IfExists::Replace, console.out));
-  output.stream() << to_json(
-      {.schema = "cox.observe/1"},
-      JsonObject{{"run", outcome.dir.string()},
-                 {"exit_status", std::int64_t{outcome.exit_status}},
-                 {"wall_s", in_seconds(outcome.wall)},
-                 {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
-                 {"ranks_expected", std::int64_t{heads.world_size}},
-                 {"events", counted_events(compacted)},
-                 {"processes_not_counted", compacted.kept_raw},
-                 {"raw_bytes", compacted.raw_bytes.count()},
-                 {"compact_bytes", compacted.compact_bytes.count()},
-                 {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
-                 {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
-                 {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
+std::string summary_json(const observe::LaunchOutcome& outcome, const Recorded& heads,
+                         const trace::CompactReport& compacted) {
+  return to_json({.schema = "cox.observe/1"},
+                 JsonObject{{"run", outcome.dir.string()},
+                            {"exit_status", std::int64_t{outcome.exit_status}},
+                            {"wall_s", in_seconds(outcome.wall)},
+                            {"ranks_seen", static_cast<std::int64_t>(heads.ranks.size())},
+                            {"ranks_expected", std::int64_t{heads.world_size}},
+                            {"events", counted_events(compacted)},
+                            {"processes_not_counted", compacted.kept_raw},
+                            {"raw_bytes", compacted.raw_bytes.count()},
+                            {"compact_bytes", compacted.compact_bytes.count()},
+                            {"overhead_per_event_s", in_seconds(heads.overhead_per_event)},
+                            {"dropped_records", static_cast<std::int64_t>(heads.dropped_records)},
+                            {"recycled_records", static_cast<std::int64_t>(heads.recycled_records)}});
+}
+
+/// Where `--json` puts the summary.
+struct SummaryPlace {
+  std::string file;                      ///< empty: nobody asked for it
+  std::optional<GivenDescriptor> given;  ///< in place of the file
+};
+
+Status write_summary(const SummaryPlace& place, const std::string& summary, Console& console) {
+  if (place.given) return place.given->write(summary);
+  COX_TRY(Output output, Output::open(place.file, IfExists::Replace, console.out));
+  output.stream() << summary;
   return output.commit();
 }
 
@@ -227,7 +239,8 @@ Result<pace::Mode> asked_mode(const Invocation& call) {
 }
 
 /// Says how the observed job went, and puts away what it left.
-void end_alone(const observe::LaunchOutcome& outcome, const Invocation& call, Console& console) {
+void end_alone(const observe::LaunchOutcome& outcome, const SummaryPlace& place, const Invocation& call,
+               Console& console) {
   // A launcher that was interrupted may be gone before its ranks are.
   static_cast<void>(observe::wait_for_end(outcome.dir, kPatience));
   const Recorded heads = read_heads(outcome.dir);
@@ -241,8 +254,8 @@ void end_alone(const observe::LaunchOutcome& outcome, const Invocation& call, Co
   const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};
   if (call.common.verbose) warn_about(report.notes, call, console);
   if (!call.common.quiet) console.err << summary(outcome, heads, report, shown(outcome.dir));
-  if (const std::string file = call.value("json"); !file.empty())
-    if (const Status written = write_summary(file, outcome, heads, report, console); !written)
+  if (!place.file.empty())
+    if (const Status written = write_summary(place, summary_json(outcome, heads, report), console); !written)
       console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
 }
 
@@ -270,6 +283,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.value("json") == "-")
     return fail(usage_error("cli-003", "--json is '-', expected a file: standard output is the job's",
                             "for example --json summary.json"));
+  COX_TRY(std::optional<GivenDescriptor> given, GivenDescriptor::named(call.value("json")));
+  const SummaryPlace place{.file = call.value("json"), .given = std::move(given)};
   options.group_may_read = call.value("share") == "group";
   observe::ignore_own_failures();  // who reads our notes may be gone before the job is
   if (!call.common.quiet && observe::launch_place().rank <= 0) {
@@ -291,7 +306,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (outcome.rank >= 0)
     end_shared(outcome, call, console);
   else
-    end_alone(outcome, call, console);
+    end_alone(outcome, place, call, console);
   console.err.flush();
   observe::end_by(outcome.signal);
   return static_cast<ExitCode>(outcome.exit_status);
