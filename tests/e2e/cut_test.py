@@ -14,10 +14,11 @@ import sys
 import tempfile
 
 HEADER, CHUNK, CHUNK_HEADER, RECORD = 4096, 64 * 1024, 64, 40  # cox/trace/raw_format.hpp
-RANKS, STEPS = 3, 50000
+RANKS = 3
 
 build = os.path.realpath(sys.argv[1])
 raw = "--raw" in sys.argv
+STEPS = 10000 if raw else 25000  # several chunks of each rank; those of compacted files hold more
 numbers = [int(a) for a in sys.argv[3:] if a != "--raw"]
 times = numbers[0] if numbers else 200
 seed = numbers[1] if len(numbers) > 1 else random.SystemRandom().randrange(1 << 31)

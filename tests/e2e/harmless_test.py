@@ -14,10 +14,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from cases import Skip, cases_of, run_cases  # noqa: E402
 from processes import signal_process  # noqa: E402
 
 build, library = os.path.realpath(sys.argv[1]), sys.argv[3]
@@ -92,7 +92,7 @@ def case_full_disk(work):
     disk = os.path.join(work, "disk")
     os.mkdir(disk)
     if run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk]).returncode != 0:
-        return "not tried: no right to mount"
+        raise Skip("no right to mount")
     try:
         # Room for the start of a file only: what is in it is readable, and the job is as without us.
         assert beside(disk, "hammer", 1, environment={"COX_MAX_OVERHEAD": "1000"}) == "hammered\n"
@@ -137,7 +137,7 @@ def case_threads(work):
     folder = os.path.join(work, "run")
     done = run([cox, "observe", "-o", folder, "--", *job("threads")])
     if done.returncode == 77:
-        return "not tried: the library has no MPI_THREAD_MULTIPLE"
+        raise Skip("the library has no MPI_THREAD_MULTIPLE")
     assert done.returncode == 0 and done.stdout == plain("threads"), (done.returncode, done.stderr)
     result = diagnosis(folder)["result"]
     assert result["coverage"] == 1.0, result["coverage_detail"]
@@ -266,9 +266,4 @@ def case_rank_killed(work):
     return f"{code}; without us {without}"
 
 
-cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
-for name in sys.argv[4:] or cases:
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
-        said = cases[name](scratch)
-    print(f"{name}: {said or 'as without us'} ({time.monotonic() - began:.1f} s)", flush=True)
+run_cases(cases_of(globals(), "case_"), sys.argv[4:])

@@ -13,7 +13,9 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from cases import Skip, cases_of, run_cases  # noqa: E402
 
 build = os.path.realpath(sys.argv[1])
 cox, guest, program = (os.path.join(build, name) for name in ("cox", "libcox-preload.so", "many_marks"))
@@ -87,8 +89,7 @@ def case_refused_calls(folder):
 def case_no_thread_allowed(folder):
     """Two processes and no more: the keeper cannot start."""
     if os.getuid() != 0:
-        print("SKIP no_thread_allowed: needs root, to become a user without processes")
-        return
+        raise Skip("needs root, to become a user without processes")
     user = 64_999
     os.chmod(os.path.dirname(folder), 0o755)
     os.chown(folder, user, user)
@@ -99,8 +100,7 @@ def case_no_thread_allowed(folder):
         os.setuid(user)
 
     if run(before=before)[0] != 0:
-        print("SKIP no_thread_allowed: the build folder cannot be read by others")
-        return
+        raise Skip("the build folder cannot be read by others")
     same_as_alone(folder, before)
     assert "the guest's thread could not be started" in diagnosed(folder)[1], diagnosed(folder)
 
@@ -120,8 +120,7 @@ def case_little_address_space(folder):
 def case_much_thread_local_memory(folder):
     compiler = shutil.which("cc")
     if compiler is None:
-        print("SKIP much_thread_local_memory: needs a C compiler")
-        return
+        raise Skip("needs a C compiler")
     library = os.path.join(folder, "libmuch.so")
     source = "__thread char much[400000] __attribute__((tls_model(\"initial-exec\"))); char *get(void) { return much; }"
     subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=source, text=True, check=True)
@@ -171,8 +170,7 @@ def case_own_sandbox(folder):
     """A program that forbids itself the network while it runs: what our threads ask each other by sockets stops."""
     sandboxed = os.path.join(build, "self_sandbox")
     if subprocess.run([sandboxed], env=clean).returncode != 0:
-        print("SKIP own_sandbox: no filter over system calls may be set here")
-        return
+        raise Skip("no filter over system calls may be set here")
     done = subprocess.run([sandboxed], env=clean | {"LD_PRELOAD": guest, "COX_DIR": folder}, timeout=120)
     assert done.returncode == 0, "ended for a call that is ours"
     is_recorded(folder)
@@ -239,10 +237,4 @@ def case_doctor_through(folder):
         assert there["there.folder"]["health"] == "missing", there
 
 
-cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
-for name in sys.argv[3:] or cases:
-    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
-        place = os.path.join(scratch, "work")
-        os.mkdir(place)
-        cases[name](place)
-    print(f"{name}: as without us", flush=True)
+run_cases(cases_of(globals(), "case_"), sys.argv[3:])

@@ -47,7 +47,7 @@ for i in range(times):
         seen = []  # when a line was there, and what it says
         listener = threading.Thread(target=lambda: seen.extend((time.monotonic(), line) for line in job.stdout))
         listener.start()
-        time.sleep(rng.uniform(0.05, 2.5))
+        time.sleep(rng.uniform(0.05, 1.5))
         cox_too = i % 2 == 1
         killed = time.monotonic()
         if cox_too:

@@ -9,10 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+from cases import Skip, cases_of, run_cases  # noqa: E402
 from processes import signal_process  # noqa: E402
 
 build = os.path.realpath(sys.argv[1])
@@ -77,16 +77,14 @@ def case_time_namespace(work):
     mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
     later = ["unshare", "--time", "--monotonic", "86400", "--fork", "--kill-child"]
     if not (os.access(mpi_train, os.X_OK) and mpirun and works(later)):
-        print("SKIP time_namespace: needs mpi_train.openmpi, mpirun and time namespaces")
-        return
+        raise Skip("needs mpi_train.openmpi, mpirun and time namespaces")
     run = os.path.join(work, "run")
     job = [mpirun, "--allow-run-as-root", "--oversubscribe"]
     part = [mpi_train, "--steps", "100"]
     command = [*job, "-n", "1", *part, ":", "-n", "1", *later, *part]
     plain = subprocess.run(command, capture_output=True, env=environment, timeout=120)
     if plain.returncode != 0:  # the launcher of Open MPI 5.0.7 ends by SIGSEGV
-        print(f"SKIP time_namespace: without us the launcher ends with {plain.returncode}")
-        return
+        raise Skip(f"without us the launcher ends with {plain.returncode}")
     subprocess.run([cox, "observe", "-o", run, "--", *command], check=True, capture_output=True, env=environment, timeout=120)
     told = json.loads(asked("diagnose", run, "--json"))["result"]
     sources = sorted(host["source"] for host in told["clock"]["hosts"])
@@ -98,8 +96,4 @@ def case_time_namespace(work):
 if not works(CONTAINER):
     print("SKIP: no PID namespace of its own may be made here")
     sys.exit(77)
-cases = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
-for name in sys.argv[3:] or cases:
-    with tempfile.TemporaryDirectory(prefix="cox-e2e.") as scratch:
-        cases[name](scratch)
-    print(f"{name}: as it should be", flush=True)
+run_cases(cases_of(globals(), "case_"), sys.argv[3:])

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reduction whose result depends on the order of its sums: float values of very
-// different size. Prints the bits.
+// different size. Prints the bits. usage: order_sum [ROUNDS LATE_MS]; the last rank comes so much later to each sum.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { kCount = 1000 };
 
 int main(int argc, char** argv) {
   static float in[kCount], out[kCount];
-  int rank = 0;
+  const int rounds = argc > 2 ? atoi(argv[1]) : 20;
+  const int late_ms = argc > 2 ? atoi(argv[2]) : 0;
+  int rank = 0, ranks = 0;
   uint64_t hash = 1469598103934665603u, state = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   state = 88172645463325252u + (uint64_t)rank;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < rounds; ++round) {
+    if (late_ms > 0 && rank == ranks - 1) usleep(1000 * (unsigned)late_ms);
     for (int i = 0; i < kCount; ++i) {
       state ^= state << 13;
       state ^= state >> 7;

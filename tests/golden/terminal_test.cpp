@@ -107,6 +107,7 @@ class Terminal : public ::testing::Test {
                        ::access(::ptsname(fd), F_OK) == 0;
     if (fd >= 0) ::close(fd);
     if (!works) GTEST_SKIP() << "no pseudo terminal is to be had here";
+    std::signal(SIGINT, SIG_DFL);  // who is started in the background by a script inherits that it is ignored
   }
 };
 
