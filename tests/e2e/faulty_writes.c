@@ -9,7 +9,7 @@
 
 static atomic_long written;
 
-ssize_t pwrite(int fd, const void* from, size_t bytes, off_t at) {
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* from, size_t bytes, off_t at) {
   const char* after = getenv("FAULT_AFTER");
   const char* error = getenv("FAULT_ERRNO");
   if (after != NULL && error != NULL && atomic_fetch_add(&written, 1) >= strtol(after, NULL, 10)) {
