@@ -121,7 +121,7 @@ def run(program, folder, *given):
 
 def check_uneven(program, mode, every, folder):
     """Returns what is wrong, or nothing."""
-    work, extra, steps, late = 10000, 10000, 150, 2
+    work, extra, steps, late = 10000, 10000, 100, 2
     long, result = run(program, folder, mode, steps, work, late, extra, every)
     whole = result["account"]["run_time_s"] if "account" in result else result["run_time_s"]
     for a in result["ranks"]:

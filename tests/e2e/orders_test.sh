@@ -55,7 +55,7 @@ code=$(status "${mpirun[@]}" "$cox" observe -f -o inner -- "${job[@]}")
 equal "$(status "${mpirun[@]}" "$cox" observe -q -o failing -- sh -c 'exit 7')" 7 "exit status of a job that fails"
 code=$(status "${mpirun[@]}" "$cox" observe -q -o killed -- sh -c 'echo $$ >>pids; [ $$ != "$(head -n 1 pids)" ] || kill -KILL $PPID; exec sleep 50')
 [ "$code" != 0 ] || fail "a job whose rank was killed reports success"
-for _ in $(seq 100); do
+for _ in $(seq 600); do
   left=$(while read -r pid; do [ ! -e "/proc/$pid/exe" ] || echo "$pid"; done <pids)
   [ -n "$left" ] || break
   sleep 0.05

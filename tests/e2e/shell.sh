@@ -49,7 +49,7 @@ mpi_job() {
   [ "$library" = mpich ] || job+=(--oversubscribe --mca mpi_yield_when_idle 1)
   job+=(-n 4 "$program")
 }
-free_port() { /usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+free_port() { /usr/bin/python3 "$source_dir/tests/support/free_port.py"; }
 equal() { [ "$1" = "$2" ] || fail "$3: got '$1', expected '$2'"; }
 
 # status COMMAND...: runs it and prints its exit status; its output goes to $work/out and $work/err.
