@@ -42,7 +42,8 @@ std::vector<double> draw_noise(const JobShape& s, Draw& draw) {
         z[i] = std::min(50.0, std::pow(draw.uniform(), -1 / 1.7));
         break;
       case Noise::Wandering:
-        z[i] = (i < ranks ? 0 : 0.7 * z[i - ranks]) + 0.71 * draw.normal();
+        z[i] = (i < ranks ? 0 : s.correlation * z[i - ranks]) +
+               std::sqrt(1 - s.correlation * s.correlation) * draw.normal();
         break;
       case Noise::Crowded:
         z[i] = 0.3 * draw.normal() + (draw.uniform() < 0.05 ? 2 + 2 * draw.uniform() : 0);

@@ -14,7 +14,7 @@ enum class Noise : std::uint8_t {
   Normal,
   Skewed,     ///< exponential: many short, few long
   HeavyTail,  ///< Pareto, shape 1.7
-  Wandering,  ///< autoregressive, correlation 0.7 from step to step
+  Wandering,  ///< autoregressive from step to step
   Crowded,    ///< neighbours share a core: one of them is held up now and then
 };
 inline constexpr int kNoises = 5;
@@ -25,6 +25,7 @@ struct JobShape {
   int positions = 1;  ///< synchronisations per step
   Noise noise = Noise::Normal;
   double unit = 0.05;  ///< what noise alone costs per step and position, as part of a step
+  double correlation = 0.7;  ///< of wandering noise, from step to step
   bool apart =
       false;  ///< several hosts whose clocks differ, and members that leave as far apart as they enter
   std::uint64_t seed = 1;

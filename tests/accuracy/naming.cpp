@@ -299,6 +299,39 @@ Judged nobody_case(int index) {
   return judge(c);
 }
 
+// Two, four or sixteen ranks whose speeds wander: what lasts for tens of steps is no rank's own.
+JobShape wandering_shape(int index) {
+  Dice dice(8, index);
+  static constexpr std::array kRanks{2, 4, 2, 4, 16};
+  JobShape s;
+  s.noise = Noise::Wandering;
+  s.correlation = index % 3 == 2 ? 0.7 : 0.9;
+  s.seed = dice.seed();
+  s.ranks = kRanks[static_cast<std::size_t>(index) % kRanks.size()];
+  s.steps = index % 2 == 0 ? dice.from_to(60, 160) : dice.from_to(160, 600);
+  s.positions = dice.from_to(1, 2);
+  s.unit = 0.03 + 0.01 * dice.below(5);
+  return s;
+}
+
+Judged nobody_wandering_case(int index) {
+  Case c;
+  c.run = NoisyJob(wandering_shape(index)).run();
+  return judge(c);
+}
+
+Judged wandering_case(int index) {
+  NoisyJob job(wandering_shape(index / static_cast<int>(kLevels.size())));
+  const JobShape& s = job.shape();
+  Dice dice(9, index);
+  const std::int32_t rank = dice.below(s.ranks);
+  Case c{.level = level_of(index), .truth = {.ranks = {rank}}, .run = {}};
+  for (int p = 0; p < s.positions; ++p)
+    for (int t = 0; t < s.steps; ++t) job.add(rank, t, p, kLevels[c.level] * job.unit(p));
+  c.run = job.run();
+  return judge(c);
+}
+
 }  // namespace
 
 std::vector<Family> naming_families() {
@@ -328,6 +361,14 @@ std::vector<Family> naming_families() {
        .what = "one rank pauses every 4 to 20 steps, in a quarter of the cases at irregular times",
        .cases = 250,
        .judge = pause_case},
+      {.name = "nobody, speeds wander",
+       .what = "even jobs of 2, 4 or 16 ranks whose speeds have a correlation of 0.7 or 0.9 from step to step",
+       .cases = 600,
+       .judge = nobody_wandering_case},
+      {.name = "speeds wander",
+       .what = "the same jobs, and one rank is late",
+       .cases = 300,
+       .judge = wandering_case},
       {.name = "hidden set",
        .what = "two to four ranks are equally late",
        .cases = 250,

@@ -26,6 +26,7 @@ struct NamingRules {
   double blocks_agree = 0.75;           ///< part of the blocks in which the delay shows
   double sign_test = 1e-3;              ///< probability by chance, over all ranks
   double burst_test = 1e-5;             ///< the same for windows and rotations, which are searched for
+  double scatter_test = 0.01;           ///< the same where one step says something of the next one
   double least_gain = 0.02;             ///< of the steps' time, for all named together
   double least_burst_gain = 0.01;       ///< of the steps' time, for something limited in time
   double least_window_gain = 0.04;      ///< of the window's own time

@@ -6,6 +6,7 @@
 #include "cox/base/stats.hpp"
 
 #include "diagnose/naming/naming.hpp"
+#include "diagnose/naming/scatter.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -24,6 +25,8 @@ constexpr double kMostLateRate = 0.5;
 constexpr double kMostAgainRate = 0.95;
 /// Weight of "one late step says nothing about the next" against what the others' steps say.
 constexpr double kPriorSteps = 10;
+/// Stretches that overlap count as so many.
+constexpr double kStarts = 2;
 /// How far a window must stand above the 95th percentile of equally long stretches of all other ranks.
 constexpr double kAboveOthersBest = 2;
 
@@ -191,6 +194,7 @@ class TransientSearch {
     const double spread = others_spread(r, w.length());
     if (inside < std::max(x_.rules().least_burst_delay, x_.rules().spreads * spread) || outside > inside / 2)
       return std::nullopt;
+    if (chance_of_scatter(r, w) > x_.rules().scatter_test) return std::nullopt;
 
     Named n{.kind = FindingKind::TransientStraggler,
             .suspect = {{x_.rank(r)}, w.first, w.last, {}, x_.limits()}};
@@ -222,6 +226,19 @@ class TransientSearch {
     for (std::int64_t s = 0; s < static_cast<std::int64_t>(x_.steps()); ++s)
       if (s < w.first || s > w.last) part.push_back(x_.delay(r, static_cast<std::size_t>(s)));
     return median_in_place(part);
+  }
+
+  /// How likely one of the stretches of that length is so high by what lasts for many steps on its own, as it does
+  /// outside of it.
+  [[nodiscard]] double chance_of_scatter(std::size_t r, const Window& w) const {
+    std::vector<double> outside = beyond_others(x_, r);
+    std::vector<double> inside(outside.begin() + w.first, outside.begin() + w.last + 1);
+    outside.erase(outside.begin() + w.first, outside.begin() + w.last + 1);
+    const Scatter scatter = scatter_of(outside);
+    const double stretches = static_cast<double>(x_.steps()) / static_cast<double>(w.length());
+    const double part = static_cast<double>(inside.size()) / static_cast<double>(outside.size());
+    return chance_of_level(median_in_place(inside) - scatter.center, scatter, part) * kStarts * stretches *
+           static_cast<double>(x_.rows()) * x_.searched;
   }
 
   /// What equally long stretches of the others look like: their spread, or what their highest would ask for.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// How far a median over steps may be off by chance, where one step says something of the next one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "diagnose/naming/naming.hpp"
+
+namespace cox::diagnose {
+
+struct Scatter {
+  double center = 0;       ///< median
+  double spread = 0;       ///< of values (block medians of long series) about it, scaled MAD
+  double correlation = 1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
+  double independent = 0;  ///< values, over `correlation`
+  /// Standard error of the median of a stretch that is this part of the series.
+  [[nodiscard]] double error(double part = 1) const;
+  [[nodiscard]] std::int64_t freedom() const;
+};
+
+/// Neighbours' correlations are summed while pairs of them are positive, of values that are cut at 2.5 spreads, so
+/// that a change of level within the series is no correlation without end; no less than a first-order
+/// autoregression would have. Both are raised by what estimates from short series lack.
+/// Source: Geyer 1992 (initial positive sequence); Marriott, Pope 1954 (bias).
+/// Cost: O(n), long series by their block medians. Held by: src/diagnose/naming/scatter_test.cpp
+[[nodiscard]] Scatter scatter_of(std::span<const double> values);
+
+/// A row's delay in each step beyond the median of the other rows, as part of a step; of many rows, its delay.
+[[nodiscard]] std::vector<double> beyond_others(const Place& place, std::size_t row);
+
+/// Probability that scatter alone makes a median of that height, `part` as above.
+[[nodiscard]] double chance_of_level(double height, const Scatter& scatter, double part = 1);
+
+/// The height that has this probability.
+[[nodiscard]] double level_by_chance(double chance, const Scatter& scatter);
+
+}  // namespace cox::diagnose
