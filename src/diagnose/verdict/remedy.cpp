@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <variant>
 
 #include "cox/base/number_text.hpp"
 #include "cox/diagnose/diagnosis.hpp"
@@ -86,6 +88,60 @@ bool moves_the_median(const Finding& f) {
          f.kind != FindingKind::PeriodicPause;
 }
 
+/// What a rank does time and again: more of a CPU, of a disk, or which of these is not known.
+std::string advice_for_pauses(const Finding& f, const PauseEvidence& p) {
+  const bool sleeps = f.cause == Cause::AsleepOrIo;
+  const char* what = sleeps                                                              ? "waits for"
+                     : f.cause == Cause::SlowCodeOrCpu || f.cause == Cause::SlowCpuClock ? "computes"
+                                                                                         : "does";
+  const char* such = sleeps                                 ? "writing a checkpoint or a log"
+                     : std::string_view(what) == "computes" ? "garbage collection, statistics"
+                                                            : "garbage collection, a checkpoint, logging";
+  const std::string when = p.phase
+                               ? fmt::format("every {} steps", p.period_steps)
+                               : fmt::format("now and then, {} steps apart in the median", p.period_steps);
+  return fmt::format(
+      "find what {} {} {} ({}): do it in the background, less often, or on all ranks in the same step",
+      subject_of(f), what, when, such);
+}
+
+std::string advice_for_turns(const Finding& f, const LateEvidence& e) {
+  const auto steps = e.turn_steps.value_or(1);
+  return fmt::format(
+      "find what goes round among {}, {} each (long inputs, a job of one host at a time, a lock): share it out "
+      "within each step, or let all have it in the same one",
+      subject_of(f), counted(steps, "step"));
+}
+
+/// Where the kind of finding says more of what to do than its cause does.
+bool advise_by_kind(const Finding& f, Remedy& r) {
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  if (e == nullptr) return false;
+  switch (f.cause) {
+    case Cause::Gc:
+    case Cause::DataLoading:
+    case Cause::Data:
+    case Cause::Allocator:
+    case Cause::CpuQuota:
+    case Cause::CpuContention:
+    case Cause::UnevenWork:
+    case Cause::Copies:
+      return false;
+    default:
+      break;
+  }
+  if (e->pauses) {
+    r.lever = "pauses";
+    r.text = advice_for_pauses(f, *e->pauses);
+  } else if (e->of_turns) {
+    r.lever = "turns";
+    r.text = advice_for_turns(f, *e);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Remedy for_finding(const Finding& f, bool one_host) {
   const auto at =
       std::find_if(kLevers.begin(), kLevers.end(), [&](const Lever& l) { return f.cause == l.cause; });
@@ -98,7 +154,7 @@ Remedy for_finding(const Finding& f, bool one_host) {
           : "find out what happens on {} in the extra time, or run it on another host to see whether "
             "the delay moves with the rank or stays with the host";
   if (at != kLevers.end()) text = one_host && at->on_one_host != nullptr ? at->on_one_host : at->text;
-  r.text = fmt::format(fmt::runtime(text), subject_of(f));
+  if (!advise_by_kind(f, r)) r.text = fmt::format(fmt::runtime(text), subject_of(f));
   r.ranks = f.ranks;
   const bool known =
       f.gain_doubt.empty() && is_gain_told(f) && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);

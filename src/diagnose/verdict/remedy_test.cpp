@@ -48,6 +48,39 @@ TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
   }
 }
 
+TEST(Remedies, APauseAsksForWhatIsDoneTimeAndAgain) {
+  Diagnosis d = with(Cause::Unknown, 0.1);
+  d.findings[0].kind = FindingKind::PeriodicPause;
+  LateEvidence e;
+  e.pauses = PauseEvidence{.count = 12, .period_steps = 10, .phase = 7};
+  d.findings[0].evidence = e;
+  EXPECT_EQ(find_remedies(d).front().lever, "pauses");
+  EXPECT_EQ(find_remedies(d).front().text,
+            "find what rank 3 does every 10 steps (garbage collection, a checkpoint, logging): do it in the "
+            "background, less often, or on all ranks in the same step");
+  d.findings[0].cause = Cause::AsleepOrIo;
+  EXPECT_NE(find_remedies(d).front().text.find("waits for every 10 steps (writing a checkpoint"),
+            std::string::npos);
+  e.pauses->phase.reset();
+  d.findings[0].evidence = e;
+  EXPECT_NE(find_remedies(d).front().text.find("now and then, 10 steps apart"), std::string::npos);
+  d.findings[0].cause = Cause::Gc;  // says more than the kind
+  EXPECT_EQ(find_remedies(d).front().lever, "garbage_collection");
+}
+
+TEST(Remedies, TurnsAskForWhatGoesRound) {
+  Diagnosis d = with(Cause::Unknown, 0.1);
+  d.findings[0].kind = FindingKind::RotatingStraggler;
+  d.findings[0].ranks = {Rank(2), Rank(6)};
+  LateEvidence e;
+  e.of_turns = true;
+  e.turn_steps = 5;
+  d.findings[0].evidence = e;
+  EXPECT_EQ(find_remedies(d).front().lever, "turns");
+  EXPECT_NE(find_remedies(d).front().text.find("goes round among ranks 2, 6, 5 steps each"),
+            std::string::npos);
+}
+
 /// As a Run of mode auto says of itself.
 Diagnosis tested(double faster, double low, double high) {
   Diagnosis d = with(Cause::Gc, 0.1);
