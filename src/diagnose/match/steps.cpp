@@ -43,20 +43,33 @@ Sequence sequence_of(const trace::Run& run, const CommIndex& comms, const std::v
   return s;
 }
 
-bool complete(const Matching& m, const Token& t) {
+/// Whether so little of a rank is recorded, beside the one with most, that steps are told without it: as if its file
+/// were not there.
+bool is_absent(const Matching& m, std::size_t reference, std::size_t r) {
+  constexpr std::int64_t kLeastPart = 10;
+  return static_cast<std::int64_t>(m.totals[r].points) * kLeastPart <
+         static_cast<std::int64_t>(m.totals[reference].points);
+}
+
+bool complete(const Matching& m, const Token& t, std::size_t reference) {
   if (t.group < 0 || t.op < 0) return false;
   const Group& group = m.groups[static_cast<std::size_t>(t.group)];
   if (group.first_cell == kNoCells) return false;
   for (std::size_t k = 0; k < group.members.size(); ++k)
-    if (m.entry[group.cell(t.op, k)] == kUnknown) return false;
+    if (m.entry[group.cell(t.op, k)] == kUnknown &&
+        !is_absent(m, reference, static_cast<std::size_t>(group.members[k])))
+      return false;
   return true;
 }
 
 /// Numbers of the steps that every rank marked, in order.
-std::vector<std::int64_t> common_marks(const std::vector<RankScan>& scans) {
+std::vector<std::int64_t> common_marks(const std::vector<RankScan>& scans, const Matching& m,
+                                       std::size_t reference) {
   std::vector<std::int64_t> common;
-  for (const StepMark& mark : scans.front().marks) common.push_back(mark.number);
-  for (const RankScan& scan : scans) {
+  for (const StepMark& mark : scans[reference].marks) common.push_back(mark.number);
+  for (std::size_t r = 0; r < scans.size(); ++r) {
+    const RankScan& scan = scans[r];
+    if (is_absent(m, reference, r)) continue;
     std::vector<std::int64_t> kept;
     auto at = scan.marks.begin();
     for (const std::int64_t number : common) {
@@ -99,16 +112,27 @@ Duration end_of_last_step(const std::vector<Duration>& bounds, const std::vector
   return exits[at + std::min(left, usual) - 1];
 }
 
+/// Ranks without bounds take those of another one.
+void guess_bounds(Steps& steps, std::size_t reference) {
+  for (auto& bounds : steps.bounds) {
+    if (!bounds.empty()) continue;
+    bounds = steps.bounds[reference];
+    ++steps.guessed_ranks;
+  }
+}
+
 std::optional<Steps> from_marks(const trace::Run& run, const CommIndex& comms,
-                                const std::vector<RankScan>& scans, const Matching& m) {
+                                const std::vector<RankScan>& scans, const Matching& m,
+                                std::size_t reference) {
   Steps steps;
-  steps.numbers = common_marks(scans);
+  steps.numbers = common_marks(scans, m, reference);
   if (steps.numbers.empty()) return std::nullopt;
   steps.source = StepSource::Marks;
   steps.count = static_cast<std::int64_t>(steps.numbers.size());
   steps.bounds.resize(scans.size());
   for (std::size_t r = 0; r < scans.size(); ++r) {
     steps.found.push_back(static_cast<std::int64_t>(scans[r].marks.size()));
+    if (is_absent(m, reference, r)) continue;
     auto& bounds = steps.bounds[r];
     bounds.reserve(steps.numbers.size() + 1);
     auto at = scans[r].marks.begin();
@@ -128,6 +152,7 @@ std::optional<Steps> from_marks(const trace::Run& run, const CommIndex& comms,
                                         std::max(m.totals[r].last_exit, bounds.back())));
     }
   }
+  guess_bounds(steps, reference);
   return steps;
 }
 
@@ -160,6 +185,7 @@ Steps from_anchors(const trace::Run& run, const CommIndex& comms, const std::vec
   const Group& group = m.groups[static_cast<std::size_t>(anchors.front().group)];
   for (std::size_t k = 0; k < group.members.size(); ++k) {
     const auto r = static_cast<std::size_t>(group.members[k]);
+    if (is_absent(m, reference, r)) continue;
     auto& bounds = steps.bounds[r];
     bounds.reserve(anchors.size() + 1);
     bounds.push_back(
@@ -168,11 +194,7 @@ Steps from_anchors(const trace::Run& run, const CommIndex& comms, const std::vec
       bounds.push_back(std::max(m.exit[group.cell(anchor.op, k)], bounds.back()));
     steps.found[r] = steps.count;
   }
-  for (auto& bounds : steps.bounds) {
-    if (!bounds.empty()) continue;
-    bounds = steps.bounds[reference];
-    ++steps.guessed_ranks;
-  }
+  guess_bounds(steps, reference);
   return steps;
 }
 
@@ -199,7 +221,7 @@ std::optional<Steps> from_period(const trace::Run& run, const CommIndex& comms,
     if (members_of(m, s.points[period.first + k]) >= members_of(m, s.points[period.first + last])) last = k;
   std::vector<Token> anchors;
   for (std::size_t at = period.first + last; at < period.end; at += period.length)
-    if (complete(m, s.points[at])) anchors.push_back(s.points[at]);
+    if (complete(m, s.points[at], reference)) anchors.push_back(s.points[at]);
   if (anchors.size() < 2) return std::nullopt;
   Steps steps = from_anchors(run, comms, scans, m, reference, anchors, period.length);
   steps.source = StepSource::Period;
@@ -223,7 +245,7 @@ std::optional<Steps> from_each_call(const trace::Run& run, const CommIndex& comm
   }
   std::vector<Token> anchors;
   for (const Token& t : s.points)
-    if (t.group == group && complete(m, t)) anchors.push_back(t);
+    if (t.group == group && complete(m, t, reference)) anchors.push_back(t);
   if (anchors.size() < 2) return std::nullopt;
   Steps steps = from_anchors(run, comms, scans, m, reference, anchors, 1);
   steps.source = StepSource::EachSync;
@@ -254,7 +276,7 @@ void count_per_step(const trace::Run& run, const CommIndex& comms, const std::ve
 
 std::optional<Steps> any_steps(const trace::Run& run, const CommIndex& comms,
                                const std::vector<RankScan>& scans, const Matching& m, std::size_t reference) {
-  if (auto steps = from_marks(run, comms, scans, m)) return steps;
+  if (auto steps = from_marks(run, comms, scans, m, reference)) return steps;
   const Sequence s = sequence_of(run, comms, scans, m, reference);
   if (!scans[reference].exchanges.empty()) {  // a step is an exchange, whatever collectives lie between them
     auto steps = from_each_call(run, comms, scans, m, reference, s);

@@ -74,6 +74,25 @@ TEST(Steps, MarksCountAndTearDownIsNotAStep) {
   EXPECT_EQ(d.coverage.ratio, 1.0);
 }
 
+TEST(Steps, ARankOfWhichNextToNothingIsRecordedTakesNoSteps) {
+  for (const bool marks : {true, false}) {
+    testing::Job job;
+    job.ranks = 4;
+    job.steps = 40;
+    job.marks = marks;
+    trace::Run run = testing::make_job(job);
+    const std::uint32_t first[] = {0, 1, 2};
+    run.ranks[3].events.reorder(first);  // its file was cut
+    const Diagnosis cut = must(run);
+    run.ranks.pop_back();
+    const Diagnosis deleted = must(run);
+    EXPECT_GE(deleted.steps, 38);
+    EXPECT_EQ(cut.steps, deleted.steps) << marks;
+    EXPECT_EQ(cut.step_source, deleted.step_source);
+    EXPECT_LT(cut.step_time.p95, 20ms);
+  }
+}
+
 TEST(Steps, PeriodIsFoundWithoutMarks) {
   testing::Job job;
   job.ranks = 4;

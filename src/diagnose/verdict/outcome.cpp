@@ -7,6 +7,7 @@
 
 #include "diagnose/verdict/analyses.hpp"
 #include "diagnose/words/sentences.hpp"
+#include "diagnose/words/waiting_inside.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -42,7 +43,7 @@ std::vector<Reason> doubts(const Diagnosis& d, std::optional<double> least_effec
   if (c.ranks_seen < 2 && c.ranks_expected < 2) found.push_back(Reason::OneRank);
   if (c.ranks_seen < c.ranks_expected) found.push_back(Reason::RanksMissing);
   if (c.ratio < kEnoughCalls && c.ranks_seen >= c.ranks_expected) found.push_back(Reason::CallsMissing);
-  if (c.order_refused) found.push_back(Reason::OrderRefused);
+  if (c.order_refused || contains_waiting(d)) found.push_back(Reason::OrderRefused);
   const Analyses& analyses = analyses_of(d);
   if (analyses.what_if_operations) {  // a table of operations: its steps are counted by its own analysis
     if (!analyses.what_if_operations->is_faithful) found.push_back(Reason::ReplayOff);

@@ -54,6 +54,20 @@ TEST(Outcome, WhatIsSaidToBeSeenIsSeen) {
   }
 }
 
+TEST(Outcome, StepTimesThatContainTheWaitingAreNoTest) {
+  for (const bool contain : {true, false}) {
+    testing::Job job;
+    job.ranks = 4;
+    job.work = [=](int r, int s) { return testing::lognormal_work(3, contain ? 0 : r, s, 10ms, 0.03); };
+    trace::Run run = testing::make_job(job);
+    run.times = trace::TimesKind::Steps;
+    const Diagnosis d = of(run);
+    EXPECT_EQ(d.answer.outcome, contain ? Outcome::CannotTell : Outcome::Nobody) << d.verdict;
+    EXPECT_EQ(has(d.answer, Reason::OrderRefused), contain);
+    EXPECT_EQ(d.verdict.find("they contain the waiting") != std::string::npos, contain) << d.verdict;
+  }
+}
+
 TEST(Outcome, ALateRankIsNamed) {
   test::RunShape shape = even();
   shape.extras = {{.rank = 2, .amount = 3ms}};

@@ -80,6 +80,9 @@ std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   if (!c.missing_ranks.empty())
     gaps.push_back(fmt::format("what {} of {} did (rank {})", c.ranks_expected - c.ranks_seen,
                                counted(c.ranks_expected, "rank"), rank_numbers(c.missing_ranks)));
+  if (!c.missing_ranks.empty() && d.wait_method == WaitMethod::Clock)
+    gaps.emplace_back(
+        "what of transfers is a wait for a rank that is missing: whoever waited for it is shown as in transfer");
   // A call that is still open is told as such; it lacks no member.
   const bool lacks_calls = c.ratio < 1 || c.collectives_matched < c.collectives_seen;
   if (open.incomplete_operations > 0 && lacks_calls)
