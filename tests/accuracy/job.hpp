@@ -24,7 +24,7 @@ struct JobShape {
   int steps = 100;
   int positions = 1;  ///< synchronisations per step
   Noise noise = Noise::Normal;
-  double unit = 0.05;  ///< what noise alone costs per step and position, as part of a step
+  double unit = 0.05;        ///< what noise alone costs per step and position, as part of a step
   double correlation = 0.7;  ///< of wandering noise, from step to step
   bool apart =
       false;  ///< several hosts whose clocks differ, and members that leave as far apart as they enter

@@ -243,6 +243,24 @@ Judged in_turn_case(int index) {
   return judge(c);
 }
 
+// Two to four ranks alternate in twelve to twenty turns of many steps, at one of one or two synchronisations.
+Judged long_turns_case(int index) {
+  Dice dice(10, index);
+  JobShape shape = any_shape(dice, index, 1, 2);
+  const int turn = dice.from_to(4, 10);
+  shape.steps = turn * dice.from_to(12, 20);
+  NoisyJob job(shape);
+  const JobShape& s = job.shape();
+  const std::vector<std::int32_t> ranks = dice.ranks(dice.from_to(2, 4), s.ranks);
+  const int p = dice.below(s.positions);
+  Case c{.level = level_of(index),
+         .truth = {.kind = FindingKind::RotatingStraggler, .ranks = sorted(ranks), .positions = {p + 1}},
+         .run = {}};
+  for (int t = 0; t < s.steps; ++t) job.add(in_turn(ranks, t, turn), t, p, kLevels[c.level] * job.unit(p));
+  c.run = job.run();
+  return judge(c);
+}
+
 // One rank pauses every so many steps, in one case of four at irregular times. A pause costs as much as the
 // effect in all the steps up to the next one.
 Judged pause_case(int index) {
@@ -357,17 +375,24 @@ std::vector<Family> naming_families() {
        .what = "two or three ranks alternate, in turns of 1 to 3 steps",
        .cases = 250,
        .judge = in_turn_case},
+      {.name = "long turns",
+       .what = "two to four ranks alternate, in twelve to twenty turns of 4 to 10 steps",
+       .cases = 250,
+       .bars = {.least_right_at_twice = 0.75},  // a dozen draws: the page
+       .judge = long_turns_case},
       {.name = "pause",
        .what = "one rank pauses every 4 to 20 steps, in a quarter of the cases at irregular times",
        .cases = 250,
        .judge = pause_case},
       {.name = "nobody, speeds wander",
-       .what = "even jobs of 2, 4 or 16 ranks whose speeds have a correlation of 0.7 or 0.9 from step to step",
+       .what =
+           "even jobs of 2, 4 or 16 ranks whose speeds have a correlation of 0.7 or 0.9 from step to step",
        .cases = 600,
        .judge = nobody_wandering_case},
       {.name = "speeds wander",
        .what = "the same jobs, and one rank is late",
        .cases = 300,
+       .bars = {.least_right_at_twice = 0.80},  // what an ideal detector reaches: the page
        .judge = wandering_case},
       {.name = "hidden set",
        .what = "two to four ranks are equally late",

@@ -13,9 +13,12 @@ namespace {
 
 /// A node is named as a whole where at least this part of its ranks is late.
 constexpr double kNodeShare = 0.75;
-/// Ranks hide each other where fixing only one of them, whichever, saves less than this part of an equal share
-/// of fixing all.
+/// A rank is hidden by others where fixing it alone saves less than this part of its share of fixing all.
 constexpr double kHide = 0.75;
+/// One is not concerned by the others where fixing it alone saves this part of its share.
+constexpr double kApart = 0.95;
+/// Where fixing one of them saves this part of fixing all, it is named by itself.
+constexpr double kMostOfAll = 0.75;
 
 using Ranks = std::vector<const LateRank*>;
 using ByPositions = std::map<std::vector<std::int32_t>, Ranks>;
@@ -54,7 +57,23 @@ void split_by_node(const Evidenced& x, const Ranks& ranks, std::vector<Named>& n
   }
 }
 
-/// Single ranks late at the same place of which each is hidden by the others become one set.
+/// Of single ranks late at the same place, those that belong together: whom another one hides, and who hides it.
+std::vector<std::size_t> hidden_set(const Savings& savings) {
+  bool hides = false;
+  double most_alone = 0;
+  std::vector<std::size_t> set;
+  for (std::size_t i = 0; i < savings.each.size(); ++i) {
+    const double alone = in_seconds(savings.each[i].alone);
+    const double share = in_seconds(savings.each[i].share);
+    hides = hides || alone < kHide * share;
+    most_alone = std::max(most_alone, alone);
+    if (alone < kApart * share) set.push_back(i);
+  }
+  const bool one_is_enough = in_seconds(savings.joint) * kMostOfAll < most_alone;
+  return hides && set.size() > 1 && !one_is_enough ? set : std::vector<std::size_t>{};
+}
+
+/// They become one finding, which says what fixing each of them alone saves.
 std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, std::vector<Named> named,
                                const std::vector<LateRank>& late) {
   std::map<std::vector<std::int32_t>, std::vector<std::size_t>> singles;
@@ -63,28 +82,26 @@ std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, s
   std::vector<bool> joined(named.size(), false);
   std::vector<Named> sets;
   for (const auto& [at, members] : singles) {
-    if (members.size() < 2) continue;
     std::vector<Suspect> suspects;
+    for (const auto i : members) suspects.push_back(named[i].suspect);
+    const std::vector<std::size_t> hidden = hidden_set(savings_without(x.matched, suspects, &positions));
+    if (hidden.empty()) continue;
     Ranks ranks;
-    for (const auto i : members) {
-      suspects.push_back(named[i].suspect);
-      ranks.push_back(&*std::find_if(late.begin(), late.end(), [&](const LateRank& l) {
-        return l.rank == named[i].suspect.ranks.front();
-      }));
+    std::vector<Suspect> together;
+    for (const auto k : hidden) {
+      together.push_back(suspects[k]);
+      ranks.push_back(&*std::find_if(late.begin(), late.end(),
+                                     [&](const LateRank& l) { return l.rank == suspects[k].ranks.front(); }));
     }
-    const Savings savings = savings_without(x.matched, suspects, &positions);
-    const double most_alone = kHide * in_seconds(savings.joint) / static_cast<double>(members.size());
-    if (std::any_of(savings.each.begin(), savings.each.end(),
-                    [&](const Saving& s) { return in_seconds(s.alone) >= most_alone; }))
-      continue;
+    const Savings savings = savings_without(x.matched, together, &positions);
     Named set = named_of(x, FindingKind::SlowGroup, ranks);
     std::map<std::int32_t, Duration> alone_of;
-    for (std::size_t k = 0; k < members.size(); ++k) {
-      const Saving& each = savings.each[k];
-      set.saving.share += named[members[k]].saving.share;
-      set.saving.bound += each.bound;
-      alone_of[suspects[k].ranks.front()] = each.alone;
-      joined[members[k]] = true;
+    for (std::size_t k = 0; k < hidden.size(); ++k) {
+      const std::size_t i = members[hidden[k]];
+      set.saving.share += named[i].saving.share;
+      set.saving.bound += savings.each[k].bound;
+      alone_of[together[k].ranks.front()] = savings.each[k].alone;
+      joined[i] = true;
     }
     set.saving.alone = savings.joint;
     for (const auto& [rank, saved] : alone_of) set.each_alone.push_back(saved);

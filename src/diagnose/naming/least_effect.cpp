@@ -9,6 +9,8 @@
 
 #include "cox/base/stats.hpp"
 
+#include "diagnose/naming/scatter.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -48,6 +50,8 @@ struct Asked {
   std::vector<double> row;
   std::vector<double> blocks;  ///< medians
   double typical = 0;
+  double center = 0;       ///< beyond the others, see `beyond_others`
+  double scatter_bar = 0;  ///< from which on that is no scatter
 };
 
 /// By how much the median of each step is another one once `late` is behind it; nothing where there are so many ranks
@@ -99,6 +103,7 @@ bool is_named(const Evidenced& x, const Asked& a, const std::vector<double>& lat
   const NamingRules& rules = x.rules;
   const double least_delay = rules.least_delay * (1 + extra);
   if (a.typical + extra < std::max(least_delay, rules.spreads * spread)) return false;
+  if (a.center + extra < a.scatter_bar) return false;
   const double block_bar = std::max(least_delay, rules.spreads * spread) / 2;
   const auto agreeing =
       std::count_if(a.blocks.begin(), a.blocks.end(), [&](double b) { return b + extra >= block_bar; });
@@ -130,7 +135,10 @@ double least_named_delay(const Evidenced& x) {
   for (const std::size_t rank : ranks) {
     const std::vector<double> shifts = shifts_without(x, rank, steps);
     const bool moves = x.ranks() <= kFewRanks;
-    const Asked a = ask(x, rank, shifts);
+    Asked a = ask(x, rank, shifts);
+    const Scatter scatter = scatter_of(beyond_others(x.skew().delay, x.typical_step, rank));
+    a.center = scatter.center;
+    a.scatter_bar = level_by_chance(x.rules.scatter_test / static_cast<double>(x.ranks()), scatter);
     std::vector<double> others;
     for (const Asked& b : asked) {
       if (b.rank == rank) continue;

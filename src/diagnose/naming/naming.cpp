@@ -91,13 +91,12 @@ class PersistentSearch {
       for (std::size_t s = 0; s < x_.steps(); ++s) late += x_.delay(r, s) >= x_.rules().huge_delay;
       return late >= 3 && late >= static_cast<std::int64_t>(x_.steps()) - 1;
     }
-    return agreement(r) >= x_.rules().blocks_agree && chance(r) < x_.rules().sign_test &&
-           beyond_scatter(r);
+    return agreement(r) >= x_.rules().blocks_agree && chance(r) < x_.rules().sign_test && beyond_scatter(r);
   }
 
   /// Whether it is late by more than what lasts for many steps on its own would leave behind.
   [[nodiscard]] bool beyond_scatter(std::size_t r) const {
-    const Scatter scatter = scatter_of(beyond_others(x_, r));
+    const Scatter scatter = scatter_of(beyond_others(x_.delays, x_.x.typical_step, r, set_));
     return chance_of_level(scatter.center, scatter) * static_cast<double>(x_.rows()) * x_.searched <
            x_.rules().scatter_test;
   }

@@ -106,6 +106,34 @@ std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   return kept;
 }
 
+/// Two independent tests of one hypothesis as one. Source: Fisher 1925, combined probability of two.
+double both_by_chance(double a, double b) {
+  const double product = a * b;
+  return product > 0 ? std::min(1.0, product * (1 - std::log(product))) : 0;
+}
+
+/// Probability by chance that turns begin so often every `length` steps, for the best length and phase. What lasts
+/// for many steps on its own ends at any time, so a turn is one draw by who comes next, and one more by when it
+/// ends. The first one that begins sets the phase; a timetable is kept nearly always.
+double chance_of_timetable(const std::vector<Turn>& turns, std::size_t steps) {
+  constexpr double kKept = 0.75;
+  constexpr std::size_t kShortest = 3;  // shorter ones are told by who comes next
+  if (turns.size() <= kLeastTurns) return 1;
+  const std::size_t longest = steps / kLeastTurns;
+  const auto begins = static_cast<std::int64_t>(turns.size()) - 1;  // nobody saw the first turn begin
+  double best = 1;
+  std::vector<std::int64_t> at;
+  for (std::size_t length = kShortest; length <= longest; ++length) {
+    at.assign(length, 0);
+    for (std::size_t i = 1; i < turns.size(); ++i) ++at[static_cast<std::size_t>(turns[i].first) % length];
+    const std::int64_t hits = *std::max_element(at.begin(), at.end());
+    const auto expected = static_cast<double>(steps / length) - 1;
+    if (static_cast<double>(hits) < kKept * std::max(expected, static_cast<double>(begins))) continue;
+    best = std::min(best, binomial_upper_tail(hits - 1, begins - 1, 1 / static_cast<double>(length)));
+  }
+  return std::min(1.0, best * static_cast<double>(std::max(longest, kShortest) - kShortest + 1));
+}
+
 double steps_per_turn(const std::vector<Turn>& turns) {
   double steps = 0;
   for (const Turn& t : turns) steps += static_cast<double>(t.last - t.first + 1);
@@ -263,9 +291,11 @@ std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
   if (most > kMostOfOne * events) return {};
   const std::vector<Turn> clean = without_intruders(turns);
   const Cycle cycle = find_cycle(culprit, set, steps_per_turn(turns), most / events);
-  const double tests = 4 * x.searched;
-  const double chance = tests * std::min({chance_of_increment(turns, x.rows(), set.size()),
-                                          chance_of_increment(clean, x.rows(), set.size()),
+  const double tests = 5 * x.searched;
+  const double next = chance_of_increment(clean, x.rows(), set.size());
+  const double when = chance_of_timetable(clean, x.steps());
+  const double chance = tests * std::min({chance_of_increment(turns, x.rows(), set.size()), next, when,
+                                          both_by_chance(next, when),
                                           chance_of_recurrence(culprit, turns, by_chance), cycle.chance});
   if (chance > x.rules().burst_test) return {};
   // Whoever is most often the culprit at no place of the cycle has its own bad moments.

@@ -32,9 +32,8 @@ std::vector<double> in_blocks(std::span<const double> values) {
 /// Correlation of values that are `lag` apart; they have mean 0.
 double correlation_at(const std::vector<double>& off, double variance, std::size_t lag) {
   const std::size_t pairs = off.size() - lag;
-  const double sum =
-      std::inner_product(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(pairs),
-                         off.begin() + static_cast<std::ptrdiff_t>(lag), 0.0);
+  const double sum = std::inner_product(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(pairs),
+                                        off.begin() + static_cast<std::ptrdiff_t>(lag), 0.0);
   return sum / static_cast<double>(pairs) / variance;
 }
 
@@ -86,16 +85,18 @@ Scatter scatter_of(std::span<const double> values) {
   return out;
 }
 
-std::vector<double> beyond_others(const Place& x, std::size_t row) {
-  std::vector<double> out(x.steps());
-  std::vector<double> others;
+std::vector<double> beyond_others(std::span<const std::vector<Duration>> delays, Duration step,
+                                  std::size_t row, const std::vector<std::size_t>& late) {
+  std::vector<std::size_t> others;
+  for (std::size_t q = 0; q < delays.size() && delays.size() <= kFewRows; ++q)
+    if (q != row && std::find(late.begin(), late.end(), q) == late.end()) others.push_back(q);
+  std::vector<double> out(delays[row].size());
+  std::vector<double> theirs(others.size());
   for (std::size_t s = 0; s < out.size(); ++s) {
-    out[s] = x.delay(row, s);
-    if (x.rows() > kFewRows) continue;
-    others.clear();
-    for (std::size_t q = 0; q < x.rows(); ++q)
-      if (q != row) others.push_back(x.delay(q, s));
-    if (!others.empty()) out[s] -= median_in_place(others);
+    out[s] = ratio(delays[row][s], step);
+    if (others.empty()) continue;
+    for (std::size_t i = 0; i < others.size(); ++i) theirs[i] = ratio(delays[others[i]][s], step);
+    out[s] -= median_in_place(theirs);
   }
   return out;
 }

@@ -8,14 +8,15 @@
 #include <span>
 #include <vector>
 
-#include "diagnose/naming/naming.hpp"
+#include "cox/base/units.hpp"
 
 namespace cox::diagnose {
 
 struct Scatter {
-  double center = 0;       ///< median
-  double spread = 0;       ///< of values (block medians of long series) about it, scaled MAD
-  double correlation = 1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
+  double center = 0;  ///< median
+  double spread = 0;  ///< of values (block medians of long series) about it, scaled MAD
+  double correlation =
+      1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
   double independent = 0;  ///< values, over `correlation`
   /// Standard error of the median of a stretch that is this part of the series.
   [[nodiscard]] double error(double part = 1) const;
@@ -29,8 +30,10 @@ struct Scatter {
 /// Cost: O(n), long series by their block medians. Held by: src/diagnose/naming/scatter_test.cpp
 [[nodiscard]] Scatter scatter_of(std::span<const double> values);
 
-/// A row's delay in each step beyond the median of the other rows, as part of a step; of many rows, its delay.
-[[nodiscard]] std::vector<double> beyond_others(const Place& place, std::size_t row);
+/// Of `delays` ([row][step]) a row's delay in each step beyond the median of the other rows, those that are `late` as well apart, as part of
+/// a `step`; of many rows, its delay.
+[[nodiscard]] std::vector<double> beyond_others(std::span<const std::vector<Duration>> delays, Duration step,
+                                                std::size_t row, const std::vector<std::size_t>& late = {});
 
 /// Probability that scatter alone makes a median of that height, `part` as above.
 [[nodiscard]] double chance_of_level(double height, const Scatter& scatter, double part = 1);

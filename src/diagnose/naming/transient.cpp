@@ -231,7 +231,7 @@ class TransientSearch {
   /// How likely one of the stretches of that length is so high by what lasts for many steps on its own, as it does
   /// outside of it.
   [[nodiscard]] double chance_of_scatter(std::size_t r, const Window& w) const {
-    std::vector<double> outside = beyond_others(x_, r);
+    std::vector<double> outside = beyond_others(x_.delays, x_.x.typical_step, r);
     std::vector<double> inside(outside.begin() + w.first, outside.begin() + w.last + 1);
     outside.erase(outside.begin() + w.first, outside.begin() + w.last + 1);
     const Scatter scatter = scatter_of(outside);

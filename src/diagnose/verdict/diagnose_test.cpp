@@ -78,16 +78,33 @@ TEST(Diagnose, WaitingForAPeerIsNoWork) {
   EXPECT_EQ(d.findings[0].rank, Rank{1}) << d.verdict;
 }
 
-TEST(Diagnose, TwoSlowRanksComeMostCostlyFirst) {
-  const Diagnosis d = must(make_job(noisy(2, [](int r, int) {
+Diagnosis with_two_slow(Duration of_2) {
+  return must(make_job(noisy(2, [=](int r, int) {
     if (r == 5) return Duration{4ms};
-    return r == 2 ? Duration{2500us} : Duration{};
+    return r == 2 ? of_2 : Duration{};
   })));
+}
+
+TEST(Diagnose, ASecondThatHardlyCountsIsAFindingOfItsOwn) {
+  const Diagnosis d = with_two_slow(800us);
   ASSERT_EQ(d.findings.size(), 2U) << d.verdict;
   EXPECT_EQ(d.findings[0].rank, Rank{5});
   EXPECT_EQ(d.findings[1].rank, Rank{2});
-  EXPECT_GT(d.findings[0].gain_ratio, d.findings[1].gain_ratio);
-  EXPECT_GT(d.findings[1].gain_ratio, 0.03);
+  EXPECT_GT(gain_alone(d.findings[0]), 0.15);
+  EXPECT_LT(gain_alone(d.findings[1]), 0.005);
+}
+
+TEST(Diagnose, TwoUnevenSlowRanksAreOneSetWithTheGainOfEach) {
+  const Diagnosis d = with_two_slow(2500us);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_EQ(d.findings[0].kind, FindingKind::SlowGroup);
+  EXPECT_EQ(d.findings[0].ranks, ranks({2, 5}));
+  const auto& e = std::get<LateEvidence>(d.findings[0].evidence);
+  ASSERT_EQ(e.each_alone.size(), 2U);
+  EXPECT_LT(e.each_alone[0], 0.005);
+  EXPECT_GT(e.each_alone[1], 0.05);
+  EXPECT_GT(d.findings[0].gain_ratio, e.each_alone[1] + 0.05);
+  EXPECT_NE(d.verdict.find("fixing rank 5 alone saves"), std::string::npos) << d.verdict;
 }
 
 TEST(Diagnose, TwoEquallySlowRanksHideEachOtherAndAreOneSet) {

@@ -87,6 +87,31 @@ TEST(NamingFindings, TwoThatAlternateAreOneFinding) {
       << d.verdict;
 }
 
+TEST(NamingFindings, TwelveTurnsOfFiveStepsAreTurns) {
+  for (const bool exact : {true, false}) {
+    Calls c;
+    c.per_step = 1;
+    c.steps = 60;
+    // Not exact: what lasts for some steps ends at any time.
+    const std::vector<int> begins{0, 3, 11, 13, 19, 26, 27, 34, 36, 43, 51, 53};
+    c.late = [=](int r, int s, int) {
+      const auto turn =
+          exact ? s / 5
+                : static_cast<int>(std::upper_bound(begins.begin(), begins.end(), s) - begins.begin()) - 1;
+      return r == (turn % 2 == 0 ? 2 : 6) ? Duration{20ms} : Duration{};
+    };
+    const Diagnosis d = diagnosis_of(c);
+    if (!exact) {
+      for (const Finding& f : d.findings) EXPECT_NE(f.kind, FindingKind::RotatingStraggler) << d.verdict;
+      continue;
+    }
+    ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+    EXPECT_EQ(d.findings[0].kind, FindingKind::RotatingStraggler);
+    EXPECT_EQ(d.findings[0].ranks, (std::vector<Rank>{Rank{2}, Rank{6}}));
+    EXPECT_EQ(late_of(d.findings[0]).turn_steps, 5);
+  }
+}
+
 TEST(NamingFindings, APauseHasItsPeriodPhaseAndCost) {
   Calls c;
   c.per_step = 1;

@@ -10,6 +10,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/diagnose/comparison.hpp"
 
+#include "diagnose/words/each_alone.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
 
@@ -99,9 +100,12 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   if (d.findings.size() > 1) {
     std::string also;
     constexpr std::size_t kTold = 3;
+    constexpr double kNothing = 0.005;
     for (std::size_t i = 1; i < std::min(d.findings.size(), kTold + 1); ++i) {
       const Finding& other = d.findings[i];
       also += (also.empty() ? "" : "; ") + (other.link ? *other.link : subject_of(other.ranks));
+      if (is_gain_told(other) && other.gain_doubt.empty() && gain_alone(other) < kNothing)
+        also += ", which alone saves nothing";
       if (other.first_step && other.last_step)
         also += fmt::format(", steps {} to {}", other.first_step->value(), other.last_step->value());
     }
@@ -113,6 +117,9 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
     brief.gain = percentages.take(gain_words(f)) ? gain_words(f) : "doubtful";
   else if (is_gain_told(f) && gain_alone(f) > 0 && percentages.take(gain_words(f)))
     brief.gain = fmt::format("without it the run would be {} shorter (estimated)", gain_words(f));
+  if (const std::string alone = each_alone_words(f);
+      !alone.empty() && !brief.gain.empty() && percentages.take(alone))
+    brief.gain += "; " + alone;
 }
 
 void say_trouble(const Diagnosis& d, Brief& brief) {

@@ -83,7 +83,8 @@ void say_over_steps(const LateEvidence& e, Facts& facts) {
   facts.add("chance_ratio", e.chance, fmt::format("probability by chance at most {:.1g}", e.chance));
 }
 
-void say(const LateEvidence& e, Facts& facts) {
+void say(const LateEvidence& e, const std::vector<Rank>& ranks, Facts& facts) {
+  constexpr std::size_t kEachSaid = 4;
   if (e.over) {
     for (Evidence& fact : evidence_over_operations(e, *e.over))
       facts.add(std::move(fact.key), fact.value, std::move(fact.text));
@@ -109,6 +110,10 @@ void say(const LateEvidence& e, Facts& facts) {
     facts.add("gain_any_alone_ratio", *std::max_element(e.each_alone.begin(), e.each_alone.end()),
               fmt::format("they hide each other: fixing one of them alone saves at most {} of the run",
                           percent(*std::max_element(e.each_alone.begin(), e.each_alone.end()))));
+  for (std::size_t i = 0; i < e.each_alone.size() && i < ranks.size() && ranks.size() <= kEachSaid; ++i)
+    facts.add(
+        fmt::format("gain_rank_{}_alone_ratio", ranks[i].value()), e.each_alone[i],
+        fmt::format("fixing rank {} alone saves {} of the run", ranks[i].value(), percent(e.each_alone[i])));
   if (e.reasons.phase) say_phase(*e.reasons.phase, facts);
   if (e.reasons.why) say_why(*e.reasons.why, facts);
   if (e.reasons.device) say_device(*e.reasons.device, facts);
@@ -125,13 +130,16 @@ void say(const FabricEvidence& e, Facts& facts) {
   facts.add("member_test", 0, fmt::format("slow members instead: {}", name_of(e.member_test)));
 }
 
-void say(std::monostate /*none*/, Facts& /*facts*/) {}
-
 }  // namespace
 
 std::vector<Evidence> evidence_of(const Finding& f) {
   Facts facts;
-  std::visit([&](const auto& e) { say(e, facts); }, f.evidence);
+  if (const auto* late = std::get_if<LateEvidence>(&f.evidence))
+    say(*late, f.ranks, facts);
+  else if (const auto* of_operations = std::get_if<OperationEvidence>(&f.evidence))
+    say(*of_operations, facts);
+  else if (const auto* fabric = std::get_if<FabricEvidence>(&f.evidence))
+    say(*fabric, facts);
   return std::move(facts).take();
 }
 

@@ -8,8 +8,10 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "diagnose/words/each_alone.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
+#include "diagnose/words/waiting_inside.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -91,10 +93,8 @@ std::string gain_clause(const Finding& f) {
 
 /// What fixing one of a set brings whose members hide each other.
 std::string hidden_words(const Finding& f) {
-  if (!hide_each_other(f)) return {};
-  const std::vector<double>& alone = std::get<LateEvidence>(f.evidence).each_alone;
-  return fmt::format(" They hide each other: fixing one of them alone saves at most {}.",
-                     percent(*std::max_element(alone.begin(), alone.end())));
+  const std::string words = each_alone_words(f);
+  return words.empty() ? words : fmt::format(" They hide each other: {}.", words);
 }
 
 std::string others_words(const Diagnosis& d) {
@@ -127,6 +127,35 @@ Headline pace_of(const Diagnosis& d) {
 }
 
 }  // namespace
+
+bool contains_waiting(const Diagnosis& d) {
+  constexpr double kAlike = 5e-4;   // of a step: own work of two ranks is never so equal
+  constexpr double kDiffer = 0.01;  // of a step: what steps of one rank differ by
+  if (d.times != trace::TimesKind::Steps || d.ranks.size() < 2 || d.steps <= 0 ||
+      d.step_time.median <= Duration::zero())
+    return false;
+  const double differ =
+      ratio(d.step_time.p95, d.step_time.median) - ratio(d.step_time.p05, d.step_time.median);
+  if (differ < kDiffer) return false;
+  return std::all_of(d.ranks.begin(), d.ranks.end(), [&](const RankAccount& r) {
+    return ratio(r.self_delay, d.step_time.median) <= kAlike * static_cast<double>(d.steps);
+  });
+}
+
+std::string each_alone_words(const Finding& f) {
+  constexpr double kNothing = 0.005;
+  if (!hide_each_other(f)) return {};
+  const std::vector<double>& alone = std::get<LateEvidence>(f.evidence).each_alone;
+  const auto most = std::max_element(alone.begin(), alone.end());
+  const auto saving = std::count_if(alone.begin(), alone.end(), [](double a) { return a >= kNothing; });
+  if (saving == 0) return "fixing one of them alone saves nothing";
+  const std::string best = percent(*most);
+  if (saving > 1 || alone.size() != f.ranks.size())
+    return fmt::format("fixing one of them alone saves at most {}", best);
+  return fmt::format("fixing rank {} alone saves {}, {} alone nothing",
+                     f.ranks[static_cast<std::size_t>(most - alone.begin())].value(), best,
+                     alone.size() == 2 ? "the other one" : "any other one");
+}
 
 std::string sentence_below_headline(const Finding& f) {
   if (std::holds_alternative<OperationEvidence>(f.evidence)) {
@@ -193,6 +222,9 @@ std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
     case Reason::CallsMissing:
       return fmt::format("only {} of the calls were seen on all members that make them", percent(c.ratio));
     case Reason::OrderRefused:
+      if (contains_waiting(d))
+        return "step times are alike on all ranks, step by step, though steps differ: they contain the waiting for "
+               "the slowest, and who that was is not in them";
       return "members leave as far apart as they enter, so who came last cannot be told";
     case Reason::NoSteps:
       return "too few synchronisations to compare ranks";
