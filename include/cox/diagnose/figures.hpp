@@ -36,7 +36,16 @@ struct SizeAnswer {
   std::vector<SizeDip> dips{};           ///< ascending
 };
 
-enum class SizeDifference : std::uint8_t { None, Factor, Offset, SmallOnly, LargeOnly, Unclear };
+enum class SizeDifference : std::uint8_t {
+  None,
+  Factor,
+  Offset,
+  SmallOnly,
+  LargeOnly,
+  Band,      ///< sizes from one to another, neither the smallest nor the largest
+  Crossing,  ///< smaller ones one way, larger ones the other
+  Unclear
+};
 [[nodiscard]] const char* name_of(SizeDifference d);  ///< `none`, `factor`, `offset`, `small_only`, ...
 
 /// Two configurations over the sizes that both have.
@@ -46,11 +55,23 @@ struct SizeComparison {
   std::int64_t nodes = 0;
   std::int64_t sizes = 0;
   SizeDifference difference = SizeDifference::None;
-  double ratio = 1;               ///< after over before, where they differ
-  Seconds offset{};               ///< Offset: after less before
-  std::optional<Bytes> border{};  ///< SmallOnly: largest that differs; LargeOnly: smallest
-  double scatter_ratio = 0;       ///< of a ratio of two times
-  double least_seen_ratio = 0;    ///< a factor that would have been seen
+  double ratio = 1;  ///< after over before, where they differ
+  Seconds offset{};  ///< Offset: after less before
+  std::optional<Bytes>
+      border{};  ///< SmallOnly: largest that differs; LargeOnly, Band: smallest; Crossing: there it turns
+  std::optional<Bytes> border_end{};     ///< Band: largest that differs
+  std::optional<double> ratio_beyond{};  ///< Crossing: of the largest, where `ratio` is that of the smallest
+  double scatter_ratio = 0;              ///< of a ratio of two times
+  double least_seen_ratio = 0;           ///< a factor that would have been seen
+};
+
+/// Where two configurations differ that were compared on one node and on several.
+enum class DifferencePlace : std::uint8_t { InsideNode, BetweenNodes, Both };
+[[nodiscard]] const char* name_of(DifferencePlace p);  ///< `inside_node`, `between_nodes`, `both`
+struct PlaceAnswer {
+  std::string before;
+  std::string after;
+  DifferencePlace place = DifferencePlace::Both;
 };
 
 /// One quantity over ranks.
@@ -78,6 +99,7 @@ struct FiguresAnswer {
   bool has_unit = true;
   std::vector<SizeAnswer> sizes;
   std::vector<SizeComparison> comparisons;
+  std::vector<PlaceAnswer> places;
   std::vector<QuantityAnswer> quantities;
   std::vector<std::string> notes;
 
@@ -88,9 +110,9 @@ struct FiguresAnswer {
 };
 
 /// Sizes: the Hockney line by least relative deviation (iterated weights), dips where a size takes 1.2 times as long as a
-/// larger one, every configuration against the first one with as many nodes. `before`: configurations of the same
-/// name are compared with those of this table instead.
-/// Differences: none, a factor, an offset, small messages only, large ones only: the one that explains most
+/// larger one and four times the scatter of both more, every configuration against the first one with as many nodes.
+/// `before`: configurations of the same name are compared with those of this table instead.
+/// Differences: none, a factor, an offset, small messages only, large ones only, a band of them, a crossing: the one that explains most
 /// (Bayesian information criterion), where it explains more than scatter does, from 5 % on.
 ///
 /// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; 19 values count

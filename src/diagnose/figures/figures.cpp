@@ -43,7 +43,13 @@ Json json_of(const SizeComparison& c) {
   j["border_bytes"] = c.border ? Json(c.border->count()) : Json(nullptr);
   j["scatter_ratio"] = c.scatter_ratio;
   j["least_seen_ratio"] = c.least_seen_ratio;
+  j["border_end_bytes"] = c.border_end ? Json(c.border_end->count()) : Json(nullptr);
+  j["ratio_beyond"] = c.ratio_beyond ? Json(*c.ratio_beyond) : Json(nullptr);
   return j;
+}
+
+Json json_of(const PlaceAnswer& p) {
+  return Json{{"before", p.before}, {"after", p.after}, {"place", name_of(p.place)}};
 }
 
 Json json_of(const QuantityAnswer& q) {
@@ -79,17 +85,34 @@ const char* name_of(SizeDifference d) {
       return "small_only";
     case SizeDifference::LargeOnly:
       return "large_only";
+    case SizeDifference::Band:
+      return "band";
+    case SizeDifference::Crossing:
+      return "crossing";
     case SizeDifference::Unclear:
       return "unclear";
   }
   return "unclear";
 }
 
+const char* name_of(DifferencePlace p) {
+  switch (p) {
+    case DifferencePlace::InsideNode:
+      return "inside_node";
+    case DifferencePlace::BetweenNodes:
+      return "between_nodes";
+    case DifferencePlace::Both:
+      return "both";
+  }
+  return "both";
+}
+
 bool FiguresAnswer::has_trouble() const {
   return std::any_of(comparisons.begin(), comparisons.end(),
                      [](const SizeComparison& c) {
                        return c.difference != SizeDifference::None &&
-                              c.difference != SizeDifference::Unclear && c.ratio > 1;
+                              c.difference != SizeDifference::Unclear &&
+                              std::max(c.ratio, c.ratio_beyond.value_or(1)) > 1;
                      }) ||
          std::any_of(quantities.begin(), quantities.end(),
                      [](const QuantityAnswer& q) { return !q.is_communication && !q.above.empty(); });
@@ -110,6 +133,7 @@ FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Fig
     a.sizes = answer_sizes(*sizes);
     const auto* earlier = before != nullptr ? std::get_if<trace::SizeTable>(&before->table) : nullptr;
     a.comparisons = compare_series(*sizes, earlier);
+    a.places = find_places(a.comparisons);
   } else {
     a.quantities = answer_ranks(std::get<trace::RankTable>(figures.table));
   }
@@ -125,7 +149,9 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   for (const SizeComparison& c : a.comparisons) result["comparisons"].push_back(json_of(c));
   for (const QuantityAnswer& q : a.quantities) result["quantities"].push_back(json_of(q));
   result["notes"] = a.notes;
-  return framed({"cox.figures/1", {input}}, std::move(result));
+  result["places"] = Json::array();
+  for (const PlaceAnswer& p : a.places) result["places"].push_back(json_of(p));
+  return framed({"cox.figures/1", {input}, a.notes}, std::move(result));
 }
 
 }  // namespace cox::diagnose

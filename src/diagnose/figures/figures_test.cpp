@@ -94,12 +94,31 @@ TEST(Figures, ConfigurationsDifferInOnePartOfThePath) {
       {[](double, double t) { return 1.3 * t; }, SizeDifference::Factor},
       {[](double, double t) { return t + 4; }, SizeDifference::Offset},
       {[](double s, double t) { return s < 5000 ? 1.5 * t : t; }, SizeDifference::SmallOnly},
-      {[](double s, double t) { return s > 5000 ? 1.5 * t : t; }, SizeDifference::LargeOnly}};
+      {[](double s, double t) { return s > 5000 ? 1.5 * t : t; }, SizeDifference::LargeOnly},
+      {[](double s, double t) { return s > 5000 && s < 500000 ? 1.5 * t : t; }, SizeDifference::Band},
+      {[](double s, double t) { return s < 50000 ? 1.3 * t : t / 1.3; }, SizeDifference::Crossing},
+      {[](double s, double) { return 14 + s / 1.4e4; }, SizeDifference::Crossing}};
   for (const Known& k : known) {
     const FiguresAnswer a = answer(two_configurations(k.change));
     ASSERT_EQ(a.comparisons.size(), 1U);
     EXPECT_STREQ(name_of(a.comparisons[0].difference), name_of(k.difference));
   }
+}
+
+TEST(Figures, ABandHasTwoBordersAndACrossingTwoRatios) {
+  const FiguresAnswer band =
+      answer(two_configurations([](double s, double t) { return s > 5000 && s < 500000 ? 1.5 * t : t; }));
+  EXPECT_EQ(band.comparisons[0].border, Bytes(8192));
+  EXPECT_EQ(band.comparisons[0].border_end, Bytes(262144));
+  EXPECT_TRUE(says(band, "50 % longer from 8.19 kB to 262 kB only"));
+  const FiguresAnswer crossing =
+      answer(two_configurations([](double s, double t) { return s < 50000 ? 1.3 * t : t / 1.3; }));
+  EXPECT_EQ(crossing.comparisons[0].border, Bytes(65536));
+  EXPECT_NEAR(crossing.comparisons[0].ratio, 1.3, 0.02);
+  ASSERT_TRUE(crossing.comparisons[0].ratio_beyond.has_value());
+  EXPECT_NEAR(*crossing.comparisons[0].ratio_beyond, 1 / 1.3, 0.02);
+  EXPECT_TRUE(says(crossing, "they cross at 65.5 kB"));
+  EXPECT_TRUE(crossing.has_trouble());
 }
 
 TEST(Figures, LatencyAndBandwidthAreToldApart) {
@@ -119,7 +138,15 @@ TEST(Figures, ADipIsListed) {
   EXPECT_EQ(a.sizes[0].dips[0].larger, Bytes(262144));
 }
 
-TEST(Figures, ADifferenceBetweenNodesOnlyIsCalledThat) {
+TEST(Figures, WhatScattersHasNoDips) {
+  // Without repetitions the sizes themselves tell how much a time varies.
+  std::string text = "size,time_us\n";
+  for (int k = 0; k < 20; ++k)
+    text += std::to_string(1 << k) + "," + std::to_string(10 * (1 + 0.25 * std::sin(k * 2.4))) + "\n";
+  EXPECT_TRUE(answer(text).sizes[0].dips.empty());
+}
+
+TEST(Figures, ADifferenceInOnePlaceIsCalledThat) {
   std::string text = "nodes,config,bytes,time_us\n";
   for (const int nodes : {1, 2, 4})
     for (const char* name : {"a", "b"})
@@ -128,7 +155,10 @@ TEST(Figures, ADifferenceBetweenNodesOnlyIsCalledThat) {
         text += std::to_string(nodes) + "," + name + "," + std::to_string(1 << k) + "," +
                 std::to_string(time) + "\n";
       }
-  EXPECT_TRUE(says(answer(text), "b: equal inside a node, so the difference is between nodes."));
+  const FiguresAnswer a = answer(text);
+  EXPECT_TRUE(says(a, "b: equal inside a node, so the difference is between nodes."));
+  ASSERT_EQ(a.places.size(), 1U);
+  EXPECT_EQ(a.places[0].place, DifferencePlace::BetweenNodes);
 }
 
 TEST(Figures, TheAlpsTableShowsItsCeilingAndItsDips) {

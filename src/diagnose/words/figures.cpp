@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
@@ -42,6 +40,11 @@ const char* path_words(SizeDifference d) {
       return "it is in what a message costs whatever its size: launch, software, protocol, hops";
     case SizeDifference::LargeOnly:
       return "it is in the bytes: bandwidth of links, of memory, a protocol for large messages";
+    case SizeDifference::Band:
+      return "it is in the protocol or algorithm of these sizes: thresholds between eager and rendezvous, segments, "
+             "trees and rings";
+    case SizeDifference::Crossing:
+      return "a trade: less per message for more per byte, or the reverse; the sizes that a job sends decide";
     case SizeDifference::Factor:
       return "all sizes alike: shared or slower hardware throughout, not one part of the path";
     case SizeDifference::None:
@@ -69,6 +72,12 @@ std::string difference_words(const SizeComparison& c) {
       return fmt::format("{} up to {} only", change, to_string(*c.border));
     case SizeDifference::LargeOnly:
       return fmt::format("{} from {} on only", change, to_string(*c.border));
+    case SizeDifference::Band:
+      return fmt::format("{} from {} to {} only", change, to_string(*c.border), to_string(*c.border_end));
+    case SizeDifference::Crossing:
+      return fmt::format("{} at the smallest size, {} {} at the largest; they cross at {}", change,
+                         percent(std::abs(*c.ratio_beyond - 1)), *c.ratio_beyond > 1 ? "longer" : "shorter",
+                         to_string(*c.border));
   }
   return {};
 }
@@ -86,29 +95,23 @@ void say_comparison(const SizeComparison& c, Lines& lines) {
   if (differs(c)) lines.push_back(fmt::format("  {}.", path_words(c.difference)));
 }
 
-/// Where a difference is inside a node or between nodes only.
-void say_nodes(const std::vector<SizeComparison>& comparisons, Lines& lines) {
-  std::map<std::pair<std::string, std::string>, std::vector<const SizeComparison*>> by_pair;
-  for (const SizeComparison& c : comparisons)
-    if (c.nodes > 0 && c.difference != SizeDifference::Unclear) by_pair[{c.before, c.after}].push_back(&c);
-  for (const auto& [pair, list] : by_pair) {
-    bool inside = false, inside_differs = false, between = false, all_between = true, any_between = false;
-    for (const SizeComparison* c : list) {
-      if (c->nodes == 1) {
-        inside = true;
-        inside_differs = differs(*c);
-      } else {
-        between = true;
-        all_between = all_between && differs(*c);
-        any_between = any_between || differs(*c);
-      }
-    }
-    if (!inside || !between) continue;
-    const std::string& who = pair.second.empty() ? "all" : pair.second;
-    if (!inside_differs && all_between)
+/// Where a difference is: each place is another part of the path.
+void say_place(const PlaceAnswer& p, Lines& lines) {
+  const std::string& who = p.after.empty() ? "all" : p.after;
+  switch (p.place) {
+    case DifferencePlace::BetweenNodes:
       lines.push_back(fmt::format("{}: equal inside a node, so the difference is between nodes.", who));
-    if (inside_differs && !any_between)
+      lines.emplace_back("  NICs, cables, switches, or the transport that the library takes there.");
+      return;
+    case DifferencePlace::InsideNode:
       lines.push_back(fmt::format("{}: equal between nodes, so the difference is inside a node.", who));
+      lines.emplace_back(
+          "  shared memory, PCIe, links between devices, or the transport that the library takes there.");
+      return;
+    case DifferencePlace::Both:
+      lines.push_back(fmt::format("{}: it differs inside a node as well as between nodes.", who));
+      lines.emplace_back("  what both have in common: software, CPU, memory, devices.");
+      return;
   }
 }
 
@@ -212,7 +215,7 @@ std::vector<std::string> figure_lines(const FiguresAnswer& a) {
   Lines lines{headline_of(a)};
   say_some(a.comparisons, kToldSeries, "comparisons", lines,
            [&](const SizeComparison& c) { say_comparison(c, lines); });
-  say_nodes(a.comparisons, lines);
+  for (const PlaceAnswer& p : a.places) say_place(p, lines);
   say_some(a.sizes, kToldSeries, "configurations", lines,
            [&](const SizeAnswer& s) { say_series(s, a.has_unit, lines); });
   say_some(a.quantities, kToldQuantities, "quantities", lines,
