@@ -73,6 +73,9 @@ TEST(CompareRuns, JsonNamesTheSchema) {
   const auto j = nlohmann::json::parse(to_json(compare_runs(runs), "t.csv"));
   EXPECT_EQ(j["schema"], "cox.runs/1");
   EXPECT_EQ(j["result"]["groups"][0]["runs"][1]["name"], "b");
+  EXPECT_TRUE(j["warnings"].empty());
+  EXPECT_EQ(nlohmann::json::parse(to_json({}, "t.csv", {"c.csv: not used"}))["warnings"][0],
+            "c.csv: not used");
 }
 
 }  // namespace

@@ -78,6 +78,9 @@ Json json_of(const TwoTimes& t) {
   j["stretches"] = t.stretches;
   j["stretch_steps"] = t.stretch_steps;
   j["chance"] = t.chance;
+  j["places"] = Json::array();
+  for (const UsualTime& p : t.places)
+    j["places"].push_back(Json{{"time_s", in_seconds(p.time)}, {"share_ratio", p.share_ratio}});
   return j;
 }
 
@@ -115,9 +118,12 @@ void write_json(const TimeStructure& t, Json& j) {
   j["two_times"] = t.two_times ? json_of(*t.two_times) : Json(nullptr);
   j["tail"] = json_of(t.tail);
   j["long_kind"] = t.long_kind ? Json(name_of(*t.long_kind)) : Json(nullptr);
+  j["quiet"] = t.is_quiet();
+  j["least_shift_ratio"] = t.least_shift_ratio > 0 ? Json(t.least_shift_ratio) : Json(nullptr);
 }
 
-std::string to_json(const std::vector<RunGroup>& groups, const std::string& input) {
+std::string to_json(const std::vector<RunGroup>& groups, const std::string& input,
+                    const std::vector<std::string>& warnings) {
   Json list = Json::array();
   for (const RunGroup& g : groups) {
     Json of_group;
@@ -136,7 +142,7 @@ std::string to_json(const std::vector<RunGroup>& groups, const std::string& inpu
                                   {"stalls_stand_out", r.stalls_stand_out}});
     list.push_back(std::move(of_group));
   }
-  return framed({"cox.runs/1", {input}}, Json{{"groups", std::move(list)}});
+  return framed({"cox.runs/1", {input}, warnings}, Json{{"groups", std::move(list)}});
 }
 
 }  // namespace cox::diagnose

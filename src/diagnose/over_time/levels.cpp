@@ -309,6 +309,22 @@ std::vector<LevelChange> find_levels(std::span<const double> series, const Level
   }
 }
 
+double least_shift(std::span<const double> values, const LevelRules& rules) {
+  // At the bar itself every second shift would be found.
+  constexpr double kMargin = 1.5;
+  if (values.size() < 2 * rules.least_steps) return 0;
+  std::vector<double> off;
+  for (const double x : values) off.push_back(std::log(std::max(x, kLeastValue)));
+  const double level = median(off);
+  for (double& x : off) x -= level;
+  const double count = static_cast<double>(off.size()) * independent_of_signs(off);
+  const double error = kMedianError * spread_of(off) * 2 / std::sqrt(count);
+  const auto freedom = std::max<std::int64_t>(1, std::llround(count) - 2);
+  const double shift =
+      std::expm1(kMargin * std::max(rules.least_shift, student_quantile(kShiftChance, freedom) * error));
+  return shift < 1 ? shift : 0;
+}
+
 double independent_share(std::span<const double> values, double center) {
   std::vector<double> off;
   for (const double x : values) off.push_back(x - center);

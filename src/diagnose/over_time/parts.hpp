@@ -30,6 +30,10 @@ struct LevelChange {
 /// absolute, levels are medians. Cost: O(n log n + 256^2 log 256).
 [[nodiscard]] std::vector<LevelChange> find_levels(std::span<const double> values, const LevelRules& rules);
 
+/// A lasting change in the middle of values of one level that `find_levels` would find in nearly all cases, as a part
+/// of the level.
+[[nodiscard]] double least_shift(std::span<const double> values, const LevelRules& rules);
+
 /// Part of the values, 0 to 1, that count as independent around `center`: neighbours on one side of it do not.
 [[nodiscard]] double independent_share(std::span<const double> values, double center);
 
@@ -81,15 +85,21 @@ struct FixedPhase {
 [[nodiscard]] std::optional<FixedPhase> find_phase(std::span<const double> values,
                                                    std::span<const std::int64_t> numbers);
 
-/// Values keep to two places and avoid what lies between them.
-struct TwoModes {
-  double low = 0;
-  double high = 0;
-  double middle = 0;      ///< above it values belong to `high`
-  double high_share = 0;  ///< of the values
-  double chance = 1;      ///< of so few between in values of one place
+/// Values keep to some places and avoid what lies between them.
+struct Modes {
+  std::vector<double> places;   ///< ascending; two or more
+  std::vector<double> borders;  ///< between neighbours, one less
+  std::vector<double> shares;   ///< of the values
+  double chance = 1;            ///< of so few between in values of fewer places
+
+  /// Which place a value belongs to.
+  [[nodiscard]] std::size_t of(double value) const {
+    std::size_t at = 0;
+    while (at < borders.size() && value > borders[at]) ++at;
+    return at;
+  }
 };
-/// Also where that is not quite sure: `chance` up to 0.05.
-[[nodiscard]] std::optional<TwoModes> find_modes(std::span<const double> values);
+/// As many places as the values tell, up to four. Also where that is not quite sure: `chance` up to 0.05.
+[[nodiscard]] std::optional<Modes> find_modes(std::span<const double> values);
 
 }  // namespace cox::diagnose

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crowds, fixed phases and two modes in a series of plain numbers.
+// Crowds and fixed phases in a series of plain numbers.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
+#include "cox/base/elementary.hpp"
 #include "cox/base/stats.hpp"
 
 #include "diagnose/over_time/parts.hpp"
@@ -31,16 +32,25 @@ constexpr double kAlso = 0.4;
 constexpr double kLeastPhase = 0.005;
 constexpr double kSignChance = 0.02;
 
-// Modes.
-constexpr double kHardlyChance = 0.05;
-constexpr double kLeastShare = 0.1;
-constexpr double kLeastDistance = 0.02;
-constexpr double kTrimmed = 0.01;
-/// Values that are rounded coarsely have gaps between them that say nothing.
-constexpr double kGrains = 2.5;
-
 double normal_upper_tail(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
+}
+
+/// Values by their place in order, as those of a normal sample: a heavy tail, whose neighbours would stand in for
+/// others, goes.
+std::vector<double> normal_scores(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> scores(values.size());
+  const auto n = static_cast<double>(values.size());
+  for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    const double place = static_cast<double>(first + end) / 2 / n;  // equal values share theirs
+    for (std::size_t i = first; i < end; ++i) scores[order[i]] = place;
+  }
+  normal_quantiles(scores);
+  return scores;
 }
 
 /// Each value less the mean of its neighbours: what is slow in the series goes, what is short stays.
@@ -141,54 +151,6 @@ double chance_of_signs(std::span<const double> contrast, std::span<const std::in
   return binomial_upper_tail(above, all, 0.5);
 }
 
-/// Where to cut sorted values in two so that the two means are farthest apart for their weights (Otsu 1979).
-std::size_t best_cut(std::span<const double> sorted) {
-  const auto n = static_cast<double>(sorted.size());
-  const double all = std::accumulate(sorted.begin(), sorted.end(), 0.0);
-  double left = 0;
-  double best = -1;
-  std::size_t cut = 1;
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    left += sorted[i - 1];
-    const auto k = static_cast<double>(i);
-    const double apart = left / k - (all - left) / (n - k);
-    const double between = k * (n - k) * apart * apart;
-    if (between > best) {
-      best = between;
-      cut = i;
-    }
-  }
-  return cut;
-}
-
-double smallest_gap(std::span<const double> sorted) {
-  double least = sorted.back() - sorted.front();
-  for (std::size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i] > sorted[i - 1] * (1 + 1e-9)) least = std::min(least, sorted[i] - sorted[i - 1]);
-  return least;
-}
-
-double count_between(std::span<const double> sorted, double low, double high) {
-  return static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), high) -
-                             std::lower_bound(sorted.begin(), sorted.end(), low));
-}
-
-/// The middle of the emptiest sixth between two places.
-double valley_between(std::span<const double> sorted, double low, double high) {
-  constexpr int kPlaces = 24;
-  const double width = (high - low) / 6;
-  double middle = (low + high) / 2;
-  double least = count_between(sorted, middle - width / 2, middle + width / 2);
-  for (int k = 0; k <= kPlaces; ++k) {
-    const double from = low + (high - low - width) * k / kPlaces;
-    const double here = count_between(sorted, from, from + width);
-    if (here >= least) continue;
-    least = here;
-    middle = from + width / 2;
-  }
-  return middle;
-}
-
 }  // namespace
 
 std::vector<Crowd> find_crowds(std::span<const std::size_t> at, std::size_t n) {
@@ -217,7 +179,7 @@ std::optional<FixedPhase> find_phase(std::span<const double> values, std::span<c
   if (longest < 2 || !can_subtract(numbers)) return std::nullopt;
   std::vector<std::int64_t> places;
   const std::int64_t stride = normalise(numbers, places);
-  const std::vector<double> contrast = against_neighbours(values);
+  const std::vector<double> contrast = against_neighbours(normal_scores(values));
   const double alone = covariance(contrast, 0);
   if (alone <= 0) return std::nullopt;
   const double tries = static_cast<double>(longest) * static_cast<double>(longest + 1) / 2;
@@ -253,36 +215,6 @@ std::optional<FixedPhase> find_phase(std::span<const double> values, std::span<c
   const std::int64_t number = numbers[0] + static_cast<std::int64_t>(best_phase) * stride;
   best.phase = ((number % best.period) + best.period) % best.period;
   return best;
-}
-
-std::optional<TwoModes> find_modes(std::span<const double> values) {
-  constexpr std::size_t kLeast = 40;
-  if (values.size() < kLeast) return std::nullopt;
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto trimmed = static_cast<std::size_t>(kTrimmed * static_cast<double>(sorted.size()));
-  const auto kept = std::span<const double>(sorted).subspan(trimmed, sorted.size() - 2 * trimmed);
-  const std::size_t cut = best_cut(kept);
-  TwoModes m;
-  m.low = median(kept.first(cut));
-  m.high = median(kept.subspan(cut));
-  m.middle = valley_between(kept, m.low, m.high);
-  m.high_share = count_between(sorted, m.middle, sorted.back() * 2 + 1) / static_cast<double>(sorted.size());
-  const double distance = m.high - m.low;
-  if (m.low <= 0 || distance < kLeastDistance * m.low || distance < kGrains * smallest_gap(kept) ||
-      std::min(m.high_share, 1 - m.high_share) < kLeastShare)
-    return std::nullopt;
-  // Where there is one place only, the middle third holds at least as many as the emptier of its neighbours.
-  const double third = distance / 3;
-  const double between = count_between(kept, m.low + third, m.high - third);
-  const double beside =
-      std::min(count_between(kept, m.low, m.low + third), count_between(kept, m.high - third, m.high));
-  const double share = independent_share(values, median(kept));
-  const auto fewer = std::llround(share * beside);
-  const auto all = std::llround(share * (beside + between));
-  m.chance = all > 0 ? binomial_upper_tail(fewer, all, 0.5) : 1;
-  if (m.chance > kHardlyChance) return std::nullopt;
-  return m;
 }
 
 }  // namespace cox::diagnose

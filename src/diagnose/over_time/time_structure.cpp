@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/over_time/time_structure.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/over_time/parts.hpp"
+#include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -28,15 +27,13 @@ constexpr std::size_t kToldSteps = 1000;
 constexpr double kExplains = 0.5;
 constexpr double kMostOfThem = 0.75;
 constexpr double kReturnChance = 1e-3;
-constexpr double kTwoTimesChance = 1e-3;
+constexpr double kTwoTimesChance = 1e-2;
 /// Neighbours in severity belong to two tiers where they are so far apart.
 constexpr double kTierApart = 1.2;
 constexpr std::size_t kMostCuts = 8;
 /// Two periods are one within this part.
 constexpr double kAlike = 0.1;
 constexpr double kAlikeShare = 0.35;
-/// Below this part of independent values a series wanders.
-constexpr double kIndependent = 0.6;
 /// So many changes are told as two times, where there are two.
 constexpr std::size_t kOften = 3;
 /// Two times that change places so often do so all the while.
@@ -75,6 +72,7 @@ class Series {
     find_bursts();
     find_phase_beside_long_steps();
     find_tail();
+    if (!out_.evident()) out_.least_shift_ratio = least_shift(used, {});
     return out_;
   }
 
@@ -160,7 +158,7 @@ class Series {
   void find_long_steps() {
     std::vector<double> off;
     for (std::size_t i = skip_; i < values_.size(); ++i) off.push_back(values_[i] / level_[i] - 1);
-    const double bar = std::max(kLongStep, kLongSpreads * scaled_mad(off));
+    const double bar = long_bar_ = std::max(kLongStep, kLongSpreads * scaled_mad(off));
     double all = 0;
     double beyond = 0;
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -266,11 +264,15 @@ class Series {
     if (out_.recurrence || !out_.tiers.empty()) return;
     std::vector<double> off;
     for (std::size_t i = skip_; i < values_.size(); ++i) off.push_back(over(i));
-    // Where a series wanders, a long step's neighbours are long as well: they count as one.
-    const bool wanders = independent_share(off, 0) < kIndependent;
+    // Where a series wanders, a long step is long after its neighbour: it counts for what the neighbour leaves open.
+    const double share = independent_share(off, 0);
+    const double memory = (1 - share) / (1 + share);
     std::vector<std::size_t> at;
-    for (std::size_t k = 0; k < long_.size(); ++k)
-      if (!wanders || k == 0 || long_[k] > long_[k - 1] + 1) at.push_back(long_[k]);
+    for (std::size_t k = 0; k < long_.size(); ++k) {
+      const std::size_t i = long_[k];
+      const bool follows = k > 0 && i == long_[k - 1] + 1;
+      if (!follows || over(i) - memory * over(i - 1) > long_bar_) at.push_back(i);
+    }
     for (const Crowd& c : find_crowds(at, values_.size()))
       out_.bursts.push_back({steps_[c.first], steps_[c.last], c.count, c.chance});
   }
@@ -301,7 +303,7 @@ class Series {
     const auto m = find_modes(used);
     if (!m) return;
     // Where levels explain them, they are levels.
-    const std::size_t switches = count_switches(used, m->middle);
+    const std::size_t switches = count_switches(used, *m);
     const bool restless = switches >= kRestless &&
                           ((out_.changes.empty() && !out_.drift) || find_modes(over_levels()) ||
                            static_cast<double>(switches) > kRestlessPart * static_cast<double>(used.size()));
@@ -314,11 +316,11 @@ class Series {
     out_.drift.reset();
     level_.assign(values_.size(), median(used));
     find_phase_beside_long_steps();
-    const bool periodic = out_.phase && is_share_of_period(m->high_share);
+    const bool periodic = out_.phase && is_told_by_phase(*m, used);
     out_.phase.reset();
     if (periodic || !sure) return;
     take_modes(*m);
-    for (std::size_t i = 0; i < values_.size(); ++i) level_[i] = values_[i] > m->middle ? m->high : m->low;
+    for (std::size_t i = 0; i < values_.size(); ++i) level_[i] = m->places[m->of(values_[i])];
   }
 
   /// Values over what is usual there.
@@ -328,11 +330,22 @@ class Series {
     return out;
   }
 
-  static std::size_t count_switches(std::span<const double> values, double middle) {
+  static std::size_t count_switches(std::span<const double> values, const Modes& m) {
     std::size_t switches = 0;
-    for (std::size_t i = 1; i < values.size(); ++i)
-      switches += (values[i] > middle) != (values[i - 1] > middle);
+    for (std::size_t i = 1; i < values.size(); ++i) switches += m.of(values[i]) != m.of(values[i - 1]);
     return switches;
+  }
+
+  /// Whether one time is that of every n-th step, as found: by its share, or as the others have one time only.
+  [[nodiscard]] bool is_told_by_phase(const Modes& m, std::span<const double> used) const {
+    if (m.places.size() == 2 && is_share_of_period(m.shares.back())) return true;
+    std::vector<double> others;
+    const auto period = static_cast<std::int64_t>(out_.phase->period_steps);
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if ((steps_[skip_ + i].value() - out_.phase->first_step.value()) % period != 0)
+        others.push_back(used[i]);
+    const auto left = find_modes(others);
+    return !left || left->chance > kTwoTimesChance;
   }
 
   /// Whether one of every n steps, as found, is this part of them.
@@ -355,20 +368,23 @@ class Series {
     out_.phase = PhaseShift{static_cast<double>(p.period), StepId(first), p.over, p.count, p.chance};
   }
 
-  void take_modes(const TwoModes& m) {
-    TwoTimes two{.low = time_of(m.low),
-                 .high = time_of(m.high),
-                 .high_share_ratio = m.high_share,
+  void take_modes(const Modes& m) {
+    TwoTimes two{.low = time_of(m.places.front()),
+                 .high = time_of(m.places.back()),
+                 .high_share_ratio = m.shares.back(),
                  .first_high = steps_[0],
                  .last_high = steps_[0],
                  .stretches = 0,
                  .stretch_steps = 0,
-                 .scattered_steps = 1 / (1 - m.high_share),
-                 .chance = m.chance};
+                 .scattered_steps = 1 / (1 - m.shares.back()),
+                 .chance = m.chance,
+                 .places = {}};
+    for (std::size_t k = 0; k < m.places.size(); ++k)
+      two.places.push_back({time_of(m.places[k]), m.shares[k]});
     std::int64_t high = 0;
     bool before = false;
     for (std::size_t i = skip_; i < values_.size(); ++i) {
-      const bool now = values_[i] > m.middle;
+      const bool now = values_[i] > m.borders.back();
       if (now && high == 0) two.first_high = steps_[i];
       if (now) two.last_high = steps_[i];
       if (now && !before) ++two.stretches;
@@ -405,6 +421,7 @@ class Series {
   std::vector<double> values_;  ///< over the median
   std::vector<double> level_;   ///< what is usual there
   std::vector<std::size_t> long_;
+  double long_bar_ = 0;  ///< over the usual time, less one
 };
 
 }  // namespace

@@ -83,17 +83,24 @@ struct PhaseShift {
   double chance = 0;
 };
 
-/// Steps take one of two times and hardly any between.
+/// A time that steps keep to.
+struct UsualTime {
+  Duration time{};
+  double share_ratio = 0;  ///< of the steps
+};
+
+/// Steps take one of two or more times and hardly any between.
 struct TwoTimes {
-  Duration low{};
-  Duration high{};
+  Duration low{};               ///< the shortest of them
+  Duration high{};              ///< the longest
   double high_share_ratio = 0;  ///< of the steps
   StepId first_high;
   StepId last_high;
-  std::int64_t stretches = 0;  ///< of neighbouring steps that take the longer time
-  double stretch_steps = 0;    ///< their mean length
-  double scattered_steps = 0;  ///< what it would be, did each step draw its time by itself
-  double chance = 0;           ///< of so few between in steps of one usual time
+  std::int64_t stretches = 0;       ///< of neighbouring steps that take the longer time
+  double stretch_steps = 0;         ///< their mean length
+  double scattered_steps = 0;       ///< what it would be, did each step draw its time by itself
+  double chance = 0;                ///< of so few between in steps of one usual time
+  std::vector<UsualTime> places{};  ///< all of them, ascending: two to four
 };
 
 /// How the time is spread around the median.
@@ -125,6 +132,7 @@ struct TimeStructure {
   std::optional<PhaseShift> phase;
   std::optional<TwoTimes> two_times;
   Tail tail;
+  double least_shift_ratio = 0;  ///< a lasting change in the middle that would have been told; 0 = unknown
 
   /// Whether steps beyond the usual cost so much that it is said, whatever they are.
   [[nodiscard]] bool is_costly() const {
@@ -135,6 +143,8 @@ struct TimeStructure {
   [[nodiscard]] bool evident() const {
     return !changes.empty() || drift || recurrence || !tiers.empty() || !bursts.empty() || phase || two_times;
   }
+  /// Enough steps, and neither structure nor cost in them.
+  [[nodiscard]] bool is_quiet() const { return count >= kLeastCount && !evident() && !is_costly(); }
 };
 
 /// Looks for structure in step times.
@@ -163,5 +173,8 @@ struct TimeStructure {
 
 /// A few plain lines; never empty.
 [[nodiscard]] std::vector<std::string> describe(const TimeStructure& t);
+/// The same for a first screen: a sentence per kind of thing that matters, percentages in brackets at its end.
+/// Never empty.
+[[nodiscard]] std::vector<std::string> describe_briefly(const TimeStructure& t);
 
 }  // namespace cox::diagnose

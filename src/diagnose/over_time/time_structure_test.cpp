@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "cox/base/random.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
 #include "diagnose/over_time/json.hpp"
@@ -28,6 +31,12 @@ std::vector<StepId> numbers(std::size_t n) {
   std::vector<StepId> steps;
   for (std::size_t s = 0; s < n; ++s) steps.emplace_back(static_cast<std::int64_t>(s));
   return steps;
+}
+
+std::vector<Duration> times_of(const std::vector<double>& seconds) {
+  std::vector<Duration> times;
+  for (const double x : seconds) times.push_back(duration_from_seconds(x));
+  return times;
 }
 
 template <class Level>
@@ -309,6 +318,56 @@ TEST(TimeStructure, JsonNamesTheRecurrence) {
   EXPECT_EQ(j["recurrence"]["period_steps"], 40);
   EXPECT_EQ(j["long_steps"].size(), 7U);
   EXPECT_TRUE(j["drift"].is_null());
+}
+
+TEST(TimeStructure, ThreeTimesAreThree) {
+  std::vector<double> values;
+  const RandomStream random(7, 3);
+  for (std::uint64_t i = 0; i < 300; ++i)
+    values.push_back(std::array{1.0, 1.2, 1.5}[static_cast<std::size_t>(random.uniform(0, i) * 3)] +
+                     0.02 * random.normal(1, i));
+  const TimeStructure t = understand_times(times_of(values), numbers(values.size()));
+  ASSERT_TRUE(t.two_times.has_value());
+  ASSERT_EQ(t.two_times->places.size(), 3U);
+  EXPECT_NEAR(in_seconds(t.two_times->places[1].time), 1.2, 0.01);
+  EXPECT_NEAR(t.two_times->places[2].share_ratio, 1 / 3.0, 0.08);
+  EXPECT_EQ(t.two_times->high, t.two_times->places[2].time);
+  EXPECT_NE(describe(t).front().find("one of three times"), std::string::npos);
+}
+
+TEST(TimeStructure, AQuietSeriesSaysWhatItWouldHaveShown) {
+  int found = 0;
+  constexpr int kSeeds = 20;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    std::vector<double> values;
+    const RandomStream random(11, static_cast<std::uint32_t>(seed));
+    for (std::uint64_t i = 0; i < 300; ++i) values.push_back(1 + 0.02 * random.normal(1, i));
+    const TimeStructure quiet = understand_times(times_of(values), numbers(values.size()));
+    ASSERT_TRUE(quiet.is_quiet());
+    EXPECT_EQ(describe_briefly(quiet).front().rfind("Nothing lasts", 0), 0U);
+    ASSERT_GT(quiet.least_shift_ratio, 0);
+    for (std::size_t i = 150; i < values.size(); ++i) values[i] *= 1 + quiet.least_shift_ratio;
+    found += !understand_times(times_of(values), numbers(values.size())).changes.empty();
+  }
+  EXPECT_GE(found, kSeeds - 1);
+}
+
+TEST(TimeStructure, BriefSentencesHoldAllKindsAndOnePercentageEach) {
+  std::vector<double> values;
+  const RandomStream random(13, 1);
+  for (std::uint64_t i = 0; i < 2000; ++i)
+    values.push_back(1 + 0.02 * random.normal(1, i) + (i % 10 == 3 ? 0.3 : 0) + (i % 137 == 5 ? 2 : 0) +
+                     (i >= 800 && i < 1300 ? 0.05 : 0));
+  const std::vector<std::string> lines =
+      describe_briefly(understand_times(times_of(values), numbers(values.size())));
+  std::string text;
+  for (const std::string& line : lines) {
+    text += line + '\n';
+    const std::size_t at = line.find(" %");
+    EXPECT_TRUE(at == std::string::npos || line.find(" %", at + 1) == std::string::npos) << line;
+  }
+  for (const char* part : {"every 10 steps", "every 137 steps", "From step 800 on", "from step 1300 on"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
 }  // namespace

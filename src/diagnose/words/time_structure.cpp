@@ -36,8 +36,20 @@ void say_levels(const TimeStructure& t, Lines& lines) {
 }
 
 void say_two_times(const TwoTimes& t, Lines& lines) {
-  lines.push_back(fmt::format("Steps take one of two times and hardly any between: {} or, {} of them, {}.",
-                              to_string(t.low), percent(t.high_share_ratio), to_string(t.high)));
+  if (t.places.size() > 2) {
+    std::string times;
+    std::string shares;
+    for (std::size_t k = 0; k < t.places.size(); ++k) {
+      const char* between = k == 0 ? "" : k + 1 < t.places.size() ? ", " : " or ";
+      times += between + to_string(t.places[k].time);
+      shares += (k == 0 ? "" : ", ") + percent(t.places[k].share_ratio);
+    }
+    lines.push_back(fmt::format("Steps take one of {} times and hardly any between: {} ({} of them).",
+                                t.places.size() == 3 ? "three" : "four", times, shares));
+    return;
+  }
+  lines.push_back(fmt::format("Steps take one of two times and hardly any between: {} or {} ({} of them).",
+                              to_string(t.low), to_string(t.high), percent(t.high_share_ratio)));
   if (t.stretch_steps > kLonger * t.scattered_steps)
     lines.push_back(
         fmt::format("The longer time holds for {:.0f} steps on end ({} stretches, steps {} to {}).",
@@ -91,7 +103,79 @@ void say_long_steps(const TimeStructure& t, Lines& lines) {
     lines.emplace_back("Nobody's own work was long in them: the communication was.");
 }
 
+// The same in few words. Percentages stand in brackets at the end: on a first screen there is room for three.
+
+void say_levels_briefly(const TimeStructure& t, Lines& lines) {
+  if (t.drift)
+    lines.push_back(
+        fmt::format("Steps drift from the first to the last ({}).", percent_change(t.drift->total_ratio)));
+  if (t.changes.empty() || (t.two_times && t.changes.size() > 1)) return;
+  const ChangePoint& first = t.changes.front();
+  std::string text = fmt::format("From step {} on a step takes {} instead of {}", first.first_step.value(),
+                                 to_string(first.after), to_string(first.before));
+  if (t.changes.size() == 2)
+    text +=
+        fmt::format(", from step {} on {}", t.changes[1].first_step.value(), to_string(t.changes[1].after));
+  text += fmt::format(" ({}).", percent_change(first.shift_ratio));
+  lines.push_back(std::move(text));
+  if (t.changes.size() > 2)
+    lines.push_back(fmt::format("The usual time changes {} more times, last at step {}.",
+                                t.changes.size() - 1, t.changes.back().first_step.value()));
+}
+
+void say_returns_briefly(const TimeStructure& t, Lines& lines) {
+  if (t.tiers.empty() && t.recurrence)
+    lines.push_back(fmt::format("Long steps come back about every {:.0f} steps, {} times.",
+                                t.recurrence->period_steps, t.recurrence->episodes));
+  for (const RecurrenceTier& tier : t.tiers)
+    lines.push_back(fmt::format(
+        "Long steps of {:.3g} to {:.3g} times the usual come back about every {:.0f} steps ({} of the time).",
+        1 + tier.least_over_ratio, 1 + tier.most_over_ratio, tier.recurrence.period_steps,
+        percent(tier.cost_ratio)));
+  if (t.phase)
+    lines.push_back(fmt::format("One step in every {} takes longer ({}).",
+                                static_cast<std::int64_t>(t.phase->period_steps),
+                                percent_change(t.phase->over_ratio)));
+  if (!t.bursts.empty())
+    lines.push_back(fmt::format(
+        "{} long steps come close together, between steps {} and {}{}.", t.bursts.front().long_steps,
+        t.bursts.front().first_step.value(), t.bursts.front().last_step.value(),
+        t.bursts.size() > 1 ? fmt::format("; {} more such bursts", t.bursts.size() - 1) : std::string()));
+}
+
+void say_cost_briefly(const TimeStructure& t, Lines& lines) {
+  constexpr double kWorthSaying = 0.005;
+  // By severity it has been told.
+  if (t.tiers.empty() && t.long_count > 0 && (t.long_share_ratio >= kWorthSaying || t.is_quiet()))
+    lines.push_back(fmt::format("{} of {} steps {} long{} ({} of the time).", t.long_count, t.count,
+                                t.long_count == 1 ? "is" : "are", t.evident() ? "" : ", without a pattern",
+                                percent(t.long_share_ratio)));
+  if (t.is_costly())
+    lines.push_back(
+        fmt::format("The slowest step in a hundred takes {:.2f} times the median, the slowest of all {:.2f} "
+                    "times ({} of all time is above the median).",
+                    t.tail.p99_ratio, t.tail.longest_ratio, percent(t.tail.above_median_ratio)));
+}
+
 }  // namespace
+
+std::vector<std::string> describe_briefly(const TimeStructure& t) {
+  if (t.count < TimeStructure::kLeastCount) return describe(t);
+  Lines lines;
+  if (t.is_quiet()) {
+    std::string text = fmt::format("Nothing lasts, comes back or stands out in {} steps of {}", t.count,
+                                   to_string(t.median));
+    if (t.least_shift_ratio > 0)
+      text +=
+          fmt::format("; a lasting change would have been told (from {} on)", percent(t.least_shift_ratio));
+    lines.push_back(text + ".");
+  }
+  say_levels_briefly(t, lines);
+  if (t.two_times) say_two_times(*t.two_times, lines);
+  say_returns_briefly(t, lines);
+  say_cost_briefly(t, lines);
+  return lines;
+}
 
 std::vector<std::string> describe(const TimeStructure& t) {
   if (t.count < TimeStructure::kLeastCount)
