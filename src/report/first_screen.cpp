@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/diagnose/brief.hpp"
 #include "cox/report/terminal.hpp"
 
@@ -89,7 +90,10 @@ std::string render_screen(const trace::Run& run, const Diagnosis& d, const TextS
                           std::string_view more, const diagnose::Comparison* against) {
   const std::size_t columns = columns_of(style);
   const diagnose::Brief brief = diagnose::brief_of(d, against);
-  const char mark = is_bad(d) ? '!' : d.answer.outcome == Outcome::CannotTell ? '?' : '=';
+  const char mark = is_bad(d)                                  ? '!'
+                    : d.series == diagnose::SeriesState::Quiet ? '='
+                    : d.answer.outcome == Outcome::CannotTell  ? '?'
+                                                               : '=';
   const std::vector<std::string> title = lines_of(wrapped(
       "", terminal_text(fmt::format("{} {} ({})", mark, headline(d), provenance_word(run.info.provenance))),
       columns));
@@ -116,9 +120,42 @@ std::string render_screen(const trace::Run& run, const Diagnosis& d, const TextS
   return in_charset(out, style.charset);
 }
 
+std::string render_lines(const std::vector<std::string>& lines, const TextStyle& style,
+                         std::string_view more) {
+  const std::size_t columns = columns_of(style);
+  const auto broken = [&](const std::string& line) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    return wrapped(std::string(indent, ' '), terminal_text(std::string_view(line).substr(indent)), columns);
+  };
+  std::string out;
+  std::size_t used = 0;
+  std::vector<std::string> texts;
+  for (const std::string& line : lines) {
+    texts.push_back(broken(line));
+    used += lines_of(texts.back()).size();
+  }
+  const std::string last = more.empty() ? std::string() : wrapped("more: ", terminal_text(more), columns);
+  const bool cuts = !more.empty() && used > kScreenLines;
+  std::size_t left = cuts ? kScreenLines - std::min(kScreenLines - 1, lines_of(last).size()) : used;
+  for (const std::string& text : texts) {
+    const std::size_t takes = lines_of(text).size();
+    if (takes > left) break;
+    left -= takes;
+    out += text;
+  }
+  return in_charset(cuts ? out + last : out, style.charset);
+}
+
 namespace {
 
+/// Whether a table of them has nobody to name.
+bool is_series(const RunLine& r) {
+  return r.diagnosis->series != diagnose::SeriesState::None;
+}
+
 std::string verdict_word(const Diagnosis& d) {
+  if (d.series == diagnose::SeriesState::Quiet) return "quiet";
+  if (d.series == diagnose::SeriesState::Uneven) return "not quiet";
   switch (d.answer.outcome) {
     case Outcome::Named:
       return "named";
@@ -134,6 +171,7 @@ std::string verdict_word(const Diagnosis& d) {
 
 /// Those that need a look come first.
 int urgency(const Diagnosis& d) {
+  if (d.series == diagnose::SeriesState::Quiet) return 3;
   switch (d.answer.outcome) {
     case Outcome::JobFailed:
       return 0;
@@ -190,11 +228,15 @@ std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style
   const std::string end = wrapped("one: ", say_one, columns) + wrapped("all: ", all, columns);
   const std::size_t room = kScreenLines - 2 - lines_of(end).size();  // heads, and the count of the rest
   const std::size_t shown = order.size() <= room + 1 ? order.size() : room;
-  std::string out = ink.faint(row("run", "verdict", "rank", "gain", "coverage"));
+  const bool series = std::all_of(runs.begin(), runs.end(), is_series);
+  std::string out = ink.faint(series ? row("run", "verdict", "median step", "p95 step", "steps")
+                                     : row("run", "verdict", "rank", "gain", "coverage"));
   for (std::size_t i = 0; i < shown; ++i) {
     const Diagnosis& d = *order[i]->diagnosis;
-    out +=
-        row(terminal_text(order[i]->name), verdict_word(d), whom(d), gain_cell(d), percent(d.coverage.ratio));
+    const std::string who = terminal_text(order[i]->name);
+    out += series ? row(who, verdict_word(d), to_string(d.step_time.median), to_string(d.step_time.p95),
+                        grouped(d.steps))
+                  : row(who, verdict_word(d), whom(d), gain_cell(d), percent(d.coverage.ratio));
   }
   if (shown < order.size())
     out += fmt::format("and {} more\n", grouped(static_cast<std::int64_t>(order.size() - shown)));

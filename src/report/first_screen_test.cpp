@@ -116,6 +116,42 @@ TEST(FirstScreen, SaysEachOutcome) {
   EXPECT_EQ(screen_of(in).rfind("! The job failed (simulated)\n", 0), 0U) << screen_of(in);
 }
 
+TEST(Lines, FitTheWidthAndTheLocaleAndEndWithMore) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 30; ++i)
+    lines.emplace_back(
+        "  a line of 12 \u00B5s with so many words in it that it is broken on a narrow terminal \x1b[2J");
+  for (const std::size_t columns : {40U, 80U}) {
+    const std::string text = render_lines(lines, {.charset = Charset::Ascii, .columns = columns}, "cox more");
+    const auto out = lines_of(text);
+    EXPECT_LE(out.size(), kScreenLines);
+    EXPECT_EQ(out.back(), "more: cox more");
+    EXPECT_NE(out[0].find("12 us"), std::string::npos);
+    for (const std::string& line : out) EXPECT_LE(line.size(), columns) << line;
+    for (std::size_t i = 0; i + 1 < out.size(); ++i) EXPECT_EQ(out[i].rfind("  ", 0), 0U) << out[i];
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  }
+  EXPECT_GT(lines_of(render_lines(lines, {})).size(), kScreenLines);
+  EXPECT_EQ(render_lines({"short"}, {}, "cox more"), "short\n");
+  EXPECT_EQ(render_list({"a_b", "  c"}), "- a\\_b\n  - c\n");
+}
+
+TEST(RunsTable, OfSeriesSaysWhichAreQuiet) {
+  Input quiet = named_input();
+  quiet.diagnosis.findings.clear();
+  quiet.diagnosis.answer.outcome = Outcome::CannotTell;
+  Input uneven = quiet;
+  quiet.diagnosis.series = diagnose::SeriesState::Quiet;
+  uneven.diagnosis.series = diagnose::SeriesState::Uneven;
+  const auto lines =
+      lines_of(render_runs({{"a", &quiet.diagnosis}, {"b", &uneven.diagnosis}}, {}, "cox one", "cox all"));
+  EXPECT_NE(lines[0].find("median step"), std::string::npos);
+  EXPECT_EQ(lines[1].rfind("b ", 0), 0U) << lines[1];
+  EXPECT_NE(lines[1].find("not quiet"), std::string::npos);
+  EXPECT_NE(lines[2].find(" quiet"), std::string::npos);
+  EXPECT_EQ(screen_of(quiet).rfind("= The steps are quiet", 0), 0U) << screen_of(quiet);
+}
+
 TEST(RunsTable, PutsWhatNeedsALookFirstAndCountsTheRest) {
   std::vector<Input> inputs(30);
   std::vector<RunLine> runs;

@@ -55,6 +55,15 @@ std::string remedy_words(const diagnose::Remedy& r) {
 
 }  // namespace
 
+std::string render_list(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    out += std::string(indent, ' ') + "- " + plain(std::string_view(line).substr(indent)) + '\n';
+  }
+  return out;
+}
+
 std::string render_markdown(const trace::Run& run, const Diagnosis& d, const diagnose::Comparison* against) {
   std::string out = fmt::format("# {}\n\n", plain(headline(d)));
   out += fmt::format("{}: {}.\n\n{}\n\n", plain(run.info.name), provenance_word(run.info.provenance),

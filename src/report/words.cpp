@@ -28,6 +28,8 @@ std::string_view provenance_word(trace::Provenance p) {
 std::string headline(const diagnose::Diagnosis& d) {
   if (!d.trouble.headline.empty()) return d.trouble.headline;
   if (d.answer.outcome == diagnose::Outcome::JobFailed) return "The job failed";
+  if (d.series == diagnose::SeriesState::Quiet) return "The steps are quiet";
+  if (d.series == diagnose::SeriesState::Uneven) return "The steps are not all alike";
   if (d.findings.empty())
     return d.answer.outcome == diagnose::Outcome::CannotTell ? "Cannot tell who sets the pace"
                                                              : "Nobody sets the pace";

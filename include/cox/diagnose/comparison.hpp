@@ -29,6 +29,9 @@ struct Comparison {
   double lost_before = 0;    ///< part of the run lost to late arrivals
   double lost_after = 0;
   Change change = Change::Unclear;
+  /// In which the two are not the same job: `ranks`, `times` (how they were recorded), `collectives_per_step`.
+  std::vector<std::string> differs;
+  std::string not_alike;           ///< the same as a sentence; empty where they are alike
   std::vector<Finding> gone;       ///< named before, not after
   std::vector<Finding> remaining;  ///< named in both, as after
   std::vector<Finding> fresh;      ///< named only after

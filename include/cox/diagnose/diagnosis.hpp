@@ -38,6 +38,17 @@ struct Section {
   std::vector<std::vector<std::string>> table{};  ///< first row: heads; empty where there is none
   /// For tables that are pictures: 0 to 1 per cell of `table` without its heads and first column; else empty.
   std::vector<std::vector<double>> shades{};
+  /// For a first screen: all that matters of `lines`, percentages in brackets at the end of a sentence; empty: the
+  /// first line will do.
+  std::vector<std::string> brief{};
+};
+
+/// The steps of a lone series, of which nobody can be named.
+enum class SeriesState : std::uint8_t {
+  None = 0,      ///< the input is no lone series
+  TooShort = 1,  ///< fewer than ten steps
+  Quiet = 2,     ///< tested: nothing lasts, comes back or stands out
+  Uneven = 3     ///< see the section `time_structure`
 };
 
 /// Results that only this room reads.
@@ -69,6 +80,7 @@ struct Diagnosis {
   std::vector<Section> sections;       ///< what further analyses say, in the order in which to read them
   std::vector<Remedy> remedies;        ///< what to do, most gain first
   trace::TimesKind times = trace::TimesKind::Clocked;
+  SeriesState series = SeriesState::None;
   // Each where the input tells what it needs:
   std::optional<Efficiencies> efficiencies;
   std::optional<Pacing> pacing;

@@ -46,7 +46,8 @@ struct RunGroup {
 [[nodiscard]] std::vector<RunGroup> compare_runs(std::span<const RunTimes> runs);
 /// The groups in words; empty where there is none.
 [[nodiscard]] std::vector<std::string> run_lines(const std::vector<RunGroup>& groups);
-/// Schema `cox.runs/1`.
-[[nodiscard]] std::string to_json(const std::vector<RunGroup>& groups, const std::string& input);
+/// Schema `cox.runs/1`. `warnings`: what of the input could not be used.
+[[nodiscard]] std::string to_json(const std::vector<RunGroup>& groups, const std::string& input,
+                                  const std::vector<std::string>& warnings = {});
 
 }  // namespace cox::diagnose

@@ -52,6 +52,14 @@ struct RunLine {
 [[nodiscard]] std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style,
                                       std::string_view one, std::string_view all);
 
+/// Plain lines, broken at the style's width and indented as far as each begins. With `more`, a command that prints the
+/// rest, at most `kScreenLines` lines: where that cuts, `more` is the last of them.
+/// Held by: src/report/first_screen_test.cpp, tests/golden.
+[[nodiscard]] std::string render_lines(const std::vector<std::string>& lines, const TextStyle& style,
+                                       std::string_view more = {});
+/// The same as a list in Markdown. Text from files cannot become markup.
+[[nodiscard]] std::string render_list(const std::vector<std::string>& lines);
+
 /// About a page of Markdown: what would go into a ticket. Text from files cannot become markup.
 /// Held by: src/report/terminal_test.cpp, tests/golden.
 [[nodiscard]] std::string render_markdown(const trace::Run& run, const diagnose::Diagnosis& diagnosis,

@@ -44,15 +44,16 @@ std::string names_of(const std::vector<trace::ImportedJob>& jobs) {
   return names;
 }
 
-Result<std::vector<trace::ImportedJob>> read_all_jobs(const std::string& path, const Invocation& call,
-                                                      Console& console) {
+Result<FoundJobs> read_all_jobs(const std::string& path, const Invocation& call, Console& console) {
   const auto progress = make_progress(call, console, "reading");
   Result<trace::Imported> found =
       trace::import_path(path, {.threads = call.common.threads, .progress = callback(*progress)});
   progress->finish();
   if (!found) return fail(std::move(found).error());
   warn_about_sources(found->sources, call, console);
-  return std::move(found->jobs);
+  FoundJobs out{.jobs = std::move(found->jobs), .unread = {}};
+  for (const trace::SourceFile& s : found->unread) out.unread.push_back({s.file, "not used: " + s.why});
+  return out;
 }
 
 Result<trace::ImportedJob> only(std::vector<trace::ImportedJob> jobs, const std::string& path) {
@@ -87,9 +88,9 @@ ArgSpec path_arg() {
   return {.name = "PATH", .help = "Run folder, trace file, or a folder of them", .complete = Complete::File};
 }
 
-Result<std::vector<trace::ImportedJob>> read_jobs(const std::string& path, const Invocation& call,
-                                                  Console& console) {
-  COX_TRY(std::vector<trace::ImportedJob> jobs, read_all_jobs(path, call, console));
+Result<FoundJobs> read_jobs(const std::string& path, const Invocation& call, Console& console) {
+  COX_TRY(FoundJobs found, read_all_jobs(path, call, console));
+  std::vector<trace::ImportedJob>& jobs = found.jobs;
   if (const std::string wanted = call.value("run"); !wanted.empty()) {
     const auto at = std::find_if(jobs.begin(), jobs.end(),
                                  [&](const trace::ImportedJob& j) { return j.run.info.name == wanted; });
@@ -102,14 +103,15 @@ Result<std::vector<trace::ImportedJob>> read_jobs(const std::string& path, const
     trace::ImportedJob one = std::move(*at);
     jobs.clear();
     jobs.push_back(std::move(one));
+    found.unread.clear();
   }
   for (const trace::ImportedJob& job : jobs) warn_about(job.run.notes, call, console);
-  return jobs;
+  return found;
 }
 
 Result<trace::ImportedJob> read_job(const Invocation& call, Console& console) {
-  COX_TRY(std::vector<trace::ImportedJob> jobs, read_jobs(call.args.front(), call, console));
-  return only(std::move(jobs), call.args.front());
+  COX_TRY(FoundJobs found, read_jobs(call.args.front(), call, console));
+  return only(std::move(found.jobs), call.args.front());
 }
 
 Result<trace::Run> read_run(const Invocation& call, Console& console) {
@@ -118,8 +120,8 @@ Result<trace::Run> read_run(const Invocation& call, Console& console) {
 }
 
 Result<trace::ImportedJob> read_only_job(const std::string& path, const Invocation& call, Console& console) {
-  COX_TRY(std::vector<trace::ImportedJob> jobs, read_all_jobs(path, call, console));
-  return only(std::move(jobs), path);
+  COX_TRY(FoundJobs found, read_all_jobs(path, call, console));
+  return only(std::move(found.jobs), path);
 }
 
 void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console) {

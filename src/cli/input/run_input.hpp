@@ -21,11 +21,16 @@ namespace cox::cli {
                                                       const std::string& label);
 [[nodiscard]] trace::Progress callback(Progress& progress);
 
+/// The jobs of an input.
+struct FoundJobs {
+  std::vector<trace::ImportedJob> jobs;
+  std::vector<trace::Note> unread;  ///< files that could not be read; empty under `--run`
+};
+
 /// Everything at `path`: our own Runs and what other tools left behind, job by job, with `--run NAME` only
 /// that one. Warns of what could not be used.
 /// Errors: those of `trace::import_path`; cli-003 (no such run).
-[[nodiscard]] Result<std::vector<trace::ImportedJob>> read_jobs(const std::string& path,
-                                                                const Invocation& call, Console& console);
+[[nodiscard]] Result<FoundJobs> read_jobs(const std::string& path, const Invocation& call, Console& console);
 
 /// The first argument where it holds one job, or the one that `--run` names. Errors: those
 /// of `read_jobs`; cli-009 (several).

@@ -123,17 +123,19 @@ Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invoc
 }
 
 /// Runs that lie side by side and tell the length of their steps only are held against each other.
-void print_runs(const std::vector<diagnose::RunTimes>& runs, const Invocation& call, Output& output) {
+void print_runs(const std::vector<diagnose::RunTimes>& runs, const std::vector<std::string>& warnings,
+                const Asked& asked, Output& output) {
+  const Invocation& call = asked.call;
   if (call.has("summary")) return;
   const std::vector<diagnose::RunGroup> groups = diagnose::compare_runs(runs);
   if (groups.empty()) return;
-  if (call.common.json) {
-    output.stream() << diagnose::to_json(groups, call.args.front());
-    return;
-  }
-  output.stream() << (call.has("markdown") ? "## Runs side by side\n\n" : "== runs side by side\n");
-  for (const std::string& line : diagnose::run_lines(groups))
-    output.stream() << (call.has("markdown") ? "- " : "") << line << '\n';
+  if (call.common.json)
+    output.stream() << diagnose::to_json(groups, call.args.front(), warnings);
+  else if (call.has("markdown"))
+    output.stream() << "## Runs side by side\n\n" << report::render_list(diagnose::run_lines(groups));
+  else
+    output.stream() << "== runs side by side\n"
+                    << report::render_lines(diagnose::run_lines(groups), style_of(asked, output));
 }
 
 /// Figures of a file; nothing where it is a folder, missing, or something else.
@@ -147,7 +149,8 @@ Result<std::optional<trace::Figures>> figures_at(const std::string& path) {
 }
 
 /// Figures are no Run: they have an answer of their own.
-Result<ExitCode> answer_figures(const trace::Figures& figures, const Invocation& call, Output& output) {
+Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& asked, Output& output) {
+  const Invocation& call = asked.call;
   std::optional<trace::Figures> before;
   if (const std::string path = call.value("against"); !path.empty()) {
     COX_TRY(before, figures_at(path));
@@ -164,9 +167,11 @@ Result<ExitCode> answer_figures(const trace::Figures& figures, const Invocation&
   const diagnose::FiguresAnswer answer = diagnose::understand_figures(figures, before ? &*before : nullptr);
   if (call.common.json || call.has("summary")) {
     output.stream() << diagnose::to_json(answer, call.args.front());
+  } else if (call.has("markdown")) {
+    output.stream() << report::render_list(diagnose::figure_lines(answer));
   } else {
-    for (const std::string& line : diagnose::figure_lines(answer))
-      output.stream() << (call.has("markdown") && !line.starts_with("  ") ? "- " : "") << line << '\n';
+    const std::string more = call.has("all") ? std::string() : command_with(call, " --all");
+    output.stream() << report::render_lines(diagnose::figure_lines(answer), style_of(asked, output), more);
   }
   COX_CHECK(output.commit());
   return call.has("check") && !answer.is_clean() ? ExitCode::BadAnswer : ExitCode::Ok;
@@ -188,13 +193,61 @@ bool is_clean(const diagnose::Diagnosis& d) {
   return d.answer.outcome == diagnose::Outcome::Nobody;
 }
 
-void print_table(const std::vector<std::pair<const trace::Run*, diagnose::Diagnosis>>& runs,
-                 const Asked& asked, Output& output) {
+/// The runs of an input that could be diagnosed, and what could not.
+struct Answered {
+  std::vector<std::pair<trace::Run*, diagnose::Diagnosis>> runs;
+  std::vector<trace::Note> unread;
+};
+
+/// Diagnoses every run. With one alone its error is the answer.
+Result<Answered> diagnose_all(FoundJobs& found, const Asked& asked) {
+  Answered out{.runs = {}, .unread = std::move(found.unread)};
+  for (trace::ImportedJob& each : found.jobs) {
+    Result<diagnose::Diagnosis> made = diagnose_one(each, asked);
+    if (made) {
+      out.runs.emplace_back(&each.run, *std::move(made));
+      continue;
+    }
+    if (found.jobs.size() == 1) return fail(std::move(made).error());
+    out.unread.push_back({each.run.info.name, made.error().message});
+    asked.console.err << fmt::format("cox: warning: {}\n",
+                                     report::terminal_text(each.run.info.name + ": " + made.error().message));
+  }
+  if (out.runs.empty()) return fail(diagnose::diagnose(found.jobs.front().run).error());
+  // Each document tells what is missing beside it.
+  for (auto& [run, d] : out.runs) run->notes.insert(run->notes.end(), out.unread.begin(), out.unread.end());
+  return out;
+}
+
+void print_table(const Answered& answered, const Asked& asked, Output& output) {
   std::vector<report::RunLine> lines;
-  for (const auto& [run, d] : runs) lines.push_back({run->info.name, &d});
+  for (const auto& [run, d] : answered.runs) lines.push_back({run->info.name, &d});
   output.stream() << report::render_runs(lines, style_of(asked, output),
                                          command_with(asked.call, " --run NAME"),
                                          command_with(asked.call, " --all"));
+}
+
+/// What the runs are together: sizes of one program, or series side by side.
+Status print_together(const Answered& answered, bool several, const Asked& asked, Output& output) {
+  std::vector<diagnose::Efficiencies> sizes;
+  std::vector<diagnose::RunTimes> steps;
+  for (const auto& [run, d] : answered.runs) {
+    if (several && run->times == trace::TimesKind::Steps)
+      steps.push_back({.name = run->info.name, .steps = d.step_times});
+    if (d.efficiencies) sizes.push_back(*d.efficiencies);
+  }
+  if (!asked.call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, asked.call, output));
+  std::vector<std::string> warnings;
+  for (const trace::Note& note : answered.unread) warnings.push_back(note.file + ": " + note.text);
+  print_runs(steps, warnings, asked, output);
+  return {};
+}
+
+/// A part that could not be read may hold what the others do not: then a good answer is not one of the input.
+ExitCode checked(const Answered& answered) {
+  for (const auto& [run, d] : answered.runs)
+    if (!is_clean(d)) return ExitCode::BadAnswer;
+  return answered.unread.empty() ? ExitCode::Ok : ExitCode::BadInput;
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
@@ -202,43 +255,20 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
   COX_TRY(const std::optional<trace::Figures> figures, figures_at(call.args.front()));
-  if (figures) return answer_figures(*figures, call, output);
   const Asked asked{call, console, this_machine().monotonic_ns()};
-  COX_TRY(const std::vector<trace::ImportedJob> jobs, read_jobs(call.args.front(), call, console));
+  if (figures) return answer_figures(*figures, asked, output);
+  COX_TRY(FoundJobs found, read_jobs(call.args.front(), call, console));
   COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
-  bool clean = true;
-  std::size_t told = 0;
-  std::vector<diagnose::Efficiencies> sizes;
-  std::vector<diagnose::RunTimes> steps;
+  COX_TRY(const Answered answered, diagnose_all(found, asked));
   // Of several runs people see one table first; what it is made of is kept for --all.
-  const bool table_first = jobs.size() > 1 && is_text(call);
-  std::vector<std::pair<const trace::Run*, diagnose::Diagnosis>> kept;
-  for (const trace::ImportedJob& each : jobs) {
-    Result<diagnose::Diagnosis> made = diagnose_one(each, asked);
-    if (!made && jobs.size() == 1) return fail(std::move(made).error());
-    if (!made) {
-      console.err << fmt::format("cox: warning: {}\n",
-                                 report::terminal_text(each.run.info.name + ": " + made.error().message));
-      continue;
-    }
-    ++told;
-    clean = clean && is_clean(*made);
-    if (jobs.size() > 1 && each.run.times == trace::TimesKind::Steps)
-      steps.push_back({.name = each.run.info.name, .steps = made->step_times});
-    if (made->efficiencies) sizes.push_back(*made->efficiencies);
-    if (table_first)
-      kept.emplace_back(&each.run, *std::move(made));
-    else
-      print(each.run, *made, before, asked, jobs.size() == 1, output);
-  }
-  if (!kept.empty()) print_table(kept, asked, output);
-  if (call.has("all"))
-    for (const auto& [run, d] : kept) print(*run, d, before, asked, false, output);
-  if (told == 0) return fail(diagnose::diagnose(jobs.front().run).error());
-  if (!call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, call, output));
-  print_runs(steps, call, output);
+  const bool several = found.jobs.size() > 1;
+  const bool table_first = several && is_text(call);
+  if (table_first) print_table(answered, asked, output);
+  if (!table_first || call.has("all"))
+    for (const auto& [run, d] : answered.runs) print(*run, d, before, asked, !several, output);
+  COX_CHECK(print_together(answered, several, asked, output));
   COX_CHECK(output.commit());
-  return call.has("check") && !clean ? ExitCode::BadAnswer : ExitCode::Ok;
+  return call.has("check") ? checked(answered) : ExitCode::Ok;
 }
 
 }  // namespace
@@ -254,27 +284,29 @@ const Command& diagnose_command() {
                         {"cox diagnose traces/", "whatever lies there: profiler traces, rings, MPI traces"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
            .args = {path_arg()},
-           .flags = {{.name = "check", .help = "exit with 1 unless it was tested and nobody is named"},
-                     {.name = "all", .help = "everything that was found, not only the first screen"},
-                     run_flag(),
-                     {.name = "against",
-                      .value = "PATH",
-                      .help = "compare with this run of the same job, before a change",
-                      .complete = Complete::File},
-                     {.name = "sizes",
-                      .value = "PROBLEM",
-                      .help =
-                          "the runs are sizes of one program whose problem is fixed, or grows with the ranks",
-                      .complete = Complete::Choices,
-                      .choices = {"fixed", "grows"}},
-                     {.name = "markdown", .help = "a page of Markdown, for a ticket"},
-                     {.name = "summary", .help = "about a kilobyte of JSON on one line, for a log"},
-                     {.name = "output",
-                      .letter = 'o',
-                      .value = "FILE",
-                      .help = "write there instead of to standard output",
-                      .complete = Complete::File},
-                     {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
+           .flags =
+               {{.name = "check",
+                 .help =
+                     "exit with 1 unless it was tested and nobody is named, with 3 where a part was not read"},
+                {.name = "all", .help = "everything that was found, not only the first screen"},
+                run_flag(),
+                {.name = "against",
+                 .value = "PATH",
+                 .help = "compare with this run of the same job, before a change",
+                 .complete = Complete::File},
+                {.name = "sizes",
+                 .value = "PROBLEM",
+                 .help = "the runs are sizes of one program whose problem is fixed, or grows with the ranks",
+                 .complete = Complete::Choices,
+                 .choices = {"fixed", "grows"}},
+                {.name = "markdown", .help = "a page of Markdown, for a ticket"},
+                {.name = "summary", .help = "about a kilobyte of JSON on one line, for a log"},
+                {.name = "output",
+                 .letter = 'o',
+                 .value = "FILE",
+                 .help = "write there instead of to standard output",
+                 .complete = Complete::File},
+                {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
            .shared = {.json = true, .threads = true},
            .notes =
                "Naming nobody is an answer: no finding means that the differences between ranks are noise. "

@@ -162,15 +162,20 @@ void look_at_operations(const model::Program& program, Analyses& analyses, Diagn
 }
 
 void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d) {
+  const bool lone = matched.times() == trace::TimesKind::Steps && d.coverage.ranks_expected < 2;
+  if (lone) d.series = SeriesState::TooShort;
   const bool real_steps = d.step_source == StepSource::Marks || d.step_source == StepSource::Period;
   if (!real_steps || d.step_times.size() < 10) return;
   // Of one rank, or of step lengths alone, nothing tells own work from communication.
   const bool split = matched.ranks() > 1 && matched.times() != trace::TimesKind::Steps;
   analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers, matched.skew().work)
                                   : understand_times(d.step_times, d.step_numbers);
+  const TimeStructure& t = *analyses.time_structure;
+  if (lone) d.series = t.is_quiet() ? SeriesState::Quiet : SeriesState::Uneven;
   // A series alone has nothing else to tell.
-  if (analyses.time_structure->evident() || (matched.ranks() < 2 && analyses.time_structure->is_costly()))
-    add_section(d, "time_structure", "over time", describe(*analyses.time_structure));
+  if (!t.evident() && !lone && !(matched.ranks() < 2 && t.is_costly())) return;
+  add_section(d, "time_structure", "over time", describe(t));
+  d.sections.back().brief = describe_briefly(t);
 }
 
 void look_at_fabric(const Matched& matched, Analyses& analyses, Diagnosis& d) {

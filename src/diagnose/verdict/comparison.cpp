@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/diagnose/comparison.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -60,6 +62,26 @@ bool same(const Finding& a, const Finding& b) {
   return a.kind == b.kind && a.ranks == b.ranks;
 }
 
+/// What makes them two jobs rather than one before and after a change.
+void find_differences(const Diagnosis& before, const Diagnosis& after, Comparison& c) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& words) {
+    c.differs.emplace_back(key);
+    text += (text.empty() ? "" : "; ") + words;
+  };
+  if (before.coverage.ranks_expected != after.coverage.ranks_expected)
+    add("ranks", fmt::format("{} before, {} after", counted(before.coverage.ranks_expected, "rank"),
+                             after.coverage.ranks_expected));
+  if (before.times != after.times)
+    add("times", fmt::format("times known as {} before, as {} after", trace::name_of(before.times),
+                             trace::name_of(after.times)));
+  else if (before.collectives_per_step != after.collectives_per_step)
+    add("collectives_per_step",
+        fmt::format("{} per step before, {} after", counted(before.collectives_per_step, "collective"),
+                    after.collectives_per_step));
+  if (!text.empty()) c.not_alike = "These are not two runs of one job: " + text + ".";
+}
+
 }  // namespace
 
 const char* name_of(Change c) {
@@ -93,6 +115,7 @@ Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   for (const Finding& f : before.findings)
     if (!named(after.findings, f)) c.gone.push_back(f);
   for (const Finding& f : after.findings) (named(before.findings, f) ? c.remaining : c.fresh).push_back(f);
+  find_differences(before, after, c);
   c.lines = describe(c, enough, kFewestSteps, kLeastChange);
   return c;
 }

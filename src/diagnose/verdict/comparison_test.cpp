@@ -44,5 +44,22 @@ TEST(Comparison, FewStepsAllowNoStatement) {
   EXPECT_EQ(compare(diagnosis_of(1, 10ms, -1, 5), diagnosis_of(2, 20ms, -1, 5)).change, Change::Unclear);
 }
 
+TEST(Comparison, JobsOfDifferentSizeAreSaidToBeThatFirst) {
+  const auto of_size = [](int ranks) {
+    testing::Job job;
+    job.ranks = ranks;
+    job.work = [](int r, int s) { return testing::lognormal_work(1, r, s, 10ms, 0.02); };
+    auto d = diagnose(testing::make_job(job));
+    EXPECT_TRUE(d.has_value());
+    return *std::move(d);
+  };
+  const Comparison c = compare(of_size(4), of_size(8));
+  EXPECT_EQ(c.differs, std::vector<std::string>{"ranks"});
+  EXPECT_EQ(c.lines.front(), "These are not two runs of one job: 4 ranks before, 8 after.");
+  const Diagnosis same = of_size(4);
+  EXPECT_TRUE(compare(same, same).differs.empty());
+  EXPECT_TRUE(compare(same, same).not_alike.empty());
+}
+
 }  // namespace
 }  // namespace cox::diagnose

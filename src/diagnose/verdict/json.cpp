@@ -191,6 +191,7 @@ Json json_of(const Comparison& c) {
   j["gone"] = whom(c.gone);
   j["remaining"] = whom(c.remaining);
   j["new"] = whom(c.fresh);
+  j["differs"] = c.differs;
   return j;
 }
 

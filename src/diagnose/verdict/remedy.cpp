@@ -256,9 +256,19 @@ void add_pacing(const Diagnosis& d, std::vector<Remedy>& out) {
        .verify = "cox pace RUN: baseline against control, with its interval"});
 }
 
+/// After how many steps long ones come back: one number, or one of each severity.
+std::string periods_of(const TimeStructure& t) {
+  if (t.tiers.empty())
+    return t.recurrence ? fmt::format("{:.0f}", t.recurrence->period_steps) : std::string();
+  std::string text;
+  for (const RecurrenceTier& tier : t.tiers)
+    text += fmt::format("{}{:.0f}", text.empty() ? "" : " and every ", tier.recurrence.period_steps);
+  return text;
+}
+
 /// Long steps of everybody that come back: checkpoints, evaluations, restarts.
 void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
-  if (!analyses_of(d).time_structure || !analyses_of(d).time_structure->recurrence ||
+  if (!analyses_of(d).time_structure || periods_of(*analyses_of(d).time_structure).empty() ||
       analyses_of(d).time_structure->long_share_ratio < 0.001)
     return;
   if (analyses_of(d).time_structure->long_kind &&
@@ -269,9 +279,9 @@ void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
     return;  // not everybody's
   out.push_back(
       {.lever = "checkpoint_policy",
-       .text = fmt::format("look at what happens to everybody every {:.0f} steps (checkpoint, evaluation, "
+       .text = fmt::format("look at what happens to everybody every {} steps (checkpoint, evaluation, "
                            "restart): rarer, shorter or in the background",
-                           analyses_of(d).time_structure->recurrence->period_steps),
+                           periods_of(*analyses_of(d).time_structure)),
        .ranks = {},
        .gain_ratio = analyses_of(d).time_structure->long_share_ratio,
        .basis = "time that long steps take beyond the usual: the most that can be saved",

@@ -47,7 +47,9 @@ std::string sentence(std::string text) {
 }
 
 /// `100 % of the calls (160 of 160), 4 of 4 ranks`
-std::string say_coverage(const Coverage& c, Percentages& percentages) {
+std::string say_coverage(const Diagnosis& d, Percentages& percentages) {
+  const Coverage& c = d.coverage;
+  if (d.series != SeriesState::None) return counted(d.steps, "step") + " of one series";
   std::string text = "no collective calls";
   if (c.calls_expected > 0)
     text = fmt::format("{} of the calls ({} of {})", percent(c.ratio),
@@ -58,17 +60,29 @@ std::string say_coverage(const Coverage& c, Percentages& percentages) {
   return text;
 }
 
-/// What else the input tells: a line of the analyses that need nobody to be named.
+/// Without what stands in brackets and holds a percentage.
+std::string without_percentages(std::string text) {
+  for (std::size_t from = 0; (from = text.find(" (", from)) != std::string::npos;) {
+    const std::size_t end = text.find(')', from);
+    if (end == std::string::npos) break;
+    if (text.substr(from, end - from).find(" %") != std::string::npos)
+      text.erase(from, end + 1 - from);
+    else
+      from = end;
+  }
+  return text;
+}
+
+/// What else the input tells: the analyses that need nobody to be named, each with a line or all that matters.
 void say_what_is_told(const Diagnosis& d, Percentages& percentages, Brief& brief) {
-  constexpr std::size_t kMostTold = 2;
-  std::size_t told = 0;
   for (const char* key : {"time_structure", "graph_path", "what_if_operations"})
     for (const Section& s : d.sections) {
-      if (s.key != key || s.lines.empty() || told == kMostTold) continue;
-      const std::string& line = s.lines.front();
-      if (!percentages.take(line)) continue;
-      brief.says.push_back(sentence(line));
-      ++told;
+      if (s.key != key || s.lines.empty()) continue;
+      const std::vector<std::string> first{s.lines.front()};
+      for (std::string line : s.brief.empty() ? first : s.brief) {
+        if (!percentages.take(line)) line = without_percentages(line);
+        if (percentages.take(line)) brief.says.push_back(sentence(line));
+      }
     }
 }
 
@@ -76,7 +90,8 @@ void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   const Answer& a = d.answer;
   if (a.outcome == Outcome::CannotTell) {
     for (const OutcomeReason& r : a.reasons)
-      if (percentages.take(r.text)) brief.says.push_back(sentence(r.text));
+      if (!(d.series != SeriesState::None && r.reason == Reason::OneRank) && percentages.take(r.text))
+        brief.says.push_back(sentence(r.text));
     say_what_is_told(d, percentages, brief);
     return;
   }
@@ -127,6 +142,7 @@ void say_trouble(const Diagnosis& d, Brief& brief) {
 }
 
 void say_change(const Comparison& c, Percentages& percentages, Brief& brief) {
+  if (!c.not_alike.empty()) brief.says.push_back(c.not_alike);
   std::string text = fmt::format("Against the run before: {}", name_of(c.change));
   const double by = std::abs(1 - c.step_ratio.value);
   if (c.change == Change::Unclear)
@@ -154,7 +170,7 @@ void say_to_do(const Diagnosis& d, Percentages& percentages, Brief& brief) {
 Brief brief_of(const Diagnosis& d, const Comparison* against) {
   Brief brief;
   Percentages percentages;
-  brief.coverage = say_coverage(d.coverage, percentages);
+  brief.coverage = say_coverage(d, percentages);
   say_trouble(d, brief);
   if (against != nullptr) say_change(*against, percentages, brief);
   if (!d.findings.empty())

@@ -15,6 +15,7 @@ namespace cox::diagnose {
 std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,
                                   double least_change) {
   std::vector<std::string> lines;
+  if (!c.not_alike.empty()) lines.push_back(c.not_alike);
   lines.push_back(fmt::format(
       "median step {} before, {} after: ratio {:.4f} (95 % of resamplings: {:.4f} to {:.4f})",
       to_string(c.before), to_string(c.after), c.step_ratio.value, c.step_ratio.low, c.step_ratio.high));

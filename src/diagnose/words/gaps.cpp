@@ -76,7 +76,10 @@ std::string unobserved_words(const trace::UnobservedCalls& calls) {
 std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   std::vector<std::string> gaps;
   const Coverage& c = d.coverage;
-  if (c.ranks_seen == 1) gaps.emplace_back("who sets the pace: there is one rank only");
+  if (c.ranks_seen == 1)
+    gaps.emplace_back(d.times == trace::TimesKind::Steps && c.ranks_expected < 2
+                          ? "who sets the pace: it is one series for the whole job"
+                          : "who sets the pace: there is one rank only");
   if (!c.missing_ranks.empty())
     gaps.push_back(fmt::format("what {} of {} did (rank {})", c.ranks_expected - c.ranks_seen,
                                counted(c.ranks_expected, "rank"), rank_numbers(c.missing_ranks)));

@@ -147,9 +147,9 @@ void say_cost_briefly(const TimeStructure& t, Lines& lines) {
   constexpr double kWorthSaying = 0.005;
   // By severity it has been told.
   if (t.tiers.empty() && t.long_count > 0 && (t.long_share_ratio >= kWorthSaying || t.is_quiet()))
-    lines.push_back(fmt::format("{} of {} steps {} long{} ({} of the time).", t.long_count, t.count,
-                                t.long_count == 1 ? "is" : "are", t.evident() ? "" : ", without a pattern",
-                                percent(t.long_share_ratio)));
+    lines.push_back(fmt::format("{} of {} steps {} long{} ({} of the time).", grouped(t.long_count),
+                                grouped(t.count), t.long_count == 1 ? "is" : "are",
+                                t.evident() ? "" : ", without a pattern", percent(t.long_share_ratio)));
   if (t.is_costly())
     lines.push_back(
         fmt::format("The slowest step in a hundred takes {:.2f} times the median, the slowest of all {:.2f} "
@@ -163,8 +163,9 @@ std::vector<std::string> describe_briefly(const TimeStructure& t) {
   if (t.count < TimeStructure::kLeastCount) return describe(t);
   Lines lines;
   if (t.is_quiet()) {
-    std::string text = fmt::format("Nothing lasts, comes back or stands out in {} steps of {}", t.count,
-                                   to_string(t.median));
+    std::string text = fmt::format("Nothing lasts{} in {} steps of {}",
+                                   t.long_count == 0 ? ", comes back or stands out" : " or comes back",
+                                   grouped(t.count), to_string(t.median));
     if (t.least_shift_ratio > 0)
       text +=
           fmt::format("; a lasting change would have been told (from {} on)", percent(t.least_shift_ratio));

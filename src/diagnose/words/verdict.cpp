@@ -44,11 +44,13 @@ bool hide_each_other(const Finding& f) {
   return e != nullptr && !e->each_alone.empty();
 }
 
-/// The first thing that the steps of a lone series show.
+/// What the steps of a lone series show.
 std::string over_time(const Diagnosis& d) {
+  std::string text;
   for (const Section& s : d.sections)
-    if (s.key == "time_structure" && !s.lines.empty()) return " " + s.lines.front();
-  return {};
+    if (s.key == "time_structure")
+      for (const std::string& line : s.brief) text += " " + line;
+  return text;
 }
 
 std::string subject_words(const Finding& f) {
@@ -212,7 +214,9 @@ std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
     case Reason::Mismatch:
       return "members disagree on a collective";
     case Reason::OneRank:
-      return "with one rank only there is nobody to wait for";
+      return d.series == SeriesState::None
+                 ? "with one rank only there is nobody to wait for"
+                 : "one series for the whole job, in which no rank can be told from another";
     case Reason::RanksMissing:
       return c.ranks_seen < 2
                  ? fmt::format("one rank only of {} is present, and there is nobody to hold it against",

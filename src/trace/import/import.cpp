@@ -159,6 +159,8 @@ class Importer {
       if (grouping.groups.size() > 1) out.jobs.back().run.info.name = grouping.names[g];
       add_further(grouping.groups[g], grouping.names[g], out.jobs);
     }
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (readings_[i].error || inputs_[i].unreadable) out.unread.push_back(sources_[i]);
     out.sources = std::move(sources_);
     return out;
   }

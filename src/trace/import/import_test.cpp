@@ -107,6 +107,19 @@ TEST(Import, ACopyIsUsedOnce) {
   EXPECT_EQ(why_of(found, "b.json"), "holds the same as a.json");
 }
 
+TEST(Import, WhatCouldNotBeReadIsListed) {
+  Folder f;
+  f.put("a.json", trace_of(0, 2, kStart));
+  f.put("notes.txt", "nothing of ours");
+  f.put("b.json", R"({"schemaVersion": 1, "traceEvents": [)");
+  f.put("c.json", "\x1f\x8b not packed by anybody");
+  const Imported found = f.read();
+  ASSERT_EQ(found.unread.size(), 2U);
+  EXPECT_EQ(found.unread[0].file, "b.json");
+  EXPECT_EQ(found.unread[0].why, why_of(found, "b.json"));
+  EXPECT_EQ(found.unread[1].file, "c.json");
+}
+
 TEST(Import, ARankThatComesAgainBeginsTheNextRun) {
   Folder f;
   for (int r = 0; r < 2; ++r) {

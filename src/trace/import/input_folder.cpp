@@ -41,12 +41,14 @@ void recognise(Input& input) {
   auto source = ByteSource::open(input.path, kHeadBytes * 4);
   if (!source) {
     input.looks_like = source.error().message;
+    input.unreadable = true;
     return;
   }
   std::string bytes(kHeadBytes, '\0');
   const auto n = source->read(bytes);
   if (!n) {
     input.looks_like = n.error().message;
+    input.unreadable = true;
     return;
   }
   bytes.resize(*n);

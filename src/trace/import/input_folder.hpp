@@ -23,6 +23,7 @@ struct Input {
   const Reader* reader = nullptr;  ///< nothing: of no known format
   bool own = false;                ///< a Run of ours
   std::string looks_like;          ///< where the format is not known
+  bool unreadable = false;         ///< not known as it could not be opened or unpacked
   std::string companion_of;        ///< name of the file that is read in its place
 };
 
