@@ -91,6 +91,7 @@ set(trace/import/nccl_may bytes part)
 set(trace/import/graphs_may bytes part)
 set(trace/import/tables_may bytes part figures)
 set(trace/import/figures_may bytes)
+set(trace/import/lines_may bytes part figures nccl tables)
 set(trace/import/._may part)
 
 # One table per parted room: which folder each of its public headers belongs to, `header:folder`. A header is then held
@@ -110,7 +111,7 @@ set(study_headers
     pacing_effect:pacing pacing_page:pacing)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
-    writer_process:store import:import figures:import)
+    time_unit:run writer_process:store import:import figures:import)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
 set(guest_globs src/guest/* src/pace/*)

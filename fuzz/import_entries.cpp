@@ -28,7 +28,7 @@ namespace {
 using namespace cox::trace;
 
 const Reader* find_reader(std::string_view name) {
-  static const std::array<std::pair<std::string_view, const Reader*>, 15> kByName{{
+  static const std::array<std::pair<std::string_view, const Reader*>, 17> kByName{{
       {"kineto", &kKinetoReader},
       {"flight_recorder_pickle", &kFlightRecorderPickleReader},
       {"flight_recorder_json", &kFlightRecorderJsonReader},
@@ -44,6 +44,8 @@ const Reader* find_reader(std::string_view name) {
       {"dumpi", &kDumpiReader},
       {"operation_csv", &kOperationCsvReader},
       {"operation_parquet", &kOperationParquetReader},
+      {"mlperf", &kMlperfReader},
+      {"span_lines", &kSpanLinesReader},
   }};
   for (const auto& [known, reader] : kByName)
     if (known == name) return reader;

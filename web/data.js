@@ -134,6 +134,7 @@
   }
 
   cox.load = function (meta, text) {
+    cox.unknownUnit = meta.unknown_unit_s || 0;
     return inflate(fromBase64(text)).then(function (bytes) {
       var places = {};
       meta.sections.forEach(function (s) { places[s.name] = s; });

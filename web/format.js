@@ -9,8 +9,22 @@
   var STEPS = [[1e-12, 'ps', 1000, 1], [1e-9, 'ns', 1000, 1], [1e-6, 'µs', 1000, 1], [1e-3, 'ms', 1000, 1],
     [1, 's', 120, 1], [60, 'min', 120, 1], [3600, 'h', 48, 10], [86400, 'd', Infinity, 1]];
 
+  // How long one of the input's unknown unit was taken to be; 0 where times are in seconds.
+  cox.unknownUnit = 0;
+
+  // As the tool's to_string under UnknownUnit.
+  function inUnits(seconds) {
+    var n = seconds / cox.unknownUnit;
+    var size = Math.abs(n);
+    if (size === 0) return '0 units';
+    var digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+    var text = size < 0.9995 || size >= 1e9 ? Number(size.toPrecision(3)).toString() : size.toFixed(digits);
+    return (n < 0 ? '−' : '') + text + ' units';
+  }
+
   // Three significant digits in the unit that reads best.
   cox.time = function (seconds) {
+    if (cox.unknownUnit) return inUnits(seconds);
     var size = Math.abs(seconds);
     if (size < 5e-13) return '0 s';
     for (var i = 0; i < STEPS.length; ++i) {
@@ -31,8 +45,8 @@
     if (splits.length === 0) return [];
     var increment = splits.length > 1 ? splits[1] - splits[0] : splits[0] || 1;
     var largest = Math.max(Math.abs(splits[0]), Math.abs(splits[splits.length - 1]));
-    var unit = UNITS[0];
-    for (var i = 0; i < UNITS.length; ++i) {
+    var unit = cox.unknownUnit ? [cox.unknownUnit, 'units'] : UNITS[0];
+    for (var i = 0; i < UNITS.length && !cox.unknownUnit; ++i) {
       unit = UNITS[i];
       // Up to 10 000 of a unit is readable; so is an increment not below a thousandth of it.
       if (increment / unit[0] >= 0.0099 || largest / unit[0] >= 1e4) break;

@@ -14,6 +14,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/spelling.hpp"
+#include "cox/base/unknown_unit.hpp"
 
 namespace cox {
 namespace {
@@ -273,7 +274,32 @@ Result<FlopRate> parse_flop_rate(std::string_view text) {
   return FlopRate::flops_per_s(value);
 }
 
+namespace {
+
+// What the innermost UnknownUnit of the thread says. Sentences are made by one thread, last of all.
+thread_local std::optional<Seconds> unknown_unit;
+
+/// Three significant digits of a number of them; whole numbers from 100 on.
+std::string in_units(Seconds s) {
+  const double n = s.count() / unknown_unit->count();
+  const double size = std::abs(n);
+  if (size == 0) return "0 units";
+  const int digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+  return size < 0.9995 || size >= 1e9 ? fmt::format("{:.3g} units", n)
+                                      : fmt::format("{:.{}f} units", n, digits);
+}
+
+}  // namespace
+
+UnknownUnit::UnknownUnit(std::optional<Seconds> taken_as) : before_(unknown_unit) {
+  unknown_unit = taken_as;
+}
+UnknownUnit::~UnknownUnit() {
+  unknown_unit = before_;
+}
+
 std::string to_string(Duration d) {
+  if (unknown_unit) return in_units(Seconds(in_seconds(d)));
   if (d == Duration::zero()) return "0 s";
   Wide count = magnitude(d.count());
   const std::string_view sign = d < Duration::zero() ? "-" : "";
@@ -387,6 +413,7 @@ std::string spelled_in(double value, std::span<const RealUnit> units) {
 
 std::string to_string(Seconds s) {
   const double value = s.count();
+  if (unknown_unit && std::isfinite(value)) return in_units(s);
   if (std::isnan(value)) return "nan s";
   if (std::isinf(value)) return value > 0 ? "inf s" : "-inf s";
   const double size = std::abs(value);
@@ -425,7 +452,7 @@ std::string to_string(Seconds s, int digits) {
   COX_ASSERT(digits >= 3 && digits <= 9, "three to nine digits can be asked for");
   const double value = s.count();
   double size = std::abs(value);
-  if (!std::isfinite(value) || value == 0) return to_string(s);
+  if (!std::isfinite(value) || value == 0 || unknown_unit) return to_string(s);
   const std::string_view sign = value < 0 ? "-" : "";
   if (size < 1e-12) return fmt::format("{:.{}g} ps", value * 1e12, digits);
   for (const TimeStep& step : kTimeSteps) {

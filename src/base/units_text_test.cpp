@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+
+#include "cox/base/unknown_unit.hpp"
 
 namespace cox {
 namespace {
@@ -311,6 +314,20 @@ TEST(UnitsText, MoreDigitsWhereTheyAreAskedForAndNotZeros) {
   EXPECT_EQ(to_string(Seconds{3.4e-13}, 6), "0.34 ps");
   EXPECT_EQ(to_string(Seconds{0}, 6), "0 s");
   EXPECT_EQ(to_string(Seconds{std::numeric_limits<double>::infinity()}, 6), "inf s");
+}
+
+TEST(UnknownUnit, TimesAreNumbersOfUnitsWhileItLives) {
+  {
+    const UnknownUnit unit(Seconds(1e-3));
+    EXPECT_EQ(to_string(Duration(0)), "0 units");
+    EXPECT_EQ(to_string(duration_from_seconds(0.0296)), "29.6 units");
+    EXPECT_EQ(to_string(Seconds(1.234)), "1234 units");
+    EXPECT_EQ(to_string(Seconds(1.234), 6), "1234 units");
+    EXPECT_EQ(to_string(Seconds(-5e-4)), "-0.5 units");
+    const UnknownUnit none(std::nullopt);
+    EXPECT_EQ(to_string(Seconds(1.5)), "1.50 s");
+  }
+  EXPECT_EQ(to_string(Seconds(1.5)), "1.50 s");
 }
 
 }  // namespace

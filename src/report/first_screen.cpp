@@ -8,8 +8,10 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/brief.hpp"
 #include "cox/report/terminal.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "report/layout.hpp"
 #include "report/words.hpp"
@@ -88,6 +90,7 @@ bool is_bad(const Diagnosis& d) {
 
 std::string render_screen(const trace::Run& run, const Diagnosis& d, const TextStyle& style,
                           std::string_view more, const diagnose::Comparison* against) {
+  const UnknownUnit unit(trace::unknown_unit(run.ranks));
   const std::size_t columns = columns_of(style);
   const diagnose::Brief brief = diagnose::brief_of(d, against);
   const char mark = is_bad(d)                                  ? '!'

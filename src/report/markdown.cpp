@@ -5,7 +5,9 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/base/unknown_unit.hpp"
 #include "cox/report/terminal.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "report/markup.hpp"
 #include "report/words.hpp"
@@ -65,6 +67,7 @@ std::string render_list(const std::vector<std::string>& lines) {
 }
 
 std::string render_markdown(const trace::Run& run, const Diagnosis& d, const diagnose::Comparison* against) {
+  const UnknownUnit unit(trace::unknown_unit(run.ranks));
   std::string out = fmt::format("# {}\n\n", plain(headline(d)));
   out += fmt::format("{}: {}.\n\n{}\n\n", plain(run.info.name), provenance_word(run.info.provenance),
                      plain(lead(d)));

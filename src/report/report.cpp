@@ -11,8 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cox/base/unknown_unit.hpp"
 #include "cox/base/version.hpp"
 #include "cox/diagnose/timeline.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "report/analyses.hpp"
 #include "report/assets.hpp"
@@ -98,6 +100,8 @@ ordered_json describe(const trace::Run& run, const diagnose::Diagnosis& d, const
   ordered_json meta;
   meta["schema"] = "cox.report/1";
   meta["unit_s"] = in_seconds(columns.unit);
+  const auto unknown = trace::unknown_unit(run.ranks);
+  meta["unknown_unit_s"] = unknown ? ordered_json(unknown->count()) : ordered_json(nullptr);
   meta["merged"] = columns.merged;
   meta["columns"] = columns.columns;
   meta["steps"] = d.step_times.size();
@@ -141,6 +145,7 @@ std::string foot() {
 
 Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& matched,
                                 const diagnose::Diagnosis& diagnosis, const ReportOptions& options) {
+  const UnknownUnit unit(trace::unknown_unit(run.ranks));
   if (run.ranks.empty() || run.event_count() == 0) {
     return fail(
         {.code = Errc::InvalidInput,

@@ -11,6 +11,8 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/base/unknown_unit.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "report/layout.hpp"
 #include "report/words.hpp"
@@ -211,6 +213,7 @@ std::string locality_lines(const Diagnosis& d, const Writer& w) {
 
 std::string render_text(const trace::Run& run, const Diagnosis& d, const TextStyle& style,
                         const diagnose::Comparison* against) {
+  const UnknownUnit unit(trace::unknown_unit(run.ranks));
   const Writer w{Ink(style.color), columns_of(style)};
   const bool named = !d.findings.empty();
   const bool trouble = diagnose::has_trouble(d) || d.answer.outcome == diagnose::Outcome::JobFailed;

@@ -17,3 +17,7 @@ for (const [seconds, text] of TIMES) assert.equal(time(seconds), text, `${second
 
 const COUNTS = [[0, '0'], [999, '999'], [1000, '1 000'], [-12345, '-12 345'], [1234567, '1 234 567'], ['1234.5678', '1 234.5678']];
 for (const [count, text] of COUNTS) assert.equal(grouped(count), text);
+
+window.cox.unknownUnit = 1e-3;
+const UNITS = [[0, '0 units'], [0.0296, '29.6 units'], [1.234, '1234 units'], [-0.5e-3, '−0.5 units']];
+for (const [seconds, text] of UNITS) assert.equal(time(seconds), text, `${seconds} s in an unknown unit`);

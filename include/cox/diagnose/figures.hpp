@@ -94,6 +94,20 @@ struct QuantityAnswer {
   double least_seen_ratio = 0;  ///< a difference that would have been seen; of `has_spread`
 };
 
+/// One quantity of the same ranks before a change and after it.
+struct RankComparison {
+  std::string name;
+  bool is_time = false;
+  std::int64_t ranks = 0;    ///< that both have
+  double ratio = 1;          ///< after over before, median of the ranks
+  bool tested = false;       ///< spread, count and unit are told on both sides; else only `ratio` is stated
+  std::vector<Rank> more{};  ///< beyond the bar, most first
+  std::vector<Rank> less{};
+  double more_ratio = 0;        ///< of the first of `more`: after over before, less one
+  double less_ratio = 0;        ///< of the first of `less`: one less after over before
+  double least_seen_ratio = 0;  ///< a change of one rank that would have been seen; of `tested`
+};
+
 struct FiguresAnswer {
   std::string format;
   bool has_unit = true;
@@ -101,6 +115,7 @@ struct FiguresAnswer {
   std::vector<SizeComparison> comparisons;
   std::vector<PlaceAnswer> places;
   std::vector<QuantityAnswer> quantities;
+  std::vector<RankComparison> rank_comparisons;  ///< against `before`
   std::vector<std::string> notes;
 
   /// Whether a rank's own work stands out, or a configuration is slower.
@@ -117,6 +132,7 @@ struct FiguresAnswer {
 ///
 /// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; 19 values count
 /// as one independent value. Beyond that: 5 %, and four robust spreads of the other ranks.
+/// Against `before`, quantities by their name: Welch's t of each rank against itself, with the same corrections, and 5 %.
 /// Source: Hockney 1994; Welch 1947. Held by: src/diagnose/figures/figures_test.cpp
 [[nodiscard]] FiguresAnswer understand_figures(const trace::Figures& figures,
                                                const trace::Figures* before = nullptr);

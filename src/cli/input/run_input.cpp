@@ -9,6 +9,7 @@
 
 #include "cox/report/terminal.hpp"
 #include "cox/trace/import.hpp"
+#include "cox/trace/time_unit.hpp"
 
 namespace cox::cli {
 namespace {
@@ -78,6 +79,19 @@ std::unique_ptr<Progress> make_progress(const Invocation& call, Console& console
 
 trace::Progress callback(Progress& progress) {
   return [&progress](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+}
+
+Error mixed_units() {
+  return Error{.code = Errc::Usage,
+               .id = "cli-003",
+               .message = "--against: the times on one of the two sides have no unit, or not the same one",
+               .hint = "name the unit in the column or key, e.g. time_ms",
+               .where = {}};
+}
+
+Status check_units(const trace::Run& before, const trace::Run& after) {
+  if (trace::unknown_unit(before.ranks) == trace::unknown_unit(after.ranks)) return {};
+  return fail(mixed_units());
 }
 
 FlagSpec run_flag() {

@@ -42,6 +42,12 @@ struct FoundJobs {
 [[nodiscard]] Result<trace::ImportedJob> read_only_job(const std::string& path, const Invocation& call,
                                                        Console& console);
 
+/// Whether times of `--against` and of a run may be held against each other. Errors: cli-003 (one of them is in an
+/// unknown unit, the other is not, or in another).
+[[nodiscard]] Status check_units(const trace::Run& before, const trace::Run& after);
+/// The error that it gives.
+[[nodiscard]] Error mixed_units();
+
 /// The flag `--run NAME` of every verb that reads.
 [[nodiscard]] FlagSpec run_flag();
 /// The argument PATH of every verb that reads.

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace cox::cli {
@@ -41,6 +42,18 @@ report::TextStyle text_style(ColorWhen when, bool is_terminal, const Console& co
   if (!asked.empty() && error == std::errc{} && end == asked.data() + asked.size() && columns > 0)
     style.columns = columns;
   return style;
+}
+
+std::string terminal_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    out += report::terminal_text(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+  return out;
 }
 
 }  // namespace cox::cli

@@ -20,4 +20,7 @@ namespace cox::cli {
 /// How text is printed: colours, the charset, and COLUMNS where it is set, else the terminal's width.
 [[nodiscard]] report::TextStyle text_style(ColorWhen when, bool is_terminal, const Console& console);
 
+/// `report::terminal_text` of each line: for texts of several lines with words from files in them.
+[[nodiscard]] std::string terminal_lines(std::string_view text);
+
 }  // namespace cox::cli

@@ -15,6 +15,7 @@
 #include "cox/bench/net_run.hpp"
 #include "cox/bench/noise.hpp"
 #include "cox/bench/speed.hpp"
+#include "cox/report/terminal.hpp"
 
 #include "cli/output/envelope.hpp"
 #include "cli/output/failure.hpp"
@@ -109,7 +110,9 @@ Result<ExitCode> run_noise(const Invocation& call, Console& console) {
     recorded.stream() << bench::detours_text(traces);
     COX_CHECK(recorded.commit());
     COX_CHECK(part.commit());
-    if (!call.common.quiet) console.err << fmt::format("cox: wrote {} and {}\n", name, detours.string());
+    if (!call.common.quiet)
+      console.err << fmt::format("cox: wrote {} and {}\n", report::terminal_text(name),
+                                 report::terminal_text(detours.string()));
   }
   if (!call.common.json) {
     console.out << bench::noise_table(traces);

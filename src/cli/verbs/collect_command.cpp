@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cox/base/units_text.hpp"
+#include "cox/report/terminal.hpp"
 #include "cox/trace/collect.hpp"
 
 #include "cli/frame/interrupt.hpp"
@@ -20,9 +21,9 @@ namespace cox::cli {
 namespace {
 
 std::string sentence(const trace::CollectReport& r, std::size_t inputs, const std::string& out) {
-  std::string text = fmt::format("collected {} {} of {} {} in {} ({})\n", r.processes,
-                                 r.processes == 1 ? "process" : "processes", inputs,
-                                 inputs == 1 ? "input" : "inputs", out, to_string(r.bytes));
+  std::string text = fmt::format(
+      "collected {} {} of {} {} in {} ({})\n", r.processes, r.processes == 1 ? "process" : "processes",
+      inputs, inputs == 1 ? "input" : "inputs", report::terminal_text(out), to_string(r.bytes));
   if (r.repeated > 0) text += fmt::format("{} were in more than one input\n", r.repeated);
   if (r.kept_raw > 0)
     text += fmt::format("left {} raw: damaged, or their processes may still run\n", r.kept_raw);
@@ -40,7 +41,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   warn_about(report.notes, call, console);
   if (!call.common.json) {
     console.out << sentence(report, inputs.size(), out);
-    if (!call.common.quiet) console.err << fmt::format("cox: next: cox diagnose {}\n", out);
+    if (!call.common.quiet)
+      console.err << fmt::format("cox: next: cox diagnose {}\n", report::terminal_text(out));
     return ExitCode::Ok;
   }
   std::vector<std::string> warnings;

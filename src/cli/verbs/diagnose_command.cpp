@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -14,12 +15,14 @@
 
 #include "cox/base/child.hpp"
 #include "cox/base/process_table.hpp"
+#include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/figures.hpp"
 #include "cox/diagnose/runs.hpp"
 #include "cox/report/terminal.hpp"
 #include "cox/trace/figures.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "cli/input/run_input.hpp"
 #include "cli/output/output_file.hpp"
@@ -46,10 +49,12 @@ Result<diagnose::Diagnosis> diagnose_one(const trace::ImportedJob& job, const As
 }
 
 /// The run that `--against` names, diagnosed; nothing where it was not asked for.
-Result<std::optional<diagnose::Diagnosis>> diagnose_before(const Asked& asked) {
+Result<std::optional<diagnose::Diagnosis>> diagnose_before(const std::vector<trace::ImportedJob>& after,
+                                                           const Asked& asked) {
   const std::string path = asked.call.value("against");
   if (path.empty()) return std::nullopt;
   COX_TRY(const trace::ImportedJob before, read_only_job(path, asked.call, asked.console));
+  for (const trace::ImportedJob& job : after) COX_CHECK(check_units(before.run, job.run));
   COX_TRY(diagnose::Diagnosis d, diagnose_one(before, asked));
   return std::optional(std::move(d));
 }
@@ -83,6 +88,7 @@ void print(const trace::Run& run, const diagnose::Diagnosis& d,
            const std::optional<diagnose::Diagnosis>& before, const Asked& asked, bool alone, Output& output) {
   const Invocation& call = asked.call;
   std::ostream& out = output.stream();
+  const UnknownUnit unit(trace::unknown_unit(run.ranks));
   std::optional<diagnose::Comparison> comparison;
   if (before) comparison = diagnose::compare(*before, d);
   const diagnose::Comparison* against = comparison ? &*comparison : nullptr;
@@ -123,10 +129,11 @@ Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invoc
 }
 
 /// Runs that lie side by side and tell the length of their steps only are held against each other.
-void print_runs(const std::vector<diagnose::RunTimes>& runs, const std::vector<std::string>& warnings,
-                const Asked& asked, Output& output) {
+void print_runs(const std::vector<diagnose::RunTimes>& runs, std::optional<Seconds> unknown_unit,
+                const std::vector<std::string>& warnings, const Asked& asked, Output& output) {
   const Invocation& call = asked.call;
   if (call.has("summary")) return;
+  const UnknownUnit unit(unknown_unit);
   const std::vector<diagnose::RunGroup> groups = diagnose::compare_runs(runs);
   if (groups.empty()) return;
   if (call.common.json)
@@ -154,15 +161,16 @@ Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& aske
   std::optional<trace::Figures> before;
   if (const std::string path = call.value("against"); !path.empty()) {
     COX_TRY(before, figures_at(path));
-    const auto has_sizes = [](const trace::Figures& f) {
-      return std::holds_alternative<trace::SizeTable>(f.table);
-    };
-    if (!before || !has_sizes(*before) || !has_sizes(figures))
-      return fail(Error{.code = Errc::Usage,
-                        .id = "cli-003",
-                        .message = "--against: figures are compared where both are times over message sizes",
-                        .hint = "runs are compared with runs; summaries per rank are not compared",
-                        .where = Where{.file = path}});
+    if (!before || before->table.index() != figures.table.index())
+      return fail(
+          Error{.code = Errc::Usage,
+                .id = "cli-003",
+                .message = "--against: figures are compared with figures of their kind",
+                .hint = "times over message sizes with such, summaries per rank with such, runs with runs",
+                .where = Where{.file = path}});
+    const auto* sizes = std::get_if<trace::SizeTable>(&figures.table);
+    if (sizes != nullptr && sizes->has_unit != std::get<trace::SizeTable>(before->table).has_unit)
+      return fail(mixed_units());
   }
   const diagnose::FiguresAnswer answer = diagnose::understand_figures(figures, before ? &*before : nullptr);
   if (call.common.json || call.has("summary")) {
@@ -230,16 +238,16 @@ void print_table(const Answered& answered, const Asked& asked, Output& output) {
 /// What the runs are together: sizes of one program, or series side by side.
 Status print_together(const Answered& answered, bool several, const Asked& asked, Output& output) {
   std::vector<diagnose::Efficiencies> sizes;
-  std::vector<diagnose::RunTimes> steps;
+  std::map<std::optional<Seconds>, std::vector<diagnose::RunTimes>> steps;  // by unknown unit
   for (const auto& [run, d] : answered.runs) {
     if (several && run->times == trace::TimesKind::Steps)
-      steps.push_back({.name = run->info.name, .steps = d.step_times});
+      steps[trace::unknown_unit(run->ranks)].push_back({.name = run->info.name, .steps = d.step_times});
     if (d.efficiencies) sizes.push_back(*d.efficiencies);
   }
   if (!asked.call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, asked.call, output));
   std::vector<std::string> warnings;
   for (const trace::Note& note : answered.unread) warnings.push_back(note.file + ": " + note.text);
-  print_runs(steps, warnings, asked, output);
+  for (const auto& [unit, runs] : steps) print_runs(runs, unit, warnings, asked, output);
   return {};
 }
 
@@ -258,7 +266,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   const Asked asked{call, console, this_machine().monotonic_ns()};
   if (figures) return answer_figures(*figures, asked, output);
   COX_TRY(FoundJobs found, read_jobs(call.args.front(), call, console));
-  COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(asked));
+  COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(found.jobs, asked));
   COX_TRY(const Answered answered, diagnose_all(found, asked));
   // Of several runs people see one table first; what it is made of is kept for --all.
   const bool several = found.jobs.size() > 1;

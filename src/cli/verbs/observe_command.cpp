@@ -173,8 +173,8 @@ void end_shared(const observe::LaunchOutcome& outcome, const Invocation& call, C
   if (compacted && call.common.verbose) warn_about(compacted->notes, call, console);
   console.err << shared_summary(outcome, heads, compacted.has_value(), shown(outcome.dir));
   if (!compacted && compacted.error().id != "trace-002" && compacted.error().id != "trace-005")
-    console.err << fmt::format("cox: warning: {} [{}]\n", compacted.error().to_string(),
-                               compacted.error().id);
+    console.err << fmt::format("cox: warning: {} [{}]\n",
+                               report::terminal_text(compacted.error().to_string()), compacted.error().id);
 }
 
 /// Actuators other than the delay; each is off unless asked for.
@@ -247,7 +247,8 @@ void end_alone(const observe::LaunchOutcome& outcome, const SummaryPlace& place,
   const Result<trace::CompactReport> compacted = trace::compact_run(outcome.dir, call.common.threads);
   if (!compacted && !heads.ranks.empty()) {
     console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
-                               shown(outcome.dir), compacted.error().to_string(), compacted.error().id);
+                               shown(outcome.dir), report::terminal_text(compacted.error().to_string()),
+                               compacted.error().id);
     if (heads.storage_failed > 0) console.err << storage_words(heads) << '\n';
     return;
   }
@@ -256,7 +257,8 @@ void end_alone(const observe::LaunchOutcome& outcome, const SummaryPlace& place,
   if (!call.common.quiet) console.err << summary(outcome, heads, report, shown(outcome.dir));
   if (!place.file.empty())
     if (const Status written = write_summary(place, summary_json(outcome, heads, report), console); !written)
-      console.err << fmt::format("cox: warning: {} [{}]\n", written.error().to_string(), written.error().id);
+      console.err << fmt::format("cox: warning: {} [{}]\n",
+                                 report::terminal_text(written.error().to_string()), written.error().id);
 }
 
 /// The size that a flag names; nothing where it was not given.
@@ -289,9 +291,10 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   observe::ignore_own_failures();  // who reads our notes may be gone before the job is
   if (!call.common.quiet && observe::launch_place().rank <= 0) {
     for (const std::string& note : observe::start_notes(options))
-      console.err << fmt::format("cox: {}\n", note);
+      console.err << fmt::format("cox: {}\n", report::terminal_text(note));
     for (const std::string& note : observe::wait_mode_notes(options))
-      console.err << fmt::format("cox: wait mode {}: {}\n", name_of(options.wait_mode), note);
+      console.err << fmt::format("cox: wait mode {}: {}\n", name_of(options.wait_mode),
+                                 report::terminal_text(note));
   }
   COX_TRY(const observe::LaunchOutcome outcome, observe::launch(options));
 

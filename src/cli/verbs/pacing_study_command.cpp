@@ -18,6 +18,7 @@
 
 #include "cli/frame/embedded.hpp"
 #include "cli/output/failure.hpp"
+#include "cli/output/terminal.hpp"
 
 namespace cox::cli {
 namespace {
@@ -95,7 +96,7 @@ Result<ExitCode> measure_all(study::PacingStudy study, const evaluate::PacingCho
                       .hint = "choose another name, or add --force to replace it",
                       .where = Where{.file = output.string()}});
   evaluate::PacingWorld world = evaluate::pacing_world();
-  world.tell = [&](const std::string& text) { console.err << text; };
+  world.tell = [&](const std::string& text) { console.err << terminal_lines(text); };
   world.keep = [&](const study::PacingResults& results) -> Status {
     if (output.empty()) return {};
     return write_file_atomically(output, study::pacing_json(results), IfExists::Replace);

@@ -9,11 +9,13 @@
 
 #include "cox/base/process_table.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/matched.hpp"
 #include "cox/report/report.hpp"
 #include "cox/report/terminal.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "cli/input/run_input.hpp"
 #include "cli/output/envelope.hpp"
@@ -42,6 +44,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   std::optional<diagnose::Comparison> comparison;
   if (const std::string path = call.value("against"); !path.empty()) {
     COX_TRY(const trace::ImportedJob before, read_only_job(path, call, console));
+    COX_CHECK(check_units(before.run, job.run));
+    const UnknownUnit unit(trace::unknown_unit(job.run.ranks));
     COX_TRY(const diagnose::Diagnosis d,
             diagnose::diagnose(before.run, {.threads = call.common.threads, .program = &before.program}));
     comparison = diagnose::compare(d, diagnosis);

@@ -186,7 +186,8 @@ Status write_kept(const Invocation& call, Console& console, const simulate::Outc
   if (!keep.run.empty()) {
     COX_CHECK(trace::write_run(*outcome.run, keep.run, call.common.threads));
     if (!call.common.quiet)
-      console.err << fmt::format("cox: wrote the Run {}; try: cox diagnose {}\n", keep.run, keep.run);
+      console.err << fmt::format("cox: wrote the Run {}; try: cox diagnose {}\n",
+                                 report::terminal_text(keep.run), report::terminal_text(keep.run));
   }
   if (keep.page) COX_CHECK(write_page(call, console, outcome, sizes, *keep.page));
   return {};
@@ -300,7 +301,7 @@ Result<ExitCode> run_sweep(const Invocation& call, Console& console) {
         "cox: {} points: {} found, {} computed{}{}\n", done.points, done.found, done.computed,
         done.failed > 0 ? fmt::format(", {} could not be simulated (their `error` says why)", done.failed)
                         : "",
-        done.merged ? fmt::format("; wrote {}", name) : "; others are still at it");
+        done.merged ? fmt::format("; wrote {}", report::terminal_text(name)) : "; others are still at it");
   return ExitCode::Ok;
 }
 

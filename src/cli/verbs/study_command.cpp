@@ -14,6 +14,7 @@
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/evaluate/computations.hpp"
+#include "cox/report/terminal.hpp"
 #include "cox/study/computation.hpp"
 #include "cox/study/pacing.hpp"
 #include "cox/study/study.hpp"
@@ -22,6 +23,7 @@
 #include "cli/frame/embedded.hpp"
 #include "cli/output/envelope.hpp"
 #include "cli/output/failure.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/verbs/pacing_study_command.hpp"
 
 namespace cox::cli {
@@ -60,7 +62,8 @@ ExitCode list_studies(std::vector<study::Study> studies, const Invocation& call,
   for (const study::Study& s : studies) wide = std::max(wide, s.name.size());
   for (const study::Study& s : studies) {
     list.push_back({{"name", s.name}, {"title", s.title}, {"question", s.question}, {"source", s.source}});
-    text += fmt::format("{:<{}}  {}\n", s.name, wide, s.question);
+    text +=
+        fmt::format("{:<{}}  {}\n", report::terminal_text(s.name), wide, report::terminal_text(s.question));
   }
   console.out << (call.common.json ? to_json({.schema = "cox.study-list/1"}, "studies", list) : text);
   return ExitCode::Ok;
@@ -105,8 +108,9 @@ Status write_answers(const std::vector<study::Answer>& answers, const std::files
 void warn_about_checks(const study::Answer& a, Console& console) {
   for (const study::CrossCheck& c : a.computation.checks)
     if (!c.agrees())
-      console.err << fmt::format("cox: warning: {}: {}: the engine says {}, its oracle {}\n", a.study.name,
-                                 c.name, study::to_string(c.engine), study::to_string(c.oracle));
+      console.err << fmt::format("cox: warning: {}: {}: the engine says {}, its oracle {}\n",
+                                 report::terminal_text(a.study.name), report::terminal_text(c.name),
+                                 study::to_string(c.engine), study::to_string(c.oracle));
 }
 
 /// Those that only make sense for what is measured.
@@ -140,13 +144,15 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
     COX_CHECK(write_answers(answers, folder, name == kAll, if_exists));
     if (!call.common.quiet && !call.common.json)
-      console.err << fmt::format("cox: wrote {} studies to {}\n", answers.size(), folder);
+      console.err << fmt::format("cox: wrote {} studies to {}\n", answers.size(),
+                                 report::terminal_text(folder));
   }
   if (call.common.json) {
     console.out << study::to_json(answers, {name});
     return ExitCode::Ok;
   }
-  for (const study::Answer& a : answers) console.out << study::to_text(a) << (answers.size() > 1 ? "\n" : "");
+  for (const study::Answer& a : answers)
+    console.out << terminal_lines(study::to_text(a)) << (answers.size() > 1 ? "\n" : "");
   return ExitCode::Ok;
 }
 

@@ -71,6 +71,21 @@ Json json_of(const QuantityAnswer& q) {
   return j;
 }
 
+Json json_of(const RankComparison& c) {
+  Json j;
+  j["name"] = c.name;
+  j["unit"] = c.is_time ? Json("s") : Json(nullptr);
+  j["ranks"] = c.ranks;
+  j["ratio"] = c.ratio;
+  j["tested"] = c.tested;
+  j["more"] = numbers_of(c.more);
+  j["less"] = numbers_of(c.less);
+  j["more_ratio"] = c.more_ratio;
+  j["less_ratio"] = c.less_ratio;
+  j["least_seen_ratio"] = c.least_seen_ratio;
+  return j;
+}
+
 }  // namespace
 
 const char* name_of(SizeDifference d) {
@@ -135,7 +150,10 @@ FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Fig
     a.comparisons = compare_series(*sizes, earlier);
     a.places = find_places(a.comparisons);
   } else {
-    a.quantities = answer_ranks(std::get<trace::RankTable>(figures.table));
+    const auto& ranks = std::get<trace::RankTable>(figures.table);
+    a.quantities = answer_ranks(ranks);
+    if (const auto* earlier = before != nullptr ? std::get_if<trace::RankTable>(&before->table) : nullptr)
+      a.rank_comparisons = compare_ranks(*earlier, ranks);
   }
   return a;
 }
@@ -144,10 +162,13 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   Json result;
   result["format"] = a.format;
   result["has_unit"] = a.has_unit;
+  result["time_unit"] = a.has_unit ? Json("s") : Json(nullptr);
   for (const char* key : {"sizes", "comparisons", "quantities"}) result[key] = Json::array();
   for (const SizeAnswer& s : a.sizes) result["sizes"].push_back(json_of(s));
   for (const SizeComparison& c : a.comparisons) result["comparisons"].push_back(json_of(c));
   for (const QuantityAnswer& q : a.quantities) result["quantities"].push_back(json_of(q));
+  result["rank_comparisons"] = Json::array();
+  for (const RankComparison& c : a.rank_comparisons) result["rank_comparisons"].push_back(json_of(c));
   result["notes"] = a.notes;
   result["places"] = Json::array();
   for (const PlaceAnswer& p : a.places) result["places"].push_back(json_of(p));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,83 @@ TEST(Figures, WithoutASpreadTheExtremeIsStatedAndNobodyNamed) {
   EXPECT_FALSE(a.is_clean()) << "nothing was tested";
   EXPECT_TRUE(says(a, "Nobody can be named"));
   EXPECT_TRUE(says(a, "highest 1.90 s (rank 2)"));
+}
+
+trace::Figures figures(const std::string& text) {
+  auto read = trace::figures_of(text);
+  EXPECT_TRUE(read && *read) << text.substr(0, 60);
+  return read && *read ? **std::move(read) : trace::Figures{};
+}
+
+TEST(Figures, RanksAreHeldAgainstThemselvesBefore) {
+  const std::string head = "rank,mean_s,std_s,count\n";
+  const trace::Figures before =
+      figures(head + "0,1.00,0.05,400\n1,1.01,0.05,400\n2,1.30,0.05,400\n3,0.99,0.05,400\n");
+  const trace::Figures after =
+      figures(head + "0,1.01,0.05,400\n1,1.25,0.05,400\n2,1.00,0.05,400\n3,0.99,0.05,400\n");
+  const FiguresAnswer a = understand_figures(after, &before);
+  ASSERT_EQ(a.rank_comparisons.size(), 1U);
+  const RankComparison& c = a.rank_comparisons[0];
+  EXPECT_EQ(c.more, std::vector<Rank>{Rank(1)});
+  EXPECT_EQ(c.less, std::vector<Rank>{Rank(2)});
+  EXPECT_NEAR(c.less_ratio, 0.3 / 1.3, 1e-9);
+  EXPECT_TRUE(says(a, "time, against before: rank 1 takes more, up to 24 %; rank 2 takes less, up to 23 %"));
+  const FiguresAnswer same = understand_figures(after, &after);
+  EXPECT_TRUE(says(same, "no rank changed; a change is told from"));
+  const FiguresAnswer unknown = understand_figures(figures("rank,time_s\n0,2\n1,2\n"), &after);
+  EXPECT_FALSE(unknown.rank_comparisons[0].tested);
+}
+
+TEST(Figures, ATableWithoutAUnitPrintsNoSeconds) {
+  std::string before = "size,value\n";
+  std::string after = before;
+  for (int k = 0; k < 12; ++k) {
+    const int size = 8 << (2 * k);
+    before += std::to_string(size) + "," + std::to_string(10.0 + 1e-6 * size) + "\n";
+    after += std::to_string(size) + "," + std::to_string(17.5 + 1e-6 * size) + "\n";
+  }
+  const trace::Figures b = figures(before);
+  const FiguresAnswer a = understand_figures(figures(after), &b);
+  ASSERT_FALSE(a.comparisons.empty());
+  EXPECT_NE(a.comparisons[0].difference, SizeDifference::None);
+  for (const std::string& line : figure_lines(a)) EXPECT_EQ(line.find(" s "), std::string::npos) << line;
+  EXPECT_TRUE(nlohmann::json::parse(to_json(a, "x"))["result"]["time_unit"].is_null());
+}
+
+TEST(Figures, EvenJobsBeforeAndAfterNameNobody) {
+  // Means of 400 steps whose speed wanders (correlation 0.9 from one step to the next), with heavy tails in half of them.
+  int named = 0;
+  std::mt19937_64 random(71);
+  std::normal_distribution<double> draw(0, 1);
+  std::uniform_real_distribution<double> chance(0, 1);
+  constexpr int kTables = 400;
+  for (int table = 0; table < kTables; ++table) {
+    trace::RankTable sides[2];
+    for (trace::RankTable& side : sides) {
+      side.quantities.push_back({.name = "time", .is_time = true, .figures = {}});
+      for (int r = 0; r < 16; ++r) {
+        std::vector<double> steps;
+        double wander = 0;
+        for (int s = 0; s < 400; ++s) {
+          wander = 0.9 * wander + std::sqrt(1 - 0.81) * draw(random);
+          const double tail = table % 2 == 1 && chance(random) < 0.02 ? 0.5 : 0;
+          steps.push_back(1 + 0.05 * wander + tail);
+        }
+        double sum = 0, squares = 0;
+        for (const double x : steps) sum += x;
+        const double mean = sum / 400;
+        for (const double x : steps) squares += (x - mean) * (x - mean);
+        side.quantities[0].figures.push_back(
+            {.rank = Rank(r), .value = mean, .spread = std::sqrt(squares / 399), .count = 400});
+        side.ranks.emplace_back(r);
+      }
+    }
+    const trace::Figures before{.format = "rank-summary", .table = sides[0], .notes = {}};
+    const trace::Figures after{.format = "rank-summary", .table = sides[1], .notes = {}};
+    const FiguresAnswer a = understand_figures(after, &before);
+    named += !a.rank_comparisons.at(0).more.empty() || !a.rank_comparisons.at(0).less.empty();
+  }
+  EXPECT_LE(named, kTables / 100);
 }
 
 TEST(Figures, AWideSpreadHidesADifference) {

@@ -28,5 +28,8 @@ struct SizePoint {
 /// Where configurations that were compared on one node and on several differ.
 [[nodiscard]] std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparisons);
 [[nodiscard]] std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table);
+/// Quantities that both have, by name.
+[[nodiscard]] std::vector<RankComparison> compare_ranks(const trace::RankTable& before,
+                                                        const trace::RankTable& after);
 
 }  // namespace cox::diagnose

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value per rank: who differs from the others by more than the values' own spread.
+// One value per rank: who differs from the others, or from before, by more than the values' own spread.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "cox/base/stats.hpp"
 
@@ -98,6 +99,50 @@ void name_ranks(const trace::RankQuantity& q, double tests, QuantityAnswer& a) {
   if (!below.empty()) a.below_ratio = below.front().part;
 }
 
+using Pair = std::pair<const trace::RankFigure*, const trace::RankFigure*>;
+
+/// Figures of ranks that both have, with a mean above 0 before.
+std::vector<Pair> pairs_of(const trace::RankQuantity& before, const trace::RankQuantity& after) {
+  std::vector<Pair> pairs;
+  auto b = before.figures.begin();
+  for (const trace::RankFigure& a : after.figures) {
+    while (b != before.figures.end() && b->rank < a.rank) ++b;
+    if (b != before.figures.end() && b->rank == a.rank && b->value > 0) pairs.emplace_back(&*b, &a);
+  }
+  return pairs;
+}
+
+/// What noise may put between the two means of one rank. Welch and Satterthwaite.
+double bar_of(const Pair& p, double tests) {
+  const double b = error_of(*p.first);
+  const double a = error_of(*p.second);
+  const double variance = a * a + b * b;
+  const double bottom = std::pow(a, 4) / std::max(1.0, independent_of(*p.second) - 1) +
+                        std::pow(b, 4) / std::max(1.0, independent_of(*p.first) - 1);
+  const double freedom = bottom > 0 ? variance * variance / bottom : 1e6;
+  const double t = student_quantile(kChance / 2 / tests, std::llround(std::clamp(freedom, 1.0, 1e6)));
+  return std::max(t * std::sqrt(variance), kLeastDifference * p.first->value);
+}
+
+void name_changed(const std::vector<Pair>& pairs, double tests, RankComparison& c) {
+  std::vector<std::pair<double, Rank>> more;
+  std::vector<std::pair<double, Rank>> less;
+  for (const Pair& p : pairs) {
+    const double bar = bar_of(p, tests);
+    const double off = p.second->value - p.first->value;
+    c.least_seen_ratio = std::max(c.least_seen_ratio, bar / p.first->value);
+    if (std::abs(off) > bar)
+      (off > 0 ? more : less).emplace_back(std::abs(off) / p.first->value, p.first->rank);
+  }
+  for (auto* side : {&more, &less}) {
+    std::stable_sort(side->begin(), side->end(),
+                     [](const auto& x, const auto& y) { return x.first > y.first; });
+    for (const auto& [part, rank] : *side) (side == &more ? c.more : c.less).push_back(rank);
+  }
+  if (!more.empty()) c.more_ratio = more.front().first;
+  if (!less.empty()) c.less_ratio = less.front().first;
+}
+
 }  // namespace
 
 std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table) {
@@ -132,6 +177,29 @@ std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table) {
     answers.push_back(std::move(a));
   }
   return answers;
+}
+
+std::vector<RankComparison> compare_ranks(const trace::RankTable& before, const trace::RankTable& after) {
+  double tests = 1;
+  for (const trace::RankQuantity& q : after.quantities) tests += static_cast<double>(q.figures.size());
+  std::vector<RankComparison> out;
+  for (const trace::RankQuantity& a : after.quantities) {
+    const auto b = std::find_if(before.quantities.begin(), before.quantities.end(),
+                                [&](const trace::RankQuantity& q) { return q.name == a.name; });
+    if (b == before.quantities.end() || b->is_time != a.is_time) continue;
+    const std::vector<Pair> pairs = pairs_of(*b, a);
+    if (pairs.empty()) continue;
+    RankComparison c{.name = a.name, .is_time = a.is_time, .ranks = static_cast<std::int64_t>(pairs.size())};
+    std::vector<double> ratios;
+    for (const Pair& p : pairs) ratios.push_back(p.second->value / p.first->value);
+    c.ratio = median_in_place(ratios);
+    const auto told = [](const trace::RankFigure& f) { return f.spread && f.count >= 2; };
+    c.tested = std::all_of(pairs.begin(), pairs.end(),
+                           [&](const Pair& p) { return told(*p.first) && told(*p.second); });
+    if (c.tested) name_changed(pairs, tests, c);
+    out.push_back(std::move(c));
+  }
+  return out;
 }
 
 }  // namespace cox::diagnose

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "diagnose/cause/locality.hpp"
 #include "diagnose/match/account.hpp"
@@ -156,6 +158,7 @@ const char* name_of(FindingKind k) {
 
 Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& options) {
   COX_CHECK(check(matched));
+  const UnknownUnit unit(trace::unknown_unit(matched.tracks()));
   const auto tell = [&](std::int64_t stage) {
     if (options.progress) options.progress(stage, kDiagnoseStages);
   };

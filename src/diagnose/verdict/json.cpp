@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "cox/base/json.hpp"
+#include "cox/base/unknown_unit.hpp"
 #include "cox/base/version.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "diagnose/efficiency/json.hpp"
 #include "diagnose/fabric/json.hpp"
@@ -223,6 +225,7 @@ void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
 }
 
 Json result_of(const Diagnosis& d, const trace::Run& run) {
+  const UnknownUnit unit(trace::unknown_unit(run.ranks));
   Json j;
   j["provenance"] = trace::name_of(run.info.provenance);
   j["coverage"] = d.coverage.ratio;
@@ -257,6 +260,9 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["outcome"] = name_of(d.answer.outcome);
   j["outcome_detail"] = json_of(d.answer);
   j["times"] = trace::name_of(d.times);
+  const auto unknown = trace::unknown_unit(run.ranks);
+  j["time_unit"] = unknown ? Json(nullptr) : Json("s");
+  j["unknown_unit_s"] = unknown ? Json(unknown->count()) : Json(nullptr);
   j["run"] = run.info.name;
   j["sources"] = list_of(run.sources);
   j["remedies"] = list_of(d.remedies);
@@ -294,6 +300,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["ranks_seen"] = d.coverage.ranks_seen;
   j["ranks_expected"] = d.coverage.ranks_expected;
   j["steps"] = d.steps;
+  j["time_unit"] = trace::unknown_unit(run.ranks) ? Json(nullptr) : Json("s");
   j["step_median_s"] = seconds(d.step_time.median);
   j["step_p95_s"] = seconds(d.step_time.p95);
   j["step_cv_ratio"] = d.step_time.cv;

@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/base/unknown_unit.hpp"
 
 #include "diagnose/words/sentences.hpp"
 
@@ -184,6 +188,27 @@ void say_quantity(const QuantityAnswer& q, Lines& lines) {
   }
 }
 
+std::string change_words(double ratio) {
+  return fmt::format("{} {}", percent(std::abs(ratio - 1)), ratio < 1 ? "less" : "more");
+}
+
+std::string comparison_sentence(const RankComparison& c) {
+  const std::string who = fmt::format("{}, against before", c.name);
+  if (!c.tested)
+    return fmt::format("{}: {} in the median of {}; nothing tells how much a value varies.", who,
+                       change_words(c.ratio), counted(c.ranks, "rank"));
+  if (c.more.empty() && c.less.empty())
+    return fmt::format("{}: no rank changed; a change is told from {} on.", who, percent(c.least_seen_ratio));
+  std::string text = who + ":";
+  if (!c.more.empty())
+    text += fmt::format(" {} take{} more, up to {}{}", subject_of(c.more), c.more.size() == 1 ? "s" : "",
+                        percent(c.more_ratio), c.less.empty() ? "" : ";");
+  if (!c.less.empty())
+    text += fmt::format(" {} take{} less, up to {}", subject_of(c.less), c.less.size() == 1 ? "s" : "",
+                        percent(c.less_ratio));
+  return text + fmt::format("; the median of {} takes {}.", counted(c.ranks, "rank"), change_words(c.ratio));
+}
+
 std::string headline_of(const FiguresAnswer& a) {
   if (!a.quantities.empty()) {
     for (const QuantityAnswer& q : a.quantities)
@@ -212,6 +237,7 @@ void say_some(const std::vector<T>& items, std::size_t most, const char* what, L
 }  // namespace
 
 std::vector<std::string> figure_lines(const FiguresAnswer& a) {
+  const UnknownUnit unit(a.has_unit ? std::nullopt : std::optional(Seconds(1)));
   Lines lines{headline_of(a)};
   say_some(a.comparisons, kToldSeries, "comparisons", lines,
            [&](const SizeComparison& c) { say_comparison(c, lines); });
@@ -220,6 +246,8 @@ std::vector<std::string> figure_lines(const FiguresAnswer& a) {
            [&](const SizeAnswer& s) { say_series(s, a.has_unit, lines); });
   say_some(a.quantities, kToldQuantities, "quantities", lines,
            [&](const QuantityAnswer& q) { say_quantity(q, lines); });
+  say_some(a.rank_comparisons, kToldQuantities, "comparisons", lines,
+           [&](const RankComparison& c) { lines.push_back(comparison_sentence(c)); });
   if (!a.quantities.empty())
     lines.emplace_back("Cannot tell: who came when, since when, and why: these are summaries.");
   for (const std::string& note : a.notes) lines.push_back("note: " + note);

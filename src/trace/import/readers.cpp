@@ -5,7 +5,7 @@ namespace cox::trace {
 
 std::span<const Reader* const> all_readers() {
   // What has a magic number first, JSON by its keys next, plain text last.
-  static constexpr std::array<const Reader*, 15> kReaders{&kOperationParquetReader,
+  static constexpr std::array<const Reader*, 17> kReaders{&kOperationParquetReader,
                                                           &kOtf2Reader,
                                                           &kDumpiReader,
                                                           &kFlightRecorderPickleReader,
@@ -16,7 +16,9 @@ std::span<const Reader* const> all_readers() {
                                                           &kFlightRecorderJsonReader,
                                                           &kNcclInspectorReader,
                                                           &kNcclProfilerReader,
+                                                          &kSpanLinesReader,
                                                           &kChakraProtobufReader,
+                                                          &kMlperfReader,
                                                           &kGoalReader,
                                                           &kOperationCsvReader,
                                                           &kStepTableReader};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -99,7 +100,7 @@ class Osu {
  public:
   void take(std::string_view line) {
     if (line.starts_with("# OSU")) {
-      test_ = clean_text(line.substr(2, 128));
+      test_ = name_of_test(clean_text(line.substr(2, 128)));
       value_ = OsuValue::None;
       return;
     }
@@ -127,12 +128,25 @@ class Osu {
     if (sizes_.is_empty())
       return fail(no_figures("no row of an OSU benchmark: a size and a latency or bandwidth"));
     Figures f{.format = "osu", .table = std::move(sizes_).finish(true), .notes = {}};
+    for (const auto& [name, version] : version_of_) f.notes.push_back(fmt::format("{} {}", name, version));
     if (bad_ > 0) f.notes.push_back(fmt::format("{} rows cannot be read and are left out", bad_));
     return f;
   }
 
  private:
+  /// Without the version of the benchmark, which is no configuration; where the file holds two, they are told apart.
+  std::string name_of_test(const std::string& title) {
+    const std::size_t at = title.rfind(" v");
+    if (at == std::string::npos || at + 2 >= title.size() ||
+        title.find_first_not_of("0123456789.rc-", at + 2) != std::string::npos)
+      return title;
+    const std::string name = title.substr(0, at);
+    const auto [first, fresh] = version_of_.try_emplace(name, title.substr(at + 1));
+    return first->second == title.substr(at + 1) ? name : title;
+  }
+
   std::vector<std::string_view> words_;
+  std::map<std::string, std::string> version_of_;  // by test
   std::string test_;
   OsuValue value_ = OsuValue::None;
   SizeCollector sizes_;

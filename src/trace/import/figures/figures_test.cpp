@@ -70,7 +70,7 @@ TEST(FiguresFile, OsuLatencyAndBandwidth) {
       "# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n0  1.1\n8  1.2\n"
       "# OSU MPI Bandwidth Test v7.3\n# Size      Bandwidth (MB/s)\n1000000 500\n");
   ASSERT_EQ(t.series.size(), 2U);
-  EXPECT_EQ(t.series[0].name, "OSU MPI Latency Test v7.3");
+  EXPECT_EQ(t.series[0].name, "OSU MPI Latency Test") << "the version is no configuration";
   EXPECT_NEAR(t.series[0].values[1].time.count(), 1.2e-6, 1e-12);
   EXPECT_NEAR(t.series[1].values[0].time.count(), 2e-3, 1e-9);
 }

@@ -62,6 +62,8 @@ extern const Reader kParaverReader;
 extern const Reader kDumpiReader;
 extern const Reader kOperationCsvReader;
 extern const Reader kOperationParquetReader;
+extern const Reader kMlperfReader;
+extern const Reader kSpanLinesReader;
 
 /// `Reader::read` of a format that tells a Run and no program.
 template <Result<Run> (*kRead)(const std::filesystem::path&, const ImportOptions&)>

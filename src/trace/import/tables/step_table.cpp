@@ -8,15 +8,14 @@
 #include <cmath>
 #include <deque>
 #include <iterator>
-#include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "cox/trace/figures.hpp"
 
 #include "trace/import/part/part_builder.hpp"
 #include "trace/import/part/reader.hpp"
+#include "trace/import/tables/step_times.hpp"
 #include "trace/raw/meta_entries.hpp"
 
 namespace cox::trace {
@@ -24,12 +23,6 @@ namespace {
 
 /// Tables of step times are small; one beyond this is something else.
 constexpr std::uint64_t kTableBytes = std::uint64_t{256} << 20;
-constexpr std::size_t kMostRanks = 65536;
-constexpr std::int32_t kHighestRank = 1 << 24;
-/// All steps together must fit a Duration.
-constexpr double kLongestRunSeconds = 9e6;
-/// Nominal time from the last arrival to the common departure.
-constexpr Duration kDeparture = std::chrono::nanoseconds(1);
 
 /// Takes the next line off the front; comments and empty lines are passed over.
 std::string_view take_line(std::string_view& text, std::int64_t& number) {
@@ -84,18 +77,13 @@ Error nothing_in_it() {
                .where = {}};
 }
 
-/// One value: rank `series` spent `own` on `step`.
-struct StepTime {
-  std::int64_t step = 0;
-  std::uint32_t series = 0;
-  Duration own{};
-};
-
 class StepTableReader {
  public:
   StepTableReader(const std::filesystem::path& path, StepColumns columns)
-      : columns_(std::move(columns)), part_(path.string(), kStepTableReader.format) {
-    for (const WideColumn& c : columns_.wide) wide_series_.push_back(series_of(c.rank));
+      : columns_(std::move(columns)),
+        part_(path.string(), kStepTableReader.format),
+        times_(columns_.unit == StepUnit::None ? StepTimes::Unit::Unknown : StepTimes::Unit::Seconds) {
+    for (const WideColumn& c : columns_.wide) wide_series_.push_back(times_.series_of(c.rank));
   }
 
   void take(const std::vector<std::string_view>& fields) {
@@ -111,17 +99,14 @@ class StepTableReader {
       ++bad_;
       return;
     }
-    add(*series, step_of(rows_of_[*series]++), field(columns_.value));
+    add(series, step_of(rows_of_[*series]++), field(columns_.value));
   }
 
-  Result<Run> finish() && {
-    if (times_.empty()) return fail(nothing_in_it());
-    std::stable_sort(times_.begin(), times_.end(), [](const StepTime& a, const StepTime& b) {
-      return std::tie(a.step, a.series) < std::tie(b.step, b.series);
-    });
-    drop_repeated();
-    add_ranks();
-    place();
+  [[nodiscard]] Seconds largest_unit() { return times_.largest_unit(); }
+
+  Result<Run> finish(Seconds unit) && {
+    if (times_.is_empty()) return fail(nothing_in_it());
+    std::move(times_).finish(part_, cells_, unit);
     write_notes();
     return std::move(part_).finish();
   }
@@ -141,111 +126,27 @@ class StepTableReader {
     return row;
   }
 
-  std::uint32_t series_of(std::int32_t rank) {
-    const auto [at, is_new] = series_numbers_.try_emplace(rank, static_cast<std::uint32_t>(ranks_.size()));
-    if (is_new) {
-      ranks_.push_back(rank);
-      rows_of_.push_back(0);
-    }
-    return at->second;
-  }
-
   /// By the number in the rank's column, which may end a name: `3`, `worker-3`.
   std::optional<std::uint32_t> find_series() {
-    if (columns_.rank == kNoColumn) return series_of(0);
+    if (columns_.rank == kNoColumn) return times_.series_of(0);
     const std::string_view text = field(columns_.rank);
     const std::size_t digits = text.find_last_not_of("0123456789");
     const std::string_view number = text.substr(digits == std::string_view::npos ? 0 : digits + 1);
     std::int32_t rank = -1;
     const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), rank);
-    if (ec != std::errc() || rank > kHighestRank || text.starts_with('-') || ranks_.size() >= kMostRanks)
-      return std::nullopt;
-    return series_of(rank);
+    if (ec != std::errc() || text.starts_with('-')) return std::nullopt;
+    return times_.series_of(rank);
   }
 
-  void add(std::uint32_t series, std::int64_t step, std::string_view text) {
+  void add(std::optional<std::uint32_t> series, std::int64_t step, std::string_view text) {
     ++cells_;
     double value = 0;
     const Cell cell = read_number(text, columns_.separator, value);
-    if (cell == Cell::Missing) {
+    if (cell == Cell::Missing)
       ++missing_;
-      return;
-    }
-    value *= seconds_per(columns_.unit);
-    if (cell == Cell::Bad || value < 0 || value > kLongestRunSeconds) {
+    else if (cell == Cell::Bad || !series ||
+             !times_.add(*series, step, Seconds(value * seconds_per(columns_.unit))))
       ++bad_;
-      return;
-    }
-    times_.push_back({.step = step, .series = series, .own = duration_from_seconds(value)});
-  }
-
-  void drop_repeated() {
-    const auto same = [](const StepTime& a, const StepTime& b) {
-      return a.step == b.step && a.series == b.series;
-    };
-    const auto end = std::unique(times_.begin(), times_.end(), same);
-    repeated_ = times_.end() - end;
-    times_.erase(end, times_.end());
-  }
-
-  /// Only ranks that have a value: an empty column of a wide table is nobody.
-  void add_ranks() {
-    std::vector<bool> present(ranks_.size());
-    for (const StepTime& t : times_) present[t.series] = true;
-    track_of_.assign(ranks_.size(), 0);
-    std::vector<Rank> members;
-    for (std::size_t s = 0; s < ranks_.size(); ++s) {
-      if (!present[s]) continue;
-      members.emplace_back(ranks_[s]);
-      track_of_[s] = part_.add_rank(Rank(ranks_[s]));
-      part_.rank(track_of_[s]).timing = "collective=implied by the length of steps";
-    }
-    count_of_ranks_ = members.size();
-    part_.run().times = TimesKind::Steps;
-    part_.run().world_size = static_cast<int>(members.size());
-    implied_ = part_.communicator("implied", std::move(members), static_cast<int>(count_of_ranks_));
-  }
-
-  void place() {
-    Duration begin{};
-    std::int64_t used = 0;
-    for (std::size_t first = 0; first < times_.size();) {
-      std::size_t last = first;
-      Duration longest{};
-      for (; last < times_.size() && times_[last].step == times_[first].step; ++last)
-        longest = std::max(longest, times_[last].own);
-      if (last - first < count_of_ranks_) {
-        ++incomplete_;
-      } else if (in_seconds(begin) + in_seconds(longest) > kLongestRunSeconds) {
-        ++too_late_;
-      } else {
-        add_step(first, last, begin, longest);
-        begin += longest + kDeparture;
-        used += static_cast<std::int64_t>(last - first);
-      }
-      first = last;
-    }
-    part_.count(cells_, used);
-  }
-
-  void add_step(std::size_t first, std::size_t last, Duration begin, Duration longest) {
-    for (std::size_t i = first; i < last; ++i) {
-      const std::size_t track = track_of_[times_[i].series];
-      Event mark;
-      mark.kind = EventKind::Step;
-      mark.begin = mark.end = begin;
-      mark.bytes = Bytes(times_[i].step);
-      part_.add_event(track, mark);
-      Event meeting;
-      meeting.op = static_cast<std::uint8_t>(model::Collective::Barrier);
-      meeting.flags = kTagged;
-      meeting.begin = begin + times_[i].own;
-      meeting.end = begin + longest + kDeparture;
-      meeting.comm = implied_;
-      meeting.seq = steps_;
-      part_.add_event(track, meeting);
-    }
-    ++steps_;
   }
 
   void count_note(std::int64_t n, std::string_view what) {
@@ -253,34 +154,25 @@ class StepTableReader {
   }
 
   void write_notes() {
-    part_.note("only the length of steps is known: one synchronisation at the end of each step is assumed");
     if (columns_.unit == StepUnit::None)
-      part_.note(fmt::format("no unit in {}: taken as seconds, only ratios mean anything",
+      part_.note(fmt::format("no unit in {}: only ratios mean anything",
                              columns_.value_name.empty() ? "the columns' names" : columns_.value_name));
+    if (columns_.is_summary)
+      part_.note(fmt::format("steps are told by {}, which sums up their ranks", columns_.value_name));
     if (columns_.rank == kNoColumn && columns_.wide.empty())
       part_.note("one series for the whole job: no rank can be named");
     count_note(missing_, "values are missing (empty or nan)");
-    count_note(incomplete_, "steps miss a rank and are left out");
-    count_note(too_late_, "steps lie beyond 104 days and are left out");
-    count_note(repeated_, "values repeat a rank and step: the first of each is used");
     count_note(unnumbered_, "rows without a step number are numbered by their order");
     count_note(bad_, "values or ranks cannot be read and are left out");
   }
 
   StepColumns columns_;
   PartBuilder part_;
+  StepTimes times_;
   const std::vector<std::string_view>* fields_ = nullptr;  // of the line that is being taken
-  std::map<std::int32_t, std::uint32_t> series_numbers_;
-  std::vector<std::int32_t> ranks_;         // by series
-  std::vector<std::int64_t> rows_of_;       // the same
-  std::vector<std::uint32_t> wide_series_;  // by wide column
-  std::vector<std::size_t> track_of_;       // by series
-  std::vector<StepTime> times_;
-  CommId implied_ = kNoComm;
-  std::size_t count_of_ranks_ = 0;
-  std::uint32_t steps_ = 0;
+  std::vector<std::optional<std::uint32_t>> wide_series_;  // by wide column
+  std::map<std::uint32_t, std::int64_t> rows_of_;          // by series
   std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, unnumbered_ = 0;
-  std::int64_t repeated_ = 0, incomplete_ = 0, too_late_ = 0;
 };
 
 /// The runs of one table, told apart by the columns that name them.
@@ -311,8 +203,10 @@ class RunsOfTable {
   Result<ImportedJob> finish() && {
     std::vector<Run> runs;
     std::optional<Error> error;
+    Seconds unit(1);
+    for (StepTableReader& reader : readers_) unit = std::min(unit, reader.largest_unit());
     for (std::size_t i = 0; i < readers_.size(); ++i) {
-      Result<Run> run = std::move(readers_[i]).finish();
+      Result<Run> run = std::move(readers_[i]).finish(unit);
       if (!run) {
         error = error ? std::move(error) : std::move(run).error();
         continue;

@@ -32,7 +32,8 @@ struct StepColumns {
   std::vector<WideColumn> wide;   ///< empty in a long table
   std::vector<std::size_t> run;   ///< columns that tell several runs apart
   StepUnit unit = StepUnit::None;
-  std::string value_name;  ///< long: as in the table, cleaned
+  std::string value_name;   ///< long: as in the table, cleaned
+  bool is_summary = false;  ///< the value sums up the ranks of a step: its slowest, or their spread
 };
 
 /// Fields of one line without the blanks and quotes around them; `out` is overwritten.

@@ -67,6 +67,7 @@ StepUnit take_unit(std::string& name) {
   return StepUnit::None;
 }
 
+constexpr int kNamesStep = 3;
 /// How well a name without its unit fits a step's time: 0 = not at all.
 int fit_of(std::string_view name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -77,8 +78,18 @@ int fit_of(std::string_view name) {
   const bool named = name.ends_with("time") || name.ends_with("duration") || name.ends_with("elapsed") ||
                      name.ends_with("time_norm");
   if (!named) return 0;
-  if (has("step") || has("iter") || has("batch")) return 3;
+  if (has("step") || has("iter") || has("batch")) return kNamesStep;
   return name == "time" ? 1 : 2;
+}
+
+/// Summaries of a step over its ranks, where no column is the time of a step: the slowest rank's says most.
+int fit_of_summary(std::string_view name) {
+  static constexpr std::array<std::string_view, 10> kBestFirst{
+      "max", "slowest", "p99", "p95", "mean", "median", "spread", "imbalance", "slowdown", "cv"};
+  for (const std::string_view end : {"_time", "_duration"})
+    if (name.ends_with(end)) name.remove_suffix(end.size());
+  const auto at = std::find(kBestFirst.begin(), kBestFirst.end(), name);
+  return at == kBestFirst.end() ? 0 : static_cast<int>(kBestFirst.end() - at);
 }
 
 /// `rank0`, `worker_3`, `gpu-7`, `12`: the number.
@@ -129,6 +140,8 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
   std::vector<std::string_view> fields;
   split_fields(header, found.separator, fields);
   int best = 0;
+  StepColumns summary;  // should no column be the time of a step
+  int best_summary = 0;
   StepUnit wide_unit = StepUnit::None;
   bool all_named = true;
   std::size_t time_index = kNoColumn;  // a `time` that may turn out to number the steps
@@ -153,6 +166,11 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
         found.value = i;
         found.value_name = clean_text(fields[i].substr(0, kLongestName));
         found.unit = unit;
+      } else if (const int part = fit_of_summary(name); part > best_summary) {
+        best_summary = part;
+        summary.value = i;
+        summary.value_name = clean_text(fields[i].substr(0, kLongestName));
+        summary.unit = unit;
       }
     }
   }
@@ -168,7 +186,16 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
   }
   found.wide.clear();
   if (found.step == kNoColumn && time_index != found.value) found.step = time_index;
-  if (found.value == kNoColumn || (found.rank == kNoColumn && found.step == kNoColumn)) return std::nullopt;
+  if (found.value == kNoColumn && found.rank == kNoColumn && found.step != kNoColumn && best_summary > 0) {
+    found.value = summary.value;
+    found.value_name = std::move(summary.value_name);
+    found.unit = summary.unit;
+    found.is_summary = true;
+  }
+  // Rows of a job count as its steps where the column says that it is the time of a step.
+  const bool counted = !found.run.empty() && best == kNamesStep;
+  if (found.value == kNoColumn || (found.rank == kNoColumn && found.step == kNoColumn && !counted))
+    return std::nullopt;
   return found;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cox/trace/import.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "support/test_data.hpp"
 #include "trace/import/part/reader.hpp"
@@ -93,7 +94,7 @@ TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {
   EXPECT_TRUE(has_note(run, "1 values are missing"));
   EXPECT_TRUE(has_note(run, "1 values repeat"));
   EXPECT_TRUE(has_note(run, "1 values or ranks cannot be read"));
-  EXPECT_TRUE(has_note(run, "no unit in batch_time_norm: taken as seconds, only ratios"));
+  EXPECT_TRUE(has_note(run, "no unit in batch_time_norm: only ratios"));
 }
 
 TEST_F(StepTable, RowsAreTheStepsWhereThereIsNoNumber) {
@@ -190,6 +191,39 @@ TEST_F(StepTable, TablesOfFactsAreNotStepTimes) {
     std::ifstream in(entry.path());
     EXPECT_FALSE(recognises({std::istreambuf_iterator<char>(in), {}})) << entry.path();
   }
+}
+
+TEST_F(StepTable, JobsWithoutRanksAreSeries) {
+  for (const char* table :
+       {"job,iteration,step_time_s\na,0,1\na,1,2\nb,0,3\nb,1,4\n", "job,step_time_s\na,1\na,2\nb,3\nb,4\n",
+        "job_id,step,min_s,median_s,max_s\na,0,0.5,0.7,1\na,1,0.5,0.7,2\nb,0,1,1,3\nb,1,1,1,4\n"}) {
+    std::ofstream(folder_ / "t.csv", std::ios::binary) << table;
+    EXPECT_TRUE(recognises(table)) << table;
+    const auto job = kStepTableReader.read(folder_ / "t.csv", {.threads = 1, .progress = {}});
+    ASSERT_TRUE(job) << table;
+    ASSERT_EQ(job->further_runs.size(), 1U) << table;
+    EXPECT_EQ(own_work(job->run, 0), (std::vector<Duration>{1s, 2s})) << table;
+    EXPECT_EQ(own_work(job->further_runs[0], 0), (std::vector<Duration>{3s, 4s})) << table;
+    EXPECT_TRUE(has_note(job->run, "no rank can be named"));
+  }
+  EXPECT_TRUE(has_note(read("job,iteration,spread\na,0,0.1\na,1,0.2\n"), "told by spread"));
+  EXPECT_FALSE(recognises("job,duration_s\na,1\nb,2\n")) << "a list of jobs is no series of steps";
+}
+
+TEST_F(StepTable, AnUnknownUnitIsTakenSoThatTheRunFits) {
+  const trace::Run small = read("rank,step,time\n0,0,130\n1,0,100\n");
+  EXPECT_EQ(unknown_unit(small.ranks), Seconds(1));
+  // Microseconds of an hour: as seconds they would be a century.
+  const trace::Run large = read("rank,step,time\n0,0,3600000000\n1,0,100\n0,1,1\n1,1,1\n");
+  EXPECT_EQ(unknown_unit(large.ranks), Seconds(1e-3));
+  EXPECT_EQ(own_work(large, 0).size(), 2U) << "no step is left out";
+  EXPECT_FALSE(unknown_unit(read("rank,step,time_s\n0,0,130\n1,0,100\n").ranks));
+  // The runs of one table are comparable.
+  std::ofstream(folder_ / "t.csv", std::ios::binary)
+      << "run,step,step_time\na,0,1\na,1,1\nb,0,1e9\nb,1,1e9\n";
+  const auto job = kStepTableReader.read(folder_ / "t.csv", {.threads = 1, .progress = {}});
+  ASSERT_TRUE(job);
+  EXPECT_EQ(unknown_unit(job->run.ranks), unknown_unit(job->further_runs.at(0).ranks));
 }
 
 }  // namespace

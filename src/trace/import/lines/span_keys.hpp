@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the keys of a line that tells a span mean: `startTimeUnixNano`, `end_ts`, `duration_ms`, `comp_start`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cox/base/units.hpp"
+
+namespace cox::trace {
+
+/// A moment or a length in picoseconds, or in 1e-12 of an unknown unit: wide enough for the time of day.
+__extension__ using WidePs = __int128;
+
+enum class SpanPart : std::uint8_t { None, Start, End, Length, Stamp };
+
+/// A key taken apart. Several spans in a line are told apart by what stands in front: `comp_start`, `comp_end`.
+struct SpanKey {
+  SpanPart part = SpanPart::None;
+  std::string prefix;
+  std::optional<Seconds> unit;  ///< by the key's own ending; nothing without one
+};
+/// Held by: src/trace/import/lines/span_lines_test.cpp
+[[nodiscard]] SpanKey span_key(std::string_view key);
+
+/// Small letters with `_` between words, also for `globalRank`; what stands in front of a dot is left out.
+[[nodiscard]] std::string plain_key(std::string_view key);
+
+/// `2026-01-31T12:00:00.123456Z`, also with a blank for the T and a zone `+01:00`; since 1970. Nothing without a zone
+/// or where it is no such text.
+[[nodiscard]] std::optional<WidePs> time_of_day(std::string_view text);
+
+/// The unit in which a number is a time of day between 2001 and 2100; nothing where it is none.
+[[nodiscard]] std::optional<Seconds> unit_since_1970(double number);
+
+/// A unit by its name: `ms`, `microseconds`.
+[[nodiscard]] std::optional<Seconds> unit_named(std::string_view name);
+
+}  // namespace cox::trace
