@@ -5,6 +5,7 @@
 It knows nothing of Coxswain. Each rank trains on its own shard; one of them can be made slow.
 """
 import argparse
+import gc
 import os
 import socket
 import sys
@@ -21,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 FEATURES, HIDDEN, CLASSES = 64, 256, 10
 ROTATE_EVERY = 5  # steps
+PAUSE_EVERY = 10
 
 
 def parse_arguments():
@@ -29,9 +31,12 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--batch", type=int, default=384, help="samples per rank and step (384)")
     parser.add_argument("--slow-rank", default=None, metavar="R|none", help="who is made slow")
-    parser.add_argument("--fault", default=None, choices=["none", "compute", "host", "transient", "rotating"])
+    parser.add_argument("--fault", default=None, choices=["none", "compute", "host", "transient", "rotating", "alternate", "pause", "gc", "raise"])
     parser.add_argument("--extra-percent", type=int, default=300, help="extra work of a compute fault (300)")
-    parser.add_argument("--host-wait-ms", type=int, default=25, help="wait of a host fault (25)")
+    parser.add_argument("--host-wait-ms", type=int, default=25, help="wait of a host fault, of a pause, of one at a bucket (25)")
+    parser.add_argument("--buckets", type=int, default=1, help="all-reduces per step: one per layer (1: as DDP does by itself)")
+    parser.add_argument("--fault-bucket", type=int, default=None, metavar="B",
+                        help="the victim waits before this one only, from 0, instead of its fault")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     if args.slow_rank == "none" or (args.slow_rank is None and args.fault is None):
@@ -41,9 +46,11 @@ def parse_arguments():
         args.slow_rank = 3 if args.slow_rank in (None, "none") else int(args.slow_rank)
     except ValueError:
         parser.error(f"--slow-rank: got '{args.slow_rank}', expected a rank or none")
+    if args.buckets < 1 or not 0 <= (args.fault_bucket or 0) < args.buckets:
+        parser.error("--fault-bucket: expected less than --buckets")
     if args.ranks < 1 or args.steps < 1:
         parser.error("--ranks and --steps: expected at least 1")
-    if args.fault in ("compute", "host", "transient") and not 0 <= args.slow_rank < args.ranks:
+    if args.fault in ("compute", "host", "transient", "alternate", "pause", "gc", "raise") and not 0 <= args.slow_rank < args.ranks:
         parser.error(f"--slow-rank: got {args.slow_rank}, expected a rank from 0 to {args.ranks - 1}")
     return args
 
@@ -53,7 +60,35 @@ def is_struck(args, rank, step):
         return rank == (step // ROTATE_EVERY) % args.ranks
     if args.fault == "transient":
         return rank == args.slow_rank and args.steps // 3 <= step < 2 * args.steps // 3
+    if args.fault == "alternate":
+        return rank == (args.slow_rank + step % 2 * (args.ranks // 2)) % args.ranks
+    if args.fault in ("pause", "gc"):
+        return rank == args.slow_rank and step % PAUSE_EVERY == PAUSE_EVERY - 1
+    if args.fault == "raise":
+        return rank == args.slow_rank and step == args.steps // 2
     return args.fault != "none" and rank == args.slow_rank
+
+
+def make_model(buckets):
+    """One layer per bucket."""
+    if buckets == 1:
+        return nn.Sequential(nn.Linear(FEATURES, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
+    sizes = [FEATURES] + [HIDDEN] * (buckets - 1) + [CLASSES]
+    layers = [m for a, b in zip(sizes, sizes[1:]) for m in (nn.Linear(a, b, bias=False), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
+
+
+def wait_before(model, bucket, is_due, seconds):
+    """The gradient of the layer whose all-reduce is number `bucket` is late: the last layer's is the first."""
+    layer = [m for m in model if isinstance(m, nn.Linear)][-1 - bucket]
+
+    def wait(gradient):
+        if is_due():
+            time.sleep(seconds)
+
+    def watch(module, given, out):
+        out.register_hook(wait)
+    layer.register_forward_hook(watch)
 
 
 def make_shard(seed, rank, samples=4096):
@@ -75,18 +110,30 @@ def train(rank, args, port):
     dist.init_process_group("gloo", rank=rank, world_size=args.ranks)
 
     torch.manual_seed(args.seed)
-    model = DistributedDataParallel(
-        nn.Sequential(nn.Linear(FEATURES, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES)))
+    plain = make_model(args.buckets)
+    if args.buckets > 1:
+        dist._DEFAULT_FIRST_BUCKET_BYTES = 1
+    model = DistributedDataParallel(plain, **({"bucket_cap_mb": 1e-6} if args.buckets > 1 else {}))
+    struck = False
+    if args.fault_bucket is not None:
+        wait_before(plain, args.fault_bucket, lambda: struck, args.host_wait_ms / 1e3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     loss_function = nn.CrossEntropyLoss()
     inputs, labels = make_shard(args.seed, rank)
 
+    # what a collection goes through
+    kept = [[i] for i in range(2_000_000)] if args.fault == "gc" and rank == args.slow_rank else []
     losses = []
     position = 0
     for step in range(args.steps):
         samples = args.batch
-        if is_struck(args, rank, step):
-            if args.fault == "host":
+        struck = is_struck(args, rank, step)
+        if struck and args.fault_bucket is None:
+            if args.fault == "gc":
+                gc.collect()
+            elif args.fault == "raise":
+                raise RuntimeError("a fault was asked for")
+            elif args.fault in ("host", "pause"):
                 time.sleep(args.host_wait_ms / 1e3)
             else:
                 samples += args.batch * args.extra_percent // 100
