@@ -101,7 +101,7 @@ set(diagnose_headers
     efficiency:efficiency runs:over_time figures:figures stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
-set(guest_headers launcher:seam policy:seam pace_text:pacing writer:writer)
+set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers
     noise:noise max_plus:max_plus network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced render:answer sweep:sweep)
@@ -110,7 +110,7 @@ set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
     pacing_effect:pacing pacing_page:pacing)
 set(trace_headers
-    raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
+    raw_format:format raw_exit:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run writer_process:store import:import figures:import)
 
 # What runs inside somebody's process: libc and headers without a library behind them.

@@ -63,8 +63,9 @@
   }
 
   // Spans of all ranks, row after row: rank r owns [start[r], start[r + 1]). Times in seconds from the origin.
-  // cumulativeWait[i] and cumulativeTransfer[i] hold the sums of the row's spans before i, so that the exact share
-  // of any stretch of time is one subtraction.
+  // message[i] is the part of wait[i] that is for messages. cumulativeWait[i] and its like hold the sums of the row's
+  // spans before i, so that the exact share of any stretch of time is one subtraction.
+  var MESSAGE_WAIT = 35;  // kWaitCode + WaitKind::Peer
   function decodeSpans(meta, part) {
     var unit = meta.unit_s;
     var counts = meta.ranks.spans;
@@ -78,7 +79,9 @@
       end: new Float64Array(total),
       wait: new Float64Array(total),
       transfer: new Float64Array(total),
+      message: new Float64Array(total),
       cumulativeWait: new Float64Array(total),
+      cumulativeMessage: new Float64Array(total),
       cumulativeTransfer: new Float64Array(total),
       step: new Int32Array(total),
       what: part('what'),
@@ -87,6 +90,7 @@
     var gaps = new Varints(part('gap'));
     var waits = new Varints(part('wait'));
     var transfers = new Varints(part('transfer'));
+    var messages = s.mixed ? new Varints(part('message')) : null;
     var inners = s.mixed ? new Varints(part('inner')) : null;
     var steps = new Varints(part('step'));
     for (r = 0; r < counts.length; ++r) {
@@ -94,19 +98,24 @@
       var step = -1;
       var waited = 0;
       var moved = 0;
+      var messaged = 0;
       for (var i = start[r]; i < start[r + 1]; ++i) {
         var wait = waits.next();
         var transfer = transfers.next();
+        var message = messages ? messages.next() : (s.what[i] & 63) === MESSAGE_WAIT ? wait : 0;
         at += gaps.next();
         s.begin[i] = at * unit;
         s.wait[i] = wait * unit;
         s.transfer[i] = transfer * unit;
+        s.message[i] = message * unit;
         s.cumulativeWait[i] = waited * unit;
+        s.cumulativeMessage[i] = messaged * unit;
         s.cumulativeTransfer[i] = moved * unit;
         at += wait + transfer + (inners ? inners.next() : 0);
         s.end[i] = at * unit;
         waited += wait;
         moved += transfer;
+        messaged += message;
         step += steps.nextSigned();
         s.step[i] = step;
       }

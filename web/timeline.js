@@ -29,14 +29,15 @@
     var i = lastBefore(s.begin, from, to, view.min);
     var begin = s.begin, end = s.end, wait = s.wait, transfer = s.transfer;
     var sumWait = s.cumulativeWait, sumTransfer = s.cumulativeTransfer;
+    var message = s.message, sumMessage = s.cumulativeMessage;
     var crowd = (lastBefore(begin, from, to, view.max) - i) / columns;  // spans per column
     var dense = crowd > 6;
     var paint = crowd < 0.2 ? blendColumn : stackColumn;
-    var w0 = 0, x0 = 0, started = false;
+    var w0 = 0, x0 = 0, m0 = 0, started = false;
     for (var c = 0; c <= columns; ++c) {
       var t = view.min + c * step;
       if (dense) i = lastBefore(begin, Math.max(from, i), to, t); else while (i + 1 < to && begin[i + 1] <= t) ++i;
-      var w = 0, x = 0;
+      var w = 0, x = 0, m = 0;
       if (i >= from) {
         var inside = t - begin[i];
         if (t >= end[i]) {
@@ -52,45 +53,50 @@
           w = wait[i];
           x = inside - wait[i];
         }
+        m = wait[i] > 0 ? message[i] * w / wait[i] : 0;
         w += sumWait[i];
+        m += sumMessage[i];
         x += sumTransfer[i];
       }
       if (started) {
         var left = t - step;
         if (t > first && left < last) {
-          paint(words, stride, y0 * stride + c - 1, height, (w - w0) / step, (x - x0) / step, colors);
+          var waiting = m > m0 ? cox.mixPixels(colors.wait, colors.message, Math.min(1, (m - m0) / (w - w0))) : colors.wait;
+          paint(words, stride, y0 * stride + c - 1, height, (w - w0) / step, (x - x0) / step, colors, waiting);
         }
       }
       started = true;
       w0 = w;
+      m0 = m;
       x0 = x;
     }
   }
 
+  // `waiting`: the colour of the wait in this column, mixed of both kinds.
   // Where spans are wide, a column that lies across an edge is one blend: edges look straight, shares stay exact.
-  function blendColumn(words, stride, at, height, waitShare, transferShare, colors) {
+  function blendColumn(words, stride, at, height, waitShare, transferShare, colors, waiting) {
     var rest = Math.max(1e-9, 1 - waitShare);
-    var color = waitShare > 0.998 ? colors.wait : waitShare < 0.002 && transferShare < 0.002 ? colors.work
-      : cox.mixPixels(cox.mixPixels(colors.work, colors.transfer, Math.min(1, transferShare / rest)), colors.wait,
+    var color = waitShare > 0.998 ? waiting : waitShare < 0.002 && transferShare < 0.002 ? colors.work
+      : cox.mixPixels(cox.mixPixels(colors.work, colors.transfer, Math.min(1, transferShare / rest)), waiting,
                       Math.max(0, waitShare));
     for (var y = 0; y < height; ++y, at += stride) words[at] = color;
   }
 
   // Wait on top, transfer below it, own work at the bottom. A boundary inside a pixel is blended, so areas are exact.
-  function stackColumn(words, stride, at, height, waitShare, transferShare, colors) {
+  function stackColumn(words, stride, at, height, waitShare, transferShare, colors, waiting) {
     var a = waitShare < 0.002 ? 0 : waitShare > 0.998 ? height : waitShare * height;
     var b = a + transferShare * height;
     if (b > height - 0.002) b = height;
     if (b - a < 0.002) b = a;
     for (var y = 0; y < height; ++y, at += stride) {
-      if (y + 1 <= a) words[at] = colors.wait;
+      if (y + 1 <= a) words[at] = waiting;
       else if (y >= b) words[at] = colors.work;
       else if (y >= a && y + 1 <= b) words[at] = colors.transfer;
       else {
         var inWait = Math.max(0, Math.min(1, a - y));
         var inTransfer = Math.max(0, Math.min(y + 1, b) - Math.max(y, a));
         var mixed = cox.mixPixels(colors.work, colors.transfer, inTransfer / Math.max(1e-9, 1 - inWait));
-        words[at] = cox.mixPixels(mixed, colors.wait, inWait);
+        words[at] = cox.mixPixels(mixed, waiting, inWait);
       }
     }
   }
@@ -119,7 +125,9 @@
     var stats = { drawn: 0, lastDraw: 0 };
 
     function readColors() {
-      colors = { work: cox.pixel('work'), wait: cox.pixel('wait'), transfer: cox.pixel('transfer') };
+      colors = {
+        work: cox.pixel('work'), wait: cox.pixel('wait'), message: cox.pixel('message'), transfer: cox.pixel('transfer')
+      };
     }
     readColors();
 
@@ -426,7 +434,8 @@
         var name = meta.what[what & 63 & ~UNFINISHED] || 'communication';
         lines.push(name + (what & UNFINISHED ? ', had not returned' : '') + ' · ' + cox.time(s.end[i] - s.begin[i]));
         if (what & UNSPLIT) lines.push('wait and transfer cannot be told apart here');
-        else lines.push('wait ' + cox.time(s.wait[i]) + ', transfer ' + cox.time(s.transfer[i]));
+        else lines.push('wait ' + cox.time(s.wait[i]) + (s.message[i] > 0 ? ' (for messages ' + cox.time(s.message[i]) + ')' : '') +
+                        ', transfer ' + cox.time(s.transfer[i]));
         if (s.mixed) lines.push('own work ' + cox.time(s.end[i] - s.begin[i] - s.wait[i] - s.transfer[i]));
       } else {
         var from = i >= s.start[r] ? s.end[i] : meta.ranks.first[r] * meta.unit_s;

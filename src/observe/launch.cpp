@@ -30,6 +30,7 @@
 #include "cox/trace/run_info.hpp"
 
 #include "observe/blank_free.hpp"
+#include "observe/end_witness.hpp"
 #include "observe/energy.hpp"
 #include "observe/guest_trial.hpp"
 #include "observe/launch_environment.hpp"
@@ -264,6 +265,7 @@ struct ChildEnd {
   int status = 0;
   std::string energy{};
   std::optional<Error> energy_problem{};
+  SeenEnds seen{};
 };
 
 /// Takes the caps off while signals still wait, and says how that went.
@@ -274,8 +276,8 @@ void end_cap(std::optional<EnergyCap>& cap, ChildEnd& end) {
   cap.reset();
 }
 
-/// `started` is called once the command runs.
-Result<ChildEnd> run_child(const LaunchOptions& options,
+/// `started` is called once the command runs. `dir`: of the Run.
+Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& dir,
                            const std::vector<std::pair<std::string, std::string>>& variables,
                            bool one_of_many, const std::function<void()>& started) {
   const sigset_t watched = signals_to_watch();
@@ -301,6 +303,8 @@ Result<ChildEnd> run_child(const LaunchOptions& options,
     return fail(
         error(Errc::Io, "observe-005", fmt::format("no pipe: {}", std::strerror(reason)), "check limits"));
   }
+  std::optional<EndWitness> ends;
+  if (!one_of_many && !variables.empty()) ends.emplace(dir);
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child == 0) {
@@ -326,8 +330,10 @@ Result<ChildEnd> run_child(const LaunchOptions& options,
     if (options.lets_go && guest::find_launcher() == nullptr)
       let_go_of_inherited();  // a launcher watches its ranks' descriptors
   }
+  if (ends) ends->start();
   ChildEnd end;
   end.status = wait_forwarding(child, watched, witness);
+  if (ends) end.seen = ends->stop();
   end_cap(cap, end);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (n != sizeof reason) return end;
@@ -459,7 +465,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
     variables = added_variables(options, preload, dir, size_limit(options, policy, current_environment()),
                                 one_of_many);
   const auto start = std::chrono::steady_clock::now();
-  const Result<ChildEnd> end = run_child(options, variables, one_of_many, [&] {
+  const Result<ChildEnd> end = run_child(options, dir, variables, one_of_many, [&] {
     // Where that cannot be written the job runs all the same: the Run then lacks its run.json.
     if (!old.empty()) static_cast<void>(replace_run(old, dir, info, rights));
   });
@@ -487,6 +493,9 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   info.exit_status = outcome.exit_status;
   info.signal = outcome.signal;
   static_cast<void>(trace::write_run_info(dir, info, rights));
+  if (outcome.exit_status != 0)
+    if (const auto first = first_end(dir, end->seen))
+      static_cast<void>(trace::append_rank_end(dir, *first, rights));
   return outcome;
 }
 

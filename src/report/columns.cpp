@@ -50,6 +50,8 @@ struct TimelineColumns {
   std::string gap;  ///< from the end of the span before
   std::string wait;
   std::string transfer;
+  std::string
+      message;        ///< part of `wait` that is for messages; empty where nothing is merged: `what` says it
   std::string inner;  ///< own work inside a merged span; empty where nothing is merged
   std::string step;   ///< difference to the span before, signed
   std::string what;
@@ -57,9 +59,14 @@ struct TimelineColumns {
 
 /// Neighbouring spans of one group of steps as one: its wait, its transfer, and the own work between them.
 struct Merged {
-  std::int64_t begin, end, wait, transfer, step;
+  std::int64_t begin, end, wait, transfer, message, step;
   std::uint8_t what;
 };
+
+bool waits_for_messages(const diagnose::Stay& s) {
+  constexpr std::uint8_t kMarks = diagnose::kUnfinishedMark | diagnose::kUnsplitMark;
+  return (s.what & ~kMarks) == diagnose::kWaitCode + static_cast<std::uint8_t>(trace::WaitKind::Peer);
+}
 
 void append_spans(TimelineColumns& out, Row& row, const std::vector<diagnose::Stay>& spans,
                   const Ticks& ticks, std::int64_t merged) {
@@ -70,6 +77,7 @@ void append_spans(TimelineColumns& out, Row& row, const std::vector<diagnose::St
     put_varint(out.wait, static_cast<std::uint64_t>(m.wait));
     put_varint(out.transfer, static_cast<std::uint64_t>(m.transfer));
     if (merged > 1) {
+      put_varint(out.message, static_cast<std::uint64_t>(m.message));
       const std::int64_t inner = m.end - m.begin - m.wait - m.transfer;
       put_varint(out.inner, static_cast<std::uint64_t>(std::max<std::int64_t>(inner, 0)));
     }
@@ -86,17 +94,19 @@ void append_spans(TimelineColumns& out, Row& row, const std::vector<diagnose::St
     const std::int64_t begin = ticks.at(s.begin);
     const std::int64_t wait_end = ticks.at(s.wait_end);
     const std::int64_t end = ticks.at(s.end);
+    const std::int64_t message = waits_for_messages(s) ? wait_end - begin : 0;
     const std::int64_t group = (s.step >= 0 ? s.step : index) / merged;
     ++index;
     if (open_group == group && merged > 1) {
       open.end = end;
       open.wait += wait_end - begin;
       open.transfer += end - wait_end;
+      open.message += message;
       open.what |= s.what & diagnose::kUnfinishedMark;
       continue;
     }
     if (open_group >= 0) flush(open);
-    open = {begin, end, wait_end - begin, end - wait_end, s.step, s.what};
+    open = {begin, end, wait_end - begin, end - wait_end, message, s.step, s.what};
     open_group = group;
   }
   if (open_group >= 0) flush(open);
@@ -211,6 +221,7 @@ class Encoder {
     add("gap", columns.gap);
     add("wait", columns.wait);
     add("transfer", columns.transfer);
+    if (grain.merged > 1) add("message", columns.message);
     if (grain.merged > 1) add("inner", columns.inner);
     add("step", columns.step);
     add("what", columns.what);

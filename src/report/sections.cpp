@@ -126,8 +126,11 @@ std::string split_bar(const RankAccount& a) {
   const double total = std::max(in_seconds(a.work + a.wait + a.message_wait + a.transfer), 1e-18);
   return fmt::format(
       "<span class=\"split\"><i class=\"work\" style=\"width:{:.2f}%\"></i><i class=\"wait\" "
-      "style=\"width:{:.2f}%\"></i><i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
-      100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait + a.message_wait) / total,
+      "style=\"width:{:.2f}%\"></i>{}<i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
+      100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait) / total,
+      a.message_wait > Duration::zero() ? fmt::format("<i class=\"message\" style=\"width:{:.2f}%\"></i>",
+                                                      100 * in_seconds(a.message_wait) / total)
+                                        : "",
       100 * in_seconds(a.transfer) / total);
 }
 
@@ -136,13 +139,20 @@ std::string sort_cell(double key, std::string_view text) {
   return fmt::format("<td class=\"n\" data-key=\"{:.9g}\">{}</td>", key, text);
 }
 
-std::string rank_row(const RankAccount& a, const std::string& host, bool named) {
+/// Whether anybody waited for messages: then they have a colour and a column.
+bool waits_for_messages(const diagnose::Diagnosis& d) {
+  return std::any_of(d.ranks.begin(), d.ranks.end(),
+                     [](const RankAccount& a) { return a.message_wait > Duration::zero(); });
+}
+
+std::string rank_row(const RankAccount& a, const std::string& host, bool named, bool messages) {
   return fmt::format("<tr{}><th scope=\"row\" class=\"n\" data-key=\"{}\">{}{}</th>",
                      named ? " class=\"named\"" : "", a.rank.value(),
                      named ? "<span class=\"flag\" title=\"named above\">\u25B8</span> " : "",
                      a.rank.value()) +
          fmt::format("<td class=\"host\"><bdi>{}</bdi></td><td>{}</td>", html(host), split_bar(a)) +
          sort_cell(in_seconds(a.work), time(a.work)) + sort_cell(in_seconds(a.wait), time(a.wait)) +
+         (messages ? sort_cell(in_seconds(a.message_wait), time(a.message_wait)) : "") +
          sort_cell(in_seconds(a.transfer), time(a.transfer)) +
          sort_cell(in_seconds(a.self_delay_median), signed_time(a.self_delay_median)) +
          sort_cell(in_seconds(a.charged), time(a.charged)) + sort_cell(a.last_share, percent(a.last_share)) +
@@ -163,9 +173,14 @@ std::string merge_note(const Columns& columns) {
       grouped(columns.merged));
 }
 
-std::string legend_keys() {
-  return "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li><li><i "
-         "class=\"wait\"></i>wait: for the last rank to arrive</li><li><i class=\"transfer\"></i>transfer: "
+std::string legend_keys(bool messages) {
+  return std::string(
+             "<ul class=\"keys\"><li><i class=\"work\"></i>compute: the rank's own work</li><li><i "
+             "class=\"wait\"></i>wait: for the last rank to arrive</li>") +
+         (messages
+              ? "<li><i class=\"message\"></i>wait for messages: until the peer has sent or received</li>"
+              : "") +
+         "<li><i class=\"transfer\"></i>transfer: "
          "all arrived, data moves</li><li><i class=\"path\"></i>critical path of what is in view, "
          "where it can be drawn</li></ul>";
 }
@@ -286,7 +301,7 @@ std::string timeline_section(const Page& page, const Columns& columns) {
       grain(columns.unit));
   return section("timeline", "Timeline of ranks",
                  "Drag to pan, wheel or + and \u2212 to zoom." + rounding + merge_note(columns),
-                 legend_keys() + controls +
+                 legend_keys(waits_for_messages(page.diagnosis)) + controls +
                      "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div><div class=\"rank-scroll\" "
                      "id=\"rank-scroll\" tabindex=\"-1\" aria-hidden=\"true\"><div></div></div></div><p "
                      "class=\"readout\" id=\"timeline-note\"></p>");
@@ -322,12 +337,13 @@ std::string ranks_section(const Page& page) {
                    [&](std::size_t a, std::size_t b) { return d.ranks[a].charged > d.ranks[b].charged; });
   const std::map<Rank, NodeId> nodes = nodes_by_rank(page.run);
   const std::set<Rank> named = named_ranks(d);
+  const bool messages = waits_for_messages(d);
   std::string rows;
   for (std::size_t i = 0; i < std::min(order.size(), kRankRows); ++i) {
     const RankAccount& a = d.ranks[order[i]];
     const auto node = nodes.find(a.rank);
     rows += rank_row(a, node == nodes.end() ? std::string{} : page.names.host(node->second),
-                     named.contains(a.rank));
+                     named.contains(a.rank), messages);
   }
   std::string note;
   if (order.size() > kRankRows) {
@@ -338,12 +354,15 @@ std::string ranks_section(const Page& page) {
   }
   return section(
       "ranks", "Ranks",
-      "Run time = work + wait + transfer. Self-delay: own work above the median of all ranks, median over "
-      "steps. Charged: time the others lost because this rank was last.",
+      fmt::format("Run time = work + wait + {}transfer. ", messages ? "wait for messages + " : "") +
+          "Self-delay: own work above the median of all ranks, median over steps. Charged: time the others lost "
+          "because this rank was last.",
       "<div class=\"scroll tall\"><table class=\"sortable\" id=\"rank-table\"><thead><tr><th "
       "class=\"n\">rank</th><th>host</th><th>run time</th><th class=\"n\">work</th><th "
-      "class=\"n\">wait</th><th class=\"n\">transfer</th><th class=\"n\">self-delay</th><th class=\"n\" "
-      "aria-sort=\"descending\">charged</th><th class=\"n\">last</th></tr></thead><tbody>\n" +
+      "class=\"n\">wait</th>" +
+          std::string(messages ? "<th class=\"n\">for messages</th>" : "") +
+          "<th class=\"n\">transfer</th><th class=\"n\">self-delay</th><th class=\"n\" "
+          "aria-sort=\"descending\">charged</th><th class=\"n\">last</th></tr></thead><tbody>\n" +
           rows + "</tbody></table></div>" + note);
 }
 

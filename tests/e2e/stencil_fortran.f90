@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! The halo exchange of stencil.c in Fortran, with the same arguments: MODE STEPS WORK_US [RANK EXTRA_US [EVERY [HALT]]].
-! MODE: waitall or sendrecv. HALT: RANK sleeps for ever in that step.
+! MODE: waitall, sendrecv, or grid (Waitall with up to four neighbours of an open grid). HALT: RANK sleeps for ever in that step.
 program stencil
   use iso_c_binding
   implicit none
@@ -20,7 +20,10 @@ program stencil
   double precision :: out_left(cells), out_right(cells), in_left(cells), in_right(cells), total, begin
   character(len=32) :: mode
   integer :: steps, work, uneven, extra, every, halt, rank, ranks, left, right, step, ierr, ignored
-  integer :: requests(4)
+  integer :: requests(8), i
+  integer :: grid, sides(2), neighbours(4)
+  logical, parameter :: open(2) = .false.
+  double precision :: edges(cells, 4), halos(cells, 4)
   call MPI_Init(ierr)
   call get_command_argument(1, mode)
   steps = argument(2, 100)
@@ -35,6 +38,15 @@ program stencil
   flush (6)
   left = mod(rank + ranks - 1, ranks)
   right = mod(rank + 1, ranks)
+  edges = rank
+  grid = MPI_COMM_NULL
+  if (mode == 'grid') then
+    sides = 0
+    call MPI_Dims_create(ranks, 2, sides, ierr)
+    call MPI_Cart_create(MPI_COMM_WORLD, 2, sides, open, .false., grid, ierr)
+    call MPI_Cart_shift(grid, 0, 1, neighbours(1), neighbours(2), ierr)
+    call MPI_Cart_shift(grid, 1, 1, neighbours(3), neighbours(4), ierr)
+  end if
   out_left = rank
   out_right = rank
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
@@ -52,7 +64,15 @@ program stencil
     else
       ignored = usleep(work)
     end if
-    if (mode == 'sendrecv') then
+    if (mode == 'grid') then
+      do i = 1, 4
+        call MPI_Irecv(halos(1, i), cells, MPI_DOUBLE_PRECISION, neighbours(i), ieor(i - 1, 1), grid, requests(i), ierr)
+      end do
+      do i = 1, 4
+        call MPI_Isend(edges(1, i), cells, MPI_DOUBLE_PRECISION, neighbours(i), i - 1, grid, requests(4 + i), ierr)
+      end do
+      call MPI_Waitall(8, requests, MPI_STATUSES_IGNORE, ierr)
+    else if (mode == 'sendrecv') then
       call MPI_Sendrecv(out_right, cells, MPI_DOUBLE_PRECISION, right, 1, in_left, cells, MPI_DOUBLE_PRECISION, left, 1, &
                         MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
       call MPI_Sendrecv(out_left, cells, MPI_DOUBLE_PRECISION, left, 2, in_right, cells, MPI_DOUBLE_PRECISION, right, 2, &

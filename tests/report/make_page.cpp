@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "cox/base/file.hpp"
+#include "cox/diagnose/diagnosis.hpp"
 #include "cox/report/report.hpp"
 
+#include "diagnose/match/synthetic_stencil.hpp"
 #include "report/sample.hpp"
 #include "support/make_run.hpp"
 #include "support/paced_run.hpp"
@@ -74,6 +76,15 @@ Made transient() {
   return made;
 }
 
+/// A halo exchange that waits for messages, and for all in a sum now and then.
+Made stencil() {
+  Made made;
+  made.run = cox::diagnose::testing::make_stencil(
+      {.steps = 120, .sum_every = 10, .work = [](int rank, int) { return rank == 2 ? 1500us : 1000us; }});
+  made.diagnosis = *cox::diagnose::diagnose(made.run);
+  return made;
+}
+
 /// Names that try to leave their place in the page, calls that never returned, steps not found.
 Made hostile() {
   Made made = slow_rank(8, 60, 3);
@@ -134,6 +145,7 @@ Made make_case(std::string_view name) {
   if (name == "long") return slow_rank(8, 125'000, 3);
   if (name == "rotating") return rotating();
   if (name == "transient") return transient();
+  if (name == "stencil") return stencil();
   if (name == "hostile") return hostile();
   if (name == "diagnosed") return diagnosed();
   if (name == "without_steps") return without_steps();

@@ -48,7 +48,21 @@ await withBrowser(async (browser) => {
     await page.close();
   }
 
+  for (const scheme of ['light', 'dark']) {
+    const { page, problems } = await browser.open(browser.make('stencil'), { scheme });
+    const timeline = await colours(page, '#timeline-chart', ['work', 'message']);
+    for (const [state, share] of Object.entries(timeline.shares)) {
+      assert.ok(share > 0.003, `stencil: the timeline shows ${state} (${share})`);
+    }
+    assert.match(await page.textContent('#timeline .keys'), /wait for messages/, 'the legend names them');
+    assert.match(await page.textContent('#rank-table thead'), /for messages/, 'they have a column');
+    await keep(page, `stencil-${scheme}`);
+    assert.deepEqual(problems, []);
+    await page.close();
+  }
+
   const { page, problems } = await browser.open(browser.make('nobody'));
+  assert.doesNotMatch(await page.textContent('#timeline .keys'), /messages/, 'no key for what is not there');
   assert.equal(await page.locator('#pacing').count(), 0, 'no section on pacing where there was none');
   assert.equal((await page.textContent('h1')).trim(), 'Nobody sets the pace');
   await keep(page, 'nobody');

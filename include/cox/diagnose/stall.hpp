@@ -142,7 +142,9 @@ struct Ending {
   int signal = 0;                     ///< that ended it; 0 = none, or not known
   std::optional<Rank> first{};        ///< ended before the others did, as far as that is known
   int first_status = -1;              ///< that rank's exit status; -1 = not known
+  bool first_cut = false;             ///< `first` was cut off, as by a signal: it closed nothing
   std::optional<Rank> only_closed{};  ///< ended in order while all others were cut off
+  std::optional<Rank> only_cut{};     ///< was cut off while all others ended in order
   std::string text{};
 };
 

@@ -61,6 +61,15 @@ Duration run_time_of(const Matching& m, bool comparable) {
   return comparable && last > first ? minus_clamped(last, first) : longest;
 }
 
+/// What of the run time lies outside of each rank's own part of it.
+std::vector<Duration> outside_of(const Matching& m, Duration run_time) {
+  std::vector<Duration> outside;
+  for (const Matching::Totals& t : m.totals)
+    outside.push_back(
+        positive_part(minus_clamped(run_time, positive_part(minus_clamped(t.last_exit, t.first_entry)))));
+  return outside;
+}
+
 /// Time in waits for messages after the last of the peers had sent.
 Duration transfers_of_messages(const Matched& matched, std::size_t rank) {
   Duration sum{};
@@ -100,6 +109,7 @@ std::vector<RankAccount> accounts_of(const Matched& matched) {
 TimeAccount account_for(const Matched& matched) {
   TimeAccount out;
   out.run_time = run_time_of(matched.operations(), matched.clocks_comparable());
+  out.outside = outside_of(matched.operations(), out.run_time);
   out.step_times = times_of(matched.steps());
   out.step_time = spread_of(out.step_times);
   out.ranks = accounts_of(matched);

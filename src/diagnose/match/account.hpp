@@ -17,6 +17,9 @@ struct TimeAccount {
   std::vector<Duration> step_times;  ///< per step, median over the ranks
   StepSpread step_time;
   std::vector<RankAccount> ranks;  ///< as in the Run
+  /// Per rank: part of the run time before its first and after its last synchronisation. With its account that is the run
+  /// time.
+  std::vector<Duration> outside;
   std::vector<CommAccount> communicators;
 };
 

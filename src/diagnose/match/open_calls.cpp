@@ -239,6 +239,27 @@ class Finder {
     };
     if (!std::all_of(op.missing.begin(), op.missing.end(), waits)) std::erase_if(op.missing, waits);
     std::sort(op.missing.begin(), op.missing.end());
+    if (op.unnamed > 0 && op.missing.empty() && op.not_recorded.empty()) {
+      const auto [at, fresh] = only_one_.try_emplace(op.comm, -1);
+      if (fresh) at->second = only_one_that_goes_on(op.comm);
+      if (at->second >= 0) op.missing.push_back(at->second);
+    }
+  }
+
+  /// Of a call whose peer is not known (a receive from anybody, a wait for any of several): what it waits for can come
+  /// only from a member that does not stand still itself. -1 where those are several, or a member's record does not say.
+  [[nodiscard]] std::int32_t only_one_that_goes_on(std::int32_t comm_index) const {
+    const trace::Communicator& comm = m_.communicator(comm_index);
+    if (static_cast<std::size_t>(std::max(comm.size, 0)) != comm.ranks.size()) return -1;
+    std::int32_t one = -1;
+    for (const Rank member : comm.ranks) {
+      const std::int32_t r = m_.index_of(member);
+      if (r < 0 || !out_.ranks[static_cast<std::size_t>(r)].recorded) return -1;
+      if (out_.ranks[static_cast<std::size_t>(r)].still) continue;
+      if (one >= 0) return -1;
+      one = r;
+    }
+    return one;
   }
 
   void sort_operations() {
@@ -268,6 +289,7 @@ class Finder {
   std::unordered_map<OperationKey, std::int32_t, KeyHash> places_;
   std::vector<std::vector<MemberPart>> parts_;
   std::vector<std::int32_t> calls_in_use_;
+  std::map<std::int32_t, std::int32_t> only_one_;  ///< by communicator
   std::size_t pairs_ = 0;
 };
 

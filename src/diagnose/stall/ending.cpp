@@ -24,6 +24,18 @@ std::optional<Rank> only_closed(const Matched& matched) {
   return matched.ranks() > 1 ? closed : std::nullopt;
 }
 
+/// The one rank that was cut off while all others closed their records.
+std::optional<Rank> only_cut(const Matched& matched) {
+  std::optional<Rank> cut;
+  for (const trace::RankTrack& track : matched.tracks()) {
+    if (track.state == trace::WriterState::Closed) continue;
+    if (cut || track.state != trace::WriterState::Open) return std::nullopt;
+    cut = track.rank;
+  }
+  return matched.ranks() > 2 && static_cast<int>(matched.ranks()) == matched.world_size() ? cut
+                                                                                          : std::nullopt;
+}
+
 /// The one rank whose record ends well before any other's.
 std::optional<Rank> first_silent(const Matched& matched) {
   std::optional<Rank> first;
@@ -53,10 +65,12 @@ std::optional<Ending> find_ending(const Matched& matched) {
     const trace::RankEnd& first = info.ends.front();
     ending.first = Rank(first.rank);
     ending.first_status = first.exit_status;
-    ending.signal = first.signal;
+    ending.first_cut = first.exit_status < 0;
+    if (first.signal != 0) ending.signal = first.signal;
     return ending;
   }
   ending.only_closed = only_closed(matched);
+  ending.only_cut = only_cut(matched);
   ending.first = first_silent(matched);
   return ending;
 }

@@ -421,6 +421,48 @@ TEST(Hang, AMessageThatItsSenderShowsAsSentIsNotAwaited) {
   }
 }
 
+/// One that waits for a message from anybody.
+void receive_from_anybody(trace::Run& run, int rank, Duration at) {
+  auto& e = run.ranks[static_cast<std::size_t>(rank)].events;
+  add_event(e, trace::EventKind::Wait, static_cast<std::uint8_t>(trace::WaitKind::Peer), at,
+            trace::kStillRunning, 0, CommId{0}, 0);
+  e.aux.set_back(trace::kAnyPeer);
+}
+
+TEST(Hang, WhoAloneDoesNotStandStillIsWhomReceiversFromAnybodyLack) {
+  trace::Run run = running_job();
+  const Duration end = job_end(run);
+  for (const int r : {0, 1, 3}) receive_from_anybody(run, r, end + 5ms);
+  ListedProcesses machine;
+  put_on_machine(run, machine, 3s);
+  const Diagnosis d = look(run, &machine);
+  ASSERT_EQ(d.trouble.stalls.size(), 3U);
+  for (const Stall& stall : d.trouble.stalls) {
+    EXPECT_EQ(stall.kind, StallKind::PeerWait) << stall.text;
+    EXPECT_EQ(stall.ranks, std::vector{Rank{2}}) << stall.text;
+  }
+}
+
+TEST(Hang, NobodyIsMissingForAReceiverFromAnybodyWhereTwoGoOn) {
+  const auto nobody_with = [](const std::function<void(trace::Run&)>& change) {
+    trace::Run run = running_job();
+    const Duration end = job_end(run);
+    for (const int r : {0, 3}) receive_from_anybody(run, r, end + 5ms);
+    change(run);
+    ListedProcesses machine;
+    put_on_machine(run, machine, 3s);
+    const Diagnosis d = look(run, &machine);
+    EXPECT_FALSE(d.trouble.stalls.empty());
+    for (const Stall& stall : d.trouble.stalls) EXPECT_TRUE(stall.ranks.empty()) << stall.text;
+  };
+  nobody_with([](trace::Run&) {});  // 1 and 2
+  nobody_with([](trace::Run& run) {
+    receive_from_anybody(run, 1, run.ranks[1].events.end.back() + 5ms);
+    run.ranks[1].dropped_records = 1;  // what it did last is not known
+  });
+  nobody_with([](trace::Run& run) { run.ranks.erase(run.ranks.begin() + 1); });
+}
+
 TEST(Hang, TwoThatReceiveFromEachOtherAreACycle) {
   trace::Run run = running_job();
   const Duration end = job_end(run);

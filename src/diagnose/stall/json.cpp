@@ -120,6 +120,8 @@ Json ending_json(const Trouble& trouble) {
   j["signal"] = e.signal > 0 ? Json(e.signal) : Json(nullptr);
   j["first_rank"] = e.first ? Json(e.first->value()) : Json(nullptr);
   j["first_status"] = e.first_status >= 0 ? Json(e.first_status) : Json(nullptr);
+  j["first_was_cut"] = e.first_cut;
+  j["only_cut_rank"] = e.only_cut ? Json(e.only_cut->value()) : Json(nullptr);
   j["only_closed_rank"] = e.only_closed ? Json(e.only_closed->value()) : Json(nullptr);
   j["text"] = e.text;
   return j;

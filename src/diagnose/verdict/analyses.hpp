@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
 
@@ -25,6 +26,7 @@ struct Analyses {
   std::optional<Attribution> attribution;
   std::optional<Fabric> fabric;
   std::optional<TimeStructure> time_structure;
+  std::vector<Duration> outside;  ///< of the ranks' accounts (TimeAccount)
 };
 
 /// Those of a diagnosis; none of them where it was not made by `diagnose`.

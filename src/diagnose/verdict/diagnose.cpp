@@ -169,8 +169,11 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.locality = understand_locality(matched);
   d.times = matched.times();
   d.wait_method = matched.clocks_comparable() ? WaitMethod::Clock : WaitMethod::Duration;
-  take(account_for(matched), matched, d);
+  TimeAccount account = account_for(matched);
+  std::vector<Duration> outside = std::move(account.outside);
+  take(std::move(account), matched, d);
   Analyses analyses = ask_what_if(matched, program, d, options.threads);
+  analyses.outside = std::move(outside);
   tell(kDiagnoseStages - 1);
   // A table of operations says more than arrival times: see analyses.cpp.
   if (!program.is_table()) d.findings = name_and_explain(matched, d, options.threads);

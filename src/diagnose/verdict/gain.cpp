@@ -58,9 +58,20 @@ void settle(const WhatIf& w, bool alone, Finding& f) {
     f.gain_ratio = *replayed;
 }
 
+/// Where ranks that wait keep their cores and there are fewer cores than ranks, they take them from those that work: then
+/// who runs when decides what a late rank costs, and no record of this run says what another one would take.
+std::string taken_cores(const pace::Facts& w) {
+  if (w.cores == 0 || w.ranks_on_host <= w.cores || w.wait != pace::WaitMode::Spin) return {};
+  return fmt::format("{} ranks share {} core{} and poll while they wait", w.ranks_on_host, w.cores,
+                     w.cores == 1 ? "" : "s");
+}
+
 }  // namespace
 
 void settle_gains(Diagnosis& d) {
+  for (Finding& f : d.findings)
+    if (std::holds_alternative<LateEvidence>(f.evidence) && is_gain_told(f))
+      f.gain_doubt = taken_cores(d.waiting);
   const Analyses& analyses = analyses_of(d);
   if (analyses.what_if_operations && !analyses.what_if_operations->is_faithful)
     for (Finding& f : d.findings)
@@ -70,7 +81,7 @@ void settle_gains(Diagnosis& d) {
                         percent_change(analyses.what_if_operations->fidelity, ChangeSign::InWords));
   if (!analyses.what_if) return;
   for (Finding& f : d.findings)
-    if (std::holds_alternative<LateEvidence>(f.evidence))
+    if (std::holds_alternative<LateEvidence>(f.evidence) && f.gain_doubt.empty())
       settle(*analyses.what_if, d.findings.size() == 1, f);
 }
 

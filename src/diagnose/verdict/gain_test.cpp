@@ -18,8 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 
 /// One rank named by arrival times, and what the replay has to say of it.
-Diagnosis with(double by_arrival, double by_replay, double off) {
+Diagnosis with(double by_arrival, double by_replay, double off, const pace::Facts& waiting = {}) {
   Diagnosis d;
+  d.waiting = waiting;
   d.run_time = Duration(1s);
   Finding f;
   f.ranks = {Rank{2}};
@@ -67,6 +68,18 @@ TEST(Gain, TwoFiguresThatDisagreeAreBothDoubted) {
 TEST(Gain, AReplayThatIsOffIsSaidToBe) {
   EXPECT_EQ(gain_words(with(0.2, 0.2, 0.07).findings[0]), "doubtful: the replay is off by 7.0 %");
   EXPECT_EQ(gain_words(with(0.2, 0.2, -0.3).findings[0]), "doubtful: the replay is off by 30.0 %");
+}
+
+TEST(Gain, WhereWaitersTakeTheCoresItIsDoubted) {
+  const pace::Facts spins{.ranks_on_host = 4, .cores = 2, .wait = pace::WaitMode::Spin};
+  EXPECT_EQ(gain_words(with(0.2, 0.2, 0.001, spins).findings[0]),
+            "doubtful: 4 ranks share 2 cores and poll while they wait");
+  pace::Facts enough = spins;
+  enough.cores = 4;
+  EXPECT_EQ(gain_words(with(0.2, 0.2, 0.001, enough).findings[0]), "20 %");
+  pace::Facts blocks = spins;
+  blocks.wait = pace::WaitMode::Block;
+  EXPECT_EQ(gain_words(with(0.2, 0.2, 0.001, blocks).findings[0]), "20 %");
 }
 
 TEST(Gain, IsTheSameWhereverItIsSaid) {

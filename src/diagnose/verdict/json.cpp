@@ -253,6 +253,9 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["hang"] = hang_json(d.trouble);
   j["mismatches"] = mismatches_json(d.trouble);
   j["ranks"] = list_of(d.ranks);
+  const std::vector<Duration>& outside = analyses_of(d).outside;
+  for (std::size_t r = 0; r < std::min(outside.size(), d.ranks.size()); ++r)
+    j["ranks"][r]["outside_s"] = seconds(outside[r]);
   j["communicators"] = list_of(d.communicators);
   j["locality"] = list_of(d.locality);
   j["cannot_tell"] = d.cannot_tell;

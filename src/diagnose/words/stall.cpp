@@ -246,6 +246,8 @@ std::string ending_words(const Ending& ending) {
   if (name != nullptr) text += fmt::format(" ({}SIG{})", ending.signal > 0 ? "" : "as after ", name);
   if (ending.first && ending.first_status >= 0)
     text += fmt::format("; rank {} ended first, with status {}", ending.first->value(), ending.first_status);
+  else if (ending.first && ending.first_cut)
+    text += fmt::format("; rank {} ended first: it was cut off, as by a signal", ending.first->value());
   else if (ending.first)
     text += fmt::format("; the record of rank {} ends first", ending.first->value());
   else
@@ -253,6 +255,8 @@ std::string ending_words(const Ending& ending) {
   if (ending.only_closed)
     text +=
         fmt::format("; rank {} alone ended in order, the others were cut off", ending.only_closed->value());
+  if (ending.only_cut && !ending.first)
+    text += fmt::format("; rank {} alone was cut off, the others ended in order", ending.only_cut->value());
   return text;
 }
 

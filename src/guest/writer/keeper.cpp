@@ -245,7 +245,10 @@ bool begin_keeping(Start& start) noexcept {
   }
   join_node(start.options->dir);
   errno = 0;
-  if (start_file(*start.options, *start.identity)) return true;
+  if (start_file(*start.options, *start.identity)) {
+    tell_of_start();
+    return true;
+  }
   start.error = errno == 0 ? EINVAL : errno;
   return false;
 }

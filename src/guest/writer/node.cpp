@@ -8,9 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
+#include "cox/guest/node_name.hpp"
 
 namespace cox::guest {
 namespace {
@@ -20,19 +18,9 @@ struct Node {
   int stop = -1;  // bound = all are told to stop
   bool speaks = false;
   bool is_alone = true;
-  unsigned long long device = 0;
-  unsigned long long inode = 0;
+  FolderNumber folder;
 };
 constinit Node node;
-
-// The abstract name `what` of this Run and user; its length.
-socklen_t name_of(const char* what, sockaddr_un& out) noexcept {
-  memset(&out, 0, sizeof out);
-  out.sun_family = AF_UNIX;
-  const int n = snprintf(out.sun_path + 1, sizeof out.sun_path - 1, "cox-%s-%u-%llx-%llx", what,
-                         static_cast<unsigned>(geteuid()), node.device, node.inode);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(n));
-}
 
 int new_socket() noexcept {
   return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -40,7 +28,7 @@ int new_socket() noexcept {
 
 bool take_name(int fd, const char* what) noexcept {
   sockaddr_un name;
-  const socklen_t length = name_of(what, name);
+  const socklen_t length = node_name(what, node.folder, name);
   return bind(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0;
 }
 
@@ -49,10 +37,19 @@ bool take_name(int fd, const char* what) noexcept {
 void join_node(const char* folder) noexcept {
   struct stat about {};  // by its number: glibc gave the function another version with 2.33
   if (syscall(SYS_stat, folder, &about) != 0) return;
-  node.device = about.st_dev;
-  node.inode = about.st_ino;
+  node.folder = {.device = about.st_dev, .inode = about.st_ino};
   node.lock = new_socket();
   node.is_alone = node.lock < 0;
+}
+
+void tell_of_start() noexcept {
+  if (node.is_alone) return;
+  const int fd = new_socket();
+  if (fd < 0) return;
+  sockaddr_un name;
+  const socklen_t length = node_name(kEndsSocket, node.folder, name);
+  static_cast<void>(connect(fd, reinterpret_cast<const sockaddr*>(&name), length));
+  close(fd);
 }
 
 bool speaks_for_node() noexcept {
@@ -78,7 +75,7 @@ bool is_node_stopped() noexcept {
   const int fd = new_socket();
   if (fd < 0) return false;
   sockaddr_un name;
-  const socklen_t length = name_of("stop", name);
+  const socklen_t length = node_name("stop", node.folder, name);
   ucred owner{};
   socklen_t size = sizeof owner;
   const bool told = connect(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0 &&

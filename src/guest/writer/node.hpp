@@ -15,6 +15,10 @@ namespace cox::guest {
 /// Begins to take part; `folder` is the Run's. Opens a descriptor.
 void join_node(const char* folder) noexcept;
 
+/// Knocks at the `cox observe` in front of the job, which sees from the socket whose process it is and when that ends.
+/// Where nobody listens nothing happens.
+void tell_of_start() noexcept;
+
 /// Whether this process does what belongs to the node. Exactly one of those that joined; where it ends, the first
 /// that asks next.
 [[nodiscard]] bool speaks_for_node() noexcept;

@@ -137,7 +137,8 @@ std::vector<RankEnd> parse_rank_ends(std::string_view text) {
                     &e.realtime_ns, &used) != 4 ||
         static_cast<std::size_t>(used) != line.size())
       continue;  // cut by a full disk: the others are whole
-    if (e.rank >= 0 && e.exit_status > 0 && e.signal >= 0 && e.realtime_ns > 0) ends.push_back(e);
+    if (e.rank >= 0 && (e.exit_status > 0 || e.exit_status == -1) && e.signal >= 0 && e.realtime_ns > 0)
+      ends.push_back(e);
   }
   std::stable_sort(ends.begin(), ends.end(),
                    [](const RankEnd& a, const RankEnd& b) { return a.realtime_ns < b.realtime_ns; });
