@@ -73,7 +73,9 @@ class Finder {
     for (const std::size_t i : open_records(track)) {
       const bool collective = e.kind[i] == EventKind::Collective;
       if (!collective || !m_.scan(r).in_background(e, i)) standing.still = true;
-      const std::int32_t comm = m_.comms().find(e.comm[i]);
+      std::int32_t comm = m_.comms().find(e.comm[i]);
+      if (comm < 0 && is_peer_wait(e, i))
+        comm = of_all_ranks();  // of messages from anybody nothing tells which
       if (comm < 0) continue;
       if (is_peer_wait(e, i)) {
         add_peer(r, i, comm);
@@ -81,6 +83,15 @@ class Finder {
         add_collective(r, i, comm);
       }
     }
+  }
+
+  /// The communicator that all ranks of the Run are in, or -1.
+  [[nodiscard]] std::int32_t of_all_ranks() const {
+    const auto all = m_.communicators();
+    for (std::size_t c = 0; c < all.size(); ++c)
+      if (all[c].ranks.size() == m_.ranks() && all[c].ranks.size() == static_cast<std::size_t>(all[c].size))
+        return static_cast<std::int32_t>(c);
+    return -1;
   }
 
   bool room_for(std::size_t members) {

@@ -89,7 +89,7 @@ TEST(Ending, OneThatAloneEndedInOrderIsNamedAsThat) {
       text_of(run),
       "the job ended with status 1; which rank ended first is not recorded; rank 2 alone ended in order, "
       "the others were cut off");
-  run.ranks[0].state = trace::WriterState::Closed;
+  for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Closed;
   EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
 }
 

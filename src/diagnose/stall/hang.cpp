@@ -171,10 +171,12 @@ class StallFinder {
 
   void blame_missing(const OpenOperation& op, Stall& stall) {
     std::vector<std::int32_t> free;
-    for (const std::int32_t m : op.missing) {
-      const Standing& standing = open_.ranks[static_cast<std::size_t>(m)];
-      if (!standing.still || standing.operations.empty()) free.push_back(m);
-    }
+    for (const std::int32_t m : op.missing)
+      if (!open_.ranks[static_cast<std::size_t>(m)].still) free.push_back(m);
+    // One that stands still in a call that nothing names may be held up by those that do not.
+    if (free.empty())
+      for (const std::int32_t m : op.missing)
+        if (open_.ranks[static_cast<std::size_t>(m)].operations.empty()) free.push_back(m);
     stall.consequence = free.empty();
     stall.ranks = ranks(stall.consequence ? op.missing : free);
     const bool waiters_go_on =

@@ -443,6 +443,22 @@ TEST(Hang, WhoAloneDoesNotStandStillIsWhomReceiversFromAnybodyLack) {
   }
 }
 
+TEST(Hang, AWaitThatNothingNamesIsNotWhoACollectiveLacks) {
+  // Ranks 1 and 3 wait for messages of nobody knows whom, on nobody knows which communicator; 2 works on.
+  trace::Run run = running_job();
+  const Duration end = job_end(run);
+  enter(run, 0, kSteps);
+  for (const int r : {1, 3}) {
+    receive_from_anybody(run, r, end + 5ms);
+    run.ranks[static_cast<std::size_t>(r)].events.comm.set_back(trace::kNoComm);
+  }
+  ListedProcesses machine;
+  put_on_machine(run, machine, 3s);
+  const Diagnosis d = look(run, &machine);
+  EXPECT_EQ(d.trouble.stalls.size(), 3U);
+  for (const Stall& stall : d.trouble.stalls) EXPECT_EQ(stall.ranks, std::vector{Rank{2}}) << stall.text;
+}
+
 TEST(Hang, NobodyIsMissingForAReceiverFromAnybodyWhereTwoGoOn) {
   const auto nobody_with = [](const std::function<void(trace::Run&)>& change) {
     trace::Run run = running_job();
