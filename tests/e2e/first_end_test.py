@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rank that ended first is named, as cut off or with its exit status, where cox observe stands in front of the launcher.
 
-Nobody may be named in its place. That nobody is named may happen on a machine where ranks that poll take the cores of those
-that end; three in four must be named.
+Nobody may be named in its place. Three in four must be named; where ranks that poll take the cores of those that end
+(MPICH, fewer cores than ranks) it may be nobody.
 
 usage: first_end_test.py BUILD SOURCE WAY [TIMES]
 WAY: openmpi, mpich, gloo (a rank is killed), ddp (one raises an exception)
@@ -110,4 +110,5 @@ for i in range(times):
             wrong += 1
             print(f"{way}: rank {(i + 1) % RANKS}: {str(e)[:1500]}", flush=True)
 print(f"{way}: {named} of {times} named, {silent} not, {wrong} wrong: {text}")
-sys.exit(0 if wrong == 0 and 4 * silent <= times else 1)
+crowded = way == "mpich" and os.cpu_count() < RANKS  # it polls
+sys.exit(0 if wrong == 0 and (crowded or 4 * silent <= times) else 1)
