@@ -38,8 +38,8 @@ std::vector<std::string> describe(const Attribution& a, Whom whom) {
                               a.balanced ? "" : " (does NOT add up: a bug)"));
   // Nobody can make more wait than there are: beyond that the divisor is noise.
   if (a.amplification > 0 && a.amplification <= static_cast<double>(a.ranks.size()))
-    lines.push_back(fmt::format("A second of own delay cost {:.2f} s of waiting (self-delay {} in all).",
-                                a.amplification, to_string(a.self_delay)));
+    lines.push_back(fmt::format("Own delay, {} in all, cost {:.2f} times as much waiting.",
+                                to_string(a.self_delay), a.amplification));
   std::vector<const RankCharge*> order;
   for (const RankCharge& r : a.ranks)
     if (r.cost() > Duration::zero()) order.push_back(&r);

@@ -172,17 +172,21 @@ class SpanJob {
                      [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
     check_sequences();
     int world = 0;
+    // Marks first: of what begins at the same moment the step does.
     for (const Placed& p : spans_) {
       if (!p.told->begin) continue;
-      if (tracks_.size() >= StepTimes::kMostRanks && !tracks_.contains(p.told->rank)) {
-        ++no_rank_;
-        continue;
-      }
-      add(p, track_of(*p.told));
+      if (tracks_.size() >= StepTimes::kMostRanks && !tracks_.contains(p.told->rank)) continue;
+      static_cast<void>(track_of(*p.told));
+      mark_step(p);
       world = std::max(world, static_cast<int>(p.told->world_size));
     }
-    for (const Placed& p : spans_)
-      if (p.told->begin) mark_step(p);
+    for (const Placed& p : spans_) {
+      if (!p.told->begin) continue;
+      if (const auto track = tracks_.find(p.told->rank); track != tracks_.end())
+        add(p, track->second);
+      else
+        ++no_rank_;
+    }
     for (Node& node : part_.run().nodes)
       if (node.host.starts_with('\n')) node.host.clear();
     part_.run().times = TimesKind::Clocked;
