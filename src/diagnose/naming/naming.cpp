@@ -78,9 +78,12 @@ class PersistentSearch {
 
   void measure_others() {
     std::vector<double> others;
+    others_ = {};
     for (std::size_t r = 0; r < x_.rows(); ++r)
-      if (std::find(set_.begin(), set_.end(), r) == set_.end())
+      if (std::find(set_.begin(), set_.end(), r) == set_.end()) {
         others.insert(others.end(), f_.blocks[r].begin(), f_.blocks[r].end());
+        others_.add(f_.typical[r]);
+      }
     spread_ = scaled_mad(others);
   }
 
@@ -94,11 +97,22 @@ class PersistentSearch {
     return agreement(r) >= x_.rules().blocks_agree && chance(r) < x_.rules().sign_test && beyond_scatter(r);
   }
 
-  /// Whether it is late by more than what lasts for many steps on its own would leave behind.
+  /// Whether it is late by more than what lasts for many steps on its own leaves behind: in its own steps, or, as
+  /// bursts may hide there, in the medians of the other ranks.
   [[nodiscard]] bool beyond_scatter(std::size_t r) const {
+    const double most = x_.rules().scatter_test / (static_cast<double>(x_.rows()) * x_.searched);
+    if (chance_among_others(r) < most) return true;
     const Scatter scatter = scatter_of(beyond_others(x_.delays, x_.x.typical_step, r, set_));
-    return chance_of_level(scatter.center, scatter) * static_cast<double>(x_.rows()) * x_.searched <
-           x_.rules().scatter_test;
+    return chance_of_level(scatter.center, scatter) < most;
+  }
+
+  /// Probability that one more rank like the others has a median of that height.
+  [[nodiscard]] double chance_among_others(std::size_t r) const {
+    if (others_.count() < 3) return 1;
+    const double error = others_.stddev() * std::sqrt(1 + 1 / static_cast<double>(others_.count()));
+    const double beyond = f_.typical[r] - others_.mean();
+    if (error <= 0) return beyond > 0 ? 0 : 1;
+    return student_upper_tail(beyond / error, others_.count() - 1);
   }
 
   const Place& x_;
@@ -107,6 +121,7 @@ class PersistentSearch {
   bool few_;
   std::vector<std::size_t> set_;
   double spread_ = 0;
+  Welford others_;  ///< their typical delays
 };
 
 }  // namespace
