@@ -186,7 +186,7 @@ Judged judge_sizes(SizeDifference kind, double level, bool verbose) {
 /// spread hides.
 Judged judge_dips(double spread, double level, bool verbose) {
   constexpr double kDip = 1.2;
-  const double hidden = kDip * std::exp(4 * std::numbers::sqrt2 * spread) - 1;
+  const double hidden = kDip * std::exp(3.5 * std::numbers::sqrt2 * spread) - 1;
   Judged j;
   for (int seed = 0; seed < (level == 0 ? 5 : 2) * kSeeds; ++seed) {
     Draw draw(seed * 16 + static_cast<int>(level * 2), 200 + static_cast<std::uint32_t>(spread * 100));

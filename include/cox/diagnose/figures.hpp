@@ -125,7 +125,7 @@ struct FiguresAnswer {
 };
 
 /// Sizes: the Hockney line by least relative deviation (iterated weights), dips where a size takes 1.2 times as long as a
-/// larger one and four times the scatter of both more, every configuration against the first one with as many nodes.
+/// larger one and three and a half times the scatter of both more, every configuration against the first one with as many nodes.
 /// `before`: configurations of the same name are compared with those of this table instead.
 /// Differences: none, a factor, an offset, small messages only, large ones only, a band of them, a crossing: the one that explains most
 /// (Bayesian information criterion), where it explains more than scatter does, from 5 % on.

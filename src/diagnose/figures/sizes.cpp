@@ -14,7 +14,10 @@ namespace {
 
 constexpr double kDip = 1.2;
 /// Of the scatter of two times, beyond that.
-constexpr double kSpreads = 4;
+constexpr double kSpreads = 3.5;
+constexpr std::size_t kManyBends = 12;
+/// Of the absolute values of a normal sample of spread 1.
+constexpr double kLowerQuartile = 0.3186;
 constexpr double kNearCeiling = 0.9;
 constexpr int kFits = 40;
 /// Relative deviations beyond this weigh less.
@@ -59,7 +62,10 @@ double scatter_of(const std::vector<SizePoint>& points, const Line& line) {
   const auto off = [&](std::size_t i) { return std::log(points[i].time / line.at(points[i].size)); };
   for (std::size_t i = 1; i + 1 < points.size(); ++i)
     bends.push_back(std::abs(off(i - 1) - 2 * off(i) + off(i + 1)));
-  return bends.empty() ? 0 : 1.4826 * median_in_place(bends) / std::sqrt(6.0);
+  if (bends.empty()) return 0;
+  // One dip bends three times: of few, only the smaller ones are of noise.
+  return bends.size() >= kManyBends ? 1.4826 * median_in_place(bends) / std::sqrt(6.0)
+                                    : quantile_in_place(bends, 0.25) / kLowerQuartile / std::sqrt(6.0);
 }
 
 /// A size that takes much longer than a larger one, beyond what the scatter of both may give.
