@@ -295,7 +295,7 @@ const Command& diagnose_command() {
            .flags =
                {{.name = "check",
                  .help =
-                     "exit with 1 unless it was tested and nobody is named, with 3 where a part was not read"},
+                     "exit with 1 unless tested and nobody named, with 3 where a part was not read"},
                 {.name = "all", .help = "everything that was found, not only the first screen"},
                 run_flag(),
                 {.name = "against",

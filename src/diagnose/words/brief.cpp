@@ -144,11 +144,11 @@ void say_trouble(const Diagnosis& d, Brief& brief) {
 void say_change(const Comparison& c, Percentages& percentages, Brief& brief) {
   if (!c.not_alike.empty()) brief.says.push_back(c.not_alike);
   std::string text = fmt::format("Against the run before: {}", name_of(c.change));
-  const double by = std::abs(1 - c.step_ratio.value);
+  const std::string by = change_by(c);
   if (c.change == Change::Unclear)
     text = "Against the run before: no difference that these runs show";
-  else if (percentages.take(percent(by)))
-    text += fmt::format(" by {} of the median step", percent(by));
+  else if (percentages.take(by))
+    text = fmt::format("Against the run before, the median step is {}{}", name_of(c.change), by);
   brief.says.push_back(text + ".");
 }
 

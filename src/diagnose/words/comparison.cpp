@@ -12,6 +12,13 @@
 
 namespace cox::diagnose {
 
+std::string change_by(const Comparison& c) {
+  constexpr double kMostInPercent = 2;  // above, a multiple says it better
+  const double times = c.step_ratio.value;
+  if (times <= kMostInPercent) return " by " + percent(std::abs(1 - times));
+  return fmt::format(", {} times as long", times < 10 ? fmt::format("{:.1f}", times) : grouped(std::llround(times)));
+}
+
 std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,
                                   double least_change) {
   std::vector<std::string> lines;
@@ -25,8 +32,7 @@ std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t
     lines.push_back(fmt::format("the interval holds 1, or the difference is under {}: these runs show none",
                                 percent(least_change)));
   else
-    lines.push_back(fmt::format("{} by {}", c.change == Change::Faster ? "faster" : "slower",
-                                percent(std::abs(1 - c.step_ratio.value))));
+    lines.push_back(name_of(c.change) + change_by(c));
   lines.push_back(fmt::format("lost to late arrivals: {} before, {} after", percent(c.lost_before),
                               percent(c.lost_after)));
   // What was promised, in the words of the diagnosis before.

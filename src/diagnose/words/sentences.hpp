@@ -86,6 +86,8 @@ struct Headline {
 /// Who is absent from how many operations, and who is late among those present; empty where nobody is absent.
 [[nodiscard]] std::vector<std::string> describe(const Presence& presence);
 
+/// By how much the median step changed: ` by 12 %`, or `, 126 times as long` where per cent would be above 100.
+[[nodiscard]] std::string change_by(const Comparison& c);
 /// A run before a change against the same job after it; `enough`: both have the steps that a statement needs.
 [[nodiscard]] std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,
                                                 double least_change);
