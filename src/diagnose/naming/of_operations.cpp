@@ -239,6 +239,12 @@ bool asks_operations(const Evidenced& x, const Presence& presence) {
   return (x.steps().count < x.rules.least_steps && !each_is_a_step) || presence.often_incomplete();
 }
 
+bool asks_operations_after(const Evidenced& x) {
+  constexpr std::int64_t kManyPerStep = 10;
+  return x.ranks() >= 2 && x.steps().source != StepSource::EachSync &&
+         x.steps().calls_per_step >= kManyPerStep && too_few_steps(x, static_cast<double>(x.ranks()));
+}
+
 std::vector<NamedOver> name_over_operations(const Evidenced& x, Duration run_time) {
   if (run_time <= Duration::zero()) return {};
   const Rows rows(x.matched);

@@ -28,6 +28,9 @@ struct NamedOver {
 
 /// Whether operations are asked: fewer steps than naming needs, or every tenth operation lacks a member.
 [[nodiscard]] bool asks_operations(const Evidenced& x, const Presence& presence);
+/// Whether they are asked where steps named nobody: so few steps that no rank could be late in enough of them, each with
+/// many operations. A pattern that repeats may be ten of the program's steps with a sum for its log behind them.
+[[nodiscard]] bool asks_operations_after(const Evidenced& x);
 
 /// Ranks whose own work before operations of a kind, or of all kinds, is longer than that of those present in the
 /// same operations, most costly first. `find_late_over` says who; together they must save `least_operations_gain` of the time

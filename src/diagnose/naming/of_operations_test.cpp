@@ -55,6 +55,20 @@ TEST(OfOperations, EvenRanksOfFewStepsNameNobody) {
   EXPECT_TRUE(diagnose(testing::make_job(job)).value().findings.empty());
 }
 
+TEST(OfOperations, TenStepsThatNoSignTestCouldTellAreAskedOperationByOperation) {
+  testing::Job job = few_steps();
+  job.steps = 10;
+  const auto late = diagnose(testing::make_job(job)).value();
+  ASSERT_EQ(late.findings.size(), 1U) << late.verdict;
+  EXPECT_EQ(late.findings.front().rank, Rank{3});
+  EXPECT_TRUE(std::get<LateEvidence>(late.findings.front().evidence).over.has_value());
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    job.work = [seed](int r, int step) { return testing::lognormal_work(seed, r, step, 60ms, 0.05); };
+    const auto even = diagnose(testing::make_job(job)).value();
+    EXPECT_TRUE(even.findings.empty()) << seed << ": " << even.verdict;
+  }
+}
+
 TEST(OfOperations, OfThoseWhoWereNotOverwrittenTheLateOneIsNamedAndNothingIsPromised) {
   testing::Job job = few_steps();
   job.steps = 20;

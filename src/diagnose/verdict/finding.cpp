@@ -161,16 +161,20 @@ std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d
   for (const Duration t : d.step_times) add_to(x.stepped, t);
   std::vector<Finding> findings;
   const Positions positions(matched);
-  if (const Presence presence = presence_of(matched);
-      !d.coverage.order_refused && asks_operations(x, presence)) {
+  const Presence presence = presence_of(matched);
+  const auto over_operations = [&] {
     const std::vector<NamedOver> over = name_over_operations(x, d.run_time);
     for (const NamedOver& n : over)
       findings.push_back(make_finding(x, positions, n, presence, over.size(), d.lost, d.run_time));
+  };
+  if (!d.coverage.order_refused && asks_operations(x, presence)) {
+    over_operations();
     if (!findings.empty()) return findings;
   }
   const std::vector<Named> named = name_culprits(x, positions, threads);
   for (const Named& n : named)
     findings.push_back(make_finding(x, positions, n, named.size(), d.lost, d.run_time));
+  if (findings.empty() && !d.coverage.order_refused && asks_operations_after(x)) over_operations();
   // Own work is measured by one clock; what it would save depends on who waited for whom.
   if (d.coverage.order_refused)
     for (std::size_t i = 0; i < findings.size(); ++i) keep_own_work_only(findings[i], named[i], d.run_time);
