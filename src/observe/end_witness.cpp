@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -20,7 +21,6 @@
 
 #include "cox/base/process_table.hpp"
 #include "cox/guest/node_name.hpp"
-#include "cox/trace/raw_exit.hpp"
 #include "cox/trace/raw_format.hpp"
 #include "cox/trace/run_files.hpp"
 
@@ -123,28 +123,32 @@ SeenEnds EndWitness::stop() {
   return std::exchange(seen_, {});
 }
 
-/// Events come in the order in which they happened. Told to stop, it takes those that wait first.
+/// Events come in the order in which they happened. Told to stop, it takes the ends that wait, and hears nobody more.
 void EndWitness::watch() {
   bool is_last = false;
   for (;;) {
     std::array<epoll_event, 64> ready{};
     const int n = epoll_wait(events_, ready.data(), static_cast<int>(ready.size()), is_last ? 0 : -1);
     if (n < 0 && errno == EINTR) continue;
-    bool any = false;
     for (int i = 0; i < n; ++i)
-      if (take(ready.at(static_cast<std::size_t>(i)).data.u64))
-        any = true;
-      else
+      if (!take(ready.at(static_cast<std::size_t>(i)).data.u64)) {
         is_last = true;
-    if (n < 0 || (is_last && !any)) return;
+        stop_listening();
+        epoll_ctl(events_, EPOLL_CTL_DEL, stop_, nullptr);
+      }
+    if (n < 0 || (is_last && n == 0)) return;  // each end is taken once
   }
+}
+
+void EndWitness::stop_listening() {
+  epoll_ctl(events_, EPOLL_CTL_DEL, listener_, nullptr);
 }
 
 /// Whether it was about the job; else it is to stop.
 bool EndWitness::take(std::uint64_t tag) {
   if (tag == kStop) return false;
   if (tag == kListener) {
-    greet_all();
+    greet_some();
     return true;
   }
   const auto at = static_cast<std::size_t>(tag);
@@ -167,16 +171,24 @@ bool EndWitness::others_live() const {
   return true;
 }
 
-/// Who has knocked. A process that cannot be waited for is not counted as having begun: then its Run lacks one.
-void EndWitness::greet_all() {
-  for (;;) {
+/// Who has knocked, some at a time, so that ends are not kept waiting. A process that cannot be waited for is not counted
+/// as having begun: then its Run lacks one, and nobody is named.
+void EndWitness::greet_some() {
+  constexpr int kAtOnce = 64;
+  constexpr int kMostStrangers = 256;
+  for (int i = 0; i < kAtOnce; ++i) {
     const int caller = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (caller < 0) return;
+    if (caller < 0) {
+      // Without a descriptor to spare the one who knocks would be told of again and again.
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) stop_listening();
+      return;
+    }
     ucred owner{};
     socklen_t size = sizeof owner;
     const bool known = getsockopt(caller, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.pid > 0 &&
                        owner.uid == geteuid();
     close(caller);
+    if (!known && ++strangers_ == kMostStrangers) return stop_listening();
     if (!known) continue;
     const auto process = static_cast<int>(syscall(SYS_pidfd_open, owner.pid, 0));
     if (process < 0) continue;
@@ -203,13 +215,8 @@ std::optional<trace::RankEnd> first_end(const fs::path& dir, const SeenEnds& see
   for (const SeenEnds::End& end : seen.ended) {
     const auto at = by_process.find(end.process);
     if (at == by_process.end()) continue;
-    const trace::RawHeader& head = *at->second;
-    trace::RankEnd first{.rank = head.rank, .exit_status = -1, .realtime_ns = end.realtime_ns};
-    if (head.state == trace::WriterState::Open) return end.was_alone ? std::optional(first) : std::nullopt;
-    const std::optional<int> status = trace::exit_status_of(head);
-    if (head.state != trace::WriterState::Closed || !status) return std::nullopt;
-    first.exit_status = *status;
-    if (*status != 0) return end.was_alone ? std::optional(first) : std::nullopt;
+    if (at->second->state != trace::WriterState::Open || !end.was_alone) return std::nullopt;
+    return trace::RankEnd{.rank = at->second->rank, .exit_status = -1, .realtime_ns = end.realtime_ns};
   }
   return std::nullopt;
 }

@@ -5,7 +5,6 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -51,7 +50,8 @@ class EndWitness {
 
  private:
   void watch();
-  void greet_all();
+  void greet_some();
+  void stop_listening();
   [[nodiscard]] bool take(std::uint64_t tag);
   [[nodiscard]] bool others_live() const;
 
@@ -60,14 +60,15 @@ class EndWitness {
   int stop_ = -1;
   std::thread thread_{};
   std::vector<int> processes_{};  ///< descriptors, beside `seen_.began`
+  int strangers_ = 0;             ///< who knocked and is not of this user
   SeenEnds seen_{};
 };
 
-/// The rank that ended first other than with status 0, of the Run in `dir`.
+/// The rank that was cut off before any other had ended, of the Run in `dir`.
 ///
-/// Rule: only where all ranks of its world left a file and were seen to begin. Of those that ended, in order: who ended
-///       itself with status 0 is passed over; the first that was cut off or ended with another status it is, if all
-///       others were alive after that. One whose status is not known leaves it open.
+/// Rule: only where all ranks of its world left a file and were seen to begin, the first that ended left its record open,
+///       and all others were alive after that. One that closed its record and ended before leaves it open, whatever its
+///       status: it may have failed because of another, or the others because of it.
 [[nodiscard]] std::optional<trace::RankEnd> first_end(const std::filesystem::path& dir, const SeenEnds& seen);
 
 }  // namespace cox::observe

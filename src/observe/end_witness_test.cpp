@@ -2,17 +2,21 @@
 #include "observe/end_witness.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "cox/base/processes.h"
 #include "cox/guest/node_name.hpp"
@@ -121,23 +125,39 @@ TEST_F(EndWitnessTest, NobodyWhereAnotherMayHaveDiedBefore) {
       folder_, {.began = {100, 101, 102}, .ended = {{102, 5, false}, {100, 6, true}, {101, 7, true}}}));
 }
 
-TEST_F(EndWitnessTest, WhoEndedWellIsPassedOver) {
-  leave_file(0, 100, kClosed, 0);
-  leave_file(1, 101, kClosed, 3);
-  leave_file(2, 102, kOpen, -1);
-  const auto first = first_end(
-      folder_, {.began = {100, 101, 102}, .ended = {{100, 4, true}, {101, 5, true}, {102, 6, true}}});
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->rank, 1);
-  EXPECT_EQ(first->exit_status, 3);
+TEST_F(EndWitnessTest, NobodyWhereTheFirstClosedItsRecord) {
+  for (const int status : {-1, 0, 3}) {  // -1: it closed it before it ended, and nobody knows how it did
+    leave_file(0, 100, kClosed, status);
+    leave_file(1, 101, kOpen, -1);
+    leave_file(2, 102, kOpen, -1);
+    const SeenEnds seen{.began = {100, 101, 102}, .ended = {{100, 4, true}, {101, 5, true}, {102, 6, true}}};
+    EXPECT_FALSE(first_end(folder_, seen)) << status;
+  }
 }
 
-TEST_F(EndWitnessTest, NobodyWhereAStatusIsNotKnown) {
-  leave_file(0, 100, kClosed, -1);  // it closed its record before it ended
-  leave_file(1, 101, kOpen, -1);
-  leave_file(2, 102, kOpen, -1);
-  EXPECT_FALSE(first_end(
-      folder_, {.began = {100, 101, 102}, .ended = {{100, 4, true}, {101, 5, true}, {102, 6, true}}}));
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+TEST_F(EndWitnessTest, WithoutADescriptorToSpareItSleepsAndEnds) {
+  EndWitness witness(folder_);
+  static_cast<void>(begin());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  ASSERT_GE(next, 0);
+  close(next);
+  const rlimit tight{static_cast<rlim_t>(next) + 2,
+                     before.rlim_max};  // for what it waits with, and nobody who knocks
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const double used = cpu_seconds();
+  witness.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(cpu_seconds() - used, 0.1) << "it was told again and again of who waits";
+  EXPECT_TRUE(witness.stop().began.empty());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST_F(EndWitnessTest, NobodyWhereARankWasNotSeen) {

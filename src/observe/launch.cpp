@@ -243,8 +243,8 @@ sigset_t signals_to_watch() {
 }
 
 /// Waits for the child while signals that arrive for us go to it. Signals are blocked and taken one by one,
-/// so no handler runs and nothing is lost. What was sent to every process the child has already.
-int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness) {
+/// so no handler runs and nothing is lost. What was sent to every process the child has already. `signalled`: any came.
+int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness, bool& signalled) {
   for (;;) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&watched, &info);
@@ -254,6 +254,7 @@ int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness
       if (done == child) return status;
       continue;
     }
+    signalled = true;
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     if (info.si_pid == getpid()) continue;  // of a file of ours that may not grow, or a reader that has gone
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
@@ -266,6 +267,7 @@ struct ChildEnd {
   std::string energy{};
   std::optional<Error> energy_problem{};
   SeenEnds seen{};
+  bool was_signalled = false;
 };
 
 /// Takes the caps off while signals still wait, and says how that went.
@@ -332,7 +334,7 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& dir,
   }
   if (ends) ends->start();
   ChildEnd end;
-  end.status = wait_forwarding(child, watched, witness);
+  end.status = wait_forwarding(child, watched, witness, end.was_signalled);
   if (ends) end.seen = ends->stop();
   end_cap(cap, end);
   sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -493,7 +495,8 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   info.exit_status = outcome.exit_status;
   info.signal = outcome.signal;
   static_cast<void>(trace::write_run_info(dir, info, rights));
-  if (outcome.exit_status != 0)
+  // Whoever signals a job from outside ends all of its ranks; which of them is first means nothing.
+  if (outcome.exit_status != 0 && !end->was_signalled)
     if (const auto first = first_end(dir, end->seen))
       static_cast<void>(trace::append_rank_end(dir, *first, rights));
   return outcome;

@@ -236,6 +236,7 @@ std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style
                                      : row("run", "verdict", "rank", "gain", "coverage"));
   for (std::size_t i = 0; i < shown; ++i) {
     const Diagnosis& d = *order[i]->diagnosis;
+    const UnknownUnit unit(order[i]->unknown_unit);
     const std::string who = terminal_text(order[i]->name);
     out += series ? row(who, verdict_word(d), to_string(d.step_time.median), to_string(d.step_time.p95),
                         grouped(d.steps))

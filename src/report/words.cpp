@@ -30,6 +30,7 @@ std::string headline(const diagnose::Diagnosis& d) {
   if (d.answer.outcome == diagnose::Outcome::JobFailed) return "The job failed";
   if (d.series == diagnose::SeriesState::Quiet) return "The steps are quiet";
   if (d.series == diagnose::SeriesState::Uneven) return "The steps are not all alike";
+  if (d.series == diagnose::SeriesState::TooShort) return "Too few steps to say anything";
   if (d.findings.empty())
     return d.answer.outcome == diagnose::Outcome::CannotTell ? "Cannot tell who sets the pace"
                                                              : "Nobody sets the pace";

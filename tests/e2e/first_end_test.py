@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rank that ended first is named, as cut off or with its exit status, where cox observe stands in front of the launcher.
+"""The rank that was cut off first is named where cox observe stands in front of the launcher.
 
 Nobody may be named in its place. Three in four must be named; where ranks that poll take the cores of those that end
-(MPICH, fewer cores than ranks) it may be nobody.
+(MPICH, fewer cores than ranks) it may be nobody, and nobody it is where a rank ends by itself: others may have failed first.
 
 usage: first_end_test.py BUILD SOURCE WAY [TIMES]
 WAY: openmpi, mpich, gloo (a rank is killed), ddp (one raises an exception)
@@ -92,8 +92,7 @@ def once(victim, folder):
     if ending["first_rank"] is None:
         return None
     assert ending["first_rank"] == victim, "WRONG: " + ending["text"]
-    assert ending["first_was_cut"] == (way != "ddp"), ending["text"]
-    assert way != "ddp" or ending["first_status"] == 1, ending["text"]
+    assert ending["first_was_cut"], ending["text"]
     return ending["text"]
 
 
@@ -110,5 +109,5 @@ for i in range(times):
             wrong += 1
             print(f"{way}: rank {(i + 1) % RANKS}: {str(e)[:1500]}", flush=True)
 print(f"{way}: {named} of {times} named, {silent} not, {wrong} wrong: {text}")
-crowded = way == "mpich" and os.cpu_count() < RANKS  # it polls
-sys.exit(0 if wrong == 0 and (crowded or 4 * silent <= times) else 1)
+may_be_nobody = way == "ddp" or way == "mpich" and os.cpu_count() < RANKS  # it polls
+sys.exit(0 if wrong == 0 and (may_be_nobody or 4 * silent <= times) else 1)

@@ -46,7 +46,7 @@ struct Section {
 /// The steps of a lone series, of which nobody can be named.
 enum class SeriesState : std::uint8_t {
   None = 0,      ///< the input is no lone series
-  TooShort = 1,  ///< fewer than ten steps
+  TooShort = 1,  ///< nothing was found, and there are too few steps to say that nothing is there
   Quiet = 2,     ///< tested: nothing lasts, comes back or stands out
   Uneven = 3     ///< see the section `time_structure`
 };

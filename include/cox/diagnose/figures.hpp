@@ -32,7 +32,7 @@ struct SizeAnswer {
   std::optional<Bandwidth> bandwidth{};  ///< the same; nothing where larger messages take no longer
   double fit_error_ratio = 0;            ///< median of |time / fit - 1|
   Bandwidth ceiling{};                   ///< highest size over time
-  Bytes ceiling_from{};                  ///< smallest size that reaches 90 % of it, and all larger ones do
+  std::optional<Bytes> ceiling_from{};   ///< smallest size that reaches 90 % of it, and all larger ones do
   std::vector<SizeDip> dips{};           ///< ascending
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@ inline constexpr std::size_t kScreenLines = 20;
 struct RunLine {
   std::string name;
   const diagnose::Diagnosis* diagnosis = nullptr;
+  std::optional<Seconds> unknown_unit{};  ///< as `trace::unknown_unit` has it
 };
 /// Several runs, a line each, those that need a look first: name, verdict in a word, ranks, gain, coverage; at
 /// most `kScreenLines` lines, the rest is counted. `one`, `all`: the commands that say more.

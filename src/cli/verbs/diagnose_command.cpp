@@ -229,7 +229,8 @@ Result<Answered> diagnose_all(FoundJobs& found, const Asked& asked) {
 
 void print_table(const Answered& answered, const Asked& asked, Output& output) {
   std::vector<report::RunLine> lines;
-  for (const auto& [run, d] : answered.runs) lines.push_back({run->info.name, &d});
+  for (const auto& [run, d] : answered.runs)
+    lines.push_back({run->info.name, &d, trace::unknown_unit(run->ranks)});
   output.stream() << report::render_runs(lines, style_of(asked, output),
                                          command_with(asked.call, " --run NAME"),
                                          command_with(asked.call, " --all"));
@@ -292,29 +293,28 @@ const Command& diagnose_command() {
                         {"cox diagnose traces/", "whatever lies there: profiler traces, rings, MPI traces"},
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
            .args = {path_arg()},
-           .flags =
-               {{.name = "check",
-                 .help =
-                     "exit with 1 unless tested and nobody named, with 3 where a part was not read"},
-                {.name = "all", .help = "everything that was found, not only the first screen"},
-                run_flag(),
-                {.name = "against",
-                 .value = "PATH",
-                 .help = "compare with this run of the same job, before a change",
-                 .complete = Complete::File},
-                {.name = "sizes",
-                 .value = "PROBLEM",
-                 .help = "the runs are sizes of one program whose problem is fixed, or grows with the ranks",
-                 .complete = Complete::Choices,
-                 .choices = {"fixed", "grows"}},
-                {.name = "markdown", .help = "a page of Markdown, for a ticket"},
-                {.name = "summary", .help = "about a kilobyte of JSON on one line, for a log"},
-                {.name = "output",
-                 .letter = 'o',
-                 .value = "FILE",
-                 .help = "write there instead of to standard output",
-                 .complete = Complete::File},
-                {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
+           .flags = {{.name = "check",
+                      .help = "exit with 1 unless tested and nobody named, with 3 where a part was not read"},
+                     {.name = "all", .help = "everything that was found, not only the first screen"},
+                     run_flag(),
+                     {.name = "against",
+                      .value = "PATH",
+                      .help = "compare with this run of the same job, before a change",
+                      .complete = Complete::File},
+                     {.name = "sizes",
+                      .value = "PROBLEM",
+                      .help =
+                          "the runs are sizes of one program whose problem is fixed, or grows with the ranks",
+                      .complete = Complete::Choices,
+                      .choices = {"fixed", "grows"}},
+                     {.name = "markdown", .help = "a page of Markdown, for a ticket"},
+                     {.name = "summary", .help = "about a kilobyte of JSON on one line, for a log"},
+                     {.name = "output",
+                      .letter = 'o',
+                      .value = "FILE",
+                      .help = "write there instead of to standard output",
+                      .complete = Complete::File},
+                     {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
            .shared = {.json = true, .threads = true},
            .notes =
                "Naming nobody is an answer: no finding means that the differences between ranks are noise. "

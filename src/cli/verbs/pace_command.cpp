@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "cox/base/spelling.hpp"
+#include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/matched.hpp"
 #include "cox/diagnose/pacing.hpp"
 #include "cox/pace/settings.hpp"
+#include "cox/trace/time_unit.hpp"
 
 #include "cli/input/run_input.hpp"
 #include "cli/output/envelope.hpp"
@@ -90,11 +92,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(options.rank, asked_rank(call));
   options.every_iteration = call.has("all");
   COX_TRY(const trace::Run subject, read_run(call, console));
+  const UnknownUnit unit(trace::unknown_unit(subject.ranks));
   std::optional<trace::Run> baseline;
   std::vector<std::string> inputs = call.args;
   if (const std::string path = call.value("against"); !path.empty()) {
     COX_TRY(trace::ImportedJob before, read_only_job(path, call, console));
     baseline = std::move(before.run);
+    COX_CHECK(check_units(*baseline, subject));
     inputs.push_back(path);
   }
   const auto matched = diagnose::match_run(subject, {.threads = call.common.threads});

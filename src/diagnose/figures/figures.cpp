@@ -21,7 +21,7 @@ Json json_of(const SizeAnswer& a) {
   j["bandwidth_bytes_per_s"] = a.bandwidth ? Json(a.bandwidth->in_bytes_per_s()) : Json(nullptr);
   j["fit_error_ratio"] = a.fit_error_ratio;
   j["ceiling_bytes_per_s"] = a.ceiling.in_bytes_per_s();
-  j["ceiling_from_bytes"] = a.ceiling_from.count();
+  j["ceiling_from_bytes"] = a.ceiling_from ? Json(a.ceiling_from->count()) : Json(nullptr);
   j["dips"] = Json::array();
   for (const SizeDip& d : a.dips)
     j["dips"].push_back({{"bytes", d.size.count()},

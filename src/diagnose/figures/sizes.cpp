@@ -104,7 +104,11 @@ SizeAnswer answer_series(const trace::SizeSeries& s) {
   for (const SizePoint& p : points) off.push_back(std::abs(p.time / line.at(p.size) - 1));
   a.fit_error_ratio = median_in_place(off);
   a.latency = Seconds(line.latency);
-  if (line.per_byte > 0) a.bandwidth = Bandwidth::bytes_per_s(1 / line.per_byte);
+  // What the largest size shows little of is not known.
+  constexpr double kLeastPart = 0.1;
+  const double largest = points.back().size;
+  if (line.per_byte > 0 && line.per_byte * largest >= kLeastPart * line.at(largest))
+    a.bandwidth = Bandwidth::bytes_per_s(1 / line.per_byte);
   return a;
 }
 

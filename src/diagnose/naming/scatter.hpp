@@ -30,8 +30,8 @@ struct Scatter {
 /// Cost: O(n), long series by their block medians. Held by: src/diagnose/naming/scatter_test.cpp
 [[nodiscard]] Scatter scatter_of(std::span<const double> values);
 
-/// Of `delays` ([row][step]) a row's delay in each step beyond the median of the other rows, those that are `late` as well apart, as part of
-/// a `step`; of many rows, its delay.
+/// How far a row of `delays` ([row][step]) is in each step beyond the median of the other rows, as part of a `step`. Rows
+/// that are `late` as well do not count among the others. Where there are many rows: its delay.
 [[nodiscard]] std::vector<double> beyond_others(std::span<const std::vector<Duration>> delays, Duration step,
                                                 std::size_t row, const std::vector<std::size_t>& late = {});
 

@@ -114,6 +114,7 @@ struct Tail {
 
 struct TimeStructure {
   static constexpr std::int64_t kLeastCount = 10;  ///< fewer steps tell nothing but their median
+  static constexpr std::int64_t kLeastQuiet = 20;  ///< fewer cannot show that nothing lasts
 
   std::int64_t count = 0;
   Duration median{};
@@ -144,7 +145,7 @@ struct TimeStructure {
     return !changes.empty() || drift || recurrence || !tiers.empty() || !bursts.empty() || phase || two_times;
   }
   /// Enough steps, and neither structure nor cost in them.
-  [[nodiscard]] bool is_quiet() const { return count >= kLeastCount && !evident() && !is_costly(); }
+  [[nodiscard]] bool is_quiet() const { return count >= kLeastQuiet && !evident() && !is_costly(); }
 };
 
 /// Looks for structure in step times.

@@ -70,7 +70,9 @@ std::optional<Ending> find_ending(const Matched& matched) {
     return ending;
   }
   ending.only_closed = only_closed(matched);
-  ending.only_cut = only_cut(matched);
+  // Less is a status that some rank chose: then the launcher may have cut off another.
+  constexpr int kAsAfterSignal = 128;
+  if (info.exit_status > kAsAfterSignal) ending.only_cut = only_cut(matched);
   ending.first = first_silent(matched);
   return ending;
 }

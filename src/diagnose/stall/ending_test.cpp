@@ -57,21 +57,26 @@ TEST(Ending, TheRanksOwnEndsSayWhoWasFirst) {
 TEST(Ending, ARankThatWasCutOffFirstIsSaidToBe) {
   trace::Run run = ended_job(9);
   run.info.ends = {{.rank = 1, .exit_status = -1, .realtime_ns = 5}};
-  EXPECT_EQ(text_of(run), "the job ended with status 9; rank 1 ended first: it was cut off, as by a signal");
+  EXPECT_EQ(text_of(run),
+            "the job ended with status 9; rank 1 ended first, without closing its record, as after a signal");
   EXPECT_TRUE(diagnose(run)->trouble.ending->first_cut);
 }
 
 TEST(Ending, OneThatAloneWasCutOffIsNamedAsThat) {
-  trace::Run run = ended_job(1);
+  trace::Run run = ended_job(137);
   run.world_size = 3;
   for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Closed;
   run.ranks[1].state = trace::WriterState::Open;
   EXPECT_EQ(
       text_of(run),
-      "the job ended with status 1; which rank ended first is not recorded; rank 1 alone was cut off, the "
-      "others ended in order");
+      "the job ended with status 137 (as after SIGKILL); which rank ended first is not recorded; the record of rank 1 "
+      "alone is not closed");
+  run.info.exit_status = 3;  // some rank chose it, and the launcher may have cut off another
+  EXPECT_EQ(text_of(run), "the job ended with status 3; which rank ended first is not recorded");
+  run.info.exit_status = 137;
   run.world_size = 4;  // one left no file
-  EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
+  EXPECT_EQ(text_of(run),
+            "the job ended with status 137 (as after SIGKILL); which rank ended first is not recorded");
 }
 
 TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {

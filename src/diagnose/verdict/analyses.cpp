@@ -171,7 +171,8 @@ void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d) {
   analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers, matched.skew().work)
                                   : understand_times(d.step_times, d.step_numbers);
   const TimeStructure& t = *analyses.time_structure;
-  if (lone) d.series = t.is_quiet() ? SeriesState::Quiet : SeriesState::Uneven;
+  if (lone && t.is_quiet()) d.series = SeriesState::Quiet;
+  if (lone && (t.evident() || t.is_costly())) d.series = SeriesState::Uneven;
   // A series alone has nothing else to tell.
   if (!t.evident() && !lone && !(matched.ranks() < 2 && t.is_costly())) return;
   add_section(d, "time_structure", "over time", describe(t));

@@ -133,8 +133,10 @@ void say_series(const SizeAnswer& s, bool has_unit, Lines& lines) {
     else
       text += fmt::format(" latency {}, bandwidth {} (line {} off);", to_string(*s.latency),
                           s.bandwidth ? to_string(*s.bandwidth) : "not reached", percent(s.fit_error_ratio));
-    lines.push_back(fmt::format("{} ceiling {}, reached from {} on.", text, to_string(s.ceiling),
-                                to_string(s.ceiling_from)));
+    lines.push_back(s.ceiling_from ? fmt::format("{} ceiling {}, reached from {} on.", text,
+                                                 to_string(s.ceiling), to_string(*s.ceiling_from))
+                                   : fmt::format("{} highest rate {}, and less for the largest size.", text,
+                                                 to_string(s.ceiling)));
   }
   for (std::size_t i = 0; i < std::min(s.dips.size(), kToldDips); ++i) {
     const SizeDip& d = s.dips[i];

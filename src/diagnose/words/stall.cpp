@@ -247,7 +247,8 @@ std::string ending_words(const Ending& ending) {
   if (ending.first && ending.first_status >= 0)
     text += fmt::format("; rank {} ended first, with status {}", ending.first->value(), ending.first_status);
   else if (ending.first && ending.first_cut)
-    text += fmt::format("; rank {} ended first: it was cut off, as by a signal", ending.first->value());
+    text += fmt::format("; rank {} ended first, without closing its record, as after a signal",
+                        ending.first->value());
   else if (ending.first)
     text += fmt::format("; the record of rank {} ends first", ending.first->value());
   else
@@ -256,7 +257,7 @@ std::string ending_words(const Ending& ending) {
     text +=
         fmt::format("; rank {} alone ended in order, the others were cut off", ending.only_closed->value());
   if (ending.only_cut && !ending.first)
-    text += fmt::format("; rank {} alone was cut off, the others ended in order", ending.only_cut->value());
+    text += fmt::format("; the record of rank {} alone is not closed", ending.only_cut->value());
   return text;
 }
 

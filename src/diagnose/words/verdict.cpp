@@ -233,6 +233,9 @@ std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
     case Reason::NoSteps:
       return "too few synchronisations to compare ranks";
     case Reason::FewSteps:
+      if (d.series != SeriesState::None)
+        return fmt::format("{} {} too few to tell what lasts or comes back from chance",
+                           counted(d.steps, "step"), d.steps == 1 ? "is" : "are");
       return fmt::format(
           "{} step{} {} too few to tell a late rank from chance, unless it is late by half a step", d.steps,
           d.steps == 1 ? "" : "s", d.steps == 1 ? "is" : "are");

@@ -246,7 +246,8 @@ bool begin_keeping(Start& start) noexcept {
   join_node(start.options->dir);
   errno = 0;
   if (start_file(*start.options, *start.identity)) {
-    tell_of_start();
+    // A filter of the job's own may end whoever connects.
+    if (own_filters() == 0) tell_of_start();
     return true;
   }
   start.error = errno == 0 ? EINVAL : errno;

@@ -236,6 +236,7 @@ bool switched_off() noexcept {
 }
 
 void set_exit_status(int status) noexcept {
+  if (!active() || getpid() != g.pid) return;  // a child of vfork sees its parent's state
   g.exit_status.store(exit_field(status), std::memory_order_relaxed);
 }
 

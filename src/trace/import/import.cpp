@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,11 @@ void join_equal(std::vector<Note>& notes) {
   notes = std::move(out);
 }
 
+std::string without_digits(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
+}
+
 tl::unexpected<Error> nothing_known(const fs::path& path, const std::vector<Input>& inputs) {
   std::string found;
   std::size_t named = 0;
@@ -159,8 +165,16 @@ class Importer {
       if (grouping.groups.size() > 1) out.jobs.back().run.info.name = grouping.names[g];
       add_further(grouping.groups[g], grouping.names[g], out.jobs);
     }
+    // Beside files that are used, one named as they are but for its number, and of no known format, is a damaged one.
+    std::set<std::string> used;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-      if (readings_[i].error || inputs_[i].unreadable) out.unread.push_back(sources_[i]);
+      if (readings_[i].part) used.insert(without_digits(inputs_[i].name));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const Input& input = inputs_[i];
+      const bool unknown = !input.own && input.reader == nullptr && input.companion_of.empty();
+      if (readings_[i].error || input.unreadable || (unknown && used.contains(without_digits(input.name))))
+        out.unread.push_back(sources_[i]);
+    }
     out.sources = std::move(sources_);
     return out;
   }

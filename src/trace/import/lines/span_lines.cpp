@@ -26,6 +26,7 @@ namespace {
 constexpr int kLinesLookedAt = 20;
 constexpr WidePs kLongestPs = WidePs{9'000'000} * 1'000'000'000'000;
 constexpr WidePs kSecondPs = 1'000'000'000'000;
+constexpr WidePs kYear2001 = WidePs{978'000'000} * kSecondPs;
 
 tl::unexpected<Error> refuse(const std::filesystem::path& path, std::string message) {
   return fail(Error{.code = Errc::InvalidInput,
@@ -133,6 +134,8 @@ class SpanJob {
       const WidePs from = p.told->begin ? *p.told->begin - middle_ : 0;
       last = std::max({last, from < 0 ? -from : from, p.told->length});
     }
+    // With where they lie, so that files of one clock are divided alike.
+    last = std::max(last, middle_ < 0 ? -middle_ : middle_);
     while (last / divisor_ > kLongestPs / 4 && divisor_ < 1'000'000'000) divisor_ *= 1000;
   }
 
@@ -146,6 +149,10 @@ class SpanJob {
     origin_ = middle_;
     for (const Placed& p : spans_)
       if (p.told->begin) origin_ = std::min(origin_, *p.told->begin);
+    // A file of one rank, on a clock whose zero is not known: nothing ties it to the other ranks' files.
+    own_clock_ = (!has_unit_ || origin_ <= kYear2001) &&
+                 std::all_of(spans_.begin(), spans_.end(),
+                             [&](const Placed& p) { return p.told->rank == spans_.front().told->rank; });
     for (Placed& p : spans_) {
       if (p.told->begin) p.begin = Duration(static_cast<std::int64_t>((*p.told->begin - origin_) / divisor_));
       p.end = p.begin + Duration(static_cast<std::int64_t>(p.told->length / divisor_));
@@ -158,7 +165,7 @@ class SpanJob {
     const auto at = tracks_.find(s.rank);
     if (at != tracks_.end()) return at->second;
     // Where no host is told each rank has a clock of its own: whether they share one nobody says.
-    const std::string host = s.host.empty() ? fmt::format("\n{}", s.rank) : s.host;
+    const std::string host = s.host.empty() || own_clock_ ? fmt::format("\n{}", s.rank) : s.host;
     const std::size_t track = part_.add_rank(Rank(s.rank), host);
     has_hosts_ = has_hosts_ || !s.host.empty();
     std::string timing = "collective=span";
@@ -171,7 +178,7 @@ class SpanJob {
     std::stable_sort(spans_.begin(), spans_.end(),
                      [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
     check_sequences();
-    int world = 0;
+    int world = 0;  // what the lines say: one file may be one rank of many
     // Marks first: of what begins at the same moment the step does.
     for (const Placed& p : spans_) {
       if (!p.told->begin) continue;
@@ -190,13 +197,13 @@ class SpanJob {
     for (Node& node : part_.run().nodes)
       if (node.host.starts_with('\n')) node.host.clear();
     part_.run().times = TimesKind::Clocked;
-    part_.run().world_size = std::max(world, static_cast<int>(tracks_.contains(-1) ? 0 : tracks_.size()));
-    constexpr WidePs kYear2001 = WidePs{978'000'000} * kSecondPs;
+    part_.run().world_size = world;
     if (has_unit_ && origin_ > kYear2001 && origin_ / 1000 < std::numeric_limits<std::int64_t>::max())
       part_.run().origin_realtime_ns = static_cast<std::int64_t>(origin_ / 1000);
   }
 
-  /// Numbers of the lines count where they tell operations apart; else their order does.
+  /// Numbers of the lines count where they tell operations apart; else their order does: within a step where all tell
+  /// theirs, so that a line that is missing moves nothing of the next step.
   void check_sequences() {
     std::set<std::tuple<std::int32_t, std::string_view, std::int64_t>> seen;
     for (const Placed& p : spans_) {
@@ -205,6 +212,34 @@ class SpanJob {
       numbered_ = numbered_ && s.sequence >= 0 && s.sequence <= std::numeric_limits<std::uint32_t>::max() &&
                   seen.emplace(s.rank, s.group, s.sequence).second;
     }
+    if (!numbered_) number_by_step();
+  }
+
+  /// Where all collectives tell their step: the number of the first one of each step in each group, after as many as any
+  /// rank has in the steps before.
+  void number_by_step() {
+    std::map<std::pair<std::string_view, std::int64_t>, std::map<std::int32_t, std::uint32_t>> in_step;
+    for (const Placed& p : spans_) {
+      if (p.meaning.kind != SpanKind::Collective) continue;
+      if (p.told->step < 0) return;
+      ++in_step[{p.told->group, p.told->step}][p.told->rank];
+    }
+    std::string_view group;
+    std::uint32_t next = 0;
+    for (const auto& [at, ranks] : in_step) {
+      if (at.first != group) next = 0;
+      group = at.first;
+      first_of_step_[at] = next;
+      std::uint32_t most = 0;
+      for (const auto& [rank, count] : ranks) most = std::max(most, count);
+      next += most;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t number_of(const ToldSpan& s, CommId comm) {
+    if (numbered_) return static_cast<std::uint32_t>(s.sequence);
+    if (first_of_step_.empty()) return counts_[{s.rank, comm, -1}]++;
+    return first_of_step_.at({s.group, s.step}) + counts_[{s.rank, comm, s.step}]++;
   }
 
   void add(const Placed& p, std::size_t track) {
@@ -215,10 +250,8 @@ class SpanJob {
         e.bytes = Bytes(p.told->bytes);
         e.comm = part_.communicator(p.told->group.empty() ? "world" : p.told->group, {},
                                     p.told->group.empty() ? static_cast<int>(p.told->world_size) : 0);
-        std::uint32_t& count = counts_[{p.told->rank, e.comm}];
-        e.seq = numbered_ ? static_cast<std::uint32_t>(p.told->sequence) : count;
-        if (numbered_) e.flags = kTagged;
-        ++count;
+        e.seq = number_of(*p.told, e.comm);
+        if (numbered_ || !first_of_step_.empty()) e.flags = kTagged;
         break;
       }
       case SpanKind::Phase:
@@ -327,6 +360,9 @@ class SpanJob {
     if (c.took_length_as_begin) part_.note("lengths have no unit: taken as that of the begins");
     if (tracks_.size() > 1 && !has_hosts_)
       part_.note("no host in the lines: each rank is taken to have a clock of its own");
+    if (own_clock_ && has_hosts_)
+      part_.note(
+          "times are no times of day and the file holds one rank: it is taken to have a clock of its own");
     if (messages_ > 0)
       part_.note(
           fmt::format("{} sends and receives are waiting, of which nothing tells for whom", messages_));
@@ -347,12 +383,14 @@ class SpanJob {
   PartBuilder part_;
   std::vector<Placed> spans_;
   std::map<std::int32_t, std::size_t> tracks_;  // by rank; -1 where none is told
-  std::map<std::pair<std::int32_t, CommId>, std::uint32_t> counts_;
+  std::map<std::tuple<std::int32_t, CommId, std::int64_t>, std::uint32_t>
+      counts_;  // by step where those count
+  std::map<std::pair<std::string_view, std::int64_t>, std::uint32_t> first_of_step_;  // by group and step
   std::map<std::int32_t, std::int64_t> steps_of_;
   std::set<std::pair<std::int32_t, std::int64_t>> marked_;
   WidePs middle_ = 0, origin_ = 0;
   std::int64_t divisor_ = 1;  // of times in an unknown unit
-  bool has_unit_ = true, numbered_ = true, has_hosts_ = false;
+  bool has_unit_ = true, numbered_ = true, has_hosts_ = false, own_clock_ = false;
   bool asked_for_steps_ = false, has_step_spans_ = false;
   std::int64_t used_ = 0, no_rank_ = 0, other_unit_ = 0, far_ = 0, messages_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "cox/trace/import.hpp"
 #include "cox/trace/time_unit.hpp"
 
 #include "trace/import/lines/span_keys.hpp"
@@ -138,6 +139,69 @@ TEST_F(SpanLinesFile, SeveralSpansInALineAreToldApartByWhatStandsInFront) {
   EXPECT_TRUE(e.flags[1] & kTagged);
   ASSERT_TRUE(unknown_unit(run.ranks));
   EXPECT_TRUE(has_note(run, "no unit"));
+}
+
+TEST_F(SpanLinesFile, FilesOfOneRankEachAreNotHeldAgainstEachOtherByClocksWithoutAZero) {
+  const auto line = [](int rank, int at_us) {
+    return "{\"rank\":" + std::to_string(rank) +
+           ",\"host\":\"n\",\"name\":\"all_reduce\",\"start_us\":" + std::to_string(at_us) +
+           ",\"end_us\":90005000}\n";
+  };
+  fs::create_directories(folder_ / "job");
+  std::ofstream(folder_ / "job" / "rank0.jsonl") << line(0, 90000000);
+  std::ofstream(folder_ / "job" / "rank1.jsonl") << line(1, 90003000);
+  const auto imported = import_path(folder_ / "job", {.threads = 1});
+  ASSERT_TRUE(imported) << imported.error().message;
+  const trace::Run& run = imported->jobs.at(0).run;
+  ASSERT_EQ(run.ranks.size(), 2U);
+  EXPECT_NE(run.ranks[0].node, run.ranks[1].node) << "one clock each";
+  EXPECT_TRUE(has_note(run, "a clock of its own"));
+  for (const Note& note : run.notes)
+    EXPECT_EQ(note.text.find("out of range"), std::string::npos) << note.text;
+}
+
+TEST_F(SpanLinesFile, ALineThatIsMissingMovesNothingOfTheNextStep) {
+  std::string text;
+  for (int step = 0; step < 4; ++step)
+    for (int rank = 0; rank < 2; ++rank)
+      for (int call = 0; call < 2; ++call)
+        if (!(step == 1 && rank == 1 && call == 1))
+          text += "{\"rank\":" + std::to_string(rank) + ",\"step\":" + std::to_string(step) +
+                  ",\"name\":\"all_reduce\",\"start_us\":" + std::to_string(1000 * (step * 10 + call)) +
+                  ",\"end_us\":" + std::to_string(1000 * (step * 10 + call) + 500) + "}\n";
+  const trace::Run run = read(text);
+  ASSERT_EQ(run.ranks.size(), 2U);
+  for (const RankTrack& track : run.ranks)
+    for (std::size_t i = 0; i < track.events.size(); ++i)
+      if (track.events.kind[i] == EventKind::Collective) {
+        const auto at_ms = track.events.begin[i] / Duration(1ms);
+        EXPECT_EQ(track.events.seq[i], at_ms / 10 * 2 + at_ms % 10);
+      }
+}
+
+TEST_F(SpanLinesFile, ARanksFileThatNobodyCanReadIsNotRead) {
+  fs::create_directories(folder_ / "damaged");
+  std::ofstream(folder_ / "damaged" / "rank0.jsonl")
+      << "{\"rank\":0,\"name\":\"barrier\",\"start_us\":1,\"end_us\":2}\n";
+  std::ofstream(folder_ / "damaged" / "rank1.jsonl") << "\x01\x02 nothing that anybody reads";
+  std::ofstream(folder_ / "damaged" / "notes.jsonl") << "neither, but no rank's file";
+  const auto imported = import_path(folder_ / "damaged", {.threads = 1});
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->unread.size(), 1U);
+  EXPECT_EQ(imported->unread.front().file, "rank1.jsonl");
+}
+
+TEST_F(SpanLinesFile, FilesInDifferentUnitsAreNotJoined) {
+  fs::create_directories(folder_ / "mixed");
+  std::ofstream(folder_ / "mixed" / "rank0.jsonl")
+      << "{\"rank\":0,\"name\":\"barrier\",\"start_us\":1,\"end_us\":2}\n";
+  std::ofstream(folder_ / "mixed" / "rank1.jsonl")
+      << "{\"rank\":1,\"name\":\"barrier\",\"start\":1,\"end\":2}\n";
+  const auto imported = import_path(folder_ / "mixed", {.threads = 1});
+  ASSERT_TRUE(imported) << imported.error().message;
+  const trace::Run& run = imported->jobs.at(0).run;
+  EXPECT_EQ(run.ranks.size(), 1U);
+  EXPECT_TRUE(has_note(run, "not the one of the other files"));
 }
 
 TEST_F(SpanLinesFile, AUnitIsNotGuessed) {

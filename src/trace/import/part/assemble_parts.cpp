@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "cox/trace/time_unit.hpp"
 
 #include "trace/import/bytes/saturating_time.hpp"
 #include "trace/import/part/align_sequences.hpp"
@@ -184,10 +188,30 @@ void begin_at_zero(Run& run, model::Program& program) {
   if (run.origin_realtime_ns > 0) run.origin_realtime_ns += first.count() / 1000;
 }
 
+/// Times in another unit than those of the first part, or in one that nobody told, cannot stand beside them. What was
+/// left out, as notes and as sources that are not used.
+Run leave_out_other_units(std::vector<ImportedJob>& parts) {
+  Run left_out;
+  const std::optional<Seconds> unit = unknown_unit(parts.front().run.ranks);
+  std::erase_if(parts, [&](ImportedJob& part) {
+    if (unknown_unit(part.run.ranks) == unit) return false;
+    const std::string why = "its times have no unit, or not the one of the other files";
+    left_out.notes.push_back({.file = file_of(part.run), .text = "not used: " + why});
+    for (SourceFile& source : part.run.sources) {
+      source.used = false;
+      source.why = why;
+      left_out.sources.push_back(std::move(source));
+    }
+    return true;
+  });
+  return left_out;
+}
+
 }  // namespace
 
 ImportedJob assemble_parts(std::vector<ImportedJob> parts, int threads) {
   ImportedJob job;
+  Run left_out = leave_out_other_units(parts);
   if (parts.size() == 1) {
     job = std::move(parts.front());
     begin_at_zero(job.run, job.program);
@@ -200,6 +224,8 @@ ImportedJob assemble_parts(std::vector<ImportedJob> parts, int threads) {
     for (std::size_t i = 0; i < runs.size(); ++i) joiner.add(std::move(runs[i]), parts[i].program.size());
     job.run = std::move(joiner).finish(threads);
   }
+  std::move(left_out.notes.begin(), left_out.notes.end(), std::back_inserter(job.run.notes));
+  std::move(left_out.sources.begin(), left_out.sources.end(), std::back_inserter(job.run.sources));
   if (job.run.times == TimesKind::Durations) place_by_durations(job.run);
   return job;
 }
