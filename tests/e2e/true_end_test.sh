@@ -7,8 +7,9 @@ marks=$build/many_marks
 export COX_MAX_OVERHEAD=10000  # many_marks does nothing but mark
 
 # The launcher is gone first, and the ranks a moment later: they are waited for, and counted.
-"$cox" observe -o "$work/a" --json "$work/a.json" -- sh -c "{ sleep 1; $marks 2 1000; } & sleep 1.1" 2>"$work/err"
-grep -q 'recorded 2 ranks, 2000 events' "$work/err" || fail "ranks that outlive their launcher: $(cat "$work/err")"
+both_began="[ \$(find $work/a -name '*.coxraw' | wc -l) = 2 ]"
+"$cox" observe -o "$work/a" --json "$work/a.json" -- sh -c "$marks 2 3000000 & until $both_began; do sleep 0.02; done" 2>"$work/err"
+grep -q 'recorded 2 ranks, ' "$work/err" || fail "ranks that outlive their launcher: $(cat "$work/err")"
 # They stay: no number is made up for them.
 "$cox" observe -o "$work/b" --json "$work/b.json" -- sh -c "$marks 2 1000000000 & echo \$! >$work/pid; sleep 1" 2>"$work/err"
 grep -q '2 processes that may still run are not counted yet' "$work/err" || fail "ranks that stay: $(cat "$work/err")"
