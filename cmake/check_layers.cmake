@@ -110,7 +110,7 @@ set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
     pacing_effect:pacing pacing_page:pacing)
 set(trace_headers
-    raw_format:format raw_exit:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
+    raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run writer_process:store import:import figures:import)
 
 # What runs inside somebody's process: libc and headers without a library behind them.

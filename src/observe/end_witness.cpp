@@ -123,7 +123,8 @@ SeenEnds EndWitness::stop() {
   return std::exchange(seen_, {});
 }
 
-/// Events come in the order in which they happened. Told to stop, it takes the ends that wait, and hears nobody more.
+/// Events come in the order in which they happened. Told to stop, it greets who has knocked, takes the ends that wait, and
+/// hears nobody more.
 void EndWitness::watch() {
   bool is_last = false;
   for (;;) {
@@ -133,6 +134,7 @@ void EndWitness::watch() {
     for (int i = 0; i < n; ++i)
       if (!take(ready.at(static_cast<std::size_t>(i)).data.u64)) {
         is_last = true;
+        greet_some();
         stop_listening();
         epoll_ctl(events_, EPOLL_CTL_DEL, stop_, nullptr);
       }
@@ -187,18 +189,21 @@ void EndWitness::greet_some() {
     socklen_t size = sizeof owner;
     const bool known = getsockopt(caller, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.pid > 0 &&
                        owner.uid == geteuid();
-    close(caller);
+    if (known) watch_process(owner.pid);
+    close(caller);  // after that: a caller that waits for it knows that its end will be seen
     if (!known && ++strangers_ == kMostStrangers) return stop_listening();
-    if (!known) continue;
-    const auto process = static_cast<int>(syscall(SYS_pidfd_open, owner.pid, 0));
-    if (process < 0) continue;
-    if (!wait_for(events_, process, processes_.size())) {
-      close(process);
-      continue;
-    }
-    processes_.push_back(process);
-    seen_.began.push_back(owner.pid);
   }
+}
+
+void EndWitness::watch_process(pid_t pid) {
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return;
+  if (!wait_for(events_, process, processes_.size())) {
+    close(process);
+    return;
+  }
+  processes_.push_back(process);
+  seen_.began.push_back(pid);
 }
 
 std::optional<trace::RankEnd> first_end(const fs::path& dir, const SeenEnds& seen) {

@@ -51,6 +51,7 @@ class EndWitness {
  private:
   void watch();
   void greet_some();
+  void watch_process(pid_t pid);
   void stop_listening();
   [[nodiscard]] bool take(std::uint64_t tag);
   [[nodiscard]] bool others_live() const;

@@ -20,7 +20,6 @@
 
 #include "cox/base/processes.h"
 #include "cox/guest/node_name.hpp"
-#include "cox/trace/raw_exit.hpp"
 #include "cox/trace/raw_format.hpp"
 
 namespace cox::observe {
@@ -37,11 +36,12 @@ class EndWitnessTest : public testing::Test {
     folder_ = name;
   }
   void TearDown() override {
-    for (const pid_t p : processes_) end(p);
+    while (!processes_.empty()) end(processes_.back());
     fs::remove_all(folder_);
   }
-  /// A process that has knocked and waits.
-  pid_t begin() {
+  enum class Until { Knocked, Greeted };
+  /// A process that has knocked, and by default was greeted, and waits.
+  pid_t begin(Until until = Until::Greeted) {
     std::array<int, 2> ends{};
     EXPECT_EQ(pipe(ends.data()), 0);
     const pid_t child = fork();
@@ -53,7 +53,9 @@ class EndWitnessTest : public testing::Test {
       const socklen_t length =
           guest::node_name(guest::kEndsSocket, {.device = about.st_dev, .inode = about.st_ino}, name);
       const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-      const bool good = connect(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0;
+      bool good = connect(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0;
+      char none = 0;
+      if (until == Until::Greeted) good = good && read(fd, &none, 1) == 0;  // the witness hangs up
       if (write(ends[1], good ? "y" : "n", 1) != 1) _exit(1);
       for (;;) pause();
     }
@@ -65,18 +67,18 @@ class EndWitnessTest : public testing::Test {
     processes_.push_back(child);
     return child;
   }
-  static void end(pid_t process) {
+  void end(pid_t process) {
+    std::erase(processes_, process);
     cox_signal_process(process, SIGKILL);
     cox_wait_process(process, nullptr, 0);
   }
-  void leave_file(int rank, pid_t process, trace::WriterState state, int status, int world = 3) {
+  void leave_file(int rank, pid_t process, trace::WriterState state, int world = 3) {
     trace::RawHeader head{};
     std::memcpy(head.magic, trace::kRawMagic, sizeof head.magic);
     head.rank = rank;
     head.world_size = world;
     head.pid = process;
     head.state = state;
-    if (status >= 0) trace::set_exit_field(head, trace::exit_field(status));
     std::ofstream out(folder_ / (std::to_string(rank) + ".coxraw"), std::ios::binary);
     out.write(reinterpret_cast<const char*>(&head), sizeof head);
   }
@@ -101,16 +103,26 @@ TEST_F(EndWitnessTest, EndsAreSeenInTheirOrder) {
   EXPECT_TRUE(seen.ended[1].was_alone) << "one lives";
 }
 
+TEST_F(EndWitnessTest, WhoKnockedJustBeforeItStoppedIsSeen) {
+  for (int i = 0; i < 20; ++i) {
+    EndWitness witness(folder_);
+    witness.start();
+    const pid_t p = begin(Until::Knocked);
+    EXPECT_EQ(witness.stop().began, std::vector<pid_t>{p});
+    end(p);  // it holds the witness's name
+  }
+}
+
 TEST_F(EndWitnessTest, WhoBeganBeforeItLookedIsSeen) {
   EndWitness witness(folder_);
-  const pid_t p = begin();
+  const pid_t p = begin(Until::Knocked);
   witness.start();
   const SeenEnds seen = witness.stop();
   EXPECT_EQ(seen.began, std::vector<pid_t>{p});
 }
 
 TEST_F(EndWitnessTest, TheRankThatWasCutOffFirstIsNamed) {
-  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen, -1);
+  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen);
   const SeenEnds seen{.began = {100, 101, 102}, .ended = {{102, 5, true}, {100, 6, true}, {101, 7, true}}};
   const auto first = first_end(folder_, seen);
   ASSERT_TRUE(first);
@@ -120,19 +132,17 @@ TEST_F(EndWitnessTest, TheRankThatWasCutOffFirstIsNamed) {
 }
 
 TEST_F(EndWitnessTest, NobodyWhereAnotherMayHaveDiedBefore) {
-  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen, -1);
+  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen);
   EXPECT_FALSE(first_end(
       folder_, {.began = {100, 101, 102}, .ended = {{102, 5, false}, {100, 6, true}, {101, 7, true}}}));
 }
 
 TEST_F(EndWitnessTest, NobodyWhereTheFirstClosedItsRecord) {
-  for (const int status : {-1, 0, 3}) {  // -1: it closed it before it ended, and nobody knows how it did
-    leave_file(0, 100, kClosed, status);
-    leave_file(1, 101, kOpen, -1);
-    leave_file(2, 102, kOpen, -1);
-    const SeenEnds seen{.began = {100, 101, 102}, .ended = {{100, 4, true}, {101, 5, true}, {102, 6, true}}};
-    EXPECT_FALSE(first_end(folder_, seen)) << status;
-  }
+  leave_file(0, 100, kClosed);
+  leave_file(1, 101, kOpen);
+  leave_file(2, 102, kOpen);
+  EXPECT_FALSE(first_end(
+      folder_, {.began = {100, 101, 102}, .ended = {{100, 4, true}, {101, 5, true}, {102, 6, true}}}));
 }
 
 double cpu_seconds() {
@@ -143,7 +153,7 @@ double cpu_seconds() {
 
 TEST_F(EndWitnessTest, WithoutADescriptorToSpareItSleepsAndEnds) {
   EndWitness witness(folder_);
-  static_cast<void>(begin());
+  static_cast<void>(begin(Until::Knocked));
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const int next = dup(0);
@@ -161,7 +171,7 @@ TEST_F(EndWitnessTest, WithoutADescriptorToSpareItSleepsAndEnds) {
 }
 
 TEST_F(EndWitnessTest, NobodyWhereARankWasNotSeen) {
-  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen, -1);
+  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen);
   EXPECT_FALSE(first_end(folder_, {.began = {100, 101}, .ended = {{101, 5, true}}}));
   fs::remove(folder_ / "2.coxraw");
   EXPECT_FALSE(first_end(folder_, {.began = {100, 101, 102}, .ended = {{101, 5, true}}}));

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "cox/trace/raw_exit.hpp"
-
 namespace cox::trace {
 namespace {
 
@@ -109,18 +107,6 @@ TEST(RawFormat, RangesAreTheListTheyWereMadeOf) {
   std::vector<std::int32_t> world(32'768);
   for (std::size_t i = 0; i < world.size(); ++i) world[i] = static_cast<std::int32_t>(i);
   EXPECT_EQ(ranges_of(world), 1U);
-}
-
-TEST(RawFormat, TheExitStatusLiesInWhatWasReserved) {
-  EXPECT_EQ(offsetof(RawHeader, reserved), 2416U);
-  RawHeader head{};
-  EXPECT_FALSE(exit_status_of(head));
-  for (const int status : {0, 1, 255}) {
-    set_exit_field(head, exit_field(status));
-    EXPECT_EQ(exit_status_of(head), status);
-  }
-  set_exit_field(head, 257);
-  EXPECT_FALSE(exit_status_of(head)) << "a damaged file";
 }
 
 TEST(RawFormat, ValuesThatAreNeverRenumbered) {

@@ -227,6 +227,18 @@ Judged own_work_case(int index) {
   return judge(c);
 }
 
+// `ranks` are late in turn, `turn` steps each, at position `p`.
+Judged judge_turns(NoisyJob& job, const std::vector<std::int32_t>& ranks, int turn, int p,
+                   std::size_t level) {
+  Case c{.level = level,
+         .truth = {.kind = FindingKind::RotatingStraggler, .ranks = sorted(ranks), .positions = {p + 1}},
+         .run = {}};
+  for (int t = 0; t < job.shape().steps; ++t)
+    job.add(in_turn(ranks, t, turn), t, p, kLevels[level] * job.unit(p));
+  c.run = job.run();
+  return judge(c);
+}
+
 // Two or three ranks alternate.
 Judged in_turn_case(int index) {
   Dice dice(4, index);
@@ -235,12 +247,7 @@ Judged in_turn_case(int index) {
   const std::vector<std::int32_t> ranks = dice.ranks(dice.from_to(2, 3), s.ranks);
   const int turn = dice.from_to(1, 3);
   const int p = dice.below(s.positions);
-  Case c{.level = level_of(index),
-         .truth = {.kind = FindingKind::RotatingStraggler, .ranks = sorted(ranks), .positions = {p + 1}},
-         .run = {}};
-  for (int t = 0; t < s.steps; ++t) job.add(in_turn(ranks, t, turn), t, p, kLevels[c.level] * job.unit(p));
-  c.run = job.run();
-  return judge(c);
+  return judge_turns(job, ranks, turn, p, level_of(index));
 }
 
 // Two to four ranks alternate in twelve to twenty turns of many steps, at one of one or two synchronisations.
@@ -253,12 +260,7 @@ Judged long_turns_case(int index) {
   const JobShape& s = job.shape();
   const std::vector<std::int32_t> ranks = dice.ranks(dice.from_to(2, 4), s.ranks);
   const int p = dice.below(s.positions);
-  Case c{.level = level_of(index),
-         .truth = {.kind = FindingKind::RotatingStraggler, .ranks = sorted(ranks), .positions = {p + 1}},
-         .run = {}};
-  for (int t = 0; t < s.steps; ++t) job.add(in_turn(ranks, t, turn), t, p, kLevels[c.level] * job.unit(p));
-  c.run = job.run();
-  return judge(c);
+  return judge_turns(job, ranks, turn, p, level_of(index));
 }
 
 // One rank pauses every so many steps, in one case of four at irregular times. A pause costs as much as the

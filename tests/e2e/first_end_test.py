@@ -11,6 +11,7 @@ WAY: openmpi, mpich, gloo (a rank is killed), ddp (one raises an exception)
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -109,5 +110,7 @@ for i in range(times):
             wrong += 1
             print(f"{way}: rank {(i + 1) % RANKS}: {str(e)[:1500]}", flush=True)
 print(f"{way}: {named} of {times} named, {silent} not, {wrong} wrong: {text}")
-may_be_nobody = way == "ddp" or way != "openmpi" and os.cpu_count() < RANKS  # the others end before it was looked
+with open("/proc/self/status", encoding="ascii") as f:
+    is_filtered = re.search(r"^Seccomp:\s*0$", f.read(), re.M) is None  # then a guest does not knock
+may_be_nobody = is_filtered or way == "ddp" or way != "openmpi" and os.cpu_count() < RANKS  # the others end before it was looked
 sys.exit(0 if wrong == 0 and (may_be_nobody or 4 * silent <= times) else 1)

@@ -70,9 +70,6 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept;
 /// Whether recording was tried and stopped for good (not: ended in order).
 [[nodiscard]] bool switched_off() noexcept;
 
-/// What the process is about to end itself with: `close` leaves it in the file. Async-signal-safe.
-void set_exit_status(int status) noexcept;
-
 /// Takes a last clock reading and marks the file as closed in order. Later events are not recorded.
 void close() noexcept;
 

@@ -6,14 +6,8 @@
 namespace cox::diagnose {
 namespace {
 
-Json ranks_json(const std::vector<Rank>& ranks) {
-  Json out = Json::array();
-  for (const Rank r : ranks) out.push_back(r.value());
-  return out;
-}
-
 Json set_json(const CulpritSet& s) {
-  return {{"ranks", ranks_json(s.ranks)}, {"step_s", in_seconds(s.step_time)}, {"removed_ratio", s.removed}};
+  return {{"ranks", numbers_of(s.ranks)}, {"step_s", in_seconds(s.step_time)}, {"removed_ratio", s.removed}};
 }
 
 Json sets_json(const std::vector<CulpritSet>& sets) {
@@ -57,7 +51,7 @@ Json finding_json(const OperationFinding& f) {
   return {{"cause", name_of(f.cause)},
           {"text", sentence_of(f)},
           {"stage", f.stage >= 0 ? Json(f.stage) : Json(nullptr)},
-          {"ranks", ranks_json(f.ranks)},
+          {"ranks", numbers_of(f.ranks)},
           {"stage_removed_ratio", f.stage_share},
           {"worker_removed_ratio", f.worker_share},
           {"communication_removed_ratio", f.communication_share}};

@@ -8,8 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cox/guest/writer.hpp"
-
 namespace {
 
 using Exit = void (*)(int);
@@ -17,7 +15,6 @@ Exit next_exit = nullptr;  // whoever stands behind us, of a process that record
 Exit next_capital_exit = nullptr;
 
 [[noreturn]] void end_with(Exit next, int status) {
-  cox::guest::set_exit_status(status);
   cox::guest::end_recording();
   if (next != nullptr) next(status);
   for (;;) syscall(SYS_exit_group, status);  // all that the library's own does

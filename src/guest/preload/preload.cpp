@@ -325,7 +325,6 @@ bool open_writer(const Identity& identity) noexcept {
   if (!open(options, known)) return false;
   count_in_file();
   find_exits();
-  on_exit([](int status, void*) { set_exit_status(status); }, nullptr);
   recording_process = getpid();
   note_bypassed();
   if (!job_has_room)

@@ -61,7 +61,6 @@ struct Global {
   ChunkHeader* meta_chunk = nullptr;
   ChunkHeader* sample_chunk = nullptr;  // of the keeper alone
   std::atomic<std::uint32_t> communicators{0};
-  std::atomic<std::uint32_t> exit_status{0};      // plus 1; 0 = the process does not end yet
   std::atomic<std::uint64_t> uncounted_calls{0};  // that left no record of their own
   const Threads* threads = nullptr;
   pthread_key_t thread_end{};

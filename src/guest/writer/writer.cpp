@@ -11,7 +11,6 @@
 #include <cerrno>
 
 #include "cox/base/hash.hpp"
-#include "cox/trace/raw_exit.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -235,11 +234,6 @@ bool switched_off() noexcept {
   return g.off.load(std::memory_order_acquire);
 }
 
-void set_exit_status(int status) noexcept {
-  if (!active() || getpid() != g.pid) return;  // a child of vfork sees its parent's state
-  g.exit_status.store(exit_field(status), std::memory_order_relaxed);
-}
-
 void close() noexcept {
   if (!active() || getpid() != g.pid) return;  // a child of vfork sees its parent's state
   Phase expected = Phase::On;
@@ -247,7 +241,6 @@ void close() noexcept {
   const int saved_errno = errno;
   const NoCancel whole;
   add_clock_pair();
-  set_exit_field(*g.header, g.exit_status.load(std::memory_order_relaxed));
   shared(g.header->state).store(WriterState::Closed, std::memory_order_release);
   await_keeper();
   errno = saved_errno;

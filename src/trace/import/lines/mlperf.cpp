@@ -179,10 +179,6 @@ class Log {
   std::int64_t unreadable_ = 0, others_ = 0, left_out_ = 0;
 };
 
-std::string time_words(double ms) {
-  return to_string(duration_from_seconds(ms / 1e3));
-}
-
 /// Times of a run, one after the other, and what they are.
 struct Series {
   std::vector<Seconds> values;
@@ -250,7 +246,8 @@ void note_gaps(const LoggedRun& run, PartBuilder& part) {
   const auto after = longest - gaps.begin();
   const double most = *longest;
   part.note(fmt::format("between {} blocks, without evaluation: median {}, longest {}, after block {}",
-                        all.size(), time_words(median(gaps)), time_words(most), after));
+                        all.size(), to_string(duration_from_seconds(median(gaps) / 1e3)),
+                        to_string(duration_from_seconds(most / 1e3)), after));
 }
 
 Result<Run> run_of(const LoggedRun& logged, const std::string& file) {

@@ -134,7 +134,7 @@ class SpanJob {
       const WidePs from = p.told->begin ? *p.told->begin - middle_ : 0;
       last = std::max({last, from < 0 ? -from : from, p.told->length});
     }
-    // With where they lie, so that files of one clock are divided alike.
+    // With where they lie, so that the files of one job are divided alike.
     last = std::max(last, middle_ < 0 ? -middle_ : middle_);
     while (last / divisor_ > kLongestPs / 4 && divisor_ < 1'000'000'000) divisor_ *= 1000;
   }
