@@ -83,7 +83,7 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
   COX_CHECK(check_graph(scenario, engine));
   switch (scenario.job.workload()) {
     case model::Workload::Training:
-      if (scenario.engine == EngineKind::ClosedForm || scenario.engine == EngineKind::Flow)
+      if (scenario.engine == EngineKind::ClosedForm)
         return not_possible(
             fmt::format("the {} engine does not run training", model::name_of(scenario.engine)),
             "leave `engine` out: max-plus, or event where the policy needs it");

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/random.hpp"
@@ -38,74 +38,92 @@ FairShares make_shares(const Network& network, const model::Fabric& fabric, cons
 
 }  // namespace
 
-FlowEngine::FlowEngine(const model::Schedule& schedule, const Network& network, const model::Fabric& fabric,
-                       std::span<const int> rank_of, const FlowOptions& options)
-    : schedule_(schedule),
-      network_(network),
+FlowEngine::FlowEngine(const Network& network, const model::Fabric& fabric, FlowOptions options,
+                       Seconds origin)
+    : network_(network),
       fabric_(fabric),
-      rank_of_(rank_of),
-      options_(options),
-      eager_(options.protocol != model::Protocol::Rendezvous),
-      places_(static_cast<std::size_t>(schedule.participants())),
-      lanes_(schedule.lanes()),
-      ranks_(schedule.ranks()),
-      shares_(make_shares(network, fabric, options)) {
-  COX_ASSERT(rank_of.size() == places_, "every participant needs a rank to sit on");
-  COX_ASSERT(lanes_ <= std::numeric_limits<std::uint16_t>::max(), "more lanes than anybody has");
-  for (int lane = 0; lane < lanes_; ++lane) rounds_.emplace_back(schedule, lane);
-  const std::size_t cells = places_ * static_cast<std::size_t>(lanes_);
-  cells_.resize(cells);
-  slots_.resize(cells);
-  if (eager_) sends_.assign(cells, 0);
-  first_background_ = static_cast<Slot>(cells);
+      options_(std::move(options)),
+      eager_(options_.protocol != model::Protocol::Rendezvous),
+      shares_(make_shares(network, fabric, options_)),
+      origin_(origin.count()) {
   outcome_.link_bytes.assign(network.links().size(), 0);
   if (fabric.routing == model::Routing::Adaptive) assigned_.assign(network.links().size(), 0);
-  if (options.noise != nullptr && (options.noise->disturbs_messages() || options.noise->disturbs_bandwidth()))
-    noise_ = options.noise;
-  memo_on_ = options.memo && noise_ == nullptr && !options.disturb && !options.on_message &&
-             options.background.flows == 0;
+  const Noise* noise = options_.noise;
+  if (noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth())) noise_ = noise;
+  memo_on_ = options_.memo && !eager_ && noise_ == nullptr && !options_.disturb && !options_.on_message &&
+             options_.background.flows == 0;
   add_background();
 }
 
-FlowOutcome FlowEngine::run(std::span<Seconds> times) {
-  COX_ASSERT(times.size() == static_cast<std::size_t>(ranks_), "one time per rank");
-  arrivals_.assign(places_, 0);
-  if (!times.empty()) origin_ = std::min_element(times.begin(), times.end())->count();
-  // Servers and switches are there from the beginning.
-  for (std::size_t p = 0; p < times.size(); ++p) arrivals_[p] = times[p].count() - origin_;
-  departures_ = arrivals_;
-  lanes_left_.assign(places_, lanes_);
-  unfinished_ = places_;
-  by_arrival_.resize(places_);
-  std::iota(by_arrival_.begin(), by_arrival_.end(), 0);
-  std::stable_sort(by_arrival_.begin(), by_arrival_.end(), [&](int a, int b) {
-    return arrivals_[static_cast<std::size_t>(a)] < arrivals_[static_cast<std::size_t>(b)];
-  });
-  while (unfinished_ > 0) {
+FlowEngine::Slot FlowEngine::take_slots(std::size_t count) {
+  std::vector<Slot>& free = free_slots_[count];
+  if (!free.empty()) {
+    const Slot first = free.back();
+    free.pop_back();
+    return first;
+  }
+  const auto first = static_cast<Slot>(slots_.size());
+  slots_.resize(slots_.size() + count);
+  return first;
+}
+
+FlowCourseId FlowEngine::begin(FlowCollective what) {
+  auto course = std::make_unique<FlowCourse>();
+  const model::Schedule& schedule = *what.schedule;
+  course->places = static_cast<std::size_t>(schedule.participants());
+  course->lanes = schedule.lanes() * what.groups;
+  COX_ASSERT(what.rank_of.size() == course->places * static_cast<std::size_t>(what.groups),
+             "every participant needs a rank to sit on");
+  COX_ASSERT(course->lanes <= std::numeric_limits<std::uint16_t>::max(), "more lanes than anybody has");
+  course->rounds.reserve(static_cast<std::size_t>(course->lanes));
+  for (int lane = 0; lane < course->lanes; ++lane)
+    course->rounds.emplace_back(schedule, lane % schedule.lanes());
+  const std::size_t cells = course->places * static_cast<std::size_t>(course->lanes);
+  course->cells.resize(cells);
+  if (eager_) course->sends.assign(cells, 0);
+  course->lanes_left.assign(course->places, course->lanes);
+  course->to_come = course->to_leave = course->places;
+  course->first_slot = take_slots(cells);
+  course->what = std::move(what);
+  courses_.push_back(std::move(course));
+  ++open_;
+  forget_snapshot();
+  return static_cast<FlowCourseId>(courses_.size() - 1);
+}
+
+void FlowEngine::arrive(FlowCourseId course, int place, Seconds at) {
+  coming_.push({.at = std::max(at.count() - origin_, now_), .course = course, .place = place});
+}
+
+std::optional<FlowDeparture> FlowEngine::next() {
+  while (departed_.empty()) {
+    if (open_ == 0 || next_event() == std::numeric_limits<double>::infinity()) return std::nullopt;
     batch();
     settle();
     if (memo_on_ && reference_moved_) look_for_period();
     reference_moved_ = false;
   }
-  for (std::size_t p = 0; p < times.size(); ++p) times[p] = Seconds{origin_ + departures_[p]};
-  for (std::size_t p = times.size(); p < places_; ++p)
-    outcome_.behind_ranks = std::max(outcome_.behind_ranks, Seconds{origin_ + departures_[p]});
+  const FlowDeparture first = departed_.front();
+  departed_.pop_front();
+  return first;
+}
+
+FlowOutcome FlowEngine::take_outcome() {
   outcome_.evaluated = shares_.evaluated();
   return std::move(outcome_);
 }
 
 double FlowEngine::next_event() const {
-  const double arrival = arrived_ < places_ ? arrivals_[static_cast<std::size_t>(by_arrival_[arrived_])]
-                                            : std::numeric_limits<double>::infinity();
+  const double arrival = coming_.empty() ? std::numeric_limits<double>::infinity() : coming_.top().at;
   return std::min(heap_.next_time(), arrival);
 }
 
 // All that happens at one time, with what it causes at that time.
 void FlowEngine::batch() {
+  over_.clear();
   const double first = next_event();
-  COX_ASSERT(first < std::numeric_limits<double>::infinity(), "a schedule that cannot finish");
   const double last = first + first * kTogether;
-  while (unfinished_ > 0) {
+  while (open_ > 0) {
     const double at = next_event();
     if (at > last) break;
     now_ = std::max(now_, at);
@@ -114,7 +132,9 @@ void FlowEngine::batch() {
       heap_.remove(slot);
       event(slot);
     } else {
-      arrive(by_arrival_[arrived_++]);
+      const Coming coming = coming_.top();
+      coming_.pop();
+      come(*courses_[coming.course], coming.course, coming.place);
     }
   }
 }
@@ -132,24 +152,19 @@ void FlowEngine::settle() {
   }
 }
 
-std::uint64_t FlowEngine::key(int lane, std::int64_t round, int place) const {
-  return (static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(lanes_) +
-          static_cast<std::uint64_t>(lane)) *
-             places_ +
-         static_cast<std::uint64_t>(place);
-}
-
-void FlowEngine::arrive(int place) {
-  for (int lane = 0; lane < lanes_; ++lane) {
-    cell(lane, place).round = 0;
-    enter(lane, place);
+void FlowEngine::come(FlowCourse& course, FlowCourseId id, int place) {
+  --course.to_come;
+  for (int lane = 0; lane < course.lanes; ++lane) {
+    course.cell(lane, place).round = 0;
+    enter(id, lane, place);
   }
 }
 
 // The round that the cell is in begins; and those behind it, while there is nothing to wait for.
-void FlowEngine::enter(int lane, int place) {
-  LaneRounds& rounds = rounds_[static_cast<std::size_t>(lane)];
-  LaneCell& here = cell(lane, place);
+void FlowEngine::enter(FlowCourseId id, int lane, int place) {
+  FlowCourse& course = *courses_[id];
+  LaneRounds& rounds = course.rounds[static_cast<std::size_t>(lane)];
+  LaneCell& here = course.cell(lane, place);
   while (here.round < rounds.rounds()) {
     if (lane == 0 && place == 0) reference_moved_ = true;
     const std::int64_t k = here.round;
@@ -160,36 +175,52 @@ void FlowEngine::enter(int lane, int place) {
     if (table.waits_for_sends(place))
       here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
     for (std::uint32_t i = table.sends_begin(place); i < end; ++i)
-      if (eager_ || cell(lane, table.messages[i].to).round >= k) start(lane, k, table, i);
+      if (eager_ || course.cell(lane, table.messages[i].to).round >= k) start(id, lane, k, table, i);
     if (eager_) {
-      const auto early = early_.find(key(lane, k, place));
-      if (early != early_.end()) {
+      const auto early = course.early.find(course.key(lane, k, place));
+      if (early != course.early.end()) {
         here.pending -= early->second;
-        early_.erase(early);
+        course.early.erase(early);
       }
     } else {
       for (const std::uint32_t i : receives)
-        if (cell(lane, table.messages[i].from).round >= k) start(lane, k, table, i);
+        if (course.cell(lane, table.messages[i].from).round >= k) start(id, lane, k, table, i);
     }
     if (here.pending > 0) return;
-    go_on(lane, place);
+    go_on(course, lane, place);
   }
-  if (--lanes_left_[static_cast<std::size_t>(place)] == 0) --unfinished_;
-  departures_[static_cast<std::size_t>(place)] = std::max(departures_[static_cast<std::size_t>(place)], now_);
+  if (--course.lanes_left[static_cast<std::size_t>(place)] == 0) leave(course, id, place);
 }
 
-void FlowEngine::go_on(int lane, int place) {
-  LaneCell& here = cell(lane, place);
-  rounds_[static_cast<std::size_t>(lane)].leave(here.round);
+void FlowEngine::go_on(FlowCourse& course, int lane, int place) {
+  LaneCell& here = course.cell(lane, place);
+  course.rounds[static_cast<std::size_t>(lane)].leave(here.round);
   ++here.round;
 }
 
-FlowEngine::Slot FlowEngine::take_slot(int lane, int from) {
-  const Slot own =
-      static_cast<Slot>(static_cast<std::size_t>(lane) * places_ + static_cast<std::size_t>(from));
+void FlowEngine::leave(FlowCourse& course, FlowCourseId id, int place) {
+  departed_.push_back({.course = id, .place = place, .at = Seconds{origin_ + now_}});
+  if (--course.to_leave == 0) close(id);
+}
+
+// Eager: a message may still be under way to somebody who does not wait for it; nobody may.
+void FlowEngine::close(FlowCourseId id) {
+  FlowCourse& course = *courses_[id];
+  const std::size_t cells = course.cells.size();
+  for (std::size_t s = course.first_slot; s < course.first_slot + cells; ++s) slots_[s].from = -1;
+  free_slots_[cells].push_back(course.first_slot);
+  over_.push_back(std::move(courses_[id]));
+  --open_;
+  forget_snapshot();
+}
+
+FlowEngine::Slot FlowEngine::take_slot(const FlowCourse& course, int lane, int from) {
+  const Slot own = course.first_slot + static_cast<Slot>(static_cast<std::size_t>(lane) * course.places +
+                                                         static_cast<std::size_t>(from));
   if (slots_[own].phase == FlowPhase::Free) return own;
   if (spare_.empty()) {
     slots_.emplace_back();
+    slots_.back().spare = true;
     return static_cast<Slot>(slots_.size() - 1);
   }
   const Slot slot = spare_.back();
@@ -197,11 +228,15 @@ FlowEngine::Slot FlowEngine::take_slot(int lane, int from) {
   return slot;
 }
 
-void FlowEngine::start(int lane, std::int64_t round, const RoundTable& table, std::uint32_t number) {
+void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const RoundTable& table,
+                       std::uint32_t number) {
+  FlowCourse& course = *courses_[id];
   const model::Transfer& message = table.messages[number];
-  const Slot slot = take_slot(lane, message.from);
+  const Slot slot = take_slot(course, lane, message.from);
   MessageState& m = slots_[slot];
-  const bool same_way = m.from == message.from && m.to == message.to && assigned_.empty();
+  const bool same_way =
+      m.course == id && m.from == message.from && m.to == message.to && m.lane == lane && assigned_.empty();
+  m.course = id;
   m.phase = FlowPhase::Latency;
   m.lane = static_cast<std::uint16_t>(lane);
   m.round = round;
@@ -213,11 +248,12 @@ void FlowEngine::start(int lane, std::int64_t round, const RoundTable& table, st
   if (eager_) {
     // One port per sender and lane, first come first served.
     m.chained = true;
-    m.chain = key(lane, 0, message.from);
-    m.order = sends_[static_cast<std::size_t>(m.chain)]++;
+    m.chain = course.key(lane, 0, message.from);
+    m.order = course.sends[static_cast<std::size_t>(m.chain)]++;
   } else {
-    m.chained = table.sends_end(message.from) - first_send > 1 && !schedule_.is_switch(message.from);
-    m.chain = key(lane, round, message.from);
+    m.chained =
+        table.sends_end(message.from) - first_send > 1 && !course.what.schedule->is_switch(message.from);
+    m.chain = course.key(lane, round, message.from);
     m.order = number - first_send;
   }
   m.stage = 0;
@@ -240,8 +276,12 @@ double FlowEngine::delay_of(const MessageState& m) const {
   const Seconds idle{m.latency + m.bytes / m.idle_rate};
   Seconds cost = idle;
   if (noise_ != nullptr) {
-    const MessageDraws draws{
-        .noise = noise_, .step = options_.step, .number = options_.number, .lane = m.lane};
+    const FlowCollective& what = course_of(m).what;
+    const int lanes = what.schedule->lanes();
+    const MessageDraws draws{.noise = noise_,
+                             .step = options_.step,
+                             .number = what.number + 2 * (m.lane / lanes),
+                             .lane = m.lane % lanes};
     noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), m.to, {&cost, 1},
                      {&latency, 1});
   }
@@ -269,10 +309,11 @@ void FlowEngine::event(Slot slot) {
 void FlowEngine::begin_transfer(Slot slot) {
   MessageState& m = slots_[slot];
   if (m.chained && m.stage == 0) {
-    const auto sent = sent_.find(m.chain);
-    if ((sent == sent_.end() ? 0 : sent->second) < m.order) {
+    FlowCourse& course = *courses_[m.course];
+    const auto sent = course.sent.find(m.chain);
+    if ((sent == course.sent.end() ? 0 : sent->second) < m.order) {
       m.phase = FlowPhase::Queued;
-      queued_.emplace(std::pair{m.chain, m.order}, slot);
+      course.queued.emplace(std::pair{m.chain, m.order}, slot);
       return;
     }
   }
@@ -307,11 +348,12 @@ void FlowEngine::end_transfer(Slot slot) {
 
 // The sender's port is free for its next message of the round.
 void FlowEngine::release_next(const MessageState& m) {
-  const std::uint32_t sent = ++sent_[m.chain];
-  const auto next = queued_.find({m.chain, sent});
-  if (next == queued_.end()) return;
+  FlowCourse& course = *courses_[m.course];
+  const std::uint32_t sent = ++course.sent[m.chain];
+  const auto next = course.queued.find({m.chain, sent});
+  if (next == course.queued.end()) return;
   const Slot slot = next->second;
-  queued_.erase(next);
+  course.queued.erase(next);
   slots_[slot].phase = FlowPhase::Latency;
   heap_.set(slot, now_);
 }
@@ -321,7 +363,9 @@ void FlowEngine::deliver(Slot slot) {
   m.phase = FlowPhase::Free;
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) --assigned_[hop.link];
-  if (slot >= first_background_) spare_.push_back(slot);
+  if (m.spare) spare_.push_back(slot);
+  const FlowCourseId id = m.course;
+  FlowCourse& course = *courses_[id];
   const int lane = m.lane;
   const int to = m.to;
   const std::int64_t round = m.round;
@@ -334,17 +378,18 @@ void FlowEngine::deliver(Slot slot) {
                          .begin = Seconds{origin_ + m.begin},
                          .end = Seconds{origin_ + now_}});
   const int waiting_sender = m.sender_waits ? m.from : -1;
-  if (cell(lane, to).round < round)
-    ++early_[key(lane, round, to)];
+  if (course.cell(lane, to).round < round)
+    ++course.early[course.key(lane, round, to)];
   else
-    finish_one(lane, to);
-  if (waiting_sender >= 0) finish_one(lane, waiting_sender);
+    finish_one(id, lane, to);
+  if (waiting_sender >= 0) finish_one(id, lane, waiting_sender);
 }
 
-void FlowEngine::finish_one(int lane, int place) {
-  if (--cell(lane, place).pending > 0) return;
-  go_on(lane, place);
-  enter(lane, place);
+void FlowEngine::finish_one(FlowCourseId id, int lane, int place) {
+  FlowCourse& course = *courses_[id];
+  if (--course.cell(lane, place).pending > 0) return;
+  go_on(course, lane, place);
+  enter(id, lane, place);
 }
 
 void FlowEngine::add_background() {
@@ -354,20 +399,19 @@ void FlowEngine::add_background() {
   slots_.resize(slots_.size() + background_.size());
   const RandomStream draws(options_.seed, kBackgroundStream);
   for (std::size_t i = 0; i < background_.size(); ++i) {
-    MessageState& m = slots_[first_background_ + i];
+    MessageState& m = slots_[i];
     // Places of background flows are ranks.
     m.from = static_cast<int>(draws.bits(0, 2 * i) % static_cast<std::uint64_t>(network_.ranks()));
     const auto others = static_cast<std::uint64_t>(network_.ranks() - 1);
     m.to = static_cast<int>(draws.bits(0, 2 * i + 1) % others);
     if (m.to >= m.from) ++m.to;
     use_path(m, network_.static_choice(m.from, m.to), m.from, m.to);
-    heap_.set(static_cast<Slot>(first_background_ + i),
-              2 * options_.background.mean_off.count() * draws.uniform(1, i));
+    heap_.set(static_cast<Slot>(i), 2 * options_.background.mean_off.count() * draws.uniform(1, i));
   }
 }
 
 void FlowEngine::toggle_background(Slot slot) {
-  const std::size_t i = slot - first_background_;
+  const std::size_t i = slot;
   Background& flow = background_[i];
   if (flow.on) {
     shares_.stop(slot);
@@ -379,6 +423,31 @@ void FlowEngine::toggle_background(Slot slot) {
   const RandomStream draws(options_.seed, kBackgroundStream);
   // Never zero, or time would stand still.
   heap_.set(slot, now_ + std::max(2 * mean.count() * draws.uniform(2 + ++flow.toggles, i), 1e-9));
+}
+
+FlowOutcome run_flows(const model::Schedule& schedule, const Network& network, const model::Fabric& fabric,
+                      std::span<const int> rank_of, const FlowOptions& options, std::span<Seconds> times) {
+  COX_ASSERT(times.size() == static_cast<std::size_t>(schedule.ranks()), "one time per rank");
+  const Seconds origin = times.empty() ? Seconds{} : *std::min_element(times.begin(), times.end());
+  FlowEngine engine(network, fabric, options, origin);
+  const FlowCourseId course = engine.begin(
+      {.schedule = &schedule, .rank_of = {rank_of.begin(), rank_of.end()}, .number = options.number});
+  // Servers and switches are there from the beginning.
+  for (int p = 0; p < schedule.participants(); ++p)
+    engine.arrive(course, p, p < schedule.ranks() ? times[static_cast<std::size_t>(p)] : origin);
+  Seconds behind_ranks{};
+  std::size_t left = 0;
+  while (const std::optional<FlowDeparture> one = engine.next()) {
+    ++left;
+    if (one->place < schedule.ranks())
+      times[static_cast<std::size_t>(one->place)] = one->at;
+    else
+      behind_ranks = std::max(behind_ranks, one->at);
+  }
+  COX_ASSERT(left == static_cast<std::size_t>(schedule.participants()), "a schedule that cannot finish");
+  FlowOutcome outcome = engine.take_outcome();
+  outcome.behind_ranks = behind_ranks;
+  return outcome;
 }
 
 }  // namespace cox::simulate

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One run of the flow engine: events in time order, rates brought up to date between them.
+/// The flow engine at work: events in time order, rates brought up to date between them.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
-#include <span>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +27,56 @@ namespace cox::simulate {
 struct LaneCell {
   std::int64_t round = -1;   ///< that it is in; -1 before its arrival
   std::int32_t pending = 0;  ///< messages of the round that have not arrived
+};
+
+using FlowCourseId = std::uint32_t;
+
+/// What is to be carried out: a schedule, by one or several groups of devices that go through it beside each
+/// other. A place has come, and has left, in all of them at once.
+struct FlowCollective {
+  const model::Schedule* schedule = nullptr;  ///< outlives it
+  std::vector<int> rank_of;                   ///< device of each place: [group][place]
+  int groups = 1;
+  std::int64_t number = 0;  ///< of the first group, for the draws; the others' follow in steps of two
+};
+
+struct FlowDeparture {
+  FlowCourseId course = 0;
+  int place = 0;
+  Seconds at{};
+};
+
+/// A collective under way. A lane of a group is a lane of its own here.
+struct FlowCourse {
+  FlowCollective what;
+  std::size_t places = 0;
+  int lanes = 0;  ///< of all groups
+  FlowSlot first_slot = 0;
+  std::vector<LaneRounds> rounds;
+  std::vector<LaneCell> cells;       ///< [lane][place]
+  std::vector<int> lanes_left;       ///< per place
+  std::vector<std::uint32_t> sends;  ///< eager: messages begun so far, per sender and lane
+  std::size_t to_come = 0;           ///< places that have not come
+  std::size_t to_leave = 0;
+  /// Of messages that leave one after the other: how many of a chain have left, and who waits for which.
+  std::unordered_map<std::uint64_t, std::uint32_t> sent;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;
+  /// Eager: messages that came before their receiver entered the round.
+  std::unordered_map<std::uint64_t, std::int32_t> early;
+
+  [[nodiscard]] LaneCell& cell(int lane, int place) {
+    return cells[static_cast<std::size_t>(lane) * places + static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] int device(int lane, int place) const {
+    const int group = lane / what.schedule->lanes();
+    return what.rank_of[static_cast<std::size_t>(group) * places + static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] std::uint64_t key(int lane, std::int64_t round, int place) const {
+    return (static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(lanes) +
+            static_cast<std::uint64_t>(lane)) *
+               places +
+           static_cast<std::uint64_t>(place);
+  }
 };
 
 enum class FlowPhase : std::uint8_t {
@@ -41,10 +96,12 @@ struct alignas(64) MessageState {
   std::int64_t round = 0;
   int from = -1;
   int to = -1;
+  FlowCourseId course = 0;
   std::uint16_t lane = 0;
   FlowPhase phase = FlowPhase::Free;
   bool chained = false;       ///< goes after the `order` messages before it with the same `chain`
   bool sender_waits = false;  ///< its sender goes on only when it has arrived
+  bool spare = false;         ///< above the first of its sender and lane
   std::uint32_t stage = 0;    ///< store and forward: the link it is on
   int choice = -1;
   std::uint32_t order = 0;
@@ -71,28 +128,36 @@ struct FlowSnapshot {
   std::int64_t messages = 0;
 };
 
+/// Collectives that share a network, with a clock. Whoever drives it says when places come, in any order that
+/// keeps to the clock: not before the last departure that was handed out. It may look ahead only as far as
+/// what it was told: `next` is asked when nothing more will be said without its answer.
+/// Held by: src/simulate/flow/flow_test.cpp, src/simulate/flow/courses_test.cpp
 class FlowEngine {
  public:
-  FlowEngine(const model::Schedule& schedule, const Network& network, const model::Fabric& fabric,
-             std::span<const int> rank_of, const FlowOptions& options);
-  FlowOutcome run(std::span<Seconds> times);
+  /// Times are kept relative to `origin`. `network` and `fabric` outlive it.
+  FlowEngine(const Network& network, const model::Fabric& fabric, FlowOptions options, Seconds origin);
+  FlowCourseId begin(FlowCollective what);
+  void arrive(FlowCourseId course, int place, Seconds at);
+  /// The next departure; nothing where all that can happen has.
+  [[nodiscard]] std::optional<FlowDeparture> next();
+  [[nodiscard]] FlowOutcome take_outcome();
 
  private:
   using Slot = FlowSlot;
-  [[nodiscard]] LaneCell& cell(int lane, int place) {
-    return cells_[static_cast<std::size_t>(lane) * places_ + static_cast<std::size_t>(place)];
-  }
-  void arrive(int place);
-  void enter(int lane, int place);
-  void go_on(int lane, int place);
-  void start(int lane, std::int64_t round, const RoundTable& table, std::uint32_t number);
-  void finish_one(int lane, int place);
-  Slot take_slot(int lane, int from);
+  void come(FlowCourse& course, FlowCourseId id, int place);
+  void enter(FlowCourseId id, int lane, int place);
+  void go_on(FlowCourse& course, int lane, int place);
+  void leave(FlowCourse& course, FlowCourseId id, int place);
+  void close(FlowCourseId id);
+  void start(FlowCourseId id, int lane, std::int64_t round, const RoundTable& table, std::uint32_t number);
+  void finish_one(FlowCourseId id, int lane, int place);
+  Slot take_slot(const FlowCourse& course, int lane, int from);
+  [[nodiscard]] Slot take_slots(std::size_t count);
   void find_way(MessageState& m);
   [[nodiscard]] int choose(int from, int to);
   void spray(MessageState& m, int from, int to);
   void use_path(MessageState& m, int choice, int from, int to);
-  void use_switch(MessageState& m, int from, int to);
+  void use_switch(const model::Schedule& schedule, MessageState& m, int from, int to);
   void use_links(MessageState& m, int choice);
   void finish_way(MessageState& m);
   [[nodiscard]] double stage_latency(const MessageState& m, std::uint32_t stage) const;
@@ -101,14 +166,12 @@ class FlowEngine {
   void begin_transfer(Slot slot);
   void end_transfer(Slot slot);
   void release_next(const MessageState& m);
-  [[nodiscard]] std::uint64_t key(int lane, std::int64_t round, int place) const;
-  [[nodiscard]] bool is_background(Slot slot) const {
-    return slot >= first_background_ && slot < first_background_ + background_.size();
-  }
+  [[nodiscard]] bool is_background(Slot slot) const { return slot < background_.size(); }
   void deliver(Slot slot);
   void settle();
   void batch();
   [[nodiscard]] double next_event() const;
+  [[nodiscard]] const FlowCourse& course_of(const MessageState& m) const { return *courses_[m.course]; }
 
   // Memo.
   void look_for_period();
@@ -116,42 +179,40 @@ class FlowEngine {
   [[nodiscard]] bool repeats();
   void take_snapshot();
   void skip_ahead();
+  void forget_snapshot();
   [[nodiscard]] double remaining(Slot slot) const;
 
   // Background flows.
   void add_background();
   void toggle_background(Slot slot);
 
-  const model::Schedule& schedule_;
+  struct Coming {
+    double at = 0;
+    FlowCourseId course = 0;
+    int place = 0;
+    bool operator>(const Coming& other) const {
+      return std::tie(at, course, place) > std::tie(other.at, other.course, other.place);
+    }
+  };
+
   const Network& network_;
   const model::Fabric& fabric_;
-  std::span<const int> rank_of_;
-  const FlowOptions& options_;
+  const FlowOptions options_;
   const Noise* noise_ = nullptr;  ///< where it disturbs messages
   bool eager_ = false;
-  std::size_t places_ = 0;
-  int lanes_ = 0;
-  int ranks_ = 0;
-  std::vector<LaneRounds> rounds_;
-  std::vector<LaneCell> cells_;
+  std::vector<std::unique_ptr<FlowCourse>> courses_;  ///< null: over
+  std::vector<std::unique_ptr<FlowCourse>> over_;     ///< since the last batch began
+  std::size_t open_ = 0;
+  std::map<std::size_t, std::vector<Slot>>
+      free_slots_;  ///< of courses that are over: first ones, by how many
   std::vector<MessageState> slots_;
   std::vector<Slot> spare_;  ///< slots above the first of each sender and lane
   TimeHeap heap_;
   FairShares shares_;
   std::vector<std::int32_t> assigned_;  ///< adaptive routing: messages under way per link
   std::vector<LinkIndex> way_;
-  /// Of messages that leave one after the other: how many of a chain have left, and who waits for which.
-  std::unordered_map<std::uint64_t, std::uint32_t> sent_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, Slot> queued_;
-  /// Eager: messages that came before their receiver entered the round.
-  std::unordered_map<std::uint64_t, std::int32_t> early_;
-  std::vector<std::uint32_t> sends_;  ///< eager: messages begun so far, per sender and lane
-  std::vector<int> by_arrival_;
-  std::size_t arrived_ = 0;
-  std::vector<double> arrivals_;
-  std::vector<double> departures_;
-  std::vector<int> lanes_left_;
-  std::size_t unfinished_ = 0;
+  std::priority_queue<Coming, std::vector<Coming>, std::greater<>> coming_;
+  std::deque<FlowDeparture> departed_;
   double origin_ = 0;
   double now_ = 0;
   std::int64_t active_ = 0;
@@ -159,6 +220,7 @@ class FlowEngine {
 
   bool memo_on_ = false;
   bool reference_moved_ = false;
+  FlowCourseId only_ = 0;  ///< the course that the memo looks at
   std::int64_t looked_ = 0;
   std::int64_t next_save_ = 0;
   FlowSnapshot saved_;
@@ -167,8 +229,7 @@ class FlowEngine {
     bool on = false;
     std::uint64_t toggles = 0;
   };
-  std::vector<Background> background_;
-  Slot first_background_ = 0;
+  std::vector<Background> background_;  ///< in the first slots
 };
 
 }  // namespace cox::simulate

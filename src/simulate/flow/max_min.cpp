@@ -7,8 +7,6 @@
 #include "cox/base/assert.hpp"
 #include "cox/simulate/flow.hpp"
 
-#include "simulate/flow/engine.hpp"
-
 namespace cox::simulate {
 
 // Progressive filling: the link with the least to give each of its open flows fixes them; then the next.
@@ -47,11 +45,6 @@ std::vector<Bandwidth> max_min_rates(std::span<const Bandwidth> links,
     open[tightest] = 0;
     left[tightest] = 0;
   }
-}
-
-FlowOutcome run_flows(const model::Schedule& schedule, const Network& network, const model::Fabric& fabric,
-                      std::span<const int> rank_of, const FlowOptions& options, std::span<Seconds> times) {
-  return FlowEngine(schedule, network, fabric, rank_of, options).run(times);
 }
 
 std::vector<LinkLoad> link_loads(const Network& network, std::span<const double> link_bytes,

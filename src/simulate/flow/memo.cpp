@@ -20,8 +20,16 @@ double FlowEngine::remaining(Slot slot) const {
   return heap_.holds(slot) ? heap_.time_of(slot) - now_ : 0;
 }
 
+void FlowEngine::forget_snapshot() {
+  saved_.taken = false;
+  looked_ = next_save_ = 0;
+}
+
+// While one collective is alone, all of whose places have come. What comes later bounds how far is skipped.
 void FlowEngine::look_for_period() {
-  if (arrived_ < places_ || eager_ || !within_runs()) {
+  if (open_ != 1) return;
+  while (courses_[only_] == nullptr) ++only_;
+  if (courses_[only_]->to_come > 0 || !within_runs()) {
     saved_.taken = false;
     return;
   }
@@ -40,15 +48,16 @@ void FlowEngine::look_for_period() {
 
 // Every rank is in the run of alike rounds that rank 0 is in, in every lane; and the run is worth it.
 bool FlowEngine::within_runs() {
-  for (int lane = 0; lane < lanes_; ++lane) {
-    const LaneRounds& rounds = rounds_[static_cast<std::size_t>(lane)];
-    const std::int64_t reference = cell(lane, 0).round;
+  FlowCourse& course = *courses_[only_];
+  for (int lane = 0; lane < course.lanes; ++lane) {
+    const LaneRounds& rounds = course.rounds[static_cast<std::size_t>(lane)];
+    const std::int64_t reference = course.cell(lane, 0).round;
     if (reference >= rounds.rounds()) return false;
     const std::int64_t begin = rounds.run_begin(reference);
     const std::int64_t end = rounds.run_end(reference);
     if (end - reference < 3) return false;
-    for (std::size_t p = 0; p < places_; ++p) {
-      const std::int64_t round = cell(lane, static_cast<int>(p)).round;
+    for (std::size_t p = 0; p < course.places; ++p) {
+      const std::int64_t round = course.cell(lane, static_cast<int>(p)).round;
       if (round < begin || round >= end) return false;
     }
   }
@@ -57,12 +66,15 @@ bool FlowEngine::within_runs() {
 
 bool FlowEngine::repeats() {
   if (saved_.phases.size() != slots_.size()) return false;
-  for (int lane = 0; lane < lanes_; ++lane) {
-    const std::size_t first = static_cast<std::size_t>(lane) * places_;
-    const std::int64_t moved = cells_[first].round - saved_.cells[first].round;
+  const FlowCourse& course = *courses_[only_];
+  const std::size_t places = course.places;
+  const std::vector<LaneCell>& cells = course.cells;
+  for (int lane = 0; lane < course.lanes; ++lane) {
+    const std::size_t first = static_cast<std::size_t>(lane) * places;
+    const std::int64_t moved = cells[first].round - saved_.cells[first].round;
     if (moved <= 0) return false;
-    for (std::size_t i = first; i < first + places_; ++i)
-      if (cells_[i].round - saved_.cells[i].round != moved || cells_[i].pending != saved_.cells[i].pending)
+    for (std::size_t i = first; i < first + places; ++i)
+      if (cells[i].round - saved_.cells[i].round != moved || cells[i].pending != saved_.cells[i].pending)
         return false;
   }
   const double tolerance = kEqual * (now_ - saved_.at);
@@ -70,8 +82,8 @@ bool FlowEngine::repeats() {
     const MessageState& m = slots_[s];
     if (m.phase != saved_.phases[s]) return false;
     if (m.phase == FlowPhase::Free) continue;
-    const std::size_t first = static_cast<std::size_t>(m.lane) * places_;
-    const std::int64_t moved = cells_[first].round - saved_.cells[first].round;
+    const std::size_t first = static_cast<std::size_t>(m.lane) * places;
+    const std::int64_t moved = cells[first].round - saved_.cells[first].round;
     if (m.round - saved_.rounds[s] != moved || m.from != saved_.peers[3 * s] ||
         m.to != saved_.peers[3 * s + 1] || m.choice != saved_.peers[3 * s + 2] || m.stage != saved_.stages[s])
       return false;
@@ -84,7 +96,7 @@ void FlowEngine::take_snapshot() {
   const std::size_t n = slots_.size();
   saved_.taken = true;
   saved_.at = now_;
-  saved_.cells = cells_;
+  saved_.cells = courses_[only_]->cells;
   saved_.phases.resize(n);
   saved_.rounds.resize(n);
   saved_.stages.resize(n);
@@ -104,31 +116,39 @@ void FlowEngine::take_snapshot() {
   saved_.messages = outcome_.messages;
 }
 
-// As many periods as leave every rank in its run.
+// As many periods as leave every rank in its run, and end before somebody else comes.
 void FlowEngine::skip_ahead() {
+  FlowCourse& course = *courses_[only_];
+  std::vector<LaneCell>& cells = course.cells;
+  const std::size_t places = course.places;
   std::int64_t periods = std::numeric_limits<std::int64_t>::max();
-  for (int lane = 0; lane < lanes_; ++lane) {
-    const std::size_t first = static_cast<std::size_t>(lane) * places_;
-    const std::int64_t moved = cells_[first].round - saved_.cells[first].round;
+  for (int lane = 0; lane < course.lanes; ++lane) {
+    const std::size_t first = static_cast<std::size_t>(lane) * places;
+    const std::int64_t moved = cells[first].round - saved_.cells[first].round;
     std::int64_t furthest = 0;
-    for (std::size_t i = first; i < first + places_; ++i) furthest = std::max(furthest, cells_[i].round);
-    const std::int64_t end = rounds_[static_cast<std::size_t>(lane)].run_end(furthest);
+    for (std::size_t i = first; i < first + places; ++i) furthest = std::max(furthest, cells[i].round);
+    const std::int64_t end = course.rounds[static_cast<std::size_t>(lane)].run_end(furthest);
     periods = std::min(periods, (end - 1 - furthest) / moved);
+  }
+  const double period = now_ - saved_.at;
+  if (!coming_.empty() && period > 0) {
+    const double room = (coming_.top().at - now_) / period - 1;
+    if (room < static_cast<double>(periods)) periods = static_cast<std::int64_t>(room);
   }
   if (periods <= 0) return;
   outcome_.memo = true;
-  const double shift = static_cast<double>(periods) * (now_ - saved_.at);
-  for (std::size_t s = 0; s < slots_.size(); ++s) {
-    MessageState& m = slots_[s];
-    const std::size_t first = static_cast<std::size_t>(m.lane) * places_;
-    m.round += periods * (cells_[first].round - saved_.cells[first].round);
+  const double shift = static_cast<double>(periods) * period;
+  for (MessageState& m : slots_) {
+    if (m.phase == FlowPhase::Free) continue;
+    const std::size_t first = static_cast<std::size_t>(m.lane) * places;
+    m.round += periods * (cells[first].round - saved_.cells[first].round);
     m.updated += shift;
     m.begin += shift;
   }
-  for (int lane = 0; lane < lanes_; ++lane) {
-    const std::size_t first = static_cast<std::size_t>(lane) * places_;
-    const std::int64_t moved = periods * (cells_[first].round - saved_.cells[first].round);
-    for (std::size_t i = first; i < first + places_; ++i) cells_[i].round += moved;
+  for (int lane = 0; lane < course.lanes; ++lane) {
+    const std::size_t first = static_cast<std::size_t>(lane) * places;
+    const std::int64_t moved = periods * (cells[first].round - saved_.cells[first].round);
+    for (std::size_t i = first; i < first + places; ++i) cells[i].round += moved;
   }
   heap_.shift(shift);
   now_ += shift;

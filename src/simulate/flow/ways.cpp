@@ -36,9 +36,11 @@ void fixed_route(const Network& network, const model::Fabric& fabric, std::uint6
 }
 
 void FlowEngine::find_way(MessageState& m) {
-  const int from = rank_of_[static_cast<std::size_t>(m.from)];
-  const int to = rank_of_[static_cast<std::size_t>(m.to)];
-  if (schedule_.is_switch(m.from) || schedule_.is_switch(m.to)) return use_switch(m, from, to);
+  const FlowCourse& course = course_of(m);
+  const model::Schedule& schedule = *course.what.schedule;
+  const int from = course.device(m.lane, m.from);
+  const int to = course.device(m.lane, m.to);
+  if (schedule.is_switch(m.from) || schedule.is_switch(m.to)) return use_switch(schedule, m, from, to);
   if (fabric_.routing == model::Routing::Spray) return spray(m, from, to);
   const int choice = choose(from, to);
   use_path(m, choice, from, to);
@@ -73,14 +75,14 @@ int FlowEngine::choose(int from, int to) {
 
 // A switch that adds up stands where the fabric meets the node of the rank
 // that it was given: no NIC of its own.
-void FlowEngine::use_switch(MessageState& m, int from, int to) {
+void FlowEngine::use_switch(const model::Schedule& schedule, MessageState& m, int from, int to) {
   std::vector<LinkIndex> between;
   network_.route(from, to, network_.static_choice(from, to), between);
   std::erase_if(between, [&](LinkIndex l) { return !network_.between_switches(l); });
   way_.clear();
-  if (!schedule_.is_switch(m.from)) network_.leave_node(from, way_);
+  if (!schedule.is_switch(m.from)) network_.leave_node(from, way_);
   way_.insert(way_.end(), between.begin(), between.end());
-  if (!schedule_.is_switch(m.to)) network_.enter_node(to, way_);
+  if (!schedule.is_switch(m.to)) network_.enter_node(to, way_);
   use_links(m, 0);
 }
 

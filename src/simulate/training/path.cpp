@@ -229,7 +229,7 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
                  .where = std::nullopt});
   COX_TRY(const Plan plan, Plan::make(scenario));
   COX_TRY(const Noise noise, Noise::make(scenario.noise, plan.placement(), scenario.seed));
-  training::StepEngine engine(plan, &noise, 0, plan.layout().data, true);
+  training::StepEngine engine(plan, &noise, scenario.seed, 0, plan.layout().data, true);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   for (std::int64_t k = 0; k < step; ++k) COX_CHECK(engine.run(k, training::meeting_of(scenario, k), now));
   StepAnalysis out;

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "simulate/collective/collective_job.hpp"
+#include "simulate/training/runs.hpp"
+
 namespace cox::simulate::training {
 namespace {
 
@@ -126,6 +129,10 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
   COX_CHECK(plan.check());
   plan.set_groups();
+  if (is_synchronous(scenario.policy) && engine_for(scenario) == model::EngineKind::Flow) {
+    COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
+    plan.network_ = std::make_shared<const Network>(std::move(network));
+  }
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
     if (!plan.needs(m)) continue;
     auto& code = plan.code_[static_cast<std::size_t>(m)];

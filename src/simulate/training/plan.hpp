@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "cox/model/scenario.hpp"
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/max_plus.hpp"
+#include "cox/simulate/network.hpp"
 #include "cox/simulate/training.hpp"
 
 namespace cox::simulate::training {
@@ -130,6 +133,8 @@ class Plan {
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] Placement placement() const;
+  /// What the step's collectives and messages share; null where they are priced alone.
+  [[nodiscard]] const Network* network() const { return network_.get(); }
   [[nodiscard]] std::vector<std::string> notes() const;
 
   // For the programs:
@@ -160,6 +165,7 @@ class Plan {
   GroupCosts tensor_;
   GroupCosts context_;
   std::vector<StageCode> code_[3];
+  std::shared_ptr<const Network> network_;
   std::map<std::pair<bool, std::int64_t>, Inner> inner_;
 };
 

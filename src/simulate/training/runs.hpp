@@ -19,6 +19,8 @@ struct Played {
   std::vector<Seconds> step_ends;
   std::int64_t messages = 0;
   bool closure = false;
+  bool memo = false;
+  std::vector<double> link_bytes{};  ///< as StepEngine::link_bytes
 };
 
 /// Whether the policy meets at barriers between whole steps, so that a step is one evaluation.

@@ -11,8 +11,11 @@ namespace cox::simulate::training {
 
 using Code = Instruction::Code;
 
-StepEngine::StepEngine(const Plan& plan, const Noise* noise, int first, int count, bool closure)
-    : plan_(plan), noise_(noise), first_(first), count_(count), closure_(closure) {
+StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
+                       bool closure)
+    : plan_(plan), noise_(noise), seed_(seed), first_(first), count_(count), closure_(closure) {
+  COX_ASSERT(plan.network() == nullptr || (first == 0 && count == plan.layout().data),
+             "replicas that share a network are simulated together");
   const auto units = static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages());
   units_.resize(units);
   factors_.assign(units * static_cast<std::size_t>(plan.ranks_per_unit()), 1);
@@ -40,14 +43,14 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
                                          factors_.begin() + static_cast<std::ptrdiff_t>((u + 1) * per_unit));
 }
 
-void StepEngine::begin_step(Meeting meeting, std::span<Seconds> now) {
-  programs_ = &plan_.code(meeting);
+void StepEngine::begin_step(std::span<Seconds> now) {
   std::fill(mail_.begin(), mail_.end(), Mail{});
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     unit.at = 0;
     unit.now = unit.stream_free = unit.mail_free = now[u];
     unit.stream.clear();
+    unit.joined = 0;
     unit.busy = 0;
     unit.parked = false;
     unit.exchange = Exchange::None;
@@ -61,16 +64,43 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   COX_ASSERT(now.size() == units_.size(), "one time per unit");
   COX_ASSERT(meeting == Meeting::None || count_ == plan_.layout().data,
              "replicas that meet are simulated together");
-  watcher_ = watcher;
   step_ = step;
-  begin_step(meeting, now);
+  programs_ = &plan_.code(meeting);
   draw(step, now);
+  if (plan_.network() == nullptr) return pass(now, watcher);
+  const std::vector<Seconds> begin(now.begin(), now.end());
+  told_.clear();
+  shared_.emplace(plan_, noise_, seed_, step, *std::min_element(now.begin(), now.end()));
+  const Status played = pass(now, nullptr);
+  const FlowOutcome outcome = shared_->take_outcome();
+  shared_.reset();
+  messages_ += outcome.messages;
+  memo_used_ = memo_used_ || outcome.memo;
+  link_bytes_.resize(outcome.link_bytes.size());
+  for (std::size_t l = 0; l < link_bytes_.size(); ++l) link_bytes_[l] += outcome.link_bytes[l];
+  if (!played || watcher == nullptr) return played;
+  std::copy(begin.begin(), begin.end(), now.begin());
+  const std::int64_t messages = messages_;
+  const Status told = pass(now, watcher);
+  messages_ = messages;
+  return told;
+}
+
+/// From the units' begin to their end, with all that is known of what they wait for.
+Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
+  watcher_ = watcher;
+  begin_step(now);
   ready_.clear();
   for (int u = static_cast<int>(units_.size()) - 1; u >= 0; --u) ready_.push_back(u);
-  while (!ready_.empty()) {
-    const int unit = ready_.back();
-    ready_.pop_back();
-    proceed(unit);
+  for (;;) {
+    while (!ready_.empty()) {
+      const int unit = ready_.back();
+      ready_.pop_back();
+      proceed(unit);
+    }
+    const auto left = shared_ ? shared_->next() : std::nullopt;
+    if (!left) break;
+    leave(*left);
   }
   for (std::size_t u = 0; u < units_.size(); ++u) {
     const StageCode& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
@@ -158,10 +188,16 @@ void StepEngine::send(int unit, const Instruction& i) {
   const int first = first_ * plan_.stages();
   const model::MessageCost& cost = plan_.between(first + unit, first + to);
   const Seconds leaves = std::max(u.now, u.mail_free);
-  u.mail_free = leaves + cost.occupied(i.bytes);
   Mail& mail = mail_[static_cast<std::size_t>(to) * static_cast<std::size_t>(plan_.mailboxes()) +
                      static_cast<std::size_t>(i.slot)];
-  mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes)};
+  const SharedNetwork::Key key{.kind = SharedNetwork::Kind::Message, .stage = to, .slot = i.slot};
+  if (shared_) return shared_->send(key, unit, i.bytes, u.now);
+  if (is_told()) {
+    mail = {.leaves = u.now, .arrives = told(key)[1]};
+  } else {
+    u.mail_free = leaves + cost.occupied(i.bytes);
+    mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes)};
+  }
   messages_ += plan_.ranks_per_unit();
   if (watcher_ != nullptr) watcher_->sent(unit, to, i, u.now, mail.leaves, mail.arrives);
   wake(to);
@@ -179,6 +215,10 @@ bool StepEngine::receive(int unit, const Instruction& i) {
 
 void StepEngine::issue(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (shared_) {
+    u.stream.push_back({.begin = u.now, .complete = {}});
+    return join_stream(unit);
+  }
   const int stage = stage_of(unit);
   Instance& instance = data_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(i.slot)];
   if (instance.times.empty()) instance.times.resize(static_cast<std::size_t>(count_));
@@ -186,6 +226,52 @@ void StepEngine::issue(int unit, const Instruction& i) {
   u.stream.push_back({});  // slots are numbered in the order in which they are issued
   if (watcher_ != nullptr) watcher_->issued(unit, i, u.now);
   if (++instance.arrived == count_) complete_data(stage, i.slot);
+}
+
+/// The next collective of the unit's stream begins, if it was issued and the one before it is over.
+void StepEngine::join_stream(int unit) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const std::size_t slot = u.joined;
+  if (slot >= u.stream.size() || (slot > 0 && u.stream[slot - 1].end == kNotYet)) return;
+  ++u.joined;
+  Interval& at = u.stream[slot];
+  at.begin = std::max(at.begin, u.stream_free);
+  const int stage = stage_of(unit);
+  const DataCollective& c = (*programs_)[static_cast<std::size_t>(stage)].data[slot];
+  shared_->join({.kind = SharedNetwork::Kind::Data, .stage = stage, .slot = static_cast<int>(slot)},
+                known(c.kind, c.bytes, plan_.data_group().members).schedule, unit / plan_.stages(), at.begin);
+}
+
+/// A unit leaves something that it shared.
+void StepEngine::leave(const SharedNetwork::Left& left) {
+  using Kind = SharedNetwork::Kind;
+  const SharedNetwork::Key& key = left.key;
+  const bool data = key.kind == Kind::Data;
+  std::vector<Seconds>& all = told_[key];
+  const int members = data ? plan_.layout().data : key.kind == Kind::Message ? 2 : plan_.layout().expert;
+  all.resize(static_cast<std::size_t>(members));
+  all[static_cast<std::size_t>(left.member)] = left.at;
+  if (key.kind == Kind::Message) {
+    if (left.member == 0) return;
+    mail_[static_cast<std::size_t>(key.stage) * static_cast<std::size_t>(plan_.mailboxes()) +
+          static_cast<std::size_t>(key.slot)] = {.leaves = {}, .arrives = left.at};
+    return wake(key.stage);
+  }
+  const int replica = data ? left.member : key.group * members + left.member;
+  const int unit = replica * plan_.stages() + key.stage;
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (data) {
+    u.stream_free = u.stream[static_cast<std::size_t>(key.slot)].end = left.at;
+    join_stream(unit);
+  } else {
+    u.now = left.at;
+    u.exchange = Exchange::Done;
+  }
+  wake(unit);
+}
+
+const std::vector<Seconds>& StepEngine::told(const SharedNetwork::Key& key) const {
+  return told_.at(key);
 }
 
 /// The collectives of a stream begin in order, so that this one's predecessors are complete, too.
@@ -243,6 +329,14 @@ bool StepEngine::exchange(int unit, const Instruction& i) {
   const int experts = plan_.layout().expert;
   const int replica = unit / plan_.stages();
   const int group = replica / experts;
+  if (shared_) {
+    const Bytes bytes =
+        (*programs_)[static_cast<std::size_t>(stage_of(unit))].exchanges[static_cast<std::size_t>(i.slot)];
+    shared_->join(
+        {.kind = SharedNetwork::Kind::Exchange, .stage = stage_of(unit), .group = group, .slot = i.slot},
+        known(model::Collective::AllToAll, bytes, experts).schedule, replica % experts, u.now);
+    return false;
+  }
   const int key = stage_of(unit) + group * plan_.stages();
   Instance& instance = exchanges_[{key, i.slot}];
   if (instance.times.empty()) instance.times.resize(static_cast<std::size_t>(experts));
@@ -303,6 +397,14 @@ std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::
 /// Moves `times` from arrivals to departures. Each unit brings `copies` ranks that arrive together; the
 /// groups of the other ranks of the units do the same at the same time.
 void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times) {
+  if (is_told()) {
+    times = told({.kind = g.exchange ? SharedNetwork::Kind::Exchange : SharedNetwork::Kind::Data,
+                  .stage = g.stage,
+                  .group = g.group,
+                  .slot = g.slot});
+    g.departures = times;
+    return watcher_->met(g);
+  }
   Known& known = this->known(g.kind, g.bytes, costs.members);
   const auto ranks = static_cast<std::size_t>(known.schedule.participants());
   const auto each = static_cast<std::size_t>(copies);

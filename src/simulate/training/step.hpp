@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cox/base/units.hpp"
 
 #include "simulate/training/plan.hpp"
+#include "simulate/training/shared_network.hpp"
 
 namespace cox::simulate::training {
 
@@ -52,10 +54,15 @@ class Watcher {
 };
 
 /// Some or all replicas of a plan. Keeps buffers between steps; one owner.
+///
+/// Alone, a collective is priced when its last member has come. On a network a step is played with a clock: all
+/// units go on until each stands still, then the network's next departure wakes one. What it was like is told to
+/// a watcher afterwards, in an order in which causes come first.
 class StepEngine {
  public:
-  /// Replicas [first, first + count). `noise` may be null and outlives the engine.
-  StepEngine(const Plan& plan, const Noise* noise, int first, int count, bool closure);
+  /// Replicas [first, first + count): all of them where the plan has a network. `noise` may be null and
+  /// outlives the engine; `seed` is of what a network draws.
+  StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count, bool closure);
 
   /// Moves `now` (one time per unit: replica-major, then stage) from the begin of step `step` to its end.
   /// Errors: simulate-004: a program waits for ever.
@@ -67,6 +74,9 @@ class StepEngine {
 
   [[nodiscard]] std::int64_t messages() const { return messages_; }
   [[nodiscard]] bool closure() const { return closure_used_; }
+  [[nodiscard]] bool memo() const { return memo_used_; }
+  /// Per link of the plan's network: what it carried so far.
+  [[nodiscard]] const std::vector<double>& link_bytes() const { return link_bytes_; }
   /// Of each rank of these replicas in the last step: its own compute time over the undisturbed one.
   [[nodiscard]] const std::vector<double>& factors() const { return factors_; }
 
@@ -89,6 +99,7 @@ class StepEngine {
     Seconds stream_free{};
     Seconds mail_free{};
     std::vector<Interval> stream;  ///< its data collectives of the step, by slot
+    std::size_t joined = 0;        ///< of them; the others wait behind these
     std::size_t busy = 0;          ///< the first of them that may not be over
     bool parked = false;
     Exchange exchange = Exchange::None;
@@ -104,7 +115,12 @@ class StepEngine {
   };
 
   [[nodiscard]] int stage_of(int unit) const { return unit % plan_.stages(); }
-  void begin_step(Meeting meeting, std::span<Seconds> now);
+  [[nodiscard]] Status pass(std::span<Seconds> now, Watcher* watcher);
+  void begin_step(std::span<Seconds> now);
+  void join_stream(int unit);
+  void leave(const SharedNetwork::Left& left);
+  [[nodiscard]] bool is_told() const { return watcher_ != nullptr && plan_.network() != nullptr; }
+  [[nodiscard]] const std::vector<Seconds>& told(const SharedNetwork::Key& key) const;
   void draw(std::int64_t step, std::span<const Seconds> now);
   void proceed(int unit);
   [[nodiscard]] bool play(int unit, const Instruction& i);
@@ -125,6 +141,7 @@ class StepEngine {
 
   const Plan& plan_;
   const Noise* noise_;
+  std::uint64_t seed_;
   int first_;
   int count_;
   bool closure_;
@@ -141,8 +158,12 @@ class StepEngine {
   std::vector<int> members_;
   std::vector<Seconds> base_, disturbed_, starts_;
   std::vector<Seconds> arrivals_, expanded_, latest_;
+  std::optional<SharedNetwork> shared_;                      ///< while a step is played on the plan's network
+  std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member
+  std::vector<double> link_bytes_;
   std::int64_t messages_ = 0;
   bool closure_used_ = false;
+  bool memo_used_ = false;
 };
 
 }  // namespace cox::simulate::training

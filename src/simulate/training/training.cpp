@@ -10,6 +10,7 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
+#include "cox/simulate/flow.hpp"
 
 #include "simulate/training/runs.hpp"
 
@@ -26,7 +27,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, bool closure, Re
                           const StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
-  StepEngine engine(plan, &noise, 0, plan.layout().data, closure);
+  StepEngine engine(plan, &noise, seed, 0, plan.layout().data, closure);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
@@ -38,6 +39,8 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, bool closure, Re
   }
   out.messages = engine.messages();
   out.closure = engine.closure();
+  out.memo = engine.memo();
+  out.link_bytes = engine.link_bytes();
   return out;
 }
 
@@ -58,6 +61,8 @@ struct Replica {
   Seconds total{};
   std::int64_t messages = 0;
   bool closure = false;
+  bool memo = false;
+  std::vector<double> link_bytes;
   std::int64_t updates = 0;    ///< policies with servers or backups
   std::int64_t discarded = 0;  ///< of them
   double mean_age = 0;         ///< of the others, versions
@@ -74,6 +79,8 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, bool closure, Recorde
   Replica out{.step_ends = std::move(played.step_ends),
               .messages = played.messages,
               .closure = played.closure,
+              .memo = played.memo,
+              .link_bytes = std::move(played.link_bytes),
               .updates = static_cast<std::int64_t>(log.log.size()),
               .discarded = log.discarded,
               .mean_age = log.mean_age,
@@ -161,10 +168,13 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     tell(steps * static_cast<std::int64_t>(std::min(begin + kAtOnce, all)));
   }
   Outcome out;
-  out.engine =
-      training::is_synchronous(scenario.policy) ? model::EngineKind::MaxPlus : model::EngineKind::Event;
+  out.engine = plan.network() != nullptr                   ? model::EngineKind::Flow
+               : training::is_synchronous(scenario.policy) ? model::EngineKind::MaxPlus
+                                                           : model::EngineKind::Event;
   out.protocol = scenario.protocol;
   out.closure = first.closure;
+  out.memo = first.memo;
+  if (plan.network() != nullptr) out.links = link_loads(*plan.network(), first.link_bytes, first.total);
   out.ranks = plan.ranks();
   out.messages = first.messages;
   out.total = first.total;

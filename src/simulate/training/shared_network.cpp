@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/shared_network.hpp"
+
+#include <utility>
+
+#include "cox/base/assert.hpp"
+
+#include "simulate/collective/collective_job.hpp"
+
+namespace cox::simulate::training {
+
+SharedNetwork::SharedNetwork(const Plan& plan, const Noise* noise, std::uint64_t seed, std::int64_t step,
+                             Seconds origin)
+    : plan_(plan),
+      engine_(*plan.network(), plan.scenario().fabric,
+              {.noise = noise, .step = step, .seed = seed, .protocol = plan.scenario().protocol}, origin) {}
+
+FlowCourseId SharedNetwork::begin(const Key& key, const model::Schedule& schedule, std::vector<int> devices,
+                                  int groups, int ranks_per_member, std::int64_t number) {
+  const std::size_t members = static_cast<std::size_t>(schedule.ranks() / ranks_per_member);
+  const FlowCourseId course = engine_.begin(
+      {.schedule = &schedule, .rank_of = std::move(devices), .groups = groups, .number = number});
+  COX_ASSERT(course == transfers_.size(), "courses are numbered as they begin");
+  transfers_.push_back(
+      {.key = key, .ranks = ranks_per_member, .staying = std::vector<int>(members, ranks_per_member)});
+  by_key_.emplace(key, course);
+  // Servers and switches are there from the beginning.
+  for (int p = schedule.ranks(); p < schedule.participants(); ++p) engine_.arrive(course, p, Seconds{});
+  return course;
+}
+
+std::vector<int> SharedNetwork::devices_of(const Key& key, int participants, int groups,
+                                           int ranks_per_member) const {
+  const int unit_ranks = plan_.ranks_per_unit();
+  const bool data = key.kind == Kind::Data;
+  const int members = data ? plan_.layout().data : plan_.layout().expert;
+  std::vector<int> all;
+  for (int g = 0; g < groups; ++g) {
+    std::vector<int> devices;
+    for (int m = 0; m < members; ++m) {
+      const int replica = data ? m : key.group * members + m;
+      const int unit = replica * plan_.stages() + key.stage;
+      for (int c = 0; c < ranks_per_member; ++c) devices.push_back(unit * unit_ranks + c * groups + g);
+    }
+    add_servers(devices, participants);
+    all.insert(all.end(), devices.begin(), devices.end());
+  }
+  return all;
+}
+
+void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int member, Seconds at) {
+  const bool data = key.kind == Kind::Data;
+  const int ranks = data ? plan_.layout().context : 1;
+  auto known = by_key_.find(key);
+  if (known == by_key_.end()) {
+    const int groups = plan_.ranks_per_unit() / ranks;
+    // The draws are those of the max-plus engine: see StepEngine::collect.
+    const std::int64_t place =
+        (std::int64_t{key.slot} * plan_.layout().data + key.group) * plan_.stages() + key.stage;
+    std::vector<int> devices = devices_of(key, schedule.participants(), groups, ranks);
+    begin(key, schedule, std::move(devices), groups, ranks, place * groups * 2 + (data ? 0 : 1));
+    known = by_key_.find(key);
+  }
+  for (int c = 0; c < ranks; ++c) engine_.arrive(known->second, member * ranks + c, at);
+}
+
+void SharedNetwork::send(const Key& key, int from_unit, Bytes bytes, Seconds at) {
+  auto known = messages_.find(bytes.count());
+  if (known == messages_.end()) {
+    auto made = model::Schedule::make({.kind = model::Collective::SendRecv,
+                                       .algorithm = model::Algorithm::Chain,
+                                       .ranks = 2,
+                                       .bytes = bytes});
+    COX_ASSERT(made.has_value(), "a chain of two exists for any size");
+    known = messages_.emplace(bytes.count(), *std::move(made)).first;
+  }
+  const int groups = plan_.ranks_per_unit();
+  std::vector<int> devices;
+  for (int g = 0; g < groups; ++g)
+    for (const int unit : {from_unit, key.stage}) devices.push_back(unit * groups + g);
+  const FlowCourseId course = begin(key, known->second, std::move(devices), groups, 1, 0);
+  for (const int place : {0, 1}) engine_.arrive(course, place, at);
+}
+
+std::optional<SharedNetwork::Left> SharedNetwork::next() {
+  while (const std::optional<FlowDeparture> one = engine_.next()) {
+    Transfer& t = transfers_[one->course];
+    const auto member = static_cast<std::size_t>(one->place / t.ranks);
+    if (member >= t.staying.size() || --t.staying[member] > 0)
+      continue;  // a server; a unit that is still there
+    return Left{.key = t.key, .member = static_cast<int>(member), .at = one->at};
+  }
+  return std::nullopt;
+}
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What of a training step is under way between units, on the network that all of it shares.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/model/schedule.hpp"
+#include "cox/simulate/noise.hpp"
+
+#include "simulate/flow/engine.hpp"
+#include "simulate/training/plan.hpp"
+
+namespace cox::simulate::training {
+
+/// One step's collectives and messages. Ranks of a unit that do the same at the same time (the data groups of
+/// each tensor rank, messages between stages) are groups of one transfer, each on its own devices.
+/// Order: nobody joins before the last departure that was handed out; see FlowEngine.
+/// Held by: src/simulate/training/shared_network_test.cpp
+class SharedNetwork {
+ public:
+  enum class Kind : std::uint8_t { Data, Exchange, Message };
+  /// Names a transfer of the step.
+  struct Key {
+    Kind kind = Kind::Data;
+    int stage = 0;  ///< Message: the unit that receives
+    int group = 0;  ///< of experts
+    int slot = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  /// A member has left: all of its ranks. Of a message: 0 is the sender, 1 the receiver.
+  struct Left {
+    Key key;
+    int member = 0;
+    Seconds at{};
+  };
+
+  /// `plan` has a network; it and `noise` outlive this.
+  SharedNetwork(const Plan& plan, const Noise* noise, std::uint64_t seed, std::int64_t step, Seconds origin);
+
+  /// Replica `member` joins a collective of its stage; of experts: the group's `member`.
+  void join(const Key& key, const model::Schedule& schedule, int member, Seconds at);
+  void send(const Key& key, int from_unit, Bytes bytes, Seconds at);
+  [[nodiscard]] std::optional<Left> next();
+  [[nodiscard]] FlowOutcome take_outcome() { return engine_.take_outcome(); }
+
+ private:
+  struct Transfer {
+    Key key;
+    int ranks = 1;             ///< of a member, in each group
+    std::vector<int> staying;  ///< per member: ranks that have not left
+  };
+  FlowCourseId begin(const Key& key, const model::Schedule& schedule, std::vector<int> devices, int groups,
+                     int ranks_per_member, std::int64_t number);
+  [[nodiscard]] std::vector<int> devices_of(const Key& key, int participants, int groups,
+                                            int ranks_per_member) const;
+
+  const Plan& plan_;
+  FlowEngine engine_;
+  std::map<Key, std::uint32_t> by_key_;
+  std::vector<Transfer> transfers_;                   ///< by course
+  std::map<std::int64_t, model::Schedule> messages_;  ///< by size
+};
+
+}  // namespace cox::simulate::training
