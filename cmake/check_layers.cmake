@@ -63,10 +63,11 @@ set(simulate/max_plus_may kernels noise record)
 set(simulate/flow_may kernels noise record max_plus)
 set(simulate/event_may "")
 set(simulate/collective_may noise record max_plus flow event)
-set(simulate/training_may noise record max_plus)
+set(simulate/training_may noise record max_plus flow collective)
 set(simulate/paced_may event record)
-set(simulate/answer_may event record collective training paced)
-set(simulate/sweep_may record answer)
+set(simulate/attribution_may record collective)
+set(simulate/answer_may event record collective training paced attribution)
+set(simulate/sweep_may record answer attribution)
 set(study/file_may "")
 set(study/oracle_may "")
 set(study/answer_may file)
@@ -104,7 +105,8 @@ set(diagnose_headers
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers
     noise:noise max_plus:max_plus network:flow flow:flow event:event goal:event
-    outcome:record spread:record paced_summary:record training:training paced:paced render:answer sweep:sweep)
+    outcome:record spread:record paced_summary:record training:training paced:paced
+    attribution:attribution render:answer sweep:sweep)
 
 set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page

@@ -463,6 +463,20 @@ std::string to_string(Seconds s, int digits) {
   return to_string(s);
 }
 
+std::string with_half_width(Seconds value, Seconds half_width, int digits) {
+  const std::string text = to_string(value, digits);
+  const std::size_t space = text.find(' ');
+  const std::string_view unit = std::string_view(text).substr(space + 1);
+  const auto* const step = std::find_if(std::begin(kTimeSteps), std::end(kTimeSteps),
+                                        [&](const TimeStep& s) { return s.name == unit; });
+  if (space == std::string::npos || step == std::end(kTimeSteps) || value.count() == 0)
+    return fmt::format("{} ± {}", text, to_string(half_width, digits));
+  const double half = half_width.count() / step->seconds;
+  const std::string shown =
+      half >= 1 ? trimmed_digits(half, digits) : fmt::format("{:.{}g}", half, std::min(digits, 4));
+  return fmt::format("{} ± {} {}", std::string_view(text).substr(0, space), shown, unit);
+}
+
 std::string to_string(TimePerByte t) {
   return three_digits_in(t.in_seconds_per_byte(), kSpelledTimesPerByte);
 }

@@ -300,6 +300,14 @@ TEST(Spelled, ReadsAsPeopleWriteIt) {
   EXPECT_EQ(spelled(Flops{3.14e23}), "314ZFLOP");
 }
 
+TEST(UnitsText, AnIntervalIsInTheUnitOfItsValue) {
+  EXPECT_EQ(with_half_width(Seconds{25.9729 * 3600}, Seconds{53.6687 * 60}, 6), "25.9729 ± 0.8945 h");
+  EXPECT_EQ(with_half_width(Seconds{0.0029}, Seconds{0.0012345}, 6), "2.90 ± 1.2345 ms");
+  EXPECT_EQ(with_half_width(Seconds{0.0029}, Seconds{1.5}, 6), "2.90 ± 1500 ms");
+  EXPECT_EQ(with_half_width(Seconds{2}, Seconds{}, 6), "2.00 ± 0 s");
+  EXPECT_EQ(with_half_width(Seconds{}, Seconds{}, 6), "0 s ± 0 s");
+}
+
 TEST(UnitsText, MoreDigitsWhereTheyAreAskedForAndNotZeros) {
   EXPECT_EQ(to_string(Seconds{1.10886e-3}, 6), "1.10886 ms");
   EXPECT_EQ(to_string(Seconds{1.2115e-3}, 6), "1.2115 ms");

@@ -21,6 +21,12 @@ std::optional<E> value_in(const std::array<std::string_view, N>& names, std::str
   return std::nullopt;
 }
 
+constexpr std::array<std::string_view, 4> kRoutings = {"static", "ecmp", "adaptive", "spray"};
+constexpr std::array<std::string_view, 3> kTargets = {"compute", "message", "bandwidth"};
+constexpr std::array<std::string_view, 9> kLaws = {
+    "constant", "gaussian", "lognormal", "exponential", "pareto", "weibull", "bimodal", "uniform", "trace"};
+constexpr std::array<std::string_view, 6> kPolicies = {"synchronous",  "bounded-wait", "bounded-discard",
+                                                       "asynchronous", "local-sgd",    "backup"};
 constexpr std::array<std::string_view, 15> kAlgorithms = {"ring",
                                                           "bidirectional-ring",
                                                           "binomial-tree",
@@ -59,6 +65,22 @@ std::optional<Protocol> protocol_from_name(std::string_view name) {
 }
 std::string_view name_of(EngineKind e) {
   return name_in(kEngines, e);
+}
+
+std::string_view name_of(Routing value) {
+  return name_in(kRoutings, value);
+}
+
+std::string_view name_of(NoiseTarget value) {
+  return name_in(kTargets, value);
+}
+
+std::string_view name_of(NoiseLaw value) {
+  return name_in(kLaws, value);
+}
+
+std::string_view name_of(PolicyKind value) {
+  return name_in(kPolicies, value);
 }
 
 }  // namespace cox::model

@@ -50,6 +50,9 @@ namespace cox {
 /// Up to `digits` significant digits (3 to 9) as far as they are not zeros: `1.10886 ms`, `10.0 ms`. For
 /// results that people compare with each other, and that are as exact as their input.
 [[nodiscard]] std::string to_string(Seconds s, int digits);
+/// A value and its half width in one unit, that of the value: `25.973 ± 0.8945 h`. Both finite, `half_width` at
+/// least 0. Held by: src/base/units_text_test.cpp
+[[nodiscard]] std::string with_half_width(Seconds value, Seconds half_width, int digits);
 [[nodiscard]] std::string to_string(TimePerByte t);
 [[nodiscard]] std::string to_string(Flops n);
 [[nodiscard]] std::string to_string(FlopRate r);

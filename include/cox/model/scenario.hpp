@@ -119,6 +119,9 @@ struct TrainingJob {
   double overlap_slowdown = 0;  ///< compute beside communication takes (1 + this) times as long
   int moe_layers = 0;           ///< layers with expert all-to-all
   CollectiveSpec collective{};  ///< how its collectives are carried out, where this does them
+  /// Of the model, for one micro-batch forward and backward; zero = not known. Formula: 6 N tokens (Kaplan et
+  /// al. 2020, section 2.1).
+  Flops flops{};
 };
 
 /// A GOAL schedule.
@@ -201,14 +204,28 @@ struct NoiseSource {
   std::int64_t period_steps = 1;
   std::vector<int> ranks{};  ///< only these; empty = all
   std::string file{};        ///< Trace: step times or detours
+  bool off = false;          ///< adds nothing, and keeps its number, so that the others draw what they drew
 };
 
+/// What stops the whole job, and what going on costs. How it is played: docs/concepts/failures.md.
 struct Failures {
   Seconds node_mtbf{};  ///< zero = none
   double weibull_shape = 1;
-  Seconds restart{};
-  Seconds checkpoint{};           ///< time to write one
+  Seconds job_mtbf{};             ///< of what no node causes (software, people), exponential; zero = none
+  Seconds restart{};              ///< what does not grow with the job
+  Seconds restart_per_node{};     ///< rendezvous, communicators: one after the other
+  Seconds restart_per_pair{};     ///< per node and node
+  Seconds restart_spread{};       ///< scale of what a node takes on its own; the slowest is waited for
+  double restart_tail = 0;        ///< shape of its generalised Pareto law: 0 is exponential
+  int cold_steps = 0;             ///< after a restart
+  double cold_factor = 1;         ///< times as long
+  Seconds checkpoint{};           ///< for which one holds up the job
   Seconds checkpoint_interval{};  ///< zero = none are written
+  Seconds checkpoint_write{};     ///< beside the steps, before it can be used
+  Bytes checkpoint_size{};        ///< of all nodes together
+  Bandwidth storage{};  ///< that all nodes share, for writing and for reading at a restart; zero = no limit
+
+  [[nodiscard]] bool happen() const { return node_mtbf > Seconds{} || job_mtbf > Seconds{}; }
 };
 
 enum class PolicyKind : std::uint8_t {
@@ -230,6 +247,10 @@ struct PolicySpec {
 
 enum class EngineKind : std::uint8_t { Auto, ClosedForm, MaxPlus, Flow, Event };
 [[nodiscard]] std::string_view name_of(EngineKind e);
+[[nodiscard]] std::string_view name_of(Routing routing);
+[[nodiscard]] std::string_view name_of(NoiseTarget target);
+[[nodiscard]] std::string_view name_of(NoiseLaw law);
+[[nodiscard]] std::string_view name_of(PolicyKind policy);
 
 struct Scenario {
   std::string name;

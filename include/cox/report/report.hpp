@@ -11,6 +11,7 @@
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/matched.hpp"
+#include "cox/simulate/attribution.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/trace/run.hpp"
 

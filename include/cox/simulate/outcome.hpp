@@ -47,20 +47,18 @@ struct Outcome {
   bool memo = false;     ///< flow engine: repeated states were not solved again
   std::int64_t ranks = 0;
   std::int64_t messages = 0;
-  Seconds total{};                         ///< first replica: until the last rank is done
-  std::vector<Seconds> step_ends;          ///< first replica: when the last rank finished each step
-  ReplicaSpread over_replicas{};           ///< of `total`
-  std::vector<LinkLoad> links;             ///< flow engine, by name; bytes counted and checked
-  std::vector<std::string> notes;          ///< what was assumed or left out, one sentence each
+  Seconds total{};                 ///< first replica: until the last rank is done
+  std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
+  ReplicaSpread over_replicas{};   ///< of `total`
+  std::vector<LinkLoad> links;     ///< flow engine, by name; bytes counted and checked
+  std::vector<std::string> notes;  ///< what was assumed, one sentence each
+  std::vector<std::string>
+      not_modelled{};  ///< what the scenario has and this outcome does not, one sentence each
+  /// Model FLOPs utilisation: the model's operations over what all devices could do in `total`. Source:
+  /// Chowdhery et al. 2022, appendix B. Where model and peak are known.
+  std::optional<double> mfu{};
   std::optional<trace::Run> run;           ///< where asked for
   std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
-};
-
-/// The same job at one of several sizes.
-struct SizePoint {
-  int nodes = 0;
-  std::int64_t ranks = 0;
-  ReplicaSpread step;  ///< mean time of a step, over replicas
 };
 
 struct SimulateOptions {

@@ -7,15 +7,18 @@
 #include <vector>
 
 #include "cox/model/scenario.hpp"
+#include "cox/simulate/attribution.hpp"
 #include "cox/simulate/event.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/training.hpp"
 
 namespace cox::simulate {
 
-/// Lines of text: what was simulated by which engine, how long it takes, what carried most. No trailing
-/// newline. Held by: tests/golden/simulate.golden
-[[nodiscard]] std::vector<std::string> text_lines(const model::Scenario& scenario, const Outcome& outcome);
+/// Lines of text: what was simulated by which engine, how long it takes, what of that is exposed (where a step was
+/// taken apart), what carried most, what was switched on and what is not modelled. No trailing newline.
+/// Held by: tests/golden/simulate.golden
+[[nodiscard]] std::vector<std::string> text_lines(const model::Scenario& scenario, const Outcome& outcome,
+                                                  const StepAnalysis* step = nullptr);
 
 /// Two scenarios on common draws.
 [[nodiscard]] std::vector<std::string> text_lines(const std::string& a, const std::string& b,
@@ -29,14 +32,17 @@ namespace cox::simulate {
 }
 /// What the time of step `number` goes into.
 [[nodiscard]] std::vector<std::string> text_lines(const StepAnalysis& step, std::int64_t number);
-/// Time and efficiency against size: the smallest size's step over that size's.
+/// What each mechanism costs; `steps` of the scenario.
+[[nodiscard]] std::vector<std::string> text_lines(const Attribution& attribution, int steps);
+/// Time and efficiency against size: the smallest size's step over that size's; what each mechanism costs there.
 [[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes);
 
 /// The whole JSON document `cox.simulate/1` (docs/reference/simulate-json.md).
 /// Times in seconds, rounded to picoseconds.
 [[nodiscard]] std::string to_json(const std::string& input, const model::Scenario& scenario,
                                   const Outcome& outcome, const std::vector<SizePoint>& sizes = {},
-                                  const StepAnalysis* step = nullptr);
+                                  const StepAnalysis* step = nullptr,
+                                  const Attribution* attribution = nullptr);
 /// `cox.simulate-comparison/1`.
 [[nodiscard]] std::string to_json(const std::vector<std::string>& inputs, const PairedTotals& comparison);
 /// `cox.simulate-schedule/1`.

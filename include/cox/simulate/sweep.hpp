@@ -15,6 +15,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/model/toml.hpp"
+#include "cox/simulate/attribution.hpp"
 #include "cox/simulate/outcome.hpp"
 
 namespace cox::simulate {
@@ -43,12 +44,14 @@ struct Sweep {
 /// One point's scenario. Errors: those of `parse_scenario`, with the point's values in the message.
 [[nodiscard]] Result<model::Scenario> scenario_at(const Sweep& sweep, std::int64_t point);
 
-/// The scenario of a file, with `changes`, at several numbers of nodes, in the order given. Errors: those of
+/// The scenario of a file, with `changes`, at several numbers of nodes, in the order given; `attributed`: with what
+/// each mechanism costs there. Errors: those of
 /// `read_scenario` and `simulate`, with the size in the message.
 [[nodiscard]] Result<std::vector<SizePoint>> simulate_sizes(const std::filesystem::path& scenario,
                                                             const std::vector<int>& nodes,
                                                             const model::ScenarioOptions& changes,
-                                                            const SimulateOptions& options);
+                                                            const SimulateOptions& options,
+                                                            bool attributed = false);
 
 /// Which of how many processes of one launch this is.
 struct Share {

@@ -97,22 +97,24 @@ struct PolicyOutcome {
 /// Errors: as simulate_training, simulate-003 for other policies.
 [[nodiscard]] Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed);
 
-/// Where a job's time went under failures: total = work + write + rework + restart.
+/// Where a job's time went under failures: total = work + write + rework + restart + cold.
 struct FailureOutcome {
   Seconds total{};
   Seconds work{};     ///< steps that counted
-  Seconds write{};    ///< checkpoints, those included that a failure cut off
+  Seconds write{};    ///< for which checkpoints held up the job, those included that a failure cut off
   Seconds rework{};   ///< steps that a failure undid
   Seconds restart{};  ///< from a failure to the first step after it
+  Seconds cold{};     ///< what steps after a restart took longer
   std::int64_t failures = 0;
   std::vector<Seconds> step_ends;  ///< of the last time that each step was done
 };
-/// Plays steps of given lengths through failures of any of `nodes` nodes. A checkpoint is written at the
-/// first step end that lies at least `checkpoint_interval` of work behind the last one; a failure stops the
-/// whole job, which goes back to the last complete checkpoint after `restart`; nodes fail while restarting
-/// and writing, too, and are new after they failed. Oracle: M e^(R/M) (e^((tau + C)/M) - 1) / tau per second
-/// of work (Daly 2006) for exponential laws. Errors: simulate-003 where 100,000 failures happen without
-/// progress. Deterministic. Held by: src/simulate/training/failures_test.cpp (within 3 standard errors)
+/// Plays steps of given lengths through failures of any of `nodes` nodes, and of the job. A checkpoint is taken at
+/// the first step end that lies at least `checkpoint_interval` of work behind the last one, when that is
+/// complete; a failure stops the whole job, which goes back to the last complete checkpoint after a restart; nodes
+/// fail while restarting and writing, too, and are new after they failed. Oracle, for exponential laws, per second
+/// of work: M e^((R + W)/M) (e^((tau + C)/M) - 1) / tau (Daly 2006; W, the write beside the steps, is lost once
+/// more). Errors: simulate-003 where 100,000 failures happen without progress. Deterministic.
+/// Held by: src/simulate/training/failures_test.cpp (within 3 standard errors)
 [[nodiscard]] Result<FailureOutcome> run_with_failures(std::span<const Seconds> steps,
                                                        const model::Failures& failures, int nodes,
                                                        std::uint64_t seed);

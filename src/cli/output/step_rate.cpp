@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "cox/base/units_text.hpp"
+
 namespace cox::cli {
 namespace {
 
@@ -12,10 +14,12 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-StepRate::StepRate(std::ostream& stream, bool terminal, std::string unit, Clock clock)
+StepRate::StepRate(std::ostream& stream, bool terminal, std::string unit, std::chrono::seconds patience,
+                   Clock clock)
     : stream_(stream),
       terminal_(terminal),
       unit_(std::move(unit)),
+      patience_(patience),
       clock_(std::move(clock)),
       start_(clock_()),
       drawn_(start_) {}
@@ -24,10 +28,14 @@ void StepRate::update(std::int64_t done, std::int64_t total) {
   const auto now = clock_();
   const bool last = done >= total;
   if (!last && now - drawn_ < (terminal_ ? milliseconds(200) : milliseconds(1000))) return;
+  if (!drew_ && now - start_ < patience_) return;
   drawn_ = now;
+  drew_ = true;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  const std::string line = fmt::format("{} of {} {}, {:.3g} {}/s", done, total, unit_, rate, unit_);
+  std::string line = fmt::format("{} of {} {}, {:.3g} {}/s", done, total, unit_, rate, unit_);
+  if (!last && rate > 0)
+    line += fmt::format(", about {} left", to_string(Seconds{static_cast<double>(total - done) / rate}));
   if (terminal_)
     stream_ << '\r' << line << "\x1b[K" << (last ? "\n" : "") << std::flush;
   else

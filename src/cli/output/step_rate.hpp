@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// `--watch`: how far a simulation has come, and how fast it goes.
+/// How far a long piece of work has come, how fast it goes, and how long it will still take.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,15 @@
 
 namespace cox::cli {
 
-/// One line that redraws itself on a terminal, else a line a second: `1,200 of 10,000 steps, 4,100 steps/s`.
+/// One line that redraws itself on a terminal, else a line a second: `1200 of 10000 steps, 410 steps/s, about
+/// 21.5 s left`. Nothing of work that is over within `patience`.
 /// Threads: one caller. Held by: src/cli/output/step_rate_test.cpp
 class StepRate {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
   StepRate(
       std::ostream& stream, bool terminal, std::string unit = "steps",
+      std::chrono::seconds patience = {},
       Clock clock = [] { return std::chrono::steady_clock::now(); });
   /// `done` of `total`; draws at most five times a second on a terminal,
   /// once a second elsewhere, and at the end.
@@ -27,6 +29,8 @@ class StepRate {
   std::ostream& stream_;
   bool terminal_;
   std::string unit_;
+  std::chrono::seconds patience_;
+  bool drew_ = false;
   Clock clock_;
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point drawn_;

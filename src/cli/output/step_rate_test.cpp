@@ -13,27 +13,46 @@ using std::chrono::milliseconds;
 TEST(StepRate, SaysALineASecondAndTheEnd) {
   std::ostringstream out;
   std::chrono::steady_clock::time_point now{};
-  StepRate rate(out, false, "steps", [&] { return now; });
+  StepRate rate(out, false, "steps", {}, [&] { return now; });
   now += milliseconds(500);
   rate.update(5, 40);
   EXPECT_EQ(out.str(), "");
   now += milliseconds(500);
   rate.update(10, 40);
-  EXPECT_EQ(out.str(), "cox: 10 of 40 steps, 10 steps/s\n");
+  EXPECT_EQ(out.str(), "cox: 10 of 40 steps, 10 steps/s, about 3.00 s left\n");
   now += milliseconds(1);
   rate.update(40, 40);
-  EXPECT_EQ(out.str(), "cox: 10 of 40 steps, 10 steps/s\ncox: 40 of 40 steps, 40 steps/s\n");
+  EXPECT_EQ(out.str(),
+            "cox: 10 of 40 steps, 10 steps/s, about 3.00 s left\ncox: 40 of 40 steps, 40 steps/s\n");
 }
 
 TEST(StepRate, RedrawsOneLineOnATerminal) {
   std::ostringstream out;
   std::chrono::steady_clock::time_point now{};
-  StepRate rate(out, true, "points", [&] { return now; });
+  StepRate rate(out, true, "points", {}, [&] { return now; });
   now += milliseconds(250);
   rate.update(1, 2);
   now += milliseconds(250);
   rate.update(2, 2);
-  EXPECT_EQ(out.str(), "\r1 of 2 points, 4 points/s\x1b[K\r2 of 2 points, 4 points/s\x1b[K\n");
+  EXPECT_EQ(out.str(),
+            "\r1 of 2 points, 4 points/s, about 250 ms left\x1b[K\r2 of 2 points, 4 points/s\x1b[K\n");
+}
+
+TEST(StepRate, IsSilentAboutWorkThatIsSoonOver) {
+  std::ostringstream out;
+  std::chrono::steady_clock::time_point now{};
+  StepRate rate(out, false, "steps", std::chrono::seconds{10}, [&] { return now; });
+  now += milliseconds(9000);
+  rate.update(9, 20);
+  EXPECT_EQ(out.str(), "");
+  now += milliseconds(1000);
+  rate.update(10, 20);
+  EXPECT_EQ(out.str(), "cox: 10 of 20 steps, 1 steps/s, about 10.0 s left\n");
+  out.str("");
+  StepRate quick(out, false, "steps", std::chrono::seconds{10}, [&] { return now; });
+  now += milliseconds(5000);
+  quick.update(20, 20);
+  EXPECT_EQ(out.str(), "");
 }
 
 }  // namespace

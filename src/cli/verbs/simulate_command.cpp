@@ -215,22 +215,32 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   }
   COX_TRY(const std::vector<int> nodes, node_counts(call));
   COX_TRY(Keep keep, prepare_keep(call, console, made.scenario.cluster.ranks()));
-  std::optional<StepRate> watch;
-  if (call.has("watch")) watch.emplace(console.err, console.err_is_terminal);
+  constexpr std::chrono::seconds kPatience{10};  // without --watch
+  StepRate watch(console.err, console.err_is_terminal, "steps",
+                 call.has("watch") ? std::chrono::seconds{} : kPatience);
+  const bool told = call.has("watch") || !call.common.quiet;
   COX_TRY(const simulate::Outcome outcome,
-          simulate::simulate(made.scenario, options_of(call, watch ? &*watch : nullptr)));
+          simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr)));
   std::vector<simulate::SizePoint> sizes;
   if (!nodes.empty()) {
-    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, changes(call), {.threads = call.common.threads}));
+    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, changes(call), {.threads = call.common.threads},
+                                            call.has("attribute")));
+  }
+  std::optional<simulate::Attribution> attribution;
+  if (call.has("attribute") && nodes.empty()) {
+    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, nullptr)));
   }
   COX_CHECK(write_kept(call, console, outcome, sizes, keep));
   COX_TRY(const std::optional<simulate::StepAnalysis> step, take_apart(made.scenario));
   if (call.common.json) {
-    output.stream() << simulate::to_json(path, made.scenario, outcome, sizes, step ? &*step : nullptr);
+    output.stream() << simulate::to_json(path, made.scenario, outcome, sizes, step ? &*step : nullptr,
+                                         attribution ? &*attribution : nullptr);
   } else {
-    write_lines(output, simulate::text_lines(made.scenario, outcome));
+    write_lines(output, simulate::text_lines(made.scenario, outcome, step ? &*step : nullptr));
     if (step) output.stream() << '\n';
     if (step) write_lines(output, simulate::text_lines(*step, simulate::middle_step(made.scenario)));
+    if (attribution) output.stream() << '\n';
+    if (attribution) write_lines(output, simulate::text_lines(*attribution, made.scenario.job.steps));
     if (!sizes.empty()) output.stream() << '\n';
     if (!sizes.empty()) write_lines(output, simulate::text_lines(sizes));
   }
@@ -332,21 +342,22 @@ Status check_flags(const Invocation& call) {
   if (call.has("schema"))
     return refuse_beside(call, "beside --schema",
                          {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo",
-                          "no-closure", "save", "report", "scaling", "loggops", "watch"});
+                          "no-closure", "save", "report", "scaling", "attribute", "loggops", "watch"});
   if (!call.value("sweep").empty())
     return refuse_beside(call, "beside --sweep",
                          {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo",
-                          "no-closure", "save", "report", "scaling", "loggops"});
+                          "no-closure", "save", "report", "scaling", "attribute", "loggops"});
   if (!call.value("goal").empty())
     return refuse_beside(call, "beside --goal",
                          {"against", "explain", "set", "engine", "seed", "replicas", "no-memo", "no-closure",
-                          "save", "report", "scaling", "watch"});
+                          "save", "report", "scaling", "attribute", "watch"});
   if (call.has("explain"))
-    return refuse_beside(
-        call, "beside --explain",
-        {"json", "against", "no-memo", "no-closure", "save", "report", "scaling", "loggops", "watch"});
+    return refuse_beside(call, "beside --explain",
+                         {"json", "against", "no-memo", "no-closure", "save", "report", "scaling",
+                          "attribute", "loggops", "watch"});
   if (!call.value("against").empty())
-    return refuse_beside(call, "beside --against", {"save", "report", "scaling", "loggops", "watch"});
+    return refuse_beside(call, "beside --against",
+                         {"save", "report", "scaling", "attribute", "loggops", "watch"});
   return refuse_beside(call, "without --goal", {"loggops"});
 }
 
@@ -397,6 +408,10 @@ std::vector<FlagSpec> flags() {
       {.name = "scaling",
        .value = "N,N,...",
        .help = "also at these numbers of nodes: time and efficiency per size"},
+      {.name = "attribute",
+       .help =
+           "what each mechanism costs (noise, oversubscription, failures, ...): by switching them off on the same "
+           "draws; with --scaling, at each size"},
       {.name = "goal",
        .value = "FILE",
        .help = "simulate a GOAL schedule, text or binary",

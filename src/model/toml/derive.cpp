@@ -79,6 +79,7 @@ Status derive_layers(Draft& draft, Notes& notes) {
          .backward = forward * size.backward_over_forward,
          .gradients = chunk_bytes(Bytes{size.parameters}, size.layers, i) * size.gradient.count(),
          .activations = Bytes{static_cast<std::int64_t>(activations)}});
+  draft.job.training.flops = Flops{6 * static_cast<double>(size.parameters) * all_tokens};
   draft.layers = {{.count = size.layers, .layer = draft.job.training.layers.front()}};
   const auto say = [&](std::string_view key, std::string why) {
     notes.derive(fmt::format("{}[0].{}", kLayerArray, key), std::move(why));

@@ -132,7 +132,9 @@ TEST(ScenarioReader, UnknownKeysGetTheNearest) {
       << "a key of the right name in the wrong section";
   EXPECT_EQ(error_of("[failures]\nzzz = 1\n"),
             "scenario-002 f.toml:2:1: unknown key failures.zzz | "
-            "there are: checkpoint, checkpoint_interval, node_mtbf, restart, weibull_shape");
+            "there are: checkpoint, checkpoint_interval, checkpoint_size, checkpoint_write, cold_factor, cold_steps, "
+            "job_mtbf, node_mtbf, restart, restart_per_node, restart_per_pair, restart_spread, restart_tail, "
+            "storage, weibull_shape");
   EXPECT_EQ(error_of("[[noise]]\nlaw = \"constant\"\n[[noise]]\nlow = \"pareto\"\n"),
             "scenario-002 f.toml:4:1: unknown key noise[1].low | did you mean law");
   EXPECT_EQ(error_of("[job.layers]\nforwards = \"1s\"\n"),

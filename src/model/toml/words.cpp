@@ -10,20 +10,14 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kFabrics = {"full-bisection", "fat-tree",  "rail-optimised",
                                                       "torus",          "dragonfly", "graph"};
-constexpr std::array<std::string_view, 4> kRoutings = {"static", "ecmp", "adaptive", "spray"};
 constexpr std::array<std::string_view, 2> kSwitchings = {"cut-through", "store-and-forward"};
 constexpr std::array<std::string_view, 5> kWorkloads = {"collective", "training", "goal", "chakra",
                                                         "iteration"};
 constexpr std::array<std::string_view, 4> kPipelines = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
 constexpr std::array<std::string_view, 2> kOrders = {"linear", "random"};
-constexpr std::array<std::string_view, 9> kLaws = {
-    "constant", "gaussian", "lognormal", "exponential", "pareto", "weibull", "bimodal", "uniform", "trace"};
 constexpr std::array<std::string_view, 4> kScopes = {"rank", "node", "switch", "global"};
-constexpr std::array<std::string_view, 3> kTargets = {"compute", "message", "bandwidth"};
 constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent", "rotating", "periodic",
                                                        "drift"};
-constexpr std::array<std::string_view, 6> kPolicies = {"synchronous",  "bounded-wait", "bounded-discard",
-                                                       "asynchronous", "local-sgd",    "backup"};
 constexpr std::array<std::string_view, 3> kJitters = {"none", "lognormal", "exponential"};
 constexpr std::array<std::string_view, 3> kImbalances = {"none", "persistent", "rotating"};
 constexpr std::array<std::string_view, 3> kWaits = {"spin", "yield", "block"};
@@ -58,7 +52,7 @@ Words fabric_words() {
   return kFabrics;
 }
 Words routing_words() {
-  return kRoutings;
+  return named<Routing, Routing::Spray>();
 }
 Words switching_words() {
   return kSwitchings;
@@ -73,19 +67,19 @@ Words order_words() {
   return kOrders;
 }
 Words law_words() {
-  return kLaws;
+  return named<NoiseLaw, NoiseLaw::Trace>();
 }
 Words scope_words() {
   return kScopes;
 }
 Words target_words() {
-  return kTargets;
+  return named<NoiseTarget, NoiseTarget::Bandwidth>();
 }
 Words pattern_words() {
   return kPatterns;
 }
 Words policy_words() {
-  return kPolicies;
+  return named<PolicyKind, PolicyKind::Backup>();
 }
 Words jitter_words() {
   return kJitters;

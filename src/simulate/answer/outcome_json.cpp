@@ -50,11 +50,29 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
                               {"utilisation_ratio", std::round(link.utilisation_ratio * 1e9) / 1e9}});
   }
   j["notes"] = o.notes;
+  j["mechanisms"] = mechanisms_of(s);
+  j["not_modelled"] = o.not_modelled;
+  j["mfu_ratio"] = o.mfu ? Json(std::round(*o.mfu * 1e9) / 1e9) : Json(nullptr);
   if (o.paced) j["paced"] = json_of(*o.paced);
   return j;
 }
 
 namespace {
+
+Json json_of(const Attribution& a) {
+  Json mechanisms = Json::array();
+  for (const MechanismCost& m : a.mechanisms)
+    mechanisms.push_back(Json{{"name", m.name},
+                              {"share_s", printed(m.share)},
+                              {"half_width_95_s", printed(m.half_width)},
+                              {"alone_s", printed(m.alone)},
+                              {"last_s", printed(m.last)}});
+  return Json{{"with_s", printed(a.with)},
+              {"without_s", printed(a.without)},
+              {"exact", a.exact},
+              {"simulated", a.simulated},
+              {"mechanisms", std::move(mechanisms)}};
+}
 
 std::string document(const char* schema, const std::vector<std::string>& inputs, Json result) {
   return framed({schema, inputs}, std::move(result));
@@ -63,11 +81,16 @@ std::string document(const char* schema, const std::vector<std::string>& inputs,
 }  // namespace
 
 std::string to_json(const std::string& input, const model::Scenario& scenario, const Outcome& outcome,
-                    const std::vector<SizePoint>& sizes, const StepAnalysis* step) {
+                    const std::vector<SizePoint>& sizes, const StepAnalysis* step,
+                    const Attribution* attribution) {
   Json result = json_of(scenario, outcome);
   result["sizes"] = Json::array();
   for (const SizePoint& p : sizes)
-    result["sizes"].push_back(Json{{"nodes", p.nodes}, {"ranks", p.ranks}, {"step", json_of(p.step)}});
+    result["sizes"].push_back(Json{{"nodes", p.nodes},
+                                   {"ranks", p.ranks},
+                                   {"step", json_of(p.step)},
+                                   {"attribution", p.attribution ? json_of(*p.attribution) : Json(nullptr)}});
+  result["attribution"] = attribution == nullptr ? Json(nullptr) : json_of(*attribution);
   result["step_apart"] = step == nullptr ? Json(nullptr) : json_of(*step, middle_step(scenario));
   return document("cox.simulate/1", {input}, std::move(result));
 }

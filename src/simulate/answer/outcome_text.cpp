@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +18,9 @@ namespace {
 constexpr std::size_t kShownLinks = 5;
 
 /// A simulation is as exact as its input, and people compare close results.
+constexpr int kDigits = 6;
+
 std::string shown(Seconds s) {
-  constexpr int kDigits = 6;
   return to_string(s, kDigits);
 }
 
@@ -104,6 +106,21 @@ void add_paced(const PacedJobOutcome& p, std::vector<std::string>& lines) {
   lines.push_back("at the end   ranks in state: " + text);
 }
 
+/// What of the ranks' time in a step is communication, and what is waiting.
+std::string exposed(const StepAnalysis& step) {
+  double communication = 0;
+  for (const StepPart part :
+       {StepPart::Data, StepPart::Tensor, StepPart::Pipeline, StepPart::Expert, StepPart::Context})
+    communication += step.share(part);
+  std::string text = fmt::format("exposed      {} of the ranks' time is communication that nothing hides",
+                                 percent(communication));
+  if (step.share(StepPart::Wait) > 0)
+    text += fmt::format(", {} waiting for slower ranks", percent(step.share(StepPart::Wait)));
+  if (step.share(StepPart::Bubble) > 0)
+    text += fmt::format(", {} bubble", percent(step.share(StepPart::Bubble)));
+  return text;
+}
+
 void add_links(const Outcome& o, std::vector<std::string>& lines) {
   std::vector<LinkLoad> busiest;
   for (const LinkLoad& link : o.links)
@@ -126,7 +143,7 @@ void add_links(const Outcome& o, std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) {
+std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, const StepAnalysis* step) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}: {}", s.name, what(s, o)));
   lines.push_back(how(o));
@@ -135,11 +152,18 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o) 
   add_steps(o, lines);
   const ReplicaSpread& spread = o.over_replicas;
   if (spread.replicas > 1)
-    lines.push_back(fmt::format("{} seeds    mean {} ± {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
-                                shown(spread.mean), shown(spread.half_width_95), shown(spread.p50),
-                                shown(spread.p99)));
+    lines.push_back(fmt::format("{} seeds    mean {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
+                                with_half_width(spread.mean, spread.half_width_95, kDigits),
+                                shown(spread.p50), shown(spread.p99)));
+  if (step != nullptr) lines.push_back(exposed(*step));
+  if (o.mfu)
+    lines.push_back(
+        fmt::format("MFU          {} of {} a device", percent(*o.mfu), to_string(s.cluster.device_peak)));
   if (o.paced) add_paced(*o.paced, lines);
   add_links(o, lines);
+  if (const std::vector<std::string> on = mechanisms_of(s); !on.empty())
+    lines.push_back(fmt::format("switched on: {}", fmt::join(on, ", ")));
+  for (const std::string& left_out : o.not_modelled) lines.push_back("not modelled: " + left_out);
   for (const std::string& note : o.notes) lines.push_back("note: " + note);
   return lines;
 }
@@ -180,14 +204,40 @@ std::vector<std::string> text_lines(const std::string& file, const EventOutcome&
           "", fmt::format("total        {} (rank {} is the last)", shown(last), who)};
 }
 
-std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
+std::vector<std::string> text_lines(const Attribution& a, int steps) {
   std::vector<std::string> lines = {
-      fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10}", "nodes", "ranks", "step", "95 %", "efficiency")};
-  for (const SizePoint& p : sizes)
+      fmt::format("what each mechanism costs: {} a step without any of them, {} with all",
+                  shown(a.without / steps), shown(a.with / steps)),
+      fmt::format("  {:<44} {:>10}  {:>10}  {:>10}", "of the step without any", "share", "alone", "on top")};
+  const auto part = [&](Seconds s) {
+    return a.without > Seconds{} ? percent_change(s / a.without) : std::string("-");
+  };
+  for (const MechanismCost& m : a.mechanisms)
     lines.push_back(
-        fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10}", p.nodes, grouped(p.ranks), shown(p.step.mean),
-                    p.step.replicas > 1 ? "± " + shown(p.step.half_width_95) : "",
-                    percent(p.step.mean.count() > 0 ? sizes.front().step.mean / p.step.mean : 0.0)));
+        fmt::format("  {:<44} {:>10}  {:>10}  {:>10}{}", m.name, part(m.share), part(m.alone), part(m.last),
+                    a.exact ? "" : fmt::format("  share ± {}", percent(m.half_width / a.without))));
+  lines.push_back(fmt::format("  shares add up ({}; {} simulations on the same draws)",
+                              a.exact ? "Shapley values, exact" : "Shapley values of drawn orders, 95 %",
+                              grouped(a.simulated)));
+  return lines;
+}
+
+std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
+  std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10} {:>11}", "nodes", "ranks",
+                                                "step", "95 %", "efficiency", "throughput")};
+  for (const SizePoint& p : sizes) {
+    const double efficiency = p.step.mean.count() > 0 ? sizes.front().step.mean / p.step.mean : 0.0;
+    const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);
+    lines.push_back(fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10} {:>11}", p.nodes, grouped(p.ranks),
+                                shown(p.step.mean),
+                                p.step.replicas > 1 ? "± " + shown(p.step.half_width_95) : "",
+                                percent(efficiency), fmt::format("x{:.3g}", ranks * efficiency)));
+    if (!p.attribution) continue;
+    const Attribution& a = *p.attribution;
+    for (const MechanismCost& m : a.mechanisms)
+      lines.push_back(fmt::format("{:>20}  {:>9}  {}", "",
+                                  percent_change(a.without > Seconds{} ? m.share / a.without : 0), m.name));
+  }
   return lines;
 }
 

@@ -31,7 +31,7 @@ Status check_plain(const model::Scenario& s) {
   if (s.policy.kind != model::PolicyKind::Synchronous)
     return not_possible("[policy] needs job.workload = \"training\"",
                         "remove [policy], or describe the training job");
-  if (s.failures.node_mtbf > Seconds::zero())
+  if (s.failures.happen())
     return not_possible("[failures] needs job.workload = \"training\"",
                         "remove [failures], or describe the training job");
   return {};

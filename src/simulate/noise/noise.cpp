@@ -224,8 +224,10 @@ Result<Noise> Noise::make(const std::vector<NoiseSource>& sources, const Placeme
                           std::uint64_t seed) {
   auto all = std::make_shared<Compiled>();
   all->placement = placement;
+  std::size_t number = 0;
   for (const NoiseSource& s : sources) {
-    COX_TRY(Source compiled, compile(s, placement, all->sources.size()));
+    COX_TRY(Source compiled, compile(s, placement, number++));
+    if (s.off) continue;
     all->compute = all->compute || s.target == NoiseTarget::Compute;
     all->messages = all->messages || s.target == NoiseTarget::Message;
     all->bandwidth = all->bandwidth || s.target == NoiseTarget::Bandwidth;

@@ -186,7 +186,7 @@ std::vector<std::size_t> Sweep::at(std::int64_t i) const {
 
 Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const std::vector<int>& nodes,
                                               const model::ScenarioOptions& changes,
-                                              const SimulateOptions& options) {
+                                              const SimulateOptions& options, bool attributed) {
   std::vector<SizePoint> points;
   for (const int n : nodes) {
     model::ScenarioOptions at = changes;
@@ -197,6 +197,9 @@ Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const st
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
     points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step});
+    if (attributed && !mechanisms_of(read.scenario).empty()) {
+      COX_TRY(points.back().attribution, attribute(read.scenario, options));
+    }
   }
   return points;
 }

@@ -20,7 +20,8 @@ void expect_balanced(const FailureOutcome& o, std::span<const Seconds> steps) {
   Seconds work{};
   for (const Seconds s : steps) work += s;
   EXPECT_NEAR(o.work.count(), work.count(), 1e-9 * work.count());
-  EXPECT_NEAR((o.work + o.write + o.rework + o.restart).count(), o.total.count(), 1e-9 * o.total.count());
+  EXPECT_NEAR((o.work + o.write + o.rework + o.restart + o.cold).count(), o.total.count(),
+              1e-9 * o.total.count());
   EXPECT_TRUE(std::is_sorted(o.step_ends.begin(), o.step_ends.end()));
 }
 
@@ -44,6 +45,101 @@ TEST(Failures, MeanTimeIsTheLaw) {
     EXPECT_NEAR(ratios.mean(), law(m, r, c, tau), 3 * error) << tau;
     EXPECT_LT(error, 0.01);
   }
+}
+
+/// Mean total over work of many seeds, and its standard error.
+std::pair<double, double> overhead(const std::vector<Seconds>& steps, const model::Failures& f, int nodes,
+                                   int seeds) {
+  Welford ratios;
+  double work = 0;
+  for (const Seconds s : steps) work += s.count();
+  for (int seed = 0; seed < seeds; ++seed) {
+    const auto o = run_with_failures(steps, f, nodes, static_cast<std::uint64_t>(seed));
+    EXPECT_TRUE(o);
+    expect_balanced(*o, steps);
+    ratios.add(o->total.count() / work);
+  }
+  return {ratios.mean(), ratios.stddev() / std::sqrt(static_cast<double>(seeds))};
+}
+
+TEST(Failures, AsynchronousCheckpointsLoseTheirWriteOnceMore) {
+  // Minutes: M 1260, restart 10, block 0.1, write 5 beside the steps, every 15.8. Formula: M e^((R + W)/M) (e^((tau + C)/M) - 1) /
+  // tau; the end of the job, after which no failure counts, is far away.
+  const double m = 1260, r = 10, c = 0.1, w = 5, tau = 15.8;
+  const std::vector<Seconds> steps(4000, Seconds{tau});
+  const auto [mean, error] = overhead(steps,
+                                      {.node_mtbf = Seconds{m * 16},
+                                       .restart = Seconds{r},
+                                       .checkpoint = Seconds{c},
+                                       .checkpoint_interval = Seconds{tau},
+                                       .checkpoint_write = Seconds{w}},
+                                      16, 400);
+  EXPECT_NEAR(law(m, r + w, c, tau), 1.02483, 5e-6);
+  EXPECT_NEAR(mean, law(m, r + w, c, tau), 3 * error + 5e-5);  // the law takes the write as lost in full
+  EXPECT_LT(error, 2e-4);
+}
+
+TEST(Failures, ARestartGrowsWithTheJob) {
+  const double m = 10'000, tau = 500;
+  const std::vector<Seconds> steps(2000, Seconds{tau});
+  const model::Failures f{.node_mtbf = Seconds{m * 64},
+                          .restart = Seconds{60},
+                          .restart_per_node = Seconds{2},
+                          .restart_per_pair = Seconds{0.01},
+                          .checkpoint_interval = Seconds{tau},
+                          .checkpoint_size = Bytes{1'000'000'000'000},
+                          .storage = Bandwidth::gbyte_per_s(50)};
+  // The storage holds up each checkpoint for 20 s, and each restart.
+  const double r = 60 + 2 * 64 + 0.01 * 64 * 64 + 20;
+  const auto [mean, error] = overhead(steps, f, 64, 100);
+  EXPECT_NEAR(mean, law(m, r, 20, tau), 3 * error);
+}
+
+TEST(Failures, TheSlowestNodeIsWaitedFor) {
+  // Exponential parts of mean 10 s: the largest of 64 is 10 H(64) on average. Pareto parts: by their quantiles.
+  double harmonic = 0;
+  for (int k = 1; k <= 64; ++k) harmonic += 1.0 / k;
+  const double m = 20'000, tau = 100;
+  const std::vector<Seconds> steps(4000, Seconds{tau});
+  model::Failures f{
+      .node_mtbf = Seconds{m * 64}, .restart_spread = Seconds{10}, .checkpoint_interval = Seconds{tau}};
+  Welford restart;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const auto o = run_with_failures(steps, f, 64, seed);
+    ASSERT_TRUE(o);
+    if (o->failures > 0) restart.add(o->restart.count() / static_cast<double>(o->failures));
+  }
+  EXPECT_NEAR(restart.mean(), 10 * harmonic, 4 * restart.stddev() / 10);
+  f.restart_tail = 0.5;
+  const auto heavy = overhead(steps, f, 64, 100).first;
+  f.restart_tail = 0;
+  EXPECT_GT(heavy, overhead(steps, f, 64, 100).first);
+}
+
+TEST(Failures, ColdStepsAreCountedApart) {
+  const std::vector<Seconds> steps(100, Seconds{1});
+  const model::Failures f{
+      .node_mtbf = Seconds{40}, .cold_steps = 3, .cold_factor = 2, .checkpoint_interval = Seconds{1}};
+  const auto o = run_with_failures(steps, f, 1, 3);
+  ASSERT_TRUE(o);
+  expect_balanced(*o, steps);
+  ASSERT_GT(o->failures, 0);
+  EXPECT_GT(o->cold.count(), 0);
+  EXPECT_LE(o->cold.count(), 3.0 * static_cast<double>(o->failures));
+}
+
+TEST(Failures, TheJobFailsByItselfToo) {
+  const double m = 5000, tau = 100;
+  const std::vector<Seconds> steps(4000, Seconds{tau});
+  // Two causes of 10,000 s each are one of 5,000 s.
+  const auto [mean, error] = overhead(steps,
+                                      {.node_mtbf = Seconds{10'000.0 * 8},
+                                       .job_mtbf = Seconds{10'000},
+                                       .restart = Seconds{200},
+                                       .checkpoint = Seconds{5},
+                                       .checkpoint_interval = Seconds{tau}},
+                                      8, 100);
+  EXPECT_NEAR(mean, law(m, 200, 5, tau), 3 * error);
 }
 
 TEST(Failures, TheLawsOptimumIsTheCheapestInterval) {

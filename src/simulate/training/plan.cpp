@@ -23,6 +23,13 @@ bool is_time(Seconds s) {
   return s.count() >= 0 && s.count() < 1e9;  // also false for NaN
 }
 
+constexpr Seconds model::Failures::*kFailureTimes[] = {
+    &model::Failures::node_mtbf,        &model::Failures::job_mtbf,
+    &model::Failures::restart,          &model::Failures::restart_per_node,
+    &model::Failures::restart_per_pair, &model::Failures::restart_spread,
+    &model::Failures::checkpoint,       &model::Failures::checkpoint_interval,
+    &model::Failures::checkpoint_write};
+
 Status check_numbers(const model::Scenario& s) {
   const auto& job = s.job.as<model::TrainingJob>();
   if (s.job.steps < 1 || job.micro_batches < 1 || job.interleave < 1 || job.bucket.count() < 1)
@@ -77,10 +84,12 @@ Status Plan::check() const {
   if (job.moe_layers < 0 || job.moe_layers > layers)
     return bad(fmt::format("{} of {} layers have experts", job.moe_layers, layers),
                "moe_layers counts layers");
-  if (scenario_.failures.node_mtbf < Seconds{} || scenario_.failures.restart < Seconds{} ||
-      scenario_.failures.checkpoint < Seconds{} || scenario_.failures.checkpoint_interval < Seconds{} ||
-      !(scenario_.failures.weibull_shape > 0))
-    return bad("a time of the failures is negative, or their shape is not positive", "write 0s or more");
+  const model::Failures& f = scenario_.failures;
+  const bool times = std::all_of(std::begin(kFailureTimes), std::end(kFailureTimes),
+                                 [&](Seconds model::Failures::*time) { return f.*time >= Seconds{}; });
+  if (!times || !(f.weibull_shape > 0) || !(f.restart_tail >= 0 && f.restart_tail < 1) || f.cold_steps < 0 ||
+      !(f.cold_factor >= 1))
+    return bad("a time of the failures is negative, or a shape is out of range", "write 0s or more");
   constexpr std::int64_t kMostPasses = 500'000;  // of layers; some 600 MB of programs where each stands alone
   if (layers * job.micro_batches > kMostPasses)
     return bad(fmt::format("{} layers x {} micro-batches, at most {} together", layers, job.micro_batches,
@@ -236,22 +245,32 @@ std::vector<std::string> Plan::notes() const {
   const model::Layout& l = layout();
   if (ranks_per_unit() > 1)
     notes.emplace_back(
-        "the ranks of a tensor x context group are evaluated together, as they meet in every layer; messages "
-        "among them are not disturbed by noise");
+        "the ranks of a tensor x context group are evaluated together, as they meet in every layer");
   if (l.pipeline > 1)
-    notes.emplace_back(
-        "messages between stages are sent beside the computation, one after the other, "
-        "and are received when they arrive");
-  if (data_.members > 1 &&
-      scenario_.cluster.nics_per_node < std::min(scenario_.cluster.devices_per_node, ranks()))
-    notes.push_back(
-        fmt::format("{} devices of a node share {} network interfaces; collectives that run at the same time "
-                    "are not slowed by that here",
-                    scenario_.cluster.devices_per_node, scenario_.cluster.nics_per_node));
+    notes.emplace_back(network_
+                           ? "messages between stages are sent beside the computation, and share the links"
+                           : "messages between stages are sent beside the computation, one after the other, "
+                             "and are received when they arrive");
   if (job().moe_layers > 0)
     notes.emplace_back(
         "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all others");
   return notes;
+}
+
+std::vector<std::string> Plan::not_modelled() const {
+  std::vector<std::string> all;
+  const model::Cluster& c = scenario_.cluster;
+  const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
+  if (ranks_per_unit() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
+    all.emplace_back("noise on the messages of a tensor x context group");
+  if (network_ && ranks_per_unit() > c.devices_per_node)
+    all.emplace_back("tensor and context groups share no link with others, though they span nodes");
+  if (!network_ && data_.members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
+    all.push_back(
+        fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
+                    "not slowed by that (--engine flow does it)",
+                    c.devices_per_node, c.nics_per_node, c.nics_per_node == 1 ? "" : "s"));
+  return all;
 }
 
 }  // namespace cox::simulate::training

@@ -136,6 +136,7 @@ class Plan {
   /// What the step's collectives and messages share; null where they are priced alone.
   [[nodiscard]] const Network* network() const { return network_.get(); }
   [[nodiscard]] std::vector<std::string> notes() const;
+  [[nodiscard]] std::vector<std::string> not_modelled() const;
 
   // For the programs:
   [[nodiscard]] const model::Layer& layer(int l) const { return job().layers[static_cast<std::size_t>(l)]; }

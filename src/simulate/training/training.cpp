@@ -86,7 +86,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, bool closure, Recorde
               .mean_age = log.mean_age,
               .failures = {}};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
-  if (s.failures.node_mtbf <= Seconds{} && s.failures.checkpoint_interval <= Seconds{}) return out;
+  if (!s.failures.happen() && s.failures.checkpoint_interval <= Seconds{}) return out;
   std::vector<Seconds> lengths(out.step_ends.size()), shift(out.step_ends.size());
   Seconds before{};
   for (std::size_t k = 0; k < lengths.size(); ++k) {
@@ -101,6 +101,14 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, bool closure, Recorde
   out.total = failed.total;
   out.failures = std::move(failed);
   return out;
+}
+
+std::optional<double> utilisation_of(const Plan& plan, Seconds total) {
+  const model::Scenario& s = plan.scenario();
+  const double peak = s.cluster.device_peak.in_flops_per_s() * plan.ranks();
+  const double done = plan.job().flops.count() * plan.job().micro_batches * plan.layout().data * s.job.steps;
+  if (!(peak > 0) || !(done > 0) || total <= Seconds{}) return std::nullopt;
+  return done / (peak * total.count());
 }
 
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
@@ -118,9 +126,12 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
                     r.updates, r.discarded, r.mean_age));
   if (r.failures)
     notes.push_back(fmt::format(
-        "{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts",
+        "{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts{}",
         r.failures->failures, r.failures->work / r.failures->total, r.failures->write / r.failures->total,
-        r.failures->rework / r.failures->total, r.failures->restart / r.failures->total));
+        r.failures->rework / r.failures->total, r.failures->restart / r.failures->total,
+        r.failures->cold > Seconds{}
+            ? fmt::format(", {:.4f} cold steps", r.failures->cold / r.failures->total)
+            : ""));
   return notes;
 }
 
@@ -181,6 +192,8 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   out.step_ends = first.step_ends;
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
+  out.not_modelled = plan.not_modelled();
+  out.mfu = utilisation_of(plan, out.total);
   if (recorder) out.run = recorder->take();
   return out;
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What each mechanism of a scenario costs: by switching them off, on the same draws.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+
+/// What the scenario switches on beyond an ideal machine, a few words each: `gaussian noise, target compute`, `4:1
+/// oversubscription`. Held by: src/simulate/attribution/switches_test.cpp
+[[nodiscard]] std::vector<std::string> mechanisms_of(const model::Scenario& scenario);
+
+/// What one mechanism adds to the mean total over seeds.
+struct MechanismCost {
+  std::string name;
+  Seconds share{};       ///< Shapley value: shares add up to `with` - `without`
+  Seconds half_width{};  ///< of `share`, 95 %; zero where it is exact
+  Seconds alone{};       ///< with nothing else switched on
+  Seconds last{};        ///< with everything else switched on
+};
+
+struct Attribution {
+  Seconds with{};     ///< mean total as the scenario says
+  Seconds without{};  ///< with every mechanism switched off
+  std::vector<MechanismCost> mechanisms;
+  std::int64_t simulated = 0;  ///< combinations of switches
+  bool exact = true;           ///< all of them
+};
+
+/// The same job at one of several sizes.
+struct SizePoint {
+  int nodes = 0;
+  std::int64_t ranks = 0;
+  ReplicaSpread step;                        ///< mean time of a step, over replicas
+  std::optional<Attribution> attribution{};  ///< where asked for: of the whole run
+};
+
+/// Simulates the scenario with each combination of its mechanisms (up to 6; with more, orders are drawn and the
+/// error of each share is stated). All with the engine of the whole scenario and the same draws: a source of noise
+/// keeps its number when it is switched off.
+/// Formula: share of i = mean over orders of (total of those up to and with i, less total of those before i).
+/// Source: Shapley 1953; sampled by orders as Castro, Gomez, Tejada 2009, each order beside its reverse.
+/// Errors: those of simulate; simulate-003 where nothing can be switched off.
+/// Cost: 2^mechanisms simulations, at most 64; else about 40 x mechanisms.
+/// Held by: src/simulate/attribution/attribution_test.cpp (adds up; additive, joint and null mechanisms)
+[[nodiscard]] Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options);
+
+}  // namespace cox::simulate

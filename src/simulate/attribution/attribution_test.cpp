@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/simulate/attribution.hpp"
+
+#include <gtest/gtest.h>
+
+#include "simulate/training/scenarios.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using testing::data_parallel;
+using testing::jitter;
+using testing::slow_rank;
+
+Seconds sum_of(const Attribution& a) {
+  Seconds sum{};
+  for (const MechanismCost& m : a.mechanisms) sum += m.share;
+  return sum;
+}
+
+TEST(Attribution, OneMechanismIsTheWholeDifference) {
+  model::Scenario s = data_parallel(4, 2);
+  s.noise = {slow_rank(1, 0.5)};
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  ASSERT_EQ(a->mechanisms.size(), 1U);
+  EXPECT_TRUE(a->exact);
+  EXPECT_EQ(a->simulated, 2);
+  EXPECT_GT(a->with, a->without);
+  for (const Seconds cost : {a->mechanisms[0].share, a->mechanisms[0].alone, a->mechanisms[0].last})
+    EXPECT_DOUBLE_EQ(cost.count(), (a->with - a->without).count());
+}
+
+TEST(Attribution, TwoSlowRanksHideEachOther) {
+  // Either makes the step as long as both do: each has half of it, and nothing on top of the other.
+  model::Scenario s = data_parallel(4, 2);
+  s.noise = {slow_rank(1, 0.5), slow_rank(2, 0.5)};
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  const double all = (a->with - a->without).count();
+  for (const MechanismCost& m : a->mechanisms) {
+    EXPECT_NEAR(m.alone.count(), all, 1e-12);
+    EXPECT_NEAR(m.last.count(), 0, 1e-12);
+    EXPECT_NEAR(m.share.count(), all / 2, 1e-12);
+  }
+}
+
+TEST(Attribution, WhatChangesNothingCostsNothing) {
+  model::Scenario s = data_parallel(4, 2);
+  s.fabric.background_load = 0.5;  // of switch links: one switch has none
+  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(25)};
+  s.noise = {jitter(0.1), slow_rank(2, 0.3)};
+  s.replicas = 3;
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  ASSERT_EQ(a->mechanisms.size(), 3U);
+  EXPECT_EQ(a->mechanisms[2].name, "background load 50.0 %");
+  EXPECT_NEAR(a->mechanisms[2].share.count(), 0, 1e-12);
+  EXPECT_NEAR(sum_of(*a).count(), (a->with - a->without).count(), 1e-12);
+}
+
+TEST(Attribution, ManyMechanismsAddUpAndSayTheirError) {
+  model::Scenario s = data_parallel(8, 2);
+  for (int rank = 0; rank < 8; ++rank) s.noise.push_back(slow_rank(rank, 0.1 * (rank + 1)));
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  EXPECT_FALSE(a->exact);
+  EXPECT_LT(a->simulated, 256);
+  EXPECT_NEAR(sum_of(*a).count(), (a->with - a->without).count(), 1e-12);
+  // The slowest k + 1 ranks hide the others: the share of rank k is the sum over j <= k of its step / (8 - j).
+  const double unit = (a->with - a->without).count() / 8;
+  double want = 0;
+  for (int rank = 0; rank < 8; ++rank) {
+    want += unit / (8 - rank);
+    const MechanismCost& m = a->mechanisms[static_cast<std::size_t>(rank)];
+    EXPECT_NEAR(m.share.count(), want, 2 * m.half_width.count() + 1e-12) << rank;
+    EXPECT_GT(m.half_width.count(), 0);
+  }
+}
+
+TEST(Attribution, DrawsStayThoseOfTheWholeScenario) {
+  // With its neighbour switched off, a source draws what it drew: alone it is what it is in a file of its own place.
+  model::Scenario s = data_parallel(4, 2);
+  s.noise = {jitter(0.2), jitter(0.1)};
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  s.noise[0].off = true;
+  const auto second = simulate(s, {});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(a->mechanisms[1].alone, second->total - a->without);
+  s.noise.erase(s.noise.begin());
+  EXPECT_NE(simulate(s, {})->total, second->total) << "the number of a source is a part of its draws";
+}
+
+TEST(Attribution, NothingToSwitchOffIsAnError) {
+  const auto a = attribute(data_parallel(4, 2), {});
+  ASSERT_FALSE(a);
+  EXPECT_EQ(a.error().id, "simulate-003");
+}
+
+}  // namespace
+}  // namespace cox::simulate

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/attribution/switches.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "cox/base/number_text.hpp"
+#include "cox/simulate/attribution.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::Scenario;
+
+void add_noise(const Scenario& s, std::vector<Switch>& all) {
+  for (std::size_t i = 0; i < s.noise.size(); ++i) {
+    const model::NoiseSource& n = s.noise[i];
+    if (n.off) continue;
+    std::string text = fmt::format("{} noise, target {}", name_of(n.law), name_of(n.target));
+    if (!n.name.empty()) text += fmt::format(" ({})", n.name);
+    all.push_back({std::move(text), [i](Scenario& to) { to.noise[i].off = true; }});
+  }
+}
+
+void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
+  if (f.oversubscription > 1)
+    all.push_back({fmt::format("{:g}:1 oversubscription", f.oversubscription),
+                   [](Scenario& to) { to.fabric.oversubscription = 1; }});
+  if (f.background_load > 0)
+    all.push_back({fmt::format("background load {}", percent(f.background_load)),
+                   [](Scenario& to) { to.fabric.background_load = 0; }});
+  if (f.incast_loss) all.push_back({"incast loss", [](Scenario& to) { to.fabric.incast_loss = false; }});
+  if (f.pause) all.push_back({"pause frames", [](Scenario& to) { to.fabric.pause = false; }});
+  if (f.switching == model::Switching::StoreAndForward)
+    all.push_back(
+        {"store and forward", [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
+  if (f.routing != model::Routing::Static)
+    all.push_back({fmt::format("routing {}", name_of(f.routing)), nullptr});
+}
+
+/// What makes restarts grow is a switch of its own beside failures.
+void add_failures(const model::Failures& f, std::vector<Switch>& all) {
+  if (f.happen())
+    all.push_back({"failures, their checkpoints and restarts", [](Scenario& to) { to.failures = {}; }});
+  else if (f.checkpoint_interval > Seconds{})
+    all.push_back({"checkpoints", [](Scenario& to) { to.failures = {}; }});
+  if (f.happen() &&
+      (f.restart_per_node > Seconds{} || f.restart_per_pair > Seconds{} || f.restart_spread > Seconds{}))
+    all.push_back({"restarts that grow with the job", [](Scenario& to) {
+                     to.failures.restart_per_node = {};
+                     to.failures.restart_per_pair = {};
+                     to.failures.restart_spread = {};
+                   }});
+  if (f.happen() && f.cold_steps > 0)
+    all.push_back({"cold steps", [](Scenario& to) { to.failures.cold_steps = 0; }});
+}
+
+}  // namespace
+
+std::vector<Switch> switches_of(const Scenario& s) {
+  std::vector<Switch> all;
+  add_noise(s, all);
+  if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
+  add_failures(s.failures, all);
+  if (s.policy.kind != model::PolicyKind::Synchronous)
+    all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), nullptr});
+  if (s.job.workload() == model::Workload::Training) {
+    const double slowdown = s.job.as<model::TrainingJob>().overlap_slowdown;
+    if (slowdown > 0)
+      all.push_back({fmt::format("compute slowed by {} beside communication", percent(slowdown)),
+                     [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_slowdown = 0; }});
+  }
+  return all;
+}
+
+std::vector<std::string> mechanisms_of(const Scenario& scenario) {
+  std::vector<std::string> names;
+  for (Switch& one : switches_of(scenario)) names.push_back(std::move(one.name));
+  return names;
+}
+
+}  // namespace cox::simulate
