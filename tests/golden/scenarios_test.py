@@ -13,7 +13,7 @@ kept = source / "tests" / "golden" / "scenarios"
 
 
 def simulate(path, threads):
-    done = subprocess.run([cox, "simulate", path.name, "--json", "--threads", str(threads)], cwd=scenarios,
+    done = subprocess.run([cox, "simulate", path.name, "--json", "--quiet", "--threads", str(threads)], cwd=scenarios,
                           capture_output=True, timeout=120)
     if done.returncode != 0 or done.stderr:
         sys.exit(f"{path.name}: exit {done.returncode}\n{done.stderr.decode()}")

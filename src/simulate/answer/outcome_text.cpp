@@ -223,14 +223,15 @@ std::vector<std::string> text_lines(const Attribution& a, int steps) {
 }
 
 std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
-  std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10} {:>11}", "nodes", "ranks",
-                                                "step", "95 %", "efficiency", "throughput")};
+  std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", "nodes", "ranks",
+                                                "step", "efficiency", "throughput")};
   for (const SizePoint& p : sizes) {
     const double efficiency = p.step.mean.count() > 0 ? sizes.front().step.mean / p.step.mean : 0.0;
     const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);
-    lines.push_back(fmt::format("{:>8} {:>10}  {:<14} {:<14} {:>10} {:>11}", p.nodes, grouped(p.ranks),
-                                shown(p.step.mean),
-                                p.step.replicas > 1 ? "± " + shown(p.step.half_width_95) : "",
+    const std::string step = p.step.replicas > 1
+                                 ? with_half_width(p.step.mean, p.step.half_width_95, kDigits) + " (95 %)"
+                                 : shown(p.step.mean);
+    lines.push_back(fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", p.nodes, grouped(p.ranks), step,
                                 percent(efficiency), fmt::format("x{:.3g}", ranks * efficiency)));
     if (!p.attribution) continue;
     const Attribution& a = *p.attribution;

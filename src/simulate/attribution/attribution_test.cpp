@@ -54,7 +54,7 @@ TEST(Attribution, WhatChangesNothingCostsNothing) {
   const auto a = attribute(s, {});
   ASSERT_TRUE(a);
   ASSERT_EQ(a->mechanisms.size(), 3U);
-  EXPECT_EQ(a->mechanisms[2].name, "background load 50.0 %");
+  EXPECT_EQ(a->mechanisms[2].name, "background load 50 %");
   EXPECT_NEAR(a->mechanisms[2].share.count(), 0, 1e-12);
   EXPECT_NEAR(sum_of(*a).count(), (a->with - a->without).count(), 1e-12);
 }

@@ -25,10 +25,11 @@ TEST(Mechanisms, AreSaidInAFewWords) {
   noise.target = model::NoiseTarget::Message;
   s.noise.push_back(noise);
   s.job.work = model::TrainingJob{.overlap_slowdown = 0.05};
-  EXPECT_EQ(mechanisms_of(s), (std::vector<std::string>{
-                                  "pareto noise, target message (jitter)", "4:1 oversubscription",
-                                  "background load 50 %", "pause frames", "routing ecmp", "failures, their checkpoints and restarts",
-                                  "policy local-sgd", "compute slowed by 5.0 % beside communication"}));
+  EXPECT_EQ(mechanisms_of(s),
+            (std::vector<std::string>{"pareto noise, target message (jitter)", "4:1 oversubscription",
+                                      "background load 50 %", "pause frames", "routing ecmp",
+                                      "failures, their checkpoints and restarts", "policy local-sgd",
+                                      "compute slowed by 5.0 % beside communication"}));
 }
 
 TEST(Mechanisms, OneNodeHasNoFabric) {
