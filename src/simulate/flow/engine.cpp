@@ -74,7 +74,6 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   course->lanes = schedule.lanes() * what.groups;
   COX_ASSERT(what.rank_of.size() == course->places * static_cast<std::size_t>(what.groups),
              "every participant needs a rank to sit on");
-  COX_ASSERT(course->lanes <= std::numeric_limits<std::uint16_t>::max(), "more lanes than anybody has");
   course->rounds.reserve(static_cast<std::size_t>(course->lanes));
   for (int lane = 0; lane < course->lanes; ++lane)
     course->rounds.emplace_back(schedule, lane % schedule.lanes());
@@ -87,17 +86,25 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   course->what = std::move(what);
   courses_.push_back(std::move(course));
   ++open_;
-  forget_snapshot();
-  return static_cast<FlowCourseId>(courses_.size() - 1);
+  const auto id = static_cast<FlowCourseId>(courses_.size() - 1);
+  for (int p = schedule.ranks(); p < schedule.participants(); ++p)
+    coming_.push({.at = now_, .course = id, .place = p});
+  return id;
 }
 
 void FlowEngine::arrive(FlowCourseId course, int place, Seconds at) {
+  COX_ASSERT(at.count() >= said_, "the clock is beyond this arrival");
+  // Rounding, and events that were taken together, may have put the clock a little further.
   coming_.push({.at = std::max(at.count() - origin_, now_), .course = course, .place = place});
 }
 
-std::optional<FlowDeparture> FlowEngine::next() {
+std::optional<FlowDeparture> FlowEngine::next(Seconds until) {
+  until_ = until.count() - origin_;
   while (departed_.empty()) {
-    if (open_ == 0 || next_event() == std::numeric_limits<double>::infinity()) return std::nullopt;
+    if (!can_go_on() || next_event() > until_) {
+      if (until < kForEver) said_ = std::max(said_, until.count());
+      return std::nullopt;
+    }
     batch();
     settle();
     if (memo_on_ && reference_moved_) look_for_period();
@@ -105,7 +112,14 @@ std::optional<FlowDeparture> FlowEngine::next() {
   }
   const FlowDeparture first = departed_.front();
   departed_.pop_front();
+  said_ = first.at.count();
   return first;
+}
+
+// Background flows come and go for ever, and bring nobody on.
+bool FlowEngine::can_go_on() const {
+  return open_ > 0 && (under_way_ > 0 || !coming_.empty()) &&
+         next_event() < std::numeric_limits<double>::infinity();
 }
 
 FlowOutcome FlowEngine::take_outcome() {
@@ -154,6 +168,7 @@ void FlowEngine::settle() {
 
 void FlowEngine::come(FlowCourse& course, FlowCourseId id, int place) {
   --course.to_come;
+  if (live_.insert(id).second) forget_snapshot();
   for (int lane = 0; lane < course.lanes; ++lane) {
     course.cell(lane, place).round = 0;
     enter(id, lane, place);
@@ -210,6 +225,7 @@ void FlowEngine::close(FlowCourseId id) {
   for (std::size_t s = course.first_slot; s < course.first_slot + cells; ++s) slots_[s].from = -1;
   free_slots_[cells].push_back(course.first_slot);
   over_.push_back(std::move(courses_[id]));
+  live_.erase(id);
   --open_;
   forget_snapshot();
 }
@@ -238,7 +254,7 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
       m.course == id && m.from == message.from && m.to == message.to && m.lane == lane && assigned_.empty();
   m.course = id;
   m.phase = FlowPhase::Latency;
-  m.lane = static_cast<std::uint16_t>(lane);
+  m.lane = lane;
   m.round = round;
   m.from = message.from;
   m.to = message.to;
@@ -264,6 +280,7 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) ++assigned_[hop.link];
   ++outcome_.messages;
+  ++under_way_;
   const double first =
       fabric_.switching == model::Switching::StoreAndForward ? stage_latency(m, 0) : m.latency;
   heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0));
@@ -276,13 +293,15 @@ double FlowEngine::delay_of(const MessageState& m) const {
   const Seconds idle{m.latency + m.bytes / m.idle_rate};
   Seconds cost = idle;
   if (noise_ != nullptr) {
-    const FlowCollective& what = course_of(m).what;
+    const FlowCourse& course = course_of(m);
+    const FlowCollective& what = course.what;
     const int lanes = what.schedule->lanes();
+    const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : m.to;
     const MessageDraws draws{.noise = noise_,
                              .step = options_.step,
                              .number = what.number + 2 * (m.lane / lanes),
                              .lane = m.lane % lanes};
-    noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), m.to, {&cost, 1},
+    noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), receiver, {&cost, 1},
                      {&latency, 1});
   }
   if (options_.disturb) {
@@ -361,6 +380,7 @@ void FlowEngine::release_next(const MessageState& m) {
 void FlowEngine::deliver(Slot slot) {
   MessageState& m = slots_[slot];
   m.phase = FlowPhase::Free;
+  --under_way_;
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) --assigned_[hop.link];
   if (m.spare) spare_.push_back(slot);
@@ -432,9 +452,7 @@ FlowOutcome run_flows(const model::Schedule& schedule, const Network& network, c
   FlowEngine engine(network, fabric, options, origin);
   const FlowCourseId course = engine.begin(
       {.schedule = &schedule, .rank_of = {rank_of.begin(), rank_of.end()}, .number = options.number});
-  // Servers and switches are there from the beginning.
-  for (int p = 0; p < schedule.participants(); ++p)
-    engine.arrive(course, p, p < schedule.ranks() ? times[static_cast<std::size_t>(p)] : origin);
+  for (int p = 0; p < schedule.ranks(); ++p) engine.arrive(course, p, times[static_cast<std::size_t>(p)]);
   Seconds behind_ranks{};
   std::size_t left = 0;
   while (const std::optional<FlowDeparture> one = engine.next()) {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -37,7 +39,8 @@ struct FlowCollective {
   const model::Schedule* schedule = nullptr;  ///< outlives it
   std::vector<int> rank_of;                   ///< device of each place: [group][place]
   int groups = 1;
-  std::int64_t number = 0;  ///< of the first group, for the draws; the others' follow in steps of two
+  std::int64_t number = 0;       ///< of the first group, for the draws; the others' follow in steps of two
+  bool draws_by_device = false;  ///< noise is drawn for the device that receives, else for its place
 };
 
 struct FlowDeparture {
@@ -92,12 +95,11 @@ struct alignas(64) MessageState {
   double rate = 0;
   double updated = 0;  ///< seconds, as all times of the engine, since the first arrival
   double weight = 1;   ///< of its share
-  double bytes = 0;
   std::int64_t round = 0;
   int from = -1;
   int to = -1;
   FlowCourseId course = 0;
-  std::uint16_t lane = 0;
+  int lane = 0;
   FlowPhase phase = FlowPhase::Free;
   bool chained = false;       ///< goes after the `order` messages before it with the same `chain`
   bool sender_waits = false;  ///< its sender goes on only when it has arrived
@@ -107,6 +109,7 @@ struct alignas(64) MessageState {
   std::uint32_t order = 0;
   std::uint64_t chain = 0;
   std::uint32_t ordinal = 0;  ///< among what its receiver gets in its round, for the draws of noise
+  double bytes = 0;
   double begin = 0;
   double latency = 0;            ///< of the whole way
   double idle_rate = 0;          ///< of the slowest link
@@ -129,18 +132,22 @@ struct FlowSnapshot {
 };
 
 /// Collectives that share a network, with a clock. Whoever drives it says when places come, in any order that
-/// keeps to the clock: not before the last departure that was handed out. It may look ahead only as far as
-/// what it was told: `next` is asked when nothing more will be said without its answer.
+/// keeps to the clock: not before what `next` last said. It may look ahead only as far as what it was told:
+/// `next` is asked when nothing more will be said before `until` without its answer.
 /// Held by: src/simulate/flow/flow_test.cpp, src/simulate/flow/courses_test.cpp
 class FlowEngine {
  public:
+  static constexpr Seconds kForEver{std::numeric_limits<double>::infinity()};
   /// Times are kept relative to `origin`. `network` and `fabric` outlive it.
   FlowEngine(const Network& network, const model::Fabric& fabric, FlowOptions options, Seconds origin);
+  /// Courses are numbered from 0. Servers and switches are there at once; ranks arrive.
   FlowCourseId begin(FlowCollective what);
   void arrive(FlowCourseId course, int place, Seconds at);
-  /// The next departure; nothing where all that can happen has.
-  [[nodiscard]] std::optional<FlowDeparture> next();
+  /// The next departure up to `until`; nothing where there is none, or all that can happen has.
+  [[nodiscard]] std::optional<FlowDeparture> next(Seconds until = kForEver);
   [[nodiscard]] FlowOutcome take_outcome();
+  /// Places for messages, with those of collectives that are over: what memory follows.
+  [[nodiscard]] std::size_t slots() const { return slots_.size(); }
 
  private:
   using Slot = FlowSlot;
@@ -171,6 +178,7 @@ class FlowEngine {
   void settle();
   void batch();
   [[nodiscard]] double next_event() const;
+  [[nodiscard]] bool can_go_on() const;
   [[nodiscard]] const FlowCourse& course_of(const MessageState& m) const { return *courses_[m.course]; }
 
   // Memo.
@@ -215,12 +223,16 @@ class FlowEngine {
   std::deque<FlowDeparture> departed_;
   double origin_ = 0;
   double now_ = 0;
-  std::int64_t active_ = 0;
+  double until_ = 0;                                        ///< the clock does not go beyond it
+  double said_ = -std::numeric_limits<double>::infinity();  ///< by `next`, not relative: nobody comes before
+  std::int64_t under_way_ = 0;                              ///< messages, from start to delivery
+  std::int64_t active_ = 0;                                 ///< of them, those that share links
   FlowOutcome outcome_;
 
   bool memo_on_ = false;
   bool reference_moved_ = false;
-  FlowCourseId only_ = 0;  ///< the course that the memo looks at
+  std::set<FlowCourseId> live_;  ///< courses to which somebody has come
+  FlowCourseId only_ = 0;        ///< of them, the one that the memo looks at
   std::int64_t looked_ = 0;
   std::int64_t next_save_ = 0;
   FlowSnapshot saved_;

@@ -25,10 +25,11 @@ void FlowEngine::forget_snapshot() {
   looked_ = next_save_ = 0;
 }
 
-// While one collective is alone, all of whose places have come. What comes later bounds how far is skipped.
+// While one collective is alone, all of whose places have come. Who comes later, and how far the driver lets the
+// clock go, bounds what is skipped.
 void FlowEngine::look_for_period() {
-  if (open_ != 1) return;
-  while (courses_[only_] == nullptr) ++only_;
+  if (live_.size() != 1) return;
+  only_ = *live_.begin();
   if (courses_[only_]->to_come > 0 || !within_runs()) {
     saved_.taken = false;
     return;
@@ -116,7 +117,7 @@ void FlowEngine::take_snapshot() {
   saved_.messages = outcome_.messages;
 }
 
-// As many periods as leave every rank in its run, and end before somebody else comes.
+// As many periods as leave every rank in its run, and end before the clock may be stopped.
 void FlowEngine::skip_ahead() {
   FlowCourse& course = *courses_[only_];
   std::vector<LaneCell>& cells = course.cells;
@@ -131,8 +132,9 @@ void FlowEngine::skip_ahead() {
     periods = std::min(periods, (end - 1 - furthest) / moved);
   }
   const double period = now_ - saved_.at;
-  if (!coming_.empty() && period > 0) {
-    const double room = (coming_.top().at - now_) / period - 1;
+  const double border = coming_.empty() ? until_ : std::min(until_, coming_.top().at);
+  if (border < std::numeric_limits<double>::infinity() && period > 0) {
+    const double room = (border - now_) / period - 1;
     if (room < static_cast<double>(periods)) periods = static_cast<std::int64_t>(room);
   }
   if (periods <= 0) return;

@@ -10,6 +10,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/file.hpp"
+#include "cox/base/hash.hpp"
 #include "cox/base/random.hpp"
 
 #include "simulate/kernels/seconds_array.hpp"
@@ -288,10 +289,15 @@ void add_source(const Source& s, const Placement& placement, std::uint64_t seed,
   for (std::size_t i = 0; i < n; ++i) into[i] += sums.drawn[i];
 }
 
-/// A key of its own for each collective leaves the whole counter to the round.
+/// A key of its own for each collective leaves the whole counter to the round. Numbers beyond the 33 bits that
+/// a stream counts (large jobs, messages that are no collective) have seeds of their own.
 std::uint64_t message_key(const Source& s, std::uint64_t seed, std::int64_t step, std::int64_t collective) {
-  return RandomStream(seed, s.draws.stream(kMessageSeed))
-      .bits(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(collective));
+  constexpr int kCounted = 33;
+  const auto number = static_cast<std::uint64_t>(collective);
+  const std::uint64_t beyond = number >> kCounted;
+  return RandomStream(beyond == 0 ? seed : mix_bits(seed + kGoldenStep * beyond),
+                      s.draws.stream(kMessageSeed))
+      .bits(static_cast<std::uint64_t>(step), number - (beyond << kCounted));
 }
 
 double delay_of(const Source& s, std::uint64_t seed, int rank, double now, double work) {

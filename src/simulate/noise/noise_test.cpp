@@ -428,6 +428,13 @@ TEST(Noise, MessagesDrawAnewForEachRoundAndCollective) {
   EXPECT_NE(first, draw(1, 0, 0));
   EXPECT_NE(first, draw(0, 1, 0));
   EXPECT_NE(first, draw(0, 0, 1));
+  // numbers of large jobs, and of what is no collective
+  const std::int64_t large = std::int64_t{1} << 33;
+  const auto other = draw(0, -2, 0);
+  EXPECT_NE(other, draw(0, -4, 0));
+  EXPECT_NE(other, draw(0, large - 2, 0));
+  EXPECT_NE(first, draw(0, large, 0));
+  EXPECT_NE(draw(0, 2 * large, 0), draw(0, large, 0));
   // the short way and the general one are the same
   const auto general =
       noise_of({{.name = "n", .target = NoiseTarget::Message, .law = NoiseLaw::Uniform, .mean_ratio = 0.5},

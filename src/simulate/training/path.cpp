@@ -96,6 +96,7 @@ class Pieces : public training::Watcher {
     const model::MessageCost& cost = plan_.between(unit, to);
     model::OperationIndex& post = post_[static_cast<std::size_t>(unit)];
     mail_[{to, i.slot}] = add(StepPart::Pipeline, arrives - leaves, {line(unit), post});
+    if (plan_.network() != nullptr) return;  // there messages share the link
     post = add(StepPart::Pipeline, cost.occupied(i.bytes), {line(unit), post});
   }
   void received(int unit, const Instruction& i, Seconds /*begin*/, Seconds /*leaves*/,
@@ -229,7 +230,7 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
                  .where = std::nullopt});
   COX_TRY(const Plan plan, Plan::make(scenario));
   COX_TRY(const Noise noise, Noise::make(scenario.noise, plan.placement(), scenario.seed));
-  training::StepEngine engine(plan, &noise, scenario.seed, 0, plan.layout().data, true);
+  training::StepEngine engine(plan, &noise, scenario.seed, 0, plan.layout().data);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   for (std::int64_t k = 0; k < step; ++k) COX_CHECK(engine.run(k, training::meeting_of(scenario, k), now));
   StepAnalysis out;

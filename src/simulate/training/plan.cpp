@@ -263,8 +263,8 @@ std::vector<std::string> Plan::not_modelled() const {
   const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
   if (ranks_per_unit() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
     all.emplace_back("noise on the messages of a tensor x context group");
-  if (network_ && ranks_per_unit() > c.devices_per_node)
-    all.emplace_back("tensor and context groups share no link with others, though they span nodes");
+  if (network_ && ranks_per_unit() > 1)
+    all.emplace_back("messages of a tensor x context group share no link with others");
   if (!network_ && data_.members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
     all.push_back(
         fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "

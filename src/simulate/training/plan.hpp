@@ -133,6 +133,10 @@ class Plan {
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] Placement placement() const;
+  /// Of messages between stages into mailbox `slot`, for the draws of noise; unlike those of collectives.
+  [[nodiscard]] std::int64_t message_number(int slot) const {
+    return -2 * std::int64_t{ranks_per_unit()} * (1 + std::int64_t{slot});
+  }
   /// What the step's collectives and messages share; null where they are priced alone.
   [[nodiscard]] const Network* network() const { return network_.get(); }
   [[nodiscard]] std::vector<std::string> notes() const;

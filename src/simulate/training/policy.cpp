@@ -59,7 +59,7 @@ class Job {
         workers_(plan.layout().data),
         policy_(plan.scenario().policy, workers_),
         servers_(plan, plan.scenario().across),
-        engine_(plan, &noise, 0, 0, 1, true),
+        engine_(plan, &noise, 0, 0, 1),
         now_(static_cast<std::size_t>(plan.stages())),
         begun_(static_cast<std::size_t>(workers_)),
         finished_(begun_.size()),

@@ -31,7 +31,7 @@ struct Played {
 using StepsDone = std::function<void(std::int64_t)>;
 
 /// Synchronous and local SGD. `recorder` and `progress` may be empty.
-[[nodiscard]] Result<Played> play_steps(const Plan& plan, std::uint64_t seed, bool closure,
+[[nodiscard]] Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts shortcuts,
                                         Recorder* recorder, const StepsDone& progress);
 /// The others, by event time. `log` may be null.
 [[nodiscard]] Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder,

@@ -9,23 +9,16 @@
 
 namespace cox::simulate::training {
 
-SharedNetwork::SharedNetwork(const Plan& plan, const Noise* noise, std::uint64_t seed, std::int64_t step,
-                             Seconds origin)
-    : plan_(plan),
-      engine_(*plan.network(), plan.scenario().fabric,
-              {.noise = noise, .step = step, .seed = seed, .protocol = plan.scenario().protocol}, origin) {}
+SharedNetwork::SharedNetwork(const Plan& plan, FlowOptions options, Seconds origin)
+    : plan_(plan), engine_(*plan.network(), plan.scenario().fabric, std::move(options), origin) {}
 
-FlowCourseId SharedNetwork::begin(const Key& key, const model::Schedule& schedule, std::vector<int> devices,
-                                  int groups, int ranks_per_member, std::int64_t number) {
-  const std::size_t members = static_cast<std::size_t>(schedule.ranks() / ranks_per_member);
-  const FlowCourseId course = engine_.begin(
-      {.schedule = &schedule, .rank_of = std::move(devices), .groups = groups, .number = number});
+FlowCourseId SharedNetwork::begin(const Key& key, FlowCollective what, int ranks_per_member) {
+  const auto members = static_cast<std::size_t>(what.schedule->ranks() / ranks_per_member);
+  const FlowCourseId course = engine_.begin(std::move(what));
   COX_ASSERT(course == transfers_.size(), "courses are numbered as they begin");
   transfers_.push_back(
       {.key = key, .ranks = ranks_per_member, .staying = std::vector<int>(members, ranks_per_member)});
   by_key_.emplace(key, course);
-  // Servers and switches are there from the beginning.
-  for (int p = schedule.ranks(); p < schedule.participants(); ++p) engine_.arrive(course, p, Seconds{});
   return course;
 }
 
@@ -57,8 +50,12 @@ void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int me
     // The draws are those of the max-plus engine: see StepEngine::collect.
     const std::int64_t place =
         (std::int64_t{key.slot} * plan_.layout().data + key.group) * plan_.stages() + key.stage;
-    std::vector<int> devices = devices_of(key, schedule.participants(), groups, ranks);
-    begin(key, schedule, std::move(devices), groups, ranks, place * groups * 2 + (data ? 0 : 1));
+    begin(key,
+          {.schedule = &schedule,
+           .rank_of = devices_of(key, schedule.participants(), groups, ranks),
+           .groups = groups,
+           .number = place * groups * 2 + (data ? 0 : 1)},
+          ranks);
     known = by_key_.find(key);
   }
   for (int c = 0; c < ranks; ++c) engine_.arrive(known->second, member * ranks + c, at);
@@ -78,16 +75,22 @@ void SharedNetwork::send(const Key& key, int from_unit, Bytes bytes, Seconds at)
   std::vector<int> devices;
   for (int g = 0; g < groups; ++g)
     for (const int unit : {from_unit, key.stage}) devices.push_back(unit * groups + g);
-  const FlowCourseId course = begin(key, known->second, std::move(devices), groups, 1, 0);
+  const FlowCourseId course = begin(key,
+                                    {.schedule = &known->second,
+                                     .rank_of = std::move(devices),
+                                     .groups = groups,
+                                     .number = plan_.message_number(key.slot),
+                                     .draws_by_device = true},
+                                    1);
   for (const int place : {0, 1}) engine_.arrive(course, place, at);
 }
 
-std::optional<SharedNetwork::Left> SharedNetwork::next() {
-  while (const std::optional<FlowDeparture> one = engine_.next()) {
+std::optional<SharedNetwork::Left> SharedNetwork::next(Seconds until) {
+  while (const std::optional<FlowDeparture> one = engine_.next(until)) {
     Transfer& t = transfers_[one->course];
     const auto member = static_cast<std::size_t>(one->place / t.ranks);
-    if (member >= t.staying.size() || --t.staying[member] > 0)
-      continue;  // a server; a unit that is still there
+    if (member >= t.staying.size()) continue;  // a server
+    if (--t.staying[member] > 0) continue;     // a unit that is still there
     return Left{.key = t.key, .member = static_cast<int>(member), .at = one->at};
   }
   return std::nullopt;

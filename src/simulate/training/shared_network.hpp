@@ -11,7 +11,7 @@
 
 #include "cox/base/units.hpp"
 #include "cox/model/schedule.hpp"
-#include "cox/simulate/noise.hpp"
+#include "cox/simulate/flow.hpp"
 
 #include "simulate/flow/engine.hpp"
 #include "simulate/training/plan.hpp"
@@ -40,13 +40,14 @@ class SharedNetwork {
     Seconds at{};
   };
 
-  /// `plan` has a network; it and `noise` outlive this.
-  SharedNetwork(const Plan& plan, const Noise* noise, std::uint64_t seed, std::int64_t step, Seconds origin);
+  /// `plan` has a network; it and the noise of `options` outlive this.
+  SharedNetwork(const Plan& plan, FlowOptions options, Seconds origin);
 
   /// Replica `member` joins a collective of its stage; of experts: the group's `member`.
   void join(const Key& key, const model::Schedule& schedule, int member, Seconds at);
   void send(const Key& key, int from_unit, Bytes bytes, Seconds at);
-  [[nodiscard]] std::optional<Left> next();
+  /// As FlowEngine::next.
+  [[nodiscard]] std::optional<Left> next(Seconds until = FlowEngine::kForEver);
   [[nodiscard]] FlowOutcome take_outcome() { return engine_.take_outcome(); }
 
  private:
@@ -55,8 +56,7 @@ class SharedNetwork {
     int ranks = 1;             ///< of a member, in each group
     std::vector<int> staying;  ///< per member: ranks that have not left
   };
-  FlowCourseId begin(const Key& key, const model::Schedule& schedule, std::vector<int> devices, int groups,
-                     int ranks_per_member, std::int64_t number);
+  FlowCourseId begin(const Key& key, FlowCollective what, int ranks_per_member);
   [[nodiscard]] std::vector<int> devices_of(const Key& key, int participants, int groups,
                                             int ranks_per_member) const;
 

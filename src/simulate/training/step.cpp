@@ -12,8 +12,8 @@ namespace cox::simulate::training {
 using Code = Instruction::Code;
 
 StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
-                       bool closure)
-    : plan_(plan), noise_(noise), seed_(seed), first_(first), count_(count), closure_(closure) {
+                       StepShortcuts shortcuts)
+    : plan_(plan), noise_(noise), seed_(seed), first_(first), count_(count), shortcuts_(shortcuts) {
   COX_ASSERT(plan.network() == nullptr || (first == 0 && count == plan.layout().data),
              "replicas that share a network are simulated together");
   const auto units = static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages());
@@ -52,12 +52,14 @@ void StepEngine::begin_step(std::span<Seconds> now) {
     unit.stream.clear();
     unit.joined = 0;
     unit.busy = 0;
+    unit.due = kNotYet;
     unit.parked = false;
     unit.exchange = Exchange::None;
     if (watcher_ != nullptr) watcher_->begin(static_cast<int>(u), now[u]);
   }
   for (std::size_t s = 0; s < data_.size(); ++s) data_[s].assign((*programs_)[s].data.size(), Instance{});
   exchanges_.clear();
+  due_ = {};
 }
 
 Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> now, Watcher* watcher) {
@@ -70,7 +72,15 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   if (plan_.network() == nullptr) return pass(now, watcher);
   const std::vector<Seconds> begin(now.begin(), now.end());
   told_.clear();
-  shared_.emplace(plan_, noise_, seed_, step, *std::min_element(now.begin(), now.end()));
+  keeps_ = watcher != nullptr;
+  clock_ = -kNotYet;
+  shared_.emplace(plan_,
+                  FlowOptions{.memo = shortcuts_.memo,
+                              .noise = noise_,
+                              .step = step,
+                              .seed = seed_,
+                              .protocol = plan_.scenario().protocol},
+                  *std::min_element(now.begin(), now.end()));
   const Status played = pass(now, nullptr);
   const FlowOutcome outcome = shared_->take_outcome();
   shared_.reset();
@@ -98,9 +108,18 @@ Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
       ready_.pop_back();
       proceed(unit);
     }
-    const auto left = shared_ ? shared_->next() : std::nullopt;
-    if (!left) break;
-    leave(*left);
+    const Seconds due = due_.empty() ? kNotYet : due_.top().first;
+    const auto left = shared_ ? shared_->next(due) : std::nullopt;
+    if (left) {
+      clock_ = left->at;
+      leave(*left);
+    } else if (!due_.empty()) {
+      clock_ = due;
+      wake(due_.top().second);
+      due_.pop();
+    } else {
+      break;
+    }
   }
   for (std::size_t u = 0; u < units_.size(); ++u) {
     const StageCode& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
@@ -148,8 +167,9 @@ bool StepEngine::play(int unit, const Instruction& i) {
   return exchange(unit, i);
 }
 
-/// End of `work` that begins at `begin`, longer where the unit's stream is busy.
-Seconds StepEngine::beside_stream(Unit& u, Seconds begin, Seconds work) {
+/// End of `work` that begins at `begin`, longer where the unit's stream is busy: for ever where it is not known
+/// until when.
+Seconds StepEngine::beside_stream(const Unit& u, Seconds begin, Seconds work) const {
   const double slow = 1 + plan_.job().overlap_slowdown;
   Seconds at = begin;
   for (std::size_t slot = u.busy; slot < u.stream.size(); ++slot) {
@@ -161,10 +181,21 @@ Seconds StepEngine::beside_stream(Unit& u, Seconds begin, Seconds work) {
     at += free;
     const Seconds room = busy.end - at;
     if (work * slow <= room) return at + work * slow;
-    work -= room / slow;
+    work = std::max(work - room / slow, Seconds{});
     at = busy.end;
   }
   return at + work;
+}
+
+/// Whether a computation beside the stream ends at `computed` whatever comes. On a network that is so when the
+/// clock has got there; else when all ends of the stream are known.
+bool StepEngine::knows_end(int unit, Seconds computed) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (u.stream.empty() || u.stream.back().end != kNotYet) return true;
+  if (!shared_) return false;
+  if (computed <= clock_) return true;
+  if (u.due != computed) due_.emplace(u.due = computed, unit);
+  return false;
 }
 
 bool StepEngine::compute(int unit, const Instruction& i) {
@@ -172,8 +203,8 @@ bool StepEngine::compute(int unit, const Instruction& i) {
   const Seconds work = i.work * u.factor;
   Seconds computed = u.now + work;
   if (plan_.job().overlap_slowdown > 0) {
-    if (!u.stream.empty() && u.stream.back().end == kNotYet) return false;
     computed = beside_stream(u, u.now, work);
+    if (!knows_end(unit, computed)) return false;
   }
   const Seconds end = computed + i.tensor + i.context;
   if (watcher_ != nullptr) watcher_->computed(unit, i, u.now, computed, end);
@@ -196,11 +227,24 @@ void StepEngine::send(int unit, const Instruction& i) {
     mail = {.leaves = u.now, .arrives = told(key)[1]};
   } else {
     u.mail_free = leaves + cost.occupied(i.bytes);
-    mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes)};
+    mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes) + delay(first + to, i.slot, cost, i.bytes)};
   }
   messages_ += plan_.ranks_per_unit();
   if (watcher_ != nullptr) watcher_->sent(unit, to, i, u.now, mail.leaves, mail.arrives);
   wake(to);
+}
+
+/// How much later than undisturbed a message between units arrives: the latest of their ranks'.
+Seconds StepEngine::delay(int to_unit, int slot, const model::MessageCost& cost, Bytes bytes) const {
+  if (noise_ == nullptr || !(noise_->disturbs_messages() || noise_->disturbs_bandwidth())) return {};
+  Seconds latest = -kNotYet;
+  for (int g = 0; g < plan_.ranks_per_unit(); ++g) {
+    Seconds took = cost(bytes);
+    noise_->messages(step_, plan_.message_number(slot) + 2 * g, 0, to_unit * plan_.ranks_per_unit() + g,
+                     {&took, 1}, {&cost.latency, 1});
+    latest = std::max(latest, took);
+  }
+  return std::max(latest - cost(bytes), -cost(bytes));
 }
 
 bool StepEngine::receive(int unit, const Instruction& i) {
@@ -247,10 +291,12 @@ void StepEngine::leave(const SharedNetwork::Left& left) {
   using Kind = SharedNetwork::Kind;
   const SharedNetwork::Key& key = left.key;
   const bool data = key.kind == Kind::Data;
-  std::vector<Seconds>& all = told_[key];
   const int members = data ? plan_.layout().data : key.kind == Kind::Message ? 2 : plan_.layout().expert;
-  all.resize(static_cast<std::size_t>(members));
-  all[static_cast<std::size_t>(left.member)] = left.at;
+  if (keeps_) {
+    std::vector<Seconds>& all = told_[key];
+    all.resize(static_cast<std::size_t>(members));
+    all[static_cast<std::size_t>(left.member)] = left.at;
+  }
   if (key.kind == Kind::Message) {
     if (left.member == 0) return;
     mail_[static_cast<std::size_t>(key.stage) * static_cast<std::size_t>(plan_.mailboxes()) +
@@ -385,7 +431,7 @@ StepEngine::Known& StepEngine::known(model::Collective kind, Bytes bytes, int me
 std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::int64_t number) {
   CollectiveOptions options;
   options.protocol = plan_.scenario().protocol;
-  options.closure = closure_;
+  options.closure = shortcuts_.closure;
   options.step = step_;
   options.number = number;
   if (noise_ != nullptr && noise_->disturbs_messages()) options.noise = noise_;

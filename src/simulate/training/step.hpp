@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -53,16 +55,24 @@ class Watcher {
   virtual void end(int /*unit*/, Seconds /*at*/) {}
 };
 
+/// What may be computed at once where that gives the same.
+struct StepShortcuts {
+  bool closure = true;  ///< max-plus
+  bool memo = true;     ///< flow
+};
+
 /// Some or all replicas of a plan. Keeps buffers between steps; one owner.
 ///
 /// Alone, a collective is priced when its last member has come. On a network a step is played with a clock: all
-/// units go on until each stands still, then the network's next departure wakes one. What it was like is told to
-/// a watcher afterwards, in an order in which causes come first.
+/// units go on until each stands still; then the network's next departure wakes one, or the end of a computation
+/// that the stream beside it slowed all the time, if that is earlier. What it was like is told to a watcher
+/// afterwards, in an order in which causes come first.
 class StepEngine {
  public:
   /// Replicas [first, first + count): all of them where the plan has a network. `noise` may be null and
   /// outlives the engine; `seed` is of what a network draws.
-  StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count, bool closure);
+  StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
+             StepShortcuts shortcuts = {});
 
   /// Moves `now` (one time per unit: replica-major, then stage) from the begin of step `step` to its end.
   /// Errors: simulate-004: a program waits for ever.
@@ -101,6 +111,7 @@ class StepEngine {
     std::vector<Interval> stream;  ///< its data collectives of the step, by slot
     std::size_t joined = 0;        ///< of them; the others wait behind these
     std::size_t busy = 0;          ///< the first of them that may not be over
+    Seconds due = kNotYet;         ///< end of its computation if its stream stays busy until then
     bool parked = false;
     Exchange exchange = Exchange::None;
   };
@@ -130,7 +141,9 @@ class StepEngine {
   void issue(int unit, const Instruction& i);
   [[nodiscard]] bool await(int unit, const Instruction& i);
   [[nodiscard]] bool exchange(int unit, const Instruction& i);
-  [[nodiscard]] Seconds beside_stream(Unit& u, Seconds begin, Seconds work);
+  [[nodiscard]] Seconds beside_stream(const Unit& u, Seconds begin, Seconds work) const;
+  [[nodiscard]] bool knows_end(int unit, Seconds computed);
+  [[nodiscard]] Seconds delay(int to_unit, int slot, const model::MessageCost& cost, Bytes bytes) const;
   void complete_data(int stage, int slot);
   void complete_exchange(int stage, int group, int slot);
   void collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times);
@@ -144,7 +157,7 @@ class StepEngine {
   std::uint64_t seed_;
   int first_;
   int count_;
-  bool closure_;
+  StepShortcuts shortcuts_;
   Watcher* watcher_ = nullptr;
   const std::vector<StageCode>* programs_ = nullptr;
   std::int64_t step_ = 0;
@@ -158,7 +171,10 @@ class StepEngine {
   std::vector<int> members_;
   std::vector<Seconds> base_, disturbed_, starts_;
   std::vector<Seconds> arrivals_, expanded_, latest_;
-  std::optional<SharedNetwork> shared_;                      ///< while a step is played on the plan's network
+  std::optional<SharedNetwork> shared_;  ///< while a step is played on the plan's network
+  Seconds clock_{};                      ///< of that
+  std::priority_queue<std::pair<Seconds, int>, std::vector<std::pair<Seconds, int>>, std::greater<>> due_;
+  bool keeps_ = false;                                       ///< there is somebody to tell of it
   std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member
   std::vector<double> link_bytes_;
   std::int64_t messages_ = 0;

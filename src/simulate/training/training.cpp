@@ -23,11 +23,11 @@ Meeting meeting_of(const model::Scenario& scenario, std::int64_t step) {
   return sync::Policy(scenario.policy, 1).communicates(step) ? Meeting::Parameters : Meeting::None;
 }
 
-Result<Played> play_steps(const Plan& plan, std::uint64_t seed, bool closure, Recorder* recorder,
+Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts shortcuts, Recorder* recorder,
                           const StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
-  StepEngine engine(plan, &noise, seed, 0, plan.layout().data, closure);
+  StepEngine engine(plan, &noise, seed, 0, plan.layout().data, shortcuts);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
@@ -69,12 +69,12 @@ struct Replica {
   std::optional<FailureOutcome> failures;
 };
 
-Result<Replica> play(const Plan& plan, std::uint64_t seed, bool closure, Recorder* recorder,
-                     const training::StepsDone& progress) {
+Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts,
+                     Recorder* recorder, const training::StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
   PolicyOutcome log;
   COX_TRY(Played played, training::is_synchronous(s.policy)
-                             ? training::play_steps(plan, seed, closure, recorder, progress)
+                             ? training::play_steps(plan, seed, shortcuts, recorder, progress)
                              : training::play_policy(plan, seed, recorder, &log));
   Replica out{.step_ends = std::move(played.step_ends),
               .messages = played.messages,
@@ -109,6 +109,10 @@ std::optional<double> utilisation_of(const Plan& plan, Seconds total) {
   const double done = plan.job().flops.count() * plan.job().micro_batches * plan.layout().data * s.job.steps;
   if (!(peak > 0) || !(done > 0) || total <= Seconds{}) return std::nullopt;
   return done / (peak * total.count());
+}
+
+training::StepShortcuts shortcuts_of(const SimulateOptions& options) {
+  return {.closure = options.closure, .memo = options.memo};
 }
 
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
@@ -162,13 +166,14 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   const auto tell = [&](std::int64_t done) {
     if (options.progress) options.progress(done, steps * scenario.replicas);
   };
-  COX_TRY(Replica first, play(plan, scenario.seed, options.closure, recorder ? &*recorder : nullptr, tell));
+  COX_TRY(Replica first,
+          play(plan, scenario.seed, shortcuts_of(options), recorder ? &*recorder : nullptr, tell));
   std::vector<Seconds> totals(all, first.total);
   std::vector<std::optional<Error>> errors(all);
   constexpr std::size_t kAtOnce = 64;  // replicas between two reports of progress
   for (std::size_t begin = 1; begin < all; begin += kAtOnce) {
     parallel_for(std::min(kAtOnce, all - begin), options.threads, [&](std::size_t i) {
-      const auto one = play(plan, scenario.seed + begin + i, options.closure, nullptr, {});
+      const auto one = play(plan, scenario.seed + begin + i, shortcuts_of(options), nullptr, {});
       if (one)
         totals[begin + i] = one->total;
       else
@@ -223,7 +228,7 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
   COX_TRY(Plan plan, Plan::make(scenario));
   return TotalOf{
       [plan = std::make_shared<const Plan>(std::move(plan)), options](std::uint64_t seed) -> Result<Seconds> {
-        COX_TRY(const Replica one, play(*plan, seed, options.closure, nullptr, {}));
+        COX_TRY(const Replica one, play(*plan, seed, shortcuts_of(options), nullptr, {}));
         return one.total;
       }};
 }
