@@ -6,6 +6,8 @@
 
 #include "cox/base/random.hpp"
 
+#include "simulate/flow/engine.hpp"
+
 namespace cox::oracle {
 namespace {
 
@@ -31,9 +33,8 @@ Case base(std::string name, model::FabricKind kind, int nodes, const model::Coll
   c.cluster.nic = kCable;
   c.fabric.kind = kind;
   c.fabric.link = kCable;
-  c.spec = spec;
-  c.spec.ranks = spec.ranks > 1 ? spec.ranks : nodes;
-  c.rank_of = in_order(nodes);
+  c.parts = {{.spec = spec, .rank_of = in_order(nodes)}};
+  c.parts[0].spec.ranks = spec.ranks > 1 ? spec.ranks : nodes;
   return c;
 }
 
@@ -43,7 +44,7 @@ Case shared(Case c) {
 }
 
 Case random_order(Case c) {
-  c.rank_of = shuffled(static_cast<int>(c.rank_of.size()));
+  c.parts[0].rank_of = shuffled(static_cast<int>(c.parts[0].rank_of.size()));
   return shared(std::move(c));
 }
 
@@ -73,7 +74,7 @@ std::vector<Case> all_cases() {
   std::vector<Case> cases;
   cases.push_back(base("ring, 16 hosts on a switch", FullBisection, 16, ring));
   cases.push_back(base("the same, ranks arrive up to 1 ms apart", FullBisection, 16, ring));
-  for (int r = 0; r < 16; ++r) cases.back().arrivals.emplace_back(1e-3 * (r * 7 % 16) / 15);
+  for (int r = 0; r < 16; ++r) cases.back().parts[0].arrivals.emplace_back(1e-3 * (r * 7 % 16) / 15);
   cases.push_back(base("halving-doubling, 13 hosts on a switch", FullBisection, 13,
                        {.algorithm = HalvingDoubling, .bytes = Bytes{1'000'003}}));
   cases.push_back(shared(tree("recursive doubling, 64 hosts, tree 4:1", 64, 4, doubling)));
@@ -101,25 +102,34 @@ std::vector<Case> all_cases() {
   rails.cluster.pcie = {.latency = Seconds{500e-9}, .bandwidth = Bandwidth::gbyte_per_s(55)};
   rails.fabric.hosts_per_leaf = 4;
   rails.fabric.oversubscription = 2;
-  rails.spec.ranks = 32;
-  rails.rank_of = shuffled(32);
+  rails.parts[0].spec.ranks = 32;
+  rails.parts[0].rank_of = shuffled(32);
   rails.shares = true;
   return cases;
 }
 
-Seconds by_flows(const Case& c, const simulate::Network& network, const model::Schedule& schedule,
-                 simulate::Sharing sharing, simulate::FlowOutcome& outcome) {
-  std::vector<Seconds> times = c.arrivals;
-  times.resize(static_cast<std::size_t>(schedule.ranks()));
+std::vector<Seconds> by_flows(const Case& c, const simulate::Network& network,
+                              const std::vector<model::Schedule>& schedules, simulate::Sharing sharing,
+                              simulate::FlowOutcome& outcome) {
+  std::vector<Seconds> ends(c.parts.size());
   simulate::FlowOptions options;
   options.sharing = sharing;
-  Seconds last{};
   if (c.rounds >= 0)
     options.on_message = [&](const simulate::FlowMessage& m) {
-      if (m.round < c.rounds) last = std::max(last, m.end);
+      if (m.round < c.rounds) ends[0] = std::max(ends[0], m.end);
     };
-  outcome = simulate::run_flows(schedule, network, c.fabric, c.rank_of, options, times);
-  return c.rounds >= 0 ? last : *std::max_element(times.begin(), times.end());
+  simulate::FlowEngine engine(network, c.fabric, options, Seconds{});
+  for (std::size_t i = 0; i < c.parts.size(); ++i) {
+    const auto id = engine.begin({.schedule = &schedules[i], .rank_of = c.parts[i].rank_of});
+    for (int p = 0; p < schedules[i].ranks(); ++p)
+      engine.arrive(
+          id, p,
+          c.parts[i].arrivals.empty() ? Seconds{} : c.parts[i].arrivals.at(static_cast<std::size_t>(p)));
+  }
+  while (const auto one = engine.next())
+    if (c.rounds < 0) ends[one->course] = std::max(ends[one->course], one->at);
+  outcome = engine.take_outcome();
+  return ends;
 }
 
 }  // namespace cox::oracle

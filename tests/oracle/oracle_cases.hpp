@@ -10,22 +10,29 @@
 
 namespace cox::oracle {
 
+/// A collective, by which devices, and when they come to it.
+struct Part {
+  model::CollectiveSpec spec{};
+  std::vector<int> rank_of{};
+  std::vector<Seconds> arrivals{};  ///< empty = all at zero
+};
+
 struct Case {
   std::string name;
   bool shares = false;  ///< messages meet on links
   model::Cluster cluster{};
   model::Fabric fabric{};
-  model::CollectiveSpec spec{};
-  std::vector<int> rank_of{};
-  std::vector<Seconds> arrivals{};  ///< empty = all at zero
-  std::int64_t rounds = -1;         ///< compared up to the end of these; -1 = all
+  std::vector<Part> parts{};  ///< on the network at the same time
+  std::int64_t rounds = -1;   ///< compared up to the end of these; -1 = all
 };
 
 [[nodiscard]] std::vector<Case> all_cases();
+/// Several collectives at once.
+[[nodiscard]] std::vector<Case> concurrent_cases();
 
-/// When the last message of the case has arrived, by the flow engine.
-[[nodiscard]] Seconds by_flows(const Case& c, const simulate::Network& network,
-                               const model::Schedule& schedule, simulate::Sharing sharing,
-                               simulate::FlowOutcome& outcome);
+/// When each part's last message has arrived, by the flow engine. `schedules` are of the parts.
+[[nodiscard]] std::vector<Seconds> by_flows(const Case& c, const simulate::Network& network,
+                                            const std::vector<model::Schedule>& schedules,
+                                            simulate::Sharing sharing, simulate::FlowOutcome& outcome);
 
 }  // namespace cox::oracle

@@ -3,6 +3,7 @@
 #include "simulate/flow/engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -82,7 +83,6 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   if (eager_) course->sends.assign(cells, 0);
   course->lanes_left.assign(course->places, course->lanes);
   course->to_come = course->to_leave = course->places;
-  course->first_slot = take_slots(cells);
   course->what = std::move(what);
   courses_.push_back(std::move(course));
   ++open_;
@@ -93,8 +93,8 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
 }
 
 void FlowEngine::arrive(FlowCourseId course, int place, Seconds at) {
-  COX_ASSERT(at.count() >= said_, "the clock is beyond this arrival");
   // Rounding, and events that were taken together, may have put the clock a little further.
+  COX_ASSERT(at.count() >= said_ - 1e-9 * std::abs(said_), "the clock is beyond this arrival");
   coming_.push({.at = std::max(at.count() - origin_, now_), .course = course, .place = place});
 }
 
@@ -168,7 +168,10 @@ void FlowEngine::settle() {
 
 void FlowEngine::come(FlowCourse& course, FlowCourseId id, int place) {
   --course.to_come;
-  if (live_.insert(id).second) forget_snapshot();
+  if (live_.insert(id).second) {
+    course.first_slot = take_slots(course.cells.size());
+    forget_snapshot();
+  }
   for (int lane = 0; lane < course.lanes; ++lane) {
     course.cell(lane, place).round = 0;
     enter(id, lane, place);

@@ -53,8 +53,8 @@ struct FlowDeparture {
 struct FlowCourse {
   FlowCollective what;
   std::size_t places = 0;
-  int lanes = 0;  ///< of all groups
-  FlowSlot first_slot = 0;
+  int lanes = 0;            ///< of all groups
+  FlowSlot first_slot = 0;  ///< from the first arrival on
   std::vector<LaneRounds> rounds;
   std::vector<LaneCell> cells;       ///< [lane][place]
   std::vector<int> lanes_left;       ///< per place

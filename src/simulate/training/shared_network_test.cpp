@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cox/simulate/training.hpp"
 
@@ -322,6 +324,43 @@ TEST(SharedNetwork, NoiseOfMessagesBetweenStagesIsThatOfAnyEngine) {
   EXPECT_NEAR(one, alone_ms(s), 1e-9 * one);
   EXPECT_GT(one, plain);
   EXPECT_LT(one, shared);
+}
+
+/// From when to when somebody was at a transfer.
+class Transfers : public training::Watcher {
+ public:
+  void sent(int, int, const training::Instruction&, Seconds at, Seconds, Seconds arrives) override {
+    all.emplace_back(at, arrives);
+  }
+  void met(const training::Gathering& g) override {
+    for (std::size_t m = 0; m < g.members.size(); ++m) all.emplace_back(g.arrivals[m], g.departures[m]);
+  }
+  std::vector<std::pair<Seconds, Seconds>> all;
+};
+
+// A step's clock does not see what the step before left under way: docs/concepts/training-steps.md says how much.
+TEST(SharedNetwork, LittleIsUnderWayFromOneStepToTheNext) {
+  for (const model::Scenario& s : assorted_on_trees()) {
+    const auto plan = training::Plan::make(s);
+    ASSERT_TRUE(plan) << plan.error().to_string();
+    const auto noise = Noise::make(s.noise, plan->placement(), s.seed);
+    ASSERT_TRUE(noise);
+    training::StepEngine engine(*plan, &*noise, s.seed, 0, plan->layout().data);
+    std::vector<Seconds> now(static_cast<std::size_t>(plan->units()));
+    Seconds both{}, last{};
+    for (int k = 0; k < 12; ++k) {
+      Transfers t;
+      ASSERT_TRUE(engine.run(k, training::Meeting::Gradients, now, &t));
+      Seconds first = t.all.front().first, end{};
+      for (const auto& [from, to] : t.all) {
+        first = std::min(first, from);
+        end = std::max(end, to);
+      }
+      both += std::max(last - first, Seconds{});
+      last = end;
+    }
+    EXPECT_LE(both / *std::max_element(now.begin(), now.end()), 0.02) << s.name;
+  }
 }
 
 TEST(SharedNetwork, LinksCarryTheBytesOfTheStep) {

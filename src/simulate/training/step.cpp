@@ -73,7 +73,7 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   const std::vector<Seconds> begin(now.begin(), now.end());
   told_.clear();
   keeps_ = watcher != nullptr;
-  clock_ = -kNotYet;
+  reached_ = -kNotYet;
   shared_.emplace(plan_,
                   FlowOptions{.memo = shortcuts_.memo,
                               .noise = noise_,
@@ -111,10 +111,10 @@ Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
     const Seconds due = due_.empty() ? kNotYet : due_.top().first;
     const auto left = shared_ ? shared_->next(due) : std::nullopt;
     if (left) {
-      clock_ = left->at;
+      reached_ = left->at;
       leave(*left);
     } else if (!due_.empty()) {
-      clock_ = due;
+      reached_ = due;
       wake(due_.top().second);
       due_.pop();
     } else {
@@ -193,7 +193,7 @@ bool StepEngine::knows_end(int unit, Seconds computed) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
   if (u.stream.empty() || u.stream.back().end != kNotYet) return true;
   if (!shared_) return false;
-  if (computed <= clock_) return true;
+  if (computed <= reached_) return true;
   if (u.due != computed) due_.emplace(u.due = computed, unit);
   return false;
 }

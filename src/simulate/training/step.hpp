@@ -172,7 +172,7 @@ class StepEngine {
   std::vector<Seconds> base_, disturbed_, starts_;
   std::vector<Seconds> arrivals_, expanded_, latest_;
   std::optional<SharedNetwork> shared_;  ///< while a step is played on the plan's network
-  Seconds clock_{};                      ///< of that
+  Seconds reached_{};                      ///< of that
   std::priority_queue<std::pair<Seconds, int>, std::vector<std::pair<Seconds, int>>, std::greater<>> due_;
   bool keeps_ = false;                                       ///< there is somebody to tell of it
   std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member
