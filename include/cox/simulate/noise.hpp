@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -38,6 +39,8 @@ class Noise {
   [[nodiscard]] bool disturbs_bandwidth() const;
   /// Some source acts at points of simulated time: `compute` then needs `now`.
   [[nodiscard]] bool needs_time() const;
+  /// Recordings that are shorter than a run of so many steps and so long, and are played again: one sentence each.
+  [[nodiscard]] std::vector<std::string> repeats(std::int64_t steps, Seconds total) const;
 
   /// Disturbed durations of ranks [first, first + base.size()) in `step`; `now` is when each begins (periodic
   /// daemons, recorded detours; may be empty where `needs_time` is false). `out` may be `base`.

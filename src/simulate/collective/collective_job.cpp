@@ -261,6 +261,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));
   out.total = totals.front();
+  for (std::string& note : job.noise.repeats(s.job.steps, out.total)) out.notes.push_back(std::move(note));
   out.step_ends = replicas.front().step_ends;
   out.over_replicas = spread_of(totals);
   if (job.network) out.links = link_loads(*job.network, replicas.front().link_bytes, out.total);

@@ -116,8 +116,11 @@ TEST(CollectiveJob, AGraphWithoutACostNeedsTheFlowEngine) {
     EXPECT_EQ(refused(s), "no error");
     s.across = {};
   }
-  s.engine = EngineKind::Auto;
   s.job.work = model::TrainingJob{};
+  s.engine = EngineKind::MaxPlus;
+  EXPECT_EQ(refused(s), "what a message through the graph file costs is not known without the flow engine");
+  s.engine = EngineKind::Auto;
+  s.policy.kind = model::PolicyKind::Asynchronous;  // has no step to play on a network
   EXPECT_EQ(refused(s), "what a message through the graph file costs is not known without the flow engine");
 }
 

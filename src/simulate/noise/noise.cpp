@@ -12,6 +12,7 @@
 #include "cox/base/file.hpp"
 #include "cox/base/hash.hpp"
 #include "cox/base/random.hpp"
+#include "cox/base/units_text.hpp"
 
 #include "simulate/kernels/seconds_array.hpp"
 #include "simulate/kernels/sweep_kernels.hpp"
@@ -45,6 +46,7 @@ Error bad_source(const NoiseSource& source, std::string message, std::string hin
 /// A source as it is used.
 struct Source {
   NoiseDraws draws;
+  std::string file;  // of a recording
   NoiseTarget target = NoiseTarget::Compute;
   NoisePattern pattern = NoisePattern::EveryStep;
   bool relative = true;
@@ -102,6 +104,7 @@ Result<Source> compile(const NoiseSource& s, const Placement& placement, std::si
   COX_CHECK(check_pattern(s));
   COX_TRY(const NoiseDraws draws, NoiseDraws::make(s, number));
   Source out{.draws = draws,
+             .file = s.file,
              .target = s.target,
              .pattern = s.pattern,
              .relative = s.relative,
@@ -258,6 +261,23 @@ bool Noise::disturbs_bandwidth() const {
 }
 bool Noise::needs_time() const {
   return compiled_ && compiled_->timed;
+}
+
+std::vector<std::string> Noise::repeats(std::int64_t steps, Seconds total) const {
+  std::vector<std::string> all;
+  if (!compiled_) return all;
+  for (const Source& s : compiled_->sources) {
+    if (s.steps && static_cast<std::int64_t>(s.steps->steps) < steps)
+      all.push_back(fmt::format("{} holds {} steps, the run has {}: they are played again", s.file,
+                                s.steps->steps, steps));
+    if (s.steps && static_cast<int>(s.steps->ranks) < compiled_->placement.ranks)
+      all.push_back(fmt::format("{} holds {} ranks, the job has {}: they are played again", s.file,
+                                s.steps->ranks, compiled_->placement.ranks));
+    if (s.detours && s.detours->window < total.count())
+      all.push_back(fmt::format("{} holds {} of detours, the run lasts {}: they are played again", s.file,
+                                to_string(Seconds{s.detours->window}), to_string(total)));
+  }
+  return all;
 }
 
 namespace {

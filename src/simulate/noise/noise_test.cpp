@@ -369,6 +369,11 @@ TEST(Noise, RecordedStepTimesReplay) {
   EXPECT_EQ(seconds(exact, 0, 2), (std::vector<double>{1, 3}));
   EXPECT_EQ(seconds(exact, 1, 2), (std::vector<double>{2, 2}));
   EXPECT_EQ(seconds(exact, 2, 2), (std::vector<double>{1, 3}));
+  const std::string file = path.string();
+  EXPECT_EQ(exact.repeats(3, Seconds{9}),
+            (std::vector<std::string>{file + " holds 2 steps, the run has 3: they are played again",
+                                      file + " holds 2 ranks, the job has 4: they are played again"}));
+  EXPECT_TRUE(noise_of({s}, {.ranks = 2}).repeats(2, Seconds{9}).empty());
   s.relative = true;
   EXPECT_EQ(seconds(noise_of({s}, {.ranks = 4}), 0, 2), (std::vector<double>{0.5, 1.5}));
   std::filesystem::remove(path);

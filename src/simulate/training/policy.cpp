@@ -259,7 +259,10 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
             plan.layout().expert, plan.job().zero_stage),
         "use the synchronous policy, or expert = 1 and zero_stage = 0");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
-  return Job(plan, noise, recorder, log).play();
+  COX_TRY(Played played, Job(plan, noise, recorder, log).play());
+  played.repeats =
+      noise.repeats(s.job.steps, *std::max_element(played.step_ends.begin(), played.step_ends.end()));
+  return played;
 }
 
 }  // namespace cox::simulate::training

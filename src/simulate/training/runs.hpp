@@ -20,7 +20,8 @@ struct Played {
   std::int64_t messages = 0;
   bool closure = false;
   bool memo = false;
-  std::vector<double> link_bytes{};  ///< as StepEngine::link_bytes
+  std::vector<double> link_bytes{};    ///< as StepEngine::link_bytes
+  std::vector<std::string> repeats{};  ///< as Noise::repeats
 };
 
 /// Whether the policy meets at barriers between whole steps, so that a step is one evaluation.

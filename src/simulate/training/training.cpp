@@ -41,6 +41,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   out.closure = engine.closure();
   out.memo = engine.memo();
   out.link_bytes = engine.link_bytes();
+  out.repeats = noise.repeats(s.job.steps, out.step_ends.back());
   return out;
 }
 
@@ -63,6 +64,7 @@ struct Replica {
   bool closure = false;
   bool memo = false;
   std::vector<double> link_bytes;
+  std::vector<std::string> repeats;
   std::int64_t updates = 0;    ///< policies with servers or backups
   std::int64_t discarded = 0;  ///< of them
   double mean_age = 0;         ///< of the others, versions
@@ -81,6 +83,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .closure = played.closure,
               .memo = played.memo,
               .link_bytes = std::move(played.link_bytes),
+              .repeats = std::move(played.repeats),
               .updates = static_cast<std::int64_t>(log.log.size()),
               .discarded = log.discarded,
               .mean_age = log.mean_age,
@@ -121,6 +124,7 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   if (!s.noise.empty())
     notes.emplace_back(
         "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");
+  notes.insert(notes.end(), r.repeats.begin(), r.repeats.end());
   if (!training::is_synchronous(s.policy))
     notes.emplace_back(
         "workers are the replicas of the model; gradients leave after the backward pass, not beside it");
