@@ -39,8 +39,9 @@ double hierarchy(const Costs& inside, const Costs& middle, const Costs& across, 
   const int g2 = s.algorithm == Algorithm::Hierarchical3 ? s.group2 : 1;
   const Bytes shard = first_chunk(s.bytes, s.group);
   const Bytes shard2 = first_chunk(shard, g2);
-  return 2 * (ring(inside, s.group, s.bytes) + ring(middle, g2, shard) +
-              ring(across, s.ranks / s.group / g2, shard2));
+  const int ways = s.kind == Collective::AllReduce ? 2 : 1;
+  return ways * (ring(inside, s.group, s.bytes) + ring(middle, g2, shard) +
+                 ring(across, s.ranks / s.group / g2, shard2));
 }
 
 // Pipelines through `hops` stages: a flow shop with equal machines, the longest piece of work first.
@@ -193,7 +194,7 @@ std::optional<double> seconds(const Costs& cost, const CollectiveSpec& s) {
   const double both = s.kind == Collective::AllReduce ? 2 : 1;
   switch (s.algorithm) {
     case Algorithm::Ring:
-      return both * ring(cost, p, s.bytes);
+      return both * ring(cost, p, first_chunk(s.bytes, s.channels));
     case Algorithm::BidirectionalRing:
       return both * ring(cost, p, first_chunk(s.bytes, 2));
     case Algorithm::BinomialTree:

@@ -256,7 +256,7 @@ TEST(ClosedForm, SaysNothingWhereItHasNothing) {
   busy.overhead = 1us;
   EXPECT_FALSE(closed_form({.ranks = 4}, busy));
   // Every formula of the table is somebody's, and only theirs.
-  EXPECT_EQ(formula_of(C::AllReduce, A::Ring), "2 (P - 1) T(ceil(n / P))");
+  EXPECT_EQ(formula_of(C::AllReduce, A::Ring), "2 (P - 1) T(ceil(n / (k P)))");
   EXPECT_EQ(formula_of(C::AllReduce, A::Direct), "");
 }
 

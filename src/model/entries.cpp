@@ -15,7 +15,7 @@ using enum Algorithm;
 using C = Collective;
 
 constexpr std::array kEntries = {
-    Entry{C::AllReduce, Ring, "2 (P - 1) T(ceil(n / P))"},
+    Entry{C::AllReduce, Ring, "2 (P - 1) T(ceil(n / (k P)))"},
     Entry{C::AllReduce, BidirectionalRing, "2 (P - 1) T(ceil(ceil(n / 2) / P))"},
     Entry{C::AllReduce, BinomialTree, "2 ceil(log2 P) T(n)"},
     Entry{C::AllReduce, BinaryTree, "2 (D + c - 1) F(n / c)"},
@@ -27,10 +27,16 @@ constexpr std::array kEntries = {
           "2 (g - 1) T(ceil(n / g)) + 2 (h - 1) T(ceil(n / (g h))) + 2 (P / (g h) - 1) T(ceil(n / P))"},
     Entry{C::AllReduce, InNetwork, "(s + c - 1) T(n / c), s = 2 stages, 4 with a spine"},
     Entry{C::AllReduce, ParameterServer, "2 (alpha + P o(ceil(n / S))), S <= P"},
-    Entry{C::ReduceScatter, Ring, "(P - 1) T(ceil(n / P))"},
+    Entry{C::ReduceScatter, Ring, "(P - 1) T(ceil(n / (k P)))"},
     Entry{C::ReduceScatter, HalvingDoubling, "sum over b of T(B(b)), + T(n) + T(ceil(n / P)) with a fold"},
+    Entry{C::ReduceScatter, Hierarchical2, "(g - 1) T(ceil(n / g)) + (P / g - 1) T(ceil(n / P))"},
+    Entry{C::ReduceScatter, Hierarchical3,
+          "(g - 1) T(ceil(n / g)) + (h - 1) T(ceil(n / (g h))) + (P / (g h) - 1) T(ceil(n / P))"},
     Entry{C::ReduceScatter, Direct, "(P - 1) T(ceil(n / P))"},
-    Entry{C::AllGather, Ring, "(P - 1) T(ceil(n / P))"},
+    Entry{C::AllGather, Ring, "(P - 1) T(ceil(n / (k P)))"},
+    Entry{C::AllGather, Hierarchical2, "(P / g - 1) T(ceil(n / P)) + (g - 1) T(ceil(n / g))"},
+    Entry{C::AllGather, Hierarchical3,
+          "(P / (g h) - 1) T(ceil(n / P)) + (h - 1) T(ceil(n / (g h))) + (g - 1) T(ceil(n / g))"},
     Entry{C::AllGather, RecursiveDoubling, "sum over b of T(B(b)), + T(ceil(n / P)) + T(n) with a fold"},
     Entry{C::AllGather, Direct, "(P - 1) T(n / P), equal blocks"},
     Entry{C::Broadcast, BinomialTree, "ceil(log2 P) T(n)"},

@@ -15,7 +15,7 @@ inline std::string text_of(const CollectiveSpec& s) {
          " P=" + std::to_string(s.ranks) + " n=" + std::to_string(s.bytes.count()) +
          " group=" + std::to_string(s.group) + "," + std::to_string(s.group2) +
          " servers=" + std::to_string(s.servers) + " chunks=" + std::to_string(s.chunks) +
-         " root=" + std::to_string(s.root);
+         " root=" + std::to_string(s.root) + " channels=" + std::to_string(s.channels);
 }
 
 // Every algorithm for `ranks`, with groups, servers, chunks and roots that mean something.
@@ -39,11 +39,19 @@ inline std::vector<CollectiveSpec> every_collective(int ranks, Bytes bytes) {
   for (int g = 1; g <= ranks; ++g) {
     if (ranks % g != 0) continue;
     const auto group = [g](CollectiveSpec& s) { s.group = g; };
-    add(Collective::AllReduce, Algorithm::Hierarchical2, group);
     add(Collective::AllToAll, Algorithm::TwoLevel, group);
-    for (int g2 = 1; g * g2 <= ranks; ++g2)
-      if (ranks % (g * g2) == 0)
-        add(Collective::AllReduce, Algorithm::Hierarchical3, group, [g2](auto& s) { s.group2 = g2; });
+    const auto striped = [g](CollectiveSpec& s) {
+      s.group = g;
+      s.channels = 2 + g % 4;
+    };
+    for (const Collective kind : {Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather}) {
+      add(kind, Algorithm::Hierarchical2, group);
+      if (g > 1) add(kind, Algorithm::Ring, striped);
+      const int most = kind == Collective::AllReduce ? ranks : 2;
+      for (int g2 = 1; g2 <= most && g * g2 <= ranks; ++g2)
+        if (ranks % (g * g2) == 0)
+          add(kind, Algorithm::Hierarchical3, group, [g2](auto& s) { s.group2 = g2; });
+    }
   }
   for (const int chunks : {1, 2, 3, 5, 16}) {
     const auto cut = [chunks](CollectiveSpec& s) { s.chunks = chunks; };

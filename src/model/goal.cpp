@@ -52,10 +52,13 @@ class RankWriter {
 
 void write_regular(const Schedule& s, int rank, int lane, RankWriter& writer) {
   writer.begin_lane(lane);
+  const PlaceOrder order = s.order(lane);
+  const int place = order.place_of(rank);
   for (std::int64_t k = 0; k < s.rounds(lane); ++k) {
     const auto r = *s.regular(k, lane);
-    const std::array<Step, 2> steps = {Step{k, true, r.to(rank), r.bytes_from(rank)},
-                                       Step{k, false, r.from(rank), r.bytes_from(r.from(rank))}};
+    const std::array<Step, 2> steps = {
+        Step{k, true, order.rank_at(r.to(place)), r.bytes_from(place)},
+        Step{k, false, order.rank_at(r.from(place)), r.bytes_from(r.from(place))}};
     writer.round(steps.data(), steps.data() + steps.size());
   }
 }

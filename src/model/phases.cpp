@@ -86,24 +86,34 @@ Phases rings(const CollectiveSpec& s, int lane) {
   if (s.algorithm == Algorithm::BidirectionalRing) {
     p.outer[0] = {.chunks = 2, .phase = lane};
     p.backward = lane == 1;
+  } else if (s.channels > 1) {
+    p.outer[0] = {.chunks = s.channels, .phase = lane};
   }
   all.add(p);
   return all;
 }
 
-// Each level scatters what the level inside it left to this place; the outermost one reduces it.
+// Each level scatters what the level inside it left to this place; the outermost one reduces it. A reduce-scatter
+// is the first half, an all-gather the second.
 Phases hierarchy(const CollectiveSpec& s) {
   const int g = s.group;
   const int g2 = s.algorithm == Algorithm::Hierarchical3 ? s.group2 : 1;
   const int top = s.ranks / (g * g2);
   const Cut inner{.size = g, .stride = 1, .chunks = g};
   const Cut middle{.size = g2, .stride = g, .chunks = g2};
+  const bool reduces = s.kind != Collective::AllGather;
+  const bool gathers = s.kind != Collective::ReduceScatter;
+  const Move across = !gathers ? Move::RingReduce : !reduces ? Move::RingGather : Move::RingAll;
   Phases all;
-  all.add(grouped(Move::RingReduce, g - 1, g, 1));
-  all.add(grouped(Move::RingReduce, g2 - 1, g2, g, {inner}));
-  all.add(grouped(Move::RingAll, 2 * (std::int64_t{top} - 1), top, g * g2, {inner, middle}));
-  all.add(grouped(Move::RingGather, g2 - 1, g2, g, {inner}));
-  all.add(grouped(Move::RingGather, g - 1, g, 1));
+  if (reduces) {
+    all.add(grouped(Move::RingReduce, g - 1, g, 1));
+    all.add(grouped(Move::RingReduce, g2 - 1, g2, g, {inner}));
+  }
+  all.add(grouped(across, (std::int64_t{reduces} + gathers) * (top - 1), top, g * g2, {inner, middle}));
+  if (gathers) {
+    all.add(grouped(Move::RingGather, g2 - 1, g2, g, {inner}));
+    all.add(grouped(Move::RingGather, g - 1, g, 1));
+  }
   return all;
 }
 
@@ -149,7 +159,15 @@ Phases recursive_doubling(const CollectiveSpec& s) {
 }  // namespace
 
 int lanes_of(const CollectiveSpec& s) {
+  if (s.algorithm == Algorithm::Ring) return s.channels;
   return s.algorithm == Algorithm::BidirectionalRing || s.algorithm == Algorithm::DoubleBinaryTree ? 2 : 1;
+}
+
+// Channels enter nodes at ranks as far apart as they can be: over all network cards of a node.
+PlaceOrder order_of(const CollectiveSpec& s, int lane) {
+  if (s.algorithm != Algorithm::Ring || s.channels == 1 || s.group == 1) return {};
+  const std::int64_t turn = s.channels > s.group ? lane : std::int64_t{lane} * s.group / s.channels;
+  return {.node = s.group, .turn = static_cast<int>(turn % s.group)};
 }
 
 int switches_of(const CollectiveSpec& s) {

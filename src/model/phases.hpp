@@ -92,6 +92,7 @@ struct Entry {
 [[nodiscard]] std::span<const Entry> entries();
 
 [[nodiscard]] int lanes_of(const CollectiveSpec& spec);
+[[nodiscard]] PlaceOrder order_of(const CollectiveSpec& spec, int lane);
 [[nodiscard]] int switches_of(const CollectiveSpec& spec);
 [[nodiscard]] Phases phases_of(const CollectiveSpec& spec, int lane);
 [[nodiscard]] std::optional<RegularRound> regular_round(const CollectiveSpec& spec, const Phase& phase,

@@ -15,6 +15,7 @@ namespace {
 // More than any machine; numbers stay far inside int, and the longest list of a round below 3 GiB.
 constexpr int kMostRanks = 1 << 24;
 constexpr int kMostChunks = 1 << 24;
+constexpr int kMostChannels = 64;  // as NCCL's MAXCHANNELS
 constexpr std::int64_t kMostMessages = std::int64_t{1} << 26;
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) {
@@ -45,7 +46,9 @@ bool can_do(Collective kind, Algorithm a) {
 
 Status check_groups(const CollectiveSpec& s) {
   const bool three = s.algorithm == Algorithm::Hierarchical3;
-  if (!three && s.algorithm != Algorithm::Hierarchical2 && s.algorithm != Algorithm::TwoLevel) return {};
+  const bool striped = s.algorithm == Algorithm::Ring && s.channels > 1;
+  if (!three && !striped && s.algorithm != Algorithm::Hierarchical2 && s.algorithm != Algorithm::TwoLevel)
+    return {};
   const std::int64_t group = std::int64_t{s.group} * (three ? s.group2 : 1);
   if (s.ranks % group == 0) return {};
   return fail(bad_spec(
@@ -70,6 +73,18 @@ RegularRound::Part inside(RegularRound::Part p, std::int64_t chunks, std::int64_
 }
 
 }  // namespace
+
+int PlaceOrder::rank_at(int place) const {
+  const int number = place / node;
+  const int inside = number % 2 == 0 ? place % node : node - 1 - place % node;
+  return number * node + (inside + turn) % node;
+}
+
+int PlaceOrder::place_of(int rank) const {
+  const int number = rank / node;
+  const int inside = (rank % node + node - turn) % node;
+  return number * node + (number % 2 == 0 ? inside : node - 1 - inside);
+}
 
 int RegularRound::to(int rank) const {
   const int place = place_of(rank);
@@ -111,9 +126,13 @@ bool RegularRound::uniform() const {
 }
 
 struct Schedule::Plan {
-  int lanes = 1;
-  std::array<Phases, 2> of{};
-  std::array<std::int64_t, 2> rounds{};
+  struct Lane {
+    Phases phases;
+    std::int64_t rounds = 0;
+    PlaceOrder order;
+  };
+  std::vector<Lane> lanes;
+  [[nodiscard]] const Lane& lane(int i) const { return lanes.at(static_cast<std::size_t>(i)); }
 };
 
 Result<Schedule> Schedule::make(const CollectiveSpec& spec) {
@@ -127,18 +146,18 @@ Result<Schedule> Schedule::make(const CollectiveSpec& spec) {
                        check_range("groups in a group", spec.group2, 1, kMostRanks),
                        check_range("servers", spec.servers, 1, kMostRanks),
                        check_range("chunks", spec.chunks, 1, kMostChunks),
+                       check_range("channels", spec.channels, 1, kMostChannels),
                        check_range("as its root", spec.root, 0, std::max(spec.ranks, 1) - 1)};
   for (const Status& s : checks)
     if (!s) return fail(s.error());
   if (const Status s = check_groups(spec); !s) return fail(s.error());
   if (const Status s = check_servers(spec); !s) return fail(s.error());
   auto plan = std::make_shared<Plan>();
-  plan->lanes = lanes_of(spec);
-  for (int lane = 0; lane < plan->lanes; ++lane) {
-    auto& phases = plan->of.at(static_cast<std::size_t>(lane));
-    phases = phases_of(spec, lane);
-    for (int i = 0; i < phases.count; ++i)
-      plan->rounds.at(static_cast<std::size_t>(lane)) += phases.of.at(static_cast<std::size_t>(i)).rounds;
+  for (int i = 0; i < lanes_of(spec); ++i) {
+    Plan::Lane lane{.phases = phases_of(spec, i), .order = order_of(spec, i)};
+    for (int p = 0; p < lane.phases.count; ++p)
+      lane.rounds += lane.phases.of.at(static_cast<std::size_t>(p)).rounds;
+    plan->lanes.push_back(lane);
   }
   return Schedule{spec, std::move(plan)};
 }
@@ -153,11 +172,15 @@ bool Schedule::is_switch(int participant) const {
 }
 
 int Schedule::lanes() const {
-  return plan_->lanes;
+  return static_cast<int>(plan_->lanes.size());
 }
 
 std::int64_t Schedule::rounds(int lane) const {
-  return plan_->rounds.at(static_cast<std::size_t>(lane));
+  return plan_->lane(lane).rounds;
+}
+
+PlaceOrder Schedule::order(int lane) const {
+  return plan_->lane(lane).order;
 }
 
 namespace {
@@ -175,22 +198,24 @@ const Phase& phase_at(const Phases& phases, std::int64_t& k) {
 }  // namespace
 
 std::optional<RegularRound> Schedule::regular(std::int64_t k, int lane) const {
-  const Phase& phase = phase_at(plan_->of.at(static_cast<std::size_t>(lane)), k);
+  const Phase& phase = phase_at(plan_->lane(lane).phases, k);
   return regular_round(spec_, phase, k);
 }
 
 void Schedule::transfers(std::int64_t k, std::vector<Transfer>& out, int lane) const {
   out.clear();
-  const Phase& phase = phase_at(plan_->of.at(static_cast<std::size_t>(lane)), k);
+  const Phase& phase = phase_at(plan_->lane(lane).phases, k);
   const auto round = regular_round(spec_, phase, k);
   if (!round) {
     list_round(spec_, phase, k, out);
     return;
   }
   out.reserve(static_cast<std::size_t>(spec_.ranks));
+  const PlaceOrder& order = plan_->lane(lane).order;
   for (int r = 0; r < spec_.ranks; ++r) {
-    const auto part = round->part_from(r);
-    out.push_back({r, round->to(r), part.bytes, part.offset, round->combine});
+    const int place = order.place_of(r);
+    const auto part = round->part_from(place);
+    out.push_back({r, order.rank_at(round->to(place)), part.bytes, part.offset, round->combine});
   }
 }
 

@@ -53,13 +53,16 @@ TEST(Schedule, RegularRoundsAreTheirTransfers) {
         if (!r) return;
         ASSERT_EQ(list.size(), static_cast<std::size_t>(ranks)) << text_of(spec);
         std::vector<int> received(static_cast<std::size_t>(ranks));
+        const PlaceOrder order = s.order(lane);
         bool same = true;
         for (int i = 0; i < ranks; ++i) {
           const Transfer& t = list[static_cast<std::size_t>(i)];
+          const int place = order.place_of(i);
+          EXPECT_EQ(order.rank_at(place), i) << text_of(spec);
           EXPECT_EQ(t.from, i);
-          EXPECT_EQ(t.to, r->to(i));
-          EXPECT_EQ(r->from(t.to), i) << text_of(spec);
-          EXPECT_EQ(t.bytes, r->bytes_from(i));
+          EXPECT_EQ(t.to, order.rank_at(r->to(place)));
+          EXPECT_EQ(r->from(order.place_of(t.to)), place) << text_of(spec);
+          EXPECT_EQ(t.bytes, r->bytes_from(place));
           same = same && t.bytes == list[0].bytes;
           ++received.at(static_cast<std::size_t>(t.to));
         }
@@ -75,7 +78,7 @@ TEST(Schedule, RegularRoundsAreTheirTransfers) {
 class Buffers {
  public:
   Buffers(const Schedule& s, bool gathers)
-      : ranks_(s.ranks()), bytes_(static_cast<int>(s.spec().bytes.count())) {
+      : schedule_(s), ranks_(s.ranks()), bytes_(static_cast<int>(s.spec().bytes.count())) {
     held_.assign(index(s.participants(), 0, 0), 0);
     const bool single = s.spec().kind == C::Broadcast || s.spec().kind == C::SendRecv;
     const bool served = s.spec().algorithm == A::ParameterServer;
@@ -104,14 +107,34 @@ class Buffers {
       }
   }
 
+  // Who begins or ends with a byte where each rank has its part: the cut of the algorithm, piece in piece.
   int owner(int byte) const {
-    int r = 0;
-    while (byte >= chunks_before(Bytes{bytes_}, ranks_, r + 1).count()) ++r;
-    return r;
+    const CollectiveSpec& s = schedule_.spec();
+    Piece left{Bytes{byte}, Bytes{bytes_}};
+    if (s.algorithm == A::Hierarchical2 || s.algorithm == A::Hierarchical3) {
+      const int middle = s.algorithm == A::Hierarchical3 ? s.group2 : 1;
+      const int inside = left.enter(s.group);
+      const int group = left.enter(middle);
+      return (left.enter(ranks_ / s.group / middle) * middle + group) * s.group + inside;
+    }
+    const int lane = left.enter(schedule_.lanes());
+    return schedule_.order(lane).rank_at(left.enter(ranks_));
   }
   int& at(int participant, int byte, int of) { return held_[index(participant, byte, of)]; }
 
  private:
+  // Where a byte is in a piece of a buffer.
+  struct Piece {
+    Bytes at{};
+    Bytes bytes{};
+    int enter(int pieces) {
+      int i = 0;
+      while (at >= chunks_before(bytes, pieces, i + 1)) ++i;
+      at = at - chunks_before(bytes, pieces, i);
+      bytes = chunk_bytes(bytes, pieces, i);
+      return i;
+    }
+  };
   std::size_t index(int participant, int byte, int of) const {
     return static_cast<std::size_t>((participant * bytes_ + byte) * ranks_ + of);
   }
@@ -123,6 +146,7 @@ class Buffers {
         at(t.to, b, of) = t.combine == Combine::Add ? at(t.to, b, of) + came : came;
       }
   }
+  const Schedule& schedule_;
   int ranks_;
   int bytes_;
   std::vector<int> held_;
@@ -283,6 +307,39 @@ TEST(Schedule, RingCarriesChunkRankMinusRound) {
     }
 }
 
+// Eight channels over nodes of eight: of each node, every rank is where one channel comes in and one goes out, and
+// but for the way back of an odd number of nodes both ends of a hop between nodes have the same number.
+TEST(Schedule, ChannelsEnterAndLeaveNodesByDifferentRanks) {
+  for (const int nodes : {2, 3, 4, 7})
+    for (const int channels : {2, 4, 8}) {
+      const int ranks = 8 * nodes;
+      const Schedule s =
+          made({.ranks = ranks, .bytes = Bytes{ranks * 800}, .group = 8, .channels = channels});
+      ASSERT_EQ(s.lanes(), channels);
+      std::vector<int> in(static_cast<std::size_t>(ranks));
+      std::vector<int> out(in);
+      int turned = 0;
+      std::vector<Transfer> list;
+      for (int lane = 0; lane < channels; ++lane) {
+        s.transfers(0, list, lane);
+        for (const Transfer& t : list) {
+          EXPECT_EQ(t.bytes, Bytes{800 / channels});
+          if (t.from / 8 == t.to / 8) continue;
+          EXPECT_EQ(t.to / 8, (t.from / 8 + 1) % nodes);
+          ++out[static_cast<std::size_t>(t.from)];
+          ++in[static_cast<std::size_t>(t.to)];
+          turned += t.from % 8 != t.to % 8;
+        }
+      }
+      EXPECT_EQ(turned, nodes % 2 == 0 ? 0 : channels);
+      for (const auto& ends : {in, out}) {
+        EXPECT_EQ(*std::max_element(ends.begin(), ends.end()), 1);
+        for (int n = 0; n < nodes; ++n)
+          EXPECT_EQ(std::count(ends.begin() + 8 * n, ends.begin() + 8 * n + 8, 1), channels);
+      }
+    }
+}
+
 std::string why_not(const CollectiveSpec& spec) {
   const auto r = Schedule::make(spec);
   EXPECT_TRUE(r || r.error().id == "model-001");
@@ -299,6 +356,8 @@ TEST(ScheduleMake, SaysWhatIsWrong) {
             "groups of 8 ranks do not divide 12 ranks");
   EXPECT_EQ(why_not({.algorithm = A::Hierarchical3, .ranks = 24, .group = 4, .group2 = 4}),
             "groups of 16 ranks do not divide 24 ranks");
+  EXPECT_EQ(why_not({.ranks = 12, .group = 8, .channels = 2}), "groups of 8 ranks do not divide 12 ranks");
+  EXPECT_EQ(why_not({.ranks = 12, .channels = 65}), "a collective has 65 channels, expected 1 to 64");
   EXPECT_NE(why_not({.kind = C::AllToAll, .algorithm = A::TwoLevel, .ranks = 12, .group = 0}), "");
   EXPECT_NE(why_not({.algorithm = A::ParameterServer, .ranks = 2, .servers = 0}), "");
   EXPECT_EQ(

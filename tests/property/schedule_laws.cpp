@@ -36,7 +36,9 @@ CollectiveSpec any_collective() {
   s.group = *rc::gen::inRange(1, 9);
   s.group2 = *rc::gen::inRange(1, 5);
   s.ranks = *rc::gen::inRange(1, 200);
-  if (s.algorithm == A::Hierarchical2 || s.algorithm == A::Hierarchical3 || s.algorithm == A::TwoLevel)
+  if (s.algorithm == A::Ring) s.channels = *rc::gen::inRange(1, 10);
+  if (s.algorithm == A::Hierarchical2 || s.algorithm == A::Hierarchical3 || s.algorithm == A::TwoLevel ||
+      s.channels > 1)
     s.ranks = s.group * s.group2 * *rc::gen::inRange(1, 7);
   s.bytes = Bytes{*rc::gen::inRange(0, 100'000)};
   s.servers = *rc::gen::inRange(1, 20);
@@ -52,11 +54,14 @@ RC_GTEST_PROP(ScheduleLaws, RegularRoundsExpandToTheirTransfers, ()) {
     if (!r) return;
     std::vector<int> received(static_cast<std::size_t>(s.ranks()));
     RC_ASSERT(list.size() == received.size());
+    const PlaceOrder order = s.order(lane);
     for (int i = 0; i < s.ranks(); ++i) {
-      const auto part = r->part_from(i);
-      const Transfer want{i, r->to(i), part.bytes, part.offset, r->combine};
+      const int place = order.place_of(i);
+      const auto part = r->part_from(place);
+      const Transfer want{i, order.rank_at(r->to(place)), part.bytes, part.offset, r->combine};
+      RC_ASSERT(order.rank_at(place) == i);
       RC_ASSERT(list[static_cast<std::size_t>(i)] == want);
-      RC_ASSERT(r->from(want.to) == i);
+      RC_ASSERT(r->from(order.place_of(want.to)) == place);
       ++received[static_cast<std::size_t>(want.to)];
       RC_ASSERT(!r->uniform() || part.bytes == list[0].bytes);
     }

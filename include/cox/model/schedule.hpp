@@ -49,11 +49,13 @@ struct CollectiveSpec {
   Algorithm algorithm = Algorithm::Ring;
   int ranks = 1;
   Bytes bytes{};
-  int group = 1;    ///< ranks per innermost group (hierarchical, two-level), per leaf switch (in-network)
-  int group2 = 1;   ///< innermost groups per middle group (Hierarchical3)
-  int servers = 1;  ///< ParameterServer: shards; participants [ranks, ranks + servers)
-  int chunks = 1;   ///< trees, chain, in-network: pieces that follow each other
-  int root = 0;     ///< broadcast, reduce
+  int group = 1;     ///< ranks per innermost group (hierarchical, two-level), per node (ring of several
+                     ///< channels), per leaf switch (in-network)
+  int group2 = 1;    ///< innermost groups per middle group (Hierarchical3)
+  int servers = 1;   ///< ParameterServer: shards; participants [ranks, ranks + servers)
+  int chunks = 1;    ///< trees, chain, in-network: pieces that follow each other
+  int root = 0;      ///< broadcast, reduce
+  int channels = 1;  ///< Ring: so many beside each other, an equal part of the bytes each
 };
 
 /// What the receiver does with the bytes.
@@ -71,6 +73,17 @@ struct Transfer {
   Bytes offset{};
   Combine combine = Combine::Copy;
   auto operator<=>(const Transfer&) const = default;
+};
+
+/// Which rank sits on which place of a lane. Nodes of `node` neighbouring ranks follow each other; inside one the
+/// places go round from its rank `turn` on, and backwards in every other node, so that a hop between nodes joins
+/// ranks of the same number. One rank a node: place i is rank i.
+struct PlaceOrder {
+  int node = 1;
+  int turn = 0;
+  [[nodiscard]] int rank_at(int place) const;
+  [[nodiscard]] int place_of(int rank) const;
+  [[nodiscard]] bool is_plain() const { return node == 1; }
 };
 
 /// Buffers are cut as evenly as whole bytes allow: chunk i of n bytes in c chunks has n / c bytes, and one
@@ -160,7 +173,8 @@ class Schedule {
   [[nodiscard]] bool is_switch(int participant) const;
   [[nodiscard]] int lanes() const;
   [[nodiscard]] std::int64_t rounds(int lane = 0) const;
-  /// Round k of a lane where it has the regular form. Cost: O(1).
+  [[nodiscard]] PlaceOrder order(int lane = 0) const;
+  /// Round k of a lane where it has the regular form: over places, which `order` makes ranks. Cost: O(1).
   [[nodiscard]] std::optional<RegularRound> regular(std::int64_t k, int lane = 0) const;
   /// Its messages in a fixed order, regular or not; clears `out`. A participant that sends (receives) several
   /// in one round does so one after the other in this order. Cost: O(ranks), trees O(ranks log ranks).

@@ -23,11 +23,13 @@ struct LinkCosts {
   model::MessageCost across;
   int ranks_per_node = 1;                  ///< 1: every message goes across
   std::vector<model::MessageCost> into{};  ///< per receiving rank, instead of both; empty = none
+  /// Per lane and receiving place, instead of all others; empty = none. Asked by the engine, not by `of`.
+  std::vector<std::vector<model::MessageCost>> by_lane{};
 
-  [[nodiscard]] bool uniform() const { return into.empty() && ranks_per_node <= 1; }
+  [[nodiscard]] bool uniform() const { return into.empty() && by_lane.empty() && ranks_per_node <= 1; }
   /// The one cost of all messages between `ranks` ranks; null where there are several.
   [[nodiscard]] const model::MessageCost* only(int ranks) const {
-    if (!into.empty()) return nullptr;
+    if (!into.empty() || !by_lane.empty()) return nullptr;
     if (ranks_per_node <= 1) return &across;
     return ranks_per_node >= ranks ? &inside : nullptr;
   }

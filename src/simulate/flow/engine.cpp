@@ -299,11 +299,11 @@ double FlowEngine::delay_of(const MessageState& m) const {
     const FlowCourse& course = course_of(m);
     const FlowCollective& what = course.what;
     const int lanes = what.schedule->lanes();
-    const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : m.to;
-    const MessageDraws draws{.noise = noise_,
-                             .step = options_.step,
-                             .number = what.number + 2 * (m.lane / lanes),
-                             .lane = m.lane % lanes};
+    const int lane = m.lane % lanes;
+    const int place = what.schedule->order(lane).place_of(m.to);
+    const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : place;
+    const MessageDraws draws{
+        .noise = noise_, .step = options_.step, .number = what.number + 2 * (m.lane / lanes), .lane = lane};
     noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), receiver, {&cost, 1},
                      {&latency, 1});
   }

@@ -21,28 +21,63 @@ using model::RegularRound;
 constexpr std::size_t kSweptTogether = 1024;  // rounds that are made before they are swept
 constexpr std::int64_t kRemembered = 64;      // rounds of a lane that are kept for the next run
 
+/// Costs by place where they are not those by rank: nothing for lanes in rank order, or whose order stays inside
+/// nodes.
+std::unique_ptr<const LinkCosts> by_place(const model::Schedule& schedule, const LinkCosts& costs, int lane) {
+  const model::PlaceOrder order = schedule.order(lane);
+  if (!costs.by_lane.empty()) {
+    LinkCosts own{.inside = {}, .across = {}, .into = costs.by_lane[static_cast<std::size_t>(lane)]};
+    return std::make_unique<const LinkCosts>(std::move(own));
+  }
+  if (order.is_plain() || (costs.into.empty() && costs.ranks_per_node % order.node == 0)) return nullptr;
+  // A lane with an order is a ring: each place hears from the one before it.
+  LinkCosts of_places = costs;
+  of_places.into.clear();
+  const int ranks = schedule.ranks();
+  for (int p = 0; p < ranks; ++p)
+    of_places.into.push_back(costs.of(order.rank_at(p == 0 ? ranks - 1 : p - 1), order.rank_at(p)));
+  return std::make_unique<const LinkCosts>(std::move(of_places));
+}
+
 /// One lane, with what it keeps between runs.
 class Lane {
  public:
   Lane(const model::Schedule& schedule, const LinkCosts& costs, const CollectiveOptions& options, int lane)
       : schedule_(schedule),
+        of_places_(by_place(schedule, costs, lane)),
         costs_(costs),
         options_(options),
         lane_(lane),
         rounds_(options.first_rounds < 0 ? schedule.rounds(lane)
                                          : std::min(options.first_rounds, schedule.rounds(lane))) {
     if (rounds_ > 0 && schedule.regular(0, lane))
-      regular_.emplace(costs, options.protocol, schedule.ranks());
+      regular_.emplace(this->costs(), options.protocol, schedule.ranks());
     else if (rounds_ == schedule.rounds(lane) && FoldedDoubling::fits(schedule, costs))
       folded_.emplace(schedule, costs, options.protocol);
   }
 
-  CollectiveOutcome run(MessageDraws draws, std::span<double> times) {
+  CollectiveOutcome run(const MessageDraws& draws, std::span<double> times) {
+    const model::PlaceOrder order = schedule_.order(lane_);
+    if (order.is_plain()) return run_places(draws, times);
+    places_.resize(times.size());
+    for (std::size_t p = 0; p < times.size(); ++p)
+      places_[p] = times[static_cast<std::size_t>(order.rank_at(static_cast<int>(p)))];
+    const CollectiveOutcome outcome = run_places(draws, places_);
+    for (std::size_t p = 0; p < times.size(); ++p)
+      times[static_cast<std::size_t>(order.rank_at(static_cast<int>(p)))] = places_[p];
+    return outcome;
+  }
+
+ private:
+  [[nodiscard]] const LinkCosts& costs() const { return of_places_ ? *of_places_ : costs_; }
+
+  /// `times` by place.
+  CollectiveOutcome run_places(MessageDraws draws, std::span<double> times) {
     CollectiveOutcome outcome;
     draws.lane = lane_;
     if (rounds_ == 0) return outcome;
     if (options_.closure && draws.noise == nullptr &&
-        close(schedule_, lane_, rounds_, costs_, options_.protocol, times)) {
+        close(schedule_, lane_, rounds_, costs(), options_.protocol, times)) {
       outcome.closure = true;
       outcome.messages = rounds_ * schedule_.ranks();
       return outcome;
@@ -56,7 +91,6 @@ class Lane {
     return outcome;
   }
 
- private:
   /// Rounds from `k` on that can be swept together.
   std::span<const RegularRound> rounds_from(std::int64_t k) {
     if (rounds_ <= kRemembered && together_.empty())
@@ -117,6 +151,7 @@ class Lane {
   }
 
   const model::Schedule& schedule_;
+  std::unique_ptr<const LinkCosts> of_places_;
   const LinkCosts& costs_;
   const CollectiveOptions& options_;
   int lane_;
@@ -127,6 +162,7 @@ class Lane {
   std::vector<RegularRound> together_;
   std::optional<RegularRound> ahead_;
   std::vector<double> ready_;
+  std::vector<double> places_;
 };
 
 }  // namespace

@@ -113,7 +113,8 @@ std::vector<double> by_definition(const model::Schedule& schedule, const LinkCos
         Seconds whole = c(m.bytes);
         double latency = c.latency.count();
         if (noise != nullptr)
-          noise->messages(0, 0, k + (std::int64_t{lane} << 56), m.to, {&whole, 1}, {&c.latency, 1});
+          noise->messages(0, 0, k + (std::int64_t{lane} << 56), schedule.order(lane).place_of(m.to),
+                          {&whole, 1}, {&c.latency, 1});
         latency = std::min(latency, whole.count());
         const double gap = whole.count() - latency;
         const auto from = static_cast<std::size_t>(m.from);
