@@ -44,7 +44,7 @@ TEST(NcclTime, RingByHand) {
 
 TEST(NcclTime, TreeByHand) {
   auto c = machine();
-  c.algorithm = Algorithm::DoubleBinaryTree;
+  c.algorithm = NcclAlgorithm::Tree;
   c.protocol = Simple;
   // 4 nodes: 14 hops inside, 4 across; 17 further slices of 512 KiB on a channel of 5 GB/s.
   const double want = 8.4 + 14 * 4.0 + 4 * 14 + 2 * 16000 + 17 * 524288 / 5e3;
@@ -64,8 +64,8 @@ TEST(NcclTime, ShortMessagesAreSentWithFlagsAndManyRanksFormTrees) {
   const auto c = machine();
   EXPECT_EQ(nccl_time(all_reduce(8, 8_B), c)->protocol, LL);
   EXPECT_NEAR(micro(nccl_time(all_reduce(8, 8_B), c)), 6.6 + 14 * 0.6, 0.01);
-  EXPECT_EQ(nccl_time(all_reduce(1024, 8_kB), c)->algorithm, Algorithm::DoubleBinaryTree);
-  EXPECT_EQ(nccl_time(all_reduce(64, 8_GB), c)->algorithm, Algorithm::Ring);
+  EXPECT_EQ(nccl_time(all_reduce(1024, 8_kB), c)->algorithm, NcclAlgorithm::Tree);
+  EXPECT_EQ(nccl_time(all_reduce(64, 8_GB), c)->algorithm, NcclAlgorithm::Ring);
 }
 
 TEST(NcclTime, ProtocolsCarryTheirShare) {
@@ -99,12 +99,39 @@ TEST(NcclTime, GrowsWithBytesAndNeverBeatsTheLinks) {
   }
 }
 
+TEST(NcclTime, SwitchesAddByHand) {
+  auto c = machine();
+  EXPECT_EQ(nccl_time(all_reduce(8, 800_MB), c)->algorithm, NcclAlgorithm::Ring);
+  c.nvls = true;
+  // 20 GB/s x 0.85 x 9 / 10 twice is more than the channel has: 200 GB/s; 25 us in place of 8.4 + 14 x 3.4.
+  c.algorithm = NcclAlgorithm::Nvls;
+  EXPECT_NEAR(micro(nccl_time(all_reduce(8, 800_MB), c)), 25 + 1.75 * 4000, 1e-6);
+  EXPECT_NEAR(micro(nccl_time(collective(Collective::AllGather, 8, 800_MB), c)),
+              25 + 800e6 / (10 * 20e9 * 0.85 * 0.9 * 7 / 8) * 1e6, 1e-6);
+  EXPECT_FALSE(nccl_time(all_reduce(32, 800_MB), c));
+  // Trees across four nodes: two levels up and down, 5 GB/s a channel.
+  c.algorithm = NcclAlgorithm::NvlsTree;
+  EXPECT_NEAR(micro(nccl_time(all_reduce(32, 800_MB), c)), 25 + 2 * 2 * 20.9 + 2.0 * 31 / 32 * 16000, 1e-6);
+  EXPECT_FALSE(nccl_time(all_reduce(8, 800_MB), c));
+  EXPECT_FALSE(nccl_time(collective(Collective::AllGather, 32, 800_MB), c));
+  c.algorithm = NcclAlgorithm::CollNetChain;
+  EXPECT_FALSE(nccl_time(all_reduce(32, 800_MB), c));
+  c.collnet = true;
+  EXPECT_NEAR(micro(nccl_time(all_reduce(32, 800_MB), c)), 2 * 7 * 2.8 + 30 + 2 * 16000, 1e-6);
+  // 0.8 devices a channel, half of the difference to one counted: 0.9.
+  c.algorithm = NcclAlgorithm::CollNetDirect;
+  EXPECT_NEAR(micro(nccl_time(all_reduce(32, 800_MB), c)), 2 * (3.7 + 7 * 0.4) + 31 + 2 * 16000 * 0.9 / 0.85,
+              1e-6);
+  c.protocol = LL;
+  EXPECT_FALSE(nccl_time(all_reduce(32, 800_MB), c));
+}
+
 TEST(NcclTime, WhatItDoesNotKnow) {
   auto c = machine();
   EXPECT_FALSE(nccl_time(collective(Collective::AllToAll, 8, 1_MB), c));
   EXPECT_EQ(nccl_time(all_reduce(8, 0_B), c)->time, Seconds{});
   EXPECT_EQ(nccl_time(all_reduce(1, 1_MB), c)->time, c.launch);
-  c.algorithm = Algorithm::DoubleBinaryTree;
+  c.algorithm = NcclAlgorithm::Tree;
   EXPECT_FALSE(nccl_time(collective(Collective::AllGather, 8, 1_MB), c));
   c = machine();
   c.across = {};

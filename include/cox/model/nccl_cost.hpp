@@ -20,6 +20,10 @@ namespace cox::model {
 enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
 [[nodiscard]] std::string_view name_of(NcclProtocol p);
 
+/// What NCCL may choose from. CollNet and NVLS leave additions to the switches, between nodes and inside one.
+enum class NcclAlgorithm : std::uint8_t { Ring, Tree, CollNetDirect, CollNetChain, Nvls, NvlsTree };
+[[nodiscard]] std::string_view name_of(NcclAlgorithm a);
+
 /// Inputs of `nccl_time`. The latencies' defaults are those of NCCL's own tuning model for NVLink inside a
 /// node and a network across: baseLatencies and hwLatencies in src/graph/tuning.cc, NCCL 2.18 to 2.27. They
 /// are NCCL's figures for choosing an algorithm, not a measurement of any machine.
@@ -49,15 +53,20 @@ struct NcclCost {
   /// Of one channel, on the wire; `slots` slices of it are on their way at a time (src/init.cc).
   std::array<Bytes, 3> buffer{Bytes{524'288}, Bytes{4'915'200}, Bytes{4'194'304}};
   int slots = 8;
-  int pieces = 8;     ///< a tree or chain cuts what a channel has into at least so many slices
-  bool ll128 = true;  ///< NCCL uses it where it knows the path keeps 128 bytes together
-  std::optional<NcclProtocol> protocol;  ///< only this one (NCCL_PROTO)
-  std::optional<Algorithm> algorithm;    ///< only Ring or DoubleBinaryTree (NCCL_ALGO)
+  int pieces = 8;                 ///< a tree or chain cuts what a channel has into at least so many slices
+  bool ll128 = true;              ///< NCCL uses it where it knows the path keeps 128 bytes together
+  bool nvls = false;              ///< switches inside a node add (NVLink SHARP: Hopper and later)
+  bool collnet = false;           ///< switches between nodes add (SHARP with its plugin)
+  double nvls_efficiency = 0.85;  ///< of `inside` that NVLS reaches: nvlsEfficiency, Hopper
+  /// One channel of NVLS with trees, on two, more nodes: perChMaxNVLSTreeBws, Hopper.
+  std::array<Bandwidth, 2> nvls_tree_limit{Bandwidth::gbyte_per_s(57.7), Bandwidth::gbyte_per_s(45.5)};
+  std::optional<NcclProtocol> protocol{};    ///< only this one (NCCL_PROTO)
+  std::optional<NcclAlgorithm> algorithm{};  ///< only this one (NCCL_ALGO)
 };
 
 struct NcclEstimate {
   Seconds time{};
-  Algorithm algorithm = Algorithm::Ring;
+  NcclAlgorithm algorithm = NcclAlgorithm::Ring;
   NcclProtocol protocol = NcclProtocol::Simple;
 };
 
@@ -65,7 +74,7 @@ struct NcclEstimate {
 /// Formula: launch + base + hops x hop latency + wire bytes / (channels x bandwidth x carried) + the time of
 /// a slice for each further hop of a pipeline: docs/concepts/message-cost.md, with what it leaves out.
 /// Nothing: other collectives than AllReduce, ReduceScatter, AllGather, Broadcast, Reduce; a bandwidth that
-/// is needed and zero; numbers below one; an algorithm that NCCL has not for the collective.
+/// is needed and zero; numbers below one; an algorithm that NCCL has not for the collective or `cost` switches off.
 /// Held by: src/model/nccl_cost_test.cpp
 [[nodiscard]] std::optional<NcclEstimate> nccl_time(const CollectiveSpec& spec, const NcclCost& cost);
 

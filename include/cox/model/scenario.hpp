@@ -17,6 +17,7 @@
 #include "cox/base/units.hpp"
 #include "cox/model/iteration.hpp"
 #include "cox/model/message_cost.hpp"
+#include "cox/model/nccl_cost.hpp"
 #include "cox/model/schedule.hpp"
 
 namespace cox::model {
@@ -245,6 +246,12 @@ struct PolicySpec {
   int servers = 1;
 };
 
+/// What gives a collective its time.
+enum class CollectivePrice : std::uint8_t {
+  Rounds,  ///< the messages of its rounds
+  Nccl,    ///< NCCL's tuning model, as a whole (`nccl_time`)
+};
+
 enum class EngineKind : std::uint8_t { Auto, ClosedForm, MaxPlus, Flow, Event };
 [[nodiscard]] std::string_view name_of(EngineKind e);
 [[nodiscard]] std::string_view name_of(Routing routing);
@@ -265,6 +272,8 @@ struct Scenario {
   MessageCost inside{};
   MessageCost across{};
   Protocol protocol = Protocol::Rendezvous;
+  CollectivePrice price = CollectivePrice::Rounds;
+  NcclCost nccl{};  ///< where the price is Nccl; ranks_per_node is the cluster's
   EngineKind engine = EngineKind::Auto;
   std::uint64_t seed = 1;
   int replicas = 1;

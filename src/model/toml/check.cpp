@@ -103,10 +103,11 @@ Status check_collective(const Scenario& s, const JobKeys& job, const Notes& note
                        fmt::format("job.collective.root = {}, expected 0 to {}", c.root, c.ranks - 1), "");
   const auto algorithm = name_of(c.algorithm);
   const bool grouped = c.algorithm == Algorithm::Hierarchical2 || c.algorithm == Algorithm::Hierarchical3 ||
-                       c.algorithm == Algorithm::TwoLevel;
+                       c.algorithm == Algorithm::TwoLevel ||
+                       (c.algorithm == Algorithm::Ring && c.channels > 1);
   if (grouped && c.ranks % c.group != 0)
     return notes.clash(
-        {"job.collective.group", "job.collective.algorithm"},
+        {"job.collective.group", "job.collective.algorithm", "job.collective.channels"},
         fmt::format("job.collective.group = {} does not divide {} ranks ({})", c.group, c.ranks, algorithm),
         "choose a group that divides, or another number of ranks");
   if (c.algorithm == Algorithm::Hierarchical3 && c.ranks / c.group % c.group2 != 0)
@@ -121,6 +122,7 @@ Status check_collective(const Scenario& s, const JobKeys& job, const Notes& note
                        fmt::format("job.collective.bytes = {} on {} ranks is more than 64 bits count",
                                    spelled(c.bytes), c.ranks),
                        fmt::format("at most {}", spelled(Bytes{kMostMoved / (2 * std::max(c.ranks, 1))})));
+  if (s.price == CollectivePrice::Nccl) return {};  // it has no rounds
   // Which algorithm does which collective is the schedule's business; here it gets its line.
   if (const auto made = Schedule::make(c); !made)
     return notes.clash({"job.collective.algorithm", "job.collective.kind", "job.collective.ranks"},
@@ -348,6 +350,46 @@ Status check_meaning(const Meaning& m, std::string_view chosen, const Notes& not
                      fmt::format("only {} has one: change {}, or leave {} out", m.whose, m.chooses, *key));
 }
 
+/// NCCL's model gives the time of whole collectives on a machine of its own: what is about messages has no meaning.
+Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  for (const auto& [key, form] :
+       {std::pair{"cost.inside.form", s.inside.form}, {"cost.across.form", s.across.form}})
+    if (form == CostForm::Nccl)
+      return notes.clash(
+          {key}, fmt::format("{} = \"nccl\": NCCL has no price of one message", key),
+          "write cost.form = \"nccl\" to have whole collectives priced by NCCL's tuning model");
+  if (s.price != CollectivePrice::Nccl)
+    return check_meaning({"cost.nccl.", false, "cost.form", "nccl"}, price_words()[0], notes);
+  const bool training = job.workload == Workload::Training;
+  if (job.workload != Workload::Collective && !training)
+    return notes.clash({"cost.form", "job.workload"},
+                       fmt::format("cost.form = \"nccl\" has no meaning for job.workload \"{}\"",
+                                   workload_words()[static_cast<std::size_t>(job.workload)]),
+                       "only collective and training have one");
+  if (s.engine != EngineKind::Auto && !(s.engine == EngineKind::ClosedForm && !training))
+    return notes.clash(
+        {"engine", "cost.form"},
+        fmt::format("engine \"{}\" plays rounds, and cost.form = \"nccl\" has none", name_of(s.engine)),
+        "leave engine out");
+  for (const NoiseSource& noise : s.noise)
+    if (noise.target != NoiseTarget::Compute)
+      return notes.clash({kNoiseArray, "cost.form"},
+                         "noise on messages, and cost.form = \"nccl\" knows collectives as a whole",
+                         "disturb the computation, or leave cost.form out");
+  for (const std::string_view key : {"algorithm", "channels", "group2", "chunks", "servers"})
+    COX_CHECK(
+        check_meaning({fmt::format("job.collective.{}", key), false, "cost.form", "rounds"}, "nccl", notes));
+  CollectiveSpec spec = job.collective;
+  if (training) spec = {.ranks = static_cast<int>(s.cluster.ranks()), .bytes = Bytes{1}};
+  spec.bytes = std::max(spec.bytes, Bytes{1});
+  if (nccl_time(spec, s.nccl)) return {};
+  return notes.clash(
+      {"cost.form", "cost.nccl.algorithm", "cost.nccl.protocol", "job.collective.kind"},
+      fmt::format("NCCL has no {} of {} ranks with what cost.nccl and the cluster say", name_of(spec.kind),
+                  spec.ranks),
+      "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
+}
+
 Status check_fabric_meanings(const Scenario& s, const Notes& notes) {
   const FabricKind kind = s.fabric.kind;
   const bool tree = kind == FabricKind::FatTree;
@@ -378,7 +420,9 @@ Status check_workload_meanings(const JobKeys& job, const Notes& notes) {
   std::vector<Meaning> all = {
       {"job.collective.kind", collective, kChooses, "collective"},
       {"job.collective.bytes", collective, kChooses, "collective"},
-      {"job.collective.algorithm", collective || w == Workload::Chakra, kChooses, "collective or chakra"},
+      {"job.collective.algorithm", collective || training || w == Workload::Chakra, kChooses,
+       "collective, training or chakra"},
+      {"job.collective.channels", collective || training, kChooses, "collective or training"},
       {"job.compute", collective, kChooses, "collective"},
       {"job.order", collective, kChooses, "collective"},
       {"job.file", file, kChooses, "goal or chakra"},
@@ -391,7 +435,10 @@ Status check_workload_meanings(const JobKeys& job, const Notes& notes) {
     all.push_back({key, training, kChooses, "training"});
   for (const Meaning& m : all)
     COX_CHECK(check_meaning(m, workload_words()[static_cast<std::size_t>(w)], notes));
-  return {};
+  const Algorithm algorithm = job.collective.algorithm;
+  return check_meaning(
+      {"job.collective.channels", algorithm == Algorithm::Ring, "job.collective.algorithm", "ring"},
+      name_of(algorithm), notes);
 }
 
 Status check_failures(const Failures& f, const Notes& notes) {
@@ -441,6 +488,7 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_failures(s.failures, notes));
   COX_CHECK(check_policy(s, job, notes));
   COX_CHECK(check_fabric_meanings(s, notes));
+  COX_CHECK(check_nccl(s, job, notes));
   return check_workload_meanings(job, notes);
 }
 

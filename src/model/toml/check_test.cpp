@@ -47,6 +47,43 @@ TEST(ScenarioCheck, TorusAndDragonflyHoldTheNodes) {
       "f.toml:2:1: fabric.kind is \"graph\" and fabric.graph_file is missing | name the file with the links");
 }
 
+TEST(ScenarioCheck, ChannelsAreOfRings) {
+  EXPECT_EQ(
+      clash(kNodes + "nodes = 2\n[job.collective]\nalgorithm = \"hierarchical\"\nchannels = 8\n"),
+      "f.toml:6:1: job.collective.channels has no meaning for job.collective.algorithm \"hierarchical\" | "
+      "only ring has one: change job.collective.algorithm, or leave job.collective.channels out");
+  EXPECT_EQ(clash(kNodes + "nodes = 2\n[job.collective]\nranks = 12\nchannels = 8\n"),
+            "f.toml:6:1: job.collective.group = 8 does not divide 12 ranks (ring) | "
+            "choose a group that divides, or another number of ranks");
+  EXPECT_EQ(clash(kNodes + "nodes = 2\n[job.collective]\nchannels = 8\n"), "no error");
+}
+
+TEST(ScenarioCheck, NcclHasWholeCollectivesOnly) {
+  const auto form = [&](const std::string& more) {
+    return clash("cost.form = \"nccl\"\n" + kNodes + "nodes = 2\n" + more);
+  };
+  EXPECT_EQ(form(""), "no error");
+  EXPECT_EQ(form("[cost.nccl]\nprotocol = \"ll128\"\nalgorithm = \"ring\"\n"), "no error");
+  EXPECT_EQ(clash("[cost.across]\nform = \"nccl\"\n"),
+            "f.toml:2:1: cost.across.form = \"nccl\": NCCL has no price of one message | "
+            "write cost.form = \"nccl\" to have whole collectives priced by NCCL's tuning model");
+  EXPECT_EQ(clash("[cost.nccl]\nchannels = 8\n"),
+            "f.toml:2:1: cost.nccl.channels has no meaning for cost.form \"rounds\" | "
+            "only nccl has one: change cost.form, or leave cost.nccl.channels out");
+  EXPECT_EQ(form("[job.collective]\nalgorithm = \"binary-tree\"\n"),
+            "f.toml:6:1: job.collective.algorithm has no meaning for cost.form \"nccl\" | "
+            "only rounds has one: change cost.form, or leave job.collective.algorithm out");
+  EXPECT_EQ(
+      form("[job.collective]\nkind = \"all-to-all\"\n"),
+      "f.toml:6:1: NCCL has no AllToAll of 16 ranks with what cost.nccl and the cluster say | all-reduce, "
+      "reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
+  EXPECT_EQ(form("[[noise]]\ntarget = \"message\"\ncv = 0.1\n"),
+            "f.toml:5:3: noise on messages, and cost.form = \"nccl\" knows collectives as a whole | "
+            "disturb the computation, or leave cost.form out");
+  EXPECT_EQ(clash("engine = \"flow\"\ncost.form = \"nccl\"\n" + kNodes + "nodes = 2\n"),
+            "f.toml:1:1: engine \"flow\" plays rounds, and cost.form = \"nccl\" has none | leave engine out");
+}
+
 TEST(ScenarioCheck, SomeBandwidthIsKnown) {
   EXPECT_EQ(clash("[cluster]\nnodes = 2\n"),
             "f.toml:2:1: no bandwidth between nodes is given | "

@@ -166,6 +166,20 @@ void derive_across(const Cluster& cluster, const Fabric& fabric, MessageCost& ac
   notes.derive("cost.across.bandwidth", fmt::format("of the slowest on the path, {}", of));
 }
 
+/// Line rates of the machine, divided among the channels.
+void derive_nccl(const Cluster& cluster, NcclCost& nccl, Notes& notes) {
+  nccl.ranks_per_node = cluster.devices_per_node;
+  if (!notes.said("cost.nccl.inside")) {
+    nccl.inside = Bandwidth::bytes_per_s(cluster.scale_up.bandwidth.in_bytes_per_s() / nccl.channels);
+    notes.derive("cost.nccl.inside", "cluster.scale_up.bandwidth / cost.nccl.channels");
+  }
+  if (!notes.said("cost.nccl.across")) {
+    nccl.across = Bandwidth::bytes_per_s(cluster.nic.bandwidth.in_bytes_per_s() * cluster.nics_per_node /
+                                         nccl.channels);
+    notes.derive("cost.nccl.across", "cluster.nics_per_node x cluster.nic.bandwidth / cost.nccl.channels");
+  }
+}
+
 }  // namespace
 
 void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
@@ -174,10 +188,10 @@ void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
     job.collective.ranks = static_cast<int>(std::min(ranks, kMostRanks));
     notes.derive("job.collective.ranks", "cluster.nodes x cluster.devices_per_node");
   }
-  if (!notes.said("job.collective.group")) {
+  if (!notes.said("job.collective.group") && job.workload != Workload::Training) {
     const Algorithm a = job.collective.algorithm;
-    const bool grouped =
-        a == Algorithm::Hierarchical2 || a == Algorithm::Hierarchical3 || a == Algorithm::TwoLevel;
+    const bool grouped = a == Algorithm::Hierarchical2 || a == Algorithm::Hierarchical3 ||
+                         a == Algorithm::TwoLevel || (a == Algorithm::Ring && job.collective.channels > 1);
     if (grouped) {
       job.collective.group = cluster.devices_per_node;
       notes.derive("job.collective.group", "= cluster.devices_per_node");
@@ -206,6 +220,7 @@ Status derive(Draft& draft, Notes& notes) {
   COX_CHECK(derive_layers(draft, notes));
   derive_inside(s.cluster, s.inside, notes);
   derive_across(s.cluster, s.fabric, s.across, notes);
+  derive_nccl(s.cluster, s.nccl, notes);
   return {};
 }
 

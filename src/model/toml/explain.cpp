@@ -86,6 +86,8 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
   // Sizes of a model that is not there would only distract, and so would a controller without its job.
   if (!notes.said("job.model.parameters"))
     std::erase_if(out, [](const Explained& e) { return e.key.starts_with("job.model."); });
+  if (draft.scenario.price != CollectivePrice::Nccl)
+    std::erase_if(out, [](const Explained& e) { return e.key.starts_with("cost.nccl."); });
   if (draft.job.workload != Workload::Iteration)
     std::erase_if(out, [](const Explained& e) {
       return e.key.starts_with("iteration.") || e.key.starts_with("pace.");
@@ -120,6 +122,7 @@ std::string scenario_toml(const Scenario& scenario) {
   std::string section;
   for (const Key<Draft>& key : root_keys()) {
     if (key.name.starts_with("job.model.")) continue;
+    if (key.name.starts_with("cost.nccl.") && scenario.price != CollectivePrice::Nccl) continue;
     const std::string text = text_of(key, draft);
     // What is derived from other keys would be derived anew: so it is always said. An empty torus cannot be.
     const bool named = key.name == "cluster.preset" && !scenario.cluster.preset.empty();

@@ -60,6 +60,13 @@ TEST(ScenarioExplain, ListsEveryKeyOnce) {
     if (e.key.starts_with("iteration.") || e.key.starts_with("pace.")) {
       EXPECT_TRUE(seen.insert(e.key).second) << e.key;
     }
+  EXPECT_FALSE(seen.contains("cost.nccl.channels")) << "rounds are played";
+  const auto nccl = parse_scenario("cluster.preset = \"dgx-h100\"\ncost.form = \"nccl\"\n", "f.toml", "");
+  ASSERT_TRUE(nccl);
+  for (const Explained& e : nccl->explained)
+    if (e.key.starts_with("cost.nccl.")) {
+      EXPECT_TRUE(seen.insert(e.key).second) << e.key;
+    }
   for (const ScenarioKey& key : scenario_keys()) {
     std::string name = key.key;
     if (name.starts_with("job.model.") || name.starts_with("job.layers[]")) continue;

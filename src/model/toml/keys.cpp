@@ -2,6 +2,8 @@
 #include "model/toml/keys.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
 
 #include "model/toml/derive.hpp"
 #include "model/toml/words.hpp"
@@ -38,6 +40,17 @@ const WordField<Draft> kCollective{
     .words = collective_words,
     .get = [](const Draft& d) { return word_of(d.job.collective.kind); },
     .set = [](Draft& d, std::size_t i) { d.job.collective.kind = collective_at(i); }};
+
+// A choice that may be left open: the first word.
+#define COX_CHOICE(list, member)                                                                    \
+  (WordField<Draft>{                                                                                \
+      .words = (list),                                                                              \
+      .get = [](const Draft& d) { return d.member ? static_cast<std::size_t>(*d.member) + 1 : 0; }, \
+      .set =                                                                                        \
+          [](Draft& d, std::size_t i) {                                                             \
+            using Value = std::remove_cvref_t<decltype(*d.member)>;                                 \
+            d.member = i == 0 ? std::nullopt : std::optional<Value>(static_cast<Value>(i - 1));     \
+          }})
 
 const Key<Draft> kRoot[] = {
     {"name", COX_AT(scenario.name), "shown in results", 0, kNoLimit, "the file's name without its ending"},
@@ -128,13 +141,19 @@ const Key<Draft> kRoot[] = {
      "all of the cluster"},
     {"job.collective.bytes", COX_AT(job.collective.bytes),
      "as nccl-tests count: the whole buffer of a rank (all-gather, reduce-scatter: the gathered one)"},
-    {"job.collective.group", COX_AT(job.collective.group), "hierarchical, two-level: ranks of an inner group",
-     1, kRanks, "`cluster.devices_per_node`"},
+    {"job.collective.group", COX_AT(job.collective.group),
+     "hierarchical, two-level, ring of several channels: ranks of an inner group; training: 1 = those that share a "
+     "node",
+     1, kRanks, "`cluster.devices_per_node`; training 1"},
     {"job.collective.group2", COX_AT(job.collective.group2), "hierarchical-3: inner groups of a middle group",
      1, kRanks},
     {"job.collective.servers", COX_AT(job.collective.servers), "parameter-server: shards", 1, kRanks},
     {"job.collective.chunks", COX_AT(job.collective.chunks), "trees, chain: pieces that follow each other", 1,
      1e6},
+    {"job.collective.channels", COX_AT(job.collective.channels),
+     "ring: so many beside each other, an equal part of the bytes each; they enter and leave a node by different "
+     "ranks, and so by different network cards",
+     1, 64},
     {"job.collective.root", COX_AT(job.collective.root), "rank that begins or ends with the data", 0, kRanks},
 
     {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kRanks,
@@ -221,6 +240,21 @@ const Key<Draft> kRoot[] = {
      kRanks},
     {"policy.servers", COX_AT(scenario.policy.servers), "asynchronous: shards of the parameters", 1, kRanks},
 
+    {"cost.form", COX_WORD(Draft, price_words, scenario.price),
+     "what a collective costs: the messages of its `rounds`, or NCCL's tuning model for the whole: message-cost.md"},
+    {"cost.nccl.channels", COX_AT(scenario.nccl.channels), "form `nccl`: rings, and trees, side by side", 1,
+     64},
+    {"cost.nccl.inside", COX_AT(scenario.nccl.inside), "of one channel between devices of a node", 0,
+     kNoLimit, "`cluster.scale_up` over the channels"},
+    {"cost.nccl.across", COX_AT(scenario.nccl.across), "of one channel between nodes", 0, kNoLimit,
+     "`cluster.nic` of all cards of a node over the channels"},
+    {"cost.nccl.launch", COX_AT(scenario.nccl.launch), "of the call and its kernel"},
+    {"cost.nccl.nvls", COX_AT(scenario.nccl.nvls), "switches inside a node add (NVLink SHARP)"},
+    {"cost.nccl.collnet", COX_AT(scenario.nccl.collnet), "switches between nodes add (SHARP)"},
+    {"cost.nccl.protocol", COX_CHOICE(nccl_protocol_words, scenario.nccl.protocol),
+     "only this one, as NCCL_PROTO; `any` is the cheapest"},
+    {"cost.nccl.algorithm", COX_CHOICE(nccl_algorithm_words, scenario.nccl.algorithm),
+     "only this one, as NCCL_ALGO; `any` is the cheapest"},
     {"cost.protocol", COX_WORD(Draft, protocol_words, scenario.protocol),
      "when a message starts and what it holds up"},
     {"cost.inside.form", COX_WORD(Draft, form_words, scenario.inside.form), "of a message inside a node"},
@@ -278,6 +312,7 @@ const Key<LayerGroup> kLayers[] = {
 #undef COX_AT
 #undef COX_IN
 #undef COX_WORD
+#undef COX_CHOICE
 #undef COX_RATE
 #undef COX_PATH
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kNvlinkLatency = "NCCL 2.19 src/graph/tuning.cc, hwLat: ring, LL, NVLINK";
 constexpr std::string_view kNicLatency =
     "half of 2.7 us: NCCL 2.19 src/graph/tuning.cc, hwLat: ring, LL, NET, which is a whole path";
+constexpr std::string_view kNvls = "NCCL 2.30 src/graph/tuning.cc, nvlsEfficiency: not zero from Hopper on";
 constexpr std::string_view kRails = "DGX SuperPOD reference architecture: rail-optimised compute fabric";
 
 constexpr std::array<Figure, 13> kA100 = {{
@@ -32,7 +33,7 @@ constexpr std::array<Figure, 13> kA100 = {{
     {"fabric.link.bandwidth", "200Gbps", "Quantum QM8700 product brief: HDR"},
 }};
 
-constexpr std::array<Figure, 13> kH100 = {{
+constexpr std::array<Figure, 14> kH100 = {{
     {"cluster.devices_per_node", "8", "DGX H100 data sheet: GPUs"},
     {"cluster.device.name", "H100-SXM5-80GB", "DGX H100 data sheet: GPUs"},
     {"cluster.device.peak", "989.4TFLOP/s",
@@ -50,9 +51,10 @@ constexpr std::array<Figure, 13> kH100 = {{
     {"fabric.link.latency", "130ns",
      "taken as of Quantum QM8700 (product brief: below 130 ns); none is printed for QM9700"},
     {"fabric.link.bandwidth", "400Gbps", "Quantum-2 QM9700 data sheet: NDR"},
+    {"cost.nccl.nvls", "true", kNvls},
 }};
 
-constexpr std::array<Figure, 13> kB200 = {{
+constexpr std::array<Figure, 14> kB200 = {{
     {"cluster.devices_per_node", "8", "DGX B200 user guide, component descriptions"},
     {"cluster.device.name", "B200-SXM-180GB", "DGX B200 user guide, component descriptions"},
     {"cluster.device.peak", "2250TFLOP/s",
@@ -70,6 +72,7 @@ constexpr std::array<Figure, 13> kB200 = {{
     {"fabric.link.latency", "130ns",
      "taken as of Quantum QM8700 (product brief: below 130 ns); none is printed for QM9700"},
     {"fabric.link.bandwidth", "400Gbps", "Quantum-2 QM9700 data sheet: NDR"},
+    {"cost.nccl.nvls", "true", kNvls},
 }};
 
 // The torus joins chips, so a chip is a node here; its host does not take part.

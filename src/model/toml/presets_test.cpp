@@ -11,15 +11,15 @@
 namespace cox::model {
 namespace {
 
-ReadScenario of(const std::string& preset) {
-  auto read = parse_scenario("cluster.preset = \"" + preset + "\"\ncluster.nodes = 8\n", "f.toml", "");
+ReadScenario of(const std::string& preset, const std::string& more = "") {
+  auto read = parse_scenario("cluster.preset = \"" + preset + "\"\ncluster.nodes = 8\n" + more, "f.toml", "");
   EXPECT_TRUE(read) << read.error().to_string();
   return read ? *std::move(read) : ReadScenario{};
 }
 
 TEST(ScenarioPresets, EveryFigureIsExplainedWithItsSource) {
   for (const Preset& preset : presets()) {
-    const ReadScenario read = of(std::string(preset.name));
+    const ReadScenario read = of(std::string(preset.name), "cost.form = \"nccl\"\n");
     for (const Figure& figure : preset.figures) {
       EXPECT_GT(figure.source.size(), 20U) << figure.key;
       const auto at = std::find_if(read.explained.begin(), read.explained.end(),

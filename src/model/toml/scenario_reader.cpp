@@ -210,6 +210,10 @@ class Reader {
     Node node;
     node.kind = Node::Kind::Text;
     node.text = figure.value;
+    if (figure.value == "true") {
+      node.kind = Node::Kind::Flag;
+      node.flag = true;
+    }
     std::int64_t number = 0;
     const char* end = figure.value.data() + figure.value.size();
     if (const auto read = std::from_chars(figure.value.data(), end, number);

@@ -21,6 +21,10 @@ constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent
 constexpr std::array<std::string_view, 3> kJitters = {"none", "lognormal", "exponential"};
 constexpr std::array<std::string_view, 3> kImbalances = {"none", "persistent", "rotating"};
 constexpr std::array<std::string_view, 3> kWaits = {"spin", "yield", "block"};
+constexpr std::array<std::string_view, 2> kPrices = {"rounds", "nccl"};
+constexpr std::array<std::string_view, 4> kNcclProtocols = {"any", "ll", "ll128", "simple"};
+constexpr std::array<std::string_view, 7> kNcclAlgorithms = {
+    "any", "ring", "tree", "collnet-direct", "collnet-chain", "nvls", "nvls-tree"};
 
 struct CollectiveWord {
   std::string_view word;
@@ -102,6 +106,15 @@ Words algorithm_words() {
 }
 Words form_words() {
   return named<CostForm, CostForm::Nccl>();
+}
+Words price_words() {
+  return kPrices;
+}
+Words nccl_protocol_words() {
+  return kNcclProtocols;
+}
+Words nccl_algorithm_words() {
+  return kNcclAlgorithms;
 }
 Words protocol_words() {
   return named<Protocol, Protocol::EagerGap>();

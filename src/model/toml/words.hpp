@@ -31,6 +31,10 @@ using Words = std::span<const std::string_view>;
 /// Those of `name_of`.
 [[nodiscard]] Words algorithm_words();
 [[nodiscard]] Words form_words();
+[[nodiscard]] Words price_words();
+/// Behind `any`, which leaves the choice to NCCL: those of `name_of`, in small letters.
+[[nodiscard]] Words nccl_protocol_words();
+[[nodiscard]] Words nccl_algorithm_words();
 [[nodiscard]] Words protocol_words();
 [[nodiscard]] Words engine_words();
 /// Of a parameter of the pacing controller; none where it takes a number.

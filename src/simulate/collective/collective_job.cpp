@@ -12,6 +12,7 @@
 
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/model/closed_form.hpp"
 #include "cox/simulate/flow.hpp"
 #include "cox/simulate/max_plus.hpp"
@@ -19,6 +20,8 @@
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/spread.hpp"
 
+#include "simulate/flow/striped_ring.hpp"
+#include "simulate/max_plus/shared_ports.hpp"
 #include "simulate/record/run_from_steps.hpp"
 
 namespace cox::simulate {
@@ -47,6 +50,8 @@ struct Job {
   LinkCosts costs;                   ///< max-plus engine, which keeps a reference to it
   Noise noise;                       ///< of the first seed
   std::unique_ptr<Network> network;  ///< flow engine
+  std::optional<Seconds>
+      whole{};  ///< of the collective from its last arrival on, where its price says just that
 };
 
 const model::CollectiveJob& work_of(const model::Scenario& s) {
@@ -72,13 +77,16 @@ std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks,
   return order;
 }
 
-/// On one node servers and switches are inside it, too.
-LinkCosts link_costs(const model::Scenario& s) {
+/// On one node servers and switches are inside it, too. The channels of a ring share ports.
+LinkCosts link_costs(const model::Scenario& s, const model::Schedule& schedule) {
   const bool one_node = s.cluster.nodes == 1;
-  return {.inside = s.inside,
-          .across = one_node ? s.inside : s.across,
-          .ranks_per_node = s.cluster.devices_per_node,
-          .into = {}};
+  LinkCosts costs{.inside = s.inside,
+                  .across = one_node ? s.inside : s.across,
+                  .ranks_per_node = s.cluster.devices_per_node,
+                  .into = {}};
+  if (schedule.spec().channels == 1) return costs;
+  return with_shared_ports(std::move(costs), schedule, s.cluster,
+                           places(s, s.seed, schedule.ranks(), schedule.participants()));
 }
 
 /// One replica's own: scratch memory of its engine, its draws, what it leaves.
@@ -91,7 +99,7 @@ class Player {
         noise_(job.noise.with_seed(seed_)) {
     if (job.engine == EngineKind::Flow)
       rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
-    if (job.engine == EngineKind::MaxPlus)
+    if (job.engine == EngineKind::MaxPlus && !job.whole)
       max_plus_.emplace(job.schedule, job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,
@@ -125,6 +133,10 @@ class Player {
   /// Moves arrivals to departures with the job's engine. When its servers are done.
   Seconds meet(std::int64_t step, std::span<Seconds> times) {
     const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
+    if (job_.whole) {
+      std::ranges::fill(times, *std::ranges::max_element(times) + *job_.whole);
+      return {};
+    }
     if (max_plus_) {
       const CollectiveOutcome done = max_plus_->run(times, noise, step, 0);
       out_.messages += done.messages;
@@ -172,7 +184,9 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
   const bool across = s.cluster.nodes > 1 && (served || spec.ranks > s.cluster.devices_per_node);
   if (across && !served && s.cluster.devices_per_node > 1)
     return not_possible("messages inside a node and across nodes cost differently");
-  const auto once = model::closed_form(spec, across ? s.across : s.inside);
+  COX_TRY(const model::Schedule schedule, model::Schedule::make(spec));
+  const LinkCosts costs = link_costs(s, schedule);
+  const auto once = model::closed_form(spec, across ? costs.across : costs.inside);
   if (!once) return not_possible(fmt::format("{} has none", name_of(spec.algorithm)));
   Outcome out;
   out.engine = EngineKind::ClosedForm;
@@ -202,10 +216,53 @@ model::EngineKind engine_for(const model::Scenario& s) {
   return shared && s.cluster.nodes > 1 ? EngineKind::Flow : EngineKind::MaxPlus;
 }
 
+namespace {
+
+/// Leaves the channels of a ring to max-plus where that is what the flow engine would say.
+bool stripes(Job& job) {
+  const model::Scenario& s = job.scenario;
+  if (job.engine != EngineKind::Flow || s.engine != EngineKind::Auto ||
+      s.protocol != model::Protocol::Rendezvous || work_of(s).order != model::RankOrder::Linear ||
+      job.noise.disturbs_messages() || job.noise.disturbs_bandwidth())
+    return false;
+  const std::vector<int> ranks = places(s, s.seed, job.schedule.ranks(), job.schedule.ranks());
+  auto costs = striped_costs(*job.network, s.fabric, job.schedule, ranks, 1);
+  if (!costs) return false;
+  job.costs = *std::move(costs);
+  job.engine = EngineKind::MaxPlus;
+  job.network.reset();
+  return true;
+}
+
+}  // namespace
+
+std::string nccl_note(std::string_view what, const model::NcclEstimate& made, const model::NcclCost& cost) {
+  return fmt::format(
+      "{} by NCCL's tuning model: {}, {}, {} channels, {}; it knows no fabric, and nobody leaves before all have come",
+      what, name_of(made.algorithm), name_of(made.protocol), cost.channels, to_string(made.time));
+}
+
 Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
                                      const SimulateOptions& options) {
-  const model::CollectiveSpec spec = spec_of(s);
-  if (engine == EngineKind::ClosedForm) return by_closed_form(s, spec);
+  model::CollectiveSpec spec = spec_of(s);
+  std::optional<model::NcclEstimate> nccl;
+  if (s.price == model::CollectivePrice::Nccl) {
+    nccl = model::nccl_time(spec, s.nccl);
+    if (!nccl)
+      return fail(
+          Error{.code = Errc::InvalidInput,
+                .id = "simulate-003",
+                .message = fmt::format("NCCL has no {} of {} ranks here", name_of(spec.kind), spec.ranks),
+                .hint = "leave cost.form out, or say another collective",
+                .where = {}});
+    engine = EngineKind::ClosedForm;
+    // Whatever the rounds would be, nobody plays them.
+    spec.algorithm = model::Algorithm::Ring;
+    if (spec.kind == model::Collective::Broadcast || spec.kind == model::Collective::Reduce)
+      spec.algorithm = model::Algorithm::BinomialTree;
+  } else if (engine == EngineKind::ClosedForm) {
+    return by_closed_form(s, spec);
+  }
   // Where all messages cost the same, the order changes nothing; else this engine would be silently wrong.
   if (engine == EngineKind::MaxPlus && work_of(s).order == model::RankOrder::Random && s.cluster.nodes > 1 &&
       s.cluster.devices_per_node > 1)
@@ -216,13 +273,15 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
                       .hint = "say --engine flow, or leave job.order out",
                       .where = {}});
   COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
+  LinkCosts costs = link_costs(s, schedule);
   Job job{.scenario = s,
           .options = options,
           .engine = engine,
           .schedule = std::move(schedule),
-          .costs = link_costs(s),
+          .costs = std::move(costs),
           .noise = {},
-          .network = nullptr};
+          .network = nullptr,
+          .whole = nccl ? std::optional(nccl->time) : std::nullopt};
   const Placement placement{.ranks = spec.ranks,
                             .ranks_per_node = s.cluster.devices_per_node,
                             .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
@@ -231,6 +290,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));
   }
+  const bool striped = stripes(job);
   if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
     return fail(Error{.code = Errc::Unsupported,
                       .id = "simulate-003",
@@ -247,7 +307,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
                       .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});
   });
   Outcome out;
-  out.engine = engine;
+  out.engine = job.engine;
   out.protocol = s.protocol;
   out.ranks = spec.ranks;
   std::vector<Seconds> totals;
@@ -260,6 +320,11 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   if (job.network && job.schedule.participants() > spec.ranks)
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));
+  if (striped)
+    out.notes.emplace_back(
+        "channels meet only at devices' scale-up ports, each with its part of them: max-plus gives the end of a "
+        "collective as the flow engine would");
+  if (nccl) out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
   out.total = totals.front();
   for (std::string& note : job.noise.repeats(s.job.steps, out.total)) out.notes.push_back(std::move(note));
   out.step_ends = replicas.front().step_ends;

@@ -4,6 +4,8 @@
 /// of `job.workload = "collective"`.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -18,6 +20,10 @@ namespace cox::simulate {
 
 /// The engine that `Auto` stands for: flow where links are shared or routes matter, else max-plus.
 [[nodiscard]] model::EngineKind engine_for(const model::Scenario& scenario);
+
+/// The sentence of an Outcome that names what NCCL's tuning model chose for `what`.
+[[nodiscard]] std::string nccl_note(std::string_view what, const model::NcclEstimate& made,
+                                    const model::NcclCost& cost);
 
 /// Puts servers and switches, the participants behind the ranks, on devices of ranks, evenly spread.
 /// `rank_of[place]` has the ranks and gets the others.

@@ -163,5 +163,32 @@ TEST(CollectiveJob, NoiseIsThatOfTheSeedRankAndStepWhateverTheEngine) {
   EXPECT_GT(std::abs(simulate(s, {})->total.count() - b->total.count()), 1e-6);
 }
 
+// NCCL's model: all leave that time after the last one has come; the result says what it chose.
+TEST(CollectiveJob, NcclsModelPricesTheWhole) {
+  model::Scenario s = switched(4);
+  s.price = model::CollectivePrice::Nccl;
+  s.nccl.ranks_per_node = 1;
+  s.nccl.across = Bandwidth::gbyte_per_s(1);
+  s.job.steps = 3;
+  auto& job = s.job.as<model::CollectiveJob>();
+  job.compute = Seconds{1e-3};
+  job.collective = {.ranks = 4, .bytes = Bytes{1'000'000}};
+  for (const Collective kind : {Collective::AllReduce, Collective::Broadcast}) {
+    job.collective.kind = kind;
+    const auto alone = *model::nccl_time(job.collective, s.nccl);
+    const auto made = simulate(s, {});
+    ASSERT_TRUE(made) << made.error().to_string();
+    EXPECT_EQ(made->engine, EngineKind::ClosedForm);
+    EXPECT_NEAR(made->total.count(), 3 * (1e-3 + alone.time.count()), 1e-12);
+    ASSERT_EQ(made->notes.size(), 1U);
+    EXPECT_NE(made->notes[0].find(std::string(name_of(alone.algorithm)) + ", " +
+                                  std::string(name_of(alone.protocol))),
+              std::string::npos)
+        << made->notes[0];
+  }
+  job.collective.kind = Collective::AllToAll;
+  EXPECT_EQ(refused(s), "NCCL has no AllToAll of 4 ranks here");
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 
+#include "cox/base/units_text.hpp"
+
 #include "simulate/collective/collective_job.hpp"
+#include "simulate/flow/striped_ring.hpp"
+#include "simulate/max_plus/shared_ports.hpp"
 #include "simulate/training/runs.hpp"
 
 namespace cox::simulate::training {
@@ -105,6 +109,7 @@ void Plan::set_groups() {
   const auto costs = [&](int per_node, int members) {
     GroupCosts g;
     g.members = members;
+    g.per_node = std::min(per_node, members);
     g.links.inside = scenario_.inside;
     g.links.across = scenario_.across;
     g.links.ranks_per_node = per_node;
@@ -138,9 +143,13 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
   COX_CHECK(plan.check());
   plan.set_groups();
-  if (is_synchronous(scenario.policy) && engine_for(scenario) == model::EngineKind::Flow) {
+  COX_CHECK(plan.check_nccl());
+  COX_CHECK(plan.share_ports());
+  const bool rounds = scenario.price == model::CollectivePrice::Rounds;
+  if (rounds && is_synchronous(scenario.policy) && engine_for(scenario) == model::EngineKind::Flow) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
     plan.network_ = std::make_shared<const Network>(std::move(network));
+    COX_CHECK(plan.find_striped());
   }
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
     if (!plan.needs(m)) continue;
@@ -173,15 +182,81 @@ const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
 }
 
 Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int members) const {
+  const GroupCosts& group = kind == model::Collective::AllToAll ? expert_ : data_;
+  return schedule(spec(kind, bytes, members, members == group.members ? group.per_node : 1));
+}
+
+/// What the job asks for. Its groups are the members that share a node, unless it says a size.
+model::CollectiveSpec Plan::spec(model::Collective kind, Bytes bytes, int members, int per_node) const {
+  using enum model::Algorithm;
   model::CollectiveSpec spec = job().collective;
   spec.kind = kind;
   spec.ranks = members;
   spec.bytes = bytes;
   spec.root = 0;
-  if (auto asked = model::Schedule::make(spec)) return asked;
-  spec = {.kind = kind, .ranks = members, .bytes = bytes};
-  spec.algorithm = kind == model::Collective::AllToAll ? model::Algorithm::Direct : model::Algorithm::Ring;
-  return model::Schedule::make(spec);
+  const bool levels = spec.algorithm == Hierarchical2 || spec.algorithm == Hierarchical3;
+  if (levels && kind == model::Collective::AllToAll) spec.algorithm = TwoLevel;
+  if ((levels || spec.algorithm == TwoLevel || spec.channels > 1) && spec.group == 1) spec.group = per_node;
+  // Channels differ in where they cross to another node.
+  if (per_node == 1 || per_node == members) spec.channels = 1;
+  return spec;
+}
+
+Result<model::Schedule> Plan::schedule(const model::CollectiveSpec& asked) const {
+  if (auto made = model::Schedule::make(asked)) return made;
+  const bool exchange = asked.kind == model::Collective::AllToAll;
+  return model::Schedule::make({.kind = asked.kind,
+                                .algorithm = exchange ? model::Algorithm::Direct : model::Algorithm::Ring,
+                                .ranks = asked.ranks,
+                                .bytes = asked.bytes});
+}
+
+/// The cards of a node are shared by as many groups as there are beside each other.
+std::optional<model::NcclEstimate> Plan::nccl(model::Collective kind, Bytes bytes,
+                                              const GroupCosts& group) const {
+  if (scenario_.price != model::CollectivePrice::Nccl) return std::nullopt;
+  model::NcclCost cost = scenario_.nccl;
+  cost.ranks_per_node = group.per_node;
+  const double part = static_cast<double>(group.per_node) / std::max(1, scenario_.cluster.devices_per_node);
+  cost.across = Bandwidth::bytes_per_s(cost.across.in_bytes_per_s() * part);
+  return model::nccl_time({.kind = kind, .ranks = group.members, .bytes = bytes}, cost);
+}
+
+Status Plan::check_nccl() const {
+  using enum model::Collective;
+  if (scenario_.price != model::CollectivePrice::Nccl) return {};
+  const auto check = [&](model::Collective kind, const GroupCosts& group) -> Status {
+    if (group.members == 1 || nccl(kind, Bytes{1}, group)) return {};
+    return bad(fmt::format("NCCL has no {} of {} ranks, {} a node, with what cost.nccl says", name_of(kind),
+                           group.members, group.per_node),
+               "leave cost.nccl.algorithm and protocol out, or cost.form");
+  };
+  if (job().zero_stage == 0) COX_CHECK(check(AllReduce, data_));
+  if (job().zero_stage > 0) COX_CHECK(check(ReduceScatter, data_));
+  if (job().zero_stage > 0) COX_CHECK(check(AllGather, data_));
+  COX_CHECK(check(AllReduce, tensor_));
+  return check(AllGather, context_);
+}
+
+/// Where several messages of a group's collective meet at a port, each has a part of it.
+Status Plan::share_ports() {
+  const model::Layout& l = layout();
+  const int replica = ranks_per_unit() * stages();
+  std::vector<int> data, experts;
+  for (int d = 0; d < l.data; ++d)
+    for (int c = 0; c < l.context; ++c) data.push_back(d * replica + c * l.tensor);
+  for (int e = 0; e < l.expert; ++e) experts.push_back(e * replica);
+  const auto share = [this](model::Collective kind, GroupCosts& group,
+                            const std::vector<int>& ranks) -> Status {
+    COX_TRY(const model::Schedule made, schedule(kind, Bytes{}, group.members));
+    const bool levels = made.spec().algorithm != model::Algorithm::Ring &&
+                        made.spec().algorithm != model::Algorithm::Direct && made.spec().group > 1;
+    if (group.per_node == group.members || (made.lanes() == 1 && !levels)) return {};
+    group.links = with_shared_ports(std::move(group.links), made, scenario_.cluster, ranks);
+    return {};
+  };
+  COX_CHECK(share(model::Collective::AllReduce, data_, data));
+  return share(model::Collective::AllToAll, expert_, experts);
 }
 
 std::pair<int, int> Plan::layers_of(int stage, int chunk) const {
@@ -219,30 +294,93 @@ Placement Plan::placement() const {
           .nodes_per_switch = std::max(1, scenario_.fabric.hosts_per_leaf)};
 }
 
-Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, int members,
-                                     const LinkCosts& links) {
-  if (members == 1) return Inner{};
+Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {
+  if (group.members == 1) return Inner{};
+  if (const auto made = nccl(kind, bytes, group)) return Inner{.time = made->time};
   const auto key = std::make_pair(kind == model::Collective::AllReduce, bytes.count());
   if (const auto known = inner_.find(key); known != inner_.end()) return known->second;
-  COX_TRY(const model::Schedule schedule, this->schedule(kind, bytes, members));
+  COX_TRY(const model::Schedule schedule, this->schedule(spec(kind, bytes, group.members, group.per_node)));
   std::vector<Seconds> times(static_cast<std::size_t>(schedule.participants()));
   CollectiveOptions options;
   options.protocol = scenario_.protocol;
-  const CollectiveOutcome ran = run_collective(schedule, links, options, times);
+  const CollectiveOutcome ran = run_collective(schedule, group.links, options, times);
   return inner_[key] = {.time = *std::max_element(times.begin(), times.end()), .messages = ran.messages};
 }
 
 Result<Plan::Inner> Plan::tensor_time(Bytes bytes) {
-  return inner_time(model::Collective::AllReduce, bytes, layout().tensor, tensor_.links);
+  return inner_time(model::Collective::AllReduce, bytes, tensor_);
 }
 
 Result<Plan::Inner> Plan::context_time(Bytes bytes) {
-  return inner_time(model::Collective::AllGather, bytes, layout().context, context_.links);
+  return inner_time(model::Collective::AllGather, bytes, context_);
+}
+
+/// Where the job's algorithm is not what carries a collective out.
+void Plan::note_collectives(std::vector<std::string>& notes) const {
+  const model::CollectiveSpec& asked = job().collective;
+  const auto note = [&](std::string_view what, model::Collective kind, const GroupCosts& group) {
+    if (group.members == 1) return;
+    const model::CollectiveSpec spec = this->spec(kind, Bytes{}, group.members, group.per_node);
+    const auto made = model::Schedule::make(spec);
+    const bool exchange = kind == model::Collective::AllToAll;
+    if (!made && !(exchange && spec.algorithm == model::Algorithm::Ring))
+      notes.push_back(fmt::format("{}: {}; carried out by {}", what, made.error().message,
+                                  exchange ? "direct" : "one ring"));
+    else if (made && asked.channels > 1 && spec.channels == 1 && !exchange)
+      notes.push_back(fmt::format(
+          "{}: one ring instead of {} channels, as {}", what, asked.channels,
+          group.per_node == 1 ? "no two members surely share a node" : "all members are in one node"));
+    else if (made && spec.group == 1 && spec.algorithm == model::Algorithm::Hierarchical2)
+      notes.push_back(
+          fmt::format("{}: hierarchical is one ring, as no two members surely share a node", what));
+  };
+  using enum model::Collective;
+  if (scenario_.price == model::CollectivePrice::Nccl) {
+    // Of the largest layer: the choice depends on the size.
+    Bytes most{};
+    for (int i = 0; i < static_cast<int>(job().layers.size()); ++i) most = std::max(most, gradients_of(i));
+    const bool shards = job().zero_stage > 0;
+    for (const model::Collective kind : {shards ? ReduceScatter : AllReduce, AllGather})
+      if (const auto made = nccl(kind, most, data_);
+          made && data_.members > 1 && (shards || kind == AllReduce))
+        notes.push_back(
+            nccl_note(fmt::format("{} of {}", name_of(kind), to_string(most)), *made, scenario_.nccl));
+    return;
+  }
+  note("gradients", job().zero_stage > 0 ? ReduceScatter : AllReduce, data_);
+  if (job().zero_stage > 0) note("parameters", AllGather, data_);
+  if (job().moe_layers > 0) note("experts", AllToAll, expert_);
+}
+
+/// Where nothing but the channels of one data collective at a time is on the network, and they have links of their
+/// own between nodes, max-plus does the flow engine's work.
+Status Plan::find_striped() {
+  const model::Layout& l = layout();
+  const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
+  if (scenario_.engine != model::EngineKind::Auto || scenario_.protocol != model::Protocol::Rendezvous ||
+      l.pipeline > 1 || (job().moe_layers > 0 && l.expert > 1) ||
+      std::ranges::any_of(scenario_.noise, disturbs))
+    return {};
+  COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, data_.members));
+  std::vector<int> devices;
+  for (int t = 0; t < l.tensor; ++t)
+    for (int m = 0; m < data_.members; ++m) devices.push_back(m * l.tensor + t);
+  const auto costs = striped_costs(*network_, scenario_.fabric, made, devices, l.tensor);
+  if (!costs) return {};
+  data_.links = *costs;
+  network_.reset();
+  striped_ = true;
+  return {};
 }
 
 std::vector<std::string> Plan::notes() const {
   std::vector<std::string> notes;
   const model::Layout& l = layout();
+  if (striped_)
+    notes.emplace_back(
+        "channels meet only at devices' scale-up ports, each with its part of them: max-plus gives the end of a "
+        "collective as the flow engine would");
+  note_collectives(notes);
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         "the ranks of a tensor x context group are evaluated together, as they meet in every layer");

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,6 +102,7 @@ enum class Meeting : std::uint8_t {
 struct GroupCosts {
   LinkCosts links;
   int members = 1;
+  int per_node = 1;  ///< neighbours in the group that share a node
 };
 
 /// Rank r = ((data * pipeline + stage) * context + c) * tensor + t: tensor innermost, so that it stays inside
@@ -127,9 +129,16 @@ class Plan {
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
   [[nodiscard]] const GroupCosts& data_group() const { return data_; }
   [[nodiscard]] const GroupCosts& expert_group() const { return expert_; }
-  /// The schedule of a collective over `members`, by the job's algorithm where it does this one,
-  /// else by ring (all-to-all: direct).
+  /// The schedule of a collective of the data group (all-to-all: of experts), by the job's algorithm where it does
+  /// this one for these members, else by ring (all-to-all: direct). Fewer `members` than the group has: it is not
+  /// known which share a node.
   [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, int members) const;
+  /// How long a collective takes from its last arrival on, where the scenario's price says just that; nothing where
+  /// its rounds are played, and for what NCCL does not have (all-to-all).
+  [[nodiscard]] std::optional<Seconds> whole_time(model::Collective kind, Bytes bytes) const {
+    const auto made = nccl(kind, bytes, kind == model::Collective::AllToAll ? expert_ : data_);
+    return made ? std::optional(made->time) : std::nullopt;
+  }
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] Placement placement() const;
@@ -160,8 +169,16 @@ class Plan {
   [[nodiscard]] bool needs(Meeting m) const;
   [[nodiscard]] Status check() const;
   void set_groups();
-  [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, int members,
-                                         const LinkCosts& links);
+  [[nodiscard]] Status share_ports();
+  [[nodiscard]] model::CollectiveSpec spec(model::Collective kind, Bytes bytes, int members,
+                                           int per_node) const;
+  [[nodiscard]] Result<model::Schedule> schedule(const model::CollectiveSpec& asked) const;
+  [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group);
+  [[nodiscard]] std::optional<model::NcclEstimate> nccl(model::Collective kind, Bytes bytes,
+                                                        const GroupCosts& group) const;
+  [[nodiscard]] Status check_nccl() const;
+  [[nodiscard]] Status find_striped();
+  void note_collectives(std::vector<std::string>& notes) const;
 
   model::Scenario scenario_;
   int chunks_ = 1;
@@ -171,6 +188,8 @@ class Plan {
   GroupCosts context_;
   std::vector<StageCode> code_[3];
   std::shared_ptr<const Network> network_;
+  bool striped_ =
+      false;  ///< the channels of the data group meet only at devices' ports: see striped_ring.hpp
   std::map<std::pair<bool, std::int64_t>, Inner> inner_;
 };
 

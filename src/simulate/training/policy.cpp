@@ -163,11 +163,20 @@ class Job {
     if (members == 1) return {};
     const std::vector<Seconds> arrivals = times;
     for (int s = 0; s < plan_.stages(); ++s) {
+      if (const auto whole = plan_.whole_time(model::Collective::AllReduce, plan_.stage_bytes(s))) {
+        const Seconds end = *std::ranges::max_element(arrivals) + *whole;
+        for (Seconds& t : times) t = std::max(t, end);
+        continue;
+      }
       COX_TRY(const model::Schedule schedule,
               plan_.schedule(model::Collective::AllReduce, plan_.stage_bytes(s), members));
       LinkCosts links = plan_.data_group().links;
       // Without some of the members it is not known who is next to whom.
-      if (members < plan_.data_group().members) links.ranks_per_node = 1;
+      if (members < plan_.data_group().members)
+        links = {.inside = plan_.scenario().inside,
+                 .across = plan_.scenario().across,
+                 .ranks_per_node = 1,
+                 .into = {}};
       std::vector<Seconds> all(static_cast<std::size_t>(schedule.participants()), arrivals.front());
       for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r) all[r] = arrivals[r / copies];
       CollectiveOptions options;
