@@ -237,9 +237,8 @@ bool stripes(Job& job) {
 }  // namespace
 
 std::string nccl_note(std::string_view what, const model::NcclEstimate& made, const model::NcclCost& cost) {
-  return fmt::format(
-      "{} by NCCL's tuning model: {}, {}, {} channels, {}; it knows no fabric, and nobody leaves before all have come",
-      what, name_of(made.algorithm), name_of(made.protocol), cost.channels, to_string(made.time));
+  return fmt::format("{} by NCCL's tuning model: {}, {}, {} channels, {}; all leave together", what,
+                     name_of(made.algorithm), name_of(made.protocol), cost.channels, to_string(made.time));
 }
 
 Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
@@ -324,7 +323,10 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     out.notes.emplace_back(
         "channels meet only at devices' scale-up ports, each with its part of them: max-plus gives the end of a "
         "collective as the flow engine would");
-  if (nccl) out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
+  if (nccl) {
+    out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
+    if (s.cluster.nodes > 1) out.not_modelled.emplace_back(kNcclKnowsNoFabric);
+  }
   out.total = totals.front();
   for (std::string& note : job.noise.repeats(s.job.steps, out.total)) out.notes.push_back(std::move(note));
   out.step_ends = replicas.front().step_ends;

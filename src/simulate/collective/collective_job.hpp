@@ -21,6 +21,9 @@ namespace cox::simulate {
 /// The engine that `Auto` stands for: flow where links are shared or routes matter, else max-plus.
 [[nodiscard]] model::EngineKind engine_for(const model::Scenario& scenario);
 
+/// What it leaves out.
+inline constexpr std::string_view kNcclKnowsNoFabric =
+    "links, switches and routes of the fabric: NCCL's tuning model knows collectives as a whole";
 /// The sentence of an Outcome that names what NCCL's tuning model chose for `what`.
 [[nodiscard]] std::string nccl_note(std::string_view what, const model::NcclEstimate& made,
                                     const model::NcclCost& cost);

@@ -403,7 +403,9 @@ std::vector<std::string> Plan::not_modelled() const {
     all.emplace_back("noise on the messages of a tensor x context group");
   if (network_ && ranks_per_unit() > 1)
     all.emplace_back("messages of a tensor x context group share no link with others");
-  if (!network_ && data_.members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
+  if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
+  if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !striped_ && data_.members > 1 &&
+      c.nics_per_node < std::min(c.devices_per_node, ranks()))
     all.push_back(
         fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
                     "not slowed by that (--engine flow does it)",
