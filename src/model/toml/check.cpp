@@ -384,7 +384,7 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
   spec.bytes = std::max(spec.bytes, Bytes{1});
   if (nccl_time(spec, s.nccl)) return {};
   return notes.clash(
-      {"cost.form", "cost.nccl.algorithm", "cost.nccl.protocol", "job.collective.kind"},
+      {"job.collective.kind", "cost.nccl.algorithm", "cost.nccl.protocol", "cost.form"},
       fmt::format("NCCL has no {} of {} ranks with what cost.nccl and the cluster say", name_of(spec.kind),
                   spec.ranks),
       "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
