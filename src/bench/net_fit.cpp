@@ -147,7 +147,8 @@ std::string cost_part(std::string_view place, const PlaceCost& cost, const std::
                         rate(fit.per_byte_high), rate(fit.per_byte_low),
                         cost.stream ? fmt::format("; {} back to back", spell_rate(*cost.stream)) : "");
   if (cost.overhead)
-    text += fmt::format("overhead = \"{}\"  # of the processor, to start a message of at most 4 KiB\n",
+    // Only schedules (workload goal) know it: as a key it would be refused elsewhere.
+    text += fmt::format("# overhead: {} of the processor, to start a message of at most 4 KiB\n",
                         spell_time(*cost.overhead));
   return text;
 }

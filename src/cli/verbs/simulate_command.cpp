@@ -38,7 +38,8 @@ using model::EngineKind;
 
 constexpr const char* kLogGops = "L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=64KiB";
 constexpr std::int64_t kMostReplicas = 1'000'000;
-constexpr std::int64_t kMostSavedRanks = 65'536;  ///< a file each
+constexpr std::int64_t kMostSeed = 9'000'000'000'000'000;  ///< as in a scenario
+constexpr std::int64_t kMostSavedRanks = 65'536;           ///< a file each
 
 /// A whole number in a range; `fallback` where the option was not given.
 Result<std::int64_t> whole_number(const Invocation& call, std::string_view flag, std::int64_t fallback,
@@ -55,21 +56,8 @@ Result<std::int64_t> whole_number(const Invocation& call, std::string_view flag,
   return n;
 }
 
-/// What the options change in a scenario that was read.
-Status apply_flags(const Invocation& call, model::Scenario& s) {
-  const std::string engine = call.value("engine");
-  for (int e = 0; e <= static_cast<int>(EngineKind::Event); ++e)
-    if (model::name_of(static_cast<EngineKind>(e)) == engine) s.engine = static_cast<EngineKind>(e);
-  COX_TRY(const std::int64_t seed,
-          whole_number(call, "seed", -1, 0, std::numeric_limits<std::int64_t>::max()));
-  if (seed >= 0) s.seed = static_cast<std::uint64_t>(seed);
-  COX_TRY(const std::int64_t replicas, whole_number(call, "replicas", s.replicas, 1, kMostReplicas));
-  s.replicas = static_cast<int>(replicas);
-  return {};
-}
-
 /// The values of `--set KEY=VALUE,KEY=VALUE`. A comma inside brackets, braces or quotes belongs to its value.
-model::ScenarioOptions changes(const Invocation& call) {
+model::ScenarioOptions said_by_set(const Invocation& call) {
   model::ScenarioOptions options;
   const std::string text = call.value("set");
   if (text.empty()) return options;
@@ -88,6 +76,18 @@ model::ScenarioOptions changes(const Invocation& call) {
   return options;
 }
 
+/// What the options change in a scenario: the reader hears it, so that it refuses what would have no effect.
+Result<model::ScenarioOptions> changes(const Invocation& call) {
+  model::ScenarioOptions options = said_by_set(call);
+  const std::string engine = call.value("engine");
+  if (!engine.empty()) options.set.push_back("engine=" + engine);
+  COX_TRY(const std::int64_t seed, whole_number(call, "seed", -1, 0, kMostSeed));
+  if (seed >= 0) options.set.push_back(fmt::format("seed={}", seed));
+  COX_TRY(const std::int64_t replicas, whole_number(call, "replicas", -1, 1, kMostReplicas));
+  if (replicas >= 0) options.set.push_back(fmt::format("replicas={}", replicas));
+  return options;
+}
+
 simulate::SimulateOptions options_of(const Invocation& call, StepRate* watch) {
   simulate::SimulateOptions options{.threads = call.common.threads,
                                     .memo = !call.has("no-memo"),
@@ -100,9 +100,8 @@ simulate::SimulateOptions options_of(const Invocation& call, StepRate* watch) {
 }
 
 Result<model::ReadScenario> read(const std::string& path, const Invocation& call) {
-  COX_TRY(model::ReadScenario made, model::read_scenario(path, changes(call)));
-  COX_CHECK(apply_flags(call, made.scenario));
-  return made;
+  COX_TRY(const model::ScenarioOptions options, changes(call));
+  return model::read_scenario(path, options);
 }
 
 void write_lines(Output& output, const std::vector<std::string>& lines) {
@@ -223,7 +222,8 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
           simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr)));
   std::vector<simulate::SizePoint> sizes;
   if (!nodes.empty()) {
-    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, changes(call), {.threads = call.common.threads},
+    COX_TRY(const model::ScenarioOptions options, changes(call));
+    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, {.threads = call.common.threads},
                                             call.has("attribute")));
   }
   std::optional<simulate::Attribution> attribution;

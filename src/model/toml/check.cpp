@@ -3,13 +3,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cox/base/units_text.hpp"
+#include "cox/model/closed_form.hpp"
 
 #include "model/toml/derive.hpp"
+#include "model/toml/meaning.hpp"
+#include "model/toml/values.hpp"
 #include "model/toml/words.hpp"
 
 namespace cox::model {
@@ -38,6 +42,28 @@ Status check_cluster(const Cluster& cluster, const Notes& notes) {
   return {};
 }
 
+/// Rails and up-links are whole.
+Status check_tree(const Cluster& cluster, const Fabric& fabric, const Notes& notes) {
+  const bool rails = fabric.kind == FabricKind::RailOptimised;
+  if (cluster.nodes == 1) return {};
+  if (rails && cluster.nics_per_node > cluster.devices_per_node)
+    return notes.clash(
+        {"cluster.nics_per_node", "cluster.devices_per_node", "fabric.kind"},
+        fmt::format("cluster.nics_per_node = {} of nodes of {} devices: each rail needs a device",
+                    cluster.nics_per_node, cluster.devices_per_node),
+        "set cluster.nics_per_node to at most cluster.devices_per_node");
+  if (!rails && fabric.kind != FabricKind::FatTree) return {};
+  const double down = static_cast<double>(fabric.hosts_per_leaf) * (rails ? 1 : cluster.nics_per_node);
+  const double up = down / fabric.oversubscription;
+  const bool one_leaf = cluster.nodes <= fabric.hosts_per_leaf && (!rails || cluster.nics_per_node == 1);
+  if (one_leaf || (up >= 0.5 && std::abs(up - std::round(up)) <= 1e-9 * up)) return {};
+  return notes.clash(
+      {"fabric.oversubscription", "fabric.hosts_per_leaf", "cluster.nics_per_node"},
+      fmt::format("fabric.oversubscription = {}: {} down-links of a leaf would have {} up-links",
+                  fabric.oversubscription, down, up),
+      "choose one that divides the down-links of a leaf");
+}
+
 Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& notes) {
   if (fabric.kind == FabricKind::Torus) {
     if (fabric.torus.size() > 6)
@@ -63,6 +89,7 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
               fabric.dragonfly_groups, fabric.dragonfly_routers, fabric.dragonfly_hosts, cluster.nodes),
           "say all three of fabric.dragonfly.groups, routers and hosts");
   }
+  COX_CHECK(check_tree(cluster, fabric, notes));
   if (fabric.kind == FabricKind::Graph && fabric.graph_file.empty())
     return notes.clash({"fabric.kind"}, "fabric.kind is \"graph\" and fabric.graph_file is missing",
                        "name the file with the links");
@@ -89,6 +116,22 @@ Status check_cost(const Scenario& s, const JobKeys& job, const Notes& notes) {
   if (s.engine == EngineKind::Flow && s.cluster.nodes > 1 && !links)
     return notes.clash({"engine"}, "engine \"flow\" shares links, and their bandwidth is not given",
                        "write cluster.nic.bandwidth and fabric.link.bandwidth");
+  return {};
+}
+
+/// What a closed form needs: equal messages, and a formula.
+Status check_closed_form(const Scenario& s, const CollectiveSpec& c, const Notes& notes) {
+  const bool served = c.algorithm == Algorithm::ParameterServer || c.algorithm == Algorithm::InNetwork;
+  const bool across = s.cluster.nodes > 1 && (served || c.ranks > s.cluster.devices_per_node);
+  if (across && !served && s.cluster.devices_per_node > 1)
+    return notes.clash({"engine"},
+                       "engine \"closed-form\": messages inside a node and across nodes cost differently",
+                       "leave `engine` out, or say max-plus");
+  if (!closed_form(c, across ? s.across : s.inside))
+    return notes.clash(
+        {"engine"},
+        fmt::format("engine \"closed-form\": {} of these ranks and chunks has none", name_of(c.algorithm)),
+        "leave `engine` out, or say max-plus");
   return {};
 }
 
@@ -127,7 +170,8 @@ Status check_collective(const Scenario& s, const JobKeys& job, const Notes& note
   if (const auto made = Schedule::make(c); !made)
     return notes.clash({"job.collective.algorithm", "job.collective.kind", "job.collective.ranks"},
                        "job.collective: " + made.error().message, made.error().hint);
-  return {};
+  const bool formula = s.engine == EngineKind::ClosedForm && s.price == CollectivePrice::Rounds;
+  return formula ? check_closed_form(s, c, notes) : Status{};
 }
 
 Status check_layout(const Scenario& s, const JobKeys& job, const Notes& notes) {
@@ -223,18 +267,26 @@ Status check_iteration(const Scenario& s, const JobKeys& job, const Notes& notes
         {"iteration.spread"},
         fmt::format("iteration.spread = {} with jitter \"exponential\", expected at most 1", i.spread),
         "lognormal can be wider");
+  if (notes.said("iteration.link") && i.fetch == Bytes{} && i.reduce == Bytes{})
+    return notes.clash({"iteration.link"}, "iteration.link carries nothing",
+                       "give iteration.fetch or iteration.reduce");
+  if (notes.said("iteration.jitter") && i.jitter != JitterLaw::None && i.spread == 0)
+    return notes.clash({"iteration.jitter"}, "iteration.jitter with iteration.spread = 0 changes nothing",
+                       "give iteration.spread");
   if (notes.said("iteration.spread") && i.jitter == JitterLaw::None)
     return notes.clash({"iteration.spread"}, "iteration.spread has no meaning for iteration.jitter \"none\"",
                        "say lognormal or exponential");
+  if (notes.said("iteration.imbalance") && i.imbalance != Imbalance::None &&
+      (i.slow_ranks == 0 || i.slow_factor == 1))
+    return notes.clash({"iteration.imbalance"},
+                       fmt::format("iteration.imbalance is \"{}\", and no rank is slow", imbalance),
+                       "give iteration.slow_ranks and iteration.slow_factor");
   for (const std::string_view key : {"iteration.slow_ranks", "iteration.slow_factor", "iteration.episode"})
     if (notes.said(std::string(key)) && (i.imbalance == Imbalance::None ||
                                          (key == "iteration.episode" && i.imbalance != Imbalance::Rotating)))
       return notes.clash({key},
                          fmt::format("{} has no meaning for iteration.imbalance \"{}\"", key, imbalance),
                          key == "iteration.episode" ? "only rotating has one" : "say persistent or rotating");
-  if (!s.noise.empty())
-    return notes.clash({kNoiseArray}, "[[noise]] has no meaning for job.workload \"iteration\"",
-                       "iteration.jitter and iteration.imbalance say what disturbs it");
   return {};
 }
 
@@ -257,44 +309,60 @@ Status check_job(const Scenario& s, const JobKeys& job, const Notes& notes) {
   return {};
 }
 
-/// Whether a law takes a value that the file gives: what would be ignored is refused.
+/// Whether a source reads what the file gives it: what would be ignored is refused.
 Status check_noise(const NoiseSource& noise, const std::string& at, std::int64_t ranks, const Notes& notes) {
   const auto key = [&](std::string_view name) { return fmt::format("{}.{}", at, name); };
   const auto said = [&](std::string_view name) { return notes.said(key(name)); };
   const auto refuse = [&](std::string_view name, std::string message, std::string hint) {
     return notes.clash({key(name), key("law"), key("pattern"), at}, std::move(message), std::move(hint));
   };
-  const auto law = law_words()[static_cast<std::size_t>(noise.law)];
+  const auto word = [&](std::string_view chooses) {
+    return chooses == "law"       ? law_words()[static_cast<std::size_t>(noise.law)]
+           : chooses == "pattern" ? pattern_words()[static_cast<std::size_t>(noise.pattern)]
+                                  : target_words()[static_cast<std::size_t>(noise.target)];
+  };
   if (said("mean") && said("mean_ratio"))
     return refuse("mean_ratio", fmt::format("{} has both mean and mean_ratio", at),
                   "one is a time, the other a part");
-  const bool takes_cv = noise.law == NoiseLaw::Gaussian || noise.law == NoiseLaw::Lognormal;
-  if (noise.law == NoiseLaw::Pareto && said("cv"))
+  for (const NoiseMeaning& m : noise_meanings())
+    if (said(m.key) && !m.reads(noise))
+      return refuse(m.key,
+                    fmt::format("{}.{} has no meaning for {} \"{}\"", at, m.key, m.chooses, word(m.chooses)),
+                    std::string(m.hint));
+  if (noise.law == NoiseLaw::Pareto && said("cv") && said("shape"))
     return refuse("cv",
                   noise.shape <= 2
                       ? fmt::format("{}.cv with shape {}: a Pareto law of shape 2 or less has no variance",
                                     at, noise.shape)
                       : fmt::format("{}.cv: a Pareto law is given by its mean and shape", at),
                   "leave cv out; the shape alone says how heavy the tail is");
-  if (said("cv") && !takes_cv)
-    return refuse("cv", fmt::format("{}.cv has no meaning for law \"{}\"", at, law),
-                  "gaussian and lognormal have one");
-  const bool takes_shape = noise.law == NoiseLaw::Pareto || noise.law == NoiseLaw::Weibull;
-  if (said("shape") && !takes_shape)
-    return refuse("shape", fmt::format("{}.shape has no meaning for law \"{}\"", at, law),
-                  "pareto and weibull have one");
-  if (noise.law == NoiseLaw::Pareto && noise.shape <= 1)
+  if (noise.law == NoiseLaw::Pareto && noise.shape <= 1 && noise.cv == 0)
     return refuse("shape",
                   fmt::format("{}.shape = {}: a Pareto law of shape 1 or less has no mean", at, noise.shape),
-                  "give a shape above 1");
+                  "give a shape above 1, or a cv");
   if (noise.law == NoiseLaw::Weibull && noise.shape <= 0)
     return refuse("shape",
                   fmt::format("{}.shape = {}, expected above 0 for law \"weibull\"", at, noise.shape), "");
-  if (said("probability") && noise.law != NoiseLaw::Bimodal)
-    return refuse("probability", fmt::format("{}.probability has no meaning for law \"{}\"", at, law),
-                  "bimodal has one");
+  if (noise.law == NoiseLaw::Uniform && 3 * noise.cv * noise.cv > 1)
+    return refuse("cv", fmt::format("{}.cv = {}: a uniform law would reach below 0", at, noise.cv),
+                  "at most 1 / sqrt(3), 0.577");
   if (noise.law == NoiseLaw::Trace && noise.file.empty())
     return refuse("file", fmt::format("{}.law is \"trace\" and {}.file is missing", at, at), "");
+  if (noise.law == NoiseLaw::Trace && noise.mean > Seconds{})
+    return refuse("mean", fmt::format("{}.mean = {} beside a trace, expected 0s", at, spelled(noise.mean)),
+                  "0s replaces the compute time by the recorded one; without it that is scaled");
+  const bool timed = noise.pattern == NoisePattern::Periodic || noise.law == NoiseLaw::Trace;
+  if (noise.target != NoiseTarget::Compute && timed)
+    return refuse(
+        "target",
+        fmt::format("{}.target is \"{}\": daemons and traces disturb compute only", at, word("target")),
+        "leave target out");
+  if (noise.target == NoiseTarget::Bandwidth && !noise.relative)
+    return refuse("mean", fmt::format("{}.mean is a time, and bandwidth changes by a ratio", at),
+                  "give mean_ratio, or cv");
+  if (noise.pattern == NoisePattern::Periodic && noise.relative)
+    return refuse("mean_ratio", fmt::format("{} is periodic and {}.mean is missing", at, at),
+                  "a daemon has a period and a mean that are times");
   if (noise.pattern == NoisePattern::Periodic && noise.period <= noise.mean)
     return refuse("period",
                   fmt::format("{}.period = {} with mean = {}: it would never stop", at, spelled(noise.period),
@@ -306,48 +374,148 @@ Status check_noise(const NoiseSource& noise, const std::string& at, std::int64_t
   return {};
 }
 
-Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
-  const PolicySpec& p = s.policy;
-  const auto kind = policy_words()[static_cast<std::size_t>(p.kind)];
-  const auto only = [&](std::string_view key, bool fits, std::string_view whose) -> Status {
-    if (!notes.said(std::string(key)) || fits) return {};
-    return notes.clash({key}, fmt::format("{} has no meaning for policy.kind \"{}\"", key, kind),
-                       fmt::format("only {} has one", whose));
+/// Messages are disturbed where replicas or experts meet, and where links are played.
+Status check_message_noise(const Draft& draft, const Notes& notes) {
+  const Scenario& s = draft.scenario;
+  const JobKeys& job = draft.job;
+  if (job.workload != Workload::Training) return {};
+  const Layout& l = job.training.layout;
+  const bool steps = s.policy.kind == PolicyKind::Synchronous || s.policy.kind == PolicyKind::LocalSgd;
+  for (std::size_t i = 0; i < s.noise.size(); ++i) {
+    if (s.noise[i].target == NoiseTarget::Compute) continue;
+    const std::string at = fmt::format("{}[{}]", kNoiseArray, i);
+    const auto target = target_words()[static_cast<std::size_t>(s.noise[i].target)];
+    if (!steps)
+      return notes.clash({at + ".target", at},
+                         fmt::format("{}.target \"{}\" has no meaning for policy.kind \"{}\"", at, target,
+                                     policy_words()[static_cast<std::size_t>(s.policy.kind)]),
+                         "disturb compute, or use the synchronous policy");
+    if (l.data == 1 && l.context == 1 && l.expert == 1 && (l.pipeline == 1 || !plays_links(draft)))
+      return notes.clash(
+          {at + ".target", at},
+          fmt::format("{}.target is \"{}\", and no collective of replicas is there to be disturbed", at,
+                      target),
+          "messages inside a replica are not disturbed: see docs/concepts/training-steps.md");
+  }
+  return {};
+}
+
+/// Which engines run the job.
+Status check_engine(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  using enum EngineKind;
+  const EngineKind e = s.engine;
+  if (e == Auto) return {};
+  const auto refuse = [&](std::string what, std::string hint) {
+    return notes.clash({"engine"}, fmt::format("engine \"{}\" does not run {}", name_of(e), what),
+                       std::move(hint));
   };
-  COX_CHECK(only("policy.staleness",
-                 p.kind == PolicyKind::BoundedWait || p.kind == PolicyKind::BoundedDiscard,
-                 "bounded-wait or bounded-discard"));
-  COX_CHECK(only("policy.local_steps", p.kind == PolicyKind::LocalSgd, "local-sgd"));
-  COX_CHECK(only("policy.backups", p.kind == PolicyKind::Backup, "backup"));
-  COX_CHECK(only("policy.servers", p.kind == PolicyKind::Asynchronous, "asynchronous"));
-  const std::int64_t workers =
-      job.workload == Workload::Training ? job.training.layout.data : s.cluster.ranks();
-  if (p.backups >= workers)
+  switch (job.workload) {
+    case Workload::Collective:
+      if (e == Event) return refuse("single collectives", "leave `engine` out, or say max-plus or flow");
+      return {};
+    case Workload::Training: {
+      const bool steps = s.policy.kind == PolicyKind::Synchronous || s.policy.kind == PolicyKind::LocalSgd;
+      if (e == ClosedForm) return refuse("training", "leave `engine` out, or say max-plus or flow");
+      if (steps && e == Event)
+        return refuse("synchronous steps", "leave `engine` out, or say max-plus or flow");
+      if (!steps && e != Event)
+        return refuse(
+            fmt::format("policy.kind \"{}\"", policy_words()[static_cast<std::size_t>(s.policy.kind)]),
+            "leave `engine` out, or say event");
+      return {};
+    }
+    case Workload::Goal:
+    case Workload::Iteration:
+      if (e != Event)
+        return refuse(job.workload == Workload::Goal ? "GOAL schedules" : "iterations",
+                      "leave `engine` out, or say event");
+      return {};
+    case Workload::Chakra:
+      if (e == ClosedForm || e == MaxPlus)
+        return refuse("traces", "leave `engine` out, or say event or flow");
+  }
+  return {};
+}
+
+/// Forms and protocols that the engine would take for others.
+Status check_forms(const Scenario& s, const Notes& notes) {
+  if (s.engine == EngineKind::ClosedForm && s.protocol != Protocol::Rendezvous)
+    return notes.clash(
+        {"cost.protocol"},
+        fmt::format("cost.protocol \"{}\" has no meaning for engine \"closed-form\"", name_of(s.protocol)),
+        "only rendezvous has closed forms: say max-plus, or leave cost.protocol out");
+  if (s.engine == EngineKind::Flow && s.protocol == Protocol::EagerGap)
+    return notes.clash({"cost.protocol"}, "cost.protocol \"eager-gap\" has no meaning for engine \"flow\"",
+                       "there the links are the ports: say eager");
+  return {};
+}
+
+Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  if (s.policy.kind == PolicyKind::LocalSgd && !notes.said("policy.local_steps"))
+    return notes.clash({"policy.kind"}, "policy.kind is \"local-sgd\" and policy.local_steps is missing",
+                       "say how many steps lie between two averages; 1 is the synchronous policy");
+  if (job.workload == Workload::Training && s.policy.backups >= job.training.layout.data)
     return notes.clash({"policy.backups"},
-                       fmt::format("policy.backups = {} of {} workers: nobody is left", p.backups, workers),
+                       fmt::format("policy.backups = {} of {} workers: nobody is left", s.policy.backups,
+                                   job.training.layout.data),
                        "");
   return {};
 }
 
-/// A key that has a meaning only beside some values of another key.
-struct Meaning {
-  std::string_view key;  ///< or the beginning of several, up to a dot
-  bool fits;
-  std::string_view chooses;  ///< the other key
-  std::string_view whose;
-};
+/// A cost that is said twice: as that of a message, and by the links of its way.
+Status check_overridden(const Draft& draft, const Notes& notes) {
+  if (plays_links(draft)) return {};
+  const auto said = [&](std::string_view key) { return notes.first_of_file(key).has_value(); };
+  const auto twice = [&](std::string_view cost, std::initializer_list<std::string_view> ways) -> Status {
+    for (const std::string_view way : ways)
+      if (const auto key = notes.first_of_file(way); key && said(cost))
+        return notes.clash({*key}, fmt::format("{} beside {}, which says what a message costs", *key, cost),
+                           "keep one of them");
+    return {};
+  };
+  COX_CHECK(twice("cost.inside.latency", {"cluster.scale_up.latency"}));
+  COX_CHECK(twice("cost.inside.bandwidth", {"cluster.scale_up.bandwidth"}));
+  COX_CHECK(twice("cost.across.latency", {"cluster.nic.latency", "fabric.link.latency"}));
+  COX_CHECK(twice("cost.across.bandwidth", {"cluster.nic.bandwidth", "fabric.link.bandwidth"}));
+  // The way of a message through a graph is not counted: there its cost has to be said.
+  if (!said("cost.across.latency") || !said("cost.across.bandwidth") ||
+      draft.scenario.fabric.kind == FabricKind::Graph)
+    return {};
+  COX_CHECK(twice("cost.across.latency", {"fabric.kind", "fabric.tiers", "fabric.leaves_per_pod"}));
+  const bool inside = draft.scenario.cluster.devices_per_node > 1 && draft.job.workload != Workload::Goal;
+  if (!inside || (said("cost.inside.latency") && said("cost.inside.bandwidth")))
+    return twice("cost.across.latency", {"cluster.pcie."});
+  return {};
+}
+
+/// A value below the root as a file spells it.
+std::string value_of(std::string_view name, const Draft& draft) {
+  Draft copy = draft;  // text_of takes what it could also write to
+  for (const Key<Draft>& key : root_keys())
+    if (key.name == name) {
+      const std::string_view quote = is_quoted(key.field) ? "\"" : "";
+      return fmt::format("{}{}{}", quote, text_of(key, copy), quote);
+    }
+  return {};
+}
 
 /// What the file says and nothing would read is refused, so that nobody believes in it. Where --set changed
-/// the choosing key, the file's other keys may lose their meaning: that is what trying alternatives is.
-Status check_meaning(const Meaning& m, std::string_view chosen, const Notes& notes) {
-  if (m.fits) return {};
-  if (const Note* other = notes.find(std::string(m.chooses));
-      other && other->origin == Origin::File && other->at.line == 0)
-    return {};
-  const std::optional<std::string> key = notes.first_of_file(m.key);
-  if (!key) return {};
-  return notes.clash({*key}, fmt::format("{} has no meaning for {} \"{}\"", *key, m.chooses, chosen),
-                     fmt::format("only {} has one: change {}, or leave {} out", m.whose, m.chooses, *key));
+/// the choosing key, the file's own keys may lose their meaning: that is what trying alternatives is.
+Status check_meanings(const Draft& draft, const Notes& notes) {
+  for (const auto& [key, at] : notes.of_file()) {
+    const std::optional<Unread> reason = why_unread(key, draft);
+    if (!reason) continue;
+    const Note* chooses = notes.find(std::string(reason->chooses));
+    if (chooses && chooses->is_option() && !notes.find(key)->is_option()) continue;
+    const std::string shown = key == kNoiseArray ? "[[noise]]" : key;
+    return notes.clash(
+        {key},
+        fmt::format("{} has no meaning for {} {}", shown, reason->chooses, value_of(reason->chooses, draft)),
+        reason->hint.empty() ? fmt::format("only {} has one: change {}, or leave {} out", reason->whose,
+                                           reason->chooses, shown)
+                             : std::string(reason->hint));
+  }
+  return {};
 }
 
 /// NCCL's model gives the time of whole collectives on a machine of its own: what is about messages has no meaning.
@@ -358,8 +526,7 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
       return notes.clash(
           {key}, fmt::format("{} = \"nccl\": NCCL has no price of one message", key),
           "write cost.form = \"nccl\" to have whole collectives priced by NCCL's tuning model");
-  if (s.price != CollectivePrice::Nccl)
-    return check_meaning({"cost.nccl.", false, "cost.form", "nccl"}, price_words()[0], notes);
+  if (s.price != CollectivePrice::Nccl) return {};
   const bool training = job.workload == Workload::Training;
   if (job.workload != Workload::Collective && !training)
     return notes.clash({"cost.form", "job.workload"},
@@ -376,9 +543,6 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
       return notes.clash({kNoiseArray, "cost.form"},
                          "noise on messages, and cost.form = \"nccl\" knows collectives as a whole",
                          "disturb the computation, or leave cost.form out");
-  for (const std::string_view key : {"algorithm", "channels", "group2", "chunks", "servers"})
-    COX_CHECK(
-        check_meaning({fmt::format("job.collective.{}", key), false, "cost.form", "rounds"}, "nccl", notes));
   CollectiveSpec spec = job.collective;
   if (training) spec = {.ranks = static_cast<int>(s.cluster.ranks()), .bytes = Bytes{1}};
   spec.bytes = std::max(spec.bytes, Bytes{1});
@@ -388,57 +552,6 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
       fmt::format("NCCL has no {} of {} ranks with what cost.nccl and the cluster say", name_of(spec.kind),
                   spec.ranks),
       "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
-}
-
-Status check_fabric_meanings(const Scenario& s, const Notes& notes) {
-  const FabricKind kind = s.fabric.kind;
-  const bool tree = kind == FabricKind::FatTree;
-  const bool leaves = tree || kind == FabricKind::RailOptimised;
-  // Nodes of one switch share the draws of a noise source with that scope, whatever the fabric.
-  const bool switch_noise = std::any_of(s.noise.begin(), s.noise.end(),
-                                        [](const NoiseSource& n) { return n.scope == NoiseScope::Switch; });
-  constexpr std::string_view kChooses = "fabric.kind";
-  for (const Meaning& m :
-       {Meaning{"fabric.tiers", tree, kChooses, "fat-tree"},
-        Meaning{"fabric.leaves_per_pod", tree, kChooses, "fat-tree"},
-        Meaning{"fabric.hosts_per_leaf", leaves || switch_noise, kChooses, "fat-tree or rail-optimised"},
-        Meaning{"fabric.oversubscription", leaves, kChooses, "fat-tree or rail-optimised"},
-        Meaning{"fabric.torus", kind == FabricKind::Torus, kChooses, "torus"},
-        Meaning{"fabric.dragonfly.", kind == FabricKind::Dragonfly, kChooses, "dragonfly"},
-        Meaning{"fabric.graph_file", kind == FabricKind::Graph, kChooses, "graph"}})
-    COX_CHECK(check_meaning(m, fabric_words()[static_cast<std::size_t>(kind)], notes));
-  return {};
-}
-
-/// Not asked: keys that a written scenario always holds (job.layout.data, job.collective.ranks and .group).
-Status check_workload_meanings(const JobKeys& job, const Notes& notes) {
-  const Workload w = job.workload;
-  const bool collective = w == Workload::Collective;
-  const bool training = w == Workload::Training;
-  const bool file = w == Workload::Goal || w == Workload::Chakra;
-  constexpr std::string_view kChooses = "job.workload";
-  std::vector<Meaning> all = {
-      {"job.collective.kind", collective, kChooses, "collective"},
-      {"job.collective.bytes", collective, kChooses, "collective"},
-      {"job.collective.algorithm", collective || training || w == Workload::Chakra, kChooses,
-       "collective, training or chakra"},
-      {"job.collective.channels", collective || training, kChooses, "collective or training"},
-      {"job.compute", collective, kChooses, "collective"},
-      {"job.order", collective, kChooses, "collective"},
-      {"job.file", file, kChooses, "goal or chakra"},
-      {"iteration.", w == Workload::Iteration, kChooses, "iteration"},
-      {"pace.", w == Workload::Iteration, kChooses, "iteration"}};
-  for (const std::string_view key :
-       {"job.optimizer", "job.micro_batches", "job.schedule", "job.interleave", "job.zero_stage",
-        "job.bucket", "job.overlap", "job.overlap_slowdown", "job.moe_layers", "job.layout.tensor",
-        "job.layout.pipeline", "job.layout.expert", "job.layout.context", "job.model."})
-    all.push_back({key, training, kChooses, "training"});
-  for (const Meaning& m : all)
-    COX_CHECK(check_meaning(m, workload_words()[static_cast<std::size_t>(w)], notes));
-  const Algorithm algorithm = job.collective.algorithm;
-  return check_meaning(
-      {"job.collective.channels", algorithm == Algorithm::Ring, "job.collective.algorithm", "ring"},
-      name_of(algorithm), notes);
 }
 
 Status check_failures(const Failures& f, const Notes& notes) {
@@ -482,14 +595,27 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_cluster(s.cluster, notes));
   COX_CHECK(check_fabric(s.cluster, s.fabric, notes));
   COX_CHECK(check_job(s, job, notes));
+  COX_CHECK(check_engine(s, job, notes));
   COX_CHECK(check_cost(s, job, notes));
+  if (s.fabric.kind == FabricKind::Graph && job.workload != Workload::Iteration && s.cluster.nodes > 1 &&
+      !plays_links(draft) && s.across.per_byte == TimePerByte{})
+    return notes.clash(
+        {"engine", "policy.kind", "job.workload", "fabric.kind"},
+        "what a message through fabric.graph_file costs is not known where its links are not played",
+        "write cost.across.latency and cost.across.bandwidth, or let the flow engine run it");
   for (std::size_t i = 0; i < s.noise.size(); ++i)
     COX_CHECK(check_noise(s.noise[i], fmt::format("{}[{}]", kNoiseArray, i), s.cluster.ranks(), notes));
   COX_CHECK(check_failures(s.failures, notes));
   COX_CHECK(check_policy(s, job, notes));
-  COX_CHECK(check_fabric_meanings(s, notes));
   COX_CHECK(check_nccl(s, job, notes));
-  return check_workload_meanings(job, notes);
+  COX_CHECK(check_meanings(draft, notes));
+  COX_CHECK(check_overridden(draft, notes));
+  COX_CHECK(check_forms(s, notes));
+  COX_CHECK(check_message_noise(draft, notes));
+  if (!notes.first_of_file("job."))
+    return notes.refuse("scenario-005", {}, "nothing says what runs: there is no [job]",
+                        "write [job.collective], or [job] with another workload");
+  return {};
 }
 
 }  // namespace cox::model

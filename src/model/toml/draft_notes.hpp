@@ -3,10 +3,13 @@
 /// Where each value of a draft came from, and the errors that point there.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/model/document.hpp"
@@ -18,6 +21,9 @@ struct Note {
   Origin origin = Origin::Default;
   std::string why;
   Place at;
+
+  /// Said by --set: options have no place in the file.
+  [[nodiscard]] bool is_option() const { return origin == Origin::File && at.line == 0; }
 };
 
 /// Notes by full key (`fabric.kind`, `noise[0].law`); what has none is as the tables say.
@@ -44,6 +50,17 @@ class Notes {
       if (at->second.origin == Origin::File) return at->first;
     }
     return std::nullopt;
+  }
+  /// Keys that the file or --set says, without those inside arrays, in the order of the file.
+  [[nodiscard]] std::vector<std::pair<std::string, Place>> of_file() const {
+    std::vector<std::pair<std::string, Place>> keys;
+    for (const auto& [key, note] : notes_)
+      if (note.origin == Origin::File && key.find('[') == std::string::npos) keys.emplace_back(key, note.at);
+    std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+      return a.second.line != b.second.line ? a.second.line < b.second.line
+                                            : a.second.column < b.second.column;
+    });
+    return keys;
   }
   void derive(const std::string& key, std::string why) {
     set(key, {.origin = Origin::Derived, .why = std::move(why), .at = {}});

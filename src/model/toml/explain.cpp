@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "cox/base/units_text.hpp"
 
+#include "model/toml/derive.hpp"
+#include "model/toml/meaning.hpp"
 #include "model/toml/presets.hpp"
 #include "model/toml/values.hpp"
 
@@ -45,18 +48,35 @@ std::string value_line(const Key<T>& key, std::string_view name, T& values) {
 /// Draft of an empty file with this preset: what does not have to be written.
 Draft baseline(const std::string& preset) {
   Draft draft;
-  const auto read =
-      parse_scenario(fmt::format("cluster.preset = {}", in_quotes(preset.empty() ? "none" : preset)), "", "");
+  const auto read = parse_scenario(
+      fmt::format("cluster.preset = {}\njob.steps = 1", in_quotes(preset.empty() ? "none" : preset)), "", "");
   if (!read) return draft;
   draft.scenario = read->scenario;
   draft.job = keys_of(draft.scenario.job, draft.scenario.cluster);
   return draft;
 }
 
+/// Costs that follow from cluster and fabric are not said beside them.
+bool is_path(std::string_view key) {
+  return key.starts_with("cost.") && (key.ends_with(".latency") || key.ends_with(".bandwidth"));
+}
+
+/// The same with what a message costs as it follows from the ways.
+Draft costs_of_paths(Draft draft) {
+  draft.scenario.inside.latency = draft.scenario.across.latency = {};
+  draft.scenario.inside.per_byte = draft.scenario.across.per_byte = {};
+  Notes nobody("");
+  nobody.set("fabric.link.latency", {.origin = Origin::File, .why = {}, .at = {}});
+  nobody.set("fabric.link.bandwidth", {.origin = Origin::File, .why = {}, .at = {}});
+  static_cast<void>(derive(draft, nobody));
+  return draft;
+}
+
 template <class T>
-void write_table(std::span<const Key<T>> keys, T values, T plain, std::string_view always, std::string& out) {
+void write_table(std::span<const Key<T>> keys, T values, T plain, std::string_view always, std::string& out,
+                 const std::function<bool(std::string_view)>& skip) {
   for (const Key<T>& key : keys)
-    if (key.name == always || text_of(key, values) != text_of(key, plain))
+    if (!skip(key.name) && (key.name == always || text_of(key, values) != text_of(key, plain)))
       out += value_line(key, key.name, values);
 }
 
@@ -83,6 +103,11 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
     explain_keys(layer_keys(), draft.layers[i], fmt::format("{}[{}].", kLayerArray, i), notes, out);
   for (std::size_t i = 0; i < draft.scenario.noise.size(); ++i)
     explain_keys(noise_keys(), draft.scenario.noise[i], fmt::format("{}[{}].", kNoiseArray, i), notes, out);
+  // What --set took the meaning of is the file's still.
+  for (Explained& e : out)
+    if (e.origin == Origin::File)
+      if (const auto reason = why_unread(e.key, draft))
+        e.why += fmt::format("; not read: see {}", reason->chooses);
   // Sizes of a model that is not there would only distract, and so would a controller without its job.
   if (!notes.said("job.model.parameters"))
     std::erase_if(out, [](const Explained& e) { return e.key.starts_with("job.model."); });
@@ -118,16 +143,38 @@ std::string scenario_toml(const Scenario& scenario) {
   draft.scenario = scenario;
   draft.job = keys_of(scenario.job, scenario.cluster);
   Draft plain = baseline(scenario.cluster.preset);
+  Draft paths = costs_of_paths(draft);
+  // Ways that a cost stands for would be refused beside it.
+  const auto is_said_by_cost = [&](std::string_view way) {
+    if (plays_links(draft)) return false;
+    const auto differs = [&](std::string_view cost) {
+      const auto keys = root_keys();
+      const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.name == cost; });
+      return !why_unread(cost, draft) && text_of(*at, draft) != text_of(*at, paths);
+    };
+    const bool latency = differs("cost.across.latency");
+    const bool bandwidth = differs("cost.across.bandwidth");
+    if (way == "cluster.scale_up.latency") return differs("cost.inside.latency");
+    if (way == "cluster.scale_up.bandwidth") return differs("cost.inside.bandwidth");
+    if (way == "cluster.nic.latency" || way == "fabric.link.latency") return latency;
+    if (way == "cluster.nic.bandwidth" || way == "fabric.link.bandwidth") return bandwidth;
+    const bool whole = latency && bandwidth && scenario.fabric.kind != FabricKind::Graph;
+    if (way == "fabric.kind" || way == "fabric.tiers" || way == "fabric.leaves_per_pod") return whole;
+    const bool inside = scenario.cluster.devices_per_node > 1 && draft.job.workload != Workload::Goal;
+    return whole && way.starts_with("cluster.pcie.") &&
+           (!inside || (differs("cost.inside.latency") && differs("cost.inside.bandwidth")));
+  };
   std::string out;
   std::string section;
   for (const Key<Draft>& key : root_keys()) {
-    if (key.name.starts_with("job.model.")) continue;
-    if (key.name.starts_with("cost.nccl.") && scenario.price != CollectivePrice::Nccl) continue;
+    if (key.name.starts_with("job.model.") || why_unread(key.name, draft)) continue;
+    if (is_said_by_cost(key.name)) continue;
     const std::string text = text_of(key, draft);
     // What is derived from other keys would be derived anew: so it is always said. An empty torus cannot be.
     const bool named = key.name == "cluster.preset" && !scenario.cluster.preset.empty();
-    const bool derived = !key.otherwise.empty() && text != "[]";
-    const bool say = named || derived || text != text_of(key, plain);
+    const bool derived = !key.otherwise.empty() && text != "[]" && !is_path(key.name);
+    const bool say =
+        named || derived || (is_path(key.name) ? text != text_of(key, paths) : text != text_of(key, plain));
     if (!say) continue;
     const auto dot = key.name.find('.');
     const std::string_view in = dot == std::string_view::npos ? std::string_view{} : key.name.substr(0, dot);
@@ -147,14 +194,19 @@ std::string scenario_toml(const Scenario& scenario) {
     while (end < layers.size() && same(layers[end])) ++end;
     out += fmt::format("\n[[{}]]\n", kLayerArray);
     write_table(layer_keys(), LayerGroup{.count = static_cast<int>(end - i), .layer = layers[i]},
-                LayerGroup{}, "count", out);
+                LayerGroup{}, "count", out, [](std::string_view) { return false; });
     i = end;
   }
+  if (why_unread(kNoiseArray, draft)) return out;
   for (NoiseSource noise : scenario.noise) {
     out += fmt::format("\n[[{}]]\n", kNoiseArray);
     if (noise.relative) noise.mean = {};  // the one that is said decides
     if (!noise.relative) noise.mean_ratio = 0;
-    write_table(noise_keys(), noise, NoiseSource{}, noise.relative ? "mean_ratio" : "mean", out);
+    const auto unread = [&](std::string_view key) {
+      return std::ranges::any_of(noise_meanings(),
+                                 [&](const NoiseMeaning& m) { return m.key == key && !m.reads(noise); });
+    };
+    write_table(noise_keys(), noise, NoiseSource{}, noise.relative ? "mean_ratio" : "mean", out, unread);
   }
   return out;
 }

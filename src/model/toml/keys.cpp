@@ -68,7 +68,8 @@ const Key<Draft> kRoot[] = {
     {"cluster.device.name", COX_AT(scenario.cluster.device_name), "for results only"},
     {"cluster.device.peak", COX_AT(scenario.cluster.device_peak),
      "peak in the precision of the training, without sparsity; only [job.model] uses it"},
-    {"cluster.device.memory", COX_AT(scenario.cluster.device_memory), "of one device"},
+    {"cluster.device.memory", COX_AT(scenario.cluster.device_memory),
+     "of one device: what is said where parameters, gradients and optimizer do not fit"},
     {"cluster.scale_up.latency", COX_AT(scenario.cluster.scale_up.latency), "device to device inside a node"},
     {"cluster.scale_up.bandwidth", COX_AT(scenario.cluster.scale_up.bandwidth),
      "of one device, one direction"},
@@ -90,7 +91,7 @@ const Key<Draft> kRoot[] = {
      "fat tree, rail-optimised: nodes below a leaf switch", 1, kRanks},
     {"fabric.leaves_per_pod", COX_AT(scenario.fabric.leaves_per_pod), "fat tree of three tiers", 1, kRanks},
     {"fabric.oversubscription", COX_AT(scenario.fabric.oversubscription),
-     "down-links over up-links of a leaf: 4 means 4:1", 1, kRanks},
+     "fat tree, rail-optimised: down-links over up-links of a leaf: 4 means 4:1", 1, kRanks},
     {"fabric.torus", COX_AT(scenario.fabric.torus),
      "extent of each dimension; the product is `cluster.nodes`", 1, kRanks,
      "three factors of `cluster.nodes` as equal as they can be"},
@@ -142,19 +143,20 @@ const Key<Draft> kRoot[] = {
     {"job.collective.bytes", COX_AT(job.collective.bytes),
      "as nccl-tests count: the whole buffer of a rank (all-gather, reduce-scatter: the gathered one)"},
     {"job.collective.group", COX_AT(job.collective.group),
-     "hierarchical, two-level, ring of several channels: ranks of an inner group; training: 1 = those that share a "
-     "node",
+     "hierarchical, hierarchical-3, two-level, ring of several channels: ranks of an inner group; in-network: of a leaf "
+     "switch; training: 1 = those that share a node",
      1, kRanks, "`cluster.devices_per_node`; training 1"},
     {"job.collective.group2", COX_AT(job.collective.group2), "hierarchical-3: inner groups of a middle group",
      1, kRanks},
     {"job.collective.servers", COX_AT(job.collective.servers), "parameter-server: shards", 1, kRanks},
-    {"job.collective.chunks", COX_AT(job.collective.chunks), "trees, chain: pieces that follow each other", 1,
-     1e6},
+    {"job.collective.chunks", COX_AT(job.collective.chunks),
+     "binary and double binary tree, chain, in-network: pieces that follow each other", 1, 1e6},
     {"job.collective.channels", COX_AT(job.collective.channels),
      "ring: so many beside each other, an equal part of the bytes each; they enter and leave a node by different "
      "ranks, and so by different network cards",
      1, 64},
-    {"job.collective.root", COX_AT(job.collective.root), "rank that begins or ends with the data", 0, kRanks},
+    {"job.collective.root", COX_AT(job.collective.root),
+     "binomial and binary tree, chain: rank that begins or ends with the data", 0, kRanks},
 
     {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kRanks,
      "ranks over tensor x pipeline x context"},
@@ -262,23 +264,16 @@ const Key<Draft> kRoot[] = {
      "that of `cluster.scale_up`"},
     {"cost.inside.bandwidth", COX_RATE(scenario.inside.per_byte), "1 / beta, 1 / G", 0, kNoLimit,
      "that of `cluster.scale_up`"},
-    {"cost.inside.overhead", COX_AT(scenario.inside.overhead), "o: of the processor, at each end"},
-    {"cost.inside.gap", COX_AT(scenario.inside.gap), "g: between two messages of a port"},
-    {"cost.inside.overhead_per_byte", COX_AT(scenario.inside.overhead_per_byte), "O"},
-    {"cost.inside.eager_limit", COX_AT(scenario.inside.eager_limit),
-     "S: longer messages wait for the receiver (loggops)"},
-    {"cost.inside.reduce", COX_AT(scenario.inside.reduce), "arithmetic of a reduction, per byte received"},
     {"cost.across.form", COX_WORD(Draft, form_words, scenario.across.form), "of a message between nodes"},
     {"cost.across.latency", COX_AT(scenario.across.latency), "alpha, L", 0, kNoLimit,
      "sum over the links of the path"},
     {"cost.across.bandwidth", COX_RATE(scenario.across.per_byte), "1 / beta, 1 / G", 0, kNoLimit,
      "of the slowest link of the path"},
-    {"cost.across.overhead", COX_AT(scenario.across.overhead), "o: of the processor, at each end"},
-    {"cost.across.gap", COX_AT(scenario.across.gap), "g: between two messages of a port"},
-    {"cost.across.overhead_per_byte", COX_AT(scenario.across.overhead_per_byte), "O"},
+    {"cost.across.overhead", COX_AT(scenario.across.overhead), "goal: o, of the processor, at each end"},
+    {"cost.across.gap", COX_AT(scenario.across.gap), "goal: g, between two messages of a port"},
+    {"cost.across.overhead_per_byte", COX_AT(scenario.across.overhead_per_byte), "goal: O"},
     {"cost.across.eager_limit", COX_AT(scenario.across.eager_limit),
-     "S: longer messages wait for the receiver (loggops)"},
-    {"cost.across.reduce", COX_AT(scenario.across.reduce), "arithmetic of a reduction, per byte received"},
+     "goal: S, longer messages wait for the receiver"},
 };
 
 const Key<NoiseSource> kNoise[] = {
@@ -290,9 +285,10 @@ const Key<NoiseSource> kNoise[] = {
     {"mean", COX_IN(NoiseSource, mean), "added time"},
     {"mean_ratio", COX_IN(NoiseSource, mean_ratio),
      "added part of the undisturbed time; 0 with `cv`: the factor is 1 on average", 0, 1e9},
-    {"cv", COX_IN(NoiseSource, cv), "standard deviation over mean (gaussian, lognormal)", 0, 1e6},
+    {"cv", COX_IN(NoiseSource, cv), "standard deviation over mean (gaussian, lognormal, uniform, pareto)", 0,
+     1e6},
     {"shape", COX_IN(NoiseSource, shape), "pareto, weibull", 0, 1e6},
-    {"probability", COX_IN(NoiseSource, probability), "bimodal: of being disturbed", 0, 1},
+    {"probability", COX_IN(NoiseSource, probability), "of being disturbed at all; bimodal: else 0", 0, 1},
     {"correlation", COX_IN(NoiseSource, correlation), "every-step: of one step with the next", 0, 0.999999},
     {"period", COX_IN(NoiseSource, period), "periodic: from one disturbance to the next"},
     {"period_steps", COX_IN(NoiseSource, period_steps),
@@ -327,6 +323,17 @@ std::string_view kind_name(const pace::Parameter& parameter) {
   return whole ? "count" : "ratio";
 }
 
+namespace {
+
+/// What nothing in a simulation reads: a calibration of transfers, which are known there, and the order in which a
+/// library's threads submit.
+bool is_of_live_jobs(const pace::Parameter& parameter) {
+  const std::string_view key = parameter.key;
+  return key.starts_with("transfer_") || key == "order";
+}
+
+}  // namespace
+
 /// The table above and, as `pace.`, that of the controller.
 std::span<const Key<Draft>> root_keys() {
   struct All {
@@ -338,6 +345,7 @@ std::span<const Key<Draft>> root_keys() {
     const auto parameters = pace::parameters();
     out.names.reserve(parameters.size());  // keys point into it
     for (const pace::Parameter& p : parameters) {
+      if (is_of_live_jobs(p)) continue;
       out.names.push_back(std::string("pace.") + p.key);
       out.keys.push_back(
           {.name = out.names.back(),

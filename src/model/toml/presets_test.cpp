@@ -12,7 +12,8 @@ namespace cox::model {
 namespace {
 
 ReadScenario of(const std::string& preset, const std::string& more = "") {
-  auto read = parse_scenario("cluster.preset = \"" + preset + "\"\ncluster.nodes = 8\n" + more, "f.toml", "");
+  auto read = parse_scenario("cluster.preset = \"" + preset + "\"\ncluster.nodes = 8\njob.steps = 1\n" + more,
+                             "f.toml", "");
   EXPECT_TRUE(read) << read.error().to_string();
   return read ? *std::move(read) : ReadScenario{};
 }

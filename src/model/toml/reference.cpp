@@ -50,10 +50,12 @@ line of the file, a preset with the source of its figure, a default, or a formul
 - `[cluster]` followed by `nic.latency = "1us"` is the same as `[cluster.nic]` followed by `latency = "1us"`.
 - Files named in a scenario are looked for from the folder of the scenario.
 - An unknown key, an unknown word, a value out of range, and parts that cannot go together are errors with file, line
-  and reason, and exit code 3: [scenario-001 to scenario-004](errors.md).
+  and reason, and exit code 3: [scenario-001 to scenario-005](errors.md).
 - A file has at most 16 MB, 300,000 values and 16 levels of nesting; a cluster at most 2,097,152 ranks.
-- A value that its law, policy, fabric or workload would ignore (the `cv` of a law that has none) is an error. Where
-  `--set` changes the kind, the file's own keys for another kind are ignored.
+- A value that nothing would read is an error: the `cv` of a law that has none, the root of a ring, a message's cost
+  where the links of a fabric are played, an oversubscription under `engine = "max-plus"`. Where `--set` or an option
+  changes the kind, the file's own keys for another kind are ignored, and `--explain` says so.
+- A file without `[job]` is an error.
 - Rank r is device r % devices_per_node of node r / devices_per_node.
 )";
 
@@ -145,9 +147,7 @@ std::string_view about(const std::string& section) {
   if (section == "[cost.inside]") return "Between two devices of a node.";
   if (section == "[cost.across]") return "Between two nodes.";
   if (section == "[[noise]]")
-    return "Disturbances; several add up. Pareto and Weibull take `shape` (Pareto above 1: below there is "
-           "no mean, and up to 2 no variance, so it takes no `cv`); bimodal takes `probability`; "
-           "trace takes `file`. At most 256.";
+    return "Disturbances; several add up. What a law takes: docs/concepts/noise.md. At most 256.";
   return "";
 }
 

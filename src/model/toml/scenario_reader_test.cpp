@@ -19,7 +19,9 @@ std::string error_of(const std::string& text, const ScenarioOptions& options = {
 }
 
 Scenario scenario_of(const std::string& text, const ScenarioOptions& options = {}) {
-  const auto read = parse_scenario(text, "dir/f.toml", "dir", options);
+  ScenarioOptions with = options;
+  if (text.find("job") == std::string::npos) with.set.emplace_back("job.steps=1");
+  const auto read = parse_scenario(text, "dir/f.toml", "dir", with);
   EXPECT_TRUE(read) << read.error().to_string();
   return read ? read->scenario : Scenario{};
 }
@@ -28,14 +30,14 @@ TEST(ScenarioReader, ReadsEveryKindOfValue) {
   const Scenario s = scenario_of(R"(
 name = "all kinds"
 seed = 7
-engine = "max-plus"
+engine = "flow"
 [cluster]
 nodes = 4
 devices_per_node = 2
-device = { name = "toy", peak = "312TFLOP/s", memory = "80GB" }
+device = { name = "toy" }
 scale_up.latency = "0.25ps"
 scale_up.bandwidth = "300GB/s"
-nic.bandwidth = "400Gbps"
+pcie.bandwidth = "400Gbps"
 [fabric]
 kind = "graph"
 graph_file = "wires/../graph.txt"
@@ -45,9 +47,6 @@ pause = true
 kind = "reduce-scatter"
 algorithm = "halving-doubling"
 bytes = "256 MiB"
-[cost.inside]
-bandwidth = "20ps/B"
-overhead_per_byte = "1ps/B"
 [[noise]]
 law = "pareto"
 shape = 2.5
@@ -59,12 +58,10 @@ file = "/data/steps.csv"
 )");
   EXPECT_EQ(s.name, "all kinds");
   EXPECT_EQ(s.seed, 7U);
-  EXPECT_EQ(s.engine, EngineKind::MaxPlus);
+  EXPECT_EQ(s.engine, EngineKind::Flow);
   EXPECT_EQ(s.cluster.device_name, "toy");
-  EXPECT_EQ(s.cluster.device_peak, FlopRate::flops_per_s(312e12));
-  EXPECT_EQ(s.cluster.device_memory, Bytes{80'000'000'000});
   EXPECT_EQ(s.cluster.scale_up.latency, Seconds{0.25e-12}) << "not rounded to picoseconds";
-  EXPECT_EQ(s.cluster.nic.bandwidth, Bandwidth::gbyte_per_s(50));
+  EXPECT_EQ(s.cluster.pcie.bandwidth, Bandwidth::gbyte_per_s(50));
   EXPECT_EQ(s.fabric.kind, FabricKind::Graph);
   EXPECT_EQ(s.fabric.graph_file, "dir/graph.txt");
   EXPECT_EQ(s.fabric.background_load, 0.5);
@@ -73,8 +70,6 @@ file = "/data/steps.csv"
   EXPECT_EQ(s.job.as<CollectiveJob>().collective.algorithm, Algorithm::HalvingDoubling);
   EXPECT_EQ(s.job.as<CollectiveJob>().collective.bytes, Bytes{256 << 20});
   EXPECT_EQ(s.job.as<CollectiveJob>().collective.ranks, 8);
-  EXPECT_EQ(s.inside.per_byte, TimePerByte::seconds_per_byte(20e-12));
-  EXPECT_EQ(s.inside.overhead_per_byte, TimePerByte::seconds_per_byte(1e-12));
   ASSERT_EQ(s.noise.size(), 2U);
   EXPECT_EQ(s.noise[0].law, NoiseLaw::Pareto);
   EXPECT_EQ(s.noise[0].mean, Seconds{1e-3});
@@ -84,8 +79,39 @@ file = "/data/steps.csv"
   EXPECT_TRUE(s.noise[1].relative);
 }
 
-TEST(ScenarioReader, AnEmptyFileIsOneRankThatDoesNothing) {
-  const Scenario s = scenario_of("");
+TEST(ScenarioReader, ReadsTheKindsOfTrainingAndSchedules) {
+  const Scenario s = scenario_of(R"(
+[cluster]
+nodes = 4
+nic.bandwidth = "400Gbps"
+device = { peak = "312TFLOP/s", memory = "80GB" }
+[job]
+workload = "training"
+model = { parameters = 175e6, layers = 2, hidden = 64, sequence = 64 }
+)");
+  EXPECT_EQ(s.cluster.device_peak, FlopRate::flops_per_s(312e12));
+  EXPECT_EQ(s.cluster.device_memory, Bytes{80'000'000'000});
+  const Scenario goal = scenario_of(R"(
+[job]
+workload = "goal"
+file = "a.goal"
+[cost.across]
+bandwidth = "20ps/B"
+overhead_per_byte = "1ps/B"
+eager_limit = "64KiB"
+)");
+  EXPECT_EQ(goal.across.per_byte, TimePerByte::seconds_per_byte(20e-12));
+  EXPECT_EQ(goal.across.overhead_per_byte, TimePerByte::seconds_per_byte(1e-12));
+  EXPECT_EQ(goal.across.eager_limit, Bytes{65536});
+}
+
+TEST(ScenarioReader, AnEmptyFileIsAnError) {
+  const std::string wanted =
+      "scenario-005 f.toml: nothing says what runs: there is no [job] | "
+      "write [job.collective], or [job] with another workload";
+  for (const std::string text : {"", "# nothing\n", "[job]\n", "seed = 3\n[cluster]\nnodes = 1\n"})
+    EXPECT_EQ(error_of(text), wanted) << text;
+  const Scenario s = scenario_of("[job]\nsteps = 1\n");
   EXPECT_EQ(s.cluster.ranks(), 1);
   EXPECT_EQ(s.name, "f");
   EXPECT_EQ(s.job.as<CollectiveJob>().collective.ranks, 1);
@@ -130,11 +156,12 @@ TEST(ScenarioReader, UnknownKeysGetTheNearest) {
   EXPECT_EQ(error_of("[cluster]\nalgorithm = \"ring\"\n"),
             "scenario-002 f.toml:2:1: unknown key cluster.algorithm | did you mean job.collective.algorithm")
       << "a key of the right name in the wrong section";
-  EXPECT_EQ(error_of("[failures]\nzzz = 1\n"),
-            "scenario-002 f.toml:2:1: unknown key failures.zzz | "
-            "there are: checkpoint, checkpoint_interval, checkpoint_size, checkpoint_write, cold_factor, cold_steps, "
-            "job_mtbf, node_mtbf, restart, restart_per_node, restart_per_pair, restart_spread, restart_tail, "
-            "storage, weibull_shape");
+  EXPECT_EQ(
+      error_of("[failures]\nzzz = 1\n"),
+      "scenario-002 f.toml:2:1: unknown key failures.zzz | "
+      "there are: checkpoint, checkpoint_interval, checkpoint_size, checkpoint_write, cold_factor, cold_steps, "
+      "job_mtbf, node_mtbf, restart, restart_per_node, restart_per_pair, restart_spread, restart_tail, "
+      "storage, weibull_shape");
   EXPECT_EQ(error_of("[[noise]]\nlaw = \"constant\"\n[[noise]]\nlow = \"pareto\"\n"),
             "scenario-002 f.toml:4:1: unknown key noise[1].low | did you mean law");
   EXPECT_EQ(error_of("[job.layers]\nforwards = \"1s\"\n"),

@@ -120,7 +120,8 @@ TEST(ScenarioSchema, AcceptsTheExamples) {
 
 TEST(ScenarioSchema, AcceptsWhatIsWritten) {
   for (const char* preset : {"dgx-a100", "dgx-h100", "dgx-b200", "tpu-v4", "cloud-100g"}) {
-    const auto read = parse_scenario(std::string("cluster.preset = \"") + preset + "\"\n", "f.toml", "");
+    const auto read =
+        parse_scenario(std::string("cluster.preset = \"") + preset + "\"\njob.steps = 1\n", "f.toml", "");
     ASSERT_TRUE(read);
     EXPECT_EQ(violation_of(scenario_toml(read->scenario)), "");
   }

@@ -49,8 +49,8 @@ class Carrier {
                                            "{} devices: the flow engine has no way to it",
                                            each.rank.value(), network_->ranks()),
                     .hint = "give the cluster as many devices as the trace has ranks (cluster.nodes x "
-                            "cluster.devices_per_node), or say --engine max-plus",
-                    .where = std::nullopt});
+                            "cluster.devices_per_node), or say --engine event",
+                    .where = Where{.file = s_.job.as<model::TraceJob>().file}});
     return {};
   }
 

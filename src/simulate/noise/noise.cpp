@@ -187,17 +187,18 @@ void amounts_of(const Source& s, const Placement& placement, std::uint64_t seed,
   mask(s, placement, step, first, out);
 }
 
-/// Rank r takes column r modulo the recorded ranks; each further lap of the columns
-/// begins at a row of its own.
+/// Rank r (or its node, by the scope) takes column r modulo the recorded ranks; each further lap of the
+/// columns begins at a row of its own.
 double recorded_time(const Source& s, std::uint64_t seed, std::int64_t step, int rank) {
   const StepTimes& t = *s.steps;
-  const std::size_t lap = static_cast<std::size_t>(rank) / t.ranks;
+  const std::size_t place = s.unit_of(rank);
+  const std::size_t lap = place / t.ranks;
   std::size_t row = static_cast<std::size_t>(step) % t.steps;
   if (lap > 0) {
     const double u = RandomStream(seed, s.draws.stream(kStartRow)).uniform(lap, 0);
     row = (row + static_cast<std::size_t>(u * static_cast<double>(t.steps))) % t.steps;
   }
-  return t.seconds[row * t.ranks + static_cast<std::size_t>(rank) % t.ranks];
+  return t.seconds[row * t.ranks + place % t.ranks];
 }
 
 }  // namespace

@@ -427,6 +427,10 @@ StepEngine::Known& StepEngine::known(model::Collective kind, Bytes bytes, int me
   return known_.emplace(key, Known{.schedule = *std::move(made), .equal = {}, .messages = 0}).first->second;
 }
 
+bool StepEngine::draws_messages() const {
+  return noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
+}
+
 /// Moves `expanded_` from arrivals to departures; returns the messages of it.
 std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::int64_t number) {
   CollectiveOptions options;
@@ -434,7 +438,7 @@ std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::
   options.closure = shortcuts_.closure;
   options.step = step_;
   options.number = number;
-  if (noise_ != nullptr && noise_->disturbs_messages()) options.noise = noise_;
+  if (draws_messages()) options.noise = noise_;
   const CollectiveOutcome ran = run_collective(known.schedule, links, options, expanded_);
   closure_used_ = closure_used_ || ran.closure;
   return ran.messages;
@@ -461,7 +465,7 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
   const auto ranks = static_cast<std::size_t>(known.schedule.participants());
   const auto each = static_cast<std::size_t>(copies);
   const int groups = plan_.ranks_per_unit() / copies;
-  const bool draws = noise_ != nullptr && noise_->disturbs_messages();
+  const bool draws = draws_messages();
   const Seconds first = times.front();
   if (!draws && std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == first; })) {
     // A later start moves everything by as much, so equal arrivals need one evaluation per kind and size.

@@ -148,6 +148,8 @@ class StepEngine {
   void complete_exchange(int stage, int group, int slot);
   void collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times);
   [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, int members);
+  /// Whether messages of one collective do not cost the same each time.
+  [[nodiscard]] bool draws_messages() const;
   [[nodiscard]] std::int64_t sweep(const Known& known, const LinkCosts& links, std::int64_t number);
   void wake(int unit);
   [[nodiscard]] Error stuck() const;

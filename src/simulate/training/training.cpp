@@ -10,6 +10,7 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/simulate/flow.hpp"
 
 #include "simulate/training/runs.hpp"
@@ -118,9 +119,29 @@ training::StepShortcuts shortcuts_of(const SimulateOptions& options) {
   return {.closure = options.closure, .memo = options.memo};
 }
 
+/// Where parameters, gradients and optimizer of the fullest stage are more than a device holds.
+/// Formula: 2 bytes of a parameter, 2 of its gradient, 12 of Adam's; a ZeRO stage divides the last, the last
+/// two, or all by the replicas. Source: Rajbhandari et al. 2020, section 3.1.
+std::optional<std::string> memory_note(const Plan& plan) {
+  const Bytes memory = plan.scenario().cluster.device_memory;
+  Bytes gradients{};
+  for (int s = 0; s < plan.stages(); ++s) gradients = std::max(gradients, plan.stage_bytes(s));
+  const std::int64_t ways = std::int64_t{plan.layout().data} * plan.layout().context;
+  const int zero = plan.job().zero_stage;
+  const Bytes states = (zero >= 3 ? gradients / ways : gradients) +
+                       (zero >= 2 ? gradients / ways : gradients) +
+                       (zero >= 1 ? 6 * gradients / ways : 6 * gradients);
+  if (memory == Bytes{} || states <= memory) return std::nullopt;
+  return fmt::format(
+      "a device holds {}, and parameters, gradients and Adam's states of its stage are {} (16 bytes per "
+      "parameter with a gradient of 2; activations not counted)",
+      to_string(memory), to_string(states));
+}
+
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   const model::Scenario& s = plan.scenario();
   std::vector<std::string> notes = plan.notes();
+  if (auto memory = memory_note(plan)) notes.push_back(*std::move(memory));
   if (!s.noise.empty())
     notes.emplace_back(
         "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");

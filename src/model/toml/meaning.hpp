@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Which keys have a meaning in a scenario, and which nothing would read.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/toml/keys.hpp"
+
+namespace cox::model {
+
+/// Why nothing reads a key.
+struct Unread {
+  std::string_view chooses;    ///< the key whose value is the reason
+  std::string whose = {};      ///< the values of it that would read the key
+  std::string_view hint = {};  ///< instead of "only `whose` has one: ..."
+};
+
+/// Why nothing reads a key below the root; nothing where something does. `noise` stands for all its tables.
+/// Held by: tests/property/scenario_words.hpp, which changes every key and looks at the outcome.
+[[nodiscard]] std::optional<Unread> why_unread(std::string_view key, const Draft& draft);
+
+/// Whether links are played, as far as engine, policy and fabric say (one node plays none): the rule of
+/// simulate's `engine_for`.
+[[nodiscard]] bool plays_links(const Draft& draft);
+
+/// A key of a noise source that not all sources read.
+struct NoiseMeaning {
+  std::string_view key;
+  std::string_view chooses;  ///< `law`, `pattern` or `target`
+  bool (*reads)(const NoiseSource&);
+  std::string_view hint;
+};
+[[nodiscard]] std::span<const NoiseMeaning> noise_meanings();
+/// Whether the law itself takes the key: the table of docs/concepts/noise.md.
+[[nodiscard]] bool law_takes(NoiseLaw law, std::string_view key);
+
+}  // namespace cox::model

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// No word without effect: collectives, and noise.
+#include "property/scenario_words.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cox/model/toml.hpp"
+
+namespace cox::simulate::words {
+namespace {
+
+class CollectiveWords : public Words {};
+
+TEST_F(CollectiveWords, OnOneSwitch) {
+  for (const std::string e : {"auto", "max-plus"}) {
+    walk({e + " ring, 8 x 1", kEight + kRing + engine(e)});
+    walk({e + " ring, 4 x 2", kPairs + kRing + engine(e), {}, {}, {"kinds"}});
+    walk({e + " ring, 1 x 8", kNode + kRing + engine(e), {}, {}, {"inside"}});
+    walk({e + " costs said",
+          Table{{"cluster.nodes", "4"}, {"cluster.devices_per_node", "2"}} + kRing + kCosts + engine(e)});
+  }
+  walk({"closed-form ring, 8 x 1", kEight + kRing + engine("closed-form")});
+  walk({"flow all-to-all, 4 x 2", kPairs + kExchange + engine("flow"), {}, {}, {"cards"}});
+  walk({"a preset",
+        Table{{"cluster.nodes", "16"}, {"cluster.preset", "\"dgx-h100\""}} + kRing,
+        {},
+        {},
+        {"bare", "kinds", "fabrics"}});
+}
+
+TEST_F(CollectiveWords, OnFabrics) {
+  const Table random = {{"job.order", "\"random\""}};
+  const Table cards = {{"cluster.nics_per_node", "2"}};
+  const Table links = {{"fabric.link.latency", "\"1us\""}, {"fabric.link.bandwidth", "\"5GB/s\""}};
+  const Table nodes = {{"cluster.nodes", "8"}};
+  for (const std::string e : {"auto", "flow"}) {
+    const Table tree = kEight + kTree + kExchange + engine(e);
+    walk({e + " fat tree", tree});
+    walk({e + " fat tree of pairs",
+          kPairs + kTree + kExchange + cards + engine(e),
+          {},
+          {},
+          {"fabrics", "shares", "cards"}});
+    walk({e + " fat tree, random ring", kEight + kTree + kRing + random + engine(e), {}, {}, {"draws"}});
+    walk({e + " fat tree, ecmp",
+          tree + Table{{"fabric.routing", "\"ecmp\""}, {"fabric.oversubscription", "1"}},
+          {},
+          {},
+          {"draws", "paths"}});
+    walk({e + " fat tree, three tiers", tree + Table{{"fabric.tiers", "3"}, {"fabric.leaves_per_pod", "2"}}});
+    walk({e + " rails", kPairs + kExchange + cards + engine(e) +
+                            Table{{"fabric.kind", "\"rail-optimised\""}, {"fabric.hosts_per_leaf", "2"}}});
+    walk({e + " torus", nodes + links + kExchange + engine(e) +
+                            Table{{"fabric.kind", "\"torus\""}, {"fabric.torus", "[2, 2, 2]"}}});
+    walk({e + " dragonfly", kEight + links + kExchange + engine(e) +
+                                Table{{"fabric.kind", "\"dragonfly\""},
+                                      {"fabric.routing", "\"spray\""},
+                                      {"fabric.dragonfly.groups", "2"},
+                                      {"fabric.dragonfly.routers", "2"},
+                                      {"fabric.dragonfly.hosts", "2"}}});
+    walk({e + " graph", nodes + kExchange + engine(e) +
+                            Table{{"fabric.kind", "\"graph\""}, {"fabric.graph_file", "\"fast.txt\""}}});
+    walk({e + " crowd",
+          kEight + kTree + engine(e) +
+              Table{{"cluster.nodes", "16"},
+                    {"job.collective.kind", "\"all-reduce\""},
+                    {"job.collective.algorithm", "\"parameter-server\""},
+                    {"job.collective.servers", "3"},
+                    {"job.collective.bytes", "\"8MB\""}},
+          {},
+          {},
+          {"crowds"}});
+  }
+  for (const std::string e : {"max-plus", "closed-form"})
+    walk({e + " fat tree",
+          kEight + kRing + engine(e) +
+              Table{
+                  {"cluster.nodes", "32"}, {"fabric.kind", "\"fat-tree\""}, {"fabric.hosts_per_leaf", "2"}}});
+}
+
+// Every collective by every algorithm that does it.
+TEST_F(CollectiveWords, OfAlgorithms) {
+  std::set<std::string> done;
+  const auto words = [](const std::string& name) {
+    for (const model::ScenarioKey& key : model::scenario_keys())
+      if (key.key == name) return key.words;
+    return std::vector<std::string_view>{};
+  };
+  for (const std::string_view kind : words("job.collective.kind"))
+    for (const std::string_view algorithm : words("job.collective.algorithm")) {
+      Base base{fmt::format("{} by {}", kind, algorithm),
+                kPairs + Table{{"job.collective.kind", fmt::format("\"{}\"", kind)},
+                               {"job.collective.algorithm", fmt::format("\"{}\"", algorithm)},
+                               {"job.collective.bytes", "\"8MB\""},
+                               {"job.steps", "3"},
+                               {"job.compute", "\"1ms\""}},
+                {},
+                {{"law", "\"uniform\""}, {"cv", "0.5"}},
+                {"draws"}};
+      if (answer(base).refused) continue;  // collectives.md lists what does what
+      done.insert(std::string(algorithm));
+      const bool served = algorithm == "parameter-server" || algorithm == "in-network";
+      base.has.insert(served ? "outside" : "meets");
+      for (const char* part : {"job.", "cost.", "engine", "replicas"}) walk(base, part);
+    }
+  EXPECT_EQ(done.size(), words("job.collective.algorithm").size());
+}
+
+// Every law in every pattern that takes it, on what it disturbs.
+TEST_F(CollectiveWords, OfNoise) {
+  put("steps.csv", "step,rank,compute_s\n0,0,0.010\n0,1,0.012\n1,0,0.011\n1,1,0.009\n");
+  const Table job = kPairs + kRing + Table{{"seed", "2"}, {"job.compute", "\"5ms\""}, {"job.steps", "8"}};
+  std::set<std::string> laws;
+  for (const std::string law : {"constant", "gaussian", "lognormal", "exponential", "pareto", "weibull",
+                                "bimodal", "uniform", "trace"})
+    for (const std::string pattern : {"every-step", "persistent", "rotating", "periodic", "drift"})
+      for (const std::string target : {"compute", "message", "bandwidth"}) {
+        Table noise = {
+            {"law", "\"" + law + "\""}, {"pattern", "\"" + pattern + "\""}, {"target", "\"" + target + "\""}};
+        if (law == "trace")
+          say(noise, "file", "\"steps.csv\"");
+        else
+          say(noise, pattern == "periodic" ? "mean" : "mean_ratio",
+              pattern == "periodic" ? "\"1ms\"" : "0.1");
+        if (pattern == "periodic") say(noise, "period", "\"7ms\"");
+        if (law == "pareto" || law == "weibull") say(noise, "shape", "3");
+        if (law == "gaussian" || law == "lognormal") say(noise, "cv", "0.3");
+        if (law == "bimodal") say(noise, "probability", "0.5");
+        Base base{fmt::format("noise {} {} on {}", law, pattern, target), job, {}, noise, {}};
+        if (answer(base).refused) continue;
+        laws.insert(law);
+        // What one of few holds for the whole job may be the same for another.
+        const bool often = law != "bimodal" || pattern == "every-step";
+        if (often) base.has.insert("noise");
+        walk(base, "noise[]");
+        if (often && law != "trace" && (law != "constant" || pattern == "periodic")) base.has.insert("draws");
+        walk(base, "seed");
+      }
+  EXPECT_EQ(laws.size(), 9U);
+}
+
+}  // namespace
+}  // namespace cox::simulate::words

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// No word without effect: every key of docs/reference/scenario.md, changed in small scenarios of every workload, engine
+/// and variant, changes what comes out, or the file is refused with its line. Which keys there are is asked of the reader.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cox/base/json.hpp"
+#include "cox/model/toml.hpp"
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/render.hpp"
+
+#include "support/make_run.hpp"
+
+namespace cox::simulate::words {
+
+using Values = std::vector<std::string>;
+/// Keys and values of a table, in order; of the root where the key has dots.
+using Table = std::vector<std::pair<std::string, std::string>>;
+
+/// A scenario in which keys could matter.
+struct Base {
+  std::string name;
+  Table root;
+  Table layer{};  ///< one [[job.layers]]
+  Table noise{};  ///< one [[noise]]
+  /// What happens in it, for keys that matter only there:
+  ///   draws: something is random; meets: ranks that wait for each other come unequally; noise: it is drawn often;
+  ///   passes: activations go to other devices; inside: all messages stay in a node; outside: none does;
+  ///   cards: links are played; paths: flows have a choice; shares: they meet behind it; crowds: many send to one;
+  ///   beside: computation beside communication decides; contended: cores; late: a receiver; wavers: slack about a
+  ///   threshold; idle: nodes beyond the ranks of a trace; bare: nothing that a preset would say is said; kinds, fabrics:
+  ///   other collectives, algorithms and fabrics come to something else.
+  std::set<std::string> has{};
+};
+
+// What may be said and changes nothing. Titles, and nothing else.
+inline const std::set<std::string> kTitles = {"name", "cluster.device.name", "noise[].name"};
+
+// Keys of which each accepted word has an effect of its own. Of the others, two words may come to the same in a small
+// scenario: a tree of one leaf is a single switch.
+inline const std::set<std::string> kEachWord = {"cost.inside.form", "cost.across.form",
+                                                "iteration.jitter", "iteration.imbalance",
+                                                "noise[].target",   "fabric.switching"};
+
+// Keys that have an effect only where something happens in the base.
+inline const std::map<std::string, std::string> kOnlyWhere = {
+    {"seed", "draws"},
+    {"cluster.nics_per_node", "cards"},
+    {"fabric.routing", "paths"},
+    {"fabric.kind", "fabrics"},
+    {"fabric.oversubscription", "shares"},
+    {"job.overlap_slowdown", "beside"},
+    {"noise[].scope", "noise"},
+    {"noise[].correlation", "noise"},
+    {"job.collective.kind", "kinds"},
+    {"job.collective.algorithm", "kinds"},
+    {"cluster.preset", "bare"},
+    {"cost.inside.form", "inside"},
+    {"cost.protocol", "meets"},
+    {"cost.across.eager_limit", "late"},
+    {"pace.release", "wavers"},
+    {"iteration.wait", "contended"},
+    {"fabric.pause", "crowds"},
+    {"fabric.incast_loss", "crowds"},
+    {"job.layers[].activations", "passes"},
+    {"job.model.hidden", "passes"},
+    {"job.model.element", "passes"},
+};
+
+inline std::string text_of(const Table& table) {
+  std::string text;
+  for (const auto& [key, value] : table)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key, value);
+  return "[{" + text + "}]";
+}
+
+inline std::string file_of(const Base& base) {
+  std::string text;
+  for (const auto& [key, value] : base.root) text += fmt::format("{} = {}\n", key, value);
+  if (!base.layer.empty()) text += fmt::format("job.layers = {}\n", text_of(base.layer));
+  if (!base.noise.empty()) text += fmt::format("noise = {}\n", text_of(base.noise));
+  return text;
+}
+
+inline void say(Table& table, const std::string& key, const std::string& value) {
+  const auto at =
+      std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.first == key; });
+  if (at == table.end())
+    table.emplace_back(key, value);
+  else
+    at->second = value;
+}
+
+/// The base with another value of a key, as scenario_keys() spells it.
+inline Base with(Base base, const std::string& key, const std::string& value) {
+  if (key.starts_with("noise[]."))
+    say(base.noise, key.substr(8), value);
+  else if (key.starts_with("job.layers[]."))
+    say(base.layer, key.substr(13), value);
+  else
+    say(base.root, key, value);
+  return base;
+}
+
+/// What a scenario comes to: the outcome without titles, or why there is none.
+struct Answer {
+  std::map<std::string, std::string> values;  ///< what every key came to
+  std::string outcome;
+  std::string engine;
+  std::optional<Error> refused;  ///< by the reader
+  std::optional<Error> failed;   ///< by the simulation
+};
+
+class Words : public testing::Test {
+ protected:
+  Words() {
+    for (const auto& [file, rate] : {std::pair{"fast.txt", "10GB/s"}, {"slow.txt", "3GB/s"}}) {
+      std::string text;
+      for (int n = 0; n < 8; ++n)
+        text += fmt::format("n{0} s{1} 1us {2}\nn{0} s{3} 1us {2}\n", n, n % 2, rate, 2 + n % 2);
+      put(file, text + fmt::format("s0 s1 1us {0}\ns2 s3 1us {0}\n", rate));
+    }
+  }
+
+  Answer answer(const Base& base) {
+    Answer answer;
+    const auto read = model::parse_scenario(file_of(base), "f.toml", dir_.path());
+    if (!read) {
+      answer.refused = read.error();
+      return answer;
+    }
+    for (const model::Explained& e : read->explained) answer.values[e.key] = e.value;
+    const auto made = simulate(read->scenario, {.threads = 1});
+    if (!made) {
+      answer.failed = made.error();
+      return answer;
+    }
+    Json json = Json::parse(to_json("", read->scenario, *made)).at("result");
+    for (const char* title : {"name", "protocol", "engine"}) json.erase(title);
+    answer.outcome = json.dump();
+    answer.engine = std::string(model::name_of(made->engine));
+    return answer;
+  }
+
+  static std::string value_in(const Answer& answer, std::string key) {
+    if (const auto array = key.find("[]"); array != std::string::npos) key.insert(array + 1, "0");
+    const auto at = answer.values.find(key);
+    return at == answer.values.end() ? "" : at->second;
+  }
+
+  /// Changes every key of a base that begins so, and says which change did nothing.
+  void walk(const Base& base, std::string_view only = "") {
+    const Answer before = answer(base);
+    ASSERT_FALSE(before.refused) << base.name << ": " << before.refused->to_string() << "\n" << file_of(base);
+    ASSERT_FALSE(before.failed) << base.name << ": " << before.failed->to_string() << "\n" << file_of(base);
+    for (const model::ScenarioKey& key : model::scenario_keys()) {
+      const bool inside = key.key.starts_with("cluster.scale_up.") || key.key.starts_with("cost.inside.");
+      if (inside && base.has.contains("outside")) continue;
+      if (key.key == "cluster.nodes" && base.has.contains("idle")) continue;
+      if (kTitles.contains(key.key) || !key.key.starts_with(only)) continue;
+      if (key.key.starts_with("noise[].") && base.noise.empty()) continue;
+      if (key.key.starts_with("job.layers[].") && base.layer.empty()) continue;
+      if (const auto where = kOnlyWhere.find(key.key);
+          where != kOnlyWhere.end() && !base.has.contains(where->second))
+        continue;
+      change(base, before, key);
+    }
+  }
+
+  void change(const Base& base, const Answer& before, const model::ScenarioKey& key) {
+    int effects = 0;
+    Values without;
+    for (const std::string& value : values_of(key)) {
+      const Base other = with(base, key.key, value);
+      const Answer after = answer(other);
+      ++walked_;
+      if (after.failed && after.failed->code == Errc::Infeasible) {
+        ++effects;  // a job that never ends
+      } else if (after.failed && (after.failed->where || key.key == "job.workload")) {
+        ++effects;  // another file, which says where it is wrong
+      } else if (after.failed) {
+        problems_.push_back(fmt::format("{}: {} = {} is refused without its line: {}", base.name, key.key,
+                                        value, after.failed->to_string()));
+      } else if (after.refused) {
+        const bool line = after.refused->where && after.refused->where->line > 0;
+        if (!after.refused->id.starts_with("scenario-00") || !line)
+          problems_.push_back(fmt::format("{}: {} = {} is refused without its line: {}", base.name, key.key,
+                                          value, after.refused->to_string()));
+      } else if (key.key == "engine") {
+        if (value != fmt::format("\"{}\"", after.engine) && value != "\"auto\"")
+          problems_.push_back(
+              fmt::format("{}: engine = {} is simulated by {}", base.name, value, after.engine));
+      } else if (value_in(after, key.key) == value_in(before, key.key)) {
+        continue;  // no change
+      } else if (after.outcome != before.outcome) {
+        ++effects;
+      } else {
+        without.push_back(value);
+      }
+    }
+    // Of a number, one that was tried may lie behind some other limit.
+    if (!without.empty() && (effects == 0 || kEachWord.contains(key.key)))
+      problems_.push_back(fmt::format("{}: {} = {} is accepted and changes nothing", base.name, key.key,
+                                      fmt::join(without, ", ")));
+  }
+
+  /// Values to try: all words of a word, special ones where the kind alone does not say any.
+  [[nodiscard]] Values values_of(const model::ScenarioKey& key) const {
+    static const std::map<std::string, Values> special = {
+        {"cluster.nodes", {"16", "4", "2"}},
+        {"cluster.devices_per_node", {"4", "1", "8"}},
+        {"fabric.hosts_per_leaf", {"4", "64"}},
+        {"cluster.nics_per_node", {"1", "2"}},
+        {"seed", {"7", "8", "9"}},
+        {"cluster.device.memory", {"\"1MB\""}},
+        {"cluster.device.peak", {"\"50TFLOP/s\""}},
+        {"fabric.torus", {"[2, 4]", "[8]", "[4, 2]"}},
+        {"fabric.graph_file", {"\"slow.txt\""}},
+        {"fabric.oversubscription", {"1", "2"}},
+        {"fabric.background_load", {"0.5"}},
+        {"failures.node_mtbf", {"\"300ms\""}},
+        {"failures.restart", {"\"8ms\""}},
+        {"failures.job_mtbf", {"\"300ms\""}},
+        {"failures.storage", {"\"20GB/s\""}},
+        {"failures.checkpoint_size", {"\"2GB\""}},
+        {"failures.checkpoint_interval", {"\"100ms\""}},
+        {"job.file", {"\"other\""}},
+        {"job.steps", {"5"}},
+        {"job.micro_batches", {"4", "8"}},
+        {"policy.local_steps", {"2", "4"}},
+        {"job.zero_stage", {"0", "1", "2", "3"}},
+        {"job.bucket", {"\"150MB\"", "\"30MB\"", "\"1MB\""}},
+        {"job.collective.ranks", {"4"}},
+        {"job.collective.root", {"3"}},
+        {"job.model.parameters", {"3e8"}},
+        {"job.model.sequence", {"4096"}},
+        {"job.model.hidden", {"8192"}},
+        {"job.model.element", {"\"4B\""}},
+        {"job.model.gradient", {"\"4B\""}},
+        {"iteration.slow_factor", {"3"}},
+        {"iteration.reduce", {"\"50MB\""}},
+        {"noise[].ranks", {"[1]", "[6]"}},
+        {"noise[].shape", {"2.5"}},
+        {"noise[].cv", {"0.2"}},
+        {"noise[].probability", {"0.01"}},
+        {"pace.max_ratio", {"0.01"}},
+        {"pace.release", {"0.14", "0.001"}},
+        {"pace.min_pairs", {"12"}},
+        {"pace.idle_power", {"0.9"}},
+        {"fabric.dragonfly.groups", {"4"}},
+        {"fabric.tiers", {"2", "3"}},
+        {"cost.across.overhead_per_byte", {"\"20ns/B\""}},
+        {"noise[].file", {"\"steps.csv\""}},
+    };
+    if (const auto at = special.find(key.key); at != special.end()) return at->second;
+    if (!key.words.empty()) {
+      Values all;
+      for (const std::string_view word : key.words) all.push_back(fmt::format("\"{}\"", word));
+      return all;
+    }
+    static const std::map<std::string_view, Values> by_kind = {
+        {"time", {"\"37us\"", "\"3ms\"", "\"1s\""}},
+        {"size", {"\"3MB\"", "\"70kB\""}},
+        {"rate", {"\"3GB/s\"", "\"50MB/s\""}},
+        {"rate or time per byte", {"\"3GB/s\""}},
+        {"time per byte", {"\"20ps/B\""}},
+        {"operations per second", {"\"50TFLOP/s\""}},
+        {"count", {"2", "3", "4"}},
+        {"ratio", {"0.3", "2"}},
+        {"true or false", {"true", "false"}},
+        {"counts", {"[1]"}},
+    };
+    const auto at = by_kind.find(key.kind);
+    return at == by_kind.end() ? Values{} : at->second;
+  }
+
+  void put(const std::string& file, const std::string& text) { test::put_file(dir_.path() / file, text); }
+
+  void TearDown() override {
+    EXPECT_GT(walked_, 0);
+    EXPECT_TRUE(problems_.empty()) << problems_.size() << " words without effect:\n"
+                                   << fmt::format("{}", fmt::join(problems_, "\n"));
+  }
+
+  test::ScratchDir dir_;
+  std::vector<std::string> problems_;
+  int walked_ = 0;
+};
+
+inline Table operator+(Table a, const Table& b) {
+  for (const auto& [key, value] : b) say(a, key, value);
+  return a;
+}
+
+/// Eight nodes of one device, or four of two.
+inline const Table kEight = {
+    {"cluster.nodes", "8"}, {"cluster.nic.latency", "\"2us\""}, {"cluster.nic.bandwidth", "\"10GB/s\""}};
+inline const Table kPairs = {{"cluster.nodes", "4"},
+                             {"cluster.devices_per_node", "2"},
+                             {"cluster.scale_up.latency", "\"1us\""},
+                             {"cluster.scale_up.bandwidth", "\"100GB/s\""},
+                             {"cluster.nic.latency", "\"2us\""},
+                             {"cluster.nic.bandwidth", "\"10GB/s\""}};
+inline const Table kTree = {
+    {"fabric.kind", "\"fat-tree\""}, {"fabric.hosts_per_leaf", "2"}, {"fabric.oversubscription", "2"}};
+inline const Table kExchange = {{"job.collective.kind", "\"all-to-all\""},
+                                {"job.collective.algorithm", "\"direct\""},
+                                {"job.collective.bytes", "\"8MB\""}};
+inline const Table kRing = {{"job.collective.kind", "\"all-reduce\""},
+                            {"job.collective.algorithm", "\"ring\""},
+                            {"job.collective.bytes", "\"8MB\""}};
+
+inline const Table kNode = {{"cluster.devices_per_node", "8"},
+                            {"cluster.scale_up.latency", "\"1us\""},
+                            {"cluster.scale_up.bandwidth", "\"100GB/s\""}};
+inline const Table kCosts = {{"cost.across.latency", "\"3us\""},
+                             {"cost.across.bandwidth", "\"5GB/s\""},
+                             {"cost.inside.latency", "\"2us\""},
+                             {"cost.inside.bandwidth", "\"50GB/s\""}};
+
+inline Table engine(const std::string& name) {
+  return {{"engine", fmt::format("\"{}\"", name)}};
+}
+
+}  // namespace cox::simulate::words
