@@ -300,7 +300,7 @@ Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const 
   const auto key = std::make_pair(kind == model::Collective::AllReduce, bytes.count());
   if (const auto known = inner_.find(key); known != inner_.end()) return known->second;
   COX_TRY(const model::Schedule schedule, this->schedule(spec(kind, bytes, group.members, group.per_node)));
-  std::vector<Seconds> times(static_cast<std::size_t>(schedule.participants()));
+  std::vector<Seconds> times(static_cast<std::size_t>(schedule.ranks()));
   CollectiveOptions options;
   options.protocol = scenario_.protocol;
   const CollectiveOutcome ran = run_collective(schedule, group.links, options, times);
@@ -373,6 +373,16 @@ Status Plan::find_striped() {
   return {};
 }
 
+Bytes Plan::in_equal_chunks(Bytes bytes) const {
+  constexpr std::int64_t kMany = 64;       // below it every message is computed in no time
+  constexpr std::int64_t kLeast = 10'000;  // bytes of a chunk, to which one is added
+  const std::int64_t chunks = std::int64_t{data_.members} * std::max(1, job().collective.channels);
+  const std::int64_t over = bytes.count() % chunks;
+  const bool changes =
+      network_ != nullptr && data_.members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
+  return changes ? bytes + Bytes{chunks - over} : bytes;
+}
+
 std::vector<std::string> Plan::notes() const {
   std::vector<std::string> notes;
   const model::Layout& l = layout();
@@ -384,6 +394,14 @@ std::vector<std::string> Plan::notes() const {
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         "the ranks of a tensor x context group are evaluated together, as they meet in every layer");
+  const auto changes = [&](const DataCollective& c) { return in_equal_chunks(c.bytes) != c.bytes; };
+  for (const auto& stages : code_)
+    if (std::any_of(stages.begin(), stages.end(),
+                    [&](const StageCode& s) { return std::any_of(s.data.begin(), s.data.end(), changes); })) {
+      notes.emplace_back(
+          "on the network, collectives have at most 0.01 % more bytes, for chunks of equal size");
+      break;
+    }
   if (l.pipeline > 1)
     notes.emplace_back(network_
                            ? "messages between stages are sent beside the computation, and share the links"

@@ -148,6 +148,8 @@ class Plan {
   }
   /// What the step's collectives and messages share; null where they are priced alone.
   [[nodiscard]] const Network* network() const { return network_.get(); }
+  /// At most 1e-4 more than `bytes`: whole chunks for each of the data group's members, where these are many.
+  [[nodiscard]] Bytes in_equal_chunks(Bytes bytes) const;
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::vector<std::string> not_modelled() const;
 

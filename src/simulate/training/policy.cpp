@@ -177,7 +177,7 @@ class Job {
                  .across = plan_.scenario().across,
                  .ranks_per_node = 1,
                  .into = {}};
-      std::vector<Seconds> all(static_cast<std::size_t>(schedule.participants()), arrivals.front());
+      std::vector<Seconds> all(static_cast<std::size_t>(schedule.ranks()), arrivals.front());
       for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r) all[r] = arrivals[r / copies];
       CollectiveOptions options;
       options.protocol = plan_.scenario().protocol;

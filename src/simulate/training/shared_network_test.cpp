@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cox/base/random.hpp"
 #include "cox/simulate/training.hpp"
 
 #include "simulate/training/runs.hpp"
@@ -276,6 +278,27 @@ TEST(SharedNetwork, SkippingPeriodsChangesNothing) {
   EXPECT_NEAR(step_ms(s), 2 + 2 + 2 * 62, 1e-6);
 }
 
+TEST(SharedNetwork, ChunksOfManyRanksAreEqual) {
+  // 64 ranks and a byte more than 64 chunks: where that repeats, up to 64 bytes are added.
+  model::Scenario s = on_tree(job({.data = 64}, 2, 0), 8, 4);
+  for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{64 * 20'000 + 1};
+  const Outcome equal = outcome(s);
+  EXPECT_TRUE(equal.memo);
+  const Outcome exact = outcome(s, {.memo = false});
+  EXPECT_GT(equal.total, exact.total);
+  EXPECT_LT(equal.total, exact.total * (1 + 1e-4));
+  const auto says = [](const Outcome& o) {
+    return std::any_of(o.notes.begin(), o.notes.end(), [](const std::string& n) {
+      return n.find("chunks of equal size") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says(equal));
+  // Small chunks stay as they are.
+  for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{64 * 5'000 + 1};
+  EXPECT_FALSE(outcome(s).memo);
+  EXPECT_FALSE(says(outcome(s)));
+}
+
 // On one switch with a device per node nothing is shared as long as a rank does one thing at a time.
 TEST(SharedNetwork, WhereNothingIsSharedItIsTheMaxPlusEngine) {
   for (model::Scenario s : assorted()) {
@@ -300,6 +323,89 @@ TEST(SharedNetwork, WhereNothingIsSharedItIsTheMaxPlusEngine) {
     for (std::size_t k = 0; k < alone.step_ends.size(); ++k)
       EXPECT_NEAR(shared.step_ends[k].count(), alone.step_ends[k].count(), 1e-9 * alone.total.count())
           << s.name;
+  }
+}
+
+/// Any small job on nodes of one or two devices.
+model::Scenario any(std::uint64_t seed) {
+  const RandomStream draw(seed, 11);
+  std::uint64_t k = 0;
+  const auto pick = [&](auto... of) {
+    const std::array all{of...};
+    return all[draw.bits(0, k++) % all.size()];
+  };
+  const int pipeline = pick(1, 1, 2, 3);
+  const int data = pick(2, 4);
+  const int expert = pipeline == 1 ? pick(1, data / 2, data) : 1;
+  model::Scenario s = job(
+      {.data = data, .tensor = pick(1, 2), .pipeline = pipeline, .expert = expert, .context = pick(1, 1, 2)},
+      pick(3, 6), pick(0.5, 4.0, 30.0), pick(0.0, 1.0, 5.0));
+  s.name = "seed " + std::to_string(seed);
+  model::TrainingJob& work = work_of(s);
+  work.micro_batches = pick(1, 2, 4);
+  work.zero_stage = pick(0, 0, 1, 2, 3);
+  work.overlap = pick(true, true, false);
+  work.overlap_slowdown = pick(0.0, 0.3);
+  work.bucket = Bytes{pick(1, 8'000'000)};
+  work.moe_layers = expert > 1 ? pick(1, 3) : 0;
+  using enum model::PipelineSchedule;
+  work.schedule = pick(GPipe, OneForwardOneBackward, ZeroBubble);
+  s.job.steps = 2;
+  if (pick(true, false)) s.noise.push_back(jitter(0.1));
+  s.cluster.devices_per_node = pick(1, 2);
+  s.cluster.nodes /= s.cluster.devices_per_node;
+  s.cluster.nics_per_node = pick(1, s.cluster.devices_per_node);
+  s.cluster.nic.latency = Seconds{5e-6};
+  s.cluster.scale_up = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(100)};
+  s.across.latency = Seconds{10e-6};
+  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(100).time_per_byte()};
+  return s;
+}
+
+TEST(SharedNetwork, NoStepIsFasterThanWithLinksForEverybody) {
+  int slower = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    model::Scenario s = any(seed);
+    s.engine = EngineKind::MaxPlus;
+    const Outcome alone = outcome(s);
+    s.engine = EngineKind::Flow;
+    const Outcome shared = outcome(s);
+    EXPECT_EQ(shared.messages, alone.messages) << s.name;
+    EXPECT_GE(shared.total.count(), alone.total.count() * (1 - 1e-9)) << s.name;
+    slower += shared.total > alone.total * 1.01 ? 1 : 0;
+    EXPECT_EQ(outcome(s, {.want_run = true}).step_ends, shared.step_ends) << s.name;
+    EXPECT_NEAR(outcome(s, {.memo = false}).total.count(), shared.total.count(), 1e-9 * shared.total.count())
+        << s.name;
+  }
+  EXPECT_GT(slower, 40) << "else nothing was shared";
+}
+
+TEST(SharedNetwork, AnyStepEndsOnAnyFabric) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    const RandomStream draw(seed, 12);
+    model::Scenario s = any(seed);
+    s = on_tree(std::move(s), static_cast<int>(1 + draw.bits(0, 0) % 3), 1);
+    s.fabric.oversubscription = s.fabric.hosts_per_leaf * s.cluster.nics_per_node;
+    using enum model::Routing;
+    s.fabric.routing = std::array{Static, Ecmp, Adaptive, Spray}[draw.bits(0, 1) % 4];
+    s.fabric.pause = draw.bits(0, 2) % 4 == 0;
+    s.fabric.incast_loss = draw.bits(0, 3) % 4 == 0;
+    s.fabric.background_load = draw.bits(0, 4) % 2 == 0 ? 0.5 : 0;
+    s.protocol = draw.bits(0, 5) % 3 == 0 ? model::Protocol::Eager : model::Protocol::Rendezvous;
+    using enum model::Algorithm;
+    work_of(s).collective.algorithm = std::array{Ring,
+                                                 BidirectionalRing,
+                                                 RecursiveDoubling,
+                                                 DoubleBinaryTree,
+                                                 ParameterServer,
+                                                 InNetwork}[draw.bits(0, 6) % 6];
+    const Outcome once = outcome(s);
+    EXPECT_GT(once.total, Seconds{}) << s.name;
+    EXPECT_EQ(outcome(s).step_ends, once.step_ends) << s.name;
+    EXPECT_EQ(outcome(s, {.want_run = true}).step_ends, once.step_ends) << s.name;
+    const auto step = analyse_step(s, 1);
+    ASSERT_TRUE(step) << s.name << ": " << step.error().to_string();
+    EXPECT_LE(step->path_time.count(), step->step.count() + 1e-9) << s.name;
   }
 }
 

@@ -283,7 +283,14 @@ void StepEngine::join_stream(int unit) {
   const int stage = stage_of(unit);
   const DataCollective& c = (*programs_)[static_cast<std::size_t>(stage)].data[slot];
   shared_->join({.kind = SharedNetwork::Kind::Data, .stage = stage, .slot = static_cast<int>(slot)},
-                known(c.kind, c.bytes, plan_.data_group().members).schedule, unit / plan_.stages(), at.begin);
+                known(c.kind, shared_bytes(c.bytes), plan_.data_group().members).schedule,
+                unit / plan_.stages(), at.begin);
+}
+
+/// Of a data collective on the network: in equal chunks, where only these repeat and it changes next to nothing.
+Bytes StepEngine::shared_bytes(Bytes bytes) const {
+  const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
+  return shortcuts_.memo && !draws ? plan_.in_equal_chunks(bytes) : bytes;
 }
 
 /// A unit leaves something that it shared.

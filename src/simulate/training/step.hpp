@@ -130,6 +130,7 @@ class StepEngine {
   void begin_step(std::span<Seconds> now);
   void join_stream(int unit);
   void leave(const SharedNetwork::Left& left);
+  [[nodiscard]] Bytes shared_bytes(Bytes bytes) const;
   [[nodiscard]] bool is_told() const { return watcher_ != nullptr && plan_.network() != nullptr; }
   [[nodiscard]] const std::vector<Seconds>& told(const SharedNetwork::Key& key) const;
   void draw(std::int64_t step, std::span<const Seconds> now);
