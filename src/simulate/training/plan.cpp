@@ -419,6 +419,12 @@ std::vector<std::string> Plan::not_modelled() const {
   const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
   if (ranks_per_unit() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
     all.emplace_back("noise on the messages of a tensor x context group");
+  const auto picks = [&](const model::NoiseSource& n) {
+    return disturbs(n) && (!n.ranks.empty() || n.scope != model::NoiseScope::Rank);
+  };
+  if (ranks_per_unit() * stages() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), picks))
+    all.emplace_back(
+        "which ranks, nodes or switches noise on messages is of: in a collective it goes by places");
   if (network_ && ranks_per_unit() > 1)
     all.emplace_back("messages of a tensor x context group share no link with others");
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);

@@ -384,8 +384,18 @@ TEST(SharedNetwork, AnyStepEndsOnAnyFabric) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     const RandomStream draw(seed, 12);
     model::Scenario s = any(seed);
-    s = on_tree(std::move(s), static_cast<int>(1 + draw.bits(0, 0) % 3), 1);
-    s.fabric.oversubscription = s.fabric.hosts_per_leaf * s.cluster.nics_per_node;
+    const int nodes = s.cluster.nodes;
+    using enum model::FabricKind;
+    s.fabric.kind =
+        std::array{FatTree, FatTree, RailOptimised, Torus, Dragonfly, FullBisection}[draw.bits(0, 7) % 6];
+    s.fabric.hosts_per_leaf = static_cast<int>(1 + draw.bits(0, 0) % 3);
+    s.fabric.oversubscription =
+        s.fabric.hosts_per_leaf * (s.fabric.kind == FatTree ? s.cluster.nics_per_node : 1);
+    s.fabric.torus = {nodes};
+    s.fabric.dragonfly_groups = (nodes + 1) / 2;
+    s.fabric.dragonfly_routers = 2;
+    s.fabric.dragonfly_hosts = 1;
+    s.engine = EngineKind::Flow;
     using enum model::Routing;
     s.fabric.routing = std::array{Static, Ecmp, Adaptive, Spray}[draw.bits(0, 1) % 4];
     s.fabric.pause = draw.bits(0, 2) % 4 == 0;
