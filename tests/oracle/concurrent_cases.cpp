@@ -133,12 +133,59 @@ void add_training(std::vector<Case>& cases) {
   cases.back().fabric.dragonfly_hosts = 2;
 }
 
+/// A step without optimizer, data 4 x tensor 4 on leaves of 4, and each of its 6 layers a bucket: what its rings do.
+/// One device is slower by `extra`.
+Case step(std::string name, std::int64_t mebibytes, double extra) {
+  constexpr int kTensor = 4, kData = 4, kLayers = 6, kSlow = 6;
+  Case c = tree(std::move(name), kData * kTensor, 4, {});
+  c.fabric.hosts_per_leaf = kTensor;
+  model::TrainingJob job;
+  job.layout = {.data = kData, .tensor = kTensor};
+  job.optimizer = {};
+  job.bucket = Bytes{1};
+  job.layers.assign(kLayers, {.forward = Seconds{1e-3},
+                              .backward = Seconds{2e-3},
+                              .gradients = Bytes{kTensor * (mebibytes << 20)},
+                              .activations = {}});
+  model::NoiseSource slow;
+  slow.name = "slow";
+  slow.pattern = model::NoisePattern::Persistent;
+  slow.mean_ratio = extra;
+  slow.ranks = {kSlow};
+  c.step.emplace();
+  c.step->cluster = c.cluster;
+  c.step->fabric = c.fabric;
+  c.step->job.work = job;
+  c.step->job.steps = 1;
+  if (extra > 0) c.step->noise = {slow};
+  // Forward through all layers, then backward; a layer's bucket leaves when its backward pass is over.
+  for (int t = 0; t < kTensor; ++t) {
+    Part p = ring(mebibytes, every(t, kTensor, kData));
+    p.arrivals.clear();
+    for (int layer = 0; layer < kLayers; ++layer) {
+      std::vector<Seconds> issued;
+      for (int d = 0; d < kData; ++d)
+        issued.emplace_back((kLayers * 1e-3 + (layer + 1) * 2e-3) * (d == kSlow / kTensor ? 1 + extra : 1));
+      if (layer == 0)
+        p.arrivals = issued;
+      else
+        p.again.push_back(issued);
+    }
+    c.parts.push_back(std::move(p));
+  }
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> concurrent_cases() {
   std::vector<Case> cases;
   add_groups(cases);
   add_training(cases);
+  cases.push_back(
+      step("a training step, data 4 x tensor 4, leaves of 4, tree 4:1, 6 buckets of 48 MiB", 48, 0));
+  cases.push_back(step("the same, one device 30 % slower", 48, 0.3));
+  cases.push_back(step("the same with buckets of 8 MiB, mostly hidden", 8, 0.3));
   return cases;
 }
 

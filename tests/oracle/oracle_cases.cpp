@@ -2,9 +2,11 @@
 #include "oracle_cases.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "cox/base/random.hpp"
+#include "cox/simulate/training.hpp"
 
 #include "simulate/flow/engine.hpp"
 
@@ -111,6 +113,12 @@ std::vector<Case> all_cases() {
 std::vector<Seconds> by_flows(const Case& c, const simulate::Network& network,
                               const std::vector<model::Schedule>& schedules, simulate::Sharing sharing,
                               simulate::FlowOutcome& outcome) {
+  if (c.step) {
+    const auto out = simulate::simulate_training(*c.step, {});
+    if (!out) return {Seconds{NAN}};
+    outcome.messages = out->messages;
+    return {out->total};
+  }
   std::vector<Seconds> ends(c.parts.size());
   simulate::FlowOptions options;
   options.sharing = sharing;
