@@ -169,6 +169,7 @@ TEST(SharedNetwork, IncastLossCostsWhereManyMeet) {
   work_of(s).collective.algorithm = model::Algorithm::ParameterServer;
   work_of(s).collective.servers = 1;
   EXPECT_NEAR(step_ms(s), 3 + 44 + 44, 1e-9);
+  EXPECT_NEAR(alone_ms(s), 3 + 48 + 48, 1e-9);  // its own port, twelve times in and out
   s.fabric.incast_loss = true;
   EXPECT_NEAR(step_ms(s), 3 + 44 * 11.0 / 8 + 44, 1e-9);
 }

@@ -469,7 +469,7 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
     return;
   }
   Known& known = this->known(g.kind, g.bytes, costs.members);
-  const auto ranks = static_cast<std::size_t>(known.schedule.participants());
+  const auto ranks = static_cast<std::size_t>(known.schedule.ranks());
   const auto each = static_cast<std::size_t>(copies);
   const int groups = plan_.ranks_per_unit() / copies;
   const bool draws = draws_messages();
