@@ -42,8 +42,9 @@ std::string what(const model::Scenario& s, const Outcome& o) {
   switch (job.workload()) {
     case model::Workload::Collective: {
       const model::CollectiveSpec& spec = job.as<model::CollectiveJob>().collective;
+      const bool nccl = s.price == model::CollectivePrice::Nccl;
       return fmt::format("{} of {} by {} over {} ranks, {}", name_of(spec.kind), size(spec.bytes),
-                         name_of(spec.algorithm), grouped(o.ranks), steps);
+                         nccl ? "NCCL" : name_of(spec.algorithm), grouped(o.ranks), steps);
     }
     case model::Workload::Training: {
       const model::Layout& layout = job.as<model::TrainingJob>().layout;
