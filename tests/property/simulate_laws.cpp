@@ -106,6 +106,69 @@ RC_GTEST_PROP(MaxPlusLaws, ClosureEqualsSteps, ()) {
   closure_equals_steps(*rc::gen::inRange(1, 200), *rc::gen::elementOf(kWithClosure));
 }
 
+// Rings of links that cost differently: few costs, at random places or every so many, and latencies that make
+// one slow for short messages and fast for long ones.
+RC_GTEST_PROP(MaxPlusLaws, MixedRingsEqualTheirSteps, ()) {
+  const int ranks = *rc::gen::inRange(3, 150);
+  CollectiveSpec spec{
+      .kind = *rc::gen::element(Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter),
+      .ranks = ranks};
+  if (spec.kind == Collective::AllReduce)
+    spec.algorithm = *rc::gen::element(Algorithm::Ring, Algorithm::BidirectionalRing);
+  spec.bytes = Bytes{*rc::gen::element(0, 1, ranks - 1, ranks, 7 * ranks + ranks / 2, 100000, 10'000'000)};
+  LinkCosts costs;
+  const int kinds = *rc::gen::inRange(2, 10);
+  std::vector<MessageCost> some;
+  for (int k = 0; k < kinds; ++k) some.push_back(any_cost());
+  const bool regular = *rc::gen::arbitrary<bool>();
+  const int every = *rc::gen::inRange(2, 20);
+  if (*rc::gen::arbitrary<bool>()) {
+    costs = {.inside = some[0], .across = some[1], .ranks_per_node = every, .into = {}};
+  } else {
+    for (int r = 0; r < ranks; ++r) {
+      const int kind = regular ? (r % every == 0) + (r % (3 * every) == 0) : *rc::gen::inRange(0, kinds);
+      costs.into.push_back(some[static_cast<std::size_t>(std::min(kind, kinds - 1))]);
+    }
+  }
+  const auto rounds = *rc::gen::element<std::int64_t>(-1, 1, 2, 5, ranks - 1, ranks + 1);
+  const CollectiveOptions closed{.closure = true, .first_rounds = rounds};
+  CollectiveOptions stepped = closed;
+  stepped.closure = false;
+  Times a = any_arrivals(ranks);
+  Times b = a;
+  const auto outcome = run(spec, costs, closed, a);
+  const auto other = run(spec, costs, stepped, b);
+  RC_ASSERT(!other.closure);
+  RC_ASSERT(outcome.messages == other.messages);
+  RC_CLASSIFY(outcome.closure, "closure");
+  assert_close(a, b, 1e-12);
+}
+
+// A ring of 4,096 with a slow link at every eighth place, as nodes of eight devices have it.
+TEST(MaxPlusLaws, RingOfNodesIsClosedAtScale) {
+  for (const std::int64_t more : {0, 99, 4000}) {
+    constexpr int kRanks = 4096;
+    const auto schedule = model::Schedule::make({.ranks = kRanks, .bytes = Bytes{kRanks * 6000 + more}});
+    ASSERT_TRUE(schedule);
+    LinkCosts costs{
+        .inside = {.latency = Seconds{0.6e-6}, .per_byte = TimePerByte::seconds_per_byte(2.2e-12)},
+        .across = {.latency = Seconds{2.7e-6}, .per_byte = TimePerByte::seconds_per_byte(20e-12)},
+        .ranks_per_node = 8,
+        .into = {}};
+    for (const double spread : {0.0, 1e-3}) {
+      std::vector<double> u(kRanks);
+      RandomStream(3, 1).uniforms(0, 0, u);
+      Times a(u.size());
+      std::ranges::transform(u, a.begin(), [&](double x) { return Seconds{spread * x}; });
+      Times b = a;
+      EXPECT_TRUE(run_collective(*schedule, costs, {}, a).closure);
+      (void)run_collective(*schedule, costs, {.closure = false}, b);
+      for (std::size_t r = 0; r < a.size(); ++r)
+        ASSERT_NEAR(a[r].count(), b[r].count(), 1e-12 * b[r].count()) << r;
+    }
+  }
+}
+
 // The same at 4,096 ranks and around it.
 TEST(MaxPlusLaws, ClosureEqualsStepsAtScale) {
   for (const int ranks : {2047, 4095, 4096})

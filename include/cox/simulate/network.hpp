@@ -37,6 +37,7 @@ class Network {
 
   [[nodiscard]] const std::vector<NetworkLink>& links() const { return links_; }
   [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] int ranks_per_node() const { return cluster_.devices_per_node; }
   /// Number of paths between two ranks that routing may choose from: all of equal length,
   /// except that a dragonfly under adaptive routing or spraying has the ways through each third group
   /// behind the direct one (Valiant).

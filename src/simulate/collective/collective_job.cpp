@@ -20,6 +20,7 @@
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/spread.hpp"
 
+#include "simulate/flow/own_links.hpp"
 #include "simulate/flow/striped_ring.hpp"
 #include "simulate/max_plus/shared_ports.hpp"
 #include "simulate/record/run_from_steps.hpp"
@@ -38,6 +39,7 @@ struct Replica {
   std::int64_t messages = 0;
   bool closure = false;
   bool memo = false;
+  bool own_links = false;  ///< flow engine: no link was shared, so that max-plus did its work
   std::vector<double> link_bytes;
 };
 
@@ -97,10 +99,12 @@ class Player {
         number_(number),
         seed_(job.scenario.seed + static_cast<std::uint64_t>(number)),
         noise_(job.noise.with_seed(seed_)) {
-    if (job.engine == EngineKind::Flow)
+    if (job.engine == EngineKind::Flow) {
       rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
-    if (job.engine == EngineKind::MaxPlus && !job.whole)
-      max_plus_.emplace(job.schedule, job.costs,
+      find_own_links();
+    }
+    if ((job.engine == EngineKind::MaxPlus && !job.whole) || own_costs_)
+      max_plus_.emplace(job.schedule, own_costs_ ? *own_costs_ : job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,
                                           .threads = job.scenario.replicas > 1 ? 1 : job.options.threads});
@@ -126,10 +130,28 @@ class Player {
       if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
       if (options.progress) options.progress(step + 1, s.job.steps);
     }
+    out_.own_links = own_costs_.has_value();
     return std::move(out_);
   }
 
  private:
+  /// Where the choice of the engine is ours: whether no message ever meets another. Noise of messages may make
+  /// one faster than its link in max-plus, which no flow is.
+  void find_own_links() {
+    const model::Scenario& s = job_.scenario;
+    if (s.engine != EngineKind::Auto || s.protocol != model::Protocol::Rendezvous ||
+        !has_fixed_routes(s.fabric) || noise_.disturbs_messages() || noise_.disturbs_bandwidth() ||
+        job_.schedule.participants() != job_.schedule.ranks())
+      return;
+    OwnLinks own(*job_.network, s.fabric, seed_);
+    const int team = own.add_team(rank_of_, 1);
+    if (!own.add(team, job_.schedule)) return;
+    own_costs_ = own.costs(team);
+    if (!own_costs_) return;
+    out_.link_bytes.resize(job_.network->links().size());
+    own.carry(team, job_.schedule, s.job.steps, out_.link_bytes);
+  }
+
   /// Moves arrivals to departures with the job's engine. When its servers are done.
   Seconds meet(std::int64_t step, std::span<Seconds> times) {
     const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
@@ -163,6 +185,7 @@ class Player {
   std::uint64_t seed_;        ///< of all its draws: a run with this seed alone gives the same
   std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
   Noise noise_;
+  std::optional<LinkCosts> own_costs_;  ///< flow engine: set where no link is shared; max_plus_ refers to it
   std::optional<MaxPlus> max_plus_;
   Replica out_;
 };
@@ -306,7 +329,8 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
                       .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});
   });
   Outcome out;
-  out.engine = job.engine;
+  const bool own_links = std::ranges::all_of(replicas, &Replica::own_links);
+  out.engine = own_links ? EngineKind::MaxPlus : job.engine;
   out.protocol = s.protocol;
   out.ranks = spec.ranks;
   std::vector<Seconds> totals;
@@ -316,6 +340,8 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     out.closure = out.closure || each.closure;
     out.memo = out.memo || each.memo;
   }
+  if (own_links)
+    out.notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   if (job.network && job.schedule.participants() > spec.ranks)
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));

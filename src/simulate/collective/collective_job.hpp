@@ -18,7 +18,8 @@ namespace cox::simulate {
 [[nodiscard]] Result<Outcome> simulate_collectives(const model::Scenario& scenario, model::EngineKind engine,
                                                    const SimulateOptions& options);
 
-/// The engine that `Auto` stands for: flow where links are shared or routes matter, else max-plus.
+/// The engine that `Auto` stands for: flow where links may be shared or routes matter, else max-plus. Where it
+/// turns out that no link is (own_links.hpp), the work is left to max-plus and the Outcome says so.
 [[nodiscard]] model::EngineKind engine_for(const model::Scenario& scenario);
 
 /// What it leaves out.

@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "simulate/max_plus/mixed_ring.hpp"
 #include "simulate/max_plus/regular_rounds.hpp"
+#include "simulate/max_plus/ring_lane.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -15,77 +17,14 @@ using model::Algorithm;
 using model::Protocol;
 using model::RegularRound;
 
-/// Quotient and remainder towards minus infinity, for an `a` that is few laps away from
-/// [0, n): cheaper than division.
-struct Laps {
-  std::int64_t whole = 0;
-  std::int64_t rest = 0;
-};
-Laps laps(std::int64_t a, std::int64_t n) {
-  Laps l{0, a};
-  for (; l.rest < 0; --l.whole) l.rest += n;
-  for (; l.rest >= n; ++l.whole) l.rest -= n;
-  return l;
-}
-
-/// Maximum over a window of the integers whose ends only grow. Memory:
-/// 16 bytes per element that can still win.
-class SlidingMaximum {
- public:
-  void push(std::int64_t at, double value) {
-    while (size() > 0 && entries_.back().value <= value) entries_.pop_back();
-    entries_.push_back({at, value});
-  }
-  /// Of the elements from `low` on; minus infinity where there is none.
-  [[nodiscard]] double from(std::int64_t low) {
-    while (size() > 0 && entries_[begin_].at < low) ++begin_;
-    if (begin_ > 4096 && begin_ > entries_.size() / 2) {
-      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(begin_));
-      begin_ = 0;
-    }
-    return size() > 0 ? entries_[begin_].value : -std::numeric_limits<double>::infinity();
-  }
-
- private:
-  struct Entry {
-    std::int64_t at;
-    double value;
-  };
-  [[nodiscard]] std::size_t size() const { return entries_.size() - begin_; }
-  std::vector<Entry> entries_;
-  std::size_t begin_ = 0;
-};
-
-/// A ring in which place s sends chunk s + phase - k in round k to its successor, for `rounds` rounds. Chunks
-/// [0, large) modulo `places` cost `dear`, the others `cheap`.
-struct RingLane {
-  std::int64_t places;
-  std::int64_t rounds;
-  std::int64_t phase;
-  std::int64_t large;
-  double cheap;
-  double dear;
-
-  /// Large chunks among the integers below x, counted from 0.
-  [[nodiscard]] std::int64_t large_below(std::int64_t x) const {
-    const auto [whole, rest] = laps(x, places);
-    return whole * large + std::min(rest, large);
-  }
-  /// The first large chunk from x on.
-  [[nodiscard]] std::int64_t next_large(std::int64_t x) const {
-    const std::int64_t rest = laps(x, places).rest;
-    return rest < large ? x : x + places - rest;
-  }
-};
-
 // A path that ends at r began at r - m for its m moves, and stayed rounds - m times. A move keeps the chunk,
 // a stay goes to the chunk before. So it meets the chunks from s + phase down to r + phase - rounds =: c,
 // each stay one of them, and the moves are best made at a large one, if any is there.
 //   rendezvous, stays cost too: t[s] + rounds cheap + (dear - cheap) (large in [c, s + phase) + m [any
 //   large]) eager, stays are free:      t[s] + m (any large ? dear : cheap)
 // Both are separable in s and r on either side of the first s that meets a large chunk: two sliding maxima.
-void close_ring(const RingLane& ring, bool eager, std::span<double> times) {
-  const double extra = ring.dear - ring.cheap;
+void close_ring(const RingLane& ring, double cheap, double dear, bool eager, std::span<double> times) {
+  const double extra = dear - cheap;
   const auto rounds = static_cast<double>(ring.rounds);
   const std::vector<double> arrival(times.begin(), times.end());
   const auto arrives = [&](std::int64_t s) {
@@ -93,11 +32,11 @@ void close_ring(const RingLane& ring, bool eager, std::span<double> times) {
   };
   const auto with_large = [&](std::int64_t s) {
     const auto place = static_cast<double>(s);
-    if (eager) return arrives(s) - place * ring.dear;
+    if (eager) return arrives(s) - place * dear;
     return arrives(s) + extra * (static_cast<double>(ring.large_below(s + ring.phase)) - place);
   };
   const auto without = [&](std::int64_t s) {
-    return eager ? arrives(s) - static_cast<double>(s) * ring.cheap : arrives(s);
+    return eager ? arrives(s) - static_cast<double>(s) * cheap : arrives(s);
   };
   SlidingMaximum large;
   SlidingMaximum small;
@@ -112,25 +51,24 @@ void close_ring(const RingLane& ring, bool eager, std::span<double> times) {
     for (; small_end < std::min(split, r + 1); ++small_end) small.push(small_end, without(small_end));
     double best = split > first ? small.from(first) : -std::numeric_limits<double>::infinity();
     const auto place = static_cast<double>(r);
-    best += eager ? place * ring.cheap : rounds * ring.cheap;
+    best += eager ? place * cheap : rounds * cheap;
     if (split <= r) {
       const double constant =
-          eager ? place * ring.dear
-                : rounds * ring.cheap + extra * (place - static_cast<double>(ring.large_below(c)));
+          eager ? place * dear : rounds * cheap + extra * (place - static_cast<double>(ring.large_below(c)));
       best = std::max(best, large.from(split) + constant);
     }
     times[static_cast<std::size_t>(r)] = best;
   }
 }
 
-/// What `close_ring` needs of a flat ring, towards higher places; mirrored where the ring runs the other way.
+/// A flat ring towards higher places; mirrored where it runs the other way.
 struct FlatRing {
   RingLane lane;
   bool mirrored;
+  Bytes small;  ///< of a chunk that is not large
 };
 
-std::optional<FlatRing> as_ring(const model::Schedule& schedule, int lane, std::int64_t rounds,
-                                const model::MessageCost& cost) {
+std::optional<FlatRing> as_ring(const model::Schedule& schedule, int lane, std::int64_t rounds) {
   const Algorithm algorithm = schedule.spec().algorithm;
   if (algorithm != Algorithm::Ring && algorithm != Algorithm::BidirectionalRing) return std::nullopt;
   const std::int64_t places = schedule.ranks();
@@ -156,8 +94,38 @@ std::optional<FlatRing> as_ring(const model::Schedule& schedule, int lane, std::
   const std::int64_t large = left.count() % places;
   // mirrored: place i is place P - 1 - i, chunk c is chunk large - 1 - c; then chunks fall with k again
   const std::int64_t phase = mirrored ? large - places - first->phase : first->phase;
-  return FlatRing{{places, rounds, phase, large, cost(small).count(), cost(small + Bytes{1}).count()},
-                  mirrored};
+  return FlatRing{{places, rounds, phase, large}, mirrored, small};
+}
+
+// Links that cost the same.
+void close_even(const FlatRing& ring, const model::MessageCost& cost, bool eager, std::span<double> times) {
+  const double cheap = cost(ring.small).count();
+  if (!eager && ring.lane.large == 0 && ring.lane.rounds >= ring.lane.places - 1) {
+    const double last = *std::ranges::max_element(times);
+    std::ranges::fill(times, last + static_cast<double>(ring.lane.rounds) * cheap);
+    return;
+  }
+  if (ring.mirrored) std::ranges::reverse(times);
+  close_ring(ring.lane, cheap, cost(ring.small + Bytes{1}).count(), eager, times);
+  if (ring.mirrored) std::ranges::reverse(times);
+}
+
+// Links that do not.
+bool close_mixed(const FlatRing& ring, const LinkCosts& costs, std::span<double> times) {
+  const auto places = static_cast<int>(ring.lane.places);
+  std::vector<double> cheap(times.size());
+  std::vector<double> dear(times.size());
+  for (int i = 0; i < places; ++i) {
+    const int to = ring.mirrored ? places - 1 - i : i;
+    const int from = (ring.mirrored ? to + 1 : to + places - 1) % places;
+    const model::MessageCost& cost = costs.of(from, to);
+    cheap[static_cast<std::size_t>(i)] = cost(ring.small).count();
+    dear[static_cast<std::size_t>(i)] = cost(ring.small + Bytes{1}).count();
+  }
+  if (ring.mirrored) std::ranges::reverse(times);
+  const bool closed = close_mixed_ring(ring.lane, cheap, dear, times);
+  if (ring.mirrored) std::ranges::reverse(times);
+  return closed;
 }
 
 // Rendezvous, all sizes of a round equal: a departure is the latest of the arrivals that reach it,
@@ -191,22 +159,15 @@ bool close_all_to_all(const model::Schedule& schedule, int lane, std::int64_t ro
 
 bool close(const model::Schedule& schedule, int lane, std::int64_t rounds, const LinkCosts& costs,
            Protocol protocol, std::span<double> times) {
+  if (protocol == Protocol::EagerGap || rounds == 0) return false;
   const model::MessageCost* cost = costs.only(schedule.ranks());
-  if (cost == nullptr || protocol == Protocol::EagerGap || rounds == 0) return false;
-  if (const auto ring = as_ring(schedule, lane, rounds, *cost)) {
-    const bool eager = protocol == Protocol::Eager;
-    const RingLane& lane_of = ring->lane;
-    if (!eager && lane_of.large == 0 && rounds >= lane_of.places - 1) {
-      const double last = *std::ranges::max_element(times);
-      std::ranges::fill(times, last + static_cast<double>(rounds) * lane_of.cheap);
-      return true;
-    }
-    if (ring->mirrored) std::ranges::reverse(times);
-    close_ring(lane_of, eager, times);
-    if (ring->mirrored) std::ranges::reverse(times);
-    return true;
+  if (cost == nullptr && protocol != Protocol::Rendezvous) return false;
+  if (const auto ring = as_ring(schedule, lane, rounds)) {
+    if (cost == nullptr) return close_mixed(*ring, costs, times);
+    return close_even(*ring, *cost, protocol == Protocol::Eager, times), true;
   }
-  return protocol == Protocol::Rendezvous && close_all_to_all(schedule, lane, rounds, *cost, times);
+  return cost != nullptr && protocol == Protocol::Rendezvous &&
+         close_all_to_all(schedule, lane, rounds, *cost, times);
 }
 
 }  // namespace cox::simulate

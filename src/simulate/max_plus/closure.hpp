@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Departures without sweeping: identities that hold where every link costs the same.
+/// Departures without sweeping: identities that hold where links cost the same, or few different costs.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ namespace cox::simulate {
 /// Whether an identity is known for the first `rounds` rounds of a lane; if so, `times` become departures.
 ///
 /// Rings, chunks even or not, rendezvous and eager: a message is a path through the ranks that moves on or
-/// stays in each round; docs/concepts/max-plus.md derives its cost. Others, rendezvous and equal sizes: who
-/// reaches whom. Cost: O(ranks + rounds). Memory: rings with less than a lap or chunks of two sizes O(ranks),
-/// others none. Held by: tests/property/simulate_laws.cpp (equal to the steps up to 4,096 ranks)
+/// stays in each round; docs/concepts/max-plus.md derives its cost. Rings of links that cost differently,
+/// rendezvous: mixed_ring.hpp. Others, rendezvous, equal costs and sizes: who reaches whom. Cost: O(ranks +
+/// rounds). Memory: rings with less than a lap, or chunks of two sizes, or different costs O(ranks), others
+/// none. Held by: tests/property/simulate_laws.cpp (equal to the steps up to 4,096 ranks)
 [[nodiscard]] bool close(const model::Schedule& schedule, int lane, std::int64_t rounds,
                          const LinkCosts& costs, model::Protocol protocol, std::span<double> times);
 
