@@ -141,7 +141,10 @@ RC_GTEST_PROP(MaxPlusLaws, MixedRingsEqualTheirSteps, ()) {
   RC_ASSERT(!other.closure);
   RC_ASSERT(outcome.messages == other.messages);
   RC_CLASSIFY(outcome.closure, "closure");
-  assert_close(a, b, 1e-12);
+  // Differences of sums over a lap: to the last digits of what all links of the ring cost.
+  double lap = std::ranges::max_element(b)->count();
+  for (int r = 0; r < ranks; ++r) lap += costs.of((r + 1) % ranks, r)(spec.bytes / ranks).count();
+  for (std::size_t r = 0; r < a.size(); ++r) RC_ASSERT(std::abs((a[r] - b[r]).count()) <= 1e-13 * lap);
 }
 
 // A ring of 4,096 with a slow link at every eighth place, as nodes of eight devices have it.

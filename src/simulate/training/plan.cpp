@@ -159,6 +159,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
       code.push_back(compile(program));
     }
   }
+  COX_CHECK(plan.find_own_links());
   return plan;
 }
 
@@ -410,6 +411,8 @@ std::vector<std::string> Plan::notes() const {
   if (job().moe_layers > 0)
     notes.emplace_back(
         "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all others");
+  if (own_links_)
+    notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   return notes;
 }
 

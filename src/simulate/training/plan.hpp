@@ -147,7 +147,13 @@ class Plan {
     return -2 * std::int64_t{ranks_per_unit()} * (1 + std::int64_t{slot});
   }
   /// What the step's collectives and messages share; null where they are priced alone.
-  [[nodiscard]] const Network* network() const { return network_.get(); }
+  [[nodiscard]] const Network* network() const { return own_links_ ? nullptr : network_.get(); }
+  /// The network on which no two of them ever meet, so that they are priced alone and it is exact; or null.
+  [[nodiscard]] const Network* own_network() const { return own_links_ ? network_.get() : nullptr; }
+  /// What a step carries over each link of the latter; empty where there is none.
+  [[nodiscard]] const std::vector<double>& own_link_bytes(Meeting m) const {
+    return own_link_bytes_[static_cast<std::size_t>(m)];
+  }
   /// At most 1e-4 more than `bytes`: whole chunks for each of the data group's members, where these are many.
   [[nodiscard]] Bytes in_equal_chunks(Bytes bytes) const;
   [[nodiscard]] std::vector<std::string> notes() const;
@@ -171,6 +177,8 @@ class Plan {
   [[nodiscard]] bool needs(Meeting m) const;
   [[nodiscard]] Status check() const;
   void set_groups();
+  [[nodiscard]] Status find_own_links();
+  [[nodiscard]] bool may_own_links() const;
   [[nodiscard]] Status share_ports();
   [[nodiscard]] model::CollectiveSpec spec(model::Collective kind, Bytes bytes, int members,
                                            int per_node) const;
@@ -192,6 +200,8 @@ class Plan {
   std::shared_ptr<const Network> network_;
   bool striped_ =
       false;  ///< the channels of the data group meet only at devices' ports: see striped_ring.hpp
+  bool own_links_ = false;
+  std::vector<double> own_link_bytes_[3];
   std::map<std::pair<bool, std::int64_t>, Inner> inner_;
 };
 

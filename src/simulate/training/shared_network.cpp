@@ -22,17 +22,17 @@ FlowCourseId SharedNetwork::begin(const Key& key, FlowCollective what, int ranks
   return course;
 }
 
-std::vector<int> SharedNetwork::devices_of(const Key& key, int participants, int groups,
-                                           int ranks_per_member) const {
-  const int unit_ranks = plan_.ranks_per_unit();
-  const bool data = key.kind == Kind::Data;
-  const int members = data ? plan_.layout().data : plan_.layout().expert;
+std::vector<int> devices_of(const Plan& plan, const SharedNetwork::Key& key, int participants, int groups,
+                            int ranks_per_member) {
+  const int unit_ranks = plan.ranks_per_unit();
+  const bool data = key.kind == SharedNetwork::Kind::Data;
+  const int members = data ? plan.layout().data : plan.layout().expert;
   std::vector<int> all;
   for (int g = 0; g < groups; ++g) {
     std::vector<int> devices;
     for (int m = 0; m < members; ++m) {
       const int replica = data ? m : key.group * members + m;
-      const int unit = replica * plan_.stages() + key.stage;
+      const int unit = replica * plan.stages() + key.stage;
       for (int c = 0; c < ranks_per_member; ++c) devices.push_back(unit * unit_ranks + c * groups + g);
     }
     add_servers(devices, participants);
@@ -52,7 +52,7 @@ void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int me
         (std::int64_t{key.slot} * plan_.layout().data + key.group) * plan_.stages() + key.stage;
     begin(key,
           {.schedule = &schedule,
-           .rank_of = devices_of(key, schedule.participants(), groups, ranks),
+           .rank_of = devices_of(plan_, key, schedule.participants(), groups, ranks),
            .groups = groups,
            .number = place * groups * 2 + (data ? 0 : 1)},
           ranks);

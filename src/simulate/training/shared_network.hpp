@@ -57,14 +57,16 @@ class SharedNetwork {
     std::vector<int> staying;  ///< per member: ranks that have not left
   };
   FlowCourseId begin(const Key& key, FlowCollective what, int ranks_per_member);
-  [[nodiscard]] std::vector<int> devices_of(const Key& key, int participants, int groups,
-                                            int ranks_per_member) const;
-
   const Plan& plan_;
   FlowEngine engine_;
   std::map<Key, std::uint32_t> by_key_;
   std::vector<Transfer> transfers_;                   ///< by course
   std::map<std::int64_t, model::Schedule> messages_;  ///< by size
 };
+
+/// Where the ranks of a collective sit, [group][place]: `groups` beside each other, each with `ranks_per_member`
+/// ranks of every member, and behind them servers and switches up to `participants`.
+[[nodiscard]] std::vector<int> devices_of(const Plan& plan, const SharedNetwork::Key& key, int participants,
+                                          int groups, int ranks_per_member);
 
 }  // namespace cox::simulate::training

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cox/base/assert.hpp"
+
+#include "simulate/training/later.hpp"
 
 namespace cox::simulate::training {
 
@@ -67,9 +70,67 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   COX_ASSERT(meeting == Meeting::None || count_ == plan_.layout().data,
              "replicas that meet are simulated together");
   step_ = step;
+  meeting_ = meeting;
   programs_ = &plan_.code(meeting);
   draw(step, now);
-  if (plan_.network() == nullptr) return pass(now, watcher);
+  const bool goes_on = std::equal(now.begin(), now.end(), clock_.told.begin(), clock_.told.end());
+  std::vector<Seconds>& own = clock_.after;
+  if (!goes_on) {
+    own.assign(now.begin(), now.end());
+    clock_.origin = {};
+  }
+  const Seconds first = *std::min_element(own.begin(), own.end());
+  for (Seconds& t : own) t -= first;
+  clock_.origin += first;
+  if (watcher == nullptr) {
+    COX_CHECK(run_on_own_clock(own, nullptr));
+  } else {
+    Later later(*watcher, clock_.origin);
+    COX_CHECK(run_on_own_clock(own, &later));
+  }
+  std::transform(own.begin(), own.end(), now.begin(), [&](Seconds t) { return clock_.origin + t; });
+  clock_.told.assign(now.begin(), now.end());
+  return {};
+}
+
+/// Plays the step, unless it is one that is known.
+Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
+  const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
+  if (draws || watcher != nullptr) return play_step(now, watcher);
+  const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
+    return k.meeting == meeting_ && std::equal(now.begin(), now.end(), k.begin.begin(), k.begin.end()) &&
+           k.factors == factors_;
+  });
+  if (known != nullptr) {
+    std::copy(known->end.begin(), known->end.end(), now.begin());
+    messages_ += known->messages;
+    for (std::size_t l = 0; l < known->link_bytes.size(); ++l) link_bytes_[l] += known->link_bytes[l];
+    return {};
+  }
+  KnownStep fresh{.meeting = meeting_,
+                  .begin = {now.begin(), now.end()},
+                  .factors = factors_,
+                  .end = {},
+                  .messages = messages_,
+                  .link_bytes = {}};
+  std::vector<double> carried = std::exchange(link_bytes_, {});
+  const Status played = play_step(now, nullptr);
+  fresh.end.assign(now.begin(), now.end());
+  fresh.messages = messages_ - fresh.messages;
+  fresh.link_bytes = link_bytes_;
+  for (std::size_t l = 0; l < carried.size(); ++l) link_bytes_[l] += carried[l];
+  if (played) known_steps_.keep(std::move(fresh));
+  return played;
+}
+
+Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
+  ++played_;
+  if (plan_.network() == nullptr) {
+    const std::vector<double>& carried = plan_.own_link_bytes(meeting_);
+    link_bytes_.resize(carried.size());
+    for (std::size_t l = 0; l < carried.size(); ++l) link_bytes_[l] += carried[l];
+    return pass(now, watcher);
+  }
   const std::vector<Seconds> begin(now.begin(), now.end());
   told_.clear();
   keeps_ = watcher != nullptr;
@@ -77,10 +138,10 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   shared_.emplace(plan_,
                   FlowOptions{.memo = shortcuts_.memo,
                               .noise = noise_,
-                              .step = step,
+                              .step = step_,
                               .seed = seed_,
                               .protocol = plan_.scenario().protocol},
-                  *std::min_element(now.begin(), now.end()));
+                  Seconds{});
   const Status played = pass(now, nullptr);
   const FlowOutcome outcome = shared_->take_outcome();
   shared_.reset();
@@ -447,6 +508,7 @@ std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::
   options.number = number;
   if (draws_messages()) options.noise = noise_;
   const CollectiveOutcome ran = run_collective(known.schedule, links, options, expanded_);
+  ++evaluated_;
   closure_used_ = closure_used_ || ran.closure;
   return ran.messages;
 }
@@ -469,38 +531,77 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
     return;
   }
   Known& known = this->known(g.kind, g.bytes, costs.members);
-  const auto ranks = static_cast<std::size_t>(known.schedule.ranks());
-  const auto each = static_cast<std::size_t>(copies);
-  const int groups = plan_.ranks_per_unit() / copies;
-  const bool draws = draws_messages();
   const Seconds first = times.front();
-  if (!draws && std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == first; })) {
-    // A later start moves everything by as much, so equal arrivals need one evaluation per kind and size.
-    if (known.equal.empty()) {
-      expanded_.assign(ranks, Seconds{});
-      known.messages = sweep(known, costs.links, 0);
-      known.equal = expanded_;
-    }
-    messages_ += known.messages * groups;
-    for (std::size_t m = 0; m < times.size(); ++m)
-      times[m] += *std::max_element(known.equal.begin() + static_cast<std::ptrdiff_t>(m * each),
-                                    known.equal.begin() + static_cast<std::ptrdiff_t>((m + 1) * each));
-  } else {
-    latest_.assign(times.size(), -kNotYet);
-    const std::int64_t place =
-        (std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage;
-    for (int copy = 0; copy < (draws ? groups : 1); ++copy) {
-      expanded_.assign(ranks, first);
-      for (std::size_t r = 0; r < times.size() * each; ++r) expanded_[r] = times[r / each];
-      messages_ += sweep(known, costs.links, (place * groups + copy) * 2 + (g.exchange ? 1 : 0)) *
-                   (draws ? 1 : groups);
-      for (std::size_t r = 0; r < times.size() * each; ++r)
-        latest_[r / each] = std::max(latest_[r / each], expanded_[r]);
-    }
-    times = latest_;
-  }
+  if (draws_messages())
+    collect_drawn(g, known, costs.links, copies, times);
+  else if (std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == first; }))
+    collect_equal(known, costs.links, copies, times);
+  else
+    collect_unequal(known, costs.links, copies, times);
   g.departures = times;
   if (watcher_ != nullptr) watcher_->met(g);
+}
+
+/// `expanded_` becomes one time per rank.
+void StepEngine::expand(std::span<const Seconds> times, int copies) {
+  const auto each = static_cast<std::size_t>(copies);
+  expanded_.resize(times.size() * each);
+  for (std::size_t r = 0; r < expanded_.size(); ++r) expanded_[r] = times[r / each];
+}
+
+/// When the last rank of each unit leaves, from `expanded_`.
+void StepEngine::gather_latest(int copies, std::span<Seconds> latest) const {
+  const auto each = static_cast<std::size_t>(copies);
+  for (std::size_t r = 0; r < latest.size() * each; ++r)
+    latest[r / each] = std::max(latest[r / each], expanded_[r]);
+}
+
+/// A later start moves everything by as much, so equal arrivals need one evaluation per kind and size.
+void StepEngine::collect_equal(Known& known, const LinkCosts& links, int copies,
+                               std::vector<Seconds>& times) {
+  if (known.equal.empty()) {
+    expanded_.assign(times.size() * static_cast<std::size_t>(copies), Seconds{});
+    known.messages = sweep(known, links, 0);
+    known.equal.assign(times.size(), -kNotYet);
+    gather_latest(copies, known.equal);
+  }
+  messages_ += known.messages * (plan_.ranks_per_unit() / copies);
+  for (std::size_t m = 0; m < times.size(); ++m) times[m] += known.equal[m];
+}
+
+void StepEngine::collect_unequal(Known& known, const LinkCosts& links, int copies,
+                                 std::vector<Seconds>& times) {
+  const Seconds first = *std::min_element(times.begin(), times.end());
+  for (Seconds& t : times) t -= first;
+  const KnownCollective* as_before =
+      known.unequal.find([&](const KnownCollective& k) { return k.stands_for(times); });
+  if (as_before != nullptr) {
+    times = as_before->departures;
+  } else {
+    expand(times, copies);
+    known.messages = sweep(known, links, 0);
+    latest_.assign(times.size(), -kNotYet);
+    gather_latest(copies, latest_);
+    known.unequal.keep({times, latest_});
+    times = latest_;
+  }
+  messages_ += known.messages * (plan_.ranks_per_unit() / copies);
+  for (Seconds& t : times) t += first;
+}
+
+/// With noise of messages every group has its own draws.
+void StepEngine::collect_drawn(const Gathering& g, const Known& known, const LinkCosts& links, int copies,
+                               std::vector<Seconds>& times) {
+  const int groups = plan_.ranks_per_unit() / copies;
+  const std::int64_t place =
+      (std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage;
+  latest_.assign(times.size(), -kNotYet);
+  for (int copy = 0; copy < groups; ++copy) {
+    expand(times, copies);
+    messages_ += sweep(known, links, (place * groups + copy) * 2 + (g.exchange ? 1 : 0));
+    gather_latest(copies, latest_);
+  }
+  times = latest_;
 }
 
 Error StepEngine::stuck() const {

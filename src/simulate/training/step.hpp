@@ -18,6 +18,7 @@
 #include "cox/base/units.hpp"
 
 #include "simulate/training/plan.hpp"
+#include "simulate/training/repeats.hpp"
 #include "simulate/training/shared_network.hpp"
 
 namespace cox::simulate::training {
@@ -67,6 +68,10 @@ struct StepShortcuts {
 /// units go on until each stands still; then the network's next departure wakes one, or the end of a computation
 /// that the stream beside it slowed all the time, if that is earlier. What it was like is told to a watcher
 /// afterwards, in an order in which causes come first.
+///
+/// A step has a clock of its own, from its first unit's begin. A step that begins as one of the last few did,
+/// with the same draws, ends as that one did and is not played again.
+/// Held by: src/simulate/training/repeats_test.cpp
 class StepEngine {
  public:
   /// Replicas [first, first + count): all of them where the plan has a network. `noise` may be null and
@@ -89,6 +94,9 @@ class StepEngine {
   [[nodiscard]] const std::vector<double>& link_bytes() const { return link_bytes_; }
   /// Of each rank of these replicas in the last step: its own compute time over the undisturbed one.
   [[nodiscard]] const std::vector<double>& factors() const { return factors_; }
+  /// Steps that were played, not repeated; collectives that were evaluated in them.
+  [[nodiscard]] std::int64_t played() const { return played_; }
+  [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
 
  private:
   static constexpr Seconds kNotYet{std::numeric_limits<double>::infinity()};
@@ -122,10 +130,28 @@ class StepEngine {
   struct Known {
     model::Schedule schedule;
     std::vector<Seconds> equal;  ///< departures where all arrive at zero; empty = not asked yet
+    std::int64_t messages = 0;   ///< of all ranks of a group
+    LastFew<KnownCollective> unequal{};
+  };
+  /// A step as it was: from when its units began, on its own clock, to when they ended.
+  struct KnownStep {
+    Meeting meeting = Meeting::Gradients;
+    std::vector<Seconds> begin;
+    std::vector<double> factors;
+    std::vector<Seconds> end;
     std::int64_t messages = 0;
+    std::vector<double> link_bytes;
+  };
+  /// The job's clock between two steps, kept in two parts so that steps which repeat do so exactly.
+  struct Clock {
+    Seconds origin{};
+    std::vector<Seconds> after;  ///< origin
+    std::vector<Seconds> told;   ///< their sums, as they were given to the caller
   };
 
   [[nodiscard]] int stage_of(int unit) const { return unit % plan_.stages(); }
+  [[nodiscard]] Status run_on_own_clock(std::span<Seconds> now, Watcher* watcher);
+  [[nodiscard]] Status play_step(std::span<Seconds> now, Watcher* watcher);
   [[nodiscard]] Status pass(std::span<Seconds> now, Watcher* watcher);
   void begin_step(std::span<Seconds> now);
   void join_stream(int unit);
@@ -148,6 +174,12 @@ class StepEngine {
   void complete_data(int stage, int slot);
   void complete_exchange(int stage, int group, int slot);
   void collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times);
+  void collect_equal(Known& known, const LinkCosts& links, int copies, std::vector<Seconds>& times);
+  void collect_unequal(Known& known, const LinkCosts& links, int copies, std::vector<Seconds>& times);
+  void collect_drawn(const Gathering& g, const Known& known, const LinkCosts& links, int copies,
+                     std::vector<Seconds>& times);
+  void expand(std::span<const Seconds> times, int copies);
+  void gather_latest(int copies, std::span<Seconds> latest) const;
   [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, int members);
   /// Whether messages of one collective do not cost the same each time.
   [[nodiscard]] bool draws_messages() const;
@@ -164,6 +196,7 @@ class StepEngine {
   Watcher* watcher_ = nullptr;
   const std::vector<StageCode>* programs_ = nullptr;
   std::int64_t step_ = 0;
+  Meeting meeting_ = Meeting::Gradients;
   std::vector<Unit> units_;
   std::vector<double> factors_;
   std::vector<Mail> mail_;
@@ -180,6 +213,10 @@ class StepEngine {
   bool keeps_ = false;                                       ///< there is somebody to tell of it
   std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member
   std::vector<double> link_bytes_;
+  Clock clock_;
+  LastFew<KnownStep> known_steps_;
+  std::int64_t played_ = 0;
+  std::int64_t evaluated_ = 0;
   std::int64_t messages_ = 0;
   bool closure_used_ = false;
   bool memo_used_ = false;

@@ -215,7 +215,8 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   out.protocol = scenario.protocol;
   out.closure = first.closure;
   out.memo = first.memo;
-  if (plan.network() != nullptr) out.links = link_loads(*plan.network(), first.link_bytes, first.total);
+  if (const Network* network = plan.network() != nullptr ? plan.network() : plan.own_network())
+    out.links = link_loads(*network, first.link_bytes, first.total);
   out.ranks = plan.ranks();
   out.messages = first.messages;
   out.total = first.total;
