@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
+#include <initializer_list>
+#include <vector>
 
 #include "cox/replay/replay.hpp"
 
@@ -80,7 +81,10 @@ class Pieces : public training::Watcher {
         origin_(origin),
         line_(static_cast<std::size_t>(plan.units()), model::kNoOperation),
         stream_(line_),
-        post_(line_) {}
+        post_(line_),
+        mail_(line_.size()),
+        issue_(line_.size()),
+        done_(line_.size()) {}
 
   void begin(int unit, Seconds at) override {
     line(unit) = add(StepPart::Wait, {}, {});
@@ -95,23 +99,22 @@ class Pieces : public training::Watcher {
             Seconds arrives) override {
     const model::MessageCost& cost = plan_.between(unit, to);
     model::OperationIndex& post = post_[static_cast<std::size_t>(unit)];
-    mail_[{to, i.slot}] = add(StepPart::Pipeline, arrives - leaves, {line(unit), post});
+    by_slot(mail_, to, i.slot) = add(StepPart::Pipeline, arrives - leaves, {line(unit), post});
     if (plan_.network() != nullptr) return;  // there messages share the link
     post = add(StepPart::Pipeline, cost.occupied(i.bytes), {line(unit), post});
   }
   void received(int unit, const Instruction& i, Seconds /*begin*/, Seconds /*leaves*/,
                 Seconds /*arrives*/) override {
-    line(unit) = add(StepPart::Bubble, {}, {line(unit), mail_.at({unit, i.slot})});
+    line(unit) = add(StepPart::Bubble, {}, {line(unit), by_slot(mail_, unit, i.slot)});
   }
   void issued(int unit, const Instruction& i, Seconds /*at*/) override {
-    issue_[{unit, i.slot}] = line(unit);
+    by_slot(issue_, unit, i.slot) = line(unit);
   }
   void met(const Gathering& g) override {
     before_.clear();
     for (const int unit : g.members) {
-      before_.push_back(g.exchange ? line(unit) : issue_.at({unit, g.slot}));
-      if (!g.exchange && stream_[static_cast<std::size_t>(unit)] != model::kNoOperation)
-        before_.push_back(stream_[static_cast<std::size_t>(unit)]);
+      before_.push_back(g.exchange ? line(unit) : by_slot(issue_, unit, g.slot));
+      if (!g.exchange) before_.push_back(stream_[static_cast<std::size_t>(unit)]);
     }
     const model::OperationIndex all = add(StepPart::Wait, {}, before_);
     const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
@@ -122,13 +125,13 @@ class Pieces : public training::Watcher {
         line(g.members[m]) = done;
       } else {
         stream_[static_cast<std::size_t>(g.members[m])] = done;
-        done_[{g.members[m], g.slot}] = done;
+        by_slot(done_, g.members[m], g.slot) = done;
       }
     }
   }
   void awaited(int unit, const Instruction& i, Seconds /*begin*/, Seconds /*complete*/,
                Seconds /*end*/) override {
-    line(unit) = add(StepPart::Wait, {}, {line(unit), done_.at({unit, i.slot})});
+    line(unit) = add(StepPart::Wait, {}, {line(unit), by_slot(done_, unit, i.slot)});
   }
 
   void analyse(StepAnalysis& out) const {
@@ -148,7 +151,21 @@ class Pieces : public training::Watcher {
 
  private:
   model::OperationIndex& line(int unit) { return line_[static_cast<std::size_t>(unit)]; }
-  model::OperationIndex add(StepPart part, Seconds duration, std::vector<model::OperationIndex> before) {
+  /// Of each unit, by slot.
+  using BySlot = std::vector<std::vector<model::OperationIndex>>;
+  static model::OperationIndex& by_slot(BySlot& all, int unit, int slot) {
+    std::vector<model::OperationIndex>& of = all[static_cast<std::size_t>(unit)];
+    if (of.size() <= static_cast<std::size_t>(slot))
+      of.resize(static_cast<std::size_t>(slot) + 1, model::kNoOperation);
+    return of[static_cast<std::size_t>(slot)];
+  }
+  model::OperationIndex add(StepPart part, Seconds duration,
+                            std::initializer_list<model::OperationIndex> before) {
+    few_.assign(before);
+    return add(part, duration, few_);
+  }
+  /// `before` loses what is nothing.
+  model::OperationIndex add(StepPart part, Seconds duration, std::vector<model::OperationIndex>& before) {
     std::erase(before, model::kNoOperation);
     durations_.push_back(std::max(duration_from_seconds(duration.count()), Duration{}));
     classes_.push_back(static_cast<std::uint32_t>(part));
@@ -165,8 +182,8 @@ class Pieces : public training::Watcher {
   std::vector<model::OperationIndex> line_;    ///< last piece of each unit's program
   std::vector<model::OperationIndex> stream_;  ///< last collective of its stream
   std::vector<model::OperationIndex> post_;    ///< last message that it sent
-  std::map<std::pair<int, int>, model::OperationIndex> mail_, issue_, done_;  ///< (unit, slot)
-  std::vector<model::OperationIndex> before_;
+  BySlot mail_, issue_, done_;
+  std::vector<model::OperationIndex> before_, few_;
 };
 
 /// Tells two watchers.

@@ -36,23 +36,25 @@ class LastFew {
   std::size_t oldest_ = 0;
 };
 
-/// A collective of a kind and size, by when its members came after the first of them.
+/// Times at which something begins, and those at which it ends, after the first of the former.
 ///
-/// Its departures stand for arrivals that differ by at most 1e-13 of what it took: no departure moves by more
-/// than the arrival that moves most, since max-plus maps never stretch a difference.
-struct KnownCollective {
-  std::vector<Seconds> arrivals;
-  std::vector<Seconds> departures;  ///< after the first arrival
+/// They stand for begins that differ by at most `tolerance`. Where the ends are sums and maxima of the begins (all
+/// collectives by max-plus; a step of them), none moves by more than the begin that moves most, so the error is at most
+/// 1e-11 of the whole, as in the flow engine's memo. Chunks that differ by a byte move a step's pattern by as
+/// little for thousands of steps. Anything else must begin exactly alike: tolerance zero.
+struct KnownTimes {
+  std::vector<Seconds> begins;
+  std::vector<Seconds> ends;
   Seconds tolerance{};
 
-  KnownCollective(std::vector<Seconds> came, std::vector<Seconds> left)
-      : arrivals(std::move(came)),
-        departures(std::move(left)),
-        tolerance(1e-13 * *std::max_element(departures.begin(), departures.end())) {}
-  [[nodiscard]] bool stands_for(std::span<const Seconds> others) const {
-    return std::equal(arrivals.begin(), arrivals.end(), others.begin(), others.end(),
+  [[nodiscard]] bool stand_for(std::span<const Seconds> others) const {
+    return std::equal(begins.begin(), begins.end(), others.begin(), others.end(),
                       [&](Seconds a, Seconds b) { return a - b <= tolerance && b - a <= tolerance; });
   }
 };
+inline constexpr double kToleratedPart = 1e-11;
+[[nodiscard]] inline Seconds tolerated(std::span<const Seconds> ends) {
+  return kToleratedPart * *std::max_element(ends.begin(), ends.end());
+}
 
 }  // namespace cox::simulate::training

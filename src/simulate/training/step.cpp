@@ -98,29 +98,29 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
   if (draws || watcher != nullptr) return play_step(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
-    return k.meeting == meeting_ && std::equal(now.begin(), now.end(), k.begin.begin(), k.begin.end()) &&
-           k.factors == factors_;
+    return k.meeting == meeting_ && k.times.stand_for(now) && k.factors == factors_;
   });
   if (known != nullptr) {
-    std::copy(known->end.begin(), known->end.end(), now.begin());
+    std::copy(known->times.ends.begin(), known->times.ends.end(), now.begin());
     messages_ += known->messages;
     for (std::size_t l = 0; l < known->link_bytes.size(); ++l) link_bytes_[l] += known->link_bytes[l];
     return {};
   }
   KnownStep fresh{.meeting = meeting_,
-                  .begin = {now.begin(), now.end()},
                   .factors = factors_,
-                  .end = {},
+                  .times = {.begins = {now.begin(), now.end()}, .ends = {}},
                   .messages = messages_,
                   .link_bytes = {}};
   std::vector<double> carried = std::exchange(link_bytes_, {});
-  const Status played = play_step(now, nullptr);
-  fresh.end.assign(now.begin(), now.end());
+  COX_CHECK(play_step(now, nullptr));
+  fresh.times.ends.assign(now.begin(), now.end());
+  // Shared links, and computation that is slower beside communication, are no sums and maxima.
+  if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0) fresh.times.tolerance = tolerated(now);
   fresh.messages = messages_ - fresh.messages;
   fresh.link_bytes = link_bytes_;
   for (std::size_t l = 0; l < carried.size(); ++l) link_bytes_[l] += carried[l];
-  if (played) known_steps_.keep(std::move(fresh));
-  return played;
+  known_steps_.keep(std::move(fresh));
+  return {};
 }
 
 Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
@@ -573,16 +573,15 @@ void StepEngine::collect_unequal(Known& known, const LinkCosts& links, int copie
                                  std::vector<Seconds>& times) {
   const Seconds first = *std::min_element(times.begin(), times.end());
   for (Seconds& t : times) t -= first;
-  const KnownCollective* as_before =
-      known.unequal.find([&](const KnownCollective& k) { return k.stands_for(times); });
+  const KnownTimes* as_before = known.unequal.find([&](const KnownTimes& k) { return k.stand_for(times); });
   if (as_before != nullptr) {
-    times = as_before->departures;
+    times = as_before->ends;
   } else {
     expand(times, copies);
     known.messages = sweep(known, links, 0);
     latest_.assign(times.size(), -kNotYet);
     gather_latest(copies, latest_);
-    known.unequal.keep({times, latest_});
+    known.unequal.keep({.begins = times, .ends = latest_, .tolerance = tolerated(latest_)});
     times = latest_;
   }
   messages_ += known.messages * (plan_.ranks_per_unit() / copies);

@@ -131,14 +131,13 @@ class StepEngine {
     model::Schedule schedule;
     std::vector<Seconds> equal;  ///< departures where all arrive at zero; empty = not asked yet
     std::int64_t messages = 0;   ///< of all ranks of a group
-    LastFew<KnownCollective> unequal{};
+    LastFew<KnownTimes> unequal{};
   };
   /// A step as it was: from when its units began, on its own clock, to when they ended.
   struct KnownStep {
     Meeting meeting = Meeting::Gradients;
-    std::vector<Seconds> begin;
     std::vector<double> factors;
-    std::vector<Seconds> end;
+    KnownTimes times;
     std::int64_t messages = 0;
     std::vector<double> link_bytes;
   };
