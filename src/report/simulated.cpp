@@ -112,7 +112,7 @@ double efficiency(std::span<const simulate::SizePoint> points, std::size_t i) {
 std::string simulated_section(const simulate::Outcome& o) {
   std::string text = fmt::format("Simulated by the {} engine, protocol {}", model::name_of(o.engine),
                                  model::name_of(o.protocol));
-  if (o.closure) text += "; uniform collectives by identities instead of round by round";
+  if (o.closure) text += "; collectives by identities instead of round by round";
   if (o.memo) text += "; repeated states of the network were not solved again";
   std::string notes;
   for (const std::string& note : o.notes) notes += fmt::format("<li>{}</li>\n", html(note));

@@ -76,6 +76,7 @@ struct FlowOutcome {
   Seconds behind_ranks{};          ///< when the last server or switch is done; zero where there are none
   std::int64_t solved = 0;         ///< times that rates were brought up to date
   std::int64_t evaluated = 0;      ///< links that were looked at for it
+  std::int64_t played = 0;         ///< messages, those that the memo skipped left out
   std::int64_t peak_flows = 0;     ///< most that shared the network at once
   std::vector<double> link_bytes;  ///< per link of the network: sum over the flows that crossed it
 };

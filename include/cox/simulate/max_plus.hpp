@@ -16,26 +16,31 @@
 
 namespace cox::simulate {
 
-/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank. Servers
-/// and switches (participants behind the ranks) are across from everybody; `of` is about ranks.
+/// What each message costs: by whether both ends are in one node, and, where set, per receiving rank: `into` for
+/// all messages, `across_into` for those from another node. Servers and switches (participants behind the ranks)
+/// are across from everybody; `of` is about ranks.
 struct LinkCosts {
   model::MessageCost inside;
   model::MessageCost across;
-  int ranks_per_node = 1;                  ///< 1: every message goes across
-  std::vector<model::MessageCost> into{};  ///< per receiving rank, instead of both; empty = none
+  int ranks_per_node = 1;                         ///< 1: every message goes across
+  std::vector<model::MessageCost> into{};         ///< per receiving rank, instead of both; empty = none
+  std::vector<model::MessageCost> across_into{};  ///< per receiving rank, instead of `across`; empty = none
   /// Per lane and receiving place, instead of all others; empty = none. Asked by the engine, not by `of`.
   std::vector<std::vector<model::MessageCost>> by_lane{};
 
-  [[nodiscard]] bool uniform() const { return into.empty() && by_lane.empty() && ranks_per_node <= 1; }
+  [[nodiscard]] bool uniform() const {
+    return into.empty() && across_into.empty() && by_lane.empty() && ranks_per_node <= 1;
+  }
   /// The one cost of all messages between `ranks` ranks; null where there are several.
   [[nodiscard]] const model::MessageCost* only(int ranks) const {
     if (!into.empty() || !by_lane.empty()) return nullptr;
-    if (ranks_per_node <= 1) return &across;
+    if (ranks_per_node <= 1) return across_into.empty() ? &across : nullptr;
     return ranks_per_node >= ranks ? &inside : nullptr;
   }
   [[nodiscard]] const model::MessageCost& of(int from, int to) const {
     if (!into.empty()) return into[static_cast<std::size_t>(to)];
-    return from / ranks_per_node == to / ranks_per_node ? inside : across;
+    if (from / ranks_per_node == to / ranks_per_node) return inside;
+    return across_into.empty() ? across : across_into[static_cast<std::size_t>(to)];
   }
 };
 
@@ -51,8 +56,9 @@ struct CollectiveOptions {
 };
 
 struct CollectiveOutcome {
-  bool closure = false;       ///< an identity was used
-  std::int64_t messages = 0;  ///< that were evaluated (closure: that it stands for)
+  bool closure = false;        ///< an identity was used
+  std::int64_t messages = 0;   ///< that were evaluated (closure: that it stands for)
+  std::int64_t evaluated = 0;  ///< messages swept; ranks and rounds of an identity
   /// When the last server or switch is done; zero where there are none. A rank that only sends may leave
   /// before: the collective is over when both are.
   Seconds behind_ranks{};

@@ -47,10 +47,13 @@ struct Outcome {
   bool memo = false;     ///< flow engine: repeated states were not solved again
   std::int64_t ranks = 0;
   std::int64_t messages = 0;
+  /// First replica: messages, links, pieces of programs and events that were computed, without those that an
+  /// identity or a repetition stands for. What the computation costs grows with it.
+  std::int64_t evaluated = 0;
   Seconds total{};                 ///< first replica: until the last rank is done
   std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
   ReplicaSpread over_replicas{};   ///< of `total`
-  std::vector<LinkLoad> links;     ///< flow engine, by name; bytes counted and checked
+  std::vector<LinkLoad> links;     ///< where a network is known, by name; bytes counted and checked
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
   std::vector<std::string>
       not_modelled{};  ///< what the scenario has and this outcome does not, one sentence each

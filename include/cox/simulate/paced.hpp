@@ -77,6 +77,7 @@ struct PacedOutcome {
   std::vector<PacedSummary> summary;  ///< per arm
   std::vector<PacedChange> changes;   ///< by step, then rank; the first `kMostChanges`
   std::int64_t changes_left_out = 0;
+  std::int64_t events = 0;  ///< that were handled
   static constexpr std::size_t kMostChanges = 100'000;
 };
 
@@ -89,8 +90,8 @@ inline constexpr int kMostPacedRanks = 65'536;
 /// still inside the synchronisation, as its guest would see it. A step ends for all at the last arrival +
 /// transfer, the ring's 2 (n - 1) ceil(bytes / n) / link. Errors: simulate-007 (a parameter without meaning,
 /// with its name, what it is and what is wanted). Threads: none of its own; same input, same bytes. Cost: per
-/// step O(n^2) elementary operations in the worst case (n ranks that share one resource), measured in
-/// docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by:
+/// step O(n log n) for n ranks of a link, O(n^2) for those of a host, whose cores limit each of them; measured
+/// in docs/concepts/pacing-simulated.md. Memory: O(steps + ranks x arms). Held by:
 /// src/simulate/paced/paced_test.cpp (cases solved by hand), tests/property/paced_laws.cpp
 [[nodiscard]] Result<PacedOutcome> simulate_paced(const model::Iteration& job, const PacedOptions& options);
 

@@ -65,7 +65,7 @@ std::string what(const model::Scenario& s, const Outcome& o) {
 std::string how(const Outcome& o) {
   if (o.paced) return fmt::format("simulated by {}", name_of(o.engine));
   std::string text = fmt::format("simulated by {}, {}", name_of(o.engine), name_of(o.protocol));
-  if (o.closure) text += ", identities for uniform costs";
+  if (o.closure) text += ", identities instead of rounds";
   if (o.memo) text += ", repeated states reused";
   if (o.messages > 0) text += fmt::format("; {} messages", grouped(o.messages));
   return text;

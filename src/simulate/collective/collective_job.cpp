@@ -37,6 +37,7 @@ struct Replica {
   Seconds total{};
   std::vector<Seconds> step_ends;
   std::int64_t messages = 0;
+  std::int64_t evaluated = 0;
   bool closure = false;
   bool memo = false;
   bool own_links = false;  ///< flow engine: no link was shared, so that max-plus did its work
@@ -162,6 +163,7 @@ class Player {
     if (max_plus_) {
       const CollectiveOutcome done = max_plus_->run(times, noise, step, 0);
       out_.messages += done.messages;
+      out_.evaluated += done.evaluated;
       out_.closure = out_.closure || done.closure;
       return done.behind_ranks;
     }
@@ -174,6 +176,7 @@ class Player {
                                         .protocol = job_.scenario.protocol},
                                        times);
     out_.messages += flow.messages;
+    out_.evaluated += flow.played + flow.evaluated;
     out_.memo = out_.memo || flow.memo;
     out_.link_bytes.resize(flow.link_bytes.size());
     for (std::size_t l = 0; l < flow.link_bytes.size(); ++l) out_.link_bytes[l] += flow.link_bytes[l];
@@ -355,6 +358,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   }
   out.total = totals.front();
   for (std::string& note : job.noise.repeats(s.job.steps, out.total)) out.notes.push_back(std::move(note));
+  out.evaluated = replicas.front().evaluated;
   out.step_ends = replicas.front().step_ends;
   out.over_replicas = spread_of(totals);
   if (job.network) out.links = link_loads(*job.network, replicas.front().link_bytes, out.total);

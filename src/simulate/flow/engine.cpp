@@ -284,6 +284,7 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
     for (const Hop& hop : m.all_links) ++assigned_[hop.link];
   ++outcome_.messages;
   ++under_way_;
+  ++outcome_.played;
   const double first =
       fabric_.switching == model::Switching::StoreAndForward ? stage_latency(m, 0) : m.latency;
   heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0));

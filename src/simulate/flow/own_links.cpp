@@ -17,7 +17,7 @@ using model::MessageCost;
 using model::RegularRound;
 using model::Transfer;
 
-constexpr int kMostLanes = 2;
+constexpr int kMostLanes = 16;
 
 bool same(const MessageCost& a, const MessageCost& b) {
   return a.latency == b.latency && a.per_byte == b.per_byte;
@@ -82,6 +82,7 @@ int OwnLinks::add_team(std::vector<int> devices, int groups) {
   team.first = places_;
   team.devices = std::move(devices);
   team.into.resize(static_cast<std::size_t>(team.places));
+  team.across_into.resize(static_cast<std::size_t>(team.places));
   places_ += static_cast<std::uint32_t>(team.devices.size());
   goes_on_.resize(std::size_t{places_} * kMostLanes);
   teams_.push_back(std::move(team));
@@ -196,9 +197,16 @@ void OwnLinks::note_cost(Team& team, const Transfer& m, const MessageCost& cost)
   if (!into) into = cost;
   team.by_receiver = team.by_receiver && same(*into, cost);
   const int per_node = network_.ranks_per_node();
-  std::optional<MessageCost>& way = m.from / per_node == m.to / per_node ? team.inside : team.across;
-  if (!way) way = cost;
-  team.by_node = team.by_node && same(*way, cost);
+  const auto agrees = [&cost](std::optional<MessageCost>& of) {
+    if (!of) of = cost;
+    return same(*of, cost);
+  };
+  if (m.from / per_node == m.to / per_node) {
+    if (!agrees(team.inside)) team.by_node = team.by_node_across = false;
+    return;
+  }
+  if (!agrees(team.across)) team.by_node = false;
+  if (!agrees(team.across_into[static_cast<std::size_t>(m.to)])) team.by_node_across = false;
 }
 
 std::optional<LinkCosts> OwnLinks::costs(int team) const {
@@ -214,8 +222,13 @@ std::optional<LinkCosts> OwnLinks::costs(int team) const {
     costs.ranks_per_node = network_.ranks_per_node();
     return costs;
   }
-  if (!of.by_receiver) return std::nullopt;
-  for (const auto& into : of.into) costs.into.push_back(into.value_or(across));
+  if (of.by_receiver) {
+    for (const auto& into : of.into) costs.into.push_back(into.value_or(across));
+    return costs;
+  }
+  if (!of.by_node_across) return std::nullopt;
+  costs.ranks_per_node = network_.ranks_per_node();
+  for (const auto& into : of.across_into) costs.across_into.push_back(into.value_or(across));
   return costs;
 }
 

@@ -57,11 +57,13 @@ class OwnLinks {
     std::vector<int> devices;
     int groups = 1;
     int places = 0;
-    std::uint32_t first = 0;                              ///< of its places, all groups
-    std::vector<std::optional<model::MessageCost>> into;  ///< per place
-    bool by_receiver = true;                              ///< `into` says it all
+    std::uint32_t first = 0;                                     ///< of its places, all groups
+    std::vector<std::optional<model::MessageCost>> into;         ///< per place
+    bool by_receiver = true;                                     ///< `into` says it all
+    std::vector<std::optional<model::MessageCost>> across_into;  ///< per place
     std::optional<model::MessageCost> inside, across;
-    bool by_node = true;  ///< these two say it all
+    bool by_node = true;         ///< these two say it all
+    bool by_node_across = true;  ///< `inside` and `across_into` do
   };
 
   [[nodiscard]] std::uint32_t id(const Team& team, int group, int place, int lane) const;

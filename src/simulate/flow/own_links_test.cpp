@@ -156,6 +156,17 @@ TEST(OwnLinks, RingsOfADgxShareNothing) {
       }
 }
 
+// Rings inside nodes, then one per rail across them; those between leaves take longer than those inside one.
+TEST(OwnLinks, HierarchicalOnRailsSharesNothing) {
+  for (const int nodes : {2, 4, 8, 16})
+    for (const std::int64_t bytes : {1'000'000, 64'000'000})
+      EXPECT_TRUE(compare(
+          dgx(nodes),
+          {.algorithm = Algorithm::Hierarchical2, .ranks = 8 * nodes, .bytes = Bytes{bytes}, .group = 8},
+          in_order(8 * nodes)))
+          << nodes;
+}
+
 TEST(OwnLinks, RefusesWhereLinksMeet) {
   const auto ring = [](int ranks) {
     return model::CollectiveSpec{.algorithm = Algorithm::Ring, .ranks = ranks, .bytes = Bytes{1 << 20}};

@@ -80,6 +80,7 @@ class Lane {
         close(schedule_, lane_, rounds_, costs(), options_.protocol, times)) {
       outcome.closure = true;
       outcome.messages = rounds_ * schedule_.ranks();
+      outcome.evaluated = rounds_ + schedule_.ranks();
       return outcome;
     }
     if (regular_)
@@ -88,6 +89,7 @@ class Lane {
       outcome.messages = folded_->run(times);
     else
       run_lists(draws, times, outcome);
+    outcome.evaluated = outcome.messages;
     return outcome;
   }
 
@@ -189,6 +191,7 @@ class MaxPlus::State {
       for (std::size_t r = 0; r < times.size(); ++r) times[r] = std::max(times[r], departures_[i][r]);
       all.closure = all.closure || outcomes[i].closure;
       all.messages += outcomes[i].messages;
+      all.evaluated += outcomes[i].evaluated;
       all.behind_ranks = std::max(all.behind_ranks, outcomes[i].behind_ranks);
     }
     return all;

@@ -41,18 +41,21 @@ IterationPlayer::Event IterationPlayer::pop() {
   return e;
 }
 
-/// Every change of a resource moves the next end of a job, or of a slice, on it.
+/// Every change of a resource moves the next end of a job, or of a slice, on it. One that is only later now is
+/// found out when the event comes that was announced.
 void IterationPlayer::announce(std::int32_t shared) {
   Shared& s = shared_[static_cast<std::size_t>(shared)];
-  ++s.version;
   if (s.queue) {
+    ++s.version;
     const CoreQueue::Next next = s.queue->next();
     if (next.rank >= 0)
       push({.at = next.at, .rank = next.rank, .shared = shared, .version = s.version, .job = 0});
     return;
   }
   const SharedResource::Next next = s.resource.next();
-  if (next.job == SharedResource::kNoJob) return;
+  if (next.job == SharedResource::kNoJob || s.announced < next.at) return;
+  s.announced = next.at;
+  ++s.version;
   push({.at = next.at, .rank = s.rank_of[next.job], .shared = shared, .version = s.version, .job = next.job});
 }
 
@@ -139,15 +142,20 @@ bool IterationPlayer::take_off(const Event& e) {
   Shared& s = shared_[static_cast<std::size_t>(e.shared)];
   if (e.version != s.version) return false;
   bool done = true;
-  if (s.queue)
+  s.announced = kNever;
+  if (s.queue) {
     done = s.queue->advance();
-  else
-    s.resource.remove(e.at, e.job);
+  } else {
+    const SharedResource::Next next = s.resource.next();
+    done = next.at == e.at && next.job == e.job;
+    if (done) s.resource.remove(e.at, e.job);
+  }
   announce(e.shared);
   return done;
 }
 
 void IterationPlayer::finish(const Event& e) {
+  ++handled_;
   if (e.shared != kTimer && !take_off(e)) return;
   enter(e.rank, next_[static_cast<std::size_t>(e.rank)], e.at);
 }
@@ -165,7 +173,10 @@ void IterationPlayer::reset(const IterationStep& step) {
       host.resource = SharedResource(job_.cores);
   }
   shared_.back().resource = SharedResource(job_.link.in_bytes_per_s());
-  for (Shared& s : shared_) s.rank_of.clear();
+  for (Shared& s : shared_) {
+    s.rank_of.clear();
+    s.announced = kNever;
+  }
 }
 
 void IterationPlayer::play(const IterationStep& step, std::span<Seconds> arrived) {

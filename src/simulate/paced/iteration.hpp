@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -44,15 +45,19 @@ class IterationPlayer {
   explicit IterationPlayer(const model::Iteration& job);
   /// Arrivals at the synchronisation, counted from the begin of the iteration.
   void play(const IterationStep& step, std::span<Seconds> arrived);
+  /// Events so far.
+  [[nodiscard]] std::int64_t events() const { return handled_; }
 
  private:
   enum class Phase : std::uint8_t { Wake, Delay, Prepare, Fetch, Compute, EntryDelay, Arrive };
+  static constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
   /// The cores of one host, or the link.
   struct Shared {
     SharedResource resource;
     std::optional<CoreQueue> queue{};  ///< instead of it, for cores with time slices
     std::vector<int> rank_of{};        ///< by job
-    std::uint32_t version = 0;         ///< counts changes: an event of an older one is void
+    std::uint32_t version = 0;         ///< counts events: one of an older version is void
+    Seconds announced = kNever;        ///< when its event comes; never where there is none
   };
   struct Event {
     Seconds at;
@@ -84,6 +89,7 @@ class IterationPlayer {
   std::vector<Waking> waking_;
   std::vector<Shared> shared_;
   std::vector<Event> events_;  ///< a heap, the earliest on top
+  std::int64_t handled_ = 0;
 };
 
 }  // namespace cox::simulate

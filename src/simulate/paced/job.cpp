@@ -174,6 +174,7 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
   out.protocol = s.protocol;
   out.ranks = job.ranks;
   out.total = totals.front();
+  out.evaluated = made.front()->events;
   Seconds now{};
   for (const Seconds period : made.front()->periods) out.step_ends.push_back(now += period);
   out.over_replicas = spread_of(totals);

@@ -102,6 +102,7 @@ class PacedJob {
       COX_ASSERT(arm < states_.size(), "a schedule names arms that there are");
       play(step, arm);
     }
+    out_.events = player_.events();
     for (std::size_t r = 0; r < passed_.size(); ++r) observe(options_.steps, r, {});
     std::stable_sort(out_.changes.begin(), out_.changes.end(),
                      [](const PacedChange& a, const PacedChange& b) {

@@ -72,11 +72,13 @@ class Job {
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
     while (!events_.empty() && !over_) {
       const auto [at, what, worker] = events_.top();
+      ++out_.evaluated;
       events_.pop();
       COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
     }
     if (log_ != nullptr) report();
     out_.messages += engine_.messages();
+    out_.evaluated += engine_.evaluated();
     out_.closure = engine_.closure();
     return std::move(out_);
   }
@@ -181,7 +183,9 @@ class Job {
       for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r) all[r] = arrivals[r / copies];
       CollectiveOptions options;
       options.protocol = plan_.scenario().protocol;
-      out_.messages += run_collective(schedule, links, options, all).messages * plan_.layout().tensor;
+      const CollectiveOutcome ran = run_collective(schedule, links, options, all);
+      out_.messages += ran.messages * plan_.layout().tensor;
+      out_.evaluated += ran.evaluated;
       for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
         times[r / copies] = std::max(times[r / copies], all[r]);
     }

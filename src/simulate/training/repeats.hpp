@@ -40,8 +40,8 @@ class LastFew {
 ///
 /// They stand for begins that differ by at most `tolerance`. Where the ends are sums and maxima of the begins (all
 /// collectives by max-plus; a step of them), none moves by more than the begin that moves most, so the error is at most
-/// 1e-11 of the whole, as in the flow engine's memo. Chunks that differ by a byte move a step's pattern by as
-/// little for thousands of steps. Anything else must begin exactly alike: tolerance zero.
+/// 1e-10 of the whole. Chunks that differ by a byte move a step's pattern by
+/// less than that, and go on to for hundreds of steps. Anything else must begin exactly alike: tolerance zero.
 struct KnownTimes {
   std::vector<Seconds> begins;
   std::vector<Seconds> ends;
@@ -52,7 +52,7 @@ struct KnownTimes {
                       [&](Seconds a, Seconds b) { return a - b <= tolerance && b - a <= tolerance; });
   }
 };
-inline constexpr double kToleratedPart = 1e-11;
+inline constexpr double kToleratedPart = 1e-10;
 [[nodiscard]] inline Seconds tolerated(std::span<const Seconds> ends) {
   return kToleratedPart * *std::max_element(ends.begin(), ends.end());
 }

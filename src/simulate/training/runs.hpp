@@ -18,6 +18,7 @@ namespace cox::simulate::training {
 struct Played {
   std::vector<Seconds> step_ends;
   std::int64_t messages = 0;
+  std::int64_t evaluated = 0;  ///< as in Outcome
   bool closure = false;
   bool memo = false;
   std::vector<double> link_bytes{};    ///< as StepEngine::link_bytes

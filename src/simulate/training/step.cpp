@@ -96,9 +96,9 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
 /// Plays the step, unless it is one that is known.
 Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
-  if (draws || watcher != nullptr) return play_step(now, watcher);
+  if (draws || watcher != nullptr || !shortcuts_.memo) return play_step(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
-    return k.meeting == meeting_ && k.times.stand_for(now) && k.factors == factors_;
+    return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_;
   });
   if (known != nullptr) {
     std::copy(known->times.ends.begin(), known->times.ends.end(), now.begin());
@@ -107,6 +107,7 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
     return {};
   }
   KnownStep fresh{.meeting = meeting_,
+                  .first = first_,
                   .factors = factors_,
                   .times = {.begins = {now.begin(), now.end()}, .ends = {}},
                   .messages = messages_,
@@ -146,6 +147,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   const FlowOutcome outcome = shared_->take_outcome();
   shared_.reset();
   messages_ += outcome.messages;
+  evaluated_ += outcome.played + outcome.evaluated;
   memo_used_ = memo_used_ || outcome.memo;
   link_bytes_.resize(outcome.link_bytes.size());
   for (std::size_t l = 0; l < link_bytes_.size(); ++l) link_bytes_[l] += outcome.link_bytes[l];
@@ -196,11 +198,13 @@ void StepEngine::proceed(int unit) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
   const auto& code = (*programs_)[static_cast<std::size_t>(stage_of(unit))].code;
   u.parked = false;
-  for (; u.at < code.size(); ++u.at)
+  for (; u.at < code.size(); ++u.at) {
+    ++evaluated_;
     if (!play(unit, code[u.at])) {
       u.parked = true;
       return;
     }
+  }
 }
 
 void StepEngine::wake(int unit) {
@@ -508,7 +512,7 @@ std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::
   options.number = number;
   if (draws_messages()) options.noise = noise_;
   const CollectiveOutcome ran = run_collective(known.schedule, links, options, expanded_);
-  ++evaluated_;
+  evaluated_ += ran.evaluated;
   closure_used_ = closure_used_ || ran.closure;
   return ran.messages;
 }
@@ -574,7 +578,7 @@ void StepEngine::collect_unequal(Known& known, const LinkCosts& links, int copie
   const Seconds first = *std::min_element(times.begin(), times.end());
   for (Seconds& t : times) t -= first;
   const KnownTimes* as_before = known.unequal.find([&](const KnownTimes& k) { return k.stand_for(times); });
-  if (as_before != nullptr) {
+  if (as_before != nullptr && shortcuts_.memo) {
     times = as_before->ends;
   } else {
     expand(times, copies);

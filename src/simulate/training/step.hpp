@@ -59,7 +59,7 @@ class Watcher {
 /// What may be computed at once where that gives the same.
 struct StepShortcuts {
   bool closure = true;  ///< max-plus
-  bool memo = true;     ///< flow
+  bool memo = true;     ///< flow; steps and collectives that begin as earlier ones did
 };
 
 /// Some or all replicas of a plan. Keeps buffers between steps; one owner.
@@ -94,7 +94,7 @@ class StepEngine {
   [[nodiscard]] const std::vector<double>& link_bytes() const { return link_bytes_; }
   /// Of each rank of these replicas in the last step: its own compute time over the undisturbed one.
   [[nodiscard]] const std::vector<double>& factors() const { return factors_; }
-  /// Steps that were played, not repeated; collectives that were evaluated in them.
+  /// Steps that were played, not repeated; instructions, messages and links that were computed in them.
   [[nodiscard]] std::int64_t played() const { return played_; }
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
 
@@ -136,6 +136,7 @@ class StepEngine {
   /// A step as it was: from when its units began, on its own clock, to when they ended.
   struct KnownStep {
     Meeting meeting = Meeting::Gradients;
+    int first = 0;  ///< replica
     std::vector<double> factors;
     KnownTimes times;
     std::int64_t messages = 0;
@@ -207,7 +208,7 @@ class StepEngine {
   std::vector<Seconds> base_, disturbed_, starts_;
   std::vector<Seconds> arrivals_, expanded_, latest_;
   std::optional<SharedNetwork> shared_;  ///< while a step is played on the plan's network
-  Seconds reached_{};                      ///< of that
+  Seconds reached_{};                    ///< of that
   std::priority_queue<std::pair<Seconds, int>, std::vector<std::pair<Seconds, int>>, std::greater<>> due_;
   bool keeps_ = false;                                       ///< there is somebody to tell of it
   std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member

@@ -39,6 +39,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
     if (progress) progress(k + 1);
   }
   out.messages = engine.messages();
+  out.evaluated = engine.evaluated();
   out.closure = engine.closure();
   out.memo = engine.memo();
   out.link_bytes = engine.link_bytes();
@@ -62,6 +63,7 @@ struct Replica {
   std::vector<Seconds> step_ends;
   Seconds total{};
   std::int64_t messages = 0;
+  std::int64_t evaluated = 0;
   bool closure = false;
   bool memo = false;
   std::vector<double> link_bytes;
@@ -81,6 +83,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
                              : training::play_policy(plan, seed, recorder, &log));
   Replica out{.step_ends = std::move(played.step_ends),
               .messages = played.messages,
+              .evaluated = played.evaluated,
               .closure = played.closure,
               .memo = played.memo,
               .link_bytes = std::move(played.link_bytes),
@@ -219,6 +222,7 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     out.links = link_loads(*network, first.link_bytes, first.total);
   out.ranks = plan.ranks();
   out.messages = first.messages;
+  out.evaluated = first.evaluated;
   out.total = first.total;
   out.step_ends = first.step_ends;
   out.over_replicas = spread_of(totals);
