@@ -380,7 +380,7 @@ Bytes Plan::in_equal_chunks(Bytes bytes) const {
   const std::int64_t chunks = std::int64_t{data_.members} * std::max(1, job().collective.channels);
   const std::int64_t over = bytes.count() % chunks;
   const bool changes =
-      network_ != nullptr && data_.members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
+      network() != nullptr && data_.members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
   return changes ? bytes + Bytes{chunks - over} : bytes;
 }
 
