@@ -63,7 +63,8 @@ TEST(ScenarioExplain, ListsEveryKeyOnce) {
       EXPECT_TRUE(seen.insert(e.key).second) << e.key;
     }
   EXPECT_FALSE(seen.contains("cost.nccl.channels")) << "rounds are played";
-  const auto nccl = parse_scenario("cluster.preset = \"dgx-h100\"\ncost.form = \"nccl\"\n", "f.toml", "");
+  const auto nccl =
+      parse_scenario("cluster.preset = \"dgx-h100\"\ncost.form = \"nccl\"\njob.steps = 1\n", "f.toml", "");
   ASSERT_TRUE(nccl);
   for (const Explained& e : nccl->explained)
     if (e.key.starts_with("cost.nccl.")) {

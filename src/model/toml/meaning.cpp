@@ -92,6 +92,19 @@ std::optional<Unread> unread_inside(const Draft& d) {
       {.chooses = "cluster.devices_per_node", .hint = "a device alone sends nothing inside its node"});
 }
 
+/// Where cards of a node are divided without playing links: among channels, among the ranks of a node that cross
+/// together, and in NCCL's model.
+bool divides_cards(const Draft& d) {
+  using enum Algorithm;
+  const CollectiveSpec& c = d.job.collective;
+  const bool training = d.job.workload == Workload::Training;
+  if (!training && d.job.workload != Workload::Collective) return false;
+  if (d.scenario.price == CollectivePrice::Nccl) return true;
+  if (c.algorithm == Ring) return c.channels > 1;
+  return training && is_synchronous(d) &&
+         (c.algorithm == Hierarchical2 || c.algorithm == Hierarchical3 || c.algorithm == TwoLevel);
+}
+
 std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   const FabricKind kind = d.scenario.fabric.kind;
@@ -119,9 +132,10 @@ std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
       return Unread{.chooses = "fabric.kind",
                     .hint = kind == FabricKind::Torus ? "nodes of a torus have no cards: write fabric.link"
                                                       : "the links are those of fabric.graph_file"};
-    // A card for each device is what all engines take; that some share one only the flow engine knows.
+    // A card for each device is what all engines take; that some share one only the flow engine knows in general.
     const Cluster& c = d.scenario.cluster;
-    if (key == "cluster.nics_per_node" && !plays_links(d) && c.nics_per_node < c.devices_per_node)
+    if (key == "cluster.nics_per_node" && !plays_links(d) && !divides_cards(d) &&
+        c.nics_per_node < c.devices_per_node)
       return no_links(d);
     return unless(d.scenario.cluster.nodes > 1, one_node());
   }
