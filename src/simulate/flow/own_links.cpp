@@ -100,6 +100,7 @@ bool OwnLinks::add(int team, const model::Schedule& schedule) {
   if (schedule.lanes() > kMostLanes || schedule.participants() != schedule.ranks()) return false;
   for (int lane = 0; lane < schedule.lanes(); ++lane) {
     if (schedule.rounds(lane) == 0) continue;
+    if (!schedule.order(lane).is_plain()) return false;  // channels: striped_ring.hpp
     if (!(schedule.regular(0, lane) ? add_regular(of, schedule, lane) : add_list(of, schedule, lane)))
       return false;
   }
