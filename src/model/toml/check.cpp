@@ -204,6 +204,31 @@ Status check_layout(const Scenario& s, const JobKeys& job, const Notes& notes) {
   return {};
 }
 
+/// An algorithm that does none of a step's collectives would be replaced by the ring in all of them.
+Status check_step_algorithm(const JobKeys& keys, const Notes& notes) {
+  using enum Collective;
+  const TrainingJob& job = keys.training;
+  if (!notes.said("job.collective.algorithm")) return {};
+  std::vector<Collective> kinds = {AllReduce};
+  if (job.zero_stage > 0) kinds = {ReduceScatter, AllGather};
+  if (job.layout.expert > 1) kinds.push_back(AllToAll);
+  const bool any = std::any_of(kinds.begin(), kinds.end(), [&](Collective kind) {
+    return Schedule::make({.kind = kind,
+                           .algorithm = keys.collective.algorithm,
+                           .ranks = 4,
+                           .bytes = Bytes{64},
+                           .group = 2})
+        .has_value();
+  });
+  if (any) return {};
+  return notes.clash(
+      {"job.collective.algorithm"},
+      fmt::format("job.collective.algorithm = \"{}\" does none of the collectives of such a step",
+                  name_of(keys.collective.algorithm)),
+      "a step sums gradients (all-reduce), or shards of them (reduce-scatter, all-gather), and exchanges "
+      "tokens of experts (all-to-all)");
+}
+
 Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes) {
   const TrainingJob& job = keys.training;
   if (job.layers.empty())
@@ -213,6 +238,7 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
   if (layers > kMostLayers)
     return notes.clash({kLayerArray}, fmt::format("job.layers has more than {} layers", kMostLayers), "");
   COX_CHECK(check_layout(s, keys, notes));
+  COX_CHECK(check_step_algorithm(keys, notes));
   const bool interleaved = job.schedule == PipelineSchedule::Interleaved;
   if (job.interleave > 1 && !interleaved)
     return notes.clash(
@@ -305,97 +331,6 @@ Status check_job(const Scenario& s, const JobKeys& job, const Notes& notes) {
                            fmt::format("job.workload is \"{}\" and job.file is missing",
                                        workload_words()[static_cast<std::size_t>(job.workload)]),
                            "name the file to replay");
-  }
-  return {};
-}
-
-/// Whether a source reads what the file gives it: what would be ignored is refused.
-Status check_noise(const NoiseSource& noise, const std::string& at, std::int64_t ranks, const Notes& notes) {
-  const auto key = [&](std::string_view name) { return fmt::format("{}.{}", at, name); };
-  const auto said = [&](std::string_view name) { return notes.said(key(name)); };
-  const auto refuse = [&](std::string_view name, std::string message, std::string hint) {
-    return notes.clash({key(name), key("law"), key("pattern"), at}, std::move(message), std::move(hint));
-  };
-  const auto word = [&](std::string_view chooses) {
-    return chooses == "law"       ? law_words()[static_cast<std::size_t>(noise.law)]
-           : chooses == "pattern" ? pattern_words()[static_cast<std::size_t>(noise.pattern)]
-                                  : target_words()[static_cast<std::size_t>(noise.target)];
-  };
-  if (said("mean") && said("mean_ratio"))
-    return refuse("mean_ratio", fmt::format("{} has both mean and mean_ratio", at),
-                  "one is a time, the other a part");
-  for (const NoiseMeaning& m : noise_meanings())
-    if (said(m.key) && !m.reads(noise))
-      return refuse(m.key,
-                    fmt::format("{}.{} has no meaning for {} \"{}\"", at, m.key, m.chooses, word(m.chooses)),
-                    std::string(m.hint));
-  if (noise.law == NoiseLaw::Pareto && said("cv") && said("shape"))
-    return refuse("cv",
-                  noise.shape <= 2
-                      ? fmt::format("{}.cv with shape {}: a Pareto law of shape 2 or less has no variance",
-                                    at, noise.shape)
-                      : fmt::format("{}.cv: a Pareto law is given by its mean and shape", at),
-                  "leave cv out; the shape alone says how heavy the tail is");
-  if (noise.law == NoiseLaw::Pareto && noise.shape <= 1 && noise.cv == 0)
-    return refuse("shape",
-                  fmt::format("{}.shape = {}: a Pareto law of shape 1 or less has no mean", at, noise.shape),
-                  "give a shape above 1, or a cv");
-  if (noise.law == NoiseLaw::Weibull && noise.shape <= 0)
-    return refuse("shape",
-                  fmt::format("{}.shape = {}, expected above 0 for law \"weibull\"", at, noise.shape), "");
-  if (noise.law == NoiseLaw::Uniform && 3 * noise.cv * noise.cv > 1)
-    return refuse("cv", fmt::format("{}.cv = {}: a uniform law would reach below 0", at, noise.cv),
-                  "at most 1 / sqrt(3), 0.577");
-  if (noise.law == NoiseLaw::Trace && noise.file.empty())
-    return refuse("file", fmt::format("{}.law is \"trace\" and {}.file is missing", at, at), "");
-  if (noise.law == NoiseLaw::Trace && noise.mean > Seconds{})
-    return refuse("mean", fmt::format("{}.mean = {} beside a trace, expected 0s", at, spelled(noise.mean)),
-                  "0s replaces the compute time by the recorded one; without it that is scaled");
-  const bool timed = noise.pattern == NoisePattern::Periodic || noise.law == NoiseLaw::Trace;
-  if (noise.target != NoiseTarget::Compute && timed)
-    return refuse(
-        "target",
-        fmt::format("{}.target is \"{}\": daemons and traces disturb compute only", at, word("target")),
-        "leave target out");
-  if (noise.target == NoiseTarget::Bandwidth && !noise.relative)
-    return refuse("mean", fmt::format("{}.mean is a time, and bandwidth changes by a ratio", at),
-                  "give mean_ratio, or cv");
-  if (noise.pattern == NoisePattern::Periodic && noise.relative)
-    return refuse("mean_ratio", fmt::format("{} is periodic and {}.mean is missing", at, at),
-                  "a daemon has a period and a mean that are times");
-  if (noise.pattern == NoisePattern::Periodic && noise.period <= noise.mean)
-    return refuse("period",
-                  fmt::format("{}.period = {} with mean = {}: it would never stop", at, spelled(noise.period),
-                              spelled(noise.mean)),
-                  "a period is longer than what happens in it");
-  for (const int rank : noise.ranks)
-    if (rank >= ranks)
-      return refuse("ranks", fmt::format("{}.ranks has {}, expected 0 to {}", at, rank, ranks - 1), "");
-  return {};
-}
-
-/// Messages are disturbed where replicas or experts meet, and where links are played.
-Status check_message_noise(const Draft& draft, const Notes& notes) {
-  const Scenario& s = draft.scenario;
-  const JobKeys& job = draft.job;
-  if (job.workload != Workload::Training) return {};
-  const Layout& l = job.training.layout;
-  const bool steps = s.policy.kind == PolicyKind::Synchronous || s.policy.kind == PolicyKind::LocalSgd;
-  for (std::size_t i = 0; i < s.noise.size(); ++i) {
-    if (s.noise[i].target == NoiseTarget::Compute) continue;
-    const std::string at = fmt::format("{}[{}]", kNoiseArray, i);
-    const auto target = target_words()[static_cast<std::size_t>(s.noise[i].target)];
-    if (!steps)
-      return notes.clash({at + ".target", at},
-                         fmt::format("{}.target \"{}\" has no meaning for policy.kind \"{}\"", at, target,
-                                     policy_words()[static_cast<std::size_t>(s.policy.kind)]),
-                         "disturb compute, or use the synchronous policy");
-    if (l.data == 1 && l.context == 1 && l.expert == 1 && (l.pipeline == 1 || !plays_links(draft)))
-      return notes.clash(
-          {at + ".target", at},
-          fmt::format("{}.target is \"{}\", and no collective of replicas is there to be disturbed", at,
-                      target),
-          "messages inside a replica are not disturbed: see docs/concepts/training-steps.md");
   }
   return {};
 }
@@ -603,15 +538,13 @@ Status check(const Draft& draft, const Notes& notes) {
         {"engine", "policy.kind", "job.workload", "fabric.kind"},
         "what a message through fabric.graph_file costs is not known where its links are not played",
         "write cost.across.latency and cost.across.bandwidth, or let the flow engine run it");
-  for (std::size_t i = 0; i < s.noise.size(); ++i)
-    COX_CHECK(check_noise(s.noise[i], fmt::format("{}[{}]", kNoiseArray, i), s.cluster.ranks(), notes));
+  COX_CHECK(check_noise(draft, notes));
   COX_CHECK(check_failures(s.failures, notes));
   COX_CHECK(check_policy(s, job, notes));
   COX_CHECK(check_nccl(s, job, notes));
   COX_CHECK(check_meanings(draft, notes));
   COX_CHECK(check_overridden(draft, notes));
   COX_CHECK(check_forms(s, notes));
-  COX_CHECK(check_message_noise(draft, notes));
   if (!notes.first_of_file("job."))
     return notes.refuse("scenario-005", {}, "nothing says what runs: there is no [job]",
                         "write [job.collective], or [job] with another workload");

@@ -18,5 +18,7 @@ void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes);
 
 /// What each value alone cannot tell. Errors: scenario-004.
 [[nodiscard]] Status check(const Draft& draft, const Notes& notes);
+/// The part of it that is about noise.
+[[nodiscard]] Status check_noise(const Draft& draft, const Notes& notes);
 
 }  // namespace cox::model
