@@ -244,6 +244,11 @@ struct PolicySpec {
   int local_steps = 1;  ///< local SGD
   int backups = 0;      ///< backup workers: the slowest this many are not waited for
   int servers = 1;
+
+  /// Workers meet at barriers between whole steps: a step has a common begin and end.
+  [[nodiscard]] bool in_step() const {
+    return kind == PolicyKind::Synchronous || kind == PolicyKind::LocalSgd;
+  }
 };
 
 /// What gives a collective its time.
@@ -275,6 +280,7 @@ struct Scenario {
   CollectivePrice price = CollectivePrice::Rounds;
   NcclCost nccl{};  ///< where the price is Nccl; ranks_per_node is the cluster's
   EngineKind engine = EngineKind::Auto;
+  bool plays_links = false;  ///< engine Auto: as if something shared links, so that scenarios can be compared
   std::uint64_t seed = 1;
   int replicas = 1;
 };

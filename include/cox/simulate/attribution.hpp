@@ -49,7 +49,7 @@ struct SizePoint {
 /// keeps its number when it is switched off.
 /// Formula: share of i = mean over orders of (total of those up to and with i, less total of those before i).
 /// Source: Shapley 1953; sampled by orders as Castro, Gomez, Tejada 2009, each order beside its reverse.
-/// Errors: those of simulate; simulate-003 where nothing can be switched off.
+/// Nothing that can be switched off: no mechanisms. Errors: those of simulate; simulate-003 for more than 63.
 /// Cost: 2^mechanisms simulations, at most 64; else about 40 x mechanisms.
 /// Held by: src/simulate/attribution/attribution_test.cpp (adds up; additive, joint and null mechanisms)
 [[nodiscard]] Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options);

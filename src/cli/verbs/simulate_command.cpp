@@ -196,9 +196,7 @@ Status write_kept(const Invocation& call, Console& console, const simulate::Outc
 /// cost more than the simulation.
 Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& s) {
   constexpr std::int64_t kMostRanks = 16'384;
-  const bool in_step =
-      s.policy.kind == model::PolicyKind::Synchronous || s.policy.kind == model::PolicyKind::LocalSgd;
-  if (s.job.workload() != model::Workload::Training || !in_step || s.cluster.ranks() > kMostRanks)
+  if (s.job.workload() != model::Workload::Training || !s.policy.in_step() || s.cluster.ranks() > kMostRanks)
     return std::nullopt;
   COX_TRY(simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s)));
   return std::optional(std::move(made));

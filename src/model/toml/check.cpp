@@ -349,7 +349,7 @@ Status check_engine(const Scenario& s, const JobKeys& job, const Notes& notes) {
       if (e == Event) return refuse("single collectives", "leave `engine` out, or say max-plus or flow");
       return {};
     case Workload::Training: {
-      const bool steps = s.policy.kind == PolicyKind::Synchronous || s.policy.kind == PolicyKind::LocalSgd;
+      const bool steps = s.policy.in_step();
       if (e == ClosedForm) return refuse("training", "leave `engine` out, or say max-plus or flow");
       if (steps && e == Event)
         return refuse("synchronous steps", "leave `engine` out, or say max-plus or flow");

@@ -84,7 +84,7 @@ Status check_message_noise(const Draft& draft, const Notes& notes) {
   const JobKeys& job = draft.job;
   if (job.workload != Workload::Training) return {};
   const Layout& l = job.training.layout;
-  const bool steps = s.policy.kind == PolicyKind::Synchronous || s.policy.kind == PolicyKind::LocalSgd;
+  const bool steps = s.policy.in_step();
   for (std::size_t i = 0; i < s.noise.size(); ++i) {
     if (s.noise[i].target == NoiseTarget::Compute) continue;
     const std::string at = fmt::format("{}[{}]", kNoiseArray, i);

@@ -206,6 +206,7 @@ std::vector<std::string> text_lines(const std::string& file, const EventOutcome&
 }
 
 std::vector<std::string> text_lines(const Attribution& a, int steps) {
+  if (a.mechanisms.empty()) return {"what each mechanism costs: nothing is switched on that has an off"};
   std::vector<std::string> lines = {
       fmt::format("what each mechanism costs: {} a step without any of them, {} with all",
                   shown(a.without / steps), shown(a.with / steps)),

@@ -37,17 +37,13 @@ Status check_plain(const model::Scenario& s) {
   return {};
 }
 
-bool is_in_step(const model::PolicySpec& policy) {
-  return policy.kind == model::PolicyKind::Synchronous || policy.kind == model::PolicyKind::LocalSgd;
-}
-
 /// The way of a message through the cables of a graph file is not derived: engines that take `cost.across`
 /// need it, or messages would cost nothing.
 Status check_graph(const model::Scenario& s, EngineKind engine) {
   const bool flows =
       engine == EngineKind::Flow &&
       (s.job.workload() == model::Workload::Collective || s.job.workload() == model::Workload::Chakra ||
-       (s.job.workload() == model::Workload::Training && is_in_step(s.policy)));
+       (s.job.workload() == model::Workload::Training && s.policy.in_step()));
   if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || flows ||
       s.across.per_byte > TimePerByte{})
     return {};
@@ -93,7 +89,7 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
         return not_possible(
             fmt::format("the {} engine does not run training", model::name_of(scenario.engine)),
             "leave `engine` out: max-plus, or event where the policy needs it");
-      if (scenario.engine == EngineKind::Flow && !is_in_step(scenario.policy))
+      if (scenario.engine == EngineKind::Flow && !scenario.policy.in_step())
         return not_possible(
             fmt::format("the flow engine does not run policy \"{}\", whose workers have no common step",
                         model::name_of(scenario.policy.kind)),

@@ -33,11 +33,7 @@ class Totals {
     options_.want_run = false;
     options_.progress = {};
     // One engine for all, or its own small differences would be somebody's cost.
-    const model::Workload work = scenario.job.workload();
-    if (work == model::Workload::Collective || work == model::Workload::Training) {
-      const model::EngineKind engine = engine_for(scenario);
-      if (engine == model::EngineKind::Flow) scenario_.engine = engine;
-    }
+    scenario_.plays_links = engine_for(scenario) == model::EngineKind::Flow;
   }
   Result<Seconds> of(Set on) {
     if (const auto known = known_.find(on); known != known_.end()) return known->second;
@@ -60,9 +56,11 @@ class Totals {
 Status exact_shares(Totals& totals, std::vector<MechanismCost>& costs) {
   const std::size_t n = costs.size();
   std::vector<double> weight(n);
-  for (std::size_t k = 0; k < n; ++k)
-    weight[k] = std::exp(std::lgamma(static_cast<double>(k) + 1) + std::lgamma(static_cast<double>(n - k)) -
-                         std::lgamma(static_cast<double>(n) + 1));
+  double choose = 1;  // n - 1 over k
+  for (std::size_t k = 0; k < n; ++k) {
+    weight[k] = 1 / (static_cast<double>(n) * choose);
+    choose *= static_cast<double>(n - 1 - k) / static_cast<double>(k + 1);
+  }
   for (std::size_t i = 0; i < n; ++i)
     for (Set on = 0; on < Set{1} << n; ++on) {
       if ((on >> i & 1) != 0) continue;
@@ -110,11 +108,10 @@ Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOpt
   std::vector<Switch> switches = switches_of(scenario);
   std::erase_if(switches, [](const Switch& one) { return !one.off; });
   const std::size_t n = switches.size();
-  if (n == 0 || n > 63)
+  if (n > 63)
     return fail({.code = Errc::InvalidInput,
                  .id = "simulate-003",
-                 .message = n == 0 ? "the scenario switches on nothing that could be switched off"
-                                   : "the scenario switches on more than 63 mechanisms",
+                 .message = "the scenario switches on more than 63 mechanisms",
                  .hint = "mechanisms are noise, oversubscription, background load, failures, ...",
                  .where = std::nullopt});
   Totals totals(scenario, options, switches);

@@ -92,10 +92,22 @@ TEST(Attribution, DrawsStayThoseOfTheWholeScenario) {
   EXPECT_NE(simulate(s, {})->total, second->total) << "the number of a source is a part of its draws";
 }
 
-TEST(Attribution, NothingToSwitchOffIsAnError) {
+TEST(Attribution, NothingToSwitchOffCostsNothing) {
   const auto a = attribute(data_parallel(4, 2), {});
-  ASSERT_FALSE(a);
-  EXPECT_EQ(a.error().id, "simulate-003");
+  ASSERT_TRUE(a);
+  EXPECT_TRUE(a->mechanisms.empty());
+  EXPECT_EQ(a->with, a->without);
+}
+
+TEST(Attribution, APolicyWithoutACommonStepIsAttributedToo) {
+  model::Scenario s = data_parallel(8, 2);
+  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(25)};
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.policy.kind = model::PolicyKind::Asynchronous;
+  s.noise = {slow_rank(1, 0.5)};
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a) << a.error().message;
+  EXPECT_EQ(a->with, simulate(s, {})->total);
 }
 
 }  // namespace

@@ -236,6 +236,7 @@ void add_servers(std::vector<int>& rank_of, int participants) {
 
 model::EngineKind engine_for(const model::Scenario& s) {
   if (s.engine != EngineKind::Auto) return s.engine;
+  if (s.plays_links) return EngineKind::Flow;
   const model::Fabric& f = s.fabric;
   const bool shared = f.kind != model::FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
                       f.pause || f.switching == model::Switching::StoreAndForward;
@@ -350,8 +351,8 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
                                     job.schedule.participants() - spec.ranks));
   if (striped)
     out.notes.emplace_back(
-        "channels meet only at devices' scale-up ports, each with its part of them: max-plus gives the end of a "
-        "collective as the flow engine would");
+        "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
+        "the flow engine; loads of links are not counted");
   if (nccl) {
     out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
     if (s.cluster.nodes > 1) out.not_modelled.emplace_back(kNcclKnowsNoFabric);

@@ -197,7 +197,7 @@ Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const st
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
     points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step});
-    if (attributed && !mechanisms_of(read.scenario).empty()) {
+    if (attributed) {
       COX_TRY(points.back().attribution, attribute(read.scenario, options));
     }
   }

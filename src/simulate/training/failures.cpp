@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -82,8 +81,9 @@ class Restarts {
   /// The largest of as many draws as there are nodes, by one: F(x)^N = u. Formula: x = scale ((1 - q)^-shape - 1) /
   /// shape, q = u^(1 / N); -scale ln(1 - q) for shape 0.
   [[nodiscard]] Seconds slowest(double u) const {
-    const double beyond = -std::expm1(logarithm(u) / nodes_);
-    if (f_.restart_tail == 0) return f_.restart_spread * -logarithm(beyond);
+    constexpr double kExponential = 1e-9;  // below that the powers cancel
+    const double beyond = 1 - power(u, 1.0 / nodes_);
+    if (f_.restart_tail < kExponential) return f_.restart_spread * -logarithm(beyond);
     return f_.restart_spread * ((power(beyond, -f_.restart_tail) - 1) / f_.restart_tail);
   }
 

@@ -389,8 +389,8 @@ std::vector<std::string> Plan::notes() const {
   const model::Layout& l = layout();
   if (striped_)
     notes.emplace_back(
-        "channels meet only at devices' scale-up ports, each with its part of them: max-plus gives the end of a "
-        "collective as the flow engine would");
+        "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
+        "the flow engine; loads of links are not counted");
   note_collectives(notes);
   if (ranks_per_unit() > 1)
     notes.emplace_back(
@@ -428,6 +428,8 @@ std::vector<std::string> Plan::not_modelled() const {
   if (ranks_per_unit() * stages() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), picks))
     all.emplace_back(
         "which ranks, nodes or switches noise on messages is of: in a collective it goes by places");
+  if (!scenario_.policy.in_step() && engine_for(scenario_) == model::EngineKind::Flow)
+    all.emplace_back("links that workers share, who have no common step");
   if (network_ && ranks_per_unit() > 1)
     all.emplace_back("messages of a tensor x context group share no link with others");
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);

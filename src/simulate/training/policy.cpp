@@ -252,7 +252,7 @@ tl::unexpected<Error> cannot(std::string message, std::string hint) {
 }  // namespace
 
 bool is_synchronous(const model::PolicySpec& policy) {
-  return policy.kind == PolicyKind::Synchronous || policy.kind == PolicyKind::LocalSgd;
+  return policy.in_step();
 }
 
 Status check_synchronous(const model::Scenario& scenario) {

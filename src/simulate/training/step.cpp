@@ -221,9 +221,11 @@ bool StepEngine::play(int unit, const Instruction& i) {
     case Code::Receive:
       return receive(unit, i);
     case Code::Send:
-      return send(unit, i), true;
+      send(unit, i);
+      return true;
     case Code::Issue:
-      return issue(unit, i), true;
+      issue(unit, i);
+      return true;
     case Code::Await:
       return await(unit, i);
     case Code::Exchange:
@@ -259,7 +261,10 @@ bool StepEngine::knows_end(int unit, Seconds computed) {
   if (u.stream.empty() || u.stream.back().end != kNotYet) return true;
   if (!shared_) return false;
   if (computed <= reached_) return true;
-  if (u.due != computed) due_.emplace(u.due = computed, unit);
+  if (u.due != computed) {
+    u.due = computed;
+    due_.emplace(computed, unit);
+  }
   return false;
 }
 
@@ -441,7 +446,10 @@ bool StepEngine::await(int unit, const Instruction& i) {
 
 bool StepEngine::exchange(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
-  if (u.exchange == Exchange::Done) return u.exchange = Exchange::None, true;
+  if (u.exchange == Exchange::Done) {
+    u.exchange = Exchange::None;
+    return true;
+  }
   if (u.exchange == Exchange::Waiting) return false;
   u.exchange = Exchange::Waiting;
   const int experts = plan_.layout().expert;

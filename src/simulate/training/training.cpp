@@ -207,9 +207,10 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
       else
         errors[begin + i] = one.error();
     });
-    for (const auto& e : errors)
-      if (e) return fail(*e);
-    tell(steps * static_cast<std::int64_t>(std::min(begin + kAtOnce, all)));
+    const std::size_t end = std::min(begin + kAtOnce, all);
+    for (std::size_t i = begin; i < end; ++i)
+      if (errors[i]) return fail(*errors[i]);
+    tell(steps * static_cast<std::int64_t>(end));
   }
   Outcome out;
   out.engine = plan.network() != nullptr                   ? model::EngineKind::Flow
