@@ -220,6 +220,13 @@ Status check_step_algorithm(const JobKeys& keys, const Notes& notes) {
                            .group = 2})
         .has_value();
   });
+  const Algorithm algorithm = keys.collective.algorithm;
+  if (algorithm == Algorithm::ParameterServer || algorithm == Algorithm::InNetwork)
+    return notes.clash(
+        {"job.collective.algorithm"},
+        fmt::format("job.collective.algorithm = \"{}\" in a step, which has neither servers nor switches",
+                    name_of(algorithm)),
+        "[policy] has servers; or choose an algorithm among the ranks");
   if (any) return {};
   return notes.clash(
       {"job.collective.algorithm"},
