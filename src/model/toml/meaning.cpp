@@ -204,6 +204,10 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
                   .whose = !shared                             ? "collective"
                            : key == "job.collective.algorithm" ? "collective, training or chakra"
                                                                : "collective or training"};
+  // Workers that do not meet in a step have no collectives; where some are not waited for, nodes are not known.
+  const bool backup = d.scenario.policy.kind == PolicyKind::Backup && key != "job.collective.channels";
+  if (training && !is_synchronous(d) && !backup)
+    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   using enum Algorithm;
   const Algorithm a = d.job.collective.algorithm;
   const auto of = [](bool reads, std::string whose) {
