@@ -257,7 +257,7 @@ class Words : public testing::Test {
         {"noise[].cv", {"0.2"}},
         {"noise[].probability", {"0.01"}},
         {"pace.max_ratio", {"0.01"}},
-        {"pace.release", {"0.14", "0.001"}},
+        {"pace.release", {"0.2", "0.24"}},
         {"pace.min_pairs", {"12"}},
         {"pace.idle_power", {"0.9"}},
         {"fabric.dragonfly.groups", {"4"}},

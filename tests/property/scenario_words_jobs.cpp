@@ -216,7 +216,7 @@ TEST_F(Words, OfIterations) {
     return entry.first == "iteration.imbalance" || entry.first.starts_with("iteration.slow_");
   });
   walk({"pace paper about its threshold",
-        alike + Table{{"pace.mode", "\"paper\""}, {"pace.activate", "0.15"}, {"pace.window", "8"}},
+        alike + Table{{"pace.mode", "\"paper\""}, {"pace.activate", "0.25"}, {"pace.window", "8"}},
         {},
         {},
         {"draws", "wavers"}},
