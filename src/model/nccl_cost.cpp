@@ -97,8 +97,8 @@ std::optional<double> switched_time(const CollectiveSpec& s, const NcclCost& c, 
     double channel = inside * c.nvls_efficiency * (c.channels - 1) / c.channels;
     channel *= both ? 2 : (here - 1) / here;
     if (nodes > 1) channel = std::min(channel, across * (tree && nodes == 2 ? 2 : 1));
-    // Inside one node the links themselves are the other limit.
-    if (nodes == 1) channel = std::min(channel, inside);
+    // The links inside a node are the other limit, of a tree over nodes too: more nodes are never faster than one.
+    if (nodes == 1 || tree) channel = std::min(channel, inside);
     if (tree) channel = std::min(channel, c.nvls_tree_limit.at(nodes > 2 ? 1 : 0).in_bytes_per_s());
     const double bytes = both ? 2.0 * (s.ranks - 1) / s.ranks * n : n;
     const double hops = tree ? 2 * floor_log2(nodes) * 20.9 : nodes > 1 ? 18 : 0;

@@ -141,5 +141,17 @@ TEST(NcclTime, WhatItDoesNotKnow) {
   EXPECT_FALSE(nccl_time(all_reduce(8, 1_MB), c));
 }
 
+TEST(NcclTime, ASecondNodeIsNeverFaster) {
+  // DGX H100: 16 channels over eight cards of 50 GB/s, NVLink of 450 GB/s.
+  NcclCost c;
+  c.channels = 16;
+  c.nvls = true;
+  c.inside = Bandwidth::gbyte_per_s(450.0 / 16);
+  c.across = Bandwidth::gbyte_per_s(400.0 / 16);
+  for (const Bytes bytes : {64_MB, 256_MB, 1000_MB, 8000_MB})
+    EXPECT_GE(micro(nccl_time(all_reduce(16, bytes), c)), micro(nccl_time(all_reduce(8, bytes), c)))
+        << bytes.count();
+}
+
 }  // namespace
 }  // namespace cox::model

@@ -26,7 +26,8 @@ TEST(SimulatedSection, NamesEngineProtocolAndNotesEscaped) {
   o.closure = true;
   o.notes = {"a <b> & c"};
   const std::string page = simulated_section(o);
-  EXPECT_NE(page.find("Simulated by the flow engine, protocol rendezvous; uniform"), std::string::npos)
+  EXPECT_NE(page.find("Simulated by the flow engine, protocol rendezvous; collectives by identities"),
+            std::string::npos)
       << page;
   EXPECT_NE(page.find("<li>a &lt;b&gt; &amp; c</li>"), std::string::npos) << page;
   EXPECT_EQ(page.find("<b>"), std::string::npos);

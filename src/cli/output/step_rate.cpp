@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cox/base/units_text.hpp"
@@ -27,8 +28,10 @@ StepRate::StepRate(std::ostream& stream, bool terminal, std::string unit, std::c
 void StepRate::update(std::int64_t done, std::int64_t total) {
   const auto now = clock_();
   const bool last = done >= total;
-  if (!last && now - drawn_ < (terminal_ ? milliseconds(200) : milliseconds(1000))) return;
-  if (!drew_ && now - start_ < patience_) return;
+  // In a log, work that nobody asked to watch says a line every so often as it was waited for.
+  const auto pause = terminal_ ? milliseconds(200) : std::max<milliseconds>(patience_, milliseconds(1000));
+  if (!last && now - drawn_ < pause) return;
+  if (!drew_ && (now - start_ < patience_ || (last && patience_.count() > 0))) return;
   drawn_ = now;
   drew_ = true;
   const double seconds = std::chrono::duration<double>(now - start_).count();

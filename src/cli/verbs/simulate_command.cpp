@@ -251,6 +251,13 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Ou
   const std::string against = call.value("against");
   COX_TRY(const model::ReadScenario a, read(path, call));
   COX_TRY(const model::ReadScenario b, read(against, call));
+  if (a.scenario.job.steps != b.scenario.job.steps)
+    return fail(Error{.code = Errc::InvalidInput,
+                      .id = "simulate-003",
+                      .message = fmt::format("totals of {} steps and of {} steps cannot be compared",
+                                             a.scenario.job.steps, b.scenario.job.steps),
+                      .hint = fmt::format("add --set job.steps={}", a.scenario.job.steps),
+                      .where = Where{.file = against}});
   COX_TRY(const simulate::PairedTotals made,
           simulate::compare(a.scenario, b.scenario, options_of(call, nullptr)));
   if (call.common.json) {

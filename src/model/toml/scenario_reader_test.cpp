@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading: every kind of value, the errors of a single value, unknown keys, --set.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -253,6 +254,12 @@ TEST(ScenarioReader, ShapesOfSections) {
             "scenario-003 f.toml:1:10: noise[0] is 3, expected a table | begin each with [[noise]]");
   EXPECT_EQ(error_of("name = \"a\\nb\"\n"),
             "scenario-003 f.toml:1:8: name is \"a?b\", expected one line of text of at most 200 bytes | ");
+  // U+009B begins a sequence as ESC [ does, U+007F erases.
+  for (const char* name : {"a\xc2\x9b"
+                           "2Jb",
+                           "a\x7f"
+                           "b"})
+    EXPECT_TRUE(error_of(fmt::format("name = \"{}\"\n", name)).starts_with("scenario-00")) << name;
   EXPECT_EQ(error_of("[job]\nfile = \"\"\n"),
             "scenario-003 f.toml:2:8: job.file is \"\", expected the path of a file | "
             "it is looked for from the folder of the scenario");

@@ -147,7 +147,13 @@ Status store_flag(const Asked& asked, bool& out) {
 Status store_text(const Asked& asked, std::string& out) {
   constexpr std::size_t kMost = 200;
   const std::string& text = asked.node.text;
-  const bool plain = std::none_of(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; });
+  bool plain = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    // Control characters: ASCII, and U+0080 to U+009F, which terminals obey as well.
+    if (c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0)) plain = false;
+  }
   if (asked.node.kind != Node::Kind::Text || text.size() > kMost || !plain)
     return asked.refuse(fmt::format("one line of text of at most {} bytes", kMost), "");
   out = text;

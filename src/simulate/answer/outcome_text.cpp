@@ -108,13 +108,14 @@ void add_paced(const PacedJobOutcome& p, std::vector<std::string>& lines) {
 }
 
 /// What of the ranks' time in a step is communication, and what is waiting.
-std::string exposed(const StepAnalysis& step) {
+std::string exposed(const StepAnalysis& step, std::int64_t number) {
   double communication = 0;
   for (const StepPart part :
        {StepPart::Data, StepPart::Tensor, StepPart::Pipeline, StepPart::Expert, StepPart::Context})
     communication += step.share(part);
-  std::string text = fmt::format("exposed      {} of the ranks' time is communication that nothing hides",
-                                 percent(communication));
+  std::string text =
+      fmt::format("exposed      {} of the ranks' time in step {} is communication that nothing hides",
+                  percent(communication), number);
   if (step.share(StepPart::Wait) > 0)
     text += fmt::format(", {} waiting for slower ranks", percent(step.share(StepPart::Wait)));
   if (step.share(StepPart::Bubble) > 0)
@@ -156,7 +157,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
     lines.push_back(fmt::format("{} seeds    mean {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
                                 with_half_width(spread.mean, spread.half_width_95, kDigits),
                                 shown(spread.p50), shown(spread.p99)));
-  if (step != nullptr) lines.push_back(exposed(*step));
+  if (step != nullptr) lines.push_back(exposed(*step, middle_step(s)));
   if (o.mfu)
     lines.push_back(
         fmt::format("MFU          {} of {} a device", percent(*o.mfu), to_string(s.cluster.device_peak)));

@@ -357,6 +357,10 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
     if (s.cluster.nodes > 1) out.not_modelled.emplace_back(kNcclKnowsNoFabric);
   }
+  if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
+      s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
+    out.not_modelled.emplace_back(
+        "messages of two rounds that meet in one network card (--engine flow does it)");
   out.total = totals.front();
   for (std::string& note : job.noise.repeats(s.job.steps, out.total)) out.notes.push_back(std::move(note));
   out.evaluated = replicas.front().evaluated;

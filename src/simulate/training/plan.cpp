@@ -408,9 +408,6 @@ std::vector<std::string> Plan::notes() const {
                            ? "messages between stages are sent beside the computation, and share the links"
                            : "messages between stages are sent beside the computation, one after the other, "
                              "and are received when they arrive");
-  if (job().moe_layers > 0)
-    notes.emplace_back(
-        "experts: every replica sends as many tokens as it gets, and gradients of experts are summed as all others");
   if (own_links_)
     notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   return notes;
@@ -418,6 +415,13 @@ std::vector<std::string> Plan::notes() const {
 
 std::vector<std::string> Plan::not_modelled() const {
   std::vector<std::string> all;
+  if (job().moe_layers > 0)
+    all.emplace_back(
+        "experts that get more tokens than others, and gradients of experts in groups of their own");
+  if (layout().expert > 1 && network_ == nullptr && scenario_.cluster.nodes > 1 &&
+      scenario_.cluster.devices_per_node > 1)
+    all.emplace_back(
+        "messages of two rounds of an exchange that meet in one network card (--engine flow does it)");
   const model::Cluster& c = scenario_.cluster;
   const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
   if (ranks_per_unit() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
