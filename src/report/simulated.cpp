@@ -115,6 +115,8 @@ std::string simulated_section(const simulate::Outcome& o) {
   if (o.closure) text += "; collectives by identities instead of round by round";
   if (o.memo) text += "; repeated states of the network were not solved again";
   std::string notes;
+  for (const std::string& left_out : o.not_modelled)
+    notes += fmt::format("<li>Not modelled: {}</li>\n", html(left_out));
   for (const std::string& note : o.notes) notes += fmt::format("<li>{}</li>\n", html(note));
   if (!notes.empty()) notes = "<ul class=\"limits\">" + notes + "</ul>\n";
   const std::string links = links_part(o);

@@ -25,11 +25,13 @@ TEST(SimulatedSection, NamesEngineProtocolAndNotesEscaped) {
   o.engine = model::EngineKind::Flow;
   o.closure = true;
   o.notes = {"a <b> & c"};
+  o.not_modelled = {"<i> of experts"};
   const std::string page = simulated_section(o);
   EXPECT_NE(page.find("Simulated by the flow engine, protocol rendezvous; collectives by identities"),
             std::string::npos)
       << page;
   EXPECT_NE(page.find("<li>a &lt;b&gt; &amp; c</li>"), std::string::npos) << page;
+  EXPECT_NE(page.find("<li>Not modelled: &lt;i&gt; of experts</li>"), std::string::npos) << page;
   EXPECT_EQ(page.find("<b>"), std::string::npos);
 }
 

@@ -22,8 +22,7 @@ bool is_tree(const Draft& d) {
 
 /// Replicas keep one step.
 bool is_synchronous(const Draft& d) {
-  const PolicyKind kind = d.scenario.policy.kind;
-  return kind == PolicyKind::Synchronous || kind == PolicyKind::LocalSgd;
+  return d.scenario.policy.in_step();
 }
 
 /// Gradients are summed within the step, which is what buckets beside the backward pass and sharding are about.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of the flow engine. Times are plain seconds since the first arrival.
+// Events of the flow engine. Times are plain seconds since the origin.
 #include "simulate/flow/engine.hpp"
 
 #include <algorithm>

@@ -93,7 +93,7 @@ enum class FlowPhase : std::uint8_t {
 struct alignas(64) MessageState {
   double left = 0;  ///< bytes, at `updated`
   double rate = 0;
-  double updated = 0;  ///< seconds, as all times of the engine, since the first arrival
+  double updated = 0;  ///< seconds, as all times of the engine, since the origin
   double weight = 1;   ///< of its share
   std::int64_t round = 0;
   int from = -1;

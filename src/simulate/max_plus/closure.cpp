@@ -164,7 +164,8 @@ bool close(const model::Schedule& schedule, int lane, std::int64_t rounds, const
   if (cost == nullptr && protocol != Protocol::Rendezvous) return false;
   if (const auto ring = as_ring(schedule, lane, rounds)) {
     if (cost == nullptr) return close_mixed(*ring, costs, times);
-    return close_even(*ring, *cost, protocol == Protocol::Eager, times), true;
+    close_even(*ring, *cost, protocol == Protocol::Eager, times);
+    return true;
   }
   return cost != nullptr && protocol == Protocol::Rendezvous &&
          close_all_to_all(schedule, lane, rounds, *cost, times);

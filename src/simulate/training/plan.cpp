@@ -146,7 +146,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   COX_CHECK(plan.check_nccl());
   COX_CHECK(plan.share_ports());
   const bool rounds = scenario.price == model::CollectivePrice::Rounds;
-  if (rounds && is_synchronous(scenario.policy) && engine_for(scenario) == model::EngineKind::Flow) {
+  if (rounds && scenario.policy.in_step() && engine_for(scenario) == model::EngineKind::Flow) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
     plan.network_ = std::make_shared<const Network>(std::move(network));
     COX_CHECK(plan.find_striped());

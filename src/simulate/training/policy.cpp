@@ -251,19 +251,15 @@ tl::unexpected<Error> cannot(std::string message, std::string hint) {
 
 }  // namespace
 
-bool is_synchronous(const model::PolicySpec& policy) {
-  return policy.in_step();
-}
-
 Status check_synchronous(const model::Scenario& scenario) {
-  if (is_synchronous(scenario.policy)) return {};
+  if (scenario.policy.in_step()) return {};
   return cannot("a step has no common begin and end under a policy with servers or backups",
                 "ask for the synchronous or the local-SGD policy");
 }
 
 Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log) {
   const model::Scenario& s = plan.scenario();
-  if (is_synchronous(s.policy))
+  if (s.policy.in_step())
     return cannot("a synchronous policy has no log of updates", "ask for another policy");
   if (plan.layout().expert > 1 || plan.job().zero_stage > 0)
     return cannot(

@@ -25,8 +25,6 @@ struct Played {
   std::vector<std::string> repeats{};  ///< as Noise::repeats
 };
 
-/// Whether the policy meets at barriers between whole steps, so that a step is one evaluation.
-[[nodiscard]] bool is_synchronous(const model::PolicySpec& policy);
 [[nodiscard]] Status check_synchronous(const model::Scenario& scenario);
 [[nodiscard]] Meeting meeting_of(const model::Scenario& scenario, std::int64_t step);
 

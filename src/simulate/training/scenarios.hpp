@@ -3,10 +3,15 @@
 /// For tests: training jobs whose step time can be written down.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cox/model/scenario.hpp"
+#include "cox/simulate/training.hpp"
 
 namespace cox::simulate::testing {
 
@@ -112,6 +117,15 @@ inline std::vector<model::Scenario> assorted() {
   });
   add("without overlap", {.data = 4, .tensor = 4}, [](model::Scenario& s) { work_of(s).overlap = false; });
   return all;
+}
+
+/// The accounts of a step add up, and its critical path lies within it.
+inline void expect_adds_up(const StepAnalysis& step, const std::string& name) {
+  const auto sum = [](const auto& v) { return std::accumulate(v.begin(), v.end(), Seconds{}).count(); };
+  EXPECT_NEAR(sum(step.parts), step.rank_time.count(), 1e-9 * step.rank_time.count()) << name;
+  EXPECT_NEAR(sum(step.path), step.path_time.count(), 1e-9 * step.path_time.count()) << name;
+  EXPECT_LE(step.path_time.count(), step.step.count() + 1e-9) << name;
+  EXPECT_GT(step.path_time.count(), 0.5 * step.step.count()) << name;
 }
 
 }  // namespace cox::simulate::testing

@@ -78,9 +78,8 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
                      Recorder* recorder, const training::StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
   PolicyOutcome log;
-  COX_TRY(Played played, training::is_synchronous(s.policy)
-                             ? training::play_steps(plan, seed, shortcuts, recorder, progress)
-                             : training::play_policy(plan, seed, recorder, &log));
+  COX_TRY(Played played, s.policy.in_step() ? training::play_steps(plan, seed, shortcuts, recorder, progress)
+                                            : training::play_policy(plan, seed, recorder, &log));
   Replica out{.step_ends = std::move(played.step_ends),
               .messages = played.messages,
               .evaluated = played.evaluated,
@@ -149,7 +148,7 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
     notes.emplace_back(
         "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");
   notes.insert(notes.end(), r.repeats.begin(), r.repeats.end());
-  if (!training::is_synchronous(s.policy))
+  if (!s.policy.in_step())
     notes.emplace_back(
         "workers are the replicas of the model; gradients leave after the backward pass, not beside it");
   if (r.updates > 0)
@@ -213,9 +212,9 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     tell(steps * static_cast<std::int64_t>(end));
   }
   Outcome out;
-  out.engine = plan.network() != nullptr                   ? model::EngineKind::Flow
-               : training::is_synchronous(scenario.policy) ? model::EngineKind::MaxPlus
-                                                           : model::EngineKind::Event;
+  out.engine = plan.network() != nullptr   ? model::EngineKind::Flow
+               : scenario.policy.in_step() ? model::EngineKind::MaxPlus
+                                           : model::EngineKind::Event;
   out.protocol = scenario.protocol;
   out.closure = first.closure;
   out.memo = first.memo;

@@ -226,11 +226,7 @@ TEST(Training, EveryAccountOfAStepAddsUp) {
   for (const model::Scenario& s : assorted()) {
     const auto step = analyse_step(s, 1);
     ASSERT_TRUE(step) << s.name << ": " << step.error().to_string();
-    const auto sum = [](const auto& v) { return std::accumulate(v.begin(), v.end(), Seconds{}).count(); };
-    EXPECT_NEAR(sum(step->parts), step->rank_time.count(), 1e-9 * step->rank_time.count()) << s.name;
-    EXPECT_NEAR(sum(step->path), step->path_time.count(), 1e-9 * step->path_time.count()) << s.name;
-    EXPECT_LE(step->path_time.count(), step->step.count() + 1e-9) << s.name;
-    EXPECT_GT(step->path_time.count(), 0.5 * step->step.count()) << s.name;
+    testing::expect_adds_up(*step, s.name);
     EXPECT_NEAR(std::accumulate(step->sensitivity.begin(), step->sensitivity.end(), 0.0), 1, 1e-9) << s.name;
     double shares = 0;
     for (std::size_t p = 0; p < kStepParts; ++p) {
