@@ -210,20 +210,69 @@ std::size_t members_of(const Matching& m, const Token& t) {
   return t.group < 0 ? 0 : m.groups[static_cast<std::size_t>(t.group)].members.size();
 }
 
+/// Of the `length` calls from `first` on, the last of the widest group, so that as many ranks as possible share its end.
+std::size_t last_of_widest(const Matching& m, const Sequence& s, std::size_t first, std::size_t length) {
+  std::size_t last = first;
+  for (std::size_t k = first; k < first + length; ++k)
+    if (members_of(m, s.points[k]) >= members_of(m, s.points[last])) last = k;
+  return last;
+}
+
+/// Where the steps end: every `period.length` calls.
+std::vector<std::size_t> ends_of(const Matching& m, const Sequence& s, const Period& period) {
+  std::vector<std::size_t> ends;
+  for (std::size_t at = last_of_widest(m, s, period.first, period.length); at < period.end;
+       at += period.length)
+    ends.push_back(at);
+  return ends;
+}
+
+/// Where they end if what repeats inside a period are the steps, with an interlude every few of them. The interlude
+/// belongs to the step before it, as far as the ranks that share the steps' ends take part in it.
+std::vector<std::size_t> ends_inside(const Matching& m, const Sequence& s, const Period& outer,
+                                     const Period& inner) {
+  std::vector<std::size_t> ends;
+  for (std::size_t at = outer.first; at + inner.length <= outer.end;) {
+    // How far into the stretch of repeats, which may have begun in the period before.
+    const std::size_t into = (at - outer.first + outer.length - inner.first) % outer.length;
+    if (into + inner.length > inner.end - inner.first) {  // the interlude, and what is left of a repeat
+      if (!ends.empty() && s.points[at].group == s.points[ends.back()].group) ends.back() = at;
+      ++at;
+    } else if (into % inner.length != 0) {
+      ++at;
+    } else {
+      ends.push_back(last_of_widest(m, s, at, inner.length));
+      at += inner.length;
+    }
+  }
+  return ends;
+}
+
 std::optional<Steps> from_period(const trace::Run& run, const CommIndex& comms,
                                  const std::vector<RankScan>& scans, const Matching& m, std::size_t reference,
                                  const Sequence& s) {
+  /// Fewer steps than these tell next to nothing. What repeats inside them may be layers or steps: it is taken for
+  /// steps only there.
+  constexpr std::size_t kFew = 30;
   const Period period = find_period(s.tokens);
   if (period.length == 0) return std::nullopt;
-  // A step ends at the last call of the widest group in it, so that as many ranks as possible share its end.
-  std::size_t last = 0;
-  for (std::size_t k = 0; k < period.length; ++k)
-    if (members_of(m, s.points[period.first + k]) >= members_of(m, s.points[period.first + last])) last = k;
+  std::vector<std::size_t> ends = ends_of(m, s, period);
+  std::size_t length = period.length;
+  if (ends.size() < kFew) {
+    const auto ring = std::span(s.tokens).subspan(period.first, period.length);
+    const Period inner = find_inner_period(ring);
+    if (inner.length > 0) {
+      ends = ends_inside(m, s, period, inner);
+      length = inner.length;
+    }
+  }
   std::vector<Token> anchors;
-  for (std::size_t at = period.first + last; at < period.end; at += period.length)
-    if (complete(m, s.points[at], reference)) anchors.push_back(s.points[at]);
+  for (const std::size_t end : ends)
+    if (complete(m, s.points[end], reference) &&
+        (anchors.empty() || s.points[end].group == anchors.front().group))
+      anchors.push_back(s.points[end]);
   if (anchors.size() < 2) return std::nullopt;
-  Steps steps = from_anchors(run, comms, scans, m, reference, anchors, period.length);
+  Steps steps = from_anchors(run, comms, scans, m, reference, anchors, length);
   steps.source = StepSource::Period;
   return steps;
 }

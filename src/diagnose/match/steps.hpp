@@ -45,6 +45,13 @@ struct Period {
 };
 [[nodiscard]] Period find_period(std::span<const std::uint64_t> tokens);
 
+/// Smallest period inside one that was found: of `ring`, the tokens of that one, at least 80 % repeat at least three
+/// times without a gap, and the rest is an interlude (statistics every tenth step). `first` < the ring's size; `end`
+/// may lie behind it. `length` 0 = none, or all of the ring repeats.
+/// Cost: quadratic, for rings of at most 4,096 tokens; none is found in longer ones.
+/// Held by: src/diagnose/match/steps_test.cpp
+[[nodiscard]] Period find_inner_period(std::span<const std::uint64_t> ring);
+
 [[nodiscard]] Steps find_steps(const trace::Run& run, const CommIndex& comms,
                                const std::vector<RankScan>& scans, const Matching& m);
 

@@ -49,6 +49,25 @@ TEST(FindPeriod, HostileSequenceEndsSoon) {
   EXPECT_EQ(find_period(t).length, 0U);
 }
 
+TEST(FindInnerPeriod, WhatRepeatsInsideAPeriod) {
+  const Period p = find_inner_period(tokens(repeat("aab", 10) + "xyz"));
+  EXPECT_EQ(p.length, 3U);
+  EXPECT_EQ(p.first, 0U);
+  EXPECT_EQ(p.end, 30U);
+  const Period wrapped = find_inner_period(tokens(repeat("ab", 4) + "x" + repeat("ab", 4)));
+  EXPECT_EQ(wrapped.length, 2U);
+  EXPECT_EQ(wrapped.first, 9U);
+  EXPECT_EQ(wrapped.end, 25U);
+}
+
+TEST(FindInnerPeriod, NoneWhereTooLittleOrAllRepeats) {
+  EXPECT_EQ(find_inner_period(tokens("abcdefgh")).length, 0U);
+  EXPECT_EQ(find_inner_period(tokens(repeat("ab", 4) + "vwxyz")).length, 0U);  // 8 of 13
+  EXPECT_EQ(find_inner_period(tokens("ababx")).length, 0U);                    // twice
+  EXPECT_EQ(find_inner_period(tokens("aaaa")).length, 0U);
+  EXPECT_EQ(find_inner_period({}).length, 0U);
+}
+
 Diagnosis must(const trace::Run& run) {
   auto d = diagnose(run);
   EXPECT_TRUE(d.has_value());
@@ -103,6 +122,36 @@ TEST(Steps, PeriodIsFoundWithoutMarks) {
   EXPECT_EQ(d.steps, 30);
   EXPECT_EQ(d.calls_per_step, 3);
   EXPECT_EQ(d.step_time.median, Duration{3 * 500us} + Duration{10ms} / 3 * 3);
+}
+
+/// Two buckets per step, and statistics after every tenth.
+trace::Run with_statistics(int steps) {
+  trace::Run run = testing::empty_run(3);
+  for (auto& t : run.ranks) {
+    std::uint32_t call = 0;
+    const auto next = [&](model::Collective kind, std::int64_t bytes) {
+      testing::add_call(t.events, kind, call * 10ms, call * 10ms + 1ms, bytes, call);
+      ++call;
+    };
+    for (int s = 0; s < steps; ++s) {
+      next(model::Collective::AllReduce, 4096);
+      next(model::Collective::AllReduce, 1024);
+      if (s % 10 == 9) next(model::Collective::AllGather, 12);
+    }
+  }
+  return run;
+}
+
+TEST(Steps, ALongPeriodThatRepeatsTooSeldomIsLookedInto) {
+  const Diagnosis few = must(with_statistics(100));
+  EXPECT_EQ(few.step_source, StepSource::Period);
+  EXPECT_EQ(few.steps, 100);
+  EXPECT_EQ(few.calls_per_step, 2);
+  EXPECT_EQ(few.step_times[9], 30ms);  // the statistics belong to the step before them
+  EXPECT_EQ(few.step_times[10], 20ms);
+  const Diagnosis many = must(with_statistics(400));  // what repeats inside may be layers
+  EXPECT_EQ(many.steps, 40);
+  EXPECT_EQ(many.calls_per_step, 21);
 }
 
 TEST(Steps, WhatAStepDoesIsCountedWhereMarksTellIt) {
