@@ -63,7 +63,8 @@ class Culprits {
     const auto searched = static_cast<double>(positions_.count());
     const Duration least = duration_from_seconds(x_.rules.least_delay * in_seconds(x_.typical_step));
     for (std::int32_t p = 0; p < static_cast<std::int32_t>(positions_.count()); ++p) {
-      if (!delays_at(x_.matched, positions_, p, least, kLeastLate, delays_)) continue;
+      if (positions_.is_divided(p) || !delays_at(x_.matched, positions_, p, least, kLeastLate, delays_))
+        continue;
       const Group& group = x_.matched.operations().groups[static_cast<std::size_t>(positions_.at(p).group)];
       const Place place{x_, positions_, delays_, group.members, p, searched};
       ask(place, figures_of(place, threads_));

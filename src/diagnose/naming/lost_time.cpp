@@ -12,10 +12,12 @@ namespace {
 
 class Removal {
  public:
-  Removal(const Matched& matched, const std::vector<Suspect>& suspects)
+  /// `positions` may be null where no suspect is limited to some.
+  Removal(const Matched& matched, const std::vector<Suspect>& suspects, const Positions* positions)
       : m_(matched.operations()),
         comparable_(matched.clocks_comparable()),
         suspects_(suspects),
+        positions_(positions),
         suspect_of_(matched.ranks(), -1),
         level_(suspects.size()),
         bound_(suspects.size()) {
@@ -40,7 +42,9 @@ class Removal {
     for (std::size_t p = 0; p < suspects_.size(); ++p) {
       const Suspect& s = suspects_[p];
       if (step < s.first_step || step > s.last_step) continue;
-      if (!s.positions.empty() && !std::binary_search(s.positions.begin(), s.positions.end(), position))
+      if (!s.positions.empty() && std::none_of(s.positions.begin(), s.positions.end(), [&](std::int32_t at) {
+            return positions_->holder(at) == position;
+          }))
         continue;
       const auto now = mark ? static_cast<std::int32_t>(p) : -1;
       accused_ = true;
@@ -69,7 +73,7 @@ class Removal {
       }
       any = true;
       const auto p = static_cast<std::size_t>(suspect);
-      const Duration delay = positive_part(delay_at(m_, op, first + k));
+      const Duration delay = std::min(positive_part(delay_at(m_, op, first + k)), limit(p, op, k));
       level_[p] = std::max(level_[p], arrival);
       bound_[p] = std::max(bound_[p], delay);
       floor = std::max(floor, minus_clamped(arrival, delay));
@@ -77,6 +81,18 @@ class Removal {
     if (!any) return;
     for (std::size_t p = 0; p < bound_.size(); ++p) add_to(out_.each[p].bound, bound_[p]);
     divide(floor);
+  }
+
+  /// Where a suspect is only accused of what comes before some submits: how late member `k` was there.
+  [[nodiscard]] Duration limit(std::size_t suspect, const ComparedOp& op, std::size_t k) const {
+    Duration late{};
+    bool limited = false;
+    for (const auto at : suspects_[suspect].positions)
+      if (positions_->at(at).within >= 0) {
+        limited = true;
+        add_to(late, positions_->late_before(at, k, static_cast<std::size_t>(op.step)));
+      }
+    return limited ? late : Duration::max();
   }
 
   void divide(Duration floor) {
@@ -101,6 +117,7 @@ class Removal {
   const Matching& m_;
   bool comparable_;
   const std::vector<Suspect>& suspects_;
+  const Positions* positions_;
   std::vector<std::int32_t> suspect_of_;
   std::vector<Duration> level_;
   std::vector<Duration> bound_;
@@ -113,7 +130,7 @@ class Removal {
 
 Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
                         const Positions* positions) {
-  Removal removal(matched, suspects);
+  Removal removal(matched, suspects, positions);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = -1;
   bool everywhere = positions == nullptr;
@@ -122,7 +139,8 @@ Savings savings_without(const Matched& matched, const std::vector<Suspect>& susp
     first = std::min(first, s.first_step);
     last = std::max(last, s.last_step);
     everywhere = everywhere || s.positions.empty();
-    at.insert(at.end(), s.positions.begin(), s.positions.end());
+    for (const auto position : s.positions)
+      if (positions != nullptr) at.push_back(positions->holder(position));
   }
   const std::vector<ComparedOp>& ops = matched.skew().ops;
   const auto remove = [&](std::size_t i, std::int32_t position) {
@@ -141,7 +159,7 @@ Savings savings_without(const Matched& matched, const std::vector<Suspect>& susp
 
 Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
                         const std::vector<ComparedOp>& ops) {
-  Removal removal(matched, suspects);
+  Removal removal(matched, suspects, nullptr);
   for (const ComparedOp& op : ops) removal.operation(op, -1);
   return removal.take();
 }

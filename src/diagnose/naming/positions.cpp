@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "diagnose/naming/submits.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -22,7 +24,8 @@ struct StepOps {
 
 }  // namespace
 
-Positions::Positions(const Matched& matched) : of_rank_(matched.ranks(), 0) {
+Positions::Positions(const Matched& matched)
+    : of_rank_(matched.ranks(), 0), steps_(static_cast<std::size_t>(matched.steps().count)) {
   const std::vector<ComparedOp>& ops = matched.skew().ops;
   of_op_.assign(ops.size(), -1);
   for (std::size_t from = 0; from < ops.size();) {
@@ -31,9 +34,12 @@ Positions::Positions(const Matched& matched) : of_rank_(matched.ranks(), 0) {
     cut_group(matched, from, to);
     from = to;
   }
-  for (const Position& p : all_)
-    for (const auto member : matched.operations().groups[static_cast<std::size_t>(p.group)].members)
+  divide(matched);
+  for (std::size_t p = 0; p < all_.size(); ++p) {
+    if (is_divided(static_cast<std::int32_t>(p))) continue;
+    for (const auto member : matched.operations().groups[static_cast<std::size_t>(all_[p].group)].members)
       ++of_rank_[static_cast<std::size_t>(member)];
+  }
   if (worth_looking()) sort_ops();
 }
 
@@ -104,6 +110,35 @@ bool Positions::cut(const Matched& matched, std::span<const std::uint32_t> ops) 
   return true;
 }
 
+/// One wait per step, for several collectives: positions before each of these.
+void Positions::divide(const Matched& matched) {
+  if (all_.size() != 1 || !matched.operations().groups[static_cast<std::size_t>(all_[0].group)].waits) return;
+  Submits submits = submits_before(matched, all_[0].group);
+  std::map<model::Collective, std::int64_t> seen;
+  for (std::size_t n = 0; n < submits.kinds.size(); ++n)
+    all_.push_back({submits.group, submits.kinds[n], ++seen[submits.kinds[n]], 0, 0});
+  for (std::size_t p = 1; p < all_.size(); ++p) all_[p].of = seen[all_[p].kind];
+  std::vector<Duration> column;
+  for (std::vector<Duration>& work : submits.work) {
+    const std::size_t members = work.size() / std::max<std::size_t>(steps_, 1);
+    for (std::size_t s = 0; s < steps_; ++s) {
+      column.clear();
+      for (std::size_t k = 0; k < members; ++k) column.push_back(work[k * steps_ + s]);
+      const bool known = std::find(column.begin(), column.end(), kUnknown) == column.end();
+      const Duration reference = known ? lower_median_in_place(column) : Duration::zero();
+      for (std::size_t k = 0; k < members; ++k) {
+        Duration& at = work[k * steps_ + s];
+        at = known ? positive_part(minus_clamped(at, reference)) : Duration::zero();
+      }
+    }
+  }
+  late_before_submit_ = std::move(submits.work);
+}
+
+Duration Positions::late_before(std::int32_t position, std::size_t member, std::size_t step) const {
+  return late_before_submit_[static_cast<std::size_t>(position) - 1][member * steps_ + step];
+}
+
 void Positions::sort_ops() {
   first_.assign(all_.size() + 1, 0);
   for (const auto p : of_op_)
@@ -117,7 +152,7 @@ void Positions::sort_ops() {
 
 std::span<const std::uint32_t> Positions::ops_of(std::int32_t position) const {
   if (ops_.empty()) return {};
-  const auto p = static_cast<std::size_t>(position);
+  const auto p = static_cast<std::size_t>(holder(position));
   return std::span(ops_).subspan(first_[p], first_[p + 1] - first_[p]);
 }
 
@@ -126,6 +161,16 @@ bool delays_at(const Matched& matched, const Positions& positions, std::int32_t 
   const Matching& m = matched.operations();
   const auto& compared = matched.skew().ops;
   const Group& group = m.groups[static_cast<std::size_t>(positions.at(position).group)];
+  if (positions.at(position).within >= 0) {
+    delays.assign(group.members.size(), {});
+    std::int64_t large = 0;
+    for (std::size_t k = 0; k < delays.size(); ++k)
+      for (std::int64_t s = 0; s < matched.steps().count; ++s) {
+        delays[k].push_back(positions.late_before(position, k, static_cast<std::size_t>(s)));
+        large += delays[k].back() >= least;
+      }
+    return large >= least_count;
+  }
   const std::span<const std::uint32_t> ops = positions.ops_of(position);
   std::int64_t large = 0;
   for (const auto i : ops) {

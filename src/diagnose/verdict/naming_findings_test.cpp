@@ -5,6 +5,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/match/synthetic_submits.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -64,6 +65,42 @@ TEST(NamingFindings, ARankThatIsLateAtOnePositionIsNamedThere) {
   EXPECT_NE(d.verdict.find("rank 5 sets the pace all along before all-reduce 3 of 4 on world"),
             std::string::npos)
       << d.verdict;
+}
+
+TEST(NamingFindings, ARankThatIsLateBeforeOneSubmitIsNamedThere) {
+  testing::SubmitJob job;
+  job.late = [](int r, int s, int b) {
+    return lognormal_work(7, r, 8 * s + b, 2ms, 0.8) + (r == 2 && b == 1 ? Duration{5ms} : Duration{});
+  };
+  const auto late = diagnose(testing::make_submit_job(job));
+  ASSERT_TRUE(late.has_value());
+  ASSERT_EQ(late->findings.size(), 1U) << late->verdict;
+  EXPECT_EQ(late->findings[0].rank, Rank{2});
+  EXPECT_NE(late->verdict.find("rank 2 sets the pace all along before all-reduce 2 of 4 on world"),
+            std::string::npos)
+      << late->verdict;
+  job.steps = 120;
+  job.late = [](int r, int s, int b) {
+    return lognormal_work(7, r, 8 * s + b, 2ms, 0.8) +
+           (r == s / 5 % 4 && b == 2 ? Duration{9ms} : Duration{});
+  };
+  const auto turns = diagnose(testing::make_submit_job(job));
+  ASSERT_TRUE(turns.has_value());
+  ASSERT_EQ(turns->findings.size(), 1U) << turns->verdict;
+  EXPECT_EQ(turns->findings[0].kind, FindingKind::RotatingStraggler);
+  ASSERT_EQ(turns->findings[0].positions.size(), 1U);
+  EXPECT_EQ(turns->findings[0].positions[0].number, 3);
+  EXPECT_EQ(turns->findings[0].positions[0].operation, "AllReduce");
+}
+
+TEST(NamingFindings, NobodyIsNamedBeforeSubmitsOfAnEvenJob) {
+  for (int seed = 0; seed < 40; ++seed) {
+    testing::SubmitJob job;
+    job.late = [&](int r, int s, int b) { return lognormal_work(seed, r, 8 * s + b, 2ms, 0.8); };
+    const auto d = diagnose(testing::make_submit_job(job));
+    ASSERT_TRUE(d.has_value());
+    EXPECT_TRUE(d->findings.empty()) << seed << ' ' << d->verdict;
+  }
 }
 
 TEST(NamingFindings, LateAtAllPositionsIsLateInTheStep) {

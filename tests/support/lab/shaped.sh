@@ -5,7 +5,8 @@
 #   shaped.sh FABRIC HOSTS PER_LEAF MBIT DELAY_US SPINE_MBIT SPINE_DELAY_US -- COMMAND...
 #
 # FABRIC is the built fabric.cpp. HOSTS hosts stand PER_LEAF to a switch; MBIT and DELAY_US are of each host's cable in
-# each direction, SPINE_* of each switch's cable to the spine. The command gets LAB (lab.sh; LAB/rsh HOST WORDS... runs
+# each direction (MBIT of several hosts: 100,100,25; the last is that of all further ones), SPINE_* of each switch's
+# cable to the spine. The command gets LAB (lab.sh; LAB/rsh HOST WORDS... runs
 # words on a host) and LAB_OPENMPI (the words that start Open MPI there, on host cxh0). Everything is removed when the
 # command ends, however it ends. Exit 77: the machine cannot do this; the reason is printed.
 set -euo pipefail
@@ -18,7 +19,8 @@ skip() {
   exit 77
 }
 window=262144
-fabric=$1 hosts=$2 per_leaf=$3 mbit=$4 delay=$5 spine_mbit=$6 spine_delay=$7
+fabric=$1 hosts=$2 per_leaf=$3 delay=$5 spine_mbit=$6 spine_delay=$7
+IFS=, read -ra rates <<<"$4"
 [ "$8" = "--" ] || exit 2
 shift 8
 lab_available || skip "$lab_reason"
@@ -42,7 +44,7 @@ lab_up "$hosts"
   echo "spine $spine_mbit $spine_delay"
   for ((i = 0; i < hosts; ++i)); do
     ip -n "cx$$h$i" link del eth0
-    echo "host cx$$h$i 10.77.0.$((i + 1)) $((i / per_leaf)) $mbit $delay"
+    echo "host cx$$h$i 10.77.0.$((i + 1)) $((i / per_leaf)) ${rates[i]:-${rates[-1]}} $delay"
   done
 } >"$LAB/fabric.config"
 chrt -f 20 "$fabric" "$LAB/fabric.config" >"$LAB/fabric.out" &
