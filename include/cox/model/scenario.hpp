@@ -15,7 +15,9 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/units.hpp"
+#include "cox/model/compression.hpp"
 #include "cox/model/iteration.hpp"
+#include "cox/model/measured_times.hpp"
 #include "cox/model/message_cost.hpp"
 #include "cox/model/nccl_cost.hpp"
 #include "cox/model/schedule.hpp"
@@ -104,6 +106,7 @@ struct CollectiveJob {
   CollectiveSpec collective{};  ///< ranks = 0: as many as the cluster has (a file is read to that number)
   RankOrder order = RankOrder::Linear;
   Seconds compute{};
+  Compression compression{};
 };
 
 /// Steps of a model's training.
@@ -120,6 +123,7 @@ struct TrainingJob {
   double overlap_slowdown = 0;  ///< compute beside communication takes (1 + this) times as long
   int moe_layers = 0;           ///< layers with expert all-to-all
   CollectiveSpec collective{};  ///< how its collectives are carried out, where this does them
+  Compression compression{};    ///< of gradients
   /// Of the model, for one micro-batch forward and backward; zero = not known. Formula: 6 N tokens (Kaplan et
   /// al. 2020, section 2.1).
   Flops flops{};
@@ -240,7 +244,7 @@ enum class PolicyKind : std::uint8_t {
 
 struct PolicySpec {
   PolicyKind kind = PolicyKind::Synchronous;
-  int staleness = 0;    ///< bounded: largest age in versions
+  int staleness = 0;    ///< bounded-wait: steps ahead of the slowest; bounded-discard: age in versions
   int local_steps = 1;  ///< local SGD
   int backups = 0;      ///< backup workers: the slowest this many are not waited for
   int servers = 1;
@@ -255,6 +259,7 @@ struct PolicySpec {
 enum class CollectivePrice : std::uint8_t {
   Rounds,  ///< the messages of its rounds
   Nccl,    ///< NCCL's tuning model, as a whole (`nccl_time`)
+  Table,   ///< measured times, as a whole (`MeasuredTimes`)
 };
 
 enum class EngineKind : std::uint8_t { Auto, ClosedForm, MaxPlus, Flow, Event };
@@ -279,10 +284,24 @@ struct Scenario {
   Protocol protocol = Protocol::Rendezvous;
   CollectivePrice price = CollectivePrice::Rounds;
   NcclCost nccl{};  ///< where the price is Nccl; ranks_per_node is the cluster's
+  std::string table_file{};  ///< where the price is Table, with what is in it
+  MeasuredTimes table{};
   EngineKind engine = EngineKind::Auto;
   bool plays_links = false;  ///< engine Auto: as if something shared links, so that scenarios can be compared
   std::uint64_t seed = 1;
   int replicas = 1;
 };
+
+/// The engine that runs its collectives and messages: what it says, or what `Auto` stands for by what may be shared.
+/// Flow where links may be shared or routes matter, else max-plus. Where it turns out that no link is
+/// (simulate's own_links.hpp), the work is left to max-plus and the Outcome says so.
+[[nodiscard]] EngineKind engine_for(const Scenario& scenario);
+/// Whether messages of such work are played on the links of the fabric. One node plays none under `Auto`.
+[[nodiscard]] bool plays_links(const Scenario& scenario, Workload workload);
+/// Whether max-plus may do the flow engine's work where it finds that no two messages meet: the engine is ours to
+/// choose, and messages are rendezvous and cost the same each time.
+[[nodiscard]] bool max_plus_may_stand_in(const Scenario& scenario);
+/// Whether a source disturbs messages or links, so that equal messages do not cost the same each time.
+[[nodiscard]] bool disturbs_messages(const Scenario& scenario);
 
 }  // namespace cox::model

@@ -34,17 +34,14 @@ bool sums_gradients(const Draft& d) {
 }  // namespace
 
 bool plays_links(const Draft& d) {
-  const Workload w = d.job.workload;
-  if (w == Workload::Goal || w == Workload::Iteration) return false;
-  if (w == Workload::Training && !is_synchronous(d)) return false;
-  if (d.scenario.price == CollectivePrice::Nccl) return false;
-  const Fabric& f = d.scenario.fabric;
-  const bool shared = f.kind != FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
-                      f.pause || f.switching == Switching::StoreAndForward;
-  return d.scenario.engine == EngineKind::Flow || (d.scenario.engine == EngineKind::Auto && shared);
+  return plays_links(d.scenario, d.job.workload);
 }
 
 namespace {
+
+Unread one_node() {
+  return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
+}
 
 /// Why links are not played.
 Unread no_links(const Draft& d) {
@@ -56,6 +53,7 @@ Unread no_links(const Draft& d) {
   if (d.scenario.price == CollectivePrice::Nccl) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};
+  if (d.scenario.cluster.nodes == 1) return one_node();
   return {.chooses = "fabric.kind",
           .hint = "there each device has the way to the one switch alone; engine = \"flow\" plays the links"};
 }
@@ -79,10 +77,6 @@ std::optional<Unread> unread_at_the_top(std::string_view key, const Draft& d) {
                   .hint = "what is played is as long as it was recorded: leave [[noise]] out"};
   return unless(d.scenario.engine != EngineKind::ClosedForm,
                 {.chooses = "engine", .hint = "a closed form needs equal arrivals: say max-plus or flow"});
-}
-
-Unread one_node() {
-  return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
 }
 
 std::optional<Unread> unread_inside(const Draft& d) {
@@ -350,7 +344,7 @@ std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d) {
   const PolicyKind kind = d.scenario.policy.kind;
   if (w == Workload::Training && name == "form" && !is_synchronous(d) && kind != PolicyKind::Backup)
     return Unread{.chooses = "policy.kind", .whose = "synchronous, local-sgd or backup"};
-  if (!plays_links(d) || (d.scenario.engine == EngineKind::Auto && d.scenario.cluster.nodes == 1)) {
+  if (!plays_links(d)) {
     if (key.starts_with("cost.inside.")) return unread_inside(d);
     return unless(d.scenario.cluster.nodes > 1, one_node());
   }

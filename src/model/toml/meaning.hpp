@@ -23,8 +23,7 @@ struct Unread {
 /// Held by: tests/property/scenario_words.hpp, which changes every key and looks at the outcome.
 [[nodiscard]] std::optional<Unread> why_unread(std::string_view key, const Draft& draft);
 
-/// Whether links are played, as far as engine, policy and fabric say (one node plays none): the rule of
-/// simulate's `engine_for`.
+/// Whether links are played, by the rule of the scenario.
 [[nodiscard]] bool plays_links(const Draft& draft);
 
 /// A key of a noise source that not all sources read.

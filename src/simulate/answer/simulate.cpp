@@ -39,13 +39,9 @@ Status check_plain(const model::Scenario& s) {
 
 /// The way of a message through the cables of a graph file is not derived: engines that take `cost.across`
 /// need it, or messages would cost nothing.
-Status check_graph(const model::Scenario& s, EngineKind engine) {
-  const bool flows =
-      engine == EngineKind::Flow &&
-      (s.job.workload() == model::Workload::Collective || s.job.workload() == model::Workload::Chakra ||
-       (s.job.workload() == model::Workload::Training && s.policy.in_step()));
-  if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || flows ||
-      s.across.per_byte > TimePerByte{})
+Status check_graph(const model::Scenario& s) {
+  if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 ||
+      plays_links(s, s.job.workload()) || s.across.per_byte > TimePerByte{})
     return {};
   return not_possible("what a message through the graph file costs is not known without the flow engine",
                       "write cost.across.latency and cost.across.bandwidth, or say --engine flow for "
@@ -82,7 +78,7 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
 
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
   const EngineKind engine = engine_for(scenario);
-  COX_CHECK(check_graph(scenario, engine));
+  COX_CHECK(check_graph(scenario));
   switch (scenario.job.workload()) {
     case model::Workload::Training:
       if (scenario.engine == EngineKind::ClosedForm)

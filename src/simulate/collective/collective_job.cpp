@@ -53,8 +53,8 @@ struct Job {
   LinkCosts costs;                   ///< max-plus engine, which keeps a reference to it
   Noise noise;                       ///< of the first seed
   std::unique_ptr<Network> network;  ///< flow engine
-  std::optional<Seconds>
-      whole{};  ///< of the collective from its last arrival on, where its price says just that
+  bool striped = false;                        ///< left to max-plus by `stripes`
+  std::optional<model::NcclEstimate> nccl{};  ///< where its price says the time from the last arrival on
 };
 
 const model::CollectiveJob& work_of(const model::Scenario& s) {
@@ -104,7 +104,7 @@ class Player {
       rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
       find_own_links();
     }
-    if ((job.engine == EngineKind::MaxPlus && !job.whole) || own_costs_)
+    if ((job.engine == EngineKind::MaxPlus && !job.nccl) || own_costs_)
       max_plus_.emplace(job.schedule, own_costs_ ? *own_costs_ : job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,
@@ -136,12 +136,10 @@ class Player {
   }
 
  private:
-  /// Where the choice of the engine is ours: whether no message ever meets another. Noise of messages may make
-  /// one faster than its link in max-plus, which no flow is.
+  /// Where max-plus may stand in: whether no message ever meets another.
   void find_own_links() {
     const model::Scenario& s = job_.scenario;
-    if (s.engine != EngineKind::Auto || s.protocol != model::Protocol::Rendezvous ||
-        !has_fixed_routes(s.fabric) || noise_.disturbs_messages() || noise_.disturbs_bandwidth() ||
+    if (!max_plus_may_stand_in(s) || !has_fixed_routes(s.fabric) ||
         job_.schedule.participants() != job_.schedule.ranks())
       return;
     OwnLinks own(*job_.network, s.fabric, seed_);
@@ -156,8 +154,8 @@ class Player {
   /// Moves arrivals to departures with the job's engine. When its servers are done.
   Seconds meet(std::int64_t step, std::span<Seconds> times) {
     const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
-    if (job_.whole) {
-      std::ranges::fill(times, *std::ranges::max_element(times) + *job_.whole);
+    if (job_.nccl) {
+      std::ranges::fill(times, *std::ranges::max_element(times) + job_.nccl->time);
       return {};
     }
     if (max_plus_) {
@@ -193,27 +191,32 @@ class Player {
   Replica out_;
 };
 
+tl::unexpected<Error> not_possible(std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "simulate-003",
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = {}});
+}
+
 Result<Outcome> by_closed_form(const model::Scenario& s, const model::CollectiveSpec& spec) {
-  const auto not_possible = [](std::string why) {
-    return fail(Error{.code = Errc::InvalidInput,
-                      .id = "simulate-003",
-                      .message = fmt::format("the closed form cannot do this: {}", why),
-                      .hint = "leave `engine` out, or say --engine max-plus",
-                      .where = {}});
+  const auto no_formula = [](std::string why) {
+    return not_possible(fmt::format("the closed form cannot do this: {}", why),
+                        "leave `engine` out, or say --engine max-plus");
   };
-  if (!s.noise.empty()) return not_possible("there is noise, and it needs equal arrivals");
+  if (!s.noise.empty()) return no_formula("there is noise, and it needs equal arrivals");
   if (s.protocol != model::Protocol::Rendezvous)
-    return not_possible(fmt::format("its messages are rendezvous, not {}", name_of(s.protocol)));
+    return no_formula(fmt::format("its messages are rendezvous, not {}", name_of(s.protocol)));
   const bool served =
       spec.algorithm == model::Algorithm::ParameterServer || spec.algorithm == model::Algorithm::InNetwork;
   // As in link_costs: ranks of one node are inside it; servers and switches are not where there are more.
   const bool across = s.cluster.nodes > 1 && (served || spec.ranks > s.cluster.devices_per_node);
   if (across && !served && s.cluster.devices_per_node > 1)
-    return not_possible("messages inside a node and across nodes cost differently");
+    return no_formula("messages inside a node and across nodes cost differently");
   COX_TRY(const model::Schedule schedule, model::Schedule::make(spec));
   const LinkCosts costs = link_costs(s, schedule);
   const auto once = model::closed_form(spec, across ? costs.across : costs.inside);
-  if (!once) return not_possible(fmt::format("{} has none", name_of(spec.algorithm)));
+  if (!once) return no_formula(fmt::format("{} has none", name_of(spec.algorithm)));
   Outcome out;
   out.engine = EngineKind::ClosedForm;
   out.protocol = s.protocol;
@@ -234,23 +237,13 @@ void add_servers(std::vector<int>& rank_of, int participants) {
     rank_of.push_back(rank_of[static_cast<std::size_t>(k * ranks / more)]);
 }
 
-model::EngineKind engine_for(const model::Scenario& s) {
-  if (s.engine != EngineKind::Auto) return s.engine;
-  if (s.plays_links) return EngineKind::Flow;
-  const model::Fabric& f = s.fabric;
-  const bool shared = f.kind != model::FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
-                      f.pause || f.switching == model::Switching::StoreAndForward;
-  return shared && s.cluster.nodes > 1 ? EngineKind::Flow : EngineKind::MaxPlus;
-}
-
 namespace {
 
 /// Leaves the channels of a ring to max-plus where that is what the flow engine would say.
 bool stripes(Job& job) {
   const model::Scenario& s = job.scenario;
-  if (job.engine != EngineKind::Flow || s.engine != EngineKind::Auto ||
-      s.protocol != model::Protocol::Rendezvous || work_of(s).order != model::RankOrder::Linear ||
-      job.noise.disturbs_messages() || job.noise.disturbs_bandwidth())
+  if (job.engine != EngineKind::Flow || !max_plus_may_stand_in(s) ||
+      work_of(s).order != model::RankOrder::Linear)
     return false;
   const std::vector<int> ranks = places(s, s.seed, job.schedule.ranks(), job.schedule.ranks());
   auto costs = striped_costs(*job.network, s.fabric, job.schedule, ranks, 1);
@@ -268,36 +261,28 @@ std::string nccl_note(std::string_view what, const model::NcclEstimate& made, co
                      name_of(made.algorithm), name_of(made.protocol), cost.channels, to_string(made.time));
 }
 
-Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
-                                     const SimulateOptions& options) {
-  model::CollectiveSpec spec = spec_of(s);
-  std::optional<model::NcclEstimate> nccl;
-  if (s.price == model::CollectivePrice::Nccl) {
-    nccl = model::nccl_time(spec, s.nccl);
-    if (!nccl)
-      return fail(
-          Error{.code = Errc::InvalidInput,
-                .id = "simulate-003",
-                .message = fmt::format("NCCL has no {} of {} ranks here", name_of(spec.kind), spec.ranks),
-                .hint = "leave cost.form out, or say another collective",
-                .where = {}});
-    engine = EngineKind::ClosedForm;
-    // Whatever the rounds would be, nobody plays them.
-    spec.algorithm = model::Algorithm::Ring;
-    if (spec.kind == model::Collective::Broadcast || spec.kind == model::Collective::Reduce)
-      spec.algorithm = model::Algorithm::BinomialTree;
-  } else if (engine == EngineKind::ClosedForm) {
-    return by_closed_form(s, spec);
-  }
+namespace {
+
+/// Where the price is that of the whole collective. Whatever its rounds would be, nobody plays them.
+Result<model::NcclEstimate> price_whole(const model::Scenario& s, model::CollectiveSpec& spec) {
+  const auto nccl = model::nccl_time(spec, s.nccl);
+  if (!nccl)
+    return not_possible(fmt::format("NCCL has no {} of {} ranks here", name_of(spec.kind), spec.ranks),
+                        "leave cost.form out, or say another collective");
+  spec.algorithm = model::Algorithm::Ring;
+  if (spec.kind == model::Collective::Broadcast || spec.kind == model::Collective::Reduce)
+    spec.algorithm = model::Algorithm::BinomialTree;
+  return *nccl;
+}
+
+Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec, EngineKind engine,
+                     const SimulateOptions& options) {
   // Where all messages cost the same, the order changes nothing; else this engine would be silently wrong.
   if (engine == EngineKind::MaxPlus && work_of(s).order == model::RankOrder::Random && s.cluster.nodes > 1 &&
       s.cluster.devices_per_node > 1)
-    return fail(Error{.code = Errc::InvalidInput,
-                      .id = "simulate-003",
-                      .message = "the max-plus engine places ranks on nodes in their order, "
-                                 "and job.order is \"random\"",
-                      .hint = "say --engine flow, or leave job.order out",
-                      .where = {}});
+    return not_possible(
+        "the max-plus engine places ranks on nodes in their order, and job.order is \"random\"",
+        "say --engine flow, or leave job.order out");
   COX_TRY(model::Schedule schedule, model::Schedule::make(spec));
   LinkCosts costs = link_costs(s, schedule);
   Job job{.scenario = s,
@@ -306,8 +291,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
           .schedule = std::move(schedule),
           .costs = std::move(costs),
           .noise = {},
-          .network = nullptr,
-          .whole = nccl ? std::optional(nccl->time) : std::nullopt};
+          .network = nullptr};
   const Placement placement{.ranks = spec.ranks,
                             .ranks_per_node = s.cluster.devices_per_node,
                             .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
@@ -316,26 +300,46 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));
   }
-  const bool striped = stripes(job);
-  if (options.want_run && StepRecorder::records(s, spec) > StepRecorder::kMostRecords)
-    return fail(Error{.code = Errc::Unsupported,
-                      .id = "simulate-003",
-                      .message = fmt::format(
-                          "the Run would hold {:.0f} million records, at most {:.0f} million are written",
-                          StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
-                      .hint = "simulate fewer steps or ranks, or ask for no Run",
-                      .where = {}});
-  std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
-  std::unique_ptr<StepRecorder> recorder;
-  if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);
-  parallel_for(replicas.size(), options.threads, [&](std::size_t i) {
-    replicas[i] = Player(job, static_cast<int>(i))
-                      .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});
-  });
+  job.striped = stripes(job);
+  return job;
+}
+
+Status check_records(const model::Scenario& s, const model::CollectiveSpec& spec) {
+  if (StepRecorder::records(s, spec) <= StepRecorder::kMostRecords) return {};
+  return fail(Error{.code = Errc::Unsupported,
+                    .id = "simulate-003",
+                    .message = fmt::format(
+                        "the Run would hold {:.0f} million records, at most {:.0f} million are written",
+                        StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
+                    .hint = "simulate fewer steps or ranks, or ask for no Run",
+                    .where = {}});
+}
+
+/// What the numbers are not, and where they are from.
+void add_notes(const Job& job, const model::CollectiveSpec& spec, Outcome& out) {
+  const model::Scenario& s = job.scenario;
+  if (job.network && job.schedule.participants() > spec.ranks)
+    out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
+                                    job.schedule.participants() - spec.ranks));
+  if (job.striped)
+    out.notes.emplace_back(
+        "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
+        "the flow engine; loads of links are not counted");
+  if (job.nccl) {
+    out.notes.push_back(nccl_note(name_of(spec.kind), *job.nccl, s.nccl));
+    if (s.cluster.nodes > 1) out.not_modelled.emplace_back(kNcclKnowsNoFabric);
+  }
+  if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
+      s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
+    out.not_modelled.emplace_back(
+        "messages of two rounds that meet in one network card (--engine flow does it)");
+}
+
+Outcome outcome_of(const Job& job, const model::CollectiveSpec& spec, const std::vector<Replica>& replicas) {
   Outcome out;
   const bool own_links = std::ranges::all_of(replicas, &Replica::own_links);
   out.engine = own_links ? EngineKind::MaxPlus : job.engine;
-  out.protocol = s.protocol;
+  out.protocol = job.scenario.protocol;
   out.ranks = spec.ranks;
   std::vector<Seconds> totals;
   for (const Replica& each : replicas) {
@@ -344,29 +348,43 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
     out.closure = out.closure || each.closure;
     out.memo = out.memo || each.memo;
   }
+  const Replica& first = replicas.front();
+  out.total = first.total;
+  out.evaluated = first.evaluated;
+  out.step_ends = first.step_ends;
+  out.over_replicas = spread_of(totals);
   if (own_links)
     out.notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
-  if (job.network && job.schedule.participants() > spec.ranks)
-    out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
-                                    job.schedule.participants() - spec.ranks));
-  if (striped)
-    out.notes.emplace_back(
-        "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
-        "the flow engine; loads of links are not counted");
-  if (nccl) {
-    out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
-    if (s.cluster.nodes > 1) out.not_modelled.emplace_back(kNcclKnowsNoFabric);
+  add_notes(job, spec, out);
+  for (std::string& note : job.noise.repeats(job.scenario.job.steps, out.total))
+    out.notes.push_back(std::move(note));
+  if (job.network) out.links = link_loads(*job.network, first.link_bytes, out.total);
+  return out;
+}
+
+}  // namespace
+
+Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
+                                     const SimulateOptions& options) {
+  model::CollectiveSpec spec = spec_of(s);
+  std::optional<model::NcclEstimate> nccl;
+  if (s.price == model::CollectivePrice::Nccl) {
+    COX_TRY(nccl, price_whole(s, spec));
+    engine = EngineKind::ClosedForm;
+  } else if (engine == EngineKind::ClosedForm) {
+    return by_closed_form(s, spec);
   }
-  if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
-      s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
-    out.not_modelled.emplace_back(
-        "messages of two rounds that meet in one network card (--engine flow does it)");
-  out.total = totals.front();
-  for (std::string& note : job.noise.repeats(s.job.steps, out.total)) out.notes.push_back(std::move(note));
-  out.evaluated = replicas.front().evaluated;
-  out.step_ends = replicas.front().step_ends;
-  out.over_replicas = spread_of(totals);
-  if (job.network) out.links = link_loads(*job.network, replicas.front().link_bytes, out.total);
+  COX_TRY(Job job, make_job(s, spec, engine, options));
+  job.nccl = nccl;
+  if (options.want_run) COX_CHECK(check_records(s, spec));
+  std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
+  std::unique_ptr<StepRecorder> recorder;
+  if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);
+  parallel_for(replicas.size(), options.threads, [&](std::size_t i) {
+    replicas[i] = Player(job, static_cast<int>(i))
+                      .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});
+  });
+  Outcome out = outcome_of(job, spec, replicas);
   if (recorder) out.run = std::move(*recorder).finish();
   return out;
 }

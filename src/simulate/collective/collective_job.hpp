@@ -18,10 +18,6 @@ namespace cox::simulate {
 [[nodiscard]] Result<Outcome> simulate_collectives(const model::Scenario& scenario, model::EngineKind engine,
                                                    const SimulateOptions& options);
 
-/// The engine that `Auto` stands for: flow where links may be shared or routes matter, else max-plus. Where it
-/// turns out that no link is (own_links.hpp), the work is left to max-plus and the Outcome says so.
-[[nodiscard]] model::EngineKind engine_for(const model::Scenario& scenario);
-
 /// What it leaves out.
 inline constexpr std::string_view kNcclKnowsNoFabric =
     "links, switches and routes of the fabric: NCCL's tuning model knows collectives as a whole";

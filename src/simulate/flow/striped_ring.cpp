@@ -13,7 +13,7 @@ namespace {
 using model::MessageCost;
 
 /// A message of a round: every round of a ring has the same.
-struct Hop {
+struct RingHop {
   int lane;
   int place;  ///< that receives
   bool crosses;
@@ -36,7 +36,7 @@ void for_each_hop(const Network& network, const model::Schedule& schedule, std::
         const int from = device(p == 0 ? ranks - 1 : p - 1);
         const int to = device(p);
         network.route(from, to, network.static_choice(from, to), way);
-        f(Hop{lane, p, network.node_of(from) != network.node_of(to), way});
+        f(RingHop{lane, p, network.node_of(from) != network.node_of(to), way});
       }
     }
 }
@@ -55,7 +55,7 @@ std::optional<LinkCosts> striped_costs(const Network& network, const model::Fabr
              "a device for every rank of every group");
   std::vector<int> messages(network.links().size());
   std::vector<bool> between(messages.size());
-  for_each_hop(network, schedule, devices, groups, [&](const Hop& hop) {
+  for_each_hop(network, schedule, devices, groups, [&](const RingHop& hop) {
     for (const LinkIndex l : hop.way) {
       ++messages[l];
       if (hop.crosses) between[l] = true;
@@ -71,7 +71,7 @@ std::optional<LinkCosts> striped_costs(const Network& network, const model::Fabr
                        std::vector<MessageCost>(static_cast<std::size_t>(schedule.ranks())));
   MessageCost inside;
   MessageCost across;
-  for_each_hop(network, schedule, devices, groups, [&](const Hop& hop) {
+  for_each_hop(network, schedule, devices, groups, [&](const RingHop& hop) {
     MessageCost one;
     for (const LinkIndex l : hop.way) {
       const NetworkLink& link = network.links()[l];

@@ -145,8 +145,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   plan.set_groups();
   COX_CHECK(plan.check_nccl());
   COX_CHECK(plan.share_ports());
-  const bool rounds = scenario.price == model::CollectivePrice::Rounds;
-  if (rounds && scenario.policy.in_step() && engine_for(scenario) == model::EngineKind::Flow) {
+  if (plays_links(scenario, model::Workload::Training)) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
     plan.network_ = std::make_shared<const Network>(std::move(network));
     COX_CHECK(plan.find_striped());
@@ -242,11 +241,10 @@ Status Plan::check_nccl() const {
 /// Where several messages of a group's collective meet at a port, each has a part of it.
 Status Plan::share_ports() {
   const model::Layout& l = layout();
-  const int replica = ranks_per_unit() * stages();
   std::vector<int> data, experts;
   for (int d = 0; d < l.data; ++d)
-    for (int c = 0; c < l.context; ++c) data.push_back(d * replica + c * l.tensor);
-  for (int e = 0; e < l.expert; ++e) experts.push_back(e * replica);
+    for (int c = 0; c < l.context; ++c) data.push_back(rank_of(d, 0, c * l.tensor));
+  for (int e = 0; e < l.expert; ++e) experts.push_back(rank_of(e, 0, 0));
   const auto share = [this](model::Collective kind, GroupCosts& group,
                             const std::vector<int>& ranks) -> Status {
     COX_TRY(const model::Schedule made, schedule(kind, Bytes{}, group.members));
@@ -357,10 +355,7 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
 /// own between nodes, max-plus does the flow engine's work.
 Status Plan::find_striped() {
   const model::Layout& l = layout();
-  const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
-  if (scenario_.engine != model::EngineKind::Auto || scenario_.protocol != model::Protocol::Rendezvous ||
-      l.pipeline > 1 || (job().moe_layers > 0 && l.expert > 1) ||
-      std::ranges::any_of(scenario_.noise, disturbs))
+  if (!max_plus_may_stand_in(scenario_) || l.pipeline > 1 || (job().moe_layers > 0 && l.expert > 1))
     return {};
   COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, data_.members));
   std::vector<int> devices;

@@ -120,6 +120,10 @@ class Plan {
   [[nodiscard]] int ranks_per_unit() const { return layout().tensor * layout().context; }
   [[nodiscard]] int units() const { return layout().data * stages(); }
   [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
+  /// Of place `inner` = context * tensor ways + tensor of a unit.
+  [[nodiscard]] int rank_of(int replica, int stage, int inner) const {
+    return (replica * stages() + stage) * ranks_per_unit() + inner;
+  }
   [[nodiscard]] int mailboxes() const { return 2 * chunks_ * job().micro_batches; }
   /// One per stage; empty where the policy has no such steps.
   [[nodiscard]] const std::vector<StageCode>& code(Meeting m) const {

@@ -14,12 +14,9 @@ namespace cox::simulate::training {
 /// Where the engine is ours to choose, and all that goes between units are the data collectives of one stage: one
 /// stream per rank, one collective after the other. Hashes of ECMP are of the seed, which is not the plan's.
 bool Plan::may_own_links() const {
-  const model::Scenario& s = scenario_;
-  const bool noisy = std::ranges::any_of(
-      s.noise, [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; });
-  return network_ != nullptr && s.engine == model::EngineKind::Auto && !noisy &&
-         s.protocol == model::Protocol::Rendezvous && has_fixed_routes(s.fabric) &&
-         s.fabric.routing == model::Routing::Static && stages() == 1 && layout().expert == 1;
+  const model::Fabric& fabric = scenario_.fabric;
+  return network_ != nullptr && max_plus_may_stand_in(scenario_) && has_fixed_routes(fabric) &&
+         fabric.routing == model::Routing::Static && stages() == 1 && layout().expert == 1;
 }
 
 Status Plan::find_own_links() {

@@ -70,7 +70,7 @@ void Recorder::add_group(std::string name, std::vector<Rank> ranks) {
 void Recorder::add_communicators() {
   const model::Layout& l = plan_.layout();
   const auto rank = [&](int data, int stage, int context, int tensor) {
-    return Rank{((data * l.pipeline + stage) * l.context + context) * l.tensor + tensor};
+    return Rank{plan_.rank_of(data, stage, context * l.tensor + tensor)};
   };
   const auto next = [&] { return static_cast<int>(run_.communicators.size()); };
   std::vector<Rank> ranks;

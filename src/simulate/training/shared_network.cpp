@@ -24,7 +24,6 @@ FlowCourseId SharedNetwork::begin(const Key& key, FlowCollective what, int ranks
 
 std::vector<int> devices_of(const Plan& plan, const SharedNetwork::Key& key, int participants, int groups,
                             int ranks_per_member) {
-  const int unit_ranks = plan.ranks_per_unit();
   const bool data = key.kind == SharedNetwork::Kind::Data;
   const int members = data ? plan.layout().data : plan.layout().expert;
   std::vector<int> all;
@@ -32,8 +31,8 @@ std::vector<int> devices_of(const Plan& plan, const SharedNetwork::Key& key, int
     std::vector<int> devices;
     for (int m = 0; m < members; ++m) {
       const int replica = data ? m : key.group * members + m;
-      const int unit = replica * plan.stages() + key.stage;
-      for (int c = 0; c < ranks_per_member; ++c) devices.push_back(unit * unit_ranks + c * groups + g);
+      for (int c = 0; c < ranks_per_member; ++c)
+        devices.push_back(plan.rank_of(replica, key.stage, c * groups + g));
     }
     add_servers(devices, participants);
     all.insert(all.end(), devices.begin(), devices.end());

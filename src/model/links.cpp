@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which engine a scenario stands for, and whether its messages share links.
+#include <algorithm>
+
+#include "cox/model/scenario.hpp"
+
+namespace cox::model {
+namespace {
+
+bool may_share(const Scenario& s) {
+  const Fabric& f = s.fabric;
+  const bool shared = f.kind != FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
+                      f.pause || f.switching == Switching::StoreAndForward;
+  return shared && s.cluster.nodes > 1;
+}
+
+}  // namespace
+
+EngineKind engine_for(const Scenario& s) {
+  if (s.engine != EngineKind::Auto) return s.engine;
+  return s.plays_links || may_share(s) ? EngineKind::Flow : EngineKind::MaxPlus;
+}
+
+bool plays_links(const Scenario& s, Workload workload) {
+  if (workload == Workload::Goal || workload == Workload::Iteration) return false;
+  if (workload == Workload::Training && !s.policy.in_step()) return false;
+  return s.price == CollectivePrice::Rounds && engine_for(s) == EngineKind::Flow;
+}
+
+bool disturbs_messages(const Scenario& s) {
+  return std::ranges::any_of(s.noise, [](const NoiseSource& n) { return n.target != NoiseTarget::Compute; });
+}
+
+bool max_plus_may_stand_in(const Scenario& s) {
+  return s.engine == EngineKind::Auto && s.protocol == Protocol::Rendezvous && !disturbs_messages(s);
+}
+
+}  // namespace cox::model
