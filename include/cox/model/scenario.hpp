@@ -253,6 +253,11 @@ struct PolicySpec {
   [[nodiscard]] bool in_step() const {
     return kind == PolicyKind::Synchronous || kind == PolicyKind::LocalSgd;
   }
+  /// Servers hold the parameters, and each worker asks them on its own.
+  [[nodiscard]] bool has_servers() const {
+    return kind == PolicyKind::BoundedWait || kind == PolicyKind::BoundedDiscard ||
+           kind == PolicyKind::Asynchronous;
+  }
 };
 
 /// What gives a collective its time.
@@ -283,7 +288,7 @@ struct Scenario {
   MessageCost across{};
   Protocol protocol = Protocol::Rendezvous;
   CollectivePrice price = CollectivePrice::Rounds;
-  NcclCost nccl{};  ///< where the price is Nccl; ranks_per_node is the cluster's
+  NcclCost nccl{};           ///< where the price is Nccl; ranks_per_node is the cluster's
   std::string table_file{};  ///< where the price is Table, with what is in it
   MeasuredTimes table{};
   EngineKind engine = EngineKind::Auto;

@@ -90,7 +90,10 @@ struct PolicyOutcome {
   Seconds total{};
   std::vector<Seconds> step_ends;  ///< as in Outcome
   std::vector<Seconds> idle;       ///< per worker: neither computing nor sending
-  double mean_age = 0;             ///< of applied updates, versions
+  /// Part of the time until `total` in which the busiest port of the servers, or the busiest link at one of them on a
+  /// network, passes bytes.
+  double servers_busy = 0;
+  double mean_age = 0;  ///< of applied updates, versions
   std::int64_t discarded = 0;
 };
 /// One replica of a job under BoundedWait, BoundedDiscard, Asynchronous or Backup, by event time.

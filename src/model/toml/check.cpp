@@ -360,7 +360,7 @@ Status check_engine(const Scenario& s, const JobKeys& job, const Notes& notes) {
       if (e == ClosedForm) return refuse("training", "leave `engine` out, or say max-plus or flow");
       if (steps && e == Event)
         return refuse("synchronous steps", "leave `engine` out, or say max-plus or flow");
-      if (!steps && e != Event)
+      if (!steps && e != Event && !(e == Flow && plays_links(s, job.workload)))
         return refuse(
             fmt::format("policy.kind \"{}\"", policy_words()[static_cast<std::size_t>(s.policy.kind)]),
             "leave `engine` out, or say event");

@@ -291,7 +291,7 @@ TEST(ScenarioCheck, KeysWithoutMeaning) {
             "only collective has one: change job.workload, or leave job.compute out");
   EXPECT_EQ(clash(kTraining + "[policy]\nservers = 2\n"),
             "f.toml:8:1: policy.servers has no meaning for policy.kind \"synchronous\" | "
-            "only asynchronous has one");
+            "only asynchronous, bounded-wait or bounded-discard has one");
   EXPECT_EQ(
       clash(
           "[cluster]\nnodes = 2\nnic.bandwidth = \"1GB/s\"\n[fabric]\nhosts_per_leaf = 4\n[[noise]]\ncv = 0.1\nscope = \"switch\"\n"),

@@ -235,12 +235,15 @@ const Key<Draft> kRoot[] = {
 
     {"policy.kind", COX_WORD(Draft, policy_words, scenario.policy.kind), "who waits for whom"},
     {"policy.staleness", COX_AT(scenario.policy.staleness),
-     "bounded-wait, bounded-discard: largest age in versions", 0, 1e9},
+     "bounded-wait: steps that a worker may be ahead of the slowest; bounded-discard: versions that an update may be old, "
+     "with N equal workers N - 1",
+     0, 1e9},
     {"policy.local_steps", COX_AT(scenario.policy.local_steps), "local-sgd: steps between two averages", 1,
      kMostSteps},
     {"policy.backups", COX_AT(scenario.policy.backups), "backup: the slowest so many are not waited for", 0,
      kRanks},
-    {"policy.servers", COX_AT(scenario.policy.servers), "asynchronous: shards of the parameters", 1, kRanks},
+    {"policy.servers", COX_AT(scenario.policy.servers),
+     "asynchronous, bounded-wait, bounded-discard: shards of the parameters", 1, kRanks},
 
     {"cost.form", COX_WORD(Draft, price_words, scenario.price),
      "what a collective costs: the messages of its `rounds`, or NCCL's tuning model for the whole: message-cost.md"},

@@ -48,8 +48,8 @@ Unread no_links(const Draft& d) {
   const Workload w = d.job.workload;
   if (w == Workload::Goal || w == Workload::Iteration)
     return {.chooses = "job.workload", .whose = "collective, training or chakra"};
-  if (w == Workload::Training && !is_synchronous(d))
-    return {.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  if (w == Workload::Training && d.scenario.policy.kind == PolicyKind::Backup)
+    return {.chooses = "policy.kind", .whose = "synchronous, local-sgd or a policy with servers"};
   if (d.scenario.price == CollectivePrice::Nccl) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};
@@ -309,7 +309,9 @@ std::optional<Unread> unread_in_policy(std::string_view key, const Draft& d) {
                 "only bounded-wait or bounded-discard has one");
   if (key == "policy.local_steps") return only(kind == LocalSgd, "only local-sgd has one");
   if (key == "policy.backups") return only(kind == Backup, "only backup has one");
-  if (key == "policy.servers") return only(kind == Asynchronous, "only asynchronous has one");
+  if (key == "policy.servers")
+    return only(d.scenario.policy.has_servers(),
+                "only asynchronous, bounded-wait or bounded-discard has one");
   return std::nullopt;
 }
 

@@ -40,8 +40,8 @@ Status check_plain(const model::Scenario& s) {
 /// The way of a message through the cables of a graph file is not derived: engines that take `cost.across`
 /// need it, or messages would cost nothing.
 Status check_graph(const model::Scenario& s) {
-  if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 ||
-      plays_links(s, s.job.workload()) || s.across.per_byte > TimePerByte{})
+  if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || plays_links(s, s.job.workload()) ||
+      s.across.per_byte > TimePerByte{})
     return {};
   return not_possible("what a message through the graph file costs is not known without the flow engine",
                       "write cost.across.latency and cost.across.bandwidth, or say --engine flow for "
@@ -85,10 +85,10 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
         return not_possible(
             fmt::format("the {} engine does not run training", model::name_of(scenario.engine)),
             "leave `engine` out: max-plus, or event where the policy needs it");
-      if (scenario.engine == EngineKind::Flow && !scenario.policy.in_step())
+      if (scenario.engine == EngineKind::Flow && !scenario.policy.in_step() &&
+          !plays_links(scenario, model::Workload::Training))
         return not_possible(
-            fmt::format("the flow engine does not run policy \"{}\", whose workers have no common step",
-                        model::name_of(scenario.policy.kind)),
+            fmt::format("the flow engine does not run policy \"{}\"", model::name_of(scenario.policy.kind)),
             "leave `engine` out: event");
       return simulate_training(scenario, options);
     case model::Workload::Goal:

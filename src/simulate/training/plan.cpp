@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "cox/base/units_text.hpp"
 
@@ -56,6 +57,9 @@ Status check_numbers(const model::Scenario& s) {
   }
   return {};
 }
+
+/// Messages inside units of a step that are played without being asked to: about ten seconds of them.
+constexpr double kMostInner = 4e6;
 
 }  // namespace
 
@@ -147,8 +151,12 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   COX_CHECK(plan.share_ports());
   if (plays_links(scenario, model::Workload::Training)) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
-    plan.network_ = std::make_shared<const Network>(std::move(network));
-    COX_CHECK(plan.find_striped());
+    (scenario.policy.in_step() ? plan.network_ : plan.server_network_) =
+        std::make_shared<const Network>(std::move(network));
+    plan.inner_meets_ = plan.inner_meets_others();
+    plan.inner_on_network_ = plan.inner_meets_ && (scenario.engine == model::EngineKind::Flow ||
+                                                   plan.inner_messages() <= kMostInner);
+    if (plan.network_) COX_CHECK(plan.find_striped());
   }
   for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
     if (!plan.needs(m)) continue;
@@ -175,10 +183,8 @@ bool Plan::needs(Meeting m) const {
 }
 
 const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
-  const std::int64_t devices = std::max(1, scenario_.cluster.devices_per_node);
-  const std::int64_t from = std::int64_t{from_unit} * ranks_per_unit() / devices;
-  const std::int64_t to = std::int64_t{to_unit} * ranks_per_unit() / devices;
-  return from == to ? scenario_.inside : scenario_.across;
+  const bool inside = node_of(from_unit * ranks_per_unit()) == node_of(to_unit * ranks_per_unit());
+  return inside ? scenario_.inside : scenario_.across;
 }
 
 Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int members) const {
@@ -286,6 +292,13 @@ Bytes Plan::stage_bytes(int stage) const {
   return sum;
 }
 
+std::vector<int> Plan::server_devices() const {
+  std::vector<int> devices(static_cast<std::size_t>(ranks()));
+  std::iota(devices.begin(), devices.end(), 0);
+  add_servers(devices, ranks() + std::max(1, scenario_.policy.servers));
+  return {devices.begin() + ranks(), devices.end()};
+}
+
 Placement Plan::placement() const {
   const model::Cluster& c = scenario_.cluster;
   return {.ranks = ranks(),
@@ -355,7 +368,8 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
 /// own between nodes, max-plus does the flow engine's work.
 Status Plan::find_striped() {
   const model::Layout& l = layout();
-  if (!max_plus_may_stand_in(scenario_) || l.pipeline > 1 || (job().moe_layers > 0 && l.expert > 1))
+  if (inner_on_network_ || !max_plus_may_stand_in(scenario_) || l.pipeline > 1 ||
+      (job().moe_layers > 0 && l.expert > 1))
     return {};
   COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, data_.members));
   std::vector<int> devices;
@@ -389,7 +403,9 @@ std::vector<std::string> Plan::notes() const {
   note_collectives(notes);
   if (ranks_per_unit() > 1)
     notes.emplace_back(
-        "the ranks of a tensor x context group are evaluated together, as they meet in every layer");
+        inner_on_network_
+            ? "messages of tensor and context groups share the links; the ranks of a group go on together"
+            : "the ranks of a tensor x context group are evaluated together, as they meet in every layer");
   const auto changes = [&](const DataCollective& c) { return in_equal_chunks(c.bytes) != c.bytes; };
   for (const auto& stages : code_)
     if (std::any_of(stages.begin(), stages.end(),
@@ -419,7 +435,8 @@ std::vector<std::string> Plan::not_modelled() const {
         "messages of two rounds of an exchange that meet in one network card (--engine flow does it)");
   const model::Cluster& c = scenario_.cluster;
   const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
-  if (ranks_per_unit() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
+  if (ranks_per_unit() > 1 && !inner_on_network_ &&
+      std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
     all.emplace_back("noise on the messages of a tensor x context group");
   const auto picks = [&](const model::NoiseSource& n) {
     return disturbs(n) && (!n.ranks.empty() || n.scope != model::NoiseScope::Rank);
@@ -427,10 +444,14 @@ std::vector<std::string> Plan::not_modelled() const {
   if (ranks_per_unit() * stages() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), picks))
     all.emplace_back(
         "which ranks, nodes or switches noise on messages is of: in a collective it goes by places");
-  if (!scenario_.policy.in_step() && engine_for(scenario_) == model::EngineKind::Flow)
+  if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
     all.emplace_back("links that workers share, who have no common step");
-  if (network_ && ranks_per_unit() > 1)
-    all.emplace_back("messages of a tensor x context group share no link with others");
+  if (server_network_ && ranks_per_unit() * stages() > 1)
+    all.emplace_back("messages inside a worker on links that those to the servers cross");
+  if (inner_meets_ && !inner_on_network_)
+    all.emplace_back(
+        "messages of tensor and context groups on links that they share with others: more than can be played soon "
+        "(--engine flow does it)");
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
   if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !striped_ && data_.members > 1 &&
       c.nics_per_node < std::min(c.devices_per_node, ranks()))

@@ -6,6 +6,7 @@
 /// evaluated as one; docs/concepts/training-steps.md says when that is exact.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,6 +30,9 @@ namespace cox::simulate::training {
 /// Groups of a stage's program: replicas that reduce and gather, and replicas whose experts exchange.
 inline constexpr CommId kDataGroup{0};
 inline constexpr CommId kExpertGroup{1};
+/// Among the ranks of a unit, where their messages meet others.
+inline constexpr CommId kTensorGroup{2};
+inline constexpr CommId kContextGroup{3};
 
 /// What an operation of a stage's program takes on the scenario's cluster, and which part of the step it is.
 struct Price {
@@ -60,6 +64,7 @@ struct Instruction {
     Issue,     ///< data collective `slot` joins the stream
     Await,     ///< stands still until data collective `slot` is done
     Exchange,  ///< expert all-to-all `slot`, from arrival to departure
+    Inner,     ///< collective `slot` among the unit's own ranks, on the network
   };
   Code code = Code::Compute;
   StepPart part = StepPart::Forward;  ///< of a Compute
@@ -81,13 +86,17 @@ struct DataCollective {
   Bytes bytes{};
 };
 
+/// Of the unit's tensor groups (all-reduce), or of its context groups (all-gather).
+using InnerCollective = DataCollective;
+
 /// A stage's program made ready for the step engine.
 struct StageCode {
   std::vector<Instruction> code;
-  std::vector<DataCollective> data;  ///< by slot
-  std::vector<Bytes> exchanges;      ///< by slot
-  Seconds work{};                    ///< sum over `code`: what noise disturbs
-  std::int64_t tensor_messages = 0;  ///< of one unit
+  std::vector<DataCollective> data;    ///< by slot
+  std::vector<Bytes> exchanges;        ///< by slot
+  std::vector<InnerCollective> inner;  ///< by slot
+  Seconds work{};                      ///< sum over `code`: what noise disturbs
+  std::int64_t tensor_messages = 0;    ///< of one unit
 };
 [[nodiscard]] StageCode compile(const StageProgram& stage);
 
@@ -133,6 +142,9 @@ class Plan {
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
   [[nodiscard]] const GroupCosts& data_group() const { return data_; }
   [[nodiscard]] const GroupCosts& expert_group() const { return expert_; }
+  /// Whether the messages of tensor and context groups meet others on the network, and are played there.
+  [[nodiscard]] bool inner_on_network() const { return inner_on_network_; }
+  [[nodiscard]] Result<model::Schedule> inner_schedule(const InnerCollective& c) const;
   /// The schedule of a collective of the data group (all-to-all: of experts), by the job's algorithm where it does
   /// this one for these members, else by ring (all-to-all: direct). Fewer `members` than the group has: it is not
   /// known which share a node.
@@ -152,6 +164,10 @@ class Plan {
   }
   /// What the step's collectives and messages share; null where they are priced alone.
   [[nodiscard]] const Network* network() const { return own_links_ ? nullptr : network_.get(); }
+  /// What workers and servers share; null where their messages have arithmetic of their own.
+  [[nodiscard]] const Network* server_network() const { return server_network_.get(); }
+  /// Where the servers sit: beside ranks, evenly spread.
+  [[nodiscard]] std::vector<int> server_devices() const;
   /// The network on which no two of them ever meet, so that they are priced alone and it is exact; or null.
   [[nodiscard]] const Network* own_network() const { return own_links_ ? network_.get() : nullptr; }
   /// What a step carries over each link of the latter; empty where there is none.
@@ -181,6 +197,10 @@ class Plan {
   [[nodiscard]] bool needs(Meeting m) const;
   [[nodiscard]] Status check() const;
   void set_groups();
+  [[nodiscard]] int node_of(int rank) const { return rank / std::max(1, scenario_.cluster.devices_per_node); }
+  [[nodiscard]] bool inner_spans_nodes() const;
+  [[nodiscard]] bool inner_meets_others() const;
+  [[nodiscard]] double inner_messages() const;
   [[nodiscard]] Status find_own_links();
   [[nodiscard]] bool may_own_links() const;
   [[nodiscard]] Status share_ports();
@@ -202,9 +222,12 @@ class Plan {
   GroupCosts context_;
   std::vector<StageCode> code_[3];
   std::shared_ptr<const Network> network_;
+  std::shared_ptr<const Network> server_network_;
   bool striped_ =
       false;  ///< the channels of the data group meet only at devices' ports: see striped_ring.hpp
   bool own_links_ = false;
+  bool inner_meets_ = false;       ///< messages inside a unit meet others on links
+  bool inner_on_network_ = false;  ///< and are played there
   std::vector<double> own_link_bytes_[3];
   std::map<std::pair<bool, std::int64_t>, Inner> inner_;
 };

@@ -15,8 +15,9 @@ namespace cox::simulate::training {
 /// stream per rank, one collective after the other. Hashes of ECMP are of the seed, which is not the plan's.
 bool Plan::may_own_links() const {
   const model::Fabric& fabric = scenario_.fabric;
-  return network_ != nullptr && max_plus_may_stand_in(scenario_) && has_fixed_routes(fabric) &&
-         fabric.routing == model::Routing::Static && stages() == 1 && layout().expert == 1;
+  return network_ != nullptr && !inner_on_network_ && max_plus_may_stand_in(scenario_) &&
+         has_fixed_routes(fabric) && fabric.routing == model::Routing::Static && stages() == 1 &&
+         layout().expert == 1;
 }
 
 Status Plan::find_own_links() {

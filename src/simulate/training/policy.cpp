@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <tuple>
 
 #include "simulate/training/runs.hpp"
+#include "simulate/training/server_network.hpp"
 
 namespace cox::simulate::training {
 namespace {
@@ -31,8 +33,18 @@ class Servers {
     own_ = cost.per_byte.over(widest);
     latency_ = cost.latency;
   }
-  Seconds push(Seconds at) { return pass(at, in_free_); }
-  Seconds pull(Seconds at) { return pass(at, out_free_); }
+  Seconds push(Seconds at) {
+    ++in_;
+    return pass(at, in_free_);
+  }
+  Seconds pull(Seconds at) {
+    ++out_;
+    return pass(at, out_free_);
+  }
+  /// Part of the time until `total` that the busier direction of their ports takes.
+  [[nodiscard]] double busy(Seconds total) const {
+    return total > Seconds{} ? static_cast<double>(std::max(in_, out_)) * service_ / total : 0;
+  }
   [[nodiscard]] Seconds alone() const { return std::max(service_, own_) + latency_; }
 
  private:
@@ -47,12 +59,14 @@ class Servers {
   Seconds latency_{};
   Seconds in_free_{};
   Seconds out_free_{};
+  std::int64_t in_ = 0;
+  std::int64_t out_ = 0;
 };
 
 /// Workers are the replicas of the model; each works through its steps on its own.
 class Job {
  public:
-  Job(const Plan& plan, const Noise& noise, Recorder* recorder, PolicyOutcome* log)
+  Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log)
       : plan_(plan),
         recorder_(recorder),
         log_(log),
@@ -66,16 +80,23 @@ class Job {
         idle_(begun_.size()),
         left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_) {
     out_.step_ends.resize(left_.size());
+    if (plan.server_network() != nullptr) network_.emplace(plan, seed);
   }
 
   Result<Played> play() {
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
-    while (!events_.empty() && !over_) {
+    while (!over_) {
+      if (const auto done = next_on_network()) {
+        COX_CHECK(done->pushed ? delivered(done->worker, done->at) : fetched(done->worker, done->at));
+        continue;
+      }
+      if (events_.empty()) break;
       const auto [at, what, worker] = events_.top();
       ++out_.evaluated;
       events_.pop();
       COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
     }
+    if (network_) take_network();
     if (log_ != nullptr) report();
     out_.messages += engine_.messages();
     out_.evaluated += engine_.evaluated();
@@ -110,7 +131,10 @@ class Job {
 
   Status computed(int w, Seconds at) {
     if (barrier()) return meet(w, at);
-    events_.emplace(servers_.push(at), What::Delivered, w);
+    if (network_)
+      network_->push(w, at);
+    else
+      events_.emplace(servers_.push(at), What::Delivered, w);
     return {};
   }
 
@@ -118,17 +142,64 @@ class Job {
     const std::int64_t step = begun_[static_cast<std::size_t>(w)] - 1;
     static_cast<void>(policy_.finished(w, released_));
     note(at);
-    out_.messages += 2 * std::max(1, plan_.scenario().policy.servers);
+    if (!network_) out_.messages += 2 * std::max(1, plan_.scenario().policy.servers);
     if (more(w)) idle_[static_cast<std::size_t>(w)] -= at;
     if (--left_[static_cast<std::size_t>(step)] == 0) out_.step_ends[static_cast<std::size_t>(step)] = at;
     for (const int r : released_) {
       if (!more(r)) continue;
       idle_[static_cast<std::size_t>(r)] += at;
-      const Seconds ready = servers_.pull(at);
-      stop(r, ready);
-      COX_CHECK(begin(r, ready));
+      if (network_)
+        network_->pull(r, at);
+      else
+        COX_CHECK(fetched(r, servers_.pull(at)));
     }
     return {};
+  }
+
+  Status fetched(int w, Seconds at) {
+    stop(w, at);
+    return begin(w, at);
+  }
+
+  /// What ends on the network before anything else happens.
+  [[nodiscard]] std::optional<ServerNetwork::Done> next_on_network() {
+    if (!network_) return std::nullopt;
+    return network_->next(events_.empty() ? FlowEngine::kForEver : std::get<Seconds>(events_.top()));
+  }
+
+  void take_network() {
+    FlowOutcome flow = network_->take_outcome();
+    out_.messages += flow.messages;
+    out_.evaluated += flow.played + flow.evaluated;
+    out_.memo = flow.memo;
+    out_.link_bytes = std::move(flow.link_bytes);
+  }
+
+  /// How much of the time the busiest card or port of a server takes.
+  [[nodiscard]] double busiest_link(Seconds total) const {
+    const Network& network = *plan_.server_network();
+    const model::Cluster& c = plan_.scenario().cluster;
+    const std::size_t own = c.pcie.bandwidth > Bandwidth{} || c.pcie.latency > Seconds{} ? 2 : 1;
+    std::vector<LinkIndex> way;
+    double busiest = 0;
+    const auto look = [&](std::size_t at) {
+      const Bandwidth rate = network.links()[way[at]].bandwidth;
+      busiest = std::max(busiest, out_.link_bytes[way[at]] / (rate.in_bytes_per_s() * total.count()));
+    };
+    const model::Fabric fixed = [&] {  // the first and last links are the same by any routing
+      model::Fabric f = plan_.scenario().fabric;
+      f.routing = model::Routing::Static;
+      return f;
+    }();
+    for (const int server : plan_.server_devices()) {
+      const int other = (server + c.devices_per_node) % plan_.ranks();
+      if (other == server) continue;
+      fixed_route(network, fixed, 0, other, server, way);
+      for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(way.size() - 1 - i);
+      fixed_route(network, fixed, 0, server, other, way);
+      for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(i);
+    }
+    return busiest;
   }
 
   /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
@@ -220,6 +291,7 @@ class Job {
     }
     log_->mean_age = applied > 0 ? ages / static_cast<double>(applied) : 0;
     log_->total = *std::max_element(out_.step_ends.begin(), out_.step_ends.end());
+    log_->servers_busy = network_ ? busiest_link(log_->total) : servers_.busy(log_->total);
   }
 
   const Plan& plan_;
@@ -228,6 +300,7 @@ class Job {
   int workers_;
   sync::Policy policy_;
   Servers servers_;
+  std::optional<ServerNetwork> network_;
   StepEngine engine_;
   std::vector<Seconds> now_;
   std::vector<std::int64_t> begun_;  ///< steps, per worker
@@ -268,7 +341,7 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
             plan.layout().expert, plan.job().zero_stage),
         "use the synchronous policy, or expert = 1 and zero_stage = 0");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
-  COX_TRY(Played played, Job(plan, noise, recorder, log).play());
+  COX_TRY(Played played, Job(plan, noise, seed, recorder, log).play());
   played.repeats =
       noise.repeats(s.job.steps, *std::max_element(played.step_ends.begin(), played.step_ends.end()));
   return played;

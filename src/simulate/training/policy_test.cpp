@@ -183,5 +183,72 @@ TEST(TrainingPolicy, WorkersMayBePipelines) {
   }
 }
 
+/// Four workers of 3 ms, 8 MB of gradients, links of 1 GB/s that the flow engine plays.
+model::Scenario on_links(int servers, PolicyKind kind = PolicyKind::Asynchronous) {
+  model::Scenario s = data_parallel(4, 1);
+  s.policy = {.kind = kind, .servers = servers};
+  work_of(s).optimizer = {};
+  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.fabric.link = s.cluster.nic;
+  s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
+  s.engine = model::EngineKind::Flow;
+  return s;
+}
+
+TEST(TrainingPolicy, ServersShareTheCardsOfTheirNodes) {
+  // One server beside rank 0: the gradients of the three others meet in its card, 24 ms; those of rank 0 cross nothing.
+  model::Scenario s = on_links(1);
+  EXPECT_NEAR(run(s).total.count(), 27e-3, 1e-12);
+  EXPECT_NEAR(run(s).servers_busy, 24.0 / 27, 1e-9);
+  // Then all three read at once, 24 ms again, compute and push.
+  s.job.steps = 2;
+  EXPECT_NEAR(run(s).total.count(), 27e-3 + 24e-3 + 3e-3 + 24e-3, 1e-12);
+  // Shards beside every rank: three quarters of all bytes cross each card, 6 ms.
+  s.policy.servers = 4;
+  EXPECT_NEAR(run(s).total.count(), 9e-3 + 6e-3 + 9e-3, 1e-12);
+  // What the arithmetic without links says of one shard: all four queue at its port.
+  s = on_links(1);
+  s.engine = model::EngineKind::Event;
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 32e-3, 1e-12);
+}
+
+TEST(TrainingPolicy, ServersBehindAnOversubscribedTreeTakeAsManyTimesAsLong) {
+  model::Scenario s = on_links(8);
+  s.cluster.nodes = 8;
+  work_of(s).layout.data = 8;
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 4;
+  // Each of four nodes sends 8 / 8 MB to each of four servers in the other leaf: 16 MB through 4 / ratio up-links.
+  // Within the leaf 3 MB come to each card, beside the 4 from outside: 7 ms without oversubscription.
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 7e-3, 1e-9);
+  s.fabric.oversubscription = 4;
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 16e-3, 1e-9);
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_EQ(out->engine, model::EngineKind::Flow);
+  EXPECT_FALSE(out->links.empty());
+}
+
+TEST(TrainingPolicy, WaitingForNobodyAheadIsABarrierOnLinksToo) {
+  // Bound 0: all push, 6 ms, and all read, 6 ms, in every step.
+  model::Scenario s = on_links(4, PolicyKind::BoundedWait);
+  s.job.steps = 5;
+  EXPECT_NEAR(run(s).total.count(), 5 * (3e-3 + 6e-3) + 4 * 6e-3, 1e-12);
+}
+
+TEST(TrainingPolicy, ServersThatSetThePaceAreNamed) {
+  model::Scenario s = server_job(16, {.kind = PolicyKind::Asynchronous, .servers = 1});
+  const auto named = [&] {
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(out);
+    return out && std::ranges::any_of(out->notes, [](const std::string& note) {
+             return note.find("the servers set the pace") != std::string::npos;
+           });
+  };
+  EXPECT_TRUE(named());
+  s.policy.servers = 64;
+  EXPECT_FALSE(named());
+}
+
 }  // namespace
 }  // namespace cox::simulate

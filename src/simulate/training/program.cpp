@@ -28,7 +28,9 @@ class Writer {
     model::Program& p = out_.program;
     for (int s = 0; s < plan_.stages(); ++s) p.ranks.push_back({.rank = Rank(s), .role = {.pipeline = s}});
     p.groups = {{.name = "data", .size = plan_.data_group().members},
-                {.name = "expert", .size = plan_.expert_group().members}};
+                {.name = "expert", .size = plan_.expert_group().members},
+                {.name = "tensor", .size = plan_.layout().tensor},
+                {.name = "context", .size = plan_.layout().context}};
     return std::move(out_);
   }
 
@@ -105,6 +107,14 @@ class Writer {
     out_.program.bytes[i] = plan_.activations_of(last_layer);
   }
 
+  void inner(CommId group, Bytes bytes, const StageOp& op) {
+    const OperationIndex i = add(OperationKind::Collective, op);
+    out_.program.comm[i] = group;
+    out_.program.collective[i] =
+        group == kTensorGroup ? model::Collective::AllReduce : model::Collective::AllGather;
+    out_.program.bytes[i] = bytes;
+  }
+
   /// Computation of a layer on a device, as split as it is. Joined with the one before where nothing can
   /// happen in between.
   Status compute(int l, Seconds time, int tensor, int context, const StageOp& op) {
@@ -113,6 +123,13 @@ class Writer {
     COX_TRY(const Plan::Inner ring, plan_.context_time(2 * plan_.layer(l).activations));
     const std::vector<OperationKind>& kinds = out_.program.kind;
     const bool join = kinds.size() > pass_begin_ && kinds.back() == OperationKind::Compute;
+    if (plan_.inner_on_network()) {
+      out_.prices[add(OperationKind::Compute, op)].work = time;
+      for (int k = 0; plan_.layout().tensor > 1 && k < tensor; ++k) inner(kTensorGroup, bytes, op);
+      for (int k = 0; plan_.layout().context > 1 && k < context; ++k)
+        inner(kContextGroup, 2 * plan_.layer(l).activations, op);
+      return {};
+    }
     const OperationIndex i =
         join ? static_cast<OperationIndex>(kinds.size() - 1) : add(OperationKind::Compute, op);
     Price& price = out_.prices[i];
@@ -214,11 +231,13 @@ class Writer {
     return {};
   }
 
-  /// First and last computation of a pass.
+  /// First and last computation of a pass, or collective of a unit that goes with one.
   void mark(std::size_t begin) {
     Price* last = nullptr;
     for (std::size_t i = begin; i < out_.program.size(); ++i) {
-      if (out_.program.kind[i] != OperationKind::Compute) continue;
+      const CommId group = out_.program.comm[i];
+      const bool inner = group == kTensorGroup || group == kContextGroup;
+      if (out_.program.kind[i] != OperationKind::Compute && !inner) continue;
       if (last == nullptr) out_.prices[i].opens = true;
       last = &out_.prices[i];
     }
@@ -303,7 +322,11 @@ StageCode compile(const StageProgram& stage) {
         to.slot = static_cast<int>(p.tag[i]);
         break;
       case OperationKind::Collective:
-        if (p.comm[i] == kDataGroup) {
+        if (p.comm[i] == kTensorGroup || p.comm[i] == kContextGroup) {
+          to.code = Code::Inner;
+          to.slot = static_cast<int>(out.inner.size());
+          out.inner.push_back({.kind = p.collective[i], .bytes = p.bytes[i]});
+        } else if (p.comm[i] == kDataGroup) {
           to.code = Code::Issue;
           to.slot = static_cast<int>(out.data.size());
           out.data.push_back({.kind = p.collective[i], .bytes = p.bytes[i]});

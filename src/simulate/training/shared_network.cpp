@@ -60,6 +60,37 @@ void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int me
   for (int c = 0; c < ranks; ++c) engine_.arrive(known->second, member * ranks + c, at);
 }
 
+void SharedNetwork::meet(const Key& key, const InnerCollective& what, Seconds at) {
+  const bool tensor = what.kind == model::Collective::AllReduce;
+  auto known = inner_.find({what.kind, what.bytes.count()});
+  if (known == inner_.end()) {
+    auto made = plan_.inner_schedule(what);
+    COX_ASSERT(made.has_value(), "a ring exists for any number of ranks");
+    known = inner_.emplace(std::pair{what.kind, what.bytes.count()}, *std::move(made)).first;
+  }
+  const int places = known->second.ranks();
+  const int groups = plan_.ranks_per_unit() / places;
+  std::vector<int> devices;
+  for (int g = 0; g < groups; ++g) {
+    std::vector<int> group;
+    for (int p = 0; p < places; ++p)
+      group.push_back(plan_.rank_of(0, key.stage, tensor ? g * places + p : p * groups + g));
+    add_servers(group, known->second.participants());
+    devices.insert(devices.end(), group.begin(), group.end());
+  }
+  // Draws of its own: beyond those of all collectives between units.
+  constexpr std::int64_t kInner = std::int64_t{1} << 48;
+  const std::int64_t number = (std::int64_t{key.slot} * plan_.units() + key.stage) * plan_.ranks_per_unit();
+  const FlowCourseId course = begin(key,
+                                    {.schedule = &known->second,
+                                     .rank_of = std::move(devices),
+                                     .groups = groups,
+                                     .number = kInner + 2 * number,
+                                     .draws_by_device = true},
+                                    places);
+  for (int p = 0; p < places; ++p) engine_.arrive(course, p, at);
+}
+
 void SharedNetwork::send(const Key& key, int from_unit, Bytes bytes, Seconds at) {
   auto known = messages_.find(bytes.count());
   if (known == messages_.end()) {

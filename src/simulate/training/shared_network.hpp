@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cox/base/units.hpp"
@@ -24,11 +25,11 @@ namespace cox::simulate::training {
 /// Held by: src/simulate/training/shared_network_test.cpp
 class SharedNetwork {
  public:
-  enum class Kind : std::uint8_t { Data, Exchange, Message };
+  enum class Kind : std::uint8_t { Data, Exchange, Message, Inner };
   /// Names a transfer of the step.
   struct Key {
     Kind kind = Kind::Data;
-    int stage = 0;  ///< Message: the unit that receives
+    int stage = 0;  ///< Message: the unit that receives; Inner: the unit
     int group = 0;  ///< of experts
     int slot = 0;
     auto operator<=>(const Key&) const = default;
@@ -45,6 +46,8 @@ class SharedNetwork {
 
   /// Replica `member` joins a collective of its stage; of experts: the group's `member`.
   void join(const Key& key, const model::Schedule& schedule, int member, Seconds at);
+  /// All ranks of a unit join a collective of its tensor groups, or of its context groups.
+  void meet(const Key& key, const InnerCollective& what, Seconds at);
   void send(const Key& key, int from_unit, Bytes bytes, Seconds at);
   /// As FlowEngine::next.
   [[nodiscard]] std::optional<Left> next(Seconds until = FlowEngine::kForEver);
@@ -62,6 +65,7 @@ class SharedNetwork {
   std::map<Key, std::uint32_t> by_key_;
   std::vector<Transfer> transfers_;                   ///< by course
   std::map<std::int64_t, model::Schedule> messages_;  ///< by size
+  std::map<std::pair<model::Collective, std::int64_t>, model::Schedule> inner_;
 };
 
 /// Where the ranks of a collective sit, [group][place]: `groups` beside each other, each with `ranks_per_member`

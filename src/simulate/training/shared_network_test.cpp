@@ -424,10 +424,14 @@ TEST(SharedNetwork, AnyStepEndsOnAnyFabric) {
 
 TEST(SharedNetwork, NoiseOfMessagesBetweenStagesIsThatOfAnyEngine) {
   model::Scenario s = job({.tensor = 2, .pipeline = 4}, 4, 0, 2);
+  s.cluster.nodes = 4;
+  s.cluster.devices_per_node = s.cluster.nics_per_node = 2;
+  s.cluster.scale_up = s.cluster.nic;
   work_of(s).micro_batches = 3;
   s.job.steps = 2;
   s.cluster.nic.latency = Seconds{5e-6};
   s.across.latency = Seconds{10e-6};
+  s.inside = s.across;
   const double plain = alone_ms(s);
   model::NoiseSource jitter{.name = "messages", .target = model::NoiseTarget::Message};
   jitter.law = model::NoiseLaw::Uniform;

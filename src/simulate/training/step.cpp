@@ -228,6 +228,8 @@ bool StepEngine::play(int unit, const Instruction& i) {
       return true;
     case Code::Await:
       return await(unit, i);
+    case Code::Inner:
+      return inner(unit, i);
     case Code::Exchange:
       break;
   }
@@ -368,7 +370,10 @@ void StepEngine::leave(const SharedNetwork::Left& left) {
   using Kind = SharedNetwork::Kind;
   const SharedNetwork::Key& key = left.key;
   const bool data = key.kind == Kind::Data;
-  const int members = data ? plan_.layout().data : key.kind == Kind::Message ? 2 : plan_.layout().expert;
+  const int members = data                        ? plan_.layout().data
+                      : key.kind == Kind::Message ? 2
+                      : key.kind == Kind::Inner   ? 1
+                                                  : plan_.layout().expert;
   if (keeps_) {
     std::vector<Seconds>& all = told_[key];
     all.resize(static_cast<std::size_t>(members));
@@ -378,6 +383,12 @@ void StepEngine::leave(const SharedNetwork::Left& left) {
     if (left.member == 0) return;
     mail_[static_cast<std::size_t>(key.stage) * static_cast<std::size_t>(plan_.mailboxes()) +
           static_cast<std::size_t>(key.slot)] = {.leaves = {}, .arrives = left.at};
+    return wake(key.stage);
+  }
+  if (key.kind == Kind::Inner) {
+    Unit& u = units_[static_cast<std::size_t>(key.stage)];
+    u.now = left.at;
+    u.exchange = Exchange::Done;
     return wake(key.stage);
   }
   const int replica = data ? left.member : key.group * members + left.member;
@@ -497,6 +508,30 @@ void StepEngine::complete_exchange(int stage, int group, int slot) {
     u.exchange = Exchange::Done;
     wake(members_[e]);
   }
+}
+
+/// All ranks of the unit come at once, and go on when all of them have left.
+bool StepEngine::inner(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const SharedNetwork::Key key{.kind = SharedNetwork::Kind::Inner, .stage = unit, .slot = i.slot};
+  const InnerCollective& what =
+      (*programs_)[static_cast<std::size_t>(stage_of(unit))].inner[static_cast<std::size_t>(i.slot)];
+  if (is_told()) {
+    const Seconds end = told(key).front();
+    Instruction as_it_was = i;
+    const bool tensor = what.kind == model::Collective::AllReduce;
+    (tensor ? as_it_was.tensor : as_it_was.context) = end - u.now;
+    (tensor ? as_it_was.bytes : as_it_was.context_bytes) = what.bytes;
+    watcher_->computed(unit, as_it_was, u.now, u.now, end);
+    u.now = end;
+    return true;
+  }
+  if (u.exchange == Exchange::Waiting) return false;
+  const bool done = u.exchange == Exchange::Done;
+  u.exchange = done ? Exchange::None : Exchange::Waiting;
+  if (done) return true;
+  shared_->meet(key, what, u.now);
+  return false;
 }
 
 Error StepEngine::stuck() const {

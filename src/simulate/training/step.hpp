@@ -168,6 +168,7 @@ class StepEngine {
   void issue(int unit, const Instruction& i);
   [[nodiscard]] bool await(int unit, const Instruction& i);
   [[nodiscard]] bool exchange(int unit, const Instruction& i);
+  [[nodiscard]] bool inner(int unit, const Instruction& i);
   [[nodiscard]] Seconds beside_stream(const Unit& u, Seconds begin, Seconds work) const;
   [[nodiscard]] bool knows_end(int unit, Seconds computed);
   [[nodiscard]] Seconds delay(int to_unit, int slot, const model::MessageCost& cost, Bytes bytes) const;

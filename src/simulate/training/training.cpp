@@ -2,6 +2,7 @@
 #include "cox/simulate/training.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -70,6 +71,7 @@ struct Replica {
   std::vector<std::string> repeats;
   std::int64_t updates = 0;    ///< policies with servers or backups
   std::int64_t discarded = 0;  ///< of them
+  double servers_busy = 0;     ///< part of the time
   double mean_age = 0;         ///< of the others, versions
   std::optional<FailureOutcome> failures;
 };
@@ -89,6 +91,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .repeats = std::move(played.repeats),
               .updates = static_cast<std::int64_t>(log.log.size()),
               .discarded = log.discarded,
+              .servers_busy = log.servers_busy,
               .mean_age = log.mean_age,
               .failures = {}};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
@@ -140,6 +143,28 @@ std::optional<std::string> memory_note(const Plan& plan) {
       to_string(memory), to_string(states));
 }
 
+/// Where servers are, and whether what goes in or out of them takes the whole time.
+void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::string>& notes) {
+  if (const Network* network = plan.server_network()) {
+    std::vector<std::string> places;
+    for (const int device : plan.server_devices()) {
+      constexpr std::size_t kMostNamed = 4;
+      if (places.size() == kMostNamed) {
+        places.emplace_back("...");
+        break;
+      }
+      places.push_back(fmt::format("n{}", network->node_of(device)));
+    }
+    const bool one = plan.server_devices().size() == 1;
+    notes.push_back(fmt::format("{} server{} a device with a rank, on {}", plan.server_devices().size(),
+                                one ? " shares" : "s each share", fmt::join(places, ", ")));
+  }
+  constexpr double kPace = 0.9;  // of the time: beyond it, faster workers would change little
+  if (r.servers_busy >= kPace)
+    notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {:.0f} % of the time",
+                                plan.server_network() != nullptr ? "link" : "port", 100 * r.servers_busy));
+}
+
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   const model::Scenario& s = plan.scenario();
   std::vector<std::string> notes = plan.notes();
@@ -155,6 +180,7 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
     notes.push_back(
         fmt::format("{} updates, {} of them discarded; the others are {:.2f} versions old on average",
                     r.updates, r.discarded, r.mean_age));
+  if (s.policy.has_servers()) add_server_notes(plan, r, notes);
   if (r.failures)
     notes.push_back(fmt::format(
         "{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts{}",
@@ -212,13 +238,14 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     tell(steps * static_cast<std::int64_t>(end));
   }
   Outcome out;
-  out.engine = plan.network() != nullptr   ? model::EngineKind::Flow
+  const Network* shared = plan.network() != nullptr ? plan.network() : plan.server_network();
+  out.engine = shared != nullptr           ? model::EngineKind::Flow
                : scenario.policy.in_step() ? model::EngineKind::MaxPlus
                                            : model::EngineKind::Event;
   out.protocol = scenario.protocol;
   out.closure = first.closure;
   out.memo = first.memo;
-  if (const Network* network = plan.network() != nullptr ? plan.network() : plan.own_network())
+  if (const Network* network = shared != nullptr ? shared : plan.own_network())
     out.links = link_loads(*network, first.link_bytes, first.total);
   out.ranks = plan.ranks();
   out.messages = first.messages;

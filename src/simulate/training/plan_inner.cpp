@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether what the ranks of a unit exchange meets other messages on a link.
+#include <algorithm>
+
+#include "simulate/training/plan.hpp"
+
+namespace cox::simulate::training {
+
+bool Plan::inner_spans_nodes() const {
+  for (int u = 0; u < units(); ++u) {
+    const int first = u * ranks_per_unit();
+    if (node_of(first) != node_of(first + ranks_per_unit() - 1)) return true;
+  }
+  return false;
+}
+
+/// Groups that leave their node share its cards and the links behind them, at least with each other. One inside has
+/// the ports of its devices for itself, unless replicas or stages that send to each other sit in that node, too, or the
+/// way inside is the one to the card.
+bool Plan::inner_meets_others() const {
+  const bool sends =
+      std::ranges::any_of(job().layers, [](const model::Layer& l) { return l.activations > Bytes{}; });
+  if (network_ == nullptr || ranks_per_unit() == 1 || !sends) return false;
+  if (inner_spans_nodes()) return true;
+  if (units() > 1 && scenario_.cluster.scale_up.bandwidth <= Bandwidth{}) return true;
+  const auto node = [&](int replica, int stage) { return node_of(rank_of(replica, stage, 0)); };
+  for (int d = 0; d < layout().data; ++d)
+    for (int s = 0; s < stages(); ++s) {
+      if (s + 1 < stages() && node(d, s) == node(d, s + 1)) return true;
+      if (d + 1 < layout().data && node(d, s) == node(d + 1, s)) return true;
+    }
+  return false;
+}
+
+/// Of a step, about: two all-reduces of a layer in each direction, three exchanges of context ranks.
+double Plan::inner_messages() const {
+  const double t = layout().tensor;
+  const double c = layout().context;
+  const double layer = 4 * 2 * (t - 1) * t * c + 3 * (c - 1) * c * t;
+  return layer * static_cast<double>(job().layers.size()) * job().micro_batches * layout().data;
+}
+
+Result<model::Schedule> Plan::inner_schedule(const InnerCollective& c) const {
+  const GroupCosts& group = c.kind == model::Collective::AllReduce ? tensor_ : context_;
+  return schedule(spec(c.kind, c.bytes, group.members, group.per_node));
+}
+
+}  // namespace cox::simulate::training
