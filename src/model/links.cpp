@@ -10,7 +10,7 @@ namespace {
 bool may_share(const Scenario& s) {
   const Fabric& f = s.fabric;
   const bool shared = f.kind != FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
-                      f.pause || f.switching == Switching::StoreAndForward;
+                      f.pause || f.switching == Switching::StoreAndForward || f.timeouts.of_ports();
   return shared && s.cluster.nodes > 1;
 }
 
@@ -34,7 +34,8 @@ bool disturbs_messages(const Scenario& s) {
 }
 
 bool max_plus_may_stand_in(const Scenario& s) {
-  return s.engine == EngineKind::Auto && s.protocol == Protocol::Rendezvous && !disturbs_messages(s);
+  return s.engine == EngineKind::Auto && s.protocol == Protocol::Rendezvous && !disturbs_messages(s) &&
+         !s.fabric.timeouts.of_ports();
 }
 
 }  // namespace cox::model

@@ -79,6 +79,23 @@ TEST_F(CollectiveWords, OnFabrics) {
           {},
           {"crowds"}});
   }
+  const Table losses = {{"fabric.timeout.wait", "\"1ms\""}, {"fabric.timeout.loss", "0.1"}};
+  for (const std::string e : {"auto", "flow"}) {
+    walk({e + " time-outs on a tree", kEight + kTree + kExchange + losses + engine(e), {}, {}, {"draws"}},
+         "fabric.");
+    walk({e + " full ports",
+          kEight + kTree + kExchange + engine(e) +
+              Table{{"fabric.oversubscription", "2"},
+                    {"fabric.timeout.wait", "\"1ms\""},
+                    {"fabric.timeout.flows", "1"}},
+          {},
+          {},
+          {"crowds"}},
+         "fabric.timeout.");
+  }
+  for (const std::string e : {"auto", "max-plus", "flow"})
+    walk({e + " time-outs of a ring", kPairs + kRing + losses + engine(e), {}, {}, {"draws"}}, "fabric.");
+  walk({"time-outs of a ring, seed", kPairs + kRing + losses, {}, {}, {"draws"}}, "seed");
   for (const std::string e : {"max-plus", "closed-form"})
     walk({e + " fat tree",
           kEight + kRing + engine(e) +

@@ -53,6 +53,17 @@ TEST_F(TrainingWords, OfReplicas) {
                 {}, zero == 3 && overlap == "true" ? "" : "job.");
 }
 
+TEST_F(TrainingWords, OfMechanisms) {
+  walk_step("feedback", {{"job.overlap_feedback", "0.5"}, {"job.overlap_threshold", "\"100ms\""}}, {}, {},
+            "job.overlap_");
+  walk_step("time-outs", {{"fabric.timeout.wait", "\"2ms\""}, {"fabric.timeout.loss", "0.1"}}, {"draws"}, {},
+            "fabric.timeout.");
+  walk_step(
+      "time-outs of stages",
+      {{"fabric.timeout.wait", "\"2ms\""}, {"fabric.timeout.loss", "0.3"}, {"job.layout.pipeline", "4"}},
+      {"draws"}, {}, "fabric.timeout.");
+}
+
 TEST_F(TrainingWords, OfLayouts) {
   walk_step("tensor", {{"job.layout.tensor", "2"}}, {"passes"});
   walk_step("context", {{"job.layout.context", "2"}}, {"passes"});

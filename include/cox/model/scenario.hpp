@@ -55,24 +55,38 @@ enum class Routing : std::uint8_t {
 };
 enum class Switching : std::uint8_t { CutThrough, StoreAndForward };
 
+/// Messages between nodes that are lost, and sent again when a timer has run out, which doubles each time.
+struct Timeouts {
+  Seconds wait{};   ///< of the first time-out; zero = nothing is lost
+  double loss = 0;  ///< probability of each message
+  int flows = 0;    ///< messages that a switch's port has room for: one more is lost; 0 = any number
+
+  [[nodiscard]] bool happen() const { return wait > Seconds{} && (loss > 0 || flows > 0); }
+  [[nodiscard]] bool of_ports() const { return wait > Seconds{} && flows > 0; }
+};
+
 /// Switches and cables between the nodes.
 struct Fabric {
   FabricKind kind = FabricKind::FullBisection;
-  Link link{};                  ///< switch to switch; host links are the cluster's `nic`
-  int tiers = 2;                ///< fat tree: 2 or 3
-  int hosts_per_leaf = 8;       ///< nodes per leaf switch (rail-optimised: per rail switch)
-  int leaves_per_pod = 8;       ///< three tiers
-  double oversubscription = 1;  ///< down-links over up-links of a leaf: 4 means 4:1
-  std::vector<int> torus{};     ///< extent of each dimension
+  Link link{};                      ///< switch to switch; host links are the cluster's `nic`
+  int tiers = 2;                    ///< fat tree: 2 or 3
+  int hosts_per_leaf = 8;           ///< nodes per leaf switch (rail-optimised: per rail switch)
+  int leaves_per_pod = 8;           ///< three tiers
+  double oversubscription = 1;      ///< down-links over up-links of a leaf: 4 means 4:1
+  double pod_oversubscription = 1;  ///< three tiers: the same of a pod's switches
+  std::vector<int> torus{};         ///< extent of each dimension
   int dragonfly_groups = 0;
   int dragonfly_routers = 0;  ///< per group; each group is fully connected inside
   int dragonfly_hosts = 0;    ///< per router
   std::string graph_file{};   ///< lines `node-or-switch node-or-switch latency bandwidth`
   Routing routing = Routing::Static;
+  int flows_per_connection =
+      1;  ///< ECMP: equal parts of a message, each with a hash of its own (queue pairs)
   Switching switching = Switching::CutThrough;
   bool incast_loss = false;    ///< named model of lost goodput (docs/concepts/flow-engine.md)
   bool pause = false;          ///< pause frames: a blocked queue blocks what is upstream
   double background_load = 0;  ///< part of each switch link that other jobs use, 0..1
+  Timeouts timeouts{};
 };
 
 /// Kinds of work, in the order of `Job::work`.
@@ -121,6 +135,10 @@ struct TrainingJob {
   Bytes bucket{25'000'000};
   bool overlap = true;          ///< all-reduce of finished buckets beside the backward pass
   double overlap_slowdown = 0;  ///< compute beside communication takes (1 + this) times as long
+  /// A step in which less than `overlap_threshold` of the communication was exposed makes the next one wait longer, by
+  /// this times what was missing.
+  double overlap_feedback = 0;
+  Seconds overlap_threshold{};
   int moe_layers = 0;           ///< layers with expert all-to-all
   CollectiveSpec collective{};  ///< how its collectives are carried out, where this does them
   Compression compression{};    ///< of gradients

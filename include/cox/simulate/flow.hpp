@@ -15,6 +15,7 @@
 #include "cox/simulate/network.hpp"
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/outcome.hpp"
+#include "cox/simulate/timeouts.hpp"
 
 namespace cox::simulate {
 
@@ -53,8 +54,9 @@ enum class Sharing : std::uint8_t {
 };
 
 struct FlowOptions {
-  bool memo = true;              ///< repeat a state's course instead of solving it again
-  const Noise* noise = nullptr;  ///< per-message noise
+  bool memo = true;                    ///< repeat a state's course instead of solving it again
+  const Noise* noise = nullptr;        ///< per-message noise
+  const Timeouts* timeouts = nullptr;  ///< of messages between nodes; those of full ports are the fabric's
   std::int64_t step = 0;
   std::int64_t number = 0;
   std::uint64_t seed = 1;  ///< of the hashes of ECMP and of background flows
@@ -85,7 +87,7 @@ struct FlowOutcome {
 /// (device) that place `place` of the schedule sits on, for every participant. A flow begins its latency when
 /// both ends are ready (rendezvous) and ends when its last byte arrives; a rank goes on when all that it
 /// receives in a round has arrived. Several sends of one rank in one round go one after the other.
-/// Routing, switching, incast loss, pause and background load are those of `fabric`.
+/// Routing, switching, incast loss, pause, background load and full ports are those of `fabric`.
 /// Errors: none of input; asserted preconditions. Cost: O(changes x affected flows); memoised: until the
 /// state repeats. Memory: O(links + participants x alike rounds under way). Held by:
 /// src/simulate/flow/flow_test.cpp (hand-solved cases), tests/oracle (SimGrid), docs/accuracy.md.

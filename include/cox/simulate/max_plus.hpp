@@ -13,6 +13,7 @@
 #include "cox/model/message_cost.hpp"
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/noise.hpp"
+#include "cox/simulate/timeouts.hpp"
 
 namespace cox::simulate {
 
@@ -53,6 +54,10 @@ struct CollectiveOptions {
   std::int64_t step = 0;           ///< for the draws
   std::int64_t number = 0;         ///< of the collective in its step, for the draws
   int threads = 1;                 ///< lanes run beside each other
+  /// Of messages between nodes; null = none. It and `nodes`, the node of each rank, outlive the engine. Servers and
+  /// switches share no node with a rank.
+  const Timeouts* timeouts = nullptr;
+  std::span<const int> nodes{};
 };
 
 struct CollectiveOutcome {

@@ -95,6 +95,7 @@ class Network {
   // Trees.
   int leaves_ = 0;
   int up_links_ = 0;
+  int cores_ = 0;  ///< three tiers: cables up of each switch above a pod's leaves
   LinkIndex first_core_ = 0;
   // Torus: links of one node, and where those of each dimension begin.
   int torus_degree_ = 0;

@@ -55,6 +55,13 @@ Status check_tree(const Cluster& cluster, const Fabric& fabric, const Notes& not
   if (!rails && fabric.kind != FabricKind::FatTree) return {};
   const double down = static_cast<double>(fabric.hosts_per_leaf) * (rails ? 1 : cluster.nics_per_node);
   const double up = down / fabric.oversubscription;
+  const double cores = fabric.leaves_per_pod / fabric.pod_oversubscription;
+  if (fabric.tiers == 3 && !(cores >= 0.5 && std::abs(cores - std::round(cores)) <= 1e-9 * cores))
+    return notes.clash(
+        {"fabric.pod_oversubscription", "fabric.leaves_per_pod"},
+        fmt::format("fabric.pod_oversubscription = {}: {} leaves of a pod would have {} cables up",
+                    fabric.pod_oversubscription, fabric.leaves_per_pod, cores),
+        "choose one that divides fabric.leaves_per_pod");
   const bool one_leaf = cluster.nodes <= fabric.hosts_per_leaf && (!rails || cluster.nics_per_node == 1);
   if (one_leaf || (up >= 0.5 && std::abs(up - std::round(up)) <= 1e-9 * up)) return {};
   return notes.clash(
@@ -64,7 +71,31 @@ Status check_tree(const Cluster& cluster, const Fabric& fabric, const Notes& not
       "choose one that divides the down-links of a leaf");
 }
 
+/// A timer needs something that is lost, and what loses nothing needs none.
+Status check_timeouts(const Fabric& fabric, const Notes& notes) {
+  const Timeouts& t = fabric.timeouts;
+  if (notes.said("fabric.timeout.wait") && t.wait > Seconds{} && t.loss == 0 && t.flows == 0)
+    return notes.clash({"fabric.timeout.wait"}, "fabric.timeout.wait, and no message is lost",
+                       "give fabric.timeout.loss or fabric.timeout.flows");
+  for (const std::string_view key : {"fabric.timeout.loss", "fabric.timeout.flows"})
+    if (notes.said(std::string(key)) && (key == "fabric.timeout.loss" ? t.loss > 0 : t.flows > 0) &&
+        t.wait == Seconds{})
+      return notes.clash({key}, fmt::format("{} without fabric.timeout.wait: nothing sends again", key),
+                         "say after how long a lost message is sent again");
+  if (t.flows == 0) return {};
+  const auto beside = [&](std::string_view other, std::string_view why) {
+    return notes.clash({"fabric.timeout.flows", other},
+                       fmt::format("fabric.timeout.flows beside {}: {}", other, why), "keep one of them");
+  };
+  if (fabric.pause) return beside("fabric.pause", "pause frames keep ports from overflowing");
+  if (fabric.incast_loss) return beside("fabric.incast_loss", "two models of the same loss");
+  if (fabric.switching == Switching::StoreAndForward)
+    return beside("fabric.switching", "a switch that stores whole messages has room for them");
+  return {};
+}
+
 Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& notes) {
+  COX_CHECK(check_timeouts(fabric, notes));
   if (fabric.kind == FabricKind::Torus) {
     if (fabric.torus.size() > 6)
       return notes.clash({"fabric.torus"},
@@ -268,6 +299,14 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
                                    "schedule \"interleaved\" needs",
                                    job.micro_batches, job.layout.pipeline),
                        "");
+  if (job.overlap_feedback > 0 && job.overlap_threshold == Seconds{})
+    return notes.clash({"job.overlap_feedback"},
+                       "job.overlap_feedback without job.overlap_threshold: no step is below it",
+                       "say from how much exposed communication on the next step is not disturbed");
+  if (job.overlap_feedback == 0 && notes.said("job.overlap_threshold"))
+    return notes.clash({"job.overlap_threshold"},
+                       "job.overlap_threshold without job.overlap_feedback changes nothing",
+                       "say how much longer the next step waits, per time below it");
   if (job.moe_layers > layers)
     return notes.clash({"job.moe_layers"},
                        fmt::format("job.moe_layers = {}, but there are {} layers", job.moe_layers, layers),

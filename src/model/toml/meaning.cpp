@@ -146,7 +146,7 @@ std::optional<Unread> unread_by_kind(std::string_view key, const Draft& d) {
     return unless(reads, {.chooses = "fabric.kind", .whose = std::move(whose)});
   };
   if (key == "fabric.tiers") return only(kind == FabricKind::FatTree, "fat-tree");
-  if (key == "fabric.leaves_per_pod") {
+  if (key == "fabric.leaves_per_pod" || key == "fabric.pod_oversubscription") {
     if (kind != FabricKind::FatTree) return only(false, "fat-tree");
     return unless(d.scenario.fabric.tiers == 3,
                   {.chooses = "fabric.tiers", .hint = "a tree of two tiers has no pods"});
@@ -167,8 +167,23 @@ std::optional<Unread> unread_by_kind(std::string_view key, const Draft& d) {
   if (key == "fabric.oversubscription") return only(is_tree(d), "fat-tree or rail-optimised");
   if (key == "fabric.routing" || key == "fabric.background_load")
     return only(kind != FabricKind::FullBisection, "a kind with links between switches");
-  if (key == "fabric.incast_loss")
+  if (key == "fabric.flows_per_connection")
+    return unless(d.scenario.fabric.routing == Routing::Ecmp, {.chooses = "fabric.routing", .whose = "ecmp"});
+  if (key == "fabric.incast_loss" || key == "fabric.timeout.flows")
     return only(kind != FabricKind::Torus, "a kind whose nodes hang at a switch");
+  return std::nullopt;
+}
+
+/// Where messages are played or drawn one by one.
+std::optional<Unread> unread_timeout(const Draft& d) {
+  const Workload w = d.job.workload;
+  if (w != Workload::Collective && w != Workload::Training)
+    return Unread{.chooses = "job.workload", .whose = "collective or training"};
+  if (d.scenario.price == CollectivePrice::Nccl) return Unread{.chooses = "cost.form", .whose = "rounds"};
+  if (d.scenario.engine == EngineKind::ClosedForm)
+    return Unread{.chooses = "engine", .hint = "a closed form loses nothing: say max-plus or flow"};
+  if (w == Workload::Training && !is_synchronous(d))
+    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   return std::nullopt;
 }
 
@@ -176,9 +191,13 @@ std::optional<Unread> unread_in_fabric(std::string_view key, const Draft& d) {
   if (d.job.workload == Workload::Iteration)
     return Unread{.chooses = "job.workload", .whose = "collective, training, goal or chakra"};
   if (auto reason = unread_by_kind(key, d)) return reason;
-  const bool of_links = is_one_of(key, {"fabric.oversubscription", "fabric.routing", "fabric.switching",
-                                        "fabric.incast_loss", "fabric.pause", "fabric.background_load"});
+  const bool of_links =
+      is_one_of(key, {"fabric.oversubscription", "fabric.pod_oversubscription", "fabric.routing",
+                      "fabric.flows_per_connection", "fabric.switching", "fabric.incast_loss", "fabric.pause",
+                      "fabric.background_load", "fabric.timeout.flows"});
   if (of_links && !plays_links(d)) return no_links(d);
+  if (key.starts_with("fabric.timeout."))
+    if (auto reason = unread_timeout(d)) return reason;
   return unless(d.scenario.cluster.nodes > 1 || d.job.workload == Workload::Goal, one_node());
 }
 
@@ -226,7 +245,9 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
   if (key == "job.bucket")
     return unless(is_synchronous(d), {.chooses = "policy.kind", .whose = "synchronous or local-sgd"});
-  if (is_one_of(key, {"job.overlap", "job.overlap_slowdown", "job.zero_stage"}) && !sums_gradients(d))
+  if (is_one_of(key, {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold",
+                      "job.zero_stage"}) &&
+      !sums_gradients(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous"};
   if (key == "job.overlap_slowdown")
     return unless(t.overlap, {.chooses = "job.overlap", .hint = "nothing computes beside communication"});

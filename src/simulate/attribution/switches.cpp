@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/simulate/attribution.hpp"
 
 namespace cox::simulate {
@@ -28,11 +29,17 @@ void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
   if (f.oversubscription > 1)
     all.push_back({fmt::format("{:g}:1 oversubscription", f.oversubscription),
                    [](Scenario& to) { to.fabric.oversubscription = 1; }});
+  if (f.pod_oversubscription > 1)
+    all.push_back({fmt::format("{:g}:1 oversubscription above the pods", f.pod_oversubscription),
+                   [](Scenario& to) { to.fabric.pod_oversubscription = 1; }});
   if (f.background_load > 0)
     all.push_back({fmt::format("background load {}", percent(f.background_load)),
                    [](Scenario& to) { to.fabric.background_load = 0; }});
   if (f.incast_loss) all.push_back({"incast loss", [](Scenario& to) { to.fabric.incast_loss = false; }});
   if (f.pause) all.push_back({"pause frames", [](Scenario& to) { to.fabric.pause = false; }});
+  if (f.timeouts.happen())
+    all.push_back({fmt::format("time-outs of {}", to_string(f.timeouts.wait)),
+                   [](Scenario& to) { to.fabric.timeouts = {}; }});
   if (f.switching == model::Switching::StoreAndForward)
     all.push_back(
         {"store and forward", [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
@@ -67,10 +74,14 @@ std::vector<Switch> switches_of(const Scenario& s) {
   if (s.policy.kind != model::PolicyKind::Synchronous)
     all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), nullptr});
   if (s.job.workload() == model::Workload::Training) {
-    const double slowdown = s.job.as<model::TrainingJob>().overlap_slowdown;
+    const auto& training = s.job.as<model::TrainingJob>();
+    const double slowdown = training.overlap_slowdown;
     if (slowdown > 0)
       all.push_back({fmt::format("compute slowed by {} beside communication", percent(slowdown)),
                      [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_slowdown = 0; }});
+    if (training.overlap_feedback > 0)
+      all.push_back({fmt::format("overlap feedback {:g}", training.overlap_feedback),
+                     [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_feedback = 0; }});
   }
   return all;
 }

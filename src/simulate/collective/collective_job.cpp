@@ -19,6 +19,7 @@
 #include "cox/simulate/network.hpp"
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/spread.hpp"
+#include "cox/simulate/timeouts.hpp"
 
 #include "simulate/flow/own_links.hpp"
 #include "simulate/flow/striped_ring.hpp"
@@ -50,10 +51,10 @@ struct Job {
   const SimulateOptions& options;
   EngineKind engine;
   model::Schedule schedule;
-  LinkCosts costs;                   ///< max-plus engine, which keeps a reference to it
-  Noise noise;                       ///< of the first seed
-  std::unique_ptr<Network> network;  ///< flow engine
-  bool striped = false;                        ///< left to max-plus by `stripes`
+  LinkCosts costs;                            ///< max-plus engine, which keeps a reference to it
+  Noise noise;                                ///< of the first seed
+  std::unique_ptr<Network> network;           ///< flow engine
+  bool striped = false;                       ///< left to max-plus by `stripes`
   std::optional<model::NcclEstimate> nccl{};  ///< where its price says the time from the last arrival on
 };
 
@@ -99,16 +100,24 @@ class Player {
       : job_(job),
         number_(number),
         seed_(job.scenario.seed + static_cast<std::uint64_t>(number)),
-        noise_(job.noise.with_seed(seed_)) {
+        noise_(job.noise.with_seed(seed_)),
+        timeouts_(job.scenario.fabric.timeouts, seed_) {
     if (job.engine == EngineKind::Flow) {
       rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
       find_own_links();
     }
+    // The max-plus engine has ranks in their order, or all messages go between nodes.
+    if (timeouts_.happen())
+      for (int p = 0; p < job.schedule.ranks(); ++p)
+        nodes_.push_back((rank_of_.empty() ? p : rank_of_[static_cast<std::size_t>(p)]) /
+                         job.scenario.cluster.devices_per_node);
     if ((job.engine == EngineKind::MaxPlus && !job.nccl) || own_costs_)
       max_plus_.emplace(job.schedule, own_costs_ ? *own_costs_ : job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,
-                                          .threads = job.scenario.replicas > 1 ? 1 : job.options.threads});
+                                          .threads = job.scenario.replicas > 1 ? 1 : job.options.threads,
+                                          .timeouts = &timeouts_,
+                                          .nodes = nodes_});
   }
 
   Replica play(StepRecorder* recorder, const SimulateOptions& options) {
@@ -142,7 +151,7 @@ class Player {
     if (!max_plus_may_stand_in(s) || !has_fixed_routes(s.fabric) ||
         job_.schedule.participants() != job_.schedule.ranks())
       return;
-    OwnLinks own(*job_.network, s.fabric, seed_);
+    OwnLinks own(*job_.network, s.fabric, seed_, timeouts_.happen());
     const int team = own.add_team(rank_of_, 1);
     if (!own.add(team, job_.schedule)) return;
     own_costs_ = own.costs(team);
@@ -168,6 +177,7 @@ class Player {
     const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, rank_of_,
                                        {.memo = job_.options.memo,
                                         .noise = noise,
+                                        .timeouts = &timeouts_,
                                         .step = step,
                                         .number = 0,
                                         .seed = seed_,
@@ -186,6 +196,8 @@ class Player {
   std::uint64_t seed_;        ///< of all its draws: a run with this seed alone gives the same
   std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
   Noise noise_;
+  Timeouts timeouts_;
+  std::vector<int> nodes_;              ///< of each rank, where messages between nodes may be lost
   std::optional<LinkCosts> own_costs_;  ///< flow engine: set where no link is shared; max_plus_ refers to it
   std::optional<MaxPlus> max_plus_;
   Replica out_;
@@ -306,13 +318,13 @@ Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec
 
 Status check_records(const model::Scenario& s, const model::CollectiveSpec& spec) {
   if (StepRecorder::records(s, spec) <= StepRecorder::kMostRecords) return {};
-  return fail(Error{.code = Errc::Unsupported,
-                    .id = "simulate-003",
-                    .message = fmt::format(
-                        "the Run would hold {:.0f} million records, at most {:.0f} million are written",
-                        StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
-                    .hint = "simulate fewer steps or ranks, or ask for no Run",
-                    .where = {}});
+  return fail(Error{
+      .code = Errc::Unsupported,
+      .id = "simulate-003",
+      .message = fmt::format("the Run would hold {:.0f} million records, at most {:.0f} million are written",
+                             StepRecorder::records(s, spec) / 1e6, StepRecorder::kMostRecords / 1e6),
+      .hint = "simulate fewer steps or ranks, or ask for no Run",
+      .where = {}});
 }
 
 /// What the numbers are not, and where they are from.

@@ -51,8 +51,8 @@ FlowEngine::FlowEngine(const Network& network, const model::Fabric& fabric, Flow
   if (fabric.routing == model::Routing::Adaptive) assigned_.assign(network.links().size(), 0);
   const Noise* noise = options_.noise;
   if (noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth())) noise_ = noise;
-  memo_on_ = options_.memo && !eager_ && noise_ == nullptr && !options_.disturb && !options_.on_message &&
-             options_.background.flows == 0;
+  memo_on_ = options_.memo && !eager_ && fabric.timeouts.flows == 0 && noise_ == nullptr &&
+             !options_.disturb && !options_.on_message && options_.background.flows == 0;
   add_background();
 }
 
@@ -84,6 +84,7 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   course->lanes_left.assign(course->places, course->lanes);
   course->to_come = course->to_leave = course->places;
   course->what = std::move(what);
+  prepare_losses(*course);
   courses_.push_back(std::move(course));
   ++open_;
   const auto id = static_cast<FlowCourseId>(courses_.size() - 1);
@@ -262,7 +263,8 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   m.from = message.from;
   m.to = message.to;
   m.sender_waits = table.waits_for_sends(message.from);
-  m.ordinal = noise_ == nullptr ? 0 : table.ordinal_of(number);
+  m.ordinal = noise_ == nullptr && course.losses.empty() ? 0 : table.ordinal_of(number);
+  m.lost = 0;
   const std::uint32_t first_send = table.sends_begin(message.from);
   if (eager_) {
     // One port per sender and lane, first come first served.
@@ -287,7 +289,7 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   ++outcome_.played;
   const double first =
       fabric_.switching == model::Switching::StoreAndForward ? stage_latency(m, 0) : m.latency;
-  heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0));
+  heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0) + loss_of(m));
 }
 
 // How much later than undisturbed the first byte leaves. The draws are those of the max-plus engine.
@@ -321,6 +323,41 @@ double FlowEngine::delay_of(const MessageState& m) const {
   return (cost - idle).count();
 }
 
+/// Which of a collective's messages are lost by chance is known beforehand.
+void FlowEngine::prepare_losses(FlowCourse& course) {
+  if (options_.timeouts == nullptr || !options_.timeouts->happen()) return;
+  const FlowCollective& what = course.what;
+  const int lanes = what.schedule->lanes();
+  const auto receivers = what.draws_by_device ? network_.ranks() : what.schedule->participants();
+  for (int lane = 0; lane < course.lanes; ++lane) {
+    const Timeouts::Row row{
+        .step = options_.step, .number = what.number + 2 * (lane / lanes), .lane = lane % lanes};
+    course.losses.emplace_back(*options_.timeouts, row, what.schedule->rounds(row.lane), receivers);
+    course.loses = course.loses || !course.losses.back().all().empty();
+  }
+}
+
+/// How much later the message arrives since it was lost by chance. The draws are those of the max-plus engine.
+double FlowEngine::loss_of(const MessageState& m) {
+  FlowCourse& course = *courses_[m.course];
+  if (course.losses.empty() || !m.crosses) return 0;
+  const FlowCollective& what = course.what;
+  const int place = what.schedule->order(m.lane % what.schedule->lanes()).place_of(m.to);
+  const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : place;
+  return course.losses[static_cast<std::size_t>(m.lane)].late(m.round, receiver, m.ordinal).count();
+}
+
+/// Whether every port of a switch on the way has room for one more.
+bool FlowEngine::finds_room(const MessageState& m, std::span<const Hop> hops) const {
+  const model::Timeouts& timeouts = fabric_.timeouts;
+  if (!m.crosses || timeouts.flows == 0 || timeouts.wait <= Seconds{}) return true;
+  return std::ranges::all_of(hops, [&](const Hop& hop) {
+    const bool of_switch = network_.between_switches(hop.link) || network_.into_node(hop.link);
+    constexpr double kRounding = 1e-9;
+    return !of_switch || shares_.flows_on(hop.link) + hop.part <= timeouts.flows + kRounding;
+  });
+}
+
 void FlowEngine::event(Slot slot) {
   if (is_background(slot)) return toggle_background(slot);
   if (slots_[slot].phase == FlowPhase::Latency) return begin_transfer(slot);
@@ -348,6 +385,13 @@ void FlowEngine::begin_transfer(Slot slot) {
     hops = {first, last};
   }
   if (m.bytes == 0 || hops.empty()) return end_transfer(slot);
+  if (!finds_room(m, hops)) {
+    m.lost = static_cast<std::uint8_t>(m.lost + 1);
+    m.phase = FlowPhase::Latency;
+    const int doubled = std::min(m.lost - 1, kMostLosses - 1);
+    heap_.set(slot, now_ + std::ldexp(fabric_.timeouts.wait.count(), doubled));
+    return;
+  }
   m.phase = FlowPhase::Transfer;
   m.left = m.bytes;
   m.rate = 0;

@@ -64,6 +64,8 @@ struct FlowCourse {
   /// Of messages that leave one after the other: how many of a chain have left, and who waits for which.
   std::unordered_map<std::uint64_t, std::uint32_t> sent;
   std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;
+  std::vector<LaneLosses> losses;  ///< per lane, where messages are lost by chance
+  bool loses = false;              ///< some of its messages are
   /// Eager: messages that came before their receiver entered the round.
   std::unordered_map<std::uint64_t, std::int32_t> early;
 
@@ -104,6 +106,8 @@ struct alignas(64) MessageState {
   bool chained = false;       ///< goes after the `order` messages before it with the same `chain`
   bool sender_waits = false;  ///< its sender goes on only when it has arrived
   bool spare = false;         ///< above the first of its sender and lane
+  bool crosses = false;       ///< from node to node, or to or from a switch
+  std::uint8_t lost = 0;      ///< how often, at a full port
   std::uint32_t stage = 0;    ///< store and forward: the link it is on
   int choice = -1;
   std::uint32_t order = 0;
@@ -162,13 +166,16 @@ class FlowEngine {
   [[nodiscard]] Slot take_slots(std::size_t count);
   void find_way(MessageState& m);
   [[nodiscard]] int choose(int from, int to);
-  void spray(MessageState& m, int from, int to);
+  void spray(MessageState& m, int from, int to, int paths, bool by_hash);
   void use_path(MessageState& m, int choice, int from, int to);
   void use_switch(const model::Schedule& schedule, MessageState& m, int from, int to);
   void use_links(MessageState& m, int choice);
   void finish_way(MessageState& m);
   [[nodiscard]] double stage_latency(const MessageState& m, std::uint32_t stage) const;
   [[nodiscard]] double delay_of(const MessageState& m) const;
+  [[nodiscard]] double loss_of(const MessageState& m);
+  [[nodiscard]] bool finds_room(const MessageState& m, std::span<const Hop> hops) const;
+  void prepare_losses(FlowCourse& course);
   void event(Slot slot);
   void begin_transfer(Slot slot);
   void end_transfer(Slot slot);

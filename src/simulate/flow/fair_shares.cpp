@@ -50,6 +50,12 @@ void FairShares::set_capacity(LinkIndex link, double bytes_per_s) {
   }
 }
 
+double FairShares::flows_on(LinkIndex link) const {
+  double flows = 0;
+  for (const Member& m : links_[link].members) flows += m.part;
+  return flows;
+}
+
 void FairShares::swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b) {
   if (a == b) return;
   FlowHop* hops = hops_.data() + flow.first;

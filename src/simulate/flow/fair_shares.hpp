@@ -60,6 +60,8 @@ class FairShares {
   /// Changes what a link carries (other jobs); takes effect with `settle`.
   void set_capacity(LinkIndex link, double bytes_per_s);
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
+  /// How many flows cross a link now; of those that are spread over several links, the parts.
+  [[nodiscard]] double flows_on(LinkIndex link) const;
 
  private:
   struct Member {

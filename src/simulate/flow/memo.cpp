@@ -30,7 +30,7 @@ void FlowEngine::forget_snapshot() {
 void FlowEngine::look_for_period() {
   if (live_.size() != 1) return;
   only_ = *live_.begin();
-  if (courses_[only_]->to_come > 0 || !within_runs()) {
+  if (courses_[only_]->to_come > 0 || courses_[only_]->loses || !within_runs()) {
     saved_.taken = false;
     return;
   }

@@ -117,7 +117,7 @@ Status Network::add_tree() {
   if (leaves_ <= 1) return {};
   const bool three = fabric_.tiers == 3;
   const std::int64_t pods = three ? (leaves_ + fabric_.leaves_per_pod - 1) / fabric_.leaves_per_pod : 0;
-  const std::int64_t core_links = three ? pods * up_links_ * fabric_.leaves_per_pod : 0;
+  const std::int64_t core_links = three ? pods * up_links_ * cores_ : 0;
   COX_CHECK(reserve(2 * (std::int64_t{leaves_} * up_links_ + core_links)));
   const auto above = [&](int leaf, int u) {
     return three ? fmt::format("agg{}.{}", leaf / fabric_.leaves_per_pod, u) : fmt::format("spine{}", u);
@@ -132,7 +132,7 @@ Status Network::add_tree() {
   for (int up = 1; three && up >= 0; --up)
     for (int pod = 0; pod < pods; ++pod)
       for (int u = 0; u < up_links_; ++u)
-        for (int c = 0; c < fabric_.leaves_per_pod; ++c) {
+        for (int c = 0; c < cores_; ++c) {
           const std::string low = fmt::format("agg{}.{}", pod, u);
           const std::string core = fmt::format("core{}.{}", u, c);
           links_.push_back(named(up ? low + "->" + core : core + "->" + low, fabric_.link));
@@ -216,7 +216,7 @@ Status Network::add_graph() {
 namespace {
 
 // Leaves and their up-links; the ratio must come out in whole links.
-Status plan_tree(const model::Cluster& c, const model::Fabric& f, int& leaves, int& up_links) {
+Status plan_tree(const model::Cluster& c, const model::Fabric& f, int& leaves, int& up_links, int& cores) {
   const bool rails = f.kind == model::FabricKind::RailOptimised;
   if (f.hosts_per_leaf < 1 || (f.tiers != 2 && f.tiers != 3) || (f.tiers == 3 && f.leaves_per_pod < 1))
     return fail(misfit(fmt::format("a tree of {} tiers with {} hosts a leaf and {} leaves a pod", f.tiers,
@@ -238,6 +238,14 @@ Status plan_tree(const model::Cluster& c, const model::Fabric& f, int& leaves, i
                                    down, f.oversubscription, up),
                        "choose fabric.oversubscription so that it divides the down-links of a leaf"));
   up_links = static_cast<int>(std::lround(up));
+  if (f.tiers != 3) return {};
+  const double above = f.leaves_per_pod / f.pod_oversubscription;
+  if (!(f.pod_oversubscription > 0) || !(above < 1e6) || std::abs(above - std::round(above)) > 1e-9 * above ||
+      above < 0.5)
+    return fail(misfit(fmt::format("{} leaves of a pod at {}:1 are {} cables up, wanted a whole number",
+                                   f.leaves_per_pod, f.pod_oversubscription, above),
+                       "choose fabric.pod_oversubscription so that it divides fabric.leaves_per_pod"));
+  cores = static_cast<int>(std::lround(above));
   return {};
 }
 
@@ -260,7 +268,7 @@ Result<Network> Network::make(const model::Cluster& cluster, const model::Fabric
   network.fabric_ = fabric;
   COX_CHECK(network.check());
   if (fabric.kind == FatTree || fabric.kind == RailOptimised)
-    COX_CHECK(plan_tree(cluster, fabric, network.leaves_, network.up_links_));
+    COX_CHECK(plan_tree(cluster, fabric, network.leaves_, network.up_links_, network.cores_));
   if (fabric.kind == Dragonfly) COX_CHECK(check_dragonfly(cluster, fabric));
   COX_CHECK(network.add_nodes());
   const bool needs_links = cluster.nodes > 1 && (fabric.kind == Torus || fabric.kind == Dragonfly);

@@ -67,11 +67,13 @@ std::optional<std::vector<double>> ring_bytes(const model::Schedule& schedule, i
 
 bool has_fixed_routes(const model::Fabric& fabric) {
   return (fabric.routing == model::Routing::Static || fabric.routing == model::Routing::Ecmp) &&
-         fabric.switching == model::Switching::CutThrough && fabric.background_load == 0;
+         (fabric.routing == model::Routing::Static || fabric.flows_per_connection == 1) &&
+         fabric.switching == model::Switching::CutThrough && fabric.background_load == 0 &&
+         !fabric.timeouts.of_ports();
 }
 
-OwnLinks::OwnLinks(const Network& network, const model::Fabric& fabric, std::uint64_t seed)
-    : network_(network), fabric_(fabric), seed_(seed), links_(network.links().size()) {
+OwnLinks::OwnLinks(const Network& network, const model::Fabric& fabric, std::uint64_t seed, bool delays)
+    : network_(network), fabric_(fabric), seed_(seed), delays_(delays), links_(network.links().size()) {
   COX_ASSERT(has_fixed_routes(fabric), "routes that are not fixed");
 }
 
@@ -112,7 +114,7 @@ bool OwnLinks::add_regular(Team& team, const model::Schedule& schedule, int lane
   for (std::int64_t k = 0; k < schedule.rounds(lane); ++k) {
     const auto round = schedule.regular(k, lane);
     COX_ASSERT(round.has_value(), "all rounds of a lane are regular, or none is");
-    const bool pairs = round->pattern == RegularRound::Pattern::Xor && round->uniform();
+    const bool pairs = !delays_ && round->pattern == RegularRound::Pattern::Xor && round->uniform();
     if (round->size == 1 ||
         !seen.emplace(round->pattern, round->size, round->stride, round->by, pairs).second)
       continue;

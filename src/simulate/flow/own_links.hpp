@@ -30,8 +30,9 @@ namespace cox::simulate {
 /// Held by: src/simulate/flow/own_links_test.cpp (equal to the flow engine, or refused)
 class OwnLinks {
  public:
-  /// `network` and `fabric` outlive it; the latter has fixed routes. `seed` is of ECMP's hashes.
-  OwnLinks(const Network& network, const model::Fabric& fabric, std::uint64_t seed);
+  /// `network` and `fabric` outlive it; the latter has fixed routes. `seed` is of ECMP's hashes. `delays`: a message
+  /// may come later than its way says, so that two ranks who exchange as much need not be done together.
+  OwnLinks(const Network& network, const model::Fabric& fabric, std::uint64_t seed, bool delays = false);
 
   /// Groups of places that go through the same collectives beside each other, each group one collective after
   /// another. `devices` are of [group][place], as in FlowCollective. Returns the team's number.
@@ -80,6 +81,7 @@ class OwnLinks {
   const Network& network_;
   const model::Fabric& fabric_;
   std::uint64_t seed_;
+  bool delays_;
   std::vector<Team> teams_;
   std::uint32_t places_ = 0;  ///< of all teams and groups
   std::vector<Link> links_;

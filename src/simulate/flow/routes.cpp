@@ -48,7 +48,7 @@ int Network::paths_between(Port from, Port to) const {
       const int a = leaf_of(from);
       const int b = leaf_of(to);
       if (a == b) return 1;
-      const std::int64_t n = std::int64_t{up_links_} * (leaves_pod(a, b) ? fabric_.leaves_per_pod : 1);
+      const std::int64_t n = std::int64_t{up_links_} * (leaves_pod(a, b) ? cores_ : 1);
       return static_cast<int>(std::min<std::int64_t>(n, kMostPaths));
     }
     case Torus: {
@@ -158,12 +158,12 @@ void Network::cross_tree(int leaf_a, int leaf_b, int choice, std::vector<LinkInd
   out.push_back(at(first_fabric_link_, std::int64_t{leaf_a} * up_links_ + u));
   if (leaves_pod(leaf_a, leaf_b)) {
     const std::int64_t pods = (leaves_ + fabric_.leaves_per_pod - 1) / fabric_.leaves_per_pod;
-    const std::int64_t core = choice / up_links_ % fabric_.leaves_per_pod;
+    const std::int64_t core = choice / up_links_ % cores_;
     const auto trunk = [&](int leaf) {
-      return (std::int64_t{leaf / fabric_.leaves_per_pod} * up_links_ + u) * fabric_.leaves_per_pod + core;
+      return (std::int64_t{leaf / fabric_.leaves_per_pod} * up_links_ + u) * cores_ + core;
     };
     out.push_back(at(first_core_, trunk(leaf_a)));
-    out.push_back(at(first_core_, pods * up_links_ * fabric_.leaves_per_pod + trunk(leaf_b)));
+    out.push_back(at(first_core_, pods * up_links_ * cores_ + trunk(leaf_b)));
   }
   out.push_back(at(first_fabric_link_, down + std::int64_t{leaf_b} * up_links_ + u));
 }

@@ -14,15 +14,16 @@ namespace {
 constexpr int kMostLookedAt = 64;  // paths that adaptive routing compares
 constexpr double kUnitLatency = 1e-6;
 
-// Over what names a flow.
-std::uint64_t hash(std::uint64_t seed, int from, int to) {
+// Over what names a flow. The first of a connection is the connection.
+std::uint64_t hash(std::uint64_t seed, int from, int to, int number) {
   const std::uint64_t flow =
       (static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) | static_cast<std::uint32_t>(to);
-  return mix_bits(seed + kGoldenStep * (1 + flow));
+  const std::uint64_t first = mix_bits(seed + kGoldenStep * (1 + flow));
+  return number == 0 ? first : mix_bits(first + kGoldenStep * static_cast<std::uint64_t>(number));
 }
 
-int hashed(std::uint64_t seed, int from, int to, int paths) {
-  return static_cast<int>(hash(seed, from, to) % static_cast<std::uint64_t>(paths));
+int hashed(std::uint64_t seed, int from, int to, int paths, int number = 0) {
+  return static_cast<int>(hash(seed, from, to, number) % static_cast<std::uint64_t>(paths));
 }
 
 }  // namespace
@@ -40,8 +41,12 @@ void FlowEngine::find_way(MessageState& m) {
   const model::Schedule& schedule = *course.what.schedule;
   const int from = course.device(m.lane, m.from);
   const int to = course.device(m.lane, m.to);
+  const int ranks = schedule.ranks();
+  m.crosses = m.from >= ranks || m.to >= ranks || network_.node_of(from) != network_.node_of(to);
   if (schedule.is_switch(m.from) || schedule.is_switch(m.to)) return use_switch(schedule, m, from, to);
-  if (fabric_.routing == model::Routing::Spray) return spray(m, from, to);
+  if (fabric_.routing == model::Routing::Spray) return spray(m, from, to, network_.paths(from, to), false);
+  if (fabric_.routing == model::Routing::Ecmp && fabric_.flows_per_connection > 1)
+    return spray(m, from, to, fabric_.flows_per_connection, true);
   const int choice = choose(from, to);
   use_path(m, choice, from, to);
 }
@@ -99,13 +104,13 @@ void FlowEngine::use_links(MessageState& m, int choice) {
   finish_way(m);
 }
 
-// Evenly over all paths: each link carries the part of the paths that cross it.
-void FlowEngine::spray(MessageState& m, int from, int to) {
-  const int paths = network_.paths(from, to);
+// In equal parts over all paths, or over those that as many hashes pick: each link carries the parts that cross it.
+void FlowEngine::spray(MessageState& m, int from, int to, int paths, bool by_hash) {
   m.choice = 0;
   m.all_links.clear();
+  const int all = network_.paths(from, to);
   for (int p = 0; p < paths; ++p) {
-    network_.route(from, to, p, way_);
+    network_.route(from, to, by_hash ? hashed(options_.seed, from, to, all, p) : p, way_);
     for (std::uint32_t i = 0; i < way_.size(); ++i)
       m.all_links.push_back({.link = way_[i], .stage = i, .part = 1.0 / paths});
   }

@@ -155,7 +155,74 @@ bool close_all_to_all(const model::Schedule& schedule, int lane, std::int64_t ro
   return true;
 }
 
+/// When a rank of a ring whose messages take as long each, some of them longer, is where: the latest of what arrived
+/// undelayed and what each late message that reaches it holds up.
+class LateRing {
+ public:
+  LateRing(const RingLane& ring, double each, std::span<const double> arrivals)
+      : ring_(ring), each_(each), arrivals_(arrivals), last_(*std::ranges::max_element(arrivals)) {}
+
+  /// In the order of rounds.
+  void add(std::int64_t round, std::int64_t place, double seconds) {
+    const std::int64_t before = laps(place - 1, ring_.places).rest;
+    const double begin = std::max(at(round, place), at(round, before));
+    late_.push_back({round + 1, place, begin + each_ + seconds});
+  }
+  /// Of `place`, before round `round`.
+  [[nodiscard]] double at(std::int64_t round, std::int64_t place) const {
+    double latest = arrived(round, place) + static_cast<double>(round) * each_;
+    for (const Late& l : late_) {
+      const std::int64_t rounds = round - l.round;
+      if (rounds >= 0 && laps(place - l.place, ring_.places).rest <= rounds)
+        latest = std::max(latest, l.time + static_cast<double>(rounds) * each_);
+    }
+    return latest;
+  }
+
+ private:
+  struct Late {
+    std::int64_t round;  ///< from which on it counts
+    std::int64_t place;
+    double time;
+  };
+  [[nodiscard]] double arrived(std::int64_t round, std::int64_t place) const {
+    if (round >= ring_.places - 1) return last_;
+    double latest = -std::numeric_limits<double>::infinity();
+    for (std::int64_t s = place - round; s <= place; ++s)
+      latest = std::max(latest, arrivals_[static_cast<std::size_t>(laps(s, ring_.places).rest)]);
+    return latest;
+  }
+
+  const RingLane& ring_;
+  double each_;
+  std::span<const double> arrivals_;
+  double last_;
+  std::vector<Late> late_;
+};
+
 }  // namespace
+
+bool close_late(const model::Schedule& schedule, int lane, std::int64_t rounds, const LinkCosts& costs,
+                Protocol protocol, std::span<const LateMessage> late, std::span<double> times) {
+  const model::MessageCost* cost = costs.only(schedule.ranks());
+  const auto ring = as_ring(schedule, lane, rounds);
+  if (cost == nullptr || protocol != Protocol::Rendezvous || !ring || ring->lane.large != 0 ||
+      rounds < ring->lane.places - 1)
+    return false;
+  // Each late message looks at those before it and at who had arrived.
+  const auto n = static_cast<double>(late.size());
+  const auto places = static_cast<double>(times.size());
+  if (n * (n + 2 * places) > static_cast<double>(rounds) * places / 2) return false;
+  const auto mirror = [&](std::size_t place) { return ring->mirrored ? times.size() - 1 - place : place; };
+  if (ring->mirrored) std::ranges::reverse(times);
+  const std::vector<double> arrivals(times.begin(), times.end());
+  LateRing held(ring->lane, (*cost)(ring->small).count(), arrivals);
+  for (const LateMessage& m : late)
+    held.add(m.round, static_cast<std::int64_t>(mirror(m.receiver)), m.seconds);
+  for (std::size_t p = 0; p < times.size(); ++p) times[p] = held.at(rounds, static_cast<std::int64_t>(p));
+  if (ring->mirrored) std::ranges::reverse(times);
+  return true;
+}
 
 bool close(const model::Schedule& schedule, int lane, std::int64_t rounds, const LinkCosts& costs,
            Protocol protocol, std::span<double> times) {

@@ -9,6 +9,8 @@
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/max_plus.hpp"
 
+#include "simulate/max_plus/regular_rounds.hpp"
+
 namespace cox::simulate {
 
 /// Whether an identity is known for the first `rounds` rounds of a lane; if so, `times` become departures.
@@ -20,5 +22,12 @@ namespace cox::simulate {
 /// none. Held by: tests/property/simulate_laws.cpp (equal to the steps up to 4,096 ranks)
 [[nodiscard]] bool close(const model::Schedule& schedule, int lane, std::int64_t rounds,
                          const LinkCosts& costs, model::Protocol protocol, std::span<double> times);
+
+/// The same where `late` messages of a flat ring, in the order of rounds, come later: one that costs as much for all, in
+/// equal chunks, rendezvous, over at least a lap. Cost: O(late x (late + ranks)); false where the rounds are cheaper.
+/// Held by: src/simulate/max_plus/timeouts_test.cpp
+[[nodiscard]] bool close_late(const model::Schedule& schedule, int lane, std::int64_t rounds,
+                              const LinkCosts& costs, model::Protocol protocol,
+                              std::span<const LateMessage> late, std::span<double> times);
 
 }  // namespace cox::simulate

@@ -34,6 +34,11 @@ void ListRounds::pass(const Transfer& m, std::int64_t k, const MessageDraws& dra
                           {&cost.latency, 1});
     latency = std::min(latency, whole.count());
   }
+  if (draws.losses != nullptr && MessageDraws::crosses(draws.nodes, m.from, m.to)) {
+    const Seconds late = draws.losses->late(k, m.to, receiver.receives);
+    whole += late;
+    latency += late.count();
+  }
   const double occupied = whole.count() - latency;
   const double from_ready = ready[static_cast<std::size_t>(m.from)];
   const double to_ready = ready[static_cast<std::size_t>(m.to)];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/parallel.hpp"
@@ -76,7 +77,21 @@ class Lane {
     CollectiveOutcome outcome;
     draws.lane = lane_;
     if (rounds_ == 0) return outcome;
-    if (options_.closure && draws.noise == nullptr &&
+    std::optional<LaneLosses> losses;
+    if (options_.timeouts != nullptr && options_.timeouts->happen())
+      losses.emplace(*options_.timeouts,
+                     Timeouts::Row{.step = draws.step, .number = draws.number, .lane = lane_},
+                     schedule_.rounds(lane_), schedule_.participants());
+    find_late(losses ? &*losses : nullptr);
+    if (options_.closure && draws.noise == nullptr && !late_.empty() &&
+        close_late(schedule_, lane_, rounds_, costs(), options_.protocol, late_, times)) {
+      const auto late = static_cast<std::int64_t>(late_.size());
+      outcome.closure = true;
+      outcome.messages = rounds_ * schedule_.ranks();
+      outcome.evaluated = rounds_ + (late + 1) * (late + schedule_.ranks());
+      return outcome;
+    }
+    if (options_.closure && draws.noise == nullptr && late_.empty() &&
         close(schedule_, lane_, rounds_, costs(), options_.protocol, times)) {
       outcome.closure = true;
       outcome.messages = rounds_ * schedule_.ranks();
@@ -85,12 +100,41 @@ class Lane {
     }
     if (regular_)
       run_regular(draws, times.data(), outcome);
-    else if (folded_ && draws.noise == nullptr)
+    else if (folded_ && draws.noise == nullptr && !losses)
       outcome.messages = folded_->run(times);
-    else
+    else {
+      draws.losses = losses ? &*losses : nullptr;
+      draws.nodes = options_.nodes;
       run_lists(draws, times, outcome);
+    }
     outcome.evaluated = outcome.messages;
     return outcome;
+  }
+
+  /// Regular rounds: which messages come later.
+  void find_late(LaneLosses* losses) {
+    late_.clear();
+    if (losses == nullptr || !regular_) return;
+    const model::PlaceOrder order = schedule_.order(lane_);
+    for (const Timeouts::Lost& lost : losses->all()) {
+      const std::int64_t k = lost.message / schedule_.participants();
+      const auto to = static_cast<int>(lost.message % schedule_.participants());
+      if (k >= rounds_) return;
+      const int from = regular_round(k).from(to);
+      if (from != to && MessageDraws::crosses(options_.nodes, order.rank_at(from), order.rank_at(to)))
+        late_.push_back({.round = k, .receiver = static_cast<std::size_t>(to), .seconds = lost.late.count()});
+    }
+  }
+
+  /// Those of round `k`, the first of `rest`, which go out of it; and how many rounds there are until the next.
+  static std::pair<std::span<const LateMessage>, std::int64_t> take_late(std::span<const LateMessage>& rest,
+                                                                         std::int64_t k,
+                                                                         std::int64_t rounds) {
+    const auto end = std::ranges::find_if(rest, [k](const LateMessage& m) { return m.round != k; });
+    const auto now = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    rest = rest.subspan(now.size());
+    if (!now.empty()) return {now, 1};
+    return {now, rest.empty() ? rounds : std::min(rounds, rest.front().round - k)};
   }
 
   /// Rounds from `k` on that can be swept together.
@@ -124,13 +168,19 @@ class Lane {
     return *round;
   }
 
-  void run_regular(const MessageDraws& draws, double* times, CollectiveOutcome& outcome) {
+  void run_regular(MessageDraws draws, double* times, CollectiveOutcome& outcome) {
     regular_->begin();
     ahead_.reset();
+    std::span<const LateMessage> late = late_;
     for (std::int64_t k = 0; k < rounds_;) {
       const auto rounds = rounds_from(k);
-      regular_->run(rounds, k, draws, times);
-      k += static_cast<std::int64_t>(rounds.size());
+      for (auto rest = rounds; !rest.empty();) {
+        const auto [now, count] = take_late(late, k, static_cast<std::int64_t>(rest.size()));
+        draws.late = now;
+        regular_->run(rest.first(static_cast<std::size_t>(count)), k, draws, times);
+        rest = rest.subspan(static_cast<std::size_t>(count));
+        k += count;
+      }
       for (const RegularRound& r : rounds) outcome.messages += r.size > 1 ? schedule_.ranks() : 0;
     }
   }
@@ -165,6 +215,7 @@ class Lane {
   std::optional<RegularRound> ahead_;
   std::vector<double> ready_;
   std::vector<double> places_;
+  std::vector<LateMessage> late_;
 };
 
 }  // namespace

@@ -59,7 +59,7 @@ void RegularRounds::run(std::span<const RegularRound> rounds, std::int64_t first
   COX_ASSERT(ranks_ % (static_cast<std::size_t>(r.size) * static_cast<std::size_t>(r.stride)) == 0,
              "groups of a regular round fill the ranks");
   const std::size_t length = static_cast<std::size_t>(r.size) * static_cast<std::size_t>(r.stride);
-  const bool plain = draws.noise == nullptr && protocol_ != Protocol::EagerGap;
+  const bool plain = !draws.disturb() && protocol_ != Protocol::EagerGap;
   const bool shift = r.pattern == RegularRound::Pattern::Shift;
   const std::size_t back = static_cast<std::size_t>(r.by) * static_cast<std::size_t>(r.stride);
   if (plain && shift && rounds.size() >= 4 && length >= kWorthTiling && back <= kSkew / 4 &&
@@ -77,9 +77,10 @@ void RegularRounds::run_one(const RegularRound& round, std::int64_t number, cons
   costs_.want_latency(draws.noise != nullptr && draws.noise->disturbs_bandwidth());
   RoundView view = costs_.view(round);
   MessageDraws left = draws;
-  if (protocol_ == Protocol::EagerGap && (draws.noise != nullptr || !view.same_for_all() || !free_.empty())) {
+  if (protocol_ == Protocol::EagerGap && (draws.disturb() || !view.same_for_all() || !free_.empty())) {
     view = occupy_ports(view, round, number, draws, times);
     left.noise = nullptr;  // is in the costs now
+    left.late = {};
   }
   if (round.pattern == RegularRound::Pattern::Shift)
     run_shift(view, round, number, left, times);
@@ -92,7 +93,7 @@ RoundView RegularRounds::occupy_ports(const RoundView& view, const RegularRound&
                                       const MessageDraws& draws, double* times) {
   for (std::size_t r = 0; r < free_.size(); ++r) times[r] = later(times[r], free_[r]);
   // A rank that receives as long as it sends is not ready before its port is free.
-  if (draws.noise == nullptr && view.same_for_all()) return free_.clear(), view;
+  if (!draws.disturb() && view.same_for_all()) return free_.clear(), view;
   const RoundCosts::Arrays costs = costs_.spread(round);
   if (draws.noise != nullptr)
     draws.noise->messages(draws.step, draws.number, draws.round(number), 0, as_seconds(costs.whole),
@@ -101,6 +102,7 @@ RoundView RegularRounds::occupy_ports(const RoundView& view, const RegularRound&
     costs.latency[r] = std::min(costs.latency[r], costs.whole[r]);
     costs.whole[r] -= costs.latency[r];
   }
+  for (const LateMessage& m : draws.late) costs.latency[m.receiver] += m.seconds;
   free_.resize(ranks_);
   for (std::size_t r = 0; r < ranks_; ++r)
     free_[r] = times[r] + costs.whole[static_cast<std::size_t>(round.to(static_cast<int>(r)))];
@@ -116,15 +118,20 @@ void RegularRounds::disturb(const Stretch& s, std::size_t first, std::size_t n, 
     std::copy_n(cost.each, n, out);
   else
     std::fill_n(out, n, cost.all);
-  std::span<double> latency;
-  if (s.draws.noise->disturbs_bandwidth()) {
-    latency_.resize(n);
-    latency = latency_;
-    for (std::size_t i = 0; i < n; ++i) latency[i] = s.view.latency.at(s.base + first + i);
+  const std::size_t begin = s.base + first;
+  if (s.draws.noise != nullptr) {
+    std::span<double> latency;
+    if (s.draws.noise->disturbs_bandwidth()) {
+      latency_.resize(n);
+      latency = latency_;
+      for (std::size_t i = 0; i < n; ++i) latency[i] = s.view.latency.at(begin + i);
+    }
+    s.draws.noise->messages(s.draws.step, s.draws.number, s.draws.round(s.number), static_cast<int>(begin),
+                            as_seconds(std::span(out, n)), as_seconds(std::span<const double>(latency)));
   }
-  s.draws.noise->messages(s.draws.step, s.draws.number, s.draws.round(s.number),
-                          static_cast<int>(s.base + first), as_seconds(std::span(out, n)),
-                          as_seconds(std::span<const double>(latency)));
+  for (auto m = std::ranges::lower_bound(s.draws.late, begin, {}, &LateMessage::receiver);
+       m != s.draws.late.end() && m->receiver < begin + n; ++m)
+    out[m->receiver - begin] += m->seconds;
 }
 
 // `cost` is that of element `low`; `peers` too.
@@ -137,7 +144,7 @@ void RegularRounds::sweep_piece(const Stretch& s, std::size_t low, std::size_t h
     return;
   }
   const auto kernel = protocol_ == Protocol::Rendezvous ? kernels_.meet : kernels_.leave;
-  if (s.draws.noise == nullptr) {
+  if (!s.draws.disturb()) {
     kernel(t, peers, n, cost, direction);
     return;
   }
@@ -200,7 +207,7 @@ void RegularRounds::run_pairs(const RoundView& view, const RegularRound& round, 
                               const MessageDraws& draws, double* times) {
   RoundView costs = view;
   std::vector<double> all;
-  if (draws.noise != nullptr) {
+  if (draws.disturb()) {
     all.resize(ranks_);
     disturb({view, round, draws, number, times, 0, ranks_}, 0, ranks_, view.small, all.data());
     costs.small = {all.data(), 0};

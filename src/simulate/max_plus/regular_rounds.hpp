@@ -15,12 +15,32 @@
 
 namespace cox::simulate {
 
+/// A message of a round that was lost and comes later, by who gets it.
+struct LateMessage {
+  std::int64_t round = 0;
+  std::size_t receiver = 0;
+  double seconds = 0;
+};
+
 /// Which draws the messages of a lane take.
 struct MessageDraws {
   const Noise* noise = nullptr;  ///< null: none
   std::int64_t step = 0;
   std::int64_t number = 0;
   int lane = 0;
+  /// Regular rounds: those of the round that is swept, ascending.
+  std::span<const LateMessage> late{};
+  /// Lists: asked for each message between two nodes; null: none.
+  LaneLosses* losses = nullptr;
+  std::span<const int> nodes{};
+
+  [[nodiscard]] bool disturb() const { return noise != nullptr || !late.empty(); }
+  /// Whether a message leaves its node: servers and switches stand behind the ranks, outside of all nodes.
+  [[nodiscard]] static bool crosses(std::span<const int> nodes, int from, int to) {
+    const auto ranks = static_cast<int>(nodes.size());
+    return from >= ranks || to >= ranks ||
+           nodes[static_cast<std::size_t>(from)] != nodes[static_cast<std::size_t>(to)];
+  }
 
   /// Number of a round for the draws: lanes, and the messages that follow each other into one rank, differ.
   [[nodiscard]] std::int64_t round(std::int64_t k, std::int64_t ordinal = 0) const {

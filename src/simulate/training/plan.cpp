@@ -438,6 +438,9 @@ std::vector<std::string> Plan::not_modelled() const {
   if (ranks_per_unit() > 1 && !inner_on_network_ &&
       std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
     all.emplace_back("noise on the messages of a tensor x context group");
+  const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
+  if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
+    all.emplace_back("time-outs of the messages of a tensor x context group");
   const auto picks = [&](const model::NoiseSource& n) {
     return disturbs(n) && (!n.ranks.empty() || n.scope != model::NoiseScope::Rank);
   };

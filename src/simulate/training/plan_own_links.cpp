@@ -23,7 +23,7 @@ bool Plan::may_own_links() const {
 Status Plan::find_own_links() {
   if (!may_own_links()) return {};
   const int groups = ranks_per_unit() / layout().context;
-  OwnLinks own(*network_, scenario_.fabric, scenario_.seed);
+  OwnLinks own(*network_, scenario_.fabric, scenario_.seed, scenario_.fabric.timeouts.happen());
   const int team = own.add_team(
       devices_of(*this, {.kind = SharedNetwork::Kind::Data}, data_.members, groups, layout().context),
       groups);

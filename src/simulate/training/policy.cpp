@@ -340,6 +340,9 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
             "expert {} and zero_stage {} bind the replicas together within a step, which the policy does not",
             plan.layout().expert, plan.job().zero_stage),
         "use the synchronous policy, or expert = 1 and zero_stage = 0");
+  if (s.fabric.timeouts.happen())
+    return cannot("workers that have no common step are priced without time-outs of messages",
+                  "remove fabric.timeout, or use the synchronous or the local-SGD policy");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
   COX_TRY(Played played, Job(plan, noise, seed, recorder, log).play());
   played.repeats =

@@ -16,7 +16,13 @@ using Code = Instruction::Code;
 
 StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
                        StepShortcuts shortcuts)
-    : plan_(plan), noise_(noise), seed_(seed), first_(first), count_(count), shortcuts_(shortcuts) {
+    : plan_(plan),
+      noise_(noise),
+      seed_(seed),
+      timeouts_(plan.scenario().fabric.timeouts, seed),
+      first_(first),
+      count_(count),
+      shortcuts_(shortcuts) {
   COX_ASSERT(plan.network() == nullptr || (first == 0 && count == plan.layout().data),
              "replicas that share a network are simulated together");
   const auto units = static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages());
@@ -58,6 +64,7 @@ void StepEngine::begin_step(std::span<Seconds> now) {
     unit.due = kNotYet;
     unit.parked = false;
     unit.exchange = Exchange::None;
+    unit.exposed = {};
     if (watcher_ != nullptr) watcher_->begin(static_cast<int>(u), now[u]);
   }
   for (std::size_t s = 0; s < data_.size(); ++s) data_[s].assign((*programs_)[s].data.size(), Instance{});
@@ -90,31 +97,38 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   }
   std::transform(own.begin(), own.end(), now.begin(), [&](Seconds t) { return clock_.origin + t; });
   clock_.told.assign(now.begin(), now.end());
+  feed_back();
   return {};
 }
 
 /// Plays the step, unless it is one that is known.
 Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
-  if (draws || watcher != nullptr || !shortcuts_.memo) return play_step(now, watcher);
+  if (draws || timeouts_.happen() || watcher != nullptr || !shortcuts_.memo) return play_step(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
-    return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_;
+    return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_ &&
+           k.longer == longer_;
   });
   if (known != nullptr) {
     std::copy(known->times.ends.begin(), known->times.ends.end(), now.begin());
     messages_ += known->messages;
+    for (std::size_t u = 0; u < known->exposed.size(); ++u) units_[u].exposed = known->exposed[u];
     for (std::size_t l = 0; l < known->link_bytes.size(); ++l) link_bytes_[l] += known->link_bytes[l];
     return {};
   }
   KnownStep fresh{.meeting = meeting_,
                   .first = first_,
                   .factors = factors_,
+                  .longer = longer_,
+                  .exposed = {},
                   .times = {.begins = {now.begin(), now.end()}, .ends = {}},
                   .messages = messages_,
                   .link_bytes = {}};
   std::vector<double> carried = std::exchange(link_bytes_, {});
   COX_CHECK(play_step(now, nullptr));
   fresh.times.ends.assign(now.begin(), now.end());
+  if (plan_.job().overlap_feedback > 0)
+    for (const Unit& u : units_) fresh.exposed.push_back(u.exposed);
   // Shared links, and computation that is slower beside communication, are no sums and maxima.
   if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0) fresh.times.tolerance = tolerated(now);
   fresh.messages = messages_ - fresh.messages;
@@ -139,6 +153,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   shared_.emplace(plan_,
                   FlowOptions{.memo = shortcuts_.memo,
                               .noise = noise_,
+                              .timeouts = &timeouts_,
                               .step = step_,
                               .seed = seed_,
                               .protocol = plan_.scenario().protocol},
@@ -299,7 +314,8 @@ void StepEngine::send(int unit, const Instruction& i) {
     mail = {.leaves = u.now, .arrives = told(key)[1]};
   } else {
     u.mail_free = leaves + cost.occupied(i.bytes);
-    mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes) + delay(first + to, i.slot, cost, i.bytes)};
+    mail = {.leaves = leaves,
+            .arrives = leaves + cost(i.bytes) + delay(first + unit, first + to, i.slot, cost, i.bytes)};
   }
   messages_ += plan_.ranks_per_unit();
   if (watcher_ != nullptr) watcher_->sent(unit, to, i, u.now, mail.leaves, mail.arrives);
@@ -307,14 +323,17 @@ void StepEngine::send(int unit, const Instruction& i) {
 }
 
 /// How much later than undisturbed a message between units arrives: the latest of their ranks'.
-Seconds StepEngine::delay(int to_unit, int slot, const model::MessageCost& cost, Bytes bytes) const {
-  if (noise_ == nullptr || !(noise_->disturbs_messages() || noise_->disturbs_bandwidth())) return {};
+Seconds StepEngine::delay(int from_unit, int to_unit, int slot, const model::MessageCost& cost,
+                          Bytes bytes) const {
+  if (!draws_messages() && !timeouts_.happen()) return {};
   Seconds latest = -kNotYet;
-  for (int g = 0; g < plan_.ranks_per_unit(); ++g) {
+  const int ranks = plan_.ranks_per_unit();
+  for (int g = 0; g < ranks; ++g) {
     Seconds took = cost(bytes);
-    noise_->messages(step_, plan_.message_number(slot) + 2 * g, 0, to_unit * plan_.ranks_per_unit() + g,
-                     {&took, 1}, {&cost.latency, 1});
-    latest = std::max(latest, took);
+    const std::int64_t number = plan_.message_number(slot) + 2 * g;
+    if (draws_messages())
+      noise_->messages(step_, number, 0, to_unit * ranks + g, {&took, 1}, {&cost.latency, 1});
+    latest = std::max(latest, took + late(from_unit * ranks + g, to_unit * ranks + g, number));
   }
   return std::max(latest - cost(bytes), -cost(bytes));
 }
@@ -443,15 +462,18 @@ bool StepEngine::await(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
   const Interval& busy = u.stream[static_cast<std::size_t>(i.slot)];
   if (busy.end == kNotYet) return false;
+  const Seconds longer = longer_wait(unit);
+  const Seconds end = std::max(u.now, busy.end) + longer;
+  u.exposed += end - u.now;
   if (watcher_ != nullptr) {
     Seconds alone{};
     for (std::size_t slot = u.busy; slot <= static_cast<std::size_t>(i.slot); ++slot) {
       const Interval& at = u.stream[slot];
       alone += std::max(std::min(at.complete, at.end) - std::max(at.begin, u.now), Seconds{});
     }
-    watcher_->awaited(unit, i, u.now, alone, busy.end);
+    watcher_->awaited(unit, i, u.now, alone, longer > Seconds{} ? end : busy.end);
   }
-  u.now = std::max(u.now, busy.end);
+  u.now = end;
   return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/simulate/timeouts.hpp"
 
 #include "simulate/training/plan.hpp"
 #include "simulate/training/repeats.hpp"
@@ -122,6 +123,7 @@ class StepEngine {
     Seconds due = kNotYet;         ///< end of its computation if its stream stays busy until then
     bool parked = false;
     Exchange exchange = Exchange::None;
+    Seconds exposed{};  ///< waited for its stream in this step
   };
   struct Instance {
     std::vector<Seconds> times;
@@ -138,6 +140,8 @@ class StepEngine {
     Meeting meeting = Meeting::Gradients;
     int first = 0;  ///< replica
     std::vector<double> factors;
+    std::vector<Seconds> longer;   ///< overlap feedback: of the last step, per unit
+    std::vector<Seconds> exposed;  ///< for the next one
     KnownTimes times;
     std::int64_t messages = 0;
     std::vector<double> link_bytes;
@@ -171,7 +175,13 @@ class StepEngine {
   [[nodiscard]] bool inner(int unit, const Instruction& i);
   [[nodiscard]] Seconds beside_stream(const Unit& u, Seconds begin, Seconds work) const;
   [[nodiscard]] bool knows_end(int unit, Seconds computed);
-  [[nodiscard]] Seconds delay(int to_unit, int slot, const model::MessageCost& cost, Bytes bytes) const;
+  [[nodiscard]] Seconds delay(int from_unit, int to_unit, int slot, const model::MessageCost& cost,
+                              Bytes bytes) const;
+  [[nodiscard]] Seconds late(int from, int to, std::int64_t number) const;
+  [[nodiscard]] bool loses(const model::Schedule& schedule, std::int64_t number) const;
+  [[nodiscard]] bool loses(const Gathering& g, const model::Schedule& schedule, int copies) const;
+  [[nodiscard]] std::span<const int> nodes_of(const Gathering& g, int copies, int copy);
+  [[nodiscard]] std::int64_t number_of(const Gathering& g, int copies, int copy) const;
   void complete_data(int stage, int slot);
   void complete_exchange(int stage, int group, int slot);
   void collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times);
@@ -184,13 +194,17 @@ class StepEngine {
   [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, int members);
   /// Whether messages of one collective do not cost the same each time.
   [[nodiscard]] bool draws_messages() const;
-  [[nodiscard]] std::int64_t sweep(const Known& known, const LinkCosts& links, std::int64_t number);
+  [[nodiscard]] std::int64_t sweep(const Known& known, const LinkCosts& links, std::int64_t number,
+                                   std::span<const int> nodes);
   void wake(int unit);
   [[nodiscard]] Error stuck() const;
+  [[nodiscard]] Seconds longer_wait(int unit) const;
+  void feed_back();
 
   const Plan& plan_;
   const Noise* noise_;
   std::uint64_t seed_;
+  Timeouts timeouts_;
   int first_;
   int count_;
   StepShortcuts shortcuts_;
@@ -216,6 +230,9 @@ class StepEngine {
   std::vector<double> link_bytes_;
   Clock clock_;
   LastFew<KnownStep> known_steps_;
+  std::vector<Seconds>
+      longer_;  ///< per unit, that the end of this step's communication is waited for; empty: none
+  std::map<SharedNetwork::Key, std::vector<int>> nodes_;  ///< [group][place] of those with losses
   std::int64_t played_ = 0;
   std::int64_t evaluated_ = 0;
   std::int64_t messages_ = 0;

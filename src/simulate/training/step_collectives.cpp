@@ -22,13 +22,16 @@ bool StepEngine::draws_messages() const {
 }
 
 /// Moves `expanded_` from arrivals to departures; returns the messages of it.
-std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::int64_t number) {
+std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::int64_t number,
+                               std::span<const int> nodes) {
   CollectiveOptions options;
   options.protocol = plan_.scenario().protocol;
   options.closure = shortcuts_.closure;
   options.step = step_;
   options.number = number;
   if (draws_messages()) options.noise = noise_;
+  if (!nodes.empty()) options.timeouts = &timeouts_;
+  options.nodes = nodes;
   const CollectiveOutcome ran = run_collective(known.schedule, links, options, expanded_);
   evaluated_ += ran.evaluated;
   closure_used_ = closure_used_ || ran.closure;
@@ -54,7 +57,7 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
   }
   Known& known = this->known(g.kind, g.bytes, costs.members);
   const Seconds first = times.front();
-  if (draws_messages())
+  if (draws_messages() || loses(g, known.schedule, copies))
     collect_drawn(g, known, costs.links, copies, times);
   else if (std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == first; }))
     collect_equal(known, costs.links, copies, times);
@@ -83,7 +86,7 @@ void StepEngine::collect_equal(Known& known, const LinkCosts& links, int copies,
                                std::vector<Seconds>& times) {
   if (known.equal.empty()) {
     expanded_.assign(times.size() * static_cast<std::size_t>(copies), Seconds{});
-    known.messages = sweep(known, links, 0);
+    known.messages = sweep(known, links, 0, {});
     known.equal.assign(times.size(), -kNotYet);
     gather_latest(copies, known.equal);
   }
@@ -100,7 +103,7 @@ void StepEngine::collect_unequal(Known& known, const LinkCosts& links, int copie
     times = as_before->ends;
   } else {
     expand(times, copies);
-    known.messages = sweep(known, links, 0);
+    known.messages = sweep(known, links, 0, {});
     latest_.assign(times.size(), -kNotYet);
     gather_latest(copies, latest_);
     known.unequal.keep({.begins = times, .ends = latest_, .tolerance = tolerated(latest_)});
@@ -110,18 +113,21 @@ void StepEngine::collect_unequal(Known& known, const LinkCosts& links, int copie
   for (Seconds& t : times) t += first;
 }
 
-/// With noise of messages every group has its own draws.
+/// With noise or losses of messages every group has its own draws. One that loses nothing is not later than one
+/// that does.
 void StepEngine::collect_drawn(const Gathering& g, const Known& known, const LinkCosts& links, int copies,
                                std::vector<Seconds>& times) {
   const int groups = plan_.ranks_per_unit() / copies;
-  const std::int64_t place =
-      (std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage;
   latest_.assign(times.size(), -kNotYet);
+  std::int64_t messages = 0;
   for (int copy = 0; copy < groups; ++copy) {
+    const std::int64_t number = number_of(g, copies, copy);
+    if (!draws_messages() && !loses(known.schedule, number)) continue;
     expand(times, copies);
-    messages_ += sweep(known, links, (place * groups + copy) * 2 + (g.exchange ? 1 : 0));
+    messages = sweep(known, links, number, nodes_of(g, copies, copy));
     gather_latest(copies, latest_);
   }
+  messages_ += messages * groups;
   times = latest_;
 }
 

@@ -2,32 +2,24 @@
 #include "study/pacing_table/timeouts.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <span>
-#include <utility>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/simulate/timeouts.hpp"
 
 namespace cox::study {
-namespace {
-constexpr std::uint32_t kStream = 0x71;
-}  // namespace
 
-TimeoutDraws::TimeoutDraws(std::uint64_t seed, int steps) : stream_(seed, kStream) {
-  std::vector<double> kept(static_cast<std::size_t>(steps) * kKept);
-  for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step)
-    stream_.uniforms(step, 0, std::span(kept).subspan(step * kKept, kKept));
-  logarithms(kept);
-  for (double& v : kept) v = -v;
-  kept_ = std::move(kept);
+TimeoutDraws::TimeoutDraws(std::uint64_t seed, int steps) : seed_(seed) {
+  kept_.reserve(static_cast<std::size_t>(steps) * kKept);
+  for (std::int64_t step = 0; step < steps; ++step)
+    for (std::uint64_t i = 0; i < kKept; ++i) kept_.push_back(simulate::loss_gap(seed_, step, i));
 }
 
 double TimeoutDraws::gap(std::int64_t step, std::uint64_t index) const {
   const std::uint64_t at = static_cast<std::uint64_t>(step) * kKept + index;
   if (index < kKept && at < kept_.size()) return kept_[at];
-  return -logarithm(stream_.uniform(static_cast<std::uint64_t>(step), index));
+  return simulate::loss_gap(seed_, step, index);
 }
 
 RingTimeouts::RingTimeouts(int nodes, double chance, const TimeoutDraws& draws)
@@ -40,7 +32,7 @@ RingTimeouts::Hits RingTimeouts::hits(std::int64_t step) const {
   Hits out;
   double at = -1;
   for (std::uint64_t i = 0; out.count < kMost; ++i) {
-    at += 1 + std::floor(-draws_.gap(step, i) / log_spared_);  // geometric
+    at = simulate::next_lost(at, log_spared_, draws_.gap(step, i));
     if (at >= messages) break;
     out.at[out.count++] = static_cast<std::int64_t>(at);
   }

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "cox/base/random.hpp"
-
 namespace cox::study {
 
 /// Gaps between timeouts in units of their mean: exponential draws, kept so that a fit does not make them
@@ -20,7 +18,7 @@ class TimeoutDraws {
 
  private:
   static constexpr std::uint64_t kKept = 4;  // per step
-  RandomStream stream_;
+  std::uint64_t seed_;
   std::vector<double> kept_;
 };
 
