@@ -57,6 +57,14 @@ class Blocks {
       : cost_(cost), s_(s), fold_(s.ranks), per_rank_(s.kind != Collective::AllReduce) {}
 
   bool folds() const { return fold_.fold > 0; }
+  /// A place's block may be so much longer than its partner's that it has received before it has sent: then what comes
+  /// next waits for its port, and there is no formula.
+  bool owes() const {
+    if (!folds()) return false;
+    for (int by = 1; by < fold_.places; by *= 2)
+      if (cost_.occupied(block(0, by) - block(fold_.places - by, by)) > cost_.latency()) return true;
+    return false;
+  }
   /// The fold before, then the halving: place 0 keeps the longest block, and all hear from a folded place.
   double halving() const {
     double t = folds() ? cost_(s_.bytes) : 0;
@@ -206,10 +214,12 @@ std::optional<double> seconds(const Costs& cost, const CollectiveSpec& s) {
     case Algorithm::RecursiveDoubling: {
       if (s.kind != Collective::AllGather) return whole_doubling(cost, s);
       const Blocks b(cost, s);
+      if (b.owes()) return std::nullopt;
       return (b.folds() ? cost(first_chunk(s.bytes, p)) : 0) + b.doubling();
     }
     case Algorithm::HalvingDoubling: {
       const Blocks b(cost, s);
+      if (b.owes()) return std::nullopt;
       if (s.kind == Collective::AllReduce) return b.halving() + b.doubling();
       return b.halving() + (b.folds() ? cost(first_chunk(s.bytes, p)) : 0);
     }

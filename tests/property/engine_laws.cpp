@@ -226,13 +226,13 @@ double busiest_port(const model::Schedule& s, bool of_all_lanes) {
 }
 
 /// A rank with one message in and one out goes on when it has received (the rule of cox/model/schedule.hpp):
-/// where it sends more than it receives, max-plus lets it owe its port the difference. Zero for equal chunks;
-/// a byte per round and block where chunks differ by one; most for the halving of an odd number of ranks.
+/// where it sends more than it receives in regular rounds, max-plus lets it owe its port the difference: zero for equal
+/// chunks, a byte per round and block where chunks differ by one. In lists the next message waits for the port.
 double owed_to_ports(const model::Schedule& s) {
   std::vector<model::Transfer> list;
   std::int64_t owed = 0;
   for (int lane = 0; lane < s.lanes(); ++lane)
-    for (std::int64_t k = 0; k < s.rounds(lane); ++k) {
+    for (std::int64_t k = 0; k < s.rounds(lane) && s.regular(0, lane); ++k) {
       const auto participants = static_cast<std::size_t>(s.participants());
       std::vector<std::int64_t> in(participants), out(participants), receives(participants),
           sends(participants);

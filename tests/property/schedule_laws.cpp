@@ -85,8 +85,8 @@ RC_GTEST_PROP(ScheduleLaws, WhatIsSentIsReceivedBySomebodyElse, ()) {
 }
 
 /// What a port owes: where a rank sends more in a round than it receives, the round ends with what it receives, and the
-/// rest of its sending falls into the next one. Chunks that differ by a byte make it a few bytes, halving among ranks
-/// that are no power of two a block. A rank that receives nothing in a round is done when it has sent.
+/// rest of its sending falls into the next one. Chunks that differ by a byte make it a few bytes. In lists nothing is
+/// owed: what would be has no closed form. A rank that receives nothing in a round is done when it has sent.
 struct PortLoad {
   Bytes sent{};
   Bytes owed{};
@@ -105,7 +105,7 @@ std::vector<PortLoad> port_loads(const Schedule& s, int lane) {
     }
     for (std::size_t r = 0; r < load.size(); ++r) {
       load[r].sent += out[r];
-      if (in[r] > Bytes{0} && out[r] > in[r]) load[r].owed += out[r] - in[r];
+      if (s.regular(0, lane) && in[r] > Bytes{0} && out[r] > in[r]) load[r].owed += out[r] - in[r];
     }
   }
   return load;
@@ -137,8 +137,8 @@ RC_GTEST_PROP(ScheduleLaws, NoClosedFormBeatsTheBusiestPort, ()) {
   RC_PRE(part_beaten(any_collective()) >= 0);
 }
 
-// Found by a random seed: five ranks, 9992 bytes.
-TEST(ScheduleLaws, ChunksThatDifferByAByteBeatTheBusiestPortByThatByte) {
+// Found by a random seed: five ranks, 9992 bytes. Halving sends blocks of two chunks for one; lists wait for their port.
+TEST(ScheduleLaws, BlocksOfUnequalLengthBeatNoPort) {
   double most = 0;
   for (const auto& [kind, algorithm] : pairs()) {
     CollectiveSpec spec;
@@ -149,8 +149,7 @@ TEST(ScheduleLaws, ChunksThatDifferByAByteBeatTheBusiestPortByThatByte) {
     spec.bytes = Bytes{9992};
     most = std::max(most, part_beaten(spec));
   }
-  EXPECT_GT(most, 0);
-  EXPECT_LT(most, 0.001);
+  EXPECT_EQ(most, 0);
 }
 
 }  // namespace

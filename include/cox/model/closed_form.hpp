@@ -15,8 +15,8 @@
 namespace cox::model {
 
 /// Exact time under `cost` for chunks of whole bytes, by the definition of `Schedule`.
-/// Nothing where there is no formula: trees cut into unequal chunks, direct all-gather of unequal blocks, a
-/// parameter server's pull with more, unequal shards than workers; where a message costs its ends something
+/// Nothing where there is no formula: trees cut into unequal chunks, direct all-gather and folded halving of blocks
+/// so unequal that ports owe, a parameter server's pull with more, unequal shards than workers; or ends that cost
 /// (o, O, g, reduce); and for what `Schedule::make` refuses.
 /// Formulas: docs/reference/collectives.md (generated from `formula_of`). Cost: O(log^2 ranks + servers).
 /// Held by: src/model/closed_form_test.cpp (against the rounds, to 1e-9)

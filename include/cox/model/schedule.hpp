@@ -152,7 +152,7 @@ struct RegularRound {
 ///
 /// Time of a round, for every engine (rendezvous; t = when a participant is ready for the round):
 ///   regular: t'[r] = max(t[r], t[from(r)]) + cost(bytes).
-///   list, message by message in the order of `transfers`, ports free when the round begins:
+///   list, message by message in the order of `transfers`; in-ports are free when the round begins:
 ///     start = max(t[from], t[to], out[from]);          out[from] = start + occupied
 ///     complete = max(start + latency, in[to]) + occupied;   in[to] = complete
 ///   and a participant goes on when all its messages of the round, in and out, are complete;

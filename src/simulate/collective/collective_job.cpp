@@ -344,7 +344,8 @@ void add_notes(const Job& job, const model::CollectiveSpec& spec, Outcome& out) 
   if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
       s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
     out.not_modelled.emplace_back(
-        "messages of two rounds that meet in one network card (--engine flow does it)");
+        "two messages of a rank that meet in its network card and share it: one goes after the other "
+        "(--engine flow does it)");
 }
 
 Outcome outcome_of(const Job& job, const model::CollectiveSpec& spec, const std::vector<Replica>& replicas) {

@@ -97,6 +97,41 @@ TEST(EventEngine, IncastTakesAsLongAsItsReceiversPort) {
 }
 
 // Each of n ready sends asked again whenever one is done would be n^2 / 2 events.
+/// A reduce-scatter ring of n bytes, as model::write_goal has it.
+std::string ring_text(int ranks, int bytes) {
+  std::string text = fmt::format("num_ranks {}\n", ranks);
+  for (int r = 0; r < ranks; ++r) {
+    text += fmt::format("rank {} {{\n", r);
+    const auto chunk = [&](int place, int k) {
+      const int i = ((place - k) % ranks + ranks) % ranks;
+      return bytes / ranks + (i < bytes % ranks ? 1 : 0);
+    };
+    for (int k = 0; k + 1 < ranks; ++k) {
+      const int before = (r + ranks - 1) % ranks;
+      text += fmt::format("s{}: send {}b to {} tag 0\n", k, chunk(r, k), (r + 1) % ranks);
+      text += fmt::format("r{}: recv {}b from {} tag 0\n", k, chunk(before, k), before);
+      if (k > 0) text += fmt::format("s{0} requires r{1}\nr{0} requires r{1}\n", k, k - 1);
+    }
+    text += "}\n";
+  }
+  return text;
+}
+
+// An arrival holds the CPU until its last byte. Where the next message begins to arrive before the last one is in (its
+// sender got a byte less, and the latency is shorter than a byte), it takes the CPU before the rank's own send can:
+// that send comes a whole message later. Not so from a latency of a byte on.
+TEST(EventEngine, AnArrivalThatOvertakesASendHoldsItUpForAllOfItself) {
+  const auto last = [](const std::string& text, const char* cost) {
+    const auto done = done_ps(simulate_text(text, parse_loggops(cost).value()));
+    EXPECT_EQ(done.size(), 5U);
+    return *std::ranges::max_element(done) / 1000;
+  };
+  const std::string uneven = ring_text(5, 65'537);
+  EXPECT_EQ(last(uneven, "L=2ns,G=1ns/B"), 4 * (13'107 + 2));
+  EXPECT_EQ(last(uneven, "L=0s,G=1ns/B"), 4 * 13'107 + 13'106);
+  EXPECT_EQ(last(ring_text(5, 65'535), "L=0s,G=1ns/B"), 4 * 13'106);
+}
+
 TEST(EventEngine, ManyReadySendsAreNotAskedAgainAndAgain) {
   constexpr int kCount = 200000;
   std::string text = "num_ranks 2\nrank 0 {\n";

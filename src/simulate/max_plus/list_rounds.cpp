@@ -66,10 +66,12 @@ void ListRounds::settle(int participant, std::span<double> ready) {
   double& t = ready[static_cast<std::size_t>(participant)];
   t = std::max(t, p.received);
   if (p.receives != 1 || p.sends > 1) t = std::max(t, p.next);
-  p = Port{kFree, kFree, kFree, kFree, 0, 0};
+  // A sending port may be busy for longer than its rank: the next message waits for it.
+  p = Port{p.out, kFree, kFree, kFree, 0, 0};
 }
 
 std::int64_t ListRounds::run(std::int64_t k, const MessageDraws& draws, std::span<double> ready) {
+  if (k == 0) std::ranges::fill(ports_, Port{kFree, kFree, kFree, kFree, 0, 0});
   schedule_.transfers(k, messages_, draws.lane);
   for (const Transfer& m : messages_) pass(m, k, draws, ready);
   for (const Transfer& m : messages_) {

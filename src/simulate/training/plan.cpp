@@ -432,7 +432,8 @@ std::vector<std::string> Plan::not_modelled() const {
   if (layout().expert > 1 && network_ == nullptr && scenario_.cluster.nodes > 1 &&
       scenario_.cluster.devices_per_node > 1)
     all.emplace_back(
-        "messages of two rounds of an exchange that meet in one network card (--engine flow does it)");
+        "two messages of an exchange that meet in a rank's network card and share it: one goes after the other "
+        "(--engine flow does it)");
   const model::Cluster& c = scenario_.cluster;
   const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
   if (ranks_per_unit() > 1 && !inner_on_network_ &&
