@@ -100,6 +100,13 @@ TEST_F(TrainingWords, OfPolicies) {
       const Table noise = {{"law", "\"lognormal\""}, {"cv", "0.5"}};
       walk({e + " " + kind, kPairs + training + policy + engine(e), layers_, noise,
             steps ? std::set<std::string>{"draws"} : std::set<std::string>{"draws", "outside"}});
+      const Table experts = {{"job.layout.expert", "2"}, {"job.moe_layers", "2"}};
+      walk({e + " " + kind + " with experts",
+            kPairs + training + policy + experts + engine(e),
+            layers_,
+            noise,
+            {"draws", "passes"}},
+           "job.");
     }
 }
 

@@ -435,11 +435,13 @@ Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
   if (s.policy.kind == PolicyKind::LocalSgd && !notes.said("policy.local_steps"))
     return notes.clash({"policy.kind"}, "policy.kind is \"local-sgd\" and policy.local_steps is missing",
                        "say how many steps lie between two averages; 1 is the synchronous policy");
-  if (job.workload == Workload::Training && s.policy.backups >= job.training.layout.data)
-    return notes.clash({"policy.backups"},
-                       fmt::format("policy.backups = {} of {} workers: nobody is left", s.policy.backups,
-                                   job.training.layout.data),
-                       "");
+  const Layout& layout = job.training.layout;
+  const int workers = layout.data / std::max(1, layout.expert);
+  if (job.workload == Workload::Training && s.policy.backups >= workers)
+    return notes.clash(
+        {"policy.backups"},
+        fmt::format("policy.backups = {} of {} workers: nobody is left", s.policy.backups, workers),
+        layout.expert > 1 ? "replicas that share experts are one worker" : "");
   return {};
 }
 

@@ -245,14 +245,17 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
   if (key == "job.bucket")
     return unless(is_synchronous(d), {.chooses = "policy.kind", .whose = "synchronous or local-sgd"});
-  if (is_one_of(key, {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold",
-                      "job.zero_stage"}) &&
+  if (key == "job.zero_stage" && !sums_gradients(d))
+    return Unread{
+        .chooses = "policy.kind",
+        .hint = "shards are spread over all replicas, who then meet in every step: only synchronous does"};
+  if (is_one_of(key,
+                {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold"}) &&
       !sums_gradients(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous"};
   if (key == "job.overlap_slowdown")
     return unless(t.overlap, {.chooses = "job.overlap", .hint = "nothing computes beside communication"});
   if (key == "job.moe_layers" || key == "job.layout.expert") {
-    if (!is_synchronous(d)) return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
     if (key == "job.moe_layers" && t.layout.expert == 1)
       return Unread{.chooses = "job.layout.expert",
                     .hint = "experts that no other device has exchange nothing"};

@@ -15,11 +15,11 @@ namespace {
 
 using model::PolicyKind;
 
-/// The servers that hold the parameters, in as many equal shards. Every worker's message is spread over all
+/// The servers that hold the parameters, in as many equal shards. Every replica's message is spread over all
 /// of them, so that all are equally loaded and one queue per direction stands for them.
 ///
-/// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta, and arrives
-///          not before the worker's own port has passed all of its bytes, plus alpha.
+/// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta (for each of its
+///          replicas), and arrives not before the worker's own port has passed all of its bytes, plus alpha.
 class Servers {
  public:
   Servers(const Plan& plan, const model::MessageCost& cost) {
@@ -29,7 +29,8 @@ class Servers {
       widest = std::max(widest, plan.stage_bytes(s));
     }
     const int shards = std::max(1, plan.scenario().policy.servers);
-    service_ = cost.per_byte.over(all) / shards;
+    replicas_ = plan.layout().expert;
+    service_ = cost.per_byte.over(all) * replicas_ / shards;
     own_ = cost.per_byte.over(widest);
     latency_ = cost.latency;
   }
@@ -45,7 +46,8 @@ class Servers {
   [[nodiscard]] double busy(Seconds total) const {
     return total > Seconds{} ? static_cast<double>(std::max(in_, out_)) * service_ / total : 0;
   }
-  [[nodiscard]] Seconds alone() const { return std::max(service_, own_) + latency_; }
+  /// One message, of each replica from somewhere else.
+  [[nodiscard]] Seconds alone() const { return std::max(service_ / replicas_, own_) + latency_; }
 
  private:
   Seconds pass(Seconds at, Seconds& free) const {
@@ -54,7 +56,8 @@ class Servers {
     return std::max(free, at + own_) + latency_;
   }
 
-  Seconds service_{};
+  double replicas_ = 1;  ///< of a worker
+  Seconds service_{};    ///< of a worker's
   Seconds own_{};
   Seconds latency_{};
   Seconds in_free_{};
@@ -63,18 +66,19 @@ class Servers {
   std::int64_t out_ = 0;
 };
 
-/// Workers are the replicas of the model; each works through its steps on its own.
+/// Workers are the replicas of the model, or groups of them that share experts; each works through its steps on its own.
 class Job {
  public:
   Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log)
       : plan_(plan),
         recorder_(recorder),
         log_(log),
-        workers_(plan.layout().data),
+        replicas_(plan.layout().expert),
+        workers_(plan.layout().data / replicas_),
         policy_(plan.scenario().policy, workers_),
         servers_(plan, plan.scenario().across),
-        engine_(plan, &noise, 0, 0, 1),
-        now_(static_cast<std::size_t>(plan.stages())),
+        engine_(plan, &noise, 0, 0, replicas_),
+        now_(static_cast<std::size_t>(plan.stages() * replicas_)),
         begun_(static_cast<std::size_t>(workers_)),
         finished_(begun_.size()),
         idle_(begun_.size()),
@@ -111,6 +115,7 @@ class Job {
   [[nodiscard]] bool more(int w) const {
     return begun_[static_cast<std::size_t>(w)] < plan_.scenario().job.steps;
   }
+  [[nodiscard]] int first_unit(int w) const { return w * replicas_ * plan_.stages(); }
   [[nodiscard]] bool barrier() const { return plan_.scenario().policy.kind == PolicyKind::Backup; }
 
   /// Worker `w` has the parameters and computes a step; with a barrier it is the step of that version.
@@ -119,8 +124,8 @@ class Job {
     if (step >= plan_.scenario().job.steps) return {};
     ++begun_[static_cast<std::size_t>(w)];
     std::fill(now_.begin(), now_.end(), at);
-    engine_.move_to(w);
-    if (recorder_ != nullptr) recorder_->open_step(step, w * plan_.stages(), engine_.factors());
+    engine_.move_to(w * replicas_);
+    if (recorder_ != nullptr) recorder_->open_step(step, first_unit(w), engine_.factors());
     COX_CHECK(engine_.run(step, Meeting::None, now_, recorder_));
     const Seconds end = *std::max_element(now_.begin(), now_.end());
     finished_[static_cast<std::size_t>(w)] = end;
@@ -142,7 +147,8 @@ class Job {
     const std::int64_t step = begun_[static_cast<std::size_t>(w)] - 1;
     static_cast<void>(policy_.finished(w, released_));
     note(at);
-    if (!network_) out_.messages += 2 * std::max(1, plan_.scenario().policy.servers);
+    if (!network_)
+      out_.messages += std::int64_t{2} * replicas_ * std::max(1, plan_.scenario().policy.servers);
     if (more(w)) idle_[static_cast<std::size_t>(w)] -= at;
     if (--left_[static_cast<std::size_t>(step)] == 0) out_.step_ends[static_cast<std::size_t>(step)] = at;
     for (const int r : released_) {
@@ -231,7 +237,7 @@ class Job {
   /// Moves the members' arrivals to when they have the sum of all gradients,
   /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
-    const auto copies = static_cast<std::size_t>(plan_.layout().context);
+    const auto copies = static_cast<std::size_t>(plan_.layout().context * replicas_);
     const auto members = static_cast<int>(times.size() * copies);
     if (members == 1) return {};
     const std::vector<Seconds> arrivals = times;
@@ -265,9 +271,9 @@ class Job {
 
   void stop(int w, Seconds until) {
     if (recorder_ == nullptr) return;
-    recorder_->open_step(0, w * plan_.stages(), engine_.factors());
-    for (int s = 0; s < plan_.stages(); ++s)
-      recorder_->stop(s, finished_[static_cast<std::size_t>(w)], until);
+    recorder_->open_step(0, first_unit(w), engine_.factors());
+    for (int u = 0; u < static_cast<int>(now_.size()); ++u)
+      recorder_->stop(u, finished_[static_cast<std::size_t>(w)], until);
     recorder_->close_step();
   }
 
@@ -297,6 +303,7 @@ class Job {
   const Plan& plan_;
   Recorder* recorder_;
   PolicyOutcome* log_;
+  int replicas_;  ///< of a worker
   int workers_;
   sync::Policy policy_;
   Servers servers_;
@@ -334,12 +341,15 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
   const model::Scenario& s = plan.scenario();
   if (s.policy.in_step())
     return cannot("a synchronous policy has no log of updates", "ask for another policy");
-  if (plan.layout().expert > 1 || plan.job().zero_stage > 0)
+  if (plan.job().zero_stage > 0)
     return cannot(
-        fmt::format(
-            "expert {} and zero_stage {} bind the replicas together within a step, which the policy does not",
-            plan.layout().expert, plan.job().zero_stage),
-        "use the synchronous policy, or expert = 1 and zero_stage = 0");
+        fmt::format("zero_stage {} spreads its shards over all replicas, and the policy goes on without some",
+                    plan.job().zero_stage),
+        "use the synchronous policy, or zero_stage = 0");
+  if (s.policy.backups >= plan.layout().data / plan.layout().expert)
+    return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups,
+                              plan.layout().data / plan.layout().expert),
+                  "use fewer backups");
   if (s.fabric.timeouts.happen())
     return cannot("workers that have no common step are priced without time-outs of messages",
                   "remove fabric.timeout, or use the synchronous or the local-SGD policy");

@@ -165,6 +165,73 @@ TEST(TrainingPolicy, ALateWorkerFetchesTheParametersBeforeItGoesOn) {
   EXPECT_LE(late[1] - late[0], work + 3 * fetch);  // at most one meeting was still going on
 }
 
+/// Two replicas a worker, one layer of four with experts.
+model::Scenario expert_job(int workers, const model::PolicySpec& policy) {
+  model::Scenario s = data_parallel(2 * workers, 4);
+  work_of(s).layout.expert = 2;
+  work_of(s).moe_layers = 1;
+  for (model::Layer& l : work_of(s).layers) l.activations = Bytes{2'000'000};
+  s.policy = policy;
+  s.job.steps = 20;
+  return s;
+}
+
+// Two exchanges forward, two backward, of 1 MB each way; both replicas push 32 MB to four shards.
+TEST(TrainingPolicy, AWorkerIsAllWhoShareExperts) {
+  model::Scenario s = expert_job(1, {.kind = PolicyKind::Asynchronous, .servers = 4});
+  s.job.steps = 3;
+  const double bytes = 4 * 8e6;
+  const double message = 10e-6 + bytes / 25e9;  // its own port: the shards' are done in half of that
+  const double exchanges = 4 * (10e-6 + 1e6 / 25e9);
+  const double step = 4 * 3e-3 + exchanges + 0.4e-3;
+  EXPECT_NEAR(run(s).total.count(), 3 * (step + message) + 2 * message, 1e-12);
+  s.policy.servers = 1;  // two replicas behind one another
+  EXPECT_NEAR(run(s).total.count(), 3 * (step + 10e-6 + 2 * bytes / 25e9) + 2 * (10e-6 + 2 * bytes / 25e9),
+              1e-12);
+}
+
+TEST(TrainingPolicy, NoBackupIsTheBarrierWithExpertsToo) {
+  model::Scenario s = expert_job(3, {});
+  work_of(s).overlap = false;
+  work_of(s).bucket = Bytes{1'000'000'000};
+  work_of(s).optimizer = {};
+  s.noise.push_back(jitter(0.2));
+  const auto barrier = simulate_training(s, {});
+  s.policy = {.kind = PolicyKind::Backup};
+  const auto backup = simulate_training(s, {});
+  ASSERT_TRUE(barrier && backup);
+  for (std::size_t k = 0; k < 20; ++k) {
+    // A worker's replicas leave their last exchange together, and the barrier lets each begin alone: no earlier.
+    EXPECT_GE(backup->step_ends[k].count(), barrier->step_ends[k].count() * (1 - 1e-9));
+    EXPECT_NEAR(backup->step_ends[k].count(), barrier->step_ends[k].count(),
+                0.05 * barrier->step_ends[k].count());
+  }
+}
+
+TEST(TrainingPolicy, ABackupAbsorbsAStragglerAmongExperts) {
+  model::Scenario s = expert_job(4, {});
+  work_of(s).overlap = false;
+  const double even = simulate_training(s, {})->total.count();
+  s.noise.push_back(slow_rank(5, 3));  // of the third worker
+  s.policy = {.kind = PolicyKind::Backup, .backups = 1};
+  const PolicyOutcome o = run(s);
+  EXPECT_LT(o.total.count(), 1.02 * even);
+  EXPECT_EQ(std::count_if(o.log.begin(), o.log.end(),
+                          [](const sync::Update& u) { return u.applied && u.worker == 2; }),
+            0);
+  s.policy.backups = 4;
+  EXPECT_FALSE(simulate_policy(s, 1));
+}
+
+TEST(TrainingPolicy, ShardsOfAllReplicasNeedAllOfThem) {
+  model::Scenario s = data_parallel(4, 4);
+  s.policy = {.kind = PolicyKind::Asynchronous, .servers = 2};
+  for (const int zero : {1, 2, 3}) {
+    work_of(s).zero_stage = zero;
+    EXPECT_FALSE(simulate_policy(s, 1)) << zero;
+  }
+}
+
 TEST(TrainingPolicy, WorkersMayBePipelines) {
   model::Scenario s = data_parallel(4, 8);
   s.cluster = cluster(4, 8);

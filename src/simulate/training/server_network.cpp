@@ -29,16 +29,18 @@ void ServerNetwork::send(int worker, bool push, Seconds at) {
   const std::size_t transfer = transfers_.size();
   transfers_.push_back({.worker = worker, .push = push, .left = plan_.stages()});
   const int shards = static_cast<int>(servers_.size());
+  const int replicas = plan_.layout().expert;  // that share experts are one worker
   for (int s = 0; s < plan_.stages(); ++s) {
     std::vector<int> devices;
-    for (int t = 0; t < plan_.layout().tensor; ++t)
+    for (int r = 0; r < replicas * plan_.layout().tensor; ++r)
       for (const int server : servers_) {
-        const int rank = plan_.rank_of(worker, s, t);
+        const int rank =
+            plan_.rank_of(worker * replicas + r / plan_.layout().tensor, s, r % plan_.layout().tensor);
         devices.push_back(push ? rank : server);
         devices.push_back(push ? server : rank);
       }
     const Bytes part = model::chunk_bytes(plan_.stage_bytes(s), shards, 0);
-    const int groups = plan_.layout().tensor * shards;
+    const int groups = replicas * plan_.layout().tensor * shards;
     const FlowCourseId course = engine_.begin({.schedule = &messages_.at(part.count()),
                                                .rank_of = std::move(devices),
                                                .groups = groups,

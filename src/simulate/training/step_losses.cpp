@@ -9,8 +9,8 @@ namespace cox::simulate::training {
 /// Of a collective's copy on ranks `copy` of its units, for the draws.
 std::int64_t StepEngine::number_of(const Gathering& g, int copies, int copy) const {
   const int groups = plan_.ranks_per_unit() / copies;
-  const std::int64_t place =
-      (std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage;
+  const std::int64_t group = g.group + (g.exchange ? first_ / plan_.layout().expert : 0);
+  const std::int64_t place = (std::int64_t{g.slot} * plan_.layout().data + group) * plan_.stages() + g.stage;
   return (place * groups + copy) * 2 + (g.exchange ? 1 : 0);
 }
 

@@ -174,8 +174,9 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
         "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");
   notes.insert(notes.end(), r.repeats.begin(), r.repeats.end());
   if (!s.policy.in_step())
-    notes.emplace_back(
-        "workers are the replicas of the model; gradients leave after the backward pass, not beside it");
+    notes.push_back(fmt::format(
+        "workers are {}; gradients leave after the backward pass, not beside it",
+        plan.layout().expert > 1 ? "groups of replicas that share experts" : "the replicas of the model"));
   if (r.updates > 0)
     notes.push_back(
         fmt::format("{} updates, {} of them discarded; the others are {:.2f} versions old on average",
