@@ -190,6 +190,18 @@ TEST(TrainingPolicy, AWorkerIsAllWhoShareExperts) {
               1e-12);
 }
 
+// On the network: the server sits beside the first replica, so what the second one sends is what takes time.
+TEST(TrainingPolicy, AllReplicasOfAWorkerSendOverTheNetwork) {
+  model::Scenario s = expert_job(1, {.kind = PolicyKind::Asynchronous, .servers = 1});
+  s.cluster.nic = {.latency = Seconds{5e-6}, .bandwidth = Bandwidth::gbyte_per_s(25)};
+  s.fabric.link = s.cluster.nic;
+  s.engine = model::EngineKind::Flow;
+  s.job.steps = 3;
+  const double message = 10e-6 + 4 * 8e6 / 25e9;
+  const double step = 4 * 3e-3 + 4 * (10e-6 + 1e6 / 25e9) + 0.4e-3;
+  EXPECT_NEAR(run(s).total.count(), 3 * (step + message) + 2 * message, 1e-9);
+}
+
 TEST(TrainingPolicy, NoBackupIsTheBarrierWithExpertsToo) {
   model::Scenario s = expert_job(3, {});
   work_of(s).overlap = false;
