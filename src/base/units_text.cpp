@@ -13,6 +13,7 @@
 #include <span>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/power.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/unknown_unit.hpp"
 
@@ -40,6 +41,8 @@ constexpr Kind kFlops{"a count of operations", "314ZFLOP",
 constexpr Kind kFlopRate{
     "a rate of operations", "312TFLOP/s",
     "FLOP/s kFLOP/s MFLOP/s GFLOP/s TFLOP/s PFLOP/s EFLOP/s ZFLOP/s YFLOP/s (powers of 1000)"};
+
+constexpr Kind kPower{"a power", "700W", "mW W kW MW GW"};
 
 /// A unit that is a whole number of the smallest one.
 struct Unit {
@@ -97,6 +100,9 @@ constexpr RealUnit kFlopsUnits[] = {{"FLOP", 0},   {"kFLOP", 3},  {"MFLOP", 6}, 
 constexpr RealUnit kFlopRateUnits[] = {{"FLOP/s", 0},   {"kFLOP/s", 3},  {"MFLOP/s", 6},
                                        {"GFLOP/s", 9},  {"TFLOP/s", 12}, {"PFLOP/s", 15},
                                        {"EFLOP/s", 18}, {"ZFLOP/s", 21}, {"YFLOP/s", 24}};
+
+constexpr RealUnit kPowerUnits[] = {{"mW", -3}, {"W", 0}, {"kW", 3}, {"MW", 6}, {"GW", 9}};
+constexpr RealUnit kEnergyUnits[] = {{"J", 0}, {"kJ", 3}, {"MJ", 6}, {"GJ", 9}, {"TJ", 12}};
 
 tl::unexpected<Error> refuse(const Kind& kind, std::string what) {
   return fail(Error{.code = Errc::InvalidInput,
@@ -272,6 +278,11 @@ Result<Flops> parse_flops(std::string_view text) {
 Result<FlopRate> parse_flop_rate(std::string_view text) {
   COX_TRY(const double value, real_count(text, kFlopRateUnits, kFlopRate));
   return FlopRate::flops_per_s(value);
+}
+
+Result<Power> parse_power(std::string_view text) {
+  COX_TRY(const double value, real_count(text, kPowerUnits, kPower));
+  return Power::watts(value);
 }
 
 namespace {
@@ -489,6 +500,14 @@ std::string to_string(FlopRate r) {
   return three_digits_in(r.in_flops_per_s(), kFlopRateUnits);
 }
 
+std::string to_string(Power p) {
+  return p == Power{} ? "0 W" : three_digits_in(p.in_watts(), kPowerUnits);
+}
+
+std::string to_string(Energy e) {
+  return three_digits_in(e.in_joules(), kEnergyUnits);
+}
+
 std::string spelled(Seconds s) {
   return spelled_in(s.count(), kSpelledTimes);
 }
@@ -517,6 +536,10 @@ std::string spelled(Flops n) {
 
 std::string spelled(FlopRate r) {
   return spelled_in(r.in_flops_per_s(), kFlopRateUnits);
+}
+
+std::string spelled(Power p) {
+  return p == Power{} ? "0W" : spelled_in(p.in_watts(), kPowerUnits);
 }
 
 }  // namespace cox

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "cox/base/power.hpp"
 #include "cox/base/unknown_unit.hpp"
 
 namespace cox {
@@ -336,6 +337,18 @@ TEST(UnknownUnit, TimesAreNumbersOfUnitsWhileItLives) {
     EXPECT_EQ(to_string(Seconds(1.5)), "1.50 s");
   }
   EXPECT_EQ(to_string(Seconds(1.5)), "1.50 s");
+}
+
+TEST(Power, ReadsAndWrites) {
+  EXPECT_EQ(parse_power("8.4kW")->in_watts(), 8400);
+  EXPECT_EQ(parse_power("700 W")->in_watts(), 700);
+  EXPECT_EQ(parse_power("700").error().message, "700 has no unit, expected a power such as 700W");
+  EXPECT_FALSE(parse_power("1e3W"));
+  EXPECT_EQ(to_string(Power::watts(8400)), "8.40 kW");
+  EXPECT_EQ(to_string(Power{}), "0 W");
+  EXPECT_EQ(to_string(Power::watts(8400) * Seconds{1000}), "8.40 MJ");
+  EXPECT_EQ(spelled(Power::watts(7752)), "7.752kW");
+  EXPECT_EQ(spelled(Power{}), "0W");
 }
 
 }  // namespace
