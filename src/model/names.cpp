@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, 9> kLaws = {
     "constant", "gaussian", "lognormal", "exponential", "pareto", "weibull", "bimodal", "uniform", "trace"};
 constexpr std::array<std::string_view, 6> kPolicies = {"synchronous",  "bounded-wait", "bounded-discard",
                                                        "asynchronous", "local-sgd",    "backup"};
+constexpr std::array<std::string_view, 5> kFailureUnits = {"node", "device", "link", "switch", "job"};
 constexpr std::array<std::string_view, 15> kAlgorithms = {"ring",
                                                           "bidirectional-ring",
                                                           "binomial-tree",
@@ -81,6 +82,9 @@ std::string_view name_of(NoiseLaw value) {
 
 std::string_view name_of(PolicyKind value) {
   return name_in(kPolicies, value);
+}
+std::string_view name_of(FailureUnit value) {
+  return name_in(kFailureUnits, value);
 }
 
 }  // namespace cox::model

@@ -44,10 +44,12 @@ struct Base {
   ///   threshold; idle: nodes beyond the ranks of a trace; bare: nothing that a preset would say is said; kinds, fabrics:
   ///   other collectives, algorithms and fabrics come to something else.
   std::set<std::string> has{};
+  Table failing{};  ///< one [[failures.class]]
 };
 
 // What may be said and changes nothing. Titles, and nothing else.
-inline const std::set<std::string> kTitles = {"name", "cluster.device.name", "noise[].name"};
+inline const std::set<std::string> kTitles = {"name", "cluster.device.name", "noise[].name",
+                                              "failures.class[].name"};
 
 // Keys of which each accepted word has an effect of its own. Of the others, two words may come to the same in a small
 // scenario: a tree of one leaf is a single switch.
@@ -93,6 +95,7 @@ inline std::string file_of(const Base& base) {
   for (const auto& [key, value] : base.root) text += fmt::format("{} = {}\n", key, value);
   if (!base.layer.empty()) text += fmt::format("job.layers = {}\n", text_of(base.layer));
   if (!base.noise.empty()) text += fmt::format("noise = {}\n", text_of(base.noise));
+  if (!base.failing.empty()) text += fmt::format("failures.class = {}\n", text_of(base.failing));
   return text;
 }
 
@@ -111,6 +114,8 @@ inline Base with(Base base, const std::string& key, const std::string& value) {
     say(base.noise, key.substr(8), value);
   else if (key.starts_with("job.layers[]."))
     say(base.layer, key.substr(13), value);
+  else if (key.starts_with("failures.class[]."))
+    say(base.failing, key.substr(17), value);
   else
     say(base.root, key, value);
   return base;
@@ -174,6 +179,7 @@ class Words : public testing::Test {
       if (kTitles.contains(key.key) || !key.key.starts_with(only)) continue;
       if (key.key.starts_with("noise[].") && base.noise.empty()) continue;
       if (key.key.starts_with("job.layers[].") && base.layer.empty()) continue;
+      if (key.key.starts_with("failures.class[].") && base.failing.empty()) continue;
       if (const auto where = kOnlyWhere.find(key.key);
           where != kOnlyWhere.end() && !base.has.contains(where->second))
         continue;
@@ -242,6 +248,15 @@ class Words : public testing::Test {
         {"failures.storage", {"\"20GB/s\""}},
         {"failures.checkpoint_size", {"\"2GB\""}},
         {"failures.checkpoint_interval", {"\"100ms\""}},
+        {"failures.class[].mtbf", {"\"300ms\""}},
+        {"failures.unreadable", {"0.5"}},
+        {"failures.near_interval", {"\"70ms\""}},
+        {"failures.near_survives", {"0.2"}},
+        {"failures.full_every", {"3"}},
+        {"failures.checkpoint_delta", {"\"300MB\""}},
+        {"price.currency", {"\"EUR\""}},
+        {"start.read", {"\"3GB\""}},
+        {"start.tail", {"0.5"}},
         {"job.file", {"\"other\""}},
         {"job.steps", {"5"}},
         {"job.micro_batches", {"4", "8"}},
@@ -283,6 +298,7 @@ class Words : public testing::Test {
         {"rate or time per byte", {"\"3GB/s\""}},
         {"time per byte", {"\"20ps/B\""}},
         {"operations per second", {"\"50TFLOP/s\""}},
+        {"power", {"\"900W\""}},
         {"count", {"2", "3", "4"}},
         {"ratio", {"0.3", "2"}},
         {"true or false", {"true", "false"}},

@@ -140,6 +140,47 @@ TEST_F(TrainingWords, OfFailures) {
             {"draws"}, {}, "failures.");
 }
 
+TEST_F(TrainingWords, OfComponents) {
+  const Table failing = {{"failures.node_mtbf", "\"4s\""},
+                         {"failures.restart", "\"5ms\""},
+                         {"failures.checkpoint", "\"1ms\""},
+                         {"failures.checkpoint_interval", "\"150ms\""},
+                         {"failures.checkpoint_size", "\"1GB\""},
+                         {"failures.storage", "\"1000GB/s\""},
+                         {"failures.checkpoint_delta", "\"100MB\""},
+                         {"failures.full_every", "2"},
+                         {"failures.unreadable", "0.2"},
+                         {"failures.near_checkpoint", "\"100us\""},
+                         {"failures.near_interval", "\"40ms\""},
+                         {"failures.near_survives", "0.5"},
+                         {"failures.repair", "\"200ms\""},
+                         {"failures.spares", "1"},
+                         {"job.steps", "60"}};
+  for (const std::string per : {"node", "device", "link", "switch", "job"}) {
+    Table one = {{"per", "\"" + per + "\""}, {"mtbf", "\"1s\""}, {"restart", "\"9ms\""}};
+    if (per != "job") say(one, "repair", "\"150ms\"");
+    walk({"a class per " + per, kPairs + kTree + training_ + failing, layers_, {}, {"draws"}, one},
+         "failures.");
+  }
+}
+
+TEST_F(TrainingWords, OfStartsInputAndPower) {
+  const Table about = {
+      {"start.fixed", "\"1ms\""},   {"start.per_rank", "\"10us\""}, {"start.per_pair", "\"1us\""},
+      {"start.communicators", "2"}, {"start.read", "\"1MB\""},      {"start.storage", "\"10GB/s\""},
+      {"start.spread", "\"1ms\""},  {"start.tail", "0.2"},          {"power.busy", "\"1kW\""},
+      {"power.pue", "1.2"},         {"price.node_hour", "3"},       {"price.currency", "\"USD\""}};
+  const Table input = {
+      {"job.input.cores", "1"}, {"job.input.prepare", "\"2ms\""}, {"job.input.fetch", "\"2MB\""}};
+  for (const char* section : {"start.", "power.", "price.", "failures.", "job."}) {
+    walk_step("a link", about + input + Table{{"job.input.link", "\"2GB/s\""}}, {"draws", "beside", "kinds"},
+              {}, section);
+    walk_step("storage",
+              about + input + Table{{"job.input.storage", "\"2GB/s\""}, {"job.input.ahead", "true"}},
+              {"draws", "beside", "kinds"}, {}, section);
+  }
+}
+
 TEST_F(Words, OfSchedules) {
   // There and back, and a receiver that is late.
   put("a.goal",

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/power.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/compression.hpp"
+#include "cox/model/failures.hpp"
 #include "cox/model/iteration.hpp"
 #include "cox/model/measured_times.hpp"
 #include "cox/model/message_cost.hpp"
@@ -123,6 +125,20 @@ struct CollectiveJob {
   Compression compression{};
 };
 
+/// What a rank needs before its step, made by its node: on cores and through a link that the node's ranks share.
+struct StepInput {
+  int cores = 1;        ///< of each node
+  Seconds prepare{};    ///< of each rank and step, on one core
+  Bytes fetch{};        ///< of each rank and step, before that
+  Bandwidth link{};     ///< of each node, for its ranks; zero = no limit
+  Bandwidth storage{};  ///< of the whole job, for all ranks; zero = no limit
+  bool ahead = false;   ///< made while the step before runs
+
+  [[nodiscard]] bool takes_time() const {
+    return prepare > Seconds{} || (fetch > Bytes{} && (link > Bandwidth{} || storage > Bandwidth{}));
+  }
+};
+
 /// Steps of a model's training.
 struct TrainingJob {
   Layout layout{};
@@ -145,6 +161,8 @@ struct TrainingJob {
   /// Of the model, for one micro-batch forward and backward; zero = not known. Formula: 6 N tokens (Kaplan et
   /// al. 2020, section 2.1).
   Flops flops{};
+  std::int64_t sequences = 0;  ///< of a micro-batch; zero = not known
+  StepInput input{};
 };
 
 /// A GOAL schedule.
@@ -230,25 +248,21 @@ struct NoiseSource {
   bool off = false;          ///< adds nothing, and keeps its number, so that the others draw what they drew
 };
 
-/// What stops the whole job, and what going on costs. How it is played: docs/concepts/failures.md.
-struct Failures {
-  Seconds node_mtbf{};  ///< zero = none
-  double weibull_shape = 1;
-  Seconds job_mtbf{};             ///< of what no node causes (software, people), exponential; zero = none
-  Seconds restart{};              ///< what does not grow with the job
-  Seconds restart_per_node{};     ///< rendezvous, communicators: one after the other
-  Seconds restart_per_pair{};     ///< per node and node
-  Seconds restart_spread{};       ///< scale of what a node takes on its own; the slowest is waited for
-  double restart_tail = 0;        ///< shape of its generalised Pareto law: 0 is exponential
-  int cold_steps = 0;             ///< after a restart
-  double cold_factor = 1;         ///< times as long
-  Seconds checkpoint{};           ///< for which one holds up the job
-  Seconds checkpoint_interval{};  ///< zero = none are written
-  Seconds checkpoint_write{};     ///< beside the steps, before it can be used
-  Bytes checkpoint_size{};        ///< of all nodes together
-  Bandwidth storage{};  ///< that all nodes share, for writing and for reading at a restart; zero = no limit
+/// What one node draws; zero busy = not known, and no energy is told.
+struct PowerDraw {
+  Power busy{};      ///< while its devices compute
+  Power transfer{};  ///< while they communicate and do not compute
+  Power wait{};      ///< while they wait for others, for input, or for a checkpoint
+  Power idle{};      ///< while the job is down: failed, or starting; and while it stands by
+  double pue = 1;    ///< power usage effectiveness: what the building draws over what its machines do
 
-  [[nodiscard]] bool happen() const { return node_mtbf > Seconds{} || job_mtbf > Seconds{}; }
+  [[nodiscard]] bool known() const { return busy > Power{}; }
+};
+
+/// What a node costs.
+struct Price {
+  double node_hour = 0;  ///< in `currency`; zero = not known
+  std::string currency{};
 };
 
 enum class PolicyKind : std::uint8_t {
@@ -299,6 +313,9 @@ struct Scenario {
   Job job{};
   std::vector<NoiseSource> noise{};
   Failures failures{};
+  Startup start{};
+  PowerDraw power{};
+  Price node_price{};
   PolicySpec policy{};
   /// Between two devices of a node, and across the fabric. Latency and time per byte are those of the path
   /// (all links of it, slowest link), unless the file says them.

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/power.hpp"
+#include "cox/base/quantile_sketch.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
@@ -40,6 +42,44 @@ struct PacedJobOutcome {
   }
 };
 
+/// Ranks with the same work, and what their time in a step goes into: the mean over them, all steps and all replicas.
+/// busy + exposed + waiting is the mean step of the engine, for every group.
+struct GroupTime {
+  std::string name;  ///< `stage 0`
+  std::int64_t ranks = 0;
+  Seconds busy{};     ///< computing
+  Seconds exposed{};  ///< communication that no computation hides
+  Seconds
+      waiting{};  ///< for others (input of a stage, members of a group, the last rank of the job), or for its input
+};
+
+/// What the job's time goes into, mean over replicas.
+struct JobTime {
+  Seconds start{};
+  Seconds work{};  ///< steps that counted
+  Seconds checkpoints{};
+  Seconds rework{};    ///< steps that a failure undid
+  Seconds restarts{};  ///< without waiting for nodes
+  Seconds repair{};    ///< waiting for nodes
+  Seconds cold{};      ///< what steps after a restart took longer
+
+  [[nodiscard]] Seconds total() const {
+    return start + work + checkpoints + rework + restarts + repair + cold;
+  }
+};
+
+/// Mean over replicas. Formula: pue x sum over nodes and states of power x time; source: docs/concepts/energy-and-cost.md.
+struct EnergyUse {
+  Energy busy{};
+  Energy transfer{};
+  Energy wait{};
+  Energy idle{};      ///< down, starting, and spares
+  Energy building{};  ///< (pue - 1) of the others
+  Energy ideal{};     ///< of a job that only ever computes: pue x busy power x time of counted steps
+
+  [[nodiscard]] Energy total() const { return busy + transfer + wait + idle + building; }
+};
+
 struct Outcome {
   model::EngineKind engine = model::EngineKind::MaxPlus;  ///< never Auto
   model::Protocol protocol = model::Protocol::Rendezvous;
@@ -51,6 +91,7 @@ struct Outcome {
   /// identity or a repetition stands for. What the computation costs grows with it.
   std::int64_t evaluated = 0;
   Seconds total{};                 ///< first replica: until the last rank is done
+  Seconds started{};               ///< first replica: when its first step began
   std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
   ReplicaSpread over_replicas{};   ///< of `total`
   std::vector<LinkLoad> links;     ///< where a network is known, by name; bytes counted and checked
@@ -60,6 +101,18 @@ struct Outcome {
   /// Model FLOPs utilisation: the model's operations over what all devices could do in `total`. Source:
   /// Chowdhery et al. 2022, appendix B. Where model and peak are known.
   std::optional<double> mfu{};
+  /// Of it what counts: without updates that were discarded. Work that was done again is in neither.
+  std::optional<double> goodput_mfu{};
+  QuantileSketch steps{};           ///< lengths of all steps of `steps_replicas` replicas, in seconds
+  int steps_replicas = 1;           ///< all of them in training, else the first
+  std::vector<GroupTime> groups{};  ///< training whose steps have a common end; empty: not known
+  std::optional<JobTime> time{};    ///< training
+  std::vector<std::int64_t> failures_of_class{};  ///< first replica: by class of the scenario
+  std::optional<EnergyUse> energy{};              ///< where a node's power is known
+  /// Training: nodes and spares times total, mean over replicas, in hours.
+  std::optional<double> node_hours{};
+  /// As many hours of nodes as their computation of counted steps takes; where accounts are known.
+  std::optional<double> ideal_node_hours{};
   std::optional<trace::Run> run;           ///< where asked for
   std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
 };

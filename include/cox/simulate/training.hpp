@@ -45,7 +45,7 @@ struct StageOp {
                                                 const SimulateOptions& options);
 
 /// What a rank's time in a step goes into. Text forms are `forward`, `backward`, `optimizer`, `data`,
-/// `tensor`, `pipeline`, `expert`, `context`, `bubble`, `wait`.
+/// `tensor`, `pipeline`, `expert`, `context`, `bubble`, `wait`, `input`.
 enum class StepPart : std::uint8_t {
   Forward,
   Backward,
@@ -57,17 +57,20 @@ enum class StepPart : std::uint8_t {
   Context,   ///< exchange of keys and values
   Bubble,    ///< nothing to do: the input of the stage is not made yet
   Wait,      ///< for a slower member of a group, to begin a collective
+  Input,     ///< for what the node makes before the step
 };
-inline constexpr std::size_t kStepParts = 10;
+inline constexpr std::size_t kStepParts = 11;
 [[nodiscard]] std::string_view name_of(StepPart part);
+/// A time for each part.
+using StepParts = std::array<Seconds, kStepParts>;
 
 /// One step taken apart. Each of the three accounts adds up to its total.
 struct StepAnalysis {
-  Seconds step{};                           ///< from the first rank's begin to the last rank's end
-  Seconds rank_time{};                      ///< sum over ranks of (end - begin)
-  std::array<Seconds, kStepParts> parts{};  ///< of `rank_time`
+  Seconds step{};       ///< from the first rank's begin to the last rank's end
+  Seconds rank_time{};  ///< sum over ranks of (end - begin)
+  StepParts parts{};    ///< of `rank_time`
   Seconds path_time{};  ///< its critical path, from where the step begins on the path's first rank
-  std::array<Seconds, kStepParts> path{};  ///< of `path_time`
+  StepParts path{};     ///< of `path_time`
   /// Relative change of `path_time` per relative change of a part, everything
   /// in it longer by the same small ratio.
   std::array<double, kStepParts> sensitivity{};
@@ -100,24 +103,30 @@ struct PolicyOutcome {
 /// Errors: as simulate_training, simulate-003 for other policies.
 [[nodiscard]] Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed);
 
-/// Where a job's time went under failures: total = work + write + rework + restart + cold.
+/// Where a job's time went: total = start + work + write + rework + restart + repair + cold.
 struct FailureOutcome {
   Seconds total{};
+  Seconds start{};    ///< before the first step, or the first failure
   Seconds work{};     ///< steps that counted
   Seconds write{};    ///< for which checkpoints held up the job, those included that a failure cut off
   Seconds rework{};   ///< steps that a failure undid
-  Seconds restart{};  ///< from a failure to the first step after it
+  Seconds restart{};  ///< from a failure, or from when there are nodes enough, to the first step after it
+  Seconds repair{};   ///< from a failure until there are nodes enough
   Seconds cold{};     ///< what steps after a restart took longer
   std::int64_t failures = 0;
-  std::vector<Seconds> step_ends;  ///< of the last time that each step was done
+  std::vector<std::int64_t> of_class{};  ///< of them, by class of the scenario; nodes' and the job's own not
+  std::vector<Seconds> step_ends;        ///< of the last time that each step was done
 };
-/// Plays steps of given lengths through failures of any of `nodes` nodes, and of the job. A checkpoint is taken at
-/// the first step end that lies at least `checkpoint_interval` of work behind the last one, when that is
-/// complete; a failure stops the whole job, which goes back to the last complete checkpoint after a restart; nodes
-/// fail while restarting and writing, too, and are new after they failed. Oracle, for exponential laws, per second
+/// Plays steps of given lengths through the start and the failures of a scenario: docs/concepts/failures.md. A
+/// checkpoint is taken at the first step end that lies at least `checkpoint_interval` of work behind the last one, when
+/// that is complete; a failure stops the whole job, which goes back to the last complete checkpoint after a restart;
+/// nodes fail while restarting and writing, too, and are new after they failed. Oracle, for exponential laws, per second
 /// of work: M e^((R + W)/M) (e^((tau + C)/M) - 1) / tau (Daly 2006; W, the write beside the steps, is lost once
 /// more). Errors: simulate-003 where 100,000 failures happen without progress. Deterministic.
-/// Held by: src/simulate/training/failures_test.cpp (within 3 standard errors)
+/// Held by: src/simulate/training/failures_test.cpp, failure_classes_test.cpp (within 3 standard errors)
+[[nodiscard]] Result<FailureOutcome> run_with_failures(std::span<const Seconds> steps,
+                                                       const model::Scenario& scenario, std::uint64_t seed);
+/// Of `nodes` nodes of one device, without a start.
 [[nodiscard]] Result<FailureOutcome> run_with_failures(std::span<const Seconds> steps,
                                                        const model::Failures& failures, int nodes,
                                                        std::uint64_t seed);

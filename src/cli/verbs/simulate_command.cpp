@@ -36,6 +36,8 @@ namespace {
 
 using model::EngineKind;
 
+constexpr std::chrono::seconds kPatience{10};  ///< before progress is told, without --watch
+
 constexpr const char* kLogGops = "L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=64KiB";
 constexpr std::int64_t kMostReplicas = 1'000'000;
 constexpr std::int64_t kMostSeed = 9'000'000'000'000'000;  ///< as in a scenario
@@ -212,21 +214,23 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   }
   COX_TRY(const std::vector<int> nodes, node_counts(call));
   COX_TRY(Keep keep, prepare_keep(call, console, made.scenario.cluster.ranks()));
-  constexpr std::chrono::seconds kPatience{10};  // without --watch
-  StepRate watch(console.err, console.err_is_terminal, "steps",
-                 call.has("watch") ? std::chrono::seconds{} : kPatience);
+  const std::chrono::seconds patience = call.has("watch") ? std::chrono::seconds{} : kPatience;
+  StepRate watch(console.err, console.err_is_terminal, "steps", patience);
   const bool told = call.has("watch") || !call.common.quiet;
   COX_TRY(const simulate::Outcome outcome,
           simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr)));
   std::vector<simulate::SizePoint> sizes;
   if (!nodes.empty()) {
     COX_TRY(const model::ScenarioOptions options, changes(call));
-    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, {.threads = call.common.threads},
-                                            call.has("attribute")));
+    StepRate at(console.err, console.err_is_terminal, "sizes", patience);
+    simulate::SimulateOptions how{.threads = call.common.threads};
+    how.progress = options_of(call, told ? &at : nullptr).progress;
+    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, how, call.has("attribute")));
   }
   std::optional<simulate::Attribution> attribution;
   if (call.has("attribute") && nodes.empty()) {
-    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, nullptr)));
+    StepRate at(console.err, console.err_is_terminal, "simulations", patience);
+    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, told ? &at : nullptr)));
   }
   COX_CHECK(write_kept(call, console, outcome, sizes, keep));
   COX_TRY(const std::optional<simulate::StepAnalysis> step, take_apart(made.scenario));
@@ -246,7 +250,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   return ExitCode::Ok;
 }
 
-Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Output& output) {
+Result<ExitCode> run_comparison(const Invocation& call, Console& console, Output& output) {
   const std::string& path = call.args.front();
   const std::string against = call.value("against");
   COX_TRY(const model::ReadScenario a, read(path, call));
@@ -258,8 +262,9 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& /*console*/, Ou
                                              a.scenario.job.steps, b.scenario.job.steps),
                       .hint = fmt::format("add --set job.steps={}", a.scenario.job.steps),
                       .where = Where{.file = against}});
+  StepRate watch(console.err, console.err_is_terminal, "pairs of seeds", kPatience);
   COX_TRY(const simulate::PairedTotals made,
-          simulate::compare(a.scenario, b.scenario, options_of(call, nullptr)));
+          simulate::compare(a.scenario, b.scenario, options_of(call, call.common.quiet ? nullptr : &watch)));
   if (call.common.json) {
     output.stream() << simulate::to_json({path, against}, made);
   } else {

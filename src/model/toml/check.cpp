@@ -537,39 +537,6 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
       "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
 }
 
-Status check_failures(const Failures& f, const Notes& notes) {
-  const auto without = [&](std::string_view key, std::string_view other, std::string_view why) -> Status {
-    if (!notes.said(std::string(key))) return {};
-    return notes.clash({std::string(key)}, fmt::format("{} without {}: {}", key, other, why), "");
-  };
-  if (f.node_mtbf == Seconds{} && notes.said("failures.weibull_shape"))
-    return notes.clash({"failures.weibull_shape"},
-                       "failures.weibull_shape without failures.node_mtbf: no node ever fails",
-                       "give the mean time between failures of one node");
-  if (!f.happen())
-    for (const std::string_view key :
-         {"failures.restart", "failures.restart_per_node", "failures.restart_per_pair",
-          "failures.restart_spread", "failures.restart_tail", "failures.cold_steps", "failures.cold_factor"})
-      if (notes.said(std::string(key)))
-        return notes.clash({std::string(key)},
-                           fmt::format("{} without failures.node_mtbf: no node ever fails", key),
-                           "give the mean time between failures of one node, or failures.job_mtbf");
-  if (f.restart_spread == Seconds{})
-    COX_CHECK(
-        without("failures.restart_tail", "failures.restart_spread", "no node takes longer than another"));
-  if (f.cold_steps == 0) COX_CHECK(without("failures.cold_factor", "failures.cold_steps", "no step is cold"));
-  if (f.cold_factor == 1)
-    COX_CHECK(without("failures.cold_steps", "failures.cold_factor", "they take as long as the others"));
-  if (f.checkpoint_interval == Seconds{})
-    for (const std::string_view key : {"failures.checkpoint", "failures.checkpoint_write"})
-      COX_CHECK(without(key, "failures.checkpoint_interval", "none are written"));
-  if (f.checkpoint_size == Bytes{})
-    COX_CHECK(without("failures.storage", "failures.checkpoint_size", "nothing is written to it"));
-  if (f.storage.in_bytes_per_s() == 0)
-    COX_CHECK(without("failures.checkpoint_size", "failures.storage", "its size takes no time"));
-  return {};
-}
-
 }  // namespace
 
 Status check(const Draft& draft, const Notes& notes) {
@@ -587,7 +554,7 @@ Status check(const Draft& draft, const Notes& notes) {
         "what a message through fabric.graph_file costs is not known where its links are not played",
         "write cost.across.latency and cost.across.bandwidth, or let the flow engine run it");
   COX_CHECK(check_noise(draft, notes));
-  COX_CHECK(check_failures(s.failures, notes));
+  COX_CHECK(check_running(draft, notes));
   COX_CHECK(check_policy(s, job, notes));
   COX_CHECK(check_nccl(s, job, notes));
   COX_CHECK(check_meanings(draft, notes));

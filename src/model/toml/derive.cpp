@@ -79,6 +79,7 @@ Status derive_layers(Draft& draft, Notes& notes) {
          .backward = forward * size.backward_over_forward,
          .gradients = chunk_bytes(Bytes{size.parameters}, size.layers, i) * size.gradient.count(),
          .activations = Bytes{static_cast<std::int64_t>(activations)}});
+  draft.job.training.sequences = size.micro_batch;
   draft.job.training.flops = Flops{6 * static_cast<double>(size.parameters) * all_tokens};
   draft.layers = {{.count = size.layers, .layer = draft.job.training.layers.front()}};
   const auto say = [&](std::string_view key, std::string why) {
@@ -180,6 +181,30 @@ void derive_nccl(const Cluster& cluster, NcclCost& nccl, Notes& notes) {
   }
 }
 
+/// What a draw of one kind says of the others, and what classes of failures take from all of them.
+void derive_running(Scenario& s, Notes& notes) {
+  PowerDraw& p = s.power;
+  const auto power = [&](const std::string& key, Power& at, Power value, std::string why) {
+    if (notes.said(key)) return;
+    at = value;
+    notes.derive(key, std::move(why));
+  };
+  power("power.wait", p.wait, p.busy / 2, "half of power.busy (assumed: 0.3 to 0.7 are reported)");
+  power("power.transfer", p.transfer, p.wait, "= power.wait");
+  power("power.idle", p.idle, p.wait, "= power.wait");
+  for (std::size_t i = 0; i < s.failures.classes.size(); ++i) {
+    FailureClass& one = s.failures.classes[i];
+    const auto take = [&](std::string_view name, Seconds& at, Seconds value) {
+      const std::string key = fmt::format("{}[{}].{}", kClassArray, i, name);
+      if (notes.said(key)) return;
+      at = value;
+      notes.derive(key, fmt::format("= failures.{}", name));
+    };
+    take("restart", one.restart, s.failures.restart);
+    take("repair", one.repair, one.per == FailureUnit::Job ? Seconds{} : s.failures.repair);
+  }
+}
+
 }  // namespace
 
 void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
@@ -221,6 +246,7 @@ Status derive(Draft& draft, Notes& notes) {
   derive_inside(s.cluster, s.inside, notes);
   derive_across(s.cluster, s.fabric, s.across, notes);
   derive_nccl(s.cluster, s.nccl, notes);
+  derive_running(s, notes);
   return {};
 }
 

@@ -20,5 +20,7 @@ void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes);
 [[nodiscard]] Status check(const Draft& draft, const Notes& notes);
 /// The part of it that is about noise.
 [[nodiscard]] Status check_noise(const Draft& draft, const Notes& notes);
+/// Those about what a job's time, energy and money go into beside its steps: failures, starts, input, power, price.
+[[nodiscard]] Status check_running(const Draft& draft, const Notes& notes);
 
 }  // namespace cox::model

@@ -103,6 +103,9 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
     explain_keys(layer_keys(), draft.layers[i], fmt::format("{}[{}].", kLayerArray, i), notes, out);
   for (std::size_t i = 0; i < draft.scenario.noise.size(); ++i)
     explain_keys(noise_keys(), draft.scenario.noise[i], fmt::format("{}[{}].", kNoiseArray, i), notes, out);
+  for (std::size_t i = 0; i < draft.scenario.failures.classes.size(); ++i)
+    explain_keys(failure_class_keys(), draft.scenario.failures.classes[i],
+                 fmt::format("{}[{}].", kClassArray, i), notes, out);
   // What --set took the meaning of is the file's still.
   for (Explained& e : out)
     if (e.origin == Origin::File)
@@ -113,6 +116,13 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
     std::erase_if(out, [](const Explained& e) { return e.key.starts_with("job.model."); });
   if (draft.scenario.price != CollectivePrice::Nccl)
     std::erase_if(out, [](const Explained& e) { return e.key.starts_with("cost.nccl."); });
+  // Nor what nobody speaks of.
+  for (const std::string_view section : {"start.", "power.", "price.", "job.input."}) {
+    const bool told = section == "power." && draft.scenario.power.known() && !why_unread("power.busy", draft);
+    if (told || notes.first_of_file(section)) continue;
+    std::erase_if(
+        out, [&](const Explained& e) { return e.key.starts_with(section) && e.origin != Origin::Preset; });
+  }
   if (draft.job.workload != Workload::Iteration)
     std::erase_if(out, [](const Explained& e) {
       return e.key.starts_with("iteration.") || e.key.starts_with("pace.");
@@ -197,6 +207,13 @@ std::string scenario_toml(const Scenario& scenario) {
                 LayerGroup{}, "count", out, [](std::string_view) { return false; });
     i = end;
   }
+  if (!why_unread(kClassArray, draft))
+    for (const FailureClass& one : scenario.failures.classes) {
+      out += fmt::format("\n[[{}]]\n", kClassArray);
+      write_table(failure_class_keys(), one,
+                  FailureClass{.restart = scenario.failures.restart, .repair = scenario.failures.repair},
+                  "mtbf", out, [](std::string_view) { return false; });
+    }
   if (why_unread(kNoiseArray, draft)) return out;
   for (NoiseSource noise : scenario.noise) {
     out += fmt::format("\n[[{}]]\n", kNoiseArray);

@@ -70,6 +70,17 @@ TEST(ScenarioExplain, ListsEveryKeyOnce) {
     if (e.key.starts_with("cost.nccl.")) {
       EXPECT_TRUE(seen.insert(e.key).second) << e.key;
     }
+  // Sections of which nobody speaks are left out, and classes of failures are where there are some.
+  const auto runs = parse_scenario(
+      "job.workload = \"training\"\njob.layers = [{ forward = \"1ms\" }]\njob.input.prepare = \"1ms\"\n"
+      "start.fixed = \"1s\"\npower.busy = \"1kW\"\nprice.node_hour = 2\nfailures.class = [{ mtbf = \"1d\" }]\n",
+      "f.toml", "");
+  ASSERT_TRUE(runs) << runs.error().to_string();
+  for (const Explained& e : runs->explained)
+    if (e.key.starts_with("job.input.") || e.key.starts_with("start.") || e.key.starts_with("power.") ||
+        e.key.starts_with("price.") || e.key.starts_with("failures.class[")) {
+      EXPECT_TRUE(seen.insert(e.key).second) << e.key;
+    }
   for (const ScenarioKey& key : scenario_keys()) {
     std::string name = key.key;
     if (name.starts_with("job.model.") || name.starts_with("job.layers[]")) continue;

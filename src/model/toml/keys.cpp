@@ -174,6 +174,17 @@ const Key<Draft> kRoot[] = {
     {"job.collective.root", COX_AT(job.collective.root),
      "binomial and binary tree, chain: rank that begins or ends with the data", 0, kRanks},
 
+    {"job.input.cores", COX_AT(job.training.input.cores), "of each node, shared by its ranks", 1, 1e6},
+    {"job.input.prepare", COX_AT(job.training.input.prepare),
+     "of each rank and step, on one core: the step begins behind it"},
+    {"job.input.fetch", COX_AT(job.training.input.fetch), "of each rank and step, before that", 0, kBytes},
+    {"job.input.link", COX_AT(job.training.input.link),
+     "of each node, shared by its ranks; `0B/s` = no limit"},
+    {"job.input.storage", COX_AT(job.training.input.storage),
+     "of the whole job, shared by all ranks, instead of a link of each node; `0B/s` = no limit"},
+    {"job.input.ahead", COX_AT(job.training.input.ahead),
+     "made while the step before runs, and waited for where it takes longer"},
+
     {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kRanks,
      "ranks over tensor x pipeline x context"},
     {"job.layout.tensor", COX_AT(job.training.layout.tensor), "devices that share each layer", 1, kRanks},
@@ -249,6 +260,56 @@ const Key<Draft> kRoot[] = {
     {"failures.storage", COX_AT(scenario.failures.storage),
      "bandwidth that all nodes share for checkpoint_size: written to, and read from at a restart; `0B/s` = no limit"},
 
+    {"failures.repair", COX_AT(scenario.failures.repair),
+     "until what a failure took down stands by again; `0s` = another is there at once"},
+    {"failures.spares", COX_AT(scenario.failures.spares),
+     "nodes that stand by: a job that has fewer nodes than it needs waits for a repair", 0, kRanks},
+    {"failures.checkpoint_delta", COX_AT(scenario.failures.checkpoint_delta),
+     "of all nodes together: what a checkpoint holds that is not full; a restart reads the full one and all deltas "
+     "since"},
+    {"failures.full_every", COX_AT(scenario.failures.full_every),
+     "every so many checkpoints one is full, the others are deltas", 1, 1e6},
+    {"failures.unreadable", COX_AT(scenario.failures.unreadable),
+     "probability that a checkpoint cannot be read at a restart, which then takes the one before it", 0,
+     0.99},
+    {"failures.near_checkpoint", COX_AT(scenario.failures.near_checkpoint),
+     "for which a checkpoint into the nodes' own memory holds up the job"},
+    {"failures.near_interval", COX_AT(scenario.failures.near_interval),
+     "compute between two of those; `0s` = none are written"},
+    {"failures.near_survives", COX_AT(scenario.failures.near_survives),
+     "part of the failures after which they can still be read", 0, 1},
+
+    {"start.fixed", COX_AT(scenario.start.fixed),
+     "of every start, the first and those after failures: what does not grow with the job"},
+    {"start.per_rank", COX_AT(scenario.start.per_rank),
+     "of each communicator, times the ranks: rendezvous, addresses"},
+    {"start.per_pair", COX_AT(scenario.start.per_pair),
+     "of each communicator, times the square of the ranks: connections"},
+    {"start.communicators", COX_AT(scenario.start.communicators), "of all ranks, made one after the other", 1,
+     1e6},
+    {"start.read", COX_AT(scenario.start.read), "by each node: programs, index of the data, weights", 0,
+     kBytes},
+    {"start.storage", COX_AT(scenario.start.storage), "that all nodes share for it"},
+    {"start.spread", COX_AT(scenario.start.spread),
+     "scale of what each node takes on its own while others read (generalised Pareto law): the slowest is waited for"},
+    {"start.tail", COX_AT(scenario.start.tail), "shape of that law: 0 is exponential, below 1 it has a mean",
+     0, 0.99},
+
+    {"power.busy", COX_AT(scenario.power.busy),
+     "of a node while its devices compute; `0W` = not known, and no energy is told"},
+    {"power.transfer", COX_AT(scenario.power.transfer), "of a node while they communicate and do not compute",
+     0, kNoLimit, "that of `power.wait`"},
+    {"power.wait", COX_AT(scenario.power.wait),
+     "of a node while they wait: for others, for input, for a checkpoint", 0, kNoLimit,
+     "half of `power.busy` (assumed: measure it)"},
+    {"power.idle", COX_AT(scenario.power.idle), "of a node while the job is down or starts, and of a spare",
+     0, kNoLimit, "that of `power.wait`"},
+    {"power.pue", COX_AT(scenario.power.pue), "what the building draws over what its machines do", 1, 10},
+
+    {"price.node_hour", COX_AT(scenario.node_price.node_hour),
+     "of a node for an hour; 0 = not known: node-hours are told, no cost", 0, 1e9},
+    {"price.currency", COX_AT(scenario.node_price.currency), "shown behind it"},
+
     {"policy.kind", COX_WORD(Draft, policy_words, scenario.policy.kind), "who waits for whom"},
     {"policy.staleness", COX_AT(scenario.policy.staleness),
      "bounded-wait: steps that a worker may be ahead of the slowest; bounded-discard: versions that an update may be old, "
@@ -322,6 +383,18 @@ const Key<LayerGroup> kLayers[] = {
     {"backward", COX_IN(LayerGroup, layer.backward), "of one micro-batch on one device"},
     {"gradients", COX_IN(LayerGroup, layer.gradients), "of one replica, before the tensor split"},
     {"activations", COX_IN(LayerGroup, layer.activations), "that pass to the next layer, per micro-batch"},
+};
+
+const Key<FailureClass> kClasses[] = {
+    {"name", COX_IN(FailureClass, name), "shown in results"},
+    {"per", COX_WORD(FailureClass, failure_unit_words, per),
+     "what there is several of: nodes; devices; links (cards with their cables), which take their node down; leaf "
+     "switches, which take all their nodes down; or the job itself (software, people)"},
+    {"mtbf", COX_IN(FailureClass, mtbf), "mean time between failures of one of them, exponential"},
+    {"restart", COX_IN(FailureClass, restart), "instead of `failures.restart`", 0, kNoLimit,
+     "that of `failures.restart`"},
+    {"repair", COX_IN(FailureClass, repair), "instead of `failures.repair`", 0, kNoLimit,
+     "that of `failures.repair`"},
 };
 
 #undef COX_AT
@@ -428,6 +501,9 @@ std::span<const Key<NoiseSource>> noise_keys() {
 }
 std::span<const Key<LayerGroup>> layer_keys() {
   return kLayers;
+}
+std::span<const Key<FailureClass>> failure_class_keys() {
+  return kClasses;
 }
 
 }  // namespace cox::model

@@ -96,10 +96,11 @@ struct SettingField {
 
 /// Where a value goes. The alternative is the kind of the quantity: no key can say one and store another.
 template <class T>
-using Field = std::variant<Seconds& (*)(T&), Bytes& (*)(T&), Bandwidth& (*)(T&), TimePerByte& (*)(T&),
-                           FlopRate& (*)(T&), int& (*)(T&), std::int64_t& (*)(T&), std::uint64_t& (*)(T&),
-                           double& (*)(T&), bool& (*)(T&), std::string& (*)(T&), std::vector<int>& (*)(T&),
-                           WordField<T>, RateField<T>, PathField<T>, SettingField<T>>;
+using Field =
+    std::variant<Seconds& (*)(T&), Bytes& (*)(T&), Bandwidth& (*)(T&), TimePerByte& (*)(T&),
+                 FlopRate& (*)(T&), Power& (*)(T&), int& (*)(T&), std::int64_t& (*)(T&),
+                 std::uint64_t& (*)(T&), double& (*)(T&), bool& (*)(T&), std::string& (*)(T&),
+                 std::vector<int>& (*)(T&), WordField<T>, RateField<T>, PathField<T>, SettingField<T>>;
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -120,29 +121,22 @@ struct Key {
 /// Keys of one `[[job.layers]]`.
 [[nodiscard]] std::span<const Key<LayerGroup>> layer_keys();
 
-/// Names of the two arrays of tables.
+/// Keys of one `[[failures.class]]`.
+[[nodiscard]] std::span<const Key<FailureClass>> failure_class_keys();
+
+/// Names of the arrays of tables.
 inline constexpr std::string_view kNoiseArray = "noise";
 inline constexpr std::string_view kLayerArray = "job.layers";
+inline constexpr std::string_view kClassArray = "failures.class";
 
 /// What is written in a file for such a field: `time`, `size`, `count`, ...
 template <class T>
 [[nodiscard]] std::string_view kind_name(const Field<T>& field) {
-  constexpr std::string_view kNames[] = {"time",
-                                         "size",
-                                         "rate",
-                                         "time per byte",
-                                         "operations per second",
-                                         "count",
-                                         "count",
-                                         "count",
-                                         "ratio",
-                                         "true or false",
-                                         "text",
-                                         "counts",
-                                         "word",
-                                         "rate or time per byte",
-                                         "file",
-                                         "setting"};
+  constexpr std::string_view kNames[] = {
+      "time",          "size",   "rate",   "time per byte", "operations per second",
+      "power",         "count",  "count",  "count",         "ratio",
+      "true or false", "text",   "counts", "word",          "rate or time per byte",
+      "file",          "setting"};
   static_assert(std::size(kNames) == std::variant_size_v<Field<T>>);
   if (const auto* setting = std::get_if<SettingField<T>>(&field)) return kind_name(*setting->about);
   return kNames[field.index()];
@@ -162,6 +156,7 @@ inline constexpr int kMostSteps = 100'000'000;  ///< a simulation keeps the end 
 inline constexpr int kMostReplicas = 1'000'000;
 inline constexpr int kMostLayers = 65'536;
 inline constexpr std::size_t kMostNoise = 256;
+inline constexpr std::size_t kMostClasses = 64;
 inline constexpr std::size_t kMostRanksNamed = 65'536;
 
 }  // namespace cox::model

@@ -268,6 +268,21 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   return std::nullopt;
 }
 
+/// Where nothing is waited for between steps, nobody waits for input either.
+std::optional<Unread> unread_in_input(std::string_view key, const Draft& d) {
+  const StepInput& in = d.job.training.input;
+  if (!is_synchronous(d)) return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  if (key == "job.input.cores")
+    return unless(in.prepare > Seconds{}, {.chooses = "job.input.prepare",
+                                           .hint = "nothing is done on the cores: give job.input.prepare"});
+  if (key == "job.input.link" || key == "job.input.storage")
+    return unless(in.fetch > Bytes{},
+                  {.chooses = "job.input.fetch", .hint = "nothing is fetched: give job.input.fetch"});
+  if (key == "job.input.ahead")
+    return unless(in.takes_time(), {.chooses = "job.input.prepare", .hint = "no input takes any time"});
+  return std::nullopt;
+}
+
 std::optional<Unread> unread_in_job(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   const auto only = [](bool reads, std::string whose) {
@@ -288,7 +303,22 @@ std::optional<Unread> unread_in_job(std::string_view key, const Draft& d) {
   if (key.starts_with("job.model.") && key != "job.model.parameters")
     return unless(d.size.parameters > 0,
                   {.chooses = "job.model.parameters", .hint = "layers are derived from it: give it, too"});
+  if (key.starts_with("job.input.")) return unread_in_input(key, d);
   return unread_in_training(key, d);
+}
+
+/// Sections about what a whole training job's time, energy and money go into.
+std::optional<Unread> unread_of_job(std::string_view key, const Draft& d) {
+  if (d.job.workload != Workload::Training) return Unread{.chooses = "job.workload", .whose = "training"};
+  const Scenario& s = d.scenario;
+  if (key.starts_with("power.") && !is_synchronous(d))
+    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  if (key.starts_with("power.") && key != "power.busy")
+    return unless(s.power.known(), {.chooses = "power.busy", .hint = "no energy is told without power.busy"});
+  if (key == "price.currency")
+    return unless(s.node_price.node_hour > 0,
+                  {.chooses = "price.node_hour", .hint = "no cost is told without price.node_hour"});
+  return std::nullopt;
 }
 
 std::optional<Unread> unread_in_pace(std::string_view key, const Draft& d) {
@@ -391,8 +421,8 @@ std::optional<Unread> why_unread(std::string_view key, const Draft& draft) {
     return unless(draft.job.workload == Workload::Iteration,
                   {.chooses = "job.workload", .whose = "iteration"});
   if (section == "pace") return unread_in_pace(key, draft);
-  if (section == "failures")
-    return unless(draft.job.workload == Workload::Training, {.chooses = "job.workload", .whose = "training"});
+  if (section == "failures" || section == "start" || section == "power" || section == "price")
+    return unread_of_job(key, draft);
   if (section == "policy") return unread_in_policy(key, draft);
   if (section == "cost") return unread_in_cost(key, draft);
   return unread_at_the_top(key, draft);

@@ -16,7 +16,7 @@ constexpr std::string_view kNicLatency =
 constexpr std::string_view kNvls = "NCCL 2.30 src/graph/tuning.cc, nvlsEfficiency: not zero from Hopper on";
 constexpr std::string_view kRails = "DGX SuperPOD reference architecture: rail-optimised compute fabric";
 
-constexpr std::array<Figure, 13> kA100 = {{
+constexpr std::array<Figure, 14> kA100 = {{
     {"cluster.devices_per_node", "8", "DGX A100 data sheet: GPUs"},
     {"cluster.device.name", "A100-SXM4-80GB", "DGX A100 data sheet: GPUs"},
     {"cluster.device.peak", "312TFLOP/s", "A100 Tensor Core GPU data sheet: BFLOAT16, without sparsity"},
@@ -31,9 +31,11 @@ constexpr std::array<Figure, 13> kA100 = {{
     {"fabric.kind", "rail-optimised", kRails},
     {"fabric.link.latency", "130ns", "Quantum QM8700 product brief: port to port below 130 ns"},
     {"fabric.link.bandwidth", "200Gbps", "Quantum QM8700 product brief: HDR"},
+    {"power.busy", "4.94kW",
+     "76 % of 6.5 kW (DGX A100 data sheet: system power): the part is arXiv 2506.14551's"},
 }};
 
-constexpr std::array<Figure, 14> kH100 = {{
+constexpr std::array<Figure, 15> kH100 = {{
     {"cluster.devices_per_node", "8", "DGX H100 data sheet: GPUs"},
     {"cluster.device.name", "H100-SXM5-80GB", "DGX H100 data sheet: GPUs"},
     {"cluster.device.peak", "989.4TFLOP/s",
@@ -52,9 +54,11 @@ constexpr std::array<Figure, 14> kH100 = {{
      "taken as of Quantum QM8700 (product brief: below 130 ns); none is printed for QM9700"},
     {"fabric.link.bandwidth", "400Gbps", "Quantum-2 QM9700 data sheet: NDR"},
     {"cost.nccl.nvls", "true", kNvls},
+    {"power.busy", "7.752kW",
+     "76 % of 10.2 kW (DGX H100 data sheet: system power): the part, of training on such a node, is arXiv 2506.14551's"},
 }};
 
-constexpr std::array<Figure, 14> kB200 = {{
+constexpr std::array<Figure, 15> kB200 = {{
     {"cluster.devices_per_node", "8", "DGX B200 user guide, component descriptions"},
     {"cluster.device.name", "B200-SXM-180GB", "DGX B200 user guide, component descriptions"},
     {"cluster.device.peak", "2250TFLOP/s",
@@ -73,6 +77,8 @@ constexpr std::array<Figure, 14> kB200 = {{
      "taken as of Quantum QM8700 (product brief: below 130 ns); none is printed for QM9700"},
     {"fabric.link.bandwidth", "400Gbps", "Quantum-2 QM9700 data sheet: NDR"},
     {"cost.nccl.nvls", "true", kNvls},
+    {"power.busy", "10.868kW",
+     "76 % of 14.3 kW (DGX B200 data sheet: system power); the part is assumed to be that of DGX H100"},
 }};
 
 // The torus joins chips, so a chip is a node here; its host does not take part.

@@ -141,7 +141,19 @@ std::string_view about(const std::string& section) {
            "is modelled: docs/concepts/pacing-simulated.md.";
   if (section == "[pace]")
     return "Workload `iteration`: the pacing controller of every rank, the one of `cox observe --pace`.";
-  if (section == "[failures]") return "Of nodes.";
+  if (section == "[job.input]")
+    return "Workload `training`: what a rank needs before its step. Which of it is waited for: "
+           "docs/concepts/mechanisms.md.";
+  if (section == "[failures]")
+    return "Workload `training`: what stops the job, and what going on costs. How it is played: "
+           "docs/concepts/failures.md.";
+  if (section == "[[failures.class]]")
+    return "Components that fail alone, each exponentially, beside `failures.node_mtbf` and `failures.job_mtbf`. At "
+           "most 64.";
+  if (section == "[start]")
+    return "Workload `training`: what each start of the job takes before its first step.";
+  if (section == "[power]") return "Workload `training`: what a node draws. Presets say `busy`.";
+  if (section == "[price]") return "Workload `training`: what a node costs. Nothing is assumed.";
   if (section == "[policy]") return "How workers are kept together.";
   if (section == "[cost]") return "What a message costs.";
   if (section == "[cost.inside]") return "Between two devices of a node.";

@@ -41,7 +41,7 @@ bool begins_a_key(const std::string& path) {
 void collect(const Node& table, const std::string& prefix, std::vector<Leaf>& out) {
   for (const Node::Entry& entry : table.entries) {
     const std::string key = prefix + entry.name;
-    const bool array = key == kNoiseArray || key == kLayerArray;
+    const bool array = key == kNoiseArray || key == kLayerArray || key == kClassArray;
     if (entry.value.kind == Node::Kind::Table && !array && begins_a_key(key))
       collect(entry.value, key + ".", out);
     else
@@ -147,6 +147,8 @@ class Reader {
   Status read_leaf(const Leaf& leaf) {
     if (leaf.key == kNoiseArray) return read_array(leaf, noise_keys(), draft_.scenario.noise, kMostNoise);
     if (leaf.key == kLayerArray) return read_array(leaf, layer_keys(), draft_.layers, kMostLayers);
+    if (leaf.key == kClassArray)
+      return read_array(leaf, failure_class_keys(), draft_.scenario.failures.classes, kMostClasses);
     const Key<Draft>* key = root_key(leaf.key);
     if (!key) {
       if (begins_a_key(leaf.key))
@@ -156,6 +158,7 @@ class Reader {
       std::vector<std::string> known = names_of(root_keys());
       known.emplace_back(kNoiseArray);
       known.emplace_back(kLayerArray);
+      known.emplace_back(kClassArray);
       return unknown_key(notes_, leaf, leaf.key, known);
     }
     COX_CHECK(store(*key, draft_, *leaf.node, leaf.key, notes_, folder_));
@@ -163,7 +166,7 @@ class Reader {
     return {};
   }
 
-  /// `[[noise]]` and `[[job.layers]]`; a single table stands for an array of one.
+  /// `[[noise]]` and the like; a single table stands for an array of one.
   template <class T>
   Status read_array(const Leaf& leaf, std::span<const Key<T>> keys, std::vector<T>& out, std::size_t most) {
     const Node& node = *leaf.node;

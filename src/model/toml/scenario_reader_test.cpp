@@ -160,9 +160,10 @@ TEST(ScenarioReader, UnknownKeysGetTheNearest) {
   EXPECT_EQ(
       error_of("[failures]\nzzz = 1\n"),
       "scenario-002 f.toml:2:1: unknown key failures.zzz | "
-      "there are: checkpoint, checkpoint_interval, checkpoint_size, checkpoint_write, cold_factor, cold_steps, "
-      "job_mtbf, node_mtbf, restart, restart_per_node, restart_per_pair, restart_spread, restart_tail, "
-      "storage, weibull_shape");
+      "there are: checkpoint, checkpoint_delta, checkpoint_interval, checkpoint_size, checkpoint_write, class, "
+      "cold_factor, cold_steps, full_every, job_mtbf, near_checkpoint, near_interval, near_survives, node_mtbf, "
+      "repair, restart, restart_per_node, restart_per_pair, restart_spread, restart_tail, spares, storage, "
+      "unreadable, weibull_shape");
   EXPECT_EQ(error_of("[[noise]]\nlaw = \"constant\"\n[[noise]]\nlow = \"pareto\"\n"),
             "scenario-002 f.toml:4:1: unknown key noise[1].low | did you mean law");
   EXPECT_EQ(error_of("[job.layers]\nforwards = \"1s\"\n"),

@@ -110,6 +110,7 @@ std::vector<ScenarioKey> scenario_keys() {
   list(root_keys(), Draft{}, "", out);
   list(layer_keys(), LayerGroup{}, "job.layers[].", out);
   list(noise_keys(), NoiseSource{}, "noise[].", out);
+  list(failure_class_keys(), FailureClass{}, "failures.class[].", out);
   return out;
 }
 
@@ -120,6 +121,8 @@ std::string scenario_schema() {
   root.update(object());
   add(root, root_keys());
   root["properties"]["job"]["properties"]["layers"] = array_of(layer_keys(), kMostLayers);
+  root["properties"]["failures"]["properties"]["class"] =
+      array_of(failure_class_keys(), static_cast<std::int64_t>(kMostClasses));
   root["properties"]["noise"] = array_of(noise_keys(), static_cast<std::int64_t>(kMostNoise));
   return root.dump(2) + "\n";
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cox/base/power.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -83,6 +84,14 @@ struct FlopRateQuantity {
   static Result<FlopRate> parse(std::string_view text) { return parse_flop_rate(text); }
   static double value_of(FlopRate v) { return v.in_flops_per_s(); }
   static FlopRate make(double v) { return FlopRate::flops_per_s(v); }
+};
+
+struct PowerQuantity {
+  using Value = Power;
+  static constexpr std::string_view kWanted = "a power such as \"700W\"";
+  static Result<Power> parse(std::string_view text) { return parse_power(text); }
+  static double value_of(Power v) { return v.in_watts(); }
+  static Power make(double v) { return Power::watts(v); }
 };
 
 template <class Quantity>
@@ -262,6 +271,7 @@ Status store(const Key<T>& key, T& target, const Node& node, const std::string& 
                  [&](Bandwidth& (*at)(T&)) { return store_quantity<RateQuantity>(asked, at(target)); },
                  [&](TimePerByte& (*at)(T&)) { return store_quantity<PerByteQuantity>(asked, at(target)); },
                  [&](FlopRate& (*at)(T&)) { return store_quantity<FlopRateQuantity>(asked, at(target)); },
+                 [&](Power& (*at)(T&)) { return store_quantity<PowerQuantity>(asked, at(target)); },
                  [&](int& (*at)(T&)) { return store_count(asked, at(target)); },
                  [&](std::int64_t& (*at)(T&)) { return store_count(asked, at(target)); },
                  [&](std::uint64_t& (*at)(T&)) { return store_count(asked, at(target)); },
@@ -323,6 +333,7 @@ bool is_quoted(const Field<T>& field) {
 COX_INSTANTIATE(Draft)
 COX_INSTANTIATE(NoiseSource)
 COX_INSTANTIATE(LayerGroup)
+COX_INSTANTIATE(FailureClass)
 #undef COX_INSTANTIATE
 
 }  // namespace cox::model

@@ -85,6 +85,9 @@ Words pattern_words() {
 Words policy_words() {
   return named<PolicyKind, PolicyKind::Backup>();
 }
+Words failure_unit_words() {
+  return named<FailureUnit, FailureUnit::Job>();
+}
 Words jitter_words() {
   return kJitters;
 }

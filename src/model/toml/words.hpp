@@ -25,6 +25,7 @@ using Words = std::span<const std::string_view>;
 [[nodiscard]] Words target_words();
 [[nodiscard]] Words pattern_words();
 [[nodiscard]] Words policy_words();
+[[nodiscard]] Words failure_unit_words();
 [[nodiscard]] Words jitter_words();
 [[nodiscard]] Words imbalance_words();
 [[nodiscard]] Words wait_words();

@@ -35,6 +35,65 @@ Json summary_of(const Outcome& o) {
   return j;
 }
 
+namespace {
+
+double rounded(double x) {
+  return std::round(x * 1e9) / 1e9;
+}
+
+Json steps_of(const Outcome& o) {
+  const auto at = [&](double q) { return printed(Seconds{o.steps.quantile(q)}); };
+  return Json{{"count", o.steps.count()},
+              {"replicas", o.steps_replicas},
+              {"relative_error_ratio", o.steps.relative_error()},
+              {"p50_s", at(0.5)},
+              {"p95_s", at(0.95)},
+              {"p99_s", at(0.99)},
+              {"p999_s", at(0.999)},
+              {"shortest_s", printed(Seconds{o.steps.smallest()})},
+              {"longest_s", printed(Seconds{o.steps.largest()})}};
+}
+
+/// Of a training job: null where it is not known.
+void add_job(const model::Scenario& s, const Outcome& o, Json& j) {
+  j["groups"] = Json::array();
+  for (const GroupTime& g : o.groups)
+    j["groups"].push_back(Json{{"name", g.name},
+                               {"ranks", g.ranks},
+                               {"busy_s", printed(g.busy)},
+                               {"exposed_s", printed(g.exposed)},
+                               {"waiting_s", printed(g.waiting)}});
+  const JobTime& t = *o.time;
+  j["time"] = Json{{"total_s", printed(t.total())},
+                   {"start_s", printed(t.start)},
+                   {"work_s", printed(t.work)},
+                   {"checkpoints_s", printed(t.checkpoints)},
+                   {"rework_s", printed(t.rework)},
+                   {"restarts_s", printed(t.restarts)},
+                   {"repair_s", printed(t.repair)},
+                   {"cold_s", printed(t.cold)},
+                   {"goodput_ratio", t.total() > Seconds{} ? rounded(t.work / t.total()) : 1.0}};
+  j["failures"] = Json::array();
+  for (std::size_t c = 0; c < o.failures_of_class.size(); ++c)
+    j["failures"].push_back(Json{{"class", s.failures.classes[c].name}, {"count", o.failures_of_class[c]}});
+  j["energy"] = nullptr;
+  if (o.energy) {
+    const EnergyUse& e = *o.energy;
+    j["energy"] =
+        Json{{"total_j", rounded(e.total().in_joules())},     {"busy_j", rounded(e.busy.in_joules())},
+             {"transfer_j", rounded(e.transfer.in_joules())}, {"wait_j", rounded(e.wait.in_joules())},
+             {"idle_j", rounded(e.idle.in_joules())},         {"building_j", rounded(e.building.in_joules())},
+             {"ideal_j", rounded(e.ideal.in_joules())}};
+  }
+  const bool priced = s.node_price.node_hour > 0;
+  j["cost"] = Json{{"node_hours", *o.node_hours},
+                   {"ideal_node_hours", o.ideal_node_hours ? Json(*o.ideal_node_hours) : Json(nullptr)},
+                   {"cost", priced ? Json(*o.node_hours * s.node_price.node_hour) : Json(nullptr)},
+                   {"currency", s.node_price.currency}};
+}
+
+}  // namespace
+
 Json json_of(const model::Scenario& s, const Outcome& o) {
   Json j;
   j["name"] = s.name;
@@ -53,6 +112,9 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
   j["mechanisms"] = mechanisms_of(s);
   j["not_modelled"] = o.not_modelled;
   j["mfu_ratio"] = o.mfu ? Json(std::round(*o.mfu * 1e9) / 1e9) : Json(nullptr);
+  j["goodput_mfu_ratio"] = o.goodput_mfu ? Json(std::round(*o.goodput_mfu * 1e9) / 1e9) : Json(nullptr);
+  j["steps"] = steps_of(o);
+  if (o.time) add_job(s, o, j);
   if (o.paced) j["paced"] = json_of(*o.paced);
   return j;
 }

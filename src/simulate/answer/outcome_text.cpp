@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "cox/base/number_text.hpp"
@@ -74,7 +75,7 @@ std::string how(const Outcome& o) {
 void add_steps(const Outcome& o, std::vector<std::string>& lines) {
   if (o.step_ends.size() < 2) return;
   std::vector<double> length;
-  Seconds before{};
+  Seconds before = o.started;
   for (const Seconds end : o.step_ends) {
     length.push_back((end - before).count());
     before = end;
@@ -84,6 +85,18 @@ void add_steps(const Outcome& o, std::vector<std::string>& lines) {
   const double p50 = quantile_in_place(length, 0.5);
   lines.push_back(fmt::format("step         p50 {}, p99 {}, longest {}", shown(Seconds{p50}),
                               shown(Seconds{p99}), shown(Seconds{longest})));
+}
+
+/// Of all steps of all replicas, where they are many.
+void add_all_steps(const Outcome& o, std::vector<std::string>& lines) {
+  constexpr std::int64_t kMany = 1000;
+  const QuantileSketch& steps = o.steps;
+  if (steps.count() < kMany) return;
+  const auto at = [&](double q) { return to_string(Seconds{steps.quantile(q)}, 4); };
+  lines.push_back(
+      fmt::format("{} steps{} p50 {}, p95 {}, p99 {}, p999 {} (each within {})", grouped(steps.count()),
+                  o.steps_replicas > 1 ? fmt::format(" of {} seeds:", grouped(o.steps_replicas)) : ":",
+                  at(0.5), at(0.95), at(0.99), at(0.999), percent(steps.relative_error())));
 }
 
 /// With and without pacing on the same draws, and where the controllers stand at the end.
@@ -105,6 +118,78 @@ void add_paced(const PacedJobOutcome& p, std::vector<std::string>& lines) {
   for (const auto& [state, ranks] : states)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(ranks), pace::name_of(state));
   lines.push_back("at the end   ranks in state: " + text);
+}
+
+/// What of the ranks' time in all steps is communication, and what is waiting; by groups where there are several.
+void add_exposed(const Outcome& o, std::vector<std::string>& lines) {
+  GroupTime all;
+  for (const GroupTime& g : o.groups) {
+    const auto ranks = static_cast<double>(g.ranks);
+    all.busy += g.busy * ranks;
+    all.exposed += g.exposed * ranks;
+    all.waiting += g.waiting * ranks;
+  }
+  const auto part = [](Seconds s, const GroupTime& g) {
+    const Seconds step = g.busy + g.exposed + g.waiting;
+    return percent(step > Seconds{} ? s / step : 0);
+  };
+  const char* steps = o.step_ends.size() > 1 ? "all steps" : "the step";
+  std::string text =
+      fmt::format("exposed      {} of the ranks' time in {} is communication that nothing hides",
+                  part(all.exposed, all), steps);
+  if (all.waiting > Seconds{}) text += fmt::format(", {} waiting", part(all.waiting, all));
+  lines.push_back(std::move(text));
+  constexpr std::size_t kMostShown = 8;
+  for (std::size_t g = 0; o.groups.size() > 1 && g < std::min(kMostShown, o.groups.size()); ++g) {
+    const GroupTime& group = o.groups[g];
+    lines.push_back(fmt::format("  {:<10} {} busy, {} exposed, {} waiting", group.name,
+                                part(group.busy, group), part(group.exposed, group),
+                                part(group.waiting, group)));
+  }
+  if (o.groups.size() > kMostShown)
+    lines.push_back(fmt::format("  and {} more: --json has them", o.groups.size() - kMostShown));
+}
+
+/// Where a job's time goes beside its steps, and what it costs.
+void add_job(const model::Scenario& s, const Outcome& o, std::vector<std::string>& lines) {
+  const JobTime& t = *o.time;
+  if (t.total() > t.work && t.total() > Seconds{}) {
+    std::string text =
+        fmt::format("goodput      {} of the job's time is steps that counted", percent(t.work / t.total()));
+    for (const auto& [name, part] : {std::pair{"start", t.start},
+                                     {"checkpoints", t.checkpoints},
+                                     {"rework", t.rework},
+                                     {"restarts", t.restarts},
+                                     {"waiting for nodes", t.repair},
+                                     {"cold steps", t.cold}})
+      if (part > Seconds{}) text += fmt::format(", {} {}", percent(part / t.total()), name);
+    lines.push_back(std::move(text));
+  }
+  const double steps = s.job.steps;
+  // Sequences of a step, where they are known; else steps.
+  const auto& job = s.job.as<model::TrainingJob>();
+  const double sequences = static_cast<double>(job.sequences) * job.micro_batches * job.layout.data;
+  if (o.energy) {
+    const Energy total = o.energy->total();
+    std::string text = fmt::format("energy       {}, {} a step", to_string(total), to_string(total / steps));
+    if (sequences > 0) text += fmt::format(", {} a sequence", to_string(total / (steps * sequences)));
+    if (o.energy->ideal > Energy{})
+      text += fmt::format("; {:.3g} times that of computing alone", total / o.energy->ideal);
+    lines.push_back(std::move(text));
+  }
+  if (!(s.node_price.node_hour > 0)) {
+    if (t.total() > t.work || s.failures.spares > 0)
+      lines.push_back(fmt::format("node-hours   {:.4g}", *o.node_hours));
+    return;
+  }
+  const double cost = *o.node_hours * s.node_price.node_hour;
+  const std::string currency = s.node_price.currency.empty() ? "" : " " + s.node_price.currency;
+  std::string text = fmt::format("cost         {:.4g}{} for {:.4g} node-hours, {:.4g} a step", cost, currency,
+                                 *o.node_hours, cost / steps);
+  if (sequences > 0) text += fmt::format(", {:.4g} a sequence", cost / (steps * sequences));
+  if (o.ideal_node_hours && *o.ideal_node_hours > 0)
+    text += fmt::format("; {:.3g} times that of computing alone", *o.node_hours / *o.ideal_node_hours);
+  lines.push_back(std::move(text));
 }
 
 /// What of the ranks' time in a step is communication, and what is waiting.
@@ -138,6 +223,16 @@ void add_links(const Outcome& o, std::vector<std::string>& lines) {
   lines.emplace_back();
   lines.push_back(fmt::format("busiest of {} links that carried anything",
                               grouped(static_cast<std::int64_t>(busiest.size()))));
+  const LinkLoad most = busiest.front();
+  const auto alike = std::count_if(busiest.begin(), busiest.end(), [&](const LinkLoad& link) {
+    return link.bytes == most.bytes && link.utilisation_ratio == most.utilisation_ratio;
+  });
+  if (static_cast<std::size_t>(alike) >= n && n > 1) {
+    lines.push_back(fmt::format("  {:<24} {:>7}  {} each",
+                                fmt::format("{} alike: {}, ...", grouped(alike), most.name),
+                                percent(most.utilisation_ratio), to_string(most.bytes)));
+    return;
+  }
   for (std::size_t i = 0; i < n; ++i)
     lines.push_back(fmt::format("  {:<24} {:>7}  {}", busiest[i].name, percent(busiest[i].utilisation_ratio),
                                 to_string(busiest[i].bytes)));
@@ -157,10 +252,18 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
     lines.push_back(fmt::format("{} seeds    mean {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
                                 with_half_width(spread.mean, spread.half_width_95, kDigits),
                                 shown(spread.p50), shown(spread.p99)));
-  if (step != nullptr) lines.push_back(exposed(*step, middle_step(s)));
+  add_all_steps(o, lines);
+  if (!o.groups.empty())
+    add_exposed(o, lines);
+  else if (step != nullptr)
+    lines.push_back(exposed(*step, middle_step(s)));
   if (o.mfu)
     lines.push_back(
-        fmt::format("MFU          {} of {} a device", percent(*o.mfu), to_string(s.cluster.device_peak)));
+        fmt::format("MFU          {} of {} a device{}", percent(*o.mfu), to_string(s.cluster.device_peak),
+                    o.goodput_mfu && *o.goodput_mfu < *o.mfu
+                        ? fmt::format("; {} without updates that were discarded", percent(*o.goodput_mfu))
+                        : ""));
+  if (o.time) add_job(s, o, lines);
   if (o.paced) add_paced(*o.paced, lines);
   add_links(o, lines);
   if (const std::vector<std::string> on = mechanisms_of(s); !on.empty())

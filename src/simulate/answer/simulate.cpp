@@ -76,7 +76,9 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
 
 }  // namespace
 
-Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
+namespace {
+
+Result<Outcome> simulate_job(const model::Scenario& scenario, const SimulateOptions& options) {
   const EngineKind engine = engine_for(scenario);
   COX_CHECK(check_graph(scenario));
   switch (scenario.job.workload()) {
@@ -106,6 +108,19 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
     return not_possible("the event engine runs schedules and training, not single collectives",
                         "leave `engine` out, or say max-plus or flow");
   return simulate_collectives(scenario, engine, options);
+}
+
+}  // namespace
+
+Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
+  COX_TRY(Outcome out, simulate_job(scenario, options));
+  if (out.steps.count() > 0) return out;
+  Seconds before{};
+  for (const Seconds end : out.step_ends) {
+    out.steps.add(std::max(end - before, Seconds{}).count());
+    before = std::max(before, end);
+  }
+  return out;
 }
 
 }  // namespace cox::simulate

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
@@ -31,7 +32,7 @@ class Totals {
   Totals(const model::Scenario& scenario, const SimulateOptions& options, std::span<const Switch> switches)
       : scenario_(scenario), options_(options), switches_(switches) {
     options_.want_run = false;
-    options_.progress = {};
+    told_ = std::exchange(options_.progress, {});
     // One engine for all, or its own small differences would be somebody's cost.
     scenario_.plays_links = engine_for(scenario) == model::EngineKind::Flow;
   }
@@ -41,13 +42,23 @@ class Totals {
     for (std::size_t i = 0; i < switches_.size(); ++i)
       if ((on >> i & 1) == 0) switches_[i].off(one);
     COX_TRY(const Outcome outcome, simulate(one, options_));
-    return known_[on] = outcome.over_replicas.mean;
+    known_[on] = outcome.over_replicas.mean;
+    if (told_) told_(simulated(), std::max(simulated(), expected()));
+    return known_[on];
   }
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
+  /// Simulations in all; of drawn orders about as many as they have different beginnings.
+  [[nodiscard]] std::int64_t expected() const {
+    const auto n = static_cast<std::int64_t>(switches_.size());
+    return n <= static_cast<std::int64_t>(kMostExact) ? std::int64_t{1} << n
+                                                      : 2 * kPairsOfOrders * (n - 1) + 2;
+  }
+
   model::Scenario scenario_;
   SimulateOptions options_;
+  std::function<void(std::int64_t, std::int64_t)> told_;
   std::span<const Switch> switches_;
   std::map<Set, Seconds> known_;
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -15,12 +16,24 @@ namespace {
 
 using model::Scenario;
 
+/// Of a training job: its start, and what it waits for before a step.
+void add_start_and_input(const Scenario& s, std::vector<Switch>& all) {
+  if (s.job.workload() != model::Workload::Training) return;
+  if (s.start.takes_time()) all.push_back({"the start of the job", [](Scenario& to) { to.start = {}; }});
+  if (s.job.as<model::TrainingJob>().input.takes_time())
+    all.push_back(
+        {"input of steps", [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).input = {}; }});
+}
+
 void add_noise(const Scenario& s, std::vector<Switch>& all) {
   for (std::size_t i = 0; i < s.noise.size(); ++i) {
     const model::NoiseSource& n = s.noise[i];
     if (n.off) continue;
     std::string text = fmt::format("{} noise, target {}", name_of(n.law), name_of(n.target));
     if (!n.name.empty()) text += fmt::format(" ({})", n.name);
+    const auto same =
+        std::ranges::count_if(all, [&](const Switch& one) { return one.name.starts_with(text); });
+    if (same > 0 && n.name.empty()) text += fmt::format(" (noise[{}])", i);
     all.push_back({std::move(text), [i](Scenario& to) { to.noise[i].off = true; }});
   }
 }
@@ -51,7 +64,7 @@ void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
 void add_failures(const model::Failures& f, std::vector<Switch>& all) {
   if (f.happen())
     all.push_back({"failures, their checkpoints and restarts", [](Scenario& to) { to.failures = {}; }});
-  else if (f.checkpoint_interval > Seconds{})
+  else if (f.lengthen())
     all.push_back({"checkpoints", [](Scenario& to) { to.failures = {}; }});
   if (f.happen() &&
       (f.restart_per_node > Seconds{} || f.restart_per_pair > Seconds{} || f.restart_spread > Seconds{}))
@@ -71,6 +84,7 @@ std::vector<Switch> switches_of(const Scenario& s) {
   add_noise(s, all);
   if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
   add_failures(s.failures, all);
+  add_start_and_input(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
     all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), nullptr});
   if (s.job.workload() == model::Workload::Training) {

@@ -188,18 +188,22 @@ Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const st
                                               const model::ScenarioOptions& changes,
                                               const SimulateOptions& options, bool attributed) {
   std::vector<SizePoint> points;
+  SimulateOptions quiet = options;
+  quiet.progress = {};
   for (const int n : nodes) {
     model::ScenarioOptions at = changes;
     at.set.push_back(fmt::format("cluster.nodes={}", n));
     COX_TRY(const model::ReadScenario read, model::read_scenario(scenario, at));
-    COX_TRY(const Outcome outcome, simulate(read.scenario, options));
+    COX_TRY(const Outcome outcome, simulate(read.scenario, quiet));
     const double steps = std::max(1, read.scenario.job.steps);
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
     points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step});
     if (attributed) {
-      COX_TRY(points.back().attribution, attribute(read.scenario, options));
+      COX_TRY(points.back().attribution, attribute(read.scenario, quiet));
     }
+    if (options.progress)
+      options.progress(static_cast<std::int64_t>(points.size()), static_cast<std::int64_t>(nodes.size()));
   }
   return points;
 }

@@ -14,6 +14,7 @@ class Later : public Watcher {
  public:
   Later(Watcher& to, Seconds by) : to_(to), by_(by) {}
   void begin(int unit, Seconds at) override { to_.begin(unit, at + by_); }
+  void fed(int unit, Seconds begin, Seconds end) override { to_.fed(unit, begin + by_, end + by_); }
   void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
     to_.computed(unit, i, begin + by_, computed + by_, end + by_);
   }

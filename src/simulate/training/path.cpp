@@ -5,73 +5,18 @@
 
 #include "cox/replay/replay.hpp"
 
+#include "simulate/training/accounts.hpp"
 #include "simulate/training/runs.hpp"
 
 namespace cox::simulate {
 namespace {
 
+using training::Accounts;
+using training::Both;
 using training::Gathering;
 using training::Instruction;
 using training::Meeting;
 using training::Plan;
-
-/// Adds up where ranks spend a step.
-class Accounts : public training::Watcher {
- public:
-  Accounts(const Plan& plan, const std::vector<double>& factors, StepAnalysis& out)
-      : plan_(plan), factors_(factors), out_(out), begin_(static_cast<std::size_t>(plan.units())) {}
-
-  void begin(int unit, Seconds at) override { begin_[static_cast<std::size_t>(unit)] = at; }
-  void end(int unit, Seconds at) override {
-    out_.rank_time += (at - begin_[static_cast<std::size_t>(unit)]) * plan_.ranks_per_unit();
-  }
-  void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
-    const int ranks = plan_.ranks_per_unit();
-    const auto first = static_cast<std::size_t>(unit) * static_cast<std::size_t>(ranks);
-    double slowest = 0, sum = 0;
-    for (int r = 0; r < ranks; ++r) {
-      const double f = factors_[first + static_cast<std::size_t>(r)];
-      slowest = std::max(slowest, f);
-      sum += f;
-    }
-    const Seconds all = (computed - begin) * ranks;
-    const Seconds own = slowest > 0 ? (computed - begin) * (sum / slowest) : all;
-    add(i.part, own);
-    add(StepPart::Wait, all - own);
-    add(StepPart::Context, i.context * ranks);
-    add(StepPart::Tensor, (end - computed - i.context) * ranks);
-  }
-  void received(int /*unit*/, const Instruction& /*i*/, Seconds begin, Seconds leaves,
-                Seconds arrives) override {
-    split(begin, leaves, arrives, StepPart::Bubble, StepPart::Pipeline);
-  }
-  void awaited(int /*unit*/, const Instruction& /*i*/, Seconds begin, Seconds alone, Seconds end) override {
-    if (end <= begin) return;
-    add(StepPart::Wait, alone * plan_.ranks_per_unit());
-    add(StepPart::Data, (end - begin - alone) * plan_.ranks_per_unit());
-  }
-  void met(const Gathering& g) override {
-    if (!g.exchange) return;
-    const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
-    for (std::size_t m = 0; m < g.members.size(); ++m)
-      split(g.arrivals[m], complete, g.departures[m], StepPart::Wait, StepPart::Expert);
-  }
-
- private:
-  void add(StepPart part, Seconds s) { out_.parts[static_cast<std::size_t>(part)] += s; }
-  /// [begin, end) before and after `border`, on all ranks of a unit.
-  void split(Seconds begin, Seconds border, Seconds end, StepPart before, StepPart after) {
-    if (end <= begin) return;
-    const Seconds first = std::clamp(border, begin, end) - begin;
-    add(before, first * plan_.ranks_per_unit());
-    add(after, (end - begin - first) * plan_.ranks_per_unit());
-  }
-
-  const Plan& plan_;
-  const std::vector<double>& factors_;
-  StepAnalysis& out_;
-  std::vector<Seconds> begin_;
-};
 
 /// The pieces of a step as a graph: who waited for what.
 class Pieces : public training::Watcher {
@@ -89,6 +34,9 @@ class Pieces : public training::Watcher {
   void begin(int unit, Seconds at) override {
     line(unit) = add(StepPart::Wait, {}, {});
     release_.back() = duration_from_seconds((at - origin_).count());
+  }
+  void fed(int unit, Seconds begin, Seconds end) override {
+    line(unit) = add(StepPart::Input, end - begin, {line(unit)});
   }
   void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
     line(unit) = add(i.part, computed - begin, {line(unit)});
@@ -186,54 +134,12 @@ class Pieces : public training::Watcher {
   std::vector<model::OperationIndex> before_, few_;
 };
 
-/// Tells two watchers.
-class Both : public training::Watcher {
- public:
-  Both(Watcher& a, Watcher& b) : a_(a), b_(b) {}
-  void begin(int u, Seconds at) override {
-    a_.begin(u, at);
-    b_.begin(u, at);
-  }
-  void computed(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
-    a_.computed(u, i, b, c, e);
-    b_.computed(u, i, b, c, e);
-  }
-  void sent(int u, int to, const Instruction& i, Seconds at, Seconds l, Seconds r) override {
-    a_.sent(u, to, i, at, l, r);
-    b_.sent(u, to, i, at, l, r);
-  }
-  void received(int u, const Instruction& i, Seconds b, Seconds l, Seconds r) override {
-    a_.received(u, i, b, l, r);
-    b_.received(u, i, b, l, r);
-  }
-  void issued(int u, const Instruction& i, Seconds at) override {
-    a_.issued(u, i, at);
-    b_.issued(u, i, at);
-  }
-  void met(const Gathering& g) override {
-    a_.met(g);
-    b_.met(g);
-  }
-  void awaited(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
-    a_.awaited(u, i, b, c, e);
-    b_.awaited(u, i, b, c, e);
-  }
-  void end(int u, Seconds at) override {
-    a_.end(u, at);
-    b_.end(u, at);
-  }
-
- private:
-  Watcher& a_;
-  Watcher& b_;
-};
-
 }  // namespace
 
 std::string_view name_of(StepPart part) {
   constexpr std::array<std::string_view, kStepParts> kNames = {"forward", "backward", "optimizer", "data",
                                                                "tensor",  "pipeline", "expert",    "context",
-                                                               "bubble",  "wait"};
+                                                               "bubble",  "wait",     "input"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
@@ -252,11 +158,15 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
   for (std::int64_t k = 0; k < step; ++k) COX_CHECK(engine.run(k, training::meeting_of(scenario, k), now));
   StepAnalysis out;
   const Seconds origin = *std::min_element(now.begin(), now.end());
-  Accounts accounts(plan, engine.factors(), out);
+  std::vector<StepParts> stages(static_cast<std::size_t>(plan.stages()));
+  Accounts accounts(plan, engine.factors(), stages);
   Pieces pieces(plan, origin);
   Both both(accounts, pieces);
   COX_CHECK(engine.run(step, training::meeting_of(scenario, step), now, &both));
   out.step = *std::max_element(now.begin(), now.end()) - origin;
+  for (const StepParts& stage : stages)
+    for (std::size_t p = 0; p < kStepParts; ++p) out.parts[p] += stage[p];
+  out.rank_time = accounts.rank_time();
   pieces.analyse(out);
   return out;
 }

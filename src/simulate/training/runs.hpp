@@ -23,6 +23,8 @@ struct Played {
   bool memo = false;
   std::vector<double> link_bytes{};    ///< as StepEngine::link_bytes
   std::vector<std::string> repeats{};  ///< as Noise::repeats
+  /// What the ranks' time went into until the last of them was done, by stage; empty: not known.
+  std::vector<StepParts> accounts{};
 };
 
 [[nodiscard]] Status check_synchronous(const model::Scenario& scenario);

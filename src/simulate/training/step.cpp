@@ -8,11 +8,21 @@
 
 #include "cox/base/assert.hpp"
 
+#include "simulate/training/accounts.hpp"
 #include "simulate/training/later.hpp"
 
 namespace cox::simulate::training {
 
 using Code = Instruction::Code;
+
+namespace {
+
+void add(std::vector<StepParts>& to, const std::vector<StepParts>& more) {
+  for (std::size_t s = 0; s < to.size(); ++s)
+    for (std::size_t p = 0; p < kStepParts; ++p) to[s][p] += more[s][p];
+}
+
+}  // namespace
 
 StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
                        StepShortcuts shortcuts)
@@ -30,6 +40,7 @@ StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed,
   factors_.assign(units * static_cast<std::size_t>(plan.ranks_per_unit()), 1);
   mail_.resize(units * static_cast<std::size_t>(plan.mailboxes()));
   data_.resize(static_cast<std::size_t>(plan.stages()));
+  if (plan.job().input.takes_time()) input_.emplace(plan, first, count);
 }
 
 /// One draw per rank and step, over all that it computes in the step; each piece is longer by the same ratio.
@@ -54,10 +65,11 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
 
 void StepEngine::begin_step(std::span<Seconds> now) {
   std::fill(mail_.begin(), mail_.end(), Mail{});
+  const std::span<const Seconds> fed = input_ ? input_->begins(now) : now;
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     unit.at = 0;
-    unit.now = unit.stream_free = unit.mail_free = now[u];
+    unit.now = unit.stream_free = unit.mail_free = fed[u];
     unit.stream.clear();
     unit.joined = 0;
     unit.busy = 0;
@@ -65,7 +77,9 @@ void StepEngine::begin_step(std::span<Seconds> now) {
     unit.parked = false;
     unit.exchange = Exchange::None;
     unit.exposed = {};
-    if (watcher_ != nullptr) watcher_->begin(static_cast<int>(u), now[u]);
+    if (watcher_ == nullptr) continue;
+    watcher_->begin(static_cast<int>(u), now[u]);
+    if (fed[u] > now[u]) watcher_->fed(static_cast<int>(u), now[u], fed[u]);
   }
   for (std::size_t s = 0; s < data_.size(); ++s) data_[s].assign((*programs_)[s].data.size(), Instance{});
   exchanges_.clear();
@@ -85,16 +99,19 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   if (!goes_on) {
     own.assign(now.begin(), now.end());
     clock_.origin = {};
+    if (input_) input_->reset();
   }
   const Seconds first = *std::min_element(own.begin(), own.end());
   for (Seconds& t : own) t -= first;
   clock_.origin += first;
+  if (input_) input_->set_back(first);
   if (watcher == nullptr) {
     COX_CHECK(run_on_own_clock(own, nullptr));
   } else {
     Later later(*watcher, clock_.origin);
     COX_CHECK(run_on_own_clock(own, &later));
   }
+  if (input_) input_->next_step();
   std::transform(own.begin(), own.end(), now.begin(), [&](Seconds t) { return clock_.origin + t; });
   clock_.told.assign(now.begin(), now.end());
   feed_back();
@@ -104,16 +121,19 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
 /// Plays the step, unless it is one that is known.
 Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
-  if (draws || timeouts_.happen() || watcher != nullptr || !shortcuts_.memo) return play_step(now, watcher);
+  if (draws || timeouts_.happen() || watcher != nullptr || !shortcuts_.memo)
+    return play_accounted(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
     return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_ &&
-           k.longer == longer_;
+           k.longer == longer_ && (!input_ || k.input_from == input_->made_from());
   });
   if (known != nullptr) {
     std::copy(known->times.ends.begin(), known->times.ends.end(), now.begin());
     messages_ += known->messages;
     for (std::size_t u = 0; u < known->exposed.size(); ++u) units_[u].exposed = known->exposed[u];
     for (std::size_t l = 0; l < known->link_bytes.size(); ++l) link_bytes_[l] += known->link_bytes[l];
+    add(accounts_, known->accounts);
+    if (input_) static_cast<void>(input_->begins(known->times.begins));
     return {};
   }
   KnownStep fresh{.meeting = meeting_,
@@ -124,18 +144,33 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
                   .times = {.begins = {now.begin(), now.end()}, .ends = {}},
                   .messages = messages_,
                   .link_bytes = {}};
+  if (input_) fresh.input_from = input_->made_from();
+  std::vector<StepParts> before(accounts_.size());
+  std::swap(before, accounts_);
   std::vector<double> carried = std::exchange(link_bytes_, {});
-  COX_CHECK(play_step(now, nullptr));
+  COX_CHECK(play_accounted(now, nullptr));
   fresh.times.ends.assign(now.begin(), now.end());
   if (plan_.job().overlap_feedback > 0)
     for (const Unit& u : units_) fresh.exposed.push_back(u.exposed);
   // Shared links, and computation that is slower beside communication, are no sums and maxima.
-  if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0) fresh.times.tolerance = tolerated(now);
+  if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0 && !input_)
+    fresh.times.tolerance = tolerated(now);
   fresh.messages = messages_ - fresh.messages;
   fresh.link_bytes = link_bytes_;
   for (std::size_t l = 0; l < carried.size(); ++l) link_bytes_[l] += carried[l];
+  add(before, accounts_);
+  fresh.accounts = std::exchange(accounts_, std::move(before));
   known_steps_.keep(std::move(fresh));
   return {};
+}
+
+/// Plays the step, and keeps account of it where somebody asks.
+Status StepEngine::play_accounted(std::span<Seconds> now, Watcher* watcher) {
+  if (accounts_.empty()) return play_step(now, watcher);
+  Accounts accounts(plan_, factors_, accounts_);
+  if (watcher == nullptr) return play_step(now, &accounts);
+  Both both(accounts, *watcher);
+  return play_step(now, &both);
 }
 
 Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
@@ -169,8 +204,10 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   if (!played || watcher == nullptr) return played;
   std::copy(begin.begin(), begin.end(), now.begin());
   const std::int64_t messages = messages_;
+  const std::int64_t evaluated = evaluated_;
   const Status told = pass(now, watcher);
   messages_ = messages;
+  evaluated_ = evaluated;
   return told;
 }
 

@@ -18,6 +18,7 @@
 #include "cox/base/units.hpp"
 #include "cox/simulate/timeouts.hpp"
 
+#include "simulate/training/input.hpp"
 #include "simulate/training/plan.hpp"
 #include "simulate/training/repeats.hpp"
 #include "simulate/training/shared_network.hpp"
@@ -42,6 +43,8 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void begin(int /*unit*/, Seconds /*at*/) {}
+  /// It waited for its input.
+  virtual void fed(int /*unit*/, Seconds /*begin*/, Seconds /*end*/) {}
   /// `computed` is when the slowest rank of the unit was done computing; `end` when their communication was.
   virtual void computed(int /*unit*/, const Instruction& /*i*/, Seconds /*begin*/, Seconds /*computed*/,
                         Seconds /*end*/) {}
@@ -98,6 +101,10 @@ class StepEngine {
   /// Steps that were played, not repeated; instructions, messages and links that were computed in them.
   [[nodiscard]] std::int64_t played() const { return played_; }
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
+  /// What the ranks' time of all steps so far went into, one account per stage; from the next step on, if asked for
+  /// before it. A step that is not played again is counted as it was.
+  void keep_accounts() { accounts_.resize(static_cast<std::size_t>(plan_.stages())); }
+  [[nodiscard]] const std::vector<StepParts>& accounts() const { return accounts_; }
 
  private:
   static constexpr Seconds kNotYet{std::numeric_limits<double>::infinity()};
@@ -145,6 +152,8 @@ class StepEngine {
     KnownTimes times;
     std::int64_t messages = 0;
     std::vector<double> link_bytes;
+    std::vector<StepParts> accounts{};
+    std::vector<Seconds> input_from{};  ///< as NodeInput::made_from
   };
   /// The job's clock between two steps, kept in two parts so that steps which repeat do so exactly.
   struct Clock {
@@ -155,6 +164,7 @@ class StepEngine {
 
   [[nodiscard]] int stage_of(int unit) const { return unit % plan_.stages(); }
   [[nodiscard]] Status run_on_own_clock(std::span<Seconds> now, Watcher* watcher);
+  [[nodiscard]] Status play_accounted(std::span<Seconds> now, Watcher* watcher);
   [[nodiscard]] Status play_step(std::span<Seconds> now, Watcher* watcher);
   [[nodiscard]] Status pass(std::span<Seconds> now, Watcher* watcher);
   void begin_step(std::span<Seconds> now);
@@ -236,6 +246,8 @@ class StepEngine {
   std::int64_t played_ = 0;
   std::int64_t evaluated_ = 0;
   std::int64_t messages_ = 0;
+  std::vector<StepParts> accounts_;  ///< empty: nobody asks
+  std::optional<NodeInput> input_;
   bool closure_used_ = false;
   bool memo_used_ = false;
 };

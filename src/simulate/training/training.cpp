@@ -15,6 +15,7 @@
 #include "cox/simulate/flow.hpp"
 
 #include "simulate/training/runs.hpp"
+#include "simulate/training/tally.hpp"
 
 namespace cox::simulate {
 namespace training {
@@ -30,6 +31,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
   StepEngine engine(plan, &noise, seed, 0, plan.layout().data, shortcuts);
+  engine.keep_accounts();
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
@@ -45,6 +47,10 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   out.memo = engine.memo();
   out.link_bytes = engine.link_bytes();
   out.repeats = noise.repeats(s.job.steps, out.step_ends.back());
+  out.accounts = engine.accounts();
+  for (std::size_t u = 0; u < now.size(); ++u)
+    out.accounts[u % out.accounts.size()][static_cast<std::size_t>(StepPart::Wait)] +=
+        (out.step_ends.back() - now[u]) * plan.ranks_per_unit();
   return out;
 }
 
@@ -74,6 +80,7 @@ struct Replica {
   double servers_busy = 0;     ///< part of the time
   double mean_age = 0;         ///< of the others, versions
   std::optional<FailureOutcome> failures;
+  std::vector<StepParts> accounts;
 };
 
 Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts,
@@ -93,9 +100,10 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .discarded = log.discarded,
               .servers_busy = log.servers_busy,
               .mean_age = log.mean_age,
-              .failures = {}};
+              .failures = {},
+              .accounts = std::move(played.accounts)};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
-  if (!s.failures.happen() && s.failures.checkpoint_interval <= Seconds{}) return out;
+  if (!s.failures.lengthen() && !s.start.takes_time()) return out;
   std::vector<Seconds> lengths(out.step_ends.size()), shift(out.step_ends.size());
   Seconds before{};
   for (std::size_t k = 0; k < lengths.size(); ++k) {
@@ -103,7 +111,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
     lengths[k] = end - before;
     before = end;
   }
-  COX_TRY(FailureOutcome failed, run_with_failures(lengths, s.failures, s.cluster.nodes, seed));
+  COX_TRY(FailureOutcome failed, run_with_failures(lengths, s, seed));
   for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
   if (recorder != nullptr) recorder->shift(shift);
   out.step_ends = failed.step_ends;
@@ -118,6 +126,10 @@ std::optional<double> utilisation_of(const Plan& plan, Seconds total) {
   const double done = plan.job().flops.count() * plan.job().micro_batches * plan.layout().data * s.job.steps;
   if (!(peak > 0) || !(done > 0) || total <= Seconds{}) return std::nullopt;
   return done / (peak * total.count());
+}
+
+training::Tally tally_of(const Plan& plan, const Replica& r) {
+  return training::Tally(plan, r.step_ends, r.total, r.failures ? &*r.failures : nullptr, r.accounts);
 }
 
 training::StepShortcuts shortcuts_of(const SimulateOptions& options) {
@@ -224,18 +236,24 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
           play(plan, scenario.seed, shortcuts_of(options), recorder ? &*recorder : nullptr, tell));
   std::vector<Seconds> totals(all, first.total);
   std::vector<std::optional<Error>> errors(all);
+  training::Tally tally = tally_of(plan, first);
   constexpr std::size_t kAtOnce = 64;  // replicas between two reports of progress
   for (std::size_t begin = 1; begin < all; begin += kAtOnce) {
-    parallel_for(std::min(kAtOnce, all - begin), options.threads, [&](std::size_t i) {
-      const auto one = play(plan, scenario.seed + begin + i, shortcuts_of(options), nullptr, {});
-      if (one)
-        totals[begin + i] = one->total;
-      else
-        errors[begin + i] = one.error();
-    });
     const std::size_t end = std::min(begin + kAtOnce, all);
-    for (std::size_t i = begin; i < end; ++i)
+    std::vector<std::optional<training::Tally>> some(end - begin);
+    parallel_for(some.size(), options.threads, [&](std::size_t i) {
+      const auto one = play(plan, scenario.seed + begin + i, shortcuts_of(options), nullptr, {});
+      if (one) {
+        totals[begin + i] = one->total;
+        some[i] = tally_of(plan, *one);
+      } else {
+        errors[begin + i] = one.error();
+      }
+    });
+    for (std::size_t i = begin; i < end; ++i) {
       if (errors[i]) return fail(*errors[i]);
+      tally.merge(*some[i - begin]);
+    }
     tell(steps * static_cast<std::int64_t>(end));
   }
   Outcome out;
@@ -252,11 +270,19 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   out.messages = first.messages;
   out.evaluated = first.evaluated;
   out.total = first.total;
+  if (first.failures) out.started = first.failures->start;
+  if (first.failures) out.failures_of_class = first.failures->of_class;
   out.step_ends = first.step_ends;
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
   out.not_modelled = plan.not_modelled();
   out.mfu = utilisation_of(plan, out.total);
+  if (out.mfu && first.updates > 0)
+    out.goodput_mfu =
+        *out.mfu * (1 - static_cast<double>(first.discarded) / static_cast<double>(first.updates));
+  else
+    out.goodput_mfu = out.mfu;
+  tally.put_into(out);
   if (recorder) out.run = recorder->take();
   return out;
 }
@@ -300,18 +326,24 @@ Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
   const int replicas = std::clamp(std::max(a.replicas, b.replicas), 1, kMostReplicas);
   std::vector<Seconds> times_a(static_cast<std::size_t>(replicas)), times_b(times_a.size());
   std::vector<std::optional<Error>> errors(times_a.size());
-  parallel_for(times_a.size(), options.threads, [&](std::size_t i) {
-    const auto one = total_a(a.seed + i);
-    const auto two = total_b(a.seed + i);
-    if (one && two) {
-      times_a[i] = *one;
-      times_b[i] = *two;
-    } else {
-      errors[i] = one ? two.error() : one.error();
-    }
-  });
-  for (const auto& e : errors)
-    if (e) return fail(*e);
+  constexpr std::size_t kAtOnce = 64;  // pairs between two reports of progress
+  for (std::size_t begin = 0; begin < times_a.size(); begin += kAtOnce) {
+    const std::size_t end = std::min(begin + kAtOnce, times_a.size());
+    parallel_for(end - begin, options.threads, [&](std::size_t k) {
+      const std::size_t i = begin + k;
+      const auto one = total_a(a.seed + i);
+      const auto two = total_b(a.seed + i);
+      if (one && two) {
+        times_a[i] = *one;
+        times_b[i] = *two;
+      } else {
+        errors[i] = one ? two.error() : one.error();
+      }
+    });
+    for (const auto& e : errors)
+      if (e) return fail(*e);
+    if (options.progress) options.progress(static_cast<std::int64_t>(end), replicas);
+  }
   return compare(times_a, times_b);
 }
 

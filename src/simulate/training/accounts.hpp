@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where ranks spend a step, added up while it is played.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cox/simulate/training.hpp"
+
+#include "simulate/training/step.hpp"
+
+namespace cox::simulate::training {
+
+/// Adds up where ranks spend a step: into one account per stage.
+class Accounts : public Watcher {
+ public:
+  /// `factors` of every rank, read when its unit begins, and `out`, one per stage: both outlive it.
+  Accounts(const Plan& plan, const std::vector<double>& factors, std::vector<StepParts>& out)
+      : plan_(plan),
+        factors_(factors),
+        out_(out),
+        begin_(factors.size() / static_cast<std::size_t>(plan.ranks_per_unit())),
+        own_share_(begin_.size()) {}
+
+  void begin(int unit, Seconds at) override {
+    const auto u = static_cast<std::size_t>(unit);
+    const auto ranks = static_cast<std::size_t>(plan_.ranks_per_unit());
+    double slowest = 0, sum = 0;
+    for (std::size_t r = u * ranks; r < (u + 1) * ranks; ++r) {
+      slowest = std::max(slowest, factors_[r]);
+      sum += factors_[r];
+    }
+    own_share_[u] = slowest > 0 ? sum / slowest / static_cast<double>(ranks) : 1;
+    begin_[u] = at;
+  }
+  void fed(int unit, Seconds begin, Seconds end) override {
+    add(unit, StepPart::Input, (end - begin) * plan_.ranks_per_unit());
+  }
+  void end(int unit, Seconds at) override {
+    rank_time_ += (at - begin_[static_cast<std::size_t>(unit)]) * plan_.ranks_per_unit();
+  }
+  void computed(int unit, const Instruction& i, Seconds begin, Seconds computed, Seconds end) override {
+    const int ranks = plan_.ranks_per_unit();
+    const Seconds all = (computed - begin) * ranks;
+    const Seconds own = all * own_share_[static_cast<std::size_t>(unit)];
+    add(unit, i.part, own);
+    add(unit, StepPart::Wait, all - own);
+    add(unit, StepPart::Context, i.context * ranks);
+    add(unit, StepPart::Tensor, (end - computed - i.context) * ranks);
+  }
+  void received(int unit, const Instruction& /*i*/, Seconds begin, Seconds leaves, Seconds arrives) override {
+    split(unit, begin, leaves, arrives, StepPart::Bubble, StepPart::Pipeline);
+  }
+  void awaited(int unit, const Instruction& /*i*/, Seconds begin, Seconds alone, Seconds end) override {
+    if (end <= begin) return;
+    add(unit, StepPart::Wait, alone * plan_.ranks_per_unit());
+    add(unit, StepPart::Data, (end - begin - alone) * plan_.ranks_per_unit());
+  }
+  void met(const Gathering& g) override {
+    if (!g.exchange) return;
+    const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
+    for (std::size_t m = 0; m < g.members.size(); ++m)
+      split(g.members[m], g.arrivals[m], complete, g.departures[m], StepPart::Wait, StepPart::Expert);
+  }
+  /// Sum over ranks of (end - begin).
+  [[nodiscard]] Seconds rank_time() const { return rank_time_; }
+
+ private:
+  void add(int unit, StepPart part, Seconds s) {
+    out_[static_cast<std::size_t>(unit % plan_.stages())][static_cast<std::size_t>(part)] += s;
+  }
+  /// [begin, end) before and after `border`, on all ranks of a unit.
+  void split(int unit, Seconds begin, Seconds border, Seconds end, StepPart before, StepPart after) {
+    if (end <= begin) return;
+    const Seconds first = std::clamp(border, begin, end) - begin;
+    add(unit, before, first * plan_.ranks_per_unit());
+    add(unit, after, (end - begin - first) * plan_.ranks_per_unit());
+  }
+
+  const Plan& plan_;
+  const std::vector<double>& factors_;
+  std::vector<StepParts>& out_;
+  std::vector<Seconds> begin_;
+  std::vector<double> own_share_;  ///< of a unit's computation: the mean of its ranks over the slowest
+  Seconds rank_time_{};
+};
+
+/// Tells two watchers.
+class Both : public Watcher {
+ public:
+  Both(Watcher& a, Watcher& b) : a_(a), b_(b) {}
+  void begin(int u, Seconds at) override {
+    a_.begin(u, at);
+    b_.begin(u, at);
+  }
+  void fed(int u, Seconds b, Seconds e) override {
+    a_.fed(u, b, e);
+    b_.fed(u, b, e);
+  }
+  void computed(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
+    a_.computed(u, i, b, c, e);
+    b_.computed(u, i, b, c, e);
+  }
+  void sent(int u, int to, const Instruction& i, Seconds at, Seconds l, Seconds r) override {
+    a_.sent(u, to, i, at, l, r);
+    b_.sent(u, to, i, at, l, r);
+  }
+  void received(int u, const Instruction& i, Seconds b, Seconds l, Seconds r) override {
+    a_.received(u, i, b, l, r);
+    b_.received(u, i, b, l, r);
+  }
+  void issued(int u, const Instruction& i, Seconds at) override {
+    a_.issued(u, i, at);
+    b_.issued(u, i, at);
+  }
+  void met(const Gathering& g) override {
+    a_.met(g);
+    b_.met(g);
+  }
+  void awaited(int u, const Instruction& i, Seconds b, Seconds c, Seconds e) override {
+    a_.awaited(u, i, b, c, e);
+    b_.awaited(u, i, b, c, e);
+  }
+  void end(int u, Seconds at) override {
+    a_.end(u, at);
+    b_.end(u, at);
+  }
+
+ private:
+  Watcher& a_;
+  Watcher& b_;
+};
+
+}  // namespace cox::simulate::training

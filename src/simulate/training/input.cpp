@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/input.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "cox/simulate/event.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+/// Moves `times` from when each brings `work` to when it is done, where all share `capacity` and none gets more than
+/// `limit`.
+void serve(std::span<Seconds> times, double work, double capacity, double limit) {
+  const auto n = static_cast<double>(times.size());
+  if (std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == times.front(); })) {
+    const Seconds took{work / std::min(limit, capacity / n)};
+    for (Seconds& t : times) t += took;
+    return;
+  }
+  std::vector<std::size_t> order(times.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
+  const Seconds begin = times[order.front()];  // a resource's clock begins at zero
+  SharedResource resource(capacity);
+  std::vector<std::size_t> who;  // by job
+  for (std::size_t came = 0; came < order.size() || resource.jobs() > 0;) {
+    const SharedResource::Next done = resource.next();
+    if (came < order.size() && times[order[came]] - begin < done.at) {
+      resource.add(times[order[came]] - begin, work, 1, limit);
+      who.push_back(order[came++]);
+    } else {
+      times[who[done.job]] = begin + done.at;
+      resource.remove(done.at, done.job);
+    }
+  }
+}
+
+}  // namespace
+
+NodeInput::NodeInput(const Plan& plan, int first, int count)
+    : plan_(plan),
+      first_rank_(static_cast<std::size_t>(first) * static_cast<std::size_t>(plan.stages()) *
+                  static_cast<std::size_t>(plan.ranks_per_unit())),
+      units_(static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages())) {
+  reset();
+}
+
+void NodeInput::reset() {
+  begins_.assign(units_, Seconds{});
+  if (ahead()) made_from_.assign(units_, Seconds{});
+}
+
+void NodeInput::set_back(Seconds by) {
+  for (Seconds& t : made_from_) t -= by;
+}
+
+void NodeInput::next_step() {
+  if (ahead()) made_from_ = begins_;
+}
+
+std::span<const Seconds> NodeInput::begins(std::span<const Seconds> now) {
+  make(ahead() ? std::span<const Seconds>(made_from_) : now);
+  for (std::size_t u = 0; u < units_; ++u) begins_[u] = std::max(begins_[u], now[u]);
+  return begins_;
+}
+
+void NodeInput::make(std::span<const Seconds> from) {
+  const model::StepInput& in = plan_.job().input;
+  const auto per_unit = static_cast<std::size_t>(plan_.ranks_per_unit());
+  const auto per_node = static_cast<std::size_t>(plan_.scenario().cluster.devices_per_node);
+  of_rank_.resize(units_ * per_unit);
+  for (std::size_t r = 0; r < of_rank_.size(); ++r) of_rank_[r] = from[r / per_unit];
+  const auto bytes = static_cast<double>(in.fetch.count());
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  if (bytes > 0 && in.storage > Bandwidth{}) serve(of_rank_, bytes, in.storage.in_bytes_per_s(), kNoLimit);
+  for (std::size_t begin = 0; begin < of_rank_.size();) {
+    const std::size_t node_end = ((first_rank_ + begin) / per_node + 1) * per_node - first_rank_;
+    const std::size_t end = std::min(node_end, of_rank_.size());
+    const std::span<Seconds> node(of_rank_.data() + begin, end - begin);
+    if (bytes > 0 && in.link > Bandwidth{}) serve(node, bytes, in.link.in_bytes_per_s(), kNoLimit);
+    if (in.prepare > Seconds{}) serve(node, in.prepare.count(), in.cores, 1);
+    begin = end;
+  }
+  for (std::size_t u = 0; u < units_; ++u)
+    begins_[u] = *std::max_element(of_rank_.begin() + static_cast<std::ptrdiff_t>(u * per_unit),
+                                   of_rank_.begin() + static_cast<std::ptrdiff_t>((u + 1) * per_unit));
+}
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What replicas' time, energy and money went into, added up.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cox/base/quantile_sketch.hpp"
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/training.hpp"
+
+#include "simulate/training/plan.hpp"
+
+namespace cox::simulate::training {
+
+/// Of some replicas of one plan, which outlives it. Merged in the order of seeds, so that any number of threads gives
+/// the same. Held by: src/simulate/training/tally_test.cpp
+class Tally {
+ public:
+  /// Of one replica: `failures` and `accounts` may be null and empty.
+  Tally(const Plan& plan, std::span<const Seconds> step_ends, Seconds total, const FailureOutcome* failures,
+        const std::vector<StepParts>& accounts);
+  void merge(const Tally& other);
+  /// Means over the replicas.
+  void put_into(Outcome& out) const;
+
+ private:
+  [[nodiscard]] std::vector<GroupTime> groups() const;
+  [[nodiscard]] JobTime mean_time() const;
+  [[nodiscard]] EnergyUse energy() const;
+  /// Of all nodes while their devices compute, mean over replicas.
+  [[nodiscard]] Seconds busy_of_nodes() const;
+
+  const Plan* plan_;
+  int replicas_ = 1;
+  QuantileSketch steps_;
+  JobTime time_{};  ///< sums over replicas
+  Seconds total_{};
+  std::vector<StepParts> accounts_;
+};
+
+}  // namespace cox::simulate::training
