@@ -66,8 +66,9 @@ void ListRounds::settle(int participant, std::span<double> ready) {
   double& t = ready[static_cast<std::size_t>(participant)];
   t = std::max(t, p.received);
   if (p.receives != 1 || p.sends > 1) t = std::max(t, p.next);
-  // A sending port may be busy for longer than its rank: the next message waits for it.
-  p = Port{p.out, kFree, kFree, kFree, 0, 0};
+  // A sending port may be busy for longer than its rank: the next message waits for it. Eager messages have ports
+  // within a round only, as in regular rounds they have none.
+  p = Port{protocol_ == Protocol::Eager ? kFree : p.out, kFree, kFree, kFree, 0, 0};
 }
 
 std::int64_t ListRounds::run(std::int64_t k, const MessageDraws& draws, std::span<double> ready) {
