@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cox/simulate/event.hpp"
@@ -117,7 +118,8 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
   if (out.steps.count() > 0) return out;
   Seconds before{};
   for (const Seconds end : out.step_ends) {
-    out.steps.add(std::max(end - before, Seconds{}).count());
+    const Seconds step = std::max(end - before, Seconds{});
+    if (std::isfinite(step.count())) out.steps.add(step.count());  // absurd inputs have infinite ends
     before = std::max(before, end);
   }
   return out;

@@ -122,6 +122,7 @@ Seconds Spares::enough_from(Seconds at) {
     lost_ -= down_.top().second;
     down_.pop();
   }
+  if (lost_ <= standing_by_) return at;
   auto later = down_;
   for (std::int64_t lost = lost_; lost > standing_by_; later.pop()) {
     at = later.top().first;

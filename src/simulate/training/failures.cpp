@@ -180,6 +180,7 @@ class Player {
     since_near_ = Seconds{};
     if (near) {
       near_ = Near{.done = done_, .work = since_ + (pending_ ? pending_->work : Seconds{})};
+      progress(done_);
       return {};
     }
     pending_ = Pending{.complete = beside ? now_ + (f_.checkpoint_write + through) : now_,
@@ -191,13 +192,17 @@ class Player {
     return {};
   }
 
+  void progress(std::size_t done) {
+    if (done > furthest_) stalled_ = 0;
+    furthest_ = std::max(furthest_, done);
+  }
+
   void keep() {
     out_.work += pending_->work;
     if (near_ && near_->done <= pending_->done) near_.reset();
     if (near_) near_->work -= pending_->work;
     store_.keep({.done = pending_->done, .work = pending_->work, .deltas = pending_->deltas});
-    if (pending_->done > furthest_) stalled_ = 0;
-    furthest_ = std::max(furthest_, pending_->done);
+    progress(pending_->done);
     pending_.reset();
   }
 
@@ -276,7 +281,7 @@ class Player {
   std::optional<Pending> pending_;
   std::optional<Near> near_;
   std::size_t done_ = 0;      ///< steps that hold
-  std::size_t furthest_ = 0;  ///< steps in the furthest complete checkpoint
+  std::size_t furthest_ = 0;  ///< steps in the furthest checkpoint
   int cold_ = 0;              ///< steps that are still cold
   std::int64_t stalled_ = 0;
   std::uint64_t survived_ = 0;

@@ -2,6 +2,7 @@
 #include "simulate/training/input.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -14,8 +15,11 @@ namespace {
 /// `limit`.
 void serve(std::span<Seconds> times, double work, double capacity, double limit) {
   const auto n = static_cast<double>(times.size());
-  if (std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == times.front(); })) {
-    const Seconds took{work / std::min(limit, capacity / n)};
+  const auto ends = [](Seconds t) { return std::isfinite(t.count()); };
+  const Seconds took{work / std::min(limit, capacity / n)};
+  const bool alike = std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == times.front(); });
+  // Absurd sizes and rates never end.
+  if (alike || !ends(took) || !std::all_of(times.begin(), times.end(), ends)) {
     for (Seconds& t : times) t += took;
     return;
   }

@@ -107,5 +107,21 @@ TEST(StepInput, IsAPartOfTheStep) {
   EXPECT_NEAR(step->path[static_cast<std::size_t>(StepPart::Input)].count(), 14e-3, 1e-12);
 }
 
+// What a file may say and nothing can take.
+TEST(StepInput, AbsurdSizesDoNotEnd) {
+  model::Scenario s = job(2);
+  s.job.steps = 3;
+  s.noise = {slow_rank(1, 0.5)};
+  for (const double rate : {1e-300, 1e-320, 1.0}) {
+    work_of(s).input = {.prepare = Seconds{1e-3},
+                        .fetch = Bytes{1'000'000'000'000'000},
+                        .link = Bandwidth::bytes_per_s(rate)};
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(!out || out->total > Seconds{1e9}) << rate;
+  }
+  work_of(s).input = {.prepare = Seconds{1e308}};
+  EXPECT_TRUE(simulate_training(s, {}));
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace cox::simulate::training {
 namespace {
@@ -46,7 +47,8 @@ Tally::Tally(const Plan& plan, std::span<const Seconds> step_ends, Seconds total
     : plan_(&plan), total_(total), accounts_(accounts) {
   Seconds before = failures != nullptr ? failures->start : Seconds{};
   for (const Seconds end : step_ends) {
-    steps_.add(std::max(end - before, Seconds{}).count());
+    const Seconds step = std::max(end - before, Seconds{});
+    if (std::isfinite(step.count())) steps_.add(step.count());  // absurd inputs have infinite ends
     before = std::max(before, end);
   }
   if (failures == nullptr)
