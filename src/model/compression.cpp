@@ -28,8 +28,8 @@ std::optional<Compressed> compressed(Collective kind, Bytes bytes, int members, 
   double received = 0;
   if (how.kind == Compressor::Quantised) {
     out.bytes = part_of(bytes, how.bits / (8 * static_cast<double>(how.element.count())));
-    received = static_cast<double>(out.bytes.count()) * others / members *
-               (kind == Collective::AllReduce ? 2 : 1);
+    received =
+        static_cast<double>(out.bytes.count()) * others / members * (kind == Collective::AllReduce ? 2 : 1);
   } else {
     const std::int64_t elements = (bytes.count() + how.element.count() - 1) / how.element.count();
     const std::int64_t kept = part_of(Bytes{elements}, how.density).count();

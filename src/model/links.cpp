@@ -10,7 +10,8 @@ namespace {
 bool may_share(const Scenario& s) {
   const Fabric& f = s.fabric;
   const bool shared = f.kind != FabricKind::FullBisection || f.background_load > 0 || f.incast_loss ||
-                      f.pause || f.switching == Switching::StoreAndForward || f.timeouts.of_ports();
+                      f.pause || f.switching == Switching::StoreAndForward || f.timeouts.of_ports() ||
+                      needs_links(s.cluster, s.job.places, s.neighbours);
   return shared && s.cluster.nodes > 1;
 }
 
@@ -35,7 +36,7 @@ bool disturbs_messages(const Scenario& s) {
 
 bool max_plus_may_stand_in(const Scenario& s) {
   return s.engine == EngineKind::Auto && s.protocol == Protocol::Rendezvous && !disturbs_messages(s) &&
-         !s.fabric.timeouts.of_ports();
+         !s.fabric.timeouts.of_ports() && s.neighbours.empty();
 }
 
 }  // namespace cox::model

@@ -40,8 +40,7 @@ std::optional<LookedUp> MeasuredTimes::at(Collective kind, int ranks, Bytes byte
         .time = least.time, .slow = least.slow, .probability = least.probability, .in = InTable::Below};
   }
   const MeasuredTime& low = *std::prev(above);
-  if (low.bytes == bytes)
-    return LookedUp{.time = low.time, .slow = low.slow, .probability = low.probability};
+  if (low.bytes == bytes) return LookedUp{.time = low.time, .slow = low.slow, .probability = low.probability};
   if (above == rows.end()) {
     const double more = static_cast<double>(bytes.count()) / static_cast<double>(low.bytes.count());
     return LookedUp{.time = low.time * more,

@@ -42,13 +42,20 @@ struct Base {
   ///   cards: links are played; paths: flows have a choice; shares: they meet behind it; crowds: many send to one;
   ///   beside: computation beside communication decides; contended: cores; late: a receiver; wavers: slack about a
   ///   threshold; idle: nodes beyond the ranks of a trace; bare: nothing that a preset would say is said; kinds, fabrics:
-  ///   other collectives, algorithms and fabrics come to something else.
+  ///   other collectives, algorithms and fabrics come to something else; places: so do other places of the ranks;
+  ///   bursts: a neighbour's are over before the job is.
   std::set<std::string> has{};
-  Table failing{};  ///< one [[failures.class]]
+  Table failing{};    ///< one [[failures.class]]
+  Table kind{};       ///< one [[cluster.classes]]
+  Table neighbour{};  ///< one [[neighbour]]
 };
 
 // What may be said and changes nothing. Titles, and nothing else.
-inline const std::set<std::string> kTitles = {"name", "cluster.device.name", "noise[].name",
+inline const std::set<std::string> kTitles = {"name",
+                                              "cluster.device.name",
+                                              "noise[].name",
+                                              "cluster.classes[].name",
+                                              "neighbour[].name",
                                               "failures.class[].name"};
 
 // Keys of which each accepted word has an effect of its own. Of the others, two words may come to the same in a small
@@ -62,6 +69,8 @@ inline const std::map<std::string, std::string> kOnlyWhere = {
     {"seed", "draws"},
     {"cluster.nics_per_node", "cards"},
     {"fabric.routing", "paths"},
+    {"job.placement", "places"},
+    {"neighbour[].period", "bursts"},
     {"fabric.kind", "fabrics"},
     {"fabric.oversubscription", "shares"},
     {"job.overlap_slowdown", "beside"},
@@ -96,6 +105,8 @@ inline std::string file_of(const Base& base) {
   if (!base.layer.empty()) text += fmt::format("job.layers = {}\n", text_of(base.layer));
   if (!base.noise.empty()) text += fmt::format("noise = {}\n", text_of(base.noise));
   if (!base.failing.empty()) text += fmt::format("failures.class = {}\n", text_of(base.failing));
+  if (!base.kind.empty()) text += fmt::format("cluster.classes = {}\n", text_of(base.kind));
+  if (!base.neighbour.empty()) text += fmt::format("neighbour = {}\n", text_of(base.neighbour));
   return text;
 }
 
@@ -116,6 +127,10 @@ inline Base with(Base base, const std::string& key, const std::string& value) {
     say(base.layer, key.substr(13), value);
   else if (key.starts_with("failures.class[]."))
     say(base.failing, key.substr(17), value);
+  else if (key.starts_with("cluster.classes[]."))
+    say(base.kind, key.substr(18), value);
+  else if (key.starts_with("neighbour[]."))
+    say(base.neighbour, key.substr(12), value);
   else
     say(base.root, key, value);
   return base;
@@ -180,6 +195,8 @@ class Words : public testing::Test {
       if (key.key.starts_with("noise[].") && base.noise.empty()) continue;
       if (key.key.starts_with("job.layers[].") && base.layer.empty()) continue;
       if (key.key.starts_with("failures.class[].") && base.failing.empty()) continue;
+      if (key.key.starts_with("cluster.classes[].") && base.kind.empty()) continue;
+      if (key.key.starts_with("neighbour[].") && base.neighbour.empty()) continue;
       if (const auto where = kOnlyWhere.find(key.key);
           where != kOnlyWhere.end() && !base.has.contains(where->second))
         continue;
@@ -284,6 +301,13 @@ class Words : public testing::Test {
         {"fabric.tiers", {"2", "3"}},
         {"cost.across.overhead_per_byte", {"\"20ns/B\""}},
         {"noise[].file", {"\"steps.csv\""}},
+        {"job.nodes", {"[3, 1, 0, 2]", "[0, 2]"}},
+        {"job.placement_file", {"\"reversed.txt\""}},
+        {"cluster.nic_of", {"[0, 0]", "[1, 0]"}},
+        {"cluster.classes[].nic_of", {"[0, 0]", "[1, 0]"}},
+        {"cluster.classes[].nics", {"1"}},
+        {"cluster.classes[].memory", {"\"1MB\""}},
+        {"neighbour[].nodes", {"[1, 3]", "[0, 3]"}},
     };
     if (const auto at = special.find(key.key); at != special.end()) return at->second;
     if (!key.words.empty()) {

@@ -32,7 +32,19 @@ struct Link {
   Bandwidth bandwidth{};
 };
 
-/// Machines. Rank r is device r % devices_per_node of node r / devices_per_node.
+/// Nodes that are unlike the others. What is zero or empty is the cluster's.
+struct NodeClass {
+  std::string name;
+  int first = -1;             ///< node that it begins at; -1 = behind the class before
+  int count = 1;              ///< nodes
+  double speed = 1;           ///< of its devices, over that of the others
+  Bytes memory{};             ///< of one device
+  int nics = 0;               ///< cards of a node that are used
+  Link nic{};                 ///< card to its first switch, one direction
+  std::vector<int> nic_of{};  ///< card of each device
+};
+
+/// Machines. Device d is number d % devices_per_node of node d / devices_per_node.
 struct Cluster {
   std::string preset;  ///< `dgx-h100`, ...; empty = written out
   int nodes = 1;
@@ -44,6 +56,12 @@ struct Cluster {
   int nics_per_node = 1;
   Link nic{};   ///< NIC to its first switch, one direction
   Link pcie{};  ///< device to NIC; zero bandwidth = no limit
+  /// NIC of each device of a node; empty = device i of d has NIC i n / d of n, the one at its own PCIe switch.
+  std::vector<int> nic_of{};
+  int sockets = 1;  ///< of a node; devices and NICs are divided evenly
+  Link bridge{};    ///< from one PCIe switch to another of the socket; zero bandwidth = no limit
+  Link socket{};    ///< from one socket to another; zero bandwidth = no limit
+  std::vector<NodeClass> classes{};  ///< nodes of none are as said above
 
   [[nodiscard]] std::int64_t ranks() const { return std::int64_t{nodes} * devices_per_node; }
 };
@@ -97,6 +115,22 @@ enum class Workload : std::uint8_t { Collective, Training, Goal, Chakra, Iterati
 enum class RankOrder : std::uint8_t {
   Linear,  ///< place i is rank i
   Random,  ///< a permutation drawn from the scenario's seed
+};
+/// Which device rank r of the job sits on.
+enum class PlaceRule : std::uint8_t {
+  Packed,     ///< node after node
+  Scattered,  ///< round the nodes, one on each
+  ByRail,     ///< round the nodes, those devices first that share the first NIC
+  Random,     ///< a permutation drawn from the scenario's seed
+  File,       ///< one device a line
+};
+/// Where a job sits. Ranks that share layers (tensor x context) stay together: they move as one.
+struct Places {
+  std::vector<int> nodes{};  ///< only these, in this order; empty = all
+  PlaceRule rule = PlaceRule::Packed;
+  std::string file{};
+
+  [[nodiscard]] bool packed() const { return nodes.empty() && rule == PlaceRule::Packed; }
 };
 enum class PipelineSchedule : std::uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubble };
 
@@ -186,6 +220,7 @@ struct IterationJob {
 /// What runs, and how often.
 struct Job {
   int steps = 1;
+  Places places{};
   std::variant<CollectiveJob, TrainingJob, GoalJob, TraceJob, IterationJob> work{};  ///< as in `Workload`
 
   [[nodiscard]] Workload workload() const { return static_cast<Workload>(work.index()); }
@@ -299,6 +334,25 @@ enum class CollectivePrice : std::uint8_t {
   Table,   ///< measured times, as a whole (`MeasuredTimes`)
 };
 
+enum class NeighbourKind : std::uint8_t {
+  Flows,       ///< bursts from node to node, on and off
+  Collective,  ///< computes and does a collective, again and again
+};
+/// Another job on the same fabric, for as long as ours runs.
+struct Neighbour {
+  std::string name;
+  NeighbourKind kind = NeighbourKind::Flows;
+  std::vector<int>
+      nodes{};  ///< Flows: from, to, from, to ...; else those it is on, in the order of its ranks
+  Seconds start{};
+  Bytes bytes{};      ///< of a burst of each flow; of the collective
+  Seconds period{};   ///< Flows: from the begin of one burst to the next; zero = one after the other
+  Bandwidth rate{};   ///< Flows: of one flow, at most; zero = no limit
+  Seconds compute{};  ///< Collective: of each rank before each
+  Collective collective = Collective::AllReduce;
+  Algorithm algorithm = Algorithm::Ring;
+};
+
 enum class EngineKind : std::uint8_t { Auto, ClosedForm, MaxPlus, Flow, Event };
 [[nodiscard]] std::string_view name_of(EngineKind e);
 [[nodiscard]] std::string_view name_of(Routing routing);
@@ -311,6 +365,7 @@ struct Scenario {
   Cluster cluster{};
   Fabric fabric{};
   Job job{};
+  std::vector<Neighbour> neighbours{};
   std::vector<NoiseSource> noise{};
   Failures failures{};
   Startup start{};
@@ -339,9 +394,37 @@ struct Scenario {
 /// Whether messages of such work are played on the links of the fabric. One node plays none under `Auto`.
 [[nodiscard]] bool plays_links(const Scenario& scenario, Workload workload);
 /// Whether max-plus may do the flow engine's work where it finds that no two messages meet: the engine is ours to
-/// choose, and messages are rendezvous and cost the same each time.
+/// choose, nobody else is on the links, and messages are rendezvous and cost the same each time.
 [[nodiscard]] bool max_plus_may_stand_in(const Scenario& scenario);
 /// Whether a source disturbs messages or links, so that equal messages do not cost the same each time.
 [[nodiscard]] bool disturbs_messages(const Scenario& scenario);
+/// Ranks that the job may have.
+[[nodiscard]] inline std::int64_t ranks_of(const Cluster& cluster, const Places& places) {
+  return places.nodes.empty() ? cluster.ranks()
+                              : static_cast<std::int64_t>(places.nodes.size()) * cluster.devices_per_node;
+}
+/// Nodes that it is on.
+[[nodiscard]] inline int nodes_of(const Scenario& scenario) {
+  const std::vector<int>& nodes = scenario.job.places.nodes;
+  return nodes.empty() ? scenario.cluster.nodes : static_cast<int>(nodes.size());
+}
+/// What device `device` of a node passes on its way to the card that it uses.
+enum class Reach : std::uint8_t {
+  Own,     ///< nothing more: the card is at its own PCIe switch
+  Bridge,  ///< to another PCIe switch of its socket
+  Socket,  ///< to the other socket
+};
+/// The class of a node; null = none.
+[[nodiscard]] const NodeClass* class_of(const Cluster& cluster, int node);
+/// The card that a device of such a node uses, and how it gets there.
+[[nodiscard]] int nic_of(const Cluster& cluster, const NodeClass* of, int device);
+[[nodiscard]] Reach reach_of(const Cluster& cluster, const NodeClass* of, int device);
+/// Whether any device of the cluster reaches its card so.
+[[nodiscard]] bool any_reaches(const Cluster& cluster, Reach reach);
+/// Some node's way into the fabric is not as the others', or not as device i of d to NIC i n / d.
+[[nodiscard]] bool has_unlike_ways(const Cluster& cluster);
+/// What a message costs depends on which devices it goes between, so that only links that are played tell.
+[[nodiscard]] bool needs_links(const Cluster& cluster, const Places& places,
+                               const std::vector<Neighbour>& neighbours);
 
 }  // namespace cox::model

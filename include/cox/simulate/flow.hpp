@@ -65,6 +65,7 @@ struct FlowOptions {
   Sharing sharing = Sharing::Equal;
   IncastModel incast{};
   BackgroundFlows background{};
+  std::vector<Bandwidth> limits{};  ///< of flows that do not take all that links give
   /// What a message costs instead of `idle`, its time on an idle network; the difference passes before its
   /// first byte leaves. Beside `noise`, for what is not in a scenario. The message's `end` is not known yet.
   std::function<Seconds(const FlowMessage&, Seconds idle)> disturb{};

@@ -26,7 +26,8 @@ struct NetworkLink {
 /// Links, and the way from any rank to any other. Immutable after `make`; const calls from any thread.
 ///
 /// Inside a node: a scale-up link out of and into each device; towards the fabric a PCIe link of the device
-/// and the NIC that device i of d shares with its neighbours, NIC i * n / d of n. A torus has no NICs: its
+/// and the NIC that device i of d shares with its neighbours, NIC i * n / d of n, unless the cluster or the class of
+/// the node says another; to that lead the links of a bridge or between sockets. A torus has no NICs: its
 /// routers are the nodes. What each fabric looks like: docs/concepts/flow-engine.md.
 /// Memory: linear in links; a graph file adds a table of nodes x vertices of at most 2^24 entries.
 /// Held by: src/simulate/flow/network_test.cpp
@@ -63,6 +64,12 @@ class Network {
     int nic;
   };
   [[nodiscard]] Port port_of(int rank) const;
+  [[nodiscard]] std::size_t kind_of(int node) const;
+  [[nodiscard]] model::Link nic_link(int node) const;
+  /// Appends what lies between a device and a card that is not at its PCIe switch.
+  void reach(int rank, bool out_of, std::vector<LinkIndex>& out) const;
+  void plan_devices();
+  [[nodiscard]] Status add_reach();
   [[nodiscard]] int leaf_of(Port port) const;
   [[nodiscard]] int up_links() const { return up_links_; }
   [[nodiscard]] bool leaves_pod(int leaf_a, int leaf_b) const;
@@ -91,6 +98,15 @@ class Network {
   bool has_nics_ = false;
   LinkIndex first_pcie_ = 0;
   LinkIndex first_nic_ = 0;
+  LinkIndex first_bridge_ = 0;  ///< out of each socket of each node, then into each
+  LinkIndex first_socket_ = 0;  ///< out of the sockets of each node, then into them
+  bool has_reach_ = false;
+  struct Device {  ///< of a node of one kind
+    int nic;
+    model::Reach reach;
+  };
+  std::vector<Device> devices_;       ///< [kind][device]: nodes of no class, then those of each
+  std::vector<std::uint16_t> kinds_;  ///< per node; empty = all of no class
   LinkIndex first_fabric_link_ = 0;
   // Trees.
   int leaves_ = 0;

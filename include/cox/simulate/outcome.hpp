@@ -80,6 +80,15 @@ struct EnergyUse {
   [[nodiscard]] Energy total() const { return busy + transfer + wait + idle + building; }
 };
 
+/// What another job on the fabric did while ours ran, in the first replica.
+struct NeighbourOutcome {
+  std::string name;  ///< as the scenario says it, else by its number
+  model::NeighbourKind kind = model::NeighbourKind::Flows;
+  std::int64_t done = 0;  ///< bursts of all its flows, or steps
+  Seconds mean{};         ///< of a burst, or from the end of a step to the end of the next
+  Seconds alone{};        ///< the same with nobody else on the fabric
+};
+
 struct Outcome {
   model::EngineKind engine = model::EngineKind::MaxPlus;  ///< never Auto
   model::Protocol protocol = model::Protocol::Rendezvous;
@@ -115,6 +124,7 @@ struct Outcome {
   std::optional<double> ideal_node_hours{};
   std::optional<trace::Run> run;           ///< where asked for
   std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
+  std::vector<NeighbourOutcome> neighbours{};
 };
 
 struct SimulateOptions {

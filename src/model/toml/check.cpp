@@ -29,7 +29,10 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
   return out;
 }
 
-std::string ranks_text(const Cluster& cluster) {
+std::string ranks_text(const Cluster& cluster, const Places& places = {}) {
+  if (!places.nodes.empty())
+    return fmt::format("{} nodes of job.nodes x {} devices = {} ranks", places.nodes.size(),
+                       cluster.devices_per_node, ranks_of(cluster, places));
   return fmt::format("{} nodes x {} devices = {} ranks", cluster.nodes, cluster.devices_per_node,
                      cluster.ranks());
 }
@@ -168,10 +171,11 @@ Status check_closed_form(const Scenario& s, const CollectiveSpec& c, const Notes
 
 Status check_collective(const Scenario& s, const JobKeys& job, const Notes& notes) {
   const CollectiveSpec& c = job.collective;
-  if (c.ranks > s.cluster.ranks())
-    return notes.clash(
-        {"job.collective.ranks"},
-        fmt::format("job.collective.ranks = {}, but the cluster has {}", c.ranks, ranks_text(s.cluster)), "");
+  if (c.ranks > ranks_of(s.cluster, job.places))
+    return notes.clash({"job.collective.ranks"},
+                       fmt::format("job.collective.ranks = {}, but the cluster has {}", c.ranks,
+                                   ranks_text(s.cluster, job.places)),
+                       "");
   if (c.root >= c.ranks)
     return notes.clash({"job.collective.root"},
                        fmt::format("job.collective.root = {}, expected 0 to {}", c.root, c.ranks - 1), "");
@@ -211,14 +215,14 @@ Status check_layout(const Scenario& s, const JobKeys& job, const Notes& notes) {
                                                         "job.layout.pipeline", "job.layout.context",
                                                         "job.layout.expert"};
   const std::int64_t split = product({l.data, l.tensor, l.pipeline, l.context});
-  if (split != s.cluster.ranks())
+  if (split != ranks_of(s.cluster, job.places))
     return notes.clash(
         keys,
         fmt::format("job.layout is data {} x tensor {} x pipeline {} x context {} = {} ranks, but the "
                     "cluster has {}",
                     l.data, l.tensor, l.pipeline, l.context,
                     split > kMostRanks ? std::string("too many") : fmt::format("{}", split),
-                    ranks_text(s.cluster)),
+                    ranks_text(s.cluster, job.places)),
         "leave job.layout.data out to have it derived");
   if (s.fabric.kind != FabricKind::Torus && s.cluster.devices_per_node % l.tensor != 0)
     return notes.clash(
@@ -490,7 +494,9 @@ Status check_meanings(const Draft& draft, const Notes& notes) {
     if (!reason) continue;
     const Note* chooses = notes.find(std::string(reason->chooses));
     if (chooses && chooses->is_option() && !notes.find(key)->is_option()) continue;
-    const std::string shown = key == kNoiseArray ? "[[noise]]" : key;
+    const bool array =
+        key == kNoiseArray || key == kClassArray || key == kNodeClassArray || key == kNeighbourArray;
+    const std::string shown = array ? "[[" + key + "]]" : key;
     return notes.clash(
         {key},
         fmt::format("{} has no meaning for {} {}", shown, reason->chooses, value_of(reason->chooses, draft)),
@@ -527,7 +533,7 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
                          "noise on messages, and cost.form = \"nccl\" knows collectives as a whole",
                          "disturb the computation, or leave cost.form out");
   CollectiveSpec spec = job.collective;
-  if (training) spec = {.ranks = static_cast<int>(s.cluster.ranks()), .bytes = Bytes{1}};
+  if (training) spec = {.ranks = static_cast<int>(ranks_of(s.cluster, job.places)), .bytes = Bytes{1}};
   spec.bytes = std::max(spec.bytes, Bytes{1});
   if (nccl_time(spec, s.nccl)) return {};
   return notes.clash(
@@ -544,6 +550,7 @@ Status check(const Draft& draft, const Notes& notes) {
   const JobKeys& job = draft.job;
   COX_CHECK(check_cluster(s.cluster, notes));
   COX_CHECK(check_fabric(s.cluster, s.fabric, notes));
+  COX_CHECK(check_places(draft, notes));
   COX_CHECK(check_job(s, job, notes));
   COX_CHECK(check_engine(s, job, notes));
   COX_CHECK(check_cost(s, job, notes));

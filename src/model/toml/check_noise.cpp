@@ -109,8 +109,8 @@ Status check_message_noise(const Draft& draft, const Notes& notes) {
 Status check_noise(const Draft& draft, const Notes& notes) {
   const auto& sources = draft.scenario.noise;
   for (std::size_t i = 0; i < sources.size(); ++i)
-    COX_CHECK(check_source(sources[i], fmt::format("{}[{}]", kNoiseArray, i), draft.scenario.cluster.ranks(),
-                           notes));
+    COX_CHECK(check_source(sources[i], fmt::format("{}[{}]", kNoiseArray, i),
+                           ranks_of(draft.scenario.cluster, draft.job.places), notes));
   return check_message_noise(draft, notes);
 }
 

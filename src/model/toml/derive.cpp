@@ -208,10 +208,12 @@ void derive_running(Scenario& s, Notes& notes) {
 }  // namespace
 
 void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
-  const std::int64_t ranks = cluster.ranks();
+  const std::int64_t ranks = ranks_of(cluster, job.places);
   if (!notes.said("job.collective.ranks")) {
     job.collective.ranks = static_cast<int>(std::min(ranks, kMostRanks));
-    notes.derive("job.collective.ranks", "cluster.nodes x cluster.devices_per_node");
+    notes.derive("job.collective.ranks", job.places.nodes.empty()
+                                             ? "cluster.nodes x cluster.devices_per_node"
+                                             : "those of job.nodes x cluster.devices_per_node");
   }
   if (!notes.said("job.collective.group") && job.workload != Workload::Training) {
     const Algorithm a = job.collective.algorithm;
@@ -241,6 +243,7 @@ Status derive(Draft& draft, Notes& notes) {
     notes.derive("name", "the file's name");
   }
   derive_fabric(s.cluster, s.fabric, notes);
+  derive_classes(s.cluster, notes);
   derive_job(s.cluster, draft.job, notes);
   COX_CHECK(derive_layers(draft, notes));
   derive_inside(s.cluster, s.inside, notes);

@@ -18,6 +18,10 @@ void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes);
 
 /// What each value alone cannot tell. Errors: scenario-004.
 [[nodiscard]] Status check(const Draft& draft, const Notes& notes);
+/// Where each class of nodes begins.
+void derive_classes(Cluster& cluster, Notes& notes);
+/// The part of `check` that is about places; before all that counts the job's nodes.
+[[nodiscard]] Status check_places(const Draft& draft, const Notes& notes);
 /// The part of it that is about noise.
 [[nodiscard]] Status check_noise(const Draft& draft, const Notes& notes);
 /// Those about what a job's time, energy and money go into beside its steps: failures, starts, input, power, price.

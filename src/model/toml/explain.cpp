@@ -106,6 +106,12 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
   for (std::size_t i = 0; i < draft.scenario.failures.classes.size(); ++i)
     explain_keys(failure_class_keys(), draft.scenario.failures.classes[i],
                  fmt::format("{}[{}].", kClassArray, i), notes, out);
+  for (std::size_t i = 0; i < draft.scenario.cluster.classes.size(); ++i)
+    explain_keys(node_class_keys(), draft.scenario.cluster.classes[i],
+                 fmt::format("{}[{}].", kNodeClassArray, i), notes, out);
+  for (std::size_t i = 0; i < draft.scenario.neighbours.size(); ++i)
+    explain_keys(neighbour_keys(), draft.scenario.neighbours[i], fmt::format("{}[{}].", kNeighbourArray, i),
+                 notes, out);
   // What --set took the meaning of is the file's still.
   for (Explained& e : out)
     if (e.origin == Origin::File)
@@ -213,6 +219,16 @@ std::string scenario_toml(const Scenario& scenario) {
       write_table(failure_class_keys(), one,
                   FailureClass{.restart = scenario.failures.restart, .repair = scenario.failures.repair},
                   "mtbf", out, [](std::string_view) { return false; });
+    }
+  if (!why_unread(kNodeClassArray, draft))
+    for (const NodeClass& c : scenario.cluster.classes) {
+      out += fmt::format("\n[[{}]]\n", kNodeClassArray);
+      write_table(node_class_keys(), c, NodeClass{}, "count", out, [](std::string_view) { return false; });
+    }
+  if (!why_unread(kNeighbourArray, draft))
+    for (const Neighbour& n : scenario.neighbours) {
+      out += fmt::format("\n[[{}]]\n", kNeighbourArray);
+      write_table(neighbour_keys(), n, Neighbour{}, "nodes", out, [](std::string_view) { return false; });
     }
   if (why_unread(kNoiseArray, draft)) return out;
   for (NoiseSource noise : scenario.noise) {

@@ -20,6 +20,11 @@ law = "gaussian"
 cv = 0.05
 [job]
 steps = 2
+[[cluster.classes]]
+count = 1
+[[neighbour]]
+nodes = [0, 1]
+bytes = "1MB"
 )";
 
 TEST(ScenarioExplain, EveryValueHasAnOrigin) {

@@ -80,6 +80,17 @@ const Key<Draft> kRoot[] = {
     {"cluster.pcie.latency", COX_AT(scenario.cluster.pcie.latency), "device to card"},
     {"cluster.pcie.bandwidth", COX_AT(scenario.cluster.pcie.bandwidth),
      "device to card, one direction; `0B/s` = no limit"},
+    {"cluster.nic_of", COX_AT(scenario.cluster.nic_of), "card that each device of a node uses", 0, kRanks,
+     "device i of d has card i n / d of n"},
+    {"cluster.sockets", COX_AT(scenario.cluster.sockets), "of a node; devices and cards are divided evenly",
+     1, 1024},
+    {"cluster.bridge.latency", COX_AT(scenario.cluster.bridge.latency),
+     "to a card at another PCIe switch of the socket"},
+    {"cluster.bridge.bandwidth", COX_AT(scenario.cluster.bridge.bandwidth),
+     "the same, one direction, shared by all devices of a socket that do so; `0B/s` = no limit"},
+    {"cluster.socket.latency", COX_AT(scenario.cluster.socket.latency), "to a card at another socket"},
+    {"cluster.socket.bandwidth", COX_AT(scenario.cluster.socket.bandwidth),
+     "the same, one direction, shared by all devices of a node that do so; `0B/s` = no limit"},
 
     {"fabric.kind", COX_WORD(Draft, fabric_words, scenario.fabric.kind), "how the nodes are wired"},
     {"fabric.link.latency", COX_AT(scenario.fabric.link.latency), "switch to switch (torus: node to node)", 0,
@@ -128,6 +139,13 @@ const Key<Draft> kRoot[] = {
     {"job.compute", COX_AT(job.compute), "collective: of each rank before each collective"},
     {"job.order", COX_WORD(Draft, order_words, job.order),
      "collective: which rank sits on which place; `random` is drawn from `seed`"},
+    {"job.nodes", COX_AT(job.places.nodes),
+     "collective, training, chakra: the nodes that it is on, in the order of its ranks; empty = all", 0,
+     kRanks},
+    {"job.placement", COX_WORD(Draft, place_words, job.places.rule),
+     "collective, training, chakra: how ranks are put on devices; those of a tensor x context group stay together: places.md"},
+    {"job.placement_file", COX_PATH(Draft, job.places.file),
+     "placement `file`: a device for each rank, one a line"},
     {"job.file", COX_PATH(Draft, job.file), "goal, chakra: the schedule or the trace"},
     {"job.optimizer", COX_AT(job.training.optimizer), "training: the update of one rank's parameters"},
     {"job.micro_batches", COX_AT(job.training.micro_batches), "training: per step and replica", 1, 1e6},
@@ -377,6 +395,43 @@ const Key<NoiseSource> kNoise[] = {
     {"file", COX_PATH(NoiseSource, file), "trace: step times or detours"},
 };
 
+const Key<NodeClass> kNodeClasses[] = {
+    {"name", COX_IN(NodeClass, name), "shown in results"},
+    {"first", COX_IN(NodeClass, first), "node that the class begins at", 0, kRanks,
+     "behind the class before; the first: 0"},
+    {"count", COX_IN(NodeClass, count), "nodes of the class", 1, kRanks},
+    {"speed", COX_IN(NodeClass, speed), "of its devices over the others': 0.5 computes twice as long", 1e-3,
+     1e3},
+    {"memory", COX_IN(NodeClass, memory), "of one device; `0B` = `cluster.device.memory`"},
+    {"nics", COX_IN(NodeClass, nics), "cards of a node; 0 = `cluster.nics_per_node`", 0, kRanks},
+    {"nic_latency", COX_IN(NodeClass, nic.latency), "`0s` = `cluster.nic.latency`"},
+    {"nic_bandwidth", COX_IN(NodeClass, nic.bandwidth), "`0B/s` = `cluster.nic.bandwidth`"},
+    {"nic_of", COX_IN(NodeClass, nic_of), "card that each device uses; empty = `cluster.nic_of`", 0, kRanks},
+};
+
+const WordField<Neighbour> kNeighbourCollective{
+    .words = collective_words,
+    .get = [](const Neighbour& n) { return word_of(n.collective); },
+    .set = [](Neighbour& n, std::size_t i) { n.collective = collective_at(i); }};
+
+const Key<Neighbour> kNeighbours[] = {
+    {"name", COX_IN(Neighbour, name), "shown in results"},
+    {"kind", COX_WORD(Neighbour, neighbour_words, kind),
+     "`flows`: bursts from node to node; `collective`: a job that computes and does a collective, again and again"},
+    {"nodes", COX_IN(Neighbour, nodes),
+     "flows: from, to, from, to, ...; collective: those it is on, a rank on each device, in the order of its ranks",
+     0, kRanks},
+    {"start", COX_IN(Neighbour, start), "when it begins"},
+    {"bytes", COX_IN(Neighbour, bytes),
+     "of a burst of each flow; of the collective, as `job.collective.bytes`", 0, kBytes},
+    {"period", COX_IN(Neighbour, period),
+     "flows: from the begin of one burst to the next; `0s` = one behind the other"},
+    {"rate", COX_IN(Neighbour, rate), "flows: of one flow, at most; `0B/s` = what the links give"},
+    {"compute", COX_IN(Neighbour, compute), "collective: of each rank before each"},
+    {"collective", kNeighbourCollective, "which collective"},
+    {"algorithm", COX_WORD(Neighbour, algorithm_words, algorithm), "collective: how it is carried out"},
+};
+
 const Key<LayerGroup> kLayers[] = {
     {"count", COX_IN(LayerGroup, count), "layers that are alike", 1, kMostLayers},
     {"forward", COX_IN(LayerGroup, layer.forward), "of one micro-batch on one device"},
@@ -453,7 +508,7 @@ std::span<const Key<Draft>> root_keys() {
   return all.keys;
 }
 Job job_of(const JobKeys& keys) {
-  Job job{.steps = keys.steps};
+  Job job{.steps = keys.steps, .places = keys.places};
   switch (keys.workload) {
     case Workload::Collective:
       job.work = CollectiveJob{.collective = keys.collective, .order = keys.order, .compute = keys.compute};
@@ -476,7 +531,7 @@ Job job_of(const JobKeys& keys) {
 }
 
 JobKeys keys_of(const Job& job, const Cluster& cluster) {
-  JobKeys keys{.workload = job.workload(), .steps = job.steps};
+  JobKeys keys{.workload = job.workload(), .steps = job.steps, .places = job.places};
   // What other workloads would say: the defaults that follow from the cluster.
   if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.collective.algorithm = traced->algorithm;
   Notes nobody("");
@@ -504,6 +559,12 @@ std::span<const Key<LayerGroup>> layer_keys() {
 }
 std::span<const Key<FailureClass>> failure_class_keys() {
   return kClasses;
+}
+std::span<const Key<NodeClass>> node_class_keys() {
+  return kNodeClasses;
+}
+std::span<const Key<Neighbour>> neighbour_keys() {
+  return kNeighbours;
 }
 
 }  // namespace cox::model

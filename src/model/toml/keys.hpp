@@ -49,6 +49,7 @@ struct JobKeys {
   int steps = 1;
   CollectiveSpec collective{};  ///< ranks = 0 here: as many as the cluster has
   RankOrder order = RankOrder::Linear;
+  Places places{};
   Seconds compute{};
   TrainingJob training{};
   std::string file{};
@@ -120,11 +121,16 @@ struct Key {
 [[nodiscard]] std::span<const Key<NoiseSource>> noise_keys();
 /// Keys of one `[[job.layers]]`.
 [[nodiscard]] std::span<const Key<LayerGroup>> layer_keys();
+/// Keys of one `[[cluster.classes]]` and of one `[[neighbour]]`.
+[[nodiscard]] std::span<const Key<NodeClass>> node_class_keys();
+[[nodiscard]] std::span<const Key<Neighbour>> neighbour_keys();
 
 /// Keys of one `[[failures.class]]`.
 [[nodiscard]] std::span<const Key<FailureClass>> failure_class_keys();
 
 /// Names of the arrays of tables.
+inline constexpr std::string_view kNodeClassArray = "cluster.classes";
+inline constexpr std::string_view kNeighbourArray = "neighbour";
 inline constexpr std::string_view kNoiseArray = "noise";
 inline constexpr std::string_view kLayerArray = "job.layers";
 inline constexpr std::string_view kClassArray = "failures.class";
@@ -157,6 +163,8 @@ inline constexpr int kMostReplicas = 1'000'000;
 inline constexpr int kMostLayers = 65'536;
 inline constexpr std::size_t kMostNoise = 256;
 inline constexpr std::size_t kMostClasses = 64;
+inline constexpr std::size_t kMostNodeClasses = 256;
+inline constexpr std::size_t kMostNeighbours = 64;
 inline constexpr std::size_t kMostRanksNamed = 65'536;
 
 }  // namespace cox::model

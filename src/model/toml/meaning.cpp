@@ -43,7 +43,8 @@ Unread one_node() {
   return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
 }
 
-/// Why links are not played.
+}  // namespace
+
 Unread no_links(const Draft& d) {
   const Workload w = d.job.workload;
   if (w == Workload::Goal || w == Workload::Iteration)
@@ -57,6 +58,8 @@ Unread no_links(const Draft& d) {
   return {.chooses = "fabric.kind",
           .hint = "there each device has the way to the one switch alone; engine = \"flow\" plays the links"};
 }
+
+namespace {
 
 std::optional<Unread> unread_at_the_top(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
@@ -414,6 +417,12 @@ std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d) {
 
 std::optional<Unread> why_unread(std::string_view key, const Draft& draft) {
   const std::string_view section = key.substr(0, key.find('.'));
+  constexpr std::string_view kPlaces[] = {"cluster.nic_of",    "cluster.sockets", kNodeClassArray,
+                                          kNeighbourArray,     "job.nodes",       "job.placement",
+                                          "job.placement_file"};
+  if (std::ranges::find(kPlaces, key) != std::end(kPlaces) || key.starts_with("cluster.bridge.") ||
+      key.starts_with("cluster.socket."))
+    return unread_in_places(key, draft);
   if (section == "cluster") return unread_in_cluster(key, draft);
   if (section == "fabric") return unread_in_fabric(key, draft);
   if (section == "job") return unread_in_job(key, draft);

@@ -23,6 +23,11 @@ struct Unread {
 /// Held by: tests/property/scenario_words.hpp, which changes every key and looks at the outcome.
 [[nodiscard]] std::optional<Unread> why_unread(std::string_view key, const Draft& draft);
 
+/// The part of it that is about places: devices and cards of a node, classes of nodes, where the job sits, neighbours.
+[[nodiscard]] std::optional<Unread> unread_in_places(std::string_view key, const Draft& draft);
+/// Why links are not played, where they are not.
+[[nodiscard]] Unread no_links(const Draft& draft);
+
 /// Whether links are played, by the rule of the scenario.
 [[nodiscard]] bool plays_links(const Draft& draft);
 

@@ -56,7 +56,8 @@ line of the file, a preset with the source of its figure, a default, or a formul
   where the links of a fabric are played, an oversubscription under `engine = "max-plus"`. Where `--set` or an option
   changes the kind, the file's own keys for another kind are ignored, and `--explain` says so.
 - A file without `[job]` is an error.
-- Rank r is device r % devices_per_node of node r / devices_per_node.
+- Rank r is device r % devices_per_node of node r / devices_per_node, unless `job.nodes` or `job.placement` says
+  another.
 )";
 
 constexpr std::string_view kDerived = R"(
@@ -160,6 +161,12 @@ std::string_view about(const std::string& section) {
   if (section == "[cost.across]") return "Between two nodes.";
   if (section == "[[noise]]")
     return "Disturbances; several add up. What a law takes: docs/concepts/noise.md. At most 256.";
+  if (section == "[[cluster.classes]]")
+    return "Nodes that are unlike the others, `count` of them from `first` on; at most 256 classes, without nodes in "
+           "common. What it changes: docs/concepts/places.md.";
+  if (section == "[[neighbour]]")
+    return "Other jobs on the same fabric, for as long as ours runs; at most 64. What is modelled: "
+           "docs/concepts/places.md.";
   return "";
 }
 

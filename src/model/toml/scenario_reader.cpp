@@ -30,6 +30,9 @@ struct Leaf {
   const Node* node;
 };
 
+constexpr std::string_view kArrays[] = {kNoiseArray, kLayerArray, kClassArray, kNodeClassArray,
+                                        kNeighbourArray};
+
 bool begins_a_key(const std::string& path) {
   const auto keys = root_keys();
   const std::string prefix = path + ".";
@@ -41,7 +44,7 @@ bool begins_a_key(const std::string& path) {
 void collect(const Node& table, const std::string& prefix, std::vector<Leaf>& out) {
   for (const Node::Entry& entry : table.entries) {
     const std::string key = prefix + entry.name;
-    const bool array = key == kNoiseArray || key == kLayerArray || key == kClassArray;
+    const bool array = std::ranges::find(kArrays, key) != std::end(kArrays);
     if (entry.value.kind == Node::Kind::Table && !array && begins_a_key(key))
       collect(entry.value, key + ".", out);
     else
@@ -112,6 +115,7 @@ class Reader {
     COX_CHECK(read_preset(leaves));
     for (const Leaf& leaf : leaves) COX_CHECK(read_leaf(leaf));
     expand_layers();
+    draft_.scenario.job.places = draft_.job.places;  // who plays links is asked of the scenario
     COX_CHECK(derive(draft_, notes_));
     COX_CHECK(check(draft_, notes_));
     std::vector<Explained> explained = explain(draft_, notes_);
@@ -149,6 +153,10 @@ class Reader {
     if (leaf.key == kLayerArray) return read_array(leaf, layer_keys(), draft_.layers, kMostLayers);
     if (leaf.key == kClassArray)
       return read_array(leaf, failure_class_keys(), draft_.scenario.failures.classes, kMostClasses);
+    if (leaf.key == kNodeClassArray)
+      return read_array(leaf, node_class_keys(), draft_.scenario.cluster.classes, kMostNodeClasses);
+    if (leaf.key == kNeighbourArray)
+      return read_array(leaf, neighbour_keys(), draft_.scenario.neighbours, kMostNeighbours);
     const Key<Draft>* key = root_key(leaf.key);
     if (!key) {
       if (begins_a_key(leaf.key))
@@ -156,9 +164,7 @@ class Reader {
                              fmt::format("{} is {}, expected a table", leaf.key, shown(*leaf.node)),
                              fmt::format("begin it with [{}]", leaf.key));
       std::vector<std::string> known = names_of(root_keys());
-      known.emplace_back(kNoiseArray);
-      known.emplace_back(kLayerArray);
-      known.emplace_back(kClassArray);
+      known.insert(known.end(), std::begin(kArrays), std::end(kArrays));
       return unknown_key(notes_, leaf, leaf.key, known);
     }
     COX_CHECK(store(*key, draft_, *leaf.node, leaf.key, notes_, folder_));
@@ -166,7 +172,7 @@ class Reader {
     return {};
   }
 
-  /// `[[noise]]` and the like; a single table stands for an array of one.
+  /// `[[noise]]`, `[[job.layers]]` and so on; a single table stands for an array of one.
   template <class T>
   Status read_array(const Leaf& leaf, std::span<const Key<T>> keys, std::vector<T>& out, std::size_t most) {
     const Node& node = *leaf.node;

@@ -111,6 +111,8 @@ std::vector<ScenarioKey> scenario_keys() {
   list(layer_keys(), LayerGroup{}, "job.layers[].", out);
   list(noise_keys(), NoiseSource{}, "noise[].", out);
   list(failure_class_keys(), FailureClass{}, "failures.class[].", out);
+  list(node_class_keys(), NodeClass{}, "cluster.classes[].", out);
+  list(neighbour_keys(), Neighbour{}, "neighbour[].", out);
   return out;
 }
 
@@ -123,6 +125,9 @@ std::string scenario_schema() {
   root["properties"]["job"]["properties"]["layers"] = array_of(layer_keys(), kMostLayers);
   root["properties"]["failures"]["properties"]["class"] =
       array_of(failure_class_keys(), static_cast<std::int64_t>(kMostClasses));
+  root["properties"]["cluster"]["properties"]["classes"] =
+      array_of(node_class_keys(), static_cast<std::int64_t>(kMostNodeClasses));
+  root["properties"]["neighbour"] = array_of(neighbour_keys(), static_cast<std::int64_t>(kMostNeighbours));
   root["properties"]["noise"] = array_of(noise_keys(), static_cast<std::int64_t>(kMostNoise));
   return root.dump(2) + "\n";
 }

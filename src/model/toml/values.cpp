@@ -334,6 +334,8 @@ COX_INSTANTIATE(Draft)
 COX_INSTANTIATE(NoiseSource)
 COX_INSTANTIATE(LayerGroup)
 COX_INSTANTIATE(FailureClass)
+COX_INSTANTIATE(NodeClass)
+COX_INSTANTIATE(Neighbour)
 #undef COX_INSTANTIATE
 
 }  // namespace cox::model

@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 5> kWorkloads = {"collective", "training"
                                                         "iteration"};
 constexpr std::array<std::string_view, 4> kPipelines = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
 constexpr std::array<std::string_view, 2> kOrders = {"linear", "random"};
+constexpr std::array<std::string_view, 5> kPlaceRules = {"packed", "scattered", "by-rail", "random", "file"};
+constexpr std::array<std::string_view, 2> kNeighbours = {"flows", "collective"};
 constexpr std::array<std::string_view, 4> kScopes = {"rank", "node", "switch", "global"};
 constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent", "rotating", "periodic",
                                                        "drift"};
@@ -69,6 +71,12 @@ Words pipeline_words() {
 }
 Words order_words() {
   return kOrders;
+}
+Words place_words() {
+  return kPlaceRules;
+}
+Words neighbour_words() {
+  return kNeighbours;
 }
 Words law_words() {
   return named<NoiseLaw, NoiseLaw::Trace>();

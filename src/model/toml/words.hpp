@@ -20,6 +20,8 @@ using Words = std::span<const std::string_view>;
 [[nodiscard]] Words workload_words();
 [[nodiscard]] Words pipeline_words();
 [[nodiscard]] Words order_words();
+[[nodiscard]] Words place_words();
+[[nodiscard]] Words neighbour_words();
 [[nodiscard]] Words law_words();
 [[nodiscard]] Words scope_words();
 [[nodiscard]] Words target_words();

@@ -116,6 +116,13 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
   j["steps"] = steps_of(o);
   if (o.time) add_job(s, o, j);
   if (o.paced) j["paced"] = json_of(*o.paced);
+  if (!o.neighbours.empty()) j["neighbours"] = Json::array();
+  for (const NeighbourOutcome& n : o.neighbours)
+    j["neighbours"].push_back(Json{{"name", n.name},
+                                   {"kind", n.kind == model::NeighbourKind::Flows ? "flows" : "collective"},
+                                   {"done", n.done},
+                                   {"mean_s", printed(n.mean)},
+                                   {"alone_s", printed(n.alone)}});
   return j;
 }
 

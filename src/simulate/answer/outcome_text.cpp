@@ -208,6 +208,14 @@ std::string exposed(const StepAnalysis& step, std::int64_t number) {
   return text;
 }
 
+std::string neighbour(const NeighbourOutcome& n) {
+  const bool flows = n.kind == model::NeighbourKind::Flows;
+  if (n.done == 0)
+    return fmt::format("beside it    {}: not one {} was over", n.name, flows ? "burst" : "step");
+  return fmt::format("beside it    {}: {} {}{}, mean {}, alone {}", n.name, grouped(n.done),
+                     flows ? "burst" : "step", n.done == 1 ? "" : "s", shown(n.mean), shown(n.alone));
+}
+
 void add_links(const Outcome& o, std::vector<std::string>& lines) {
   std::vector<LinkLoad> busiest;
   for (const LinkLoad& link : o.links)
@@ -266,6 +274,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
   if (o.time) add_job(s, o, lines);
   if (o.paced) add_paced(*o.paced, lines);
   add_links(o, lines);
+  for (const NeighbourOutcome& n : o.neighbours) lines.push_back(neighbour(n));
   if (const std::vector<std::string> on = mechanisms_of(s); !on.empty())
     lines.push_back(fmt::format("switched on: {}", fmt::join(on, ", ")));
   for (const std::string& left_out : o.not_modelled) lines.push_back("not modelled: " + left_out);

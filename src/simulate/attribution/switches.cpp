@@ -60,6 +60,26 @@ void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
     all.push_back({fmt::format("routing {}", name_of(f.routing)), nullptr});
 }
 
+/// Nodes that are unlike, and who else is there. Where the job sits has no off: it is somewhere.
+void add_places(const Scenario& s, std::vector<Switch>& all) {
+  for (std::size_t i = 0; i < s.cluster.classes.size(); ++i) {
+    const std::string& name = s.cluster.classes[i].name;
+    all.push_back({fmt::format("class {}", name.empty() ? std::to_string(i) : name), [i](Scenario& to) {
+                     model::NodeClass& c = to.cluster.classes[i];
+                     c = {.name = c.name, .first = c.first, .count = c.count};
+                   }});
+  }
+  if (!s.cluster.nic_of.empty())
+    all.push_back({"cards that are not a device's own", [](Scenario& to) { to.cluster.nic_of.clear(); }});
+  if (!s.neighbours.empty())
+    all.push_back({fmt::format("{} neighbour{}", s.neighbours.size(), s.neighbours.size() == 1 ? "" : "s"),
+                   [](Scenario& to) { to.neighbours.clear(); }});
+  constexpr const char* kRules[] = {"packed", "scattered", "by-rail", "random", "file"};
+  if (s.job.places.rule != model::PlaceRule::Packed)
+    all.push_back(
+        {fmt::format("placement {}", kRules[static_cast<std::size_t>(s.job.places.rule)]), nullptr});
+}
+
 /// What makes restarts grow is a switch of its own beside failures.
 void add_failures(const model::Failures& f, std::vector<Switch>& all) {
   if (f.happen())
@@ -85,6 +105,7 @@ std::vector<Switch> switches_of(const Scenario& s) {
   if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
   add_failures(s.failures, all);
   add_start_and_input(s, all);
+  add_places(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
     all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), nullptr});
   if (s.job.workload() == model::Workload::Training) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
 #include "cox/base/units_text.hpp"
@@ -21,7 +22,9 @@
 #include "cox/simulate/spread.hpp"
 #include "cox/simulate/timeouts.hpp"
 
+#include "simulate/flow/neighbours.hpp"
 #include "simulate/flow/own_links.hpp"
+#include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
 #include "simulate/max_plus/shared_ports.hpp"
 #include "simulate/record/run_from_steps.hpp"
@@ -43,6 +46,7 @@ struct Replica {
   bool memo = false;
   bool own_links = false;  ///< flow engine: no link was shared, so that max-plus did its work
   std::vector<double> link_bytes;
+  std::vector<NeighbourOutcome> neighbours;
 };
 
 /// Everything that replicas share.
@@ -54,6 +58,7 @@ struct Job {
   LinkCosts costs;                            ///< max-plus engine, which keeps a reference to it
   Noise noise;                                ///< of the first seed
   std::unique_ptr<Network> network;           ///< flow engine
+  std::vector<int> devices;                   ///< of the ranks, for the first seed
   bool striped = false;                       ///< left to max-plus by `stripes`
   std::optional<model::NcclEstimate> nccl{};  ///< where its price says the time from the last arrival on
 };
@@ -64,15 +69,20 @@ const model::CollectiveJob& work_of(const model::Scenario& s) {
 
 model::CollectiveSpec spec_of(const model::Scenario& s) {
   model::CollectiveSpec spec = work_of(s).collective;
-  if (spec.ranks == 0) spec.ranks = static_cast<int>(s.cluster.ranks());
+  if (spec.ranks == 0) spec.ranks = static_cast<int>(ranks_of(s.cluster, s.job.places));
   return spec;
 }
 
-/// Where every place of the schedule sits. Ranks: in order, or shuffled (Fisher-Yates) by the scenario's own
-/// draws, so that every engine sees one order. Then `add_servers`.
-std::vector<int> places(const model::Scenario& s, std::uint64_t seed, int ranks, int participants) {
+std::vector<int> in_order(int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+/// Where every place of the schedule sits. `order`: the devices of the ranks; taken as they come, or shuffled (Fisher-Yates) by the scenario's own
+/// draws, so that every engine sees one order. Then `add_servers`.
+std::vector<int> places(const model::Scenario& s, std::uint64_t seed, std::vector<int> order,
+                        int participants) {
   if (work_of(s).order == model::RankOrder::Random) {
     const RandomStream draws(seed, kOrderStream);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);
@@ -90,7 +100,7 @@ LinkCosts link_costs(const model::Scenario& s, const model::Schedule& schedule) 
                   .into = {}};
   if (schedule.spec().channels == 1) return costs;
   return with_shared_ports(std::move(costs), schedule, s.cluster,
-                           places(s, s.seed, schedule.ranks(), schedule.participants()));
+                           places(s, s.seed, in_order(schedule.ranks()), schedule.participants()));
 }
 
 /// One replica's own: scratch memory of its engine, its draws, what it leaves.
@@ -103,7 +113,7 @@ class Player {
         noise_(job.noise.with_seed(seed_)),
         timeouts_(job.scenario.fabric.timeouts, seed_) {
     if (job.engine == EngineKind::Flow) {
-      rank_of_ = places(job.scenario, seed_, job.schedule.ranks(), job.schedule.participants());
+      rank_of_ = places(job.scenario, seed_, devices(), job.schedule.participants());
       find_own_links();
     }
     // The max-plus engine has ranks in their order, or all messages go between nodes.
@@ -123,12 +133,14 @@ class Player {
   Replica play(StepRecorder* recorder, const SimulateOptions& options) {
     const model::Scenario& s = job_.scenario;
     const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
+    if (!s.neighbours.empty()) return play_beside(recorder, options);
     std::vector<Seconds> now(ranks);
-    std::vector<Seconds> work(ranks, work_of(s).compute);
+    const std::vector<Seconds> undisturbed = compute();
+    std::vector<Seconds> work = undisturbed;
     for (int step = 0; step < s.job.steps; ++step) {
       if (recorder != nullptr) recorder->begin_step(step, now);
       if (noise_.disturbs_compute()) {
-        std::fill(work.begin(), work.end(), work_of(s).compute);
+        work = undisturbed;
         noise_.compute(step, 0, work, work, now);
       }
       for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r];
@@ -145,6 +157,76 @@ class Player {
   }
 
  private:
+  /// A random placement has the replica's own draws.
+  [[nodiscard]] std::vector<int> devices() const {
+    if (job_.scenario.job.places.rule != model::PlaceRule::Random) return job_.devices;
+    auto drawn = devices_of_job(job_.scenario, seed_, job_.schedule.ranks());
+    COX_ASSERT(drawn.has_value(), "drawn for another seed already");
+    return *std::move(drawn);
+  }
+
+  /// Of each rank before each collective, undisturbed.
+  [[nodiscard]] std::vector<Seconds> compute() const {
+    const model::Scenario& s = job_.scenario;
+    std::vector<Seconds> work(static_cast<std::size_t>(job_.schedule.ranks()), work_of(s).compute);
+    const std::vector<double> slow = slowness_of(s.cluster, devices());
+    for (std::size_t r = 0; r < slow.size(); ++r) work[r] *= slow[r];
+    return work;
+  }
+
+  /// All steps on one network, which neighbours use as well.
+  Replica play_beside(StepRecorder* recorder, const SimulateOptions& options) {
+    const model::Scenario& s = job_.scenario;
+    const bool disturbed = noise_.disturbs_messages() || noise_.disturbs_bandwidth();
+    FlowEngine engine(*job_.network, s.fabric,
+                      {.memo = job_.options.memo,
+                       .noise = disturbed ? &noise_ : nullptr,
+                       .timeouts = &timeouts_,
+                       .seed = seed_,
+                       .protocol = s.protocol,
+                       .limits = NeighbourJobs::limits(s)},
+                      Seconds{});
+    const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
+    const auto told = [&](const CollectiveStep& step) {
+      const auto of_ranks = [&](const std::vector<Seconds>& all) { return std::span(all).first(ranks); };
+      if (recorder != nullptr) {
+        recorder->begin_step(step.number, of_ranks(step.begins));
+        recorder->arrive(of_ranks(step.arrivals));
+        recorder->depart(of_ranks(step.departures));
+      }
+      out_.total = *std::ranges::max_element(step.departures);
+      if (number_ == 0) out_.step_ends.push_back(out_.total);
+      if (options.progress) options.progress(step.number + 1, s.job.steps);
+    };
+    CollectiveCourses ours(engine,
+                           {.schedule = &job_.schedule,
+                            .rank_of = rank_of_,
+                            .compute =
+                                [this, work = compute()](std::int64_t step, int rank, Seconds begin) {
+                                  Seconds time = work[static_cast<std::size_t>(rank)];
+                                  if (noise_.disturbs_compute())
+                                    noise_.compute(step, rank, {&time, 1}, {&time, 1}, {&begin, 1});
+                                  return time;
+                                },
+                            .steps = s.job.steps,
+                            .on_step = told},
+                           [](FlowCourseId) {});
+    NeighbourJobs neighbours(s, engine);
+    ours.start(Seconds{});
+    while (ours.done() < s.job.steps) {
+      const std::optional<FlowDeparture> left = engine.next();
+      COX_ASSERT(left.has_value(), "a collective ends");
+      if (!neighbours.take(*left)) ours.take(*left);
+    }
+    FlowOutcome flow = engine.take_outcome();
+    out_.messages = flow.messages;
+    out_.evaluated = flow.played + flow.evaluated;
+    out_.memo = flow.memo;
+    out_.link_bytes = std::move(flow.link_bytes);
+    out_.neighbours = outcome_of(neighbours, s, *job_.network);
+    return std::move(out_);
+  }
+
   /// Where max-plus may stand in: whether no message ever meets another.
   void find_own_links() {
     const model::Scenario& s = job_.scenario;
@@ -255,9 +337,9 @@ namespace {
 bool stripes(Job& job) {
   const model::Scenario& s = job.scenario;
   if (job.engine != EngineKind::Flow || !max_plus_may_stand_in(s) ||
-      work_of(s).order != model::RankOrder::Linear)
+      work_of(s).order != model::RankOrder::Linear || s.job.places.rule == model::PlaceRule::Random)
     return false;
-  const std::vector<int> ranks = places(s, s.seed, job.schedule.ranks(), job.schedule.ranks());
+  const std::vector<int> ranks = places(s, s.seed, job.devices, job.schedule.ranks());
   auto costs = striped_costs(*job.network, s.fabric, job.schedule, ranks, 1);
   if (!costs) return false;
   job.costs = *std::move(costs);
@@ -267,6 +349,17 @@ bool stripes(Job& job) {
 }
 
 }  // namespace
+
+/// What the reader of scenarios says with its line, for who makes a scenario otherwise.
+Status check_places(const model::Scenario& s, bool plays_links, bool has_steps) {
+  if (!plays_links && model::needs_links(s.cluster, s.job.places, s.neighbours))
+    return not_possible("places, unlike cards and neighbours need links that are played, and here none are",
+                        "leave `engine`, the policy and cost.form out, or say flow");
+  if (!has_steps && !s.neighbours.empty())
+    return not_possible("neighbours beside workers that have no common step",
+                        "leave the policy out, or the neighbours");
+  return NeighbourJobs::check(s);
+}
 
 std::string nccl_note(std::string_view what, const model::NcclEstimate& made, const model::NcclCost& cost) {
   return fmt::format("{} by NCCL's tuning model: {}, {}, {} channels, {}; all leave together", what,
@@ -289,6 +382,8 @@ Result<model::NcclEstimate> price_whole(const model::Scenario& s, model::Collect
 
 Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec, EngineKind engine,
                      const SimulateOptions& options) {
+  COX_CHECK(check_places(s, engine == EngineKind::Flow, true));
+  COX_TRY(std::vector<int> devices, devices_of_job(s, s.seed, spec.ranks));
   // Where all messages cost the same, the order changes nothing; else this engine would be silently wrong.
   if (engine == EngineKind::MaxPlus && work_of(s).order == model::RankOrder::Random && s.cluster.nodes > 1 &&
       s.cluster.devices_per_node > 1)
@@ -303,7 +398,8 @@ Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec
           .schedule = std::move(schedule),
           .costs = std::move(costs),
           .noise = {},
-          .network = nullptr};
+          .network = nullptr,
+          .devices = std::move(devices)};
   const Placement placement{.ranks = spec.ranks,
                             .ranks_per_node = s.cluster.devices_per_node,
                             .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
@@ -330,6 +426,7 @@ Status check_records(const model::Scenario& s, const model::CollectiveSpec& spec
 /// What the numbers are not, and where they are from.
 void add_notes(const Job& job, const model::CollectiveSpec& spec, Outcome& out) {
   const model::Scenario& s = job.scenario;
+  for (std::string& note : class_notes(s.cluster, job.devices)) out.notes.push_back(std::move(note));
   if (job.network && job.schedule.participants() > spec.ranks)
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));
@@ -365,6 +462,7 @@ Outcome outcome_of(const Job& job, const model::CollectiveSpec& spec, const std:
   out.total = first.total;
   out.evaluated = first.evaluated;
   out.step_ends = first.step_ends;
+  out.neighbours = first.neighbours;
   out.over_replicas = spread_of(totals);
   if (own_links)
     out.notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
@@ -393,6 +491,7 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
   std::unique_ptr<StepRecorder> recorder;
   if (options.want_run) recorder = std::make_unique<StepRecorder>(s, spec);
+  if (recorder && !s.job.places.packed()) recorder->put_on(s.cluster, job.devices);
   parallel_for(replicas.size(), options.threads, [&](std::size_t i) {
     replicas[i] = Player(job, static_cast<int>(i))
                       .play(i == 0 ? recorder.get() : nullptr, i == 0 ? options : SimulateOptions{});

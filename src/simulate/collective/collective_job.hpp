@@ -18,6 +18,10 @@ namespace cox::simulate {
 [[nodiscard]] Result<Outcome> simulate_collectives(const model::Scenario& scenario, model::EngineKind engine,
                                                    const SimulateOptions& options);
 
+/// Whether the places that the scenario says are seen by who plays links, and neighbours by who has a common step.
+/// Errors: simulate-003.
+[[nodiscard]] Status check_places(const model::Scenario& scenario, bool plays_links, bool has_steps);
+
 /// What it leaves out.
 inline constexpr std::string_view kNcclKnowsNoFabric =
     "links, switches and routes of the fabric: NCCL's tuning model knows collectives as a whole";

@@ -21,6 +21,7 @@
 
 #include "simulate/collective/collective_job.hpp"
 #include "simulate/event/operation_replay.hpp"
+#include "simulate/flow/places.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -31,8 +32,9 @@ using model::Collective;
 /// How collectives and messages of the graph are carried out, and what became of them.
 class Carrier {
  public:
-  Carrier(const model::Scenario& s, const SimulateOptions& options, std::unique_ptr<Network> network)
-      : s_(s), options_(options), network_(std::move(network)) {
+  Carrier(const model::Scenario& s, const SimulateOptions& options, std::unique_ptr<Network> network,
+          std::vector<int> devices)
+      : s_(s), options_(options), network_(std::move(network)), devices_(std::move(devices)) {
     if (network_) bytes_.assign(network_->links().size(), 0);
   }
 
@@ -41,13 +43,13 @@ class Carrier {
     if (!network_) return {};
     for (const model::Program& program : programs)
       for (const model::ProgramRank& each : program.ranks)
-        if (each.rank.value() < 0 || each.rank.value() >= network_->ranks())
+        if (each.rank.value() < 0 || static_cast<std::size_t>(each.rank.value()) >= devices_.size())
           return fail(
               Error{.code = Errc::InvalidInput,
                     .id = "simulate-006",
                     .message = fmt::format("rank {} of the trace has no place on the cluster, which has "
                                            "{} devices: the flow engine has no way to it",
-                                           each.rank.value(), network_->ranks()),
+                                           each.rank.value(), devices_.size()),
                     .hint = "give the cluster as many devices as the trace has ranks (cluster.nodes x "
                             "cluster.devices_per_node), or say --engine event",
                     .where = Where{.file = s_.job.as<model::TraceJob>().file}});
@@ -63,7 +65,7 @@ class Carrier {
       return;
     }
     std::vector<int> rank_of;
-    for (const Rank r : call.ranks) rank_of.push_back(r.value());
+    for (const Rank r : call.ranks) rank_of.push_back(network_ ? device_of(r) : r.value());
     if (network_) {
       add_servers(rank_of, schedule->participants());
       const FlowOutcome flow =
@@ -103,6 +105,9 @@ class Carrier {
   }
 
  private:
+  /// On the network, where every rank has a place.
+  [[nodiscard]] int device_of(Rank rank) const { return devices_[static_cast<std::size_t>(rank.value())]; }
+
   /// A message over the network, all alone.
   struct Way {
     Seconds time{};
@@ -118,7 +123,7 @@ class Carrier {
                                .bytes = std::clamp(bytes, Bytes{}, Bytes{std::int64_t{1} << 60}),
                                .group = 1});
     COX_ASSERT(schedule.has_value(), "a tree of two exists for any size");
-    const std::array rank_of{from.value(), to.value()};
+    const std::array rank_of{device_of(from), device_of(to)};
     std::array<Seconds, 2> times{};
     const FlowOutcome flow =
         run_flows(*schedule, *network_, s_.fabric, rank_of,
@@ -152,6 +157,7 @@ class Carrier {
   const model::Scenario& s_;
   const SimulateOptions& options_;
   std::unique_ptr<Network> network_;
+  std::vector<int> devices_;  ///< of the ranks
   std::vector<double> bytes_;
   std::int64_t messages_ = 0;
   std::int64_t unknown_ = 0;
@@ -171,7 +177,10 @@ Result<Outcome> simulate_operations(const model::Scenario& s, model::EngineKind 
     COX_TRY(Network made, Network::make(s.cluster, s.fabric));
     network = std::make_unique<Network>(std::move(made));
   }
-  Carrier carrier(s, options, std::move(network));
+  COX_CHECK(check_places(s, engine == model::EngineKind::Flow, false));
+  COX_TRY(std::vector<int> devices,
+          devices_of_job(s, s.seed, static_cast<int>(ranks_of(s.cluster, s.job.places))));
+  Carrier carrier(s, options, std::move(network), std::move(devices));
   COX_CHECK(carrier.check(programs));
   const OperationCosts costs{
       .collective = [&](const CollectiveCall& call,

@@ -34,6 +34,11 @@ FairShares make_shares(const Network& network, const model::Fabric& fabric, cons
     for (std::size_t l = 0; l < capacity.size(); ++l)
       shares.receiving[l] = network.into_node(static_cast<LinkIndex>(l));
   }
+  // A flow that is limited has a link of its own, behind those of the network.
+  for (const Bandwidth limit : options.limits) {
+    capacity.push_back(limit.in_bytes_per_s());
+    if (fabric.incast_loss) shares.receiving.push_back(false);
+  }
   return {std::move(capacity), std::move(shares)};
 }
 
@@ -124,8 +129,11 @@ bool FlowEngine::can_go_on() const {
 }
 
 FlowOutcome FlowEngine::take_outcome() {
-  outcome_.evaluated = shares_.evaluated();
-  return std::move(outcome_);
+  outcome_.evaluated = shares_.evaluated() - evaluated_before_;
+  evaluated_before_ = shares_.evaluated();
+  FlowOutcome fresh;
+  fresh.link_bytes.assign(outcome_.link_bytes.size(), 0);
+  return std::exchange(outcome_, std::move(fresh));
 }
 
 double FlowEngine::next_event() const {
@@ -280,11 +288,14 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   m.stage = 0;
   m.bytes = static_cast<double>(message.bytes.count());
   m.begin = now_;
-  if (!same_way) find_way(m);
+  if (!same_way) {
+    find_way(m);
+    if (course.what.limit) limit_way(m, *course.what.limit);
+  }
   for (const Hop& hop : m.all_links) outcome_.link_bytes[hop.link] += m.bytes * hop.part;
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) ++assigned_[hop.link];
-  ++outcome_.messages;
+  outcome_.messages += course.what.neighbours ? 0 : 1;
   ++under_way_;
   ++outcome_.played;
   const double first =
@@ -294,7 +305,7 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
 
 // How much later than undisturbed the first byte leaves. The draws are those of the max-plus engine.
 double FlowEngine::delay_of(const MessageState& m) const {
-  if (noise_ == nullptr && !options_.disturb) return 0;
+  if ((noise_ == nullptr && !options_.disturb) || course_of(m).what.neighbours) return 0;
   const Seconds latency{m.latency};
   const Seconds idle{m.latency + m.bytes / m.idle_rate};
   Seconds cost = idle;
@@ -305,8 +316,10 @@ double FlowEngine::delay_of(const MessageState& m) const {
     const int lane = m.lane % lanes;
     const int place = what.schedule->order(lane).place_of(m.to);
     const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : place;
-    const MessageDraws draws{
-        .noise = noise_, .step = options_.step, .number = what.number + 2 * (m.lane / lanes), .lane = lane};
+    const MessageDraws draws{.noise = noise_,
+                             .step = what.step.value_or(options_.step),
+                             .number = what.number + 2 * (m.lane / lanes),
+                             .lane = lane};
     noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), receiver, {&cost, 1},
                      {&latency, 1});
   }
@@ -325,13 +338,14 @@ double FlowEngine::delay_of(const MessageState& m) const {
 
 /// Which of a collective's messages are lost by chance is known beforehand.
 void FlowEngine::prepare_losses(FlowCourse& course) {
-  if (options_.timeouts == nullptr || !options_.timeouts->happen()) return;
   const FlowCollective& what = course.what;
+  if (options_.timeouts == nullptr || !options_.timeouts->happen() || what.neighbours) return;
   const int lanes = what.schedule->lanes();
   const auto receivers = what.draws_by_device ? network_.ranks() : what.schedule->participants();
   for (int lane = 0; lane < course.lanes; ++lane) {
-    const Timeouts::Row row{
-        .step = options_.step, .number = what.number + 2 * (lane / lanes), .lane = lane % lanes};
+    const Timeouts::Row row{.step = what.step.value_or(options_.step),
+                            .number = what.number + 2 * (lane / lanes),
+                            .lane = lane % lanes};
     course.losses.emplace_back(*options_.timeouts, row, what.schedule->rounds(row.lane), receivers);
     course.loses = course.loses || !course.losses.back().all().empty();
   }

@@ -41,6 +41,9 @@ struct FlowCollective {
   int groups = 1;
   std::int64_t number = 0;       ///< of the first group, for the draws; the others' follow in steps of two
   bool draws_by_device = false;  ///< noise is drawn for the device that receives, else for its place
+  std::optional<std::int64_t> step = {};  ///< for the draws, instead of that of the options
+  bool neighbours = false;  ///< another job's: no noise of ours, and its messages are not counted
+  std::optional<std::size_t> limit = {};  ///< of FlowOptions::limits: what each of its messages gets at most
 };
 
 struct FlowDeparture {
@@ -149,7 +152,10 @@ class FlowEngine {
   void arrive(FlowCourseId course, int place, Seconds at);
   /// The next departure up to `until`; nothing where there is none, or all that can happen has.
   [[nodiscard]] std::optional<FlowDeparture> next(Seconds until = kForEver);
+  /// Since the last time.
   [[nodiscard]] FlowOutcome take_outcome();
+  /// What `next` said last: nobody comes before.
+  [[nodiscard]] Seconds said() const { return Seconds{said_}; }
   /// Places for messages, with those of collectives that are over: what memory follows.
   [[nodiscard]] std::size_t slots() const { return slots_.size(); }
 
@@ -171,6 +177,7 @@ class FlowEngine {
   void use_switch(const model::Schedule& schedule, MessageState& m, int from, int to);
   void use_links(MessageState& m, int choice);
   void finish_way(MessageState& m);
+  void limit_way(MessageState& m, std::size_t limit);
   [[nodiscard]] double stage_latency(const MessageState& m, std::uint32_t stage) const;
   [[nodiscard]] double delay_of(const MessageState& m) const;
   [[nodiscard]] double loss_of(const MessageState& m);
@@ -235,6 +242,7 @@ class FlowEngine {
   std::int64_t under_way_ = 0;                              ///< messages, from start to delivery
   std::int64_t active_ = 0;                                 ///< of them, those that share links
   FlowOutcome outcome_;
+  std::int64_t evaluated_before_ = 0;  ///< links, when the outcome was last taken
 
   bool memo_on_ = false;
   bool reference_moved_ = false;

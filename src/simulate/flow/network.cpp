@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -63,6 +64,19 @@ Status Network::check() const {
   const bool has_nics = fabric_.kind != model::FabricKind::Torus && fabric_.kind != model::FabricKind::Graph;
   if (has_nics && c.nodes > 1 && (c.nics_per_node < 1 || !positive(c.nic.bandwidth)))
     return fail(misfit("nodes have no NIC with a bandwidth", "set cluster.nics_per_node and cluster.nic"));
+  for (const model::NodeClass& one : c.classes)
+    if (one.first < 0 || one.count < 1 || one.first > c.nodes - one.count || one.nics > c.nics_per_node ||
+        c.classes.size() > 65'000)
+      return fail(misfit(
+          fmt::format("a class of nodes {} to {} with {} cards, in a cluster of {} nodes with {}", one.first,
+                      std::int64_t{one.first} + one.count - 1, one.nics, c.nodes, c.nics_per_node),
+          "set first, count and nics of each class"));
+  const auto foreign = [&](const std::vector<int>& nic_of) {
+    return std::ranges::any_of(nic_of, [&](int nic) { return nic < 0 || nic >= c.nics_per_node; });
+  };
+  if (c.sockets < 1 || foreign(c.nic_of) ||
+      std::ranges::any_of(c.classes, [&](const model::NodeClass& one) { return foreign(one.nic_of); }))
+    return fail(misfit("a device uses a card that its node does not have", "set cluster.nic_of"));
   if (fabric_.kind == model::FabricKind::RailOptimised && c.nics_per_node > c.devices_per_node)
     return fail(misfit(fmt::format("{} rails for {} devices a node: a rail needs a device", c.nics_per_node,
                                    c.devices_per_node),
@@ -70,9 +84,57 @@ Status Network::check() const {
   return {};
 }
 
+/// What each kind of node says of its devices.
+void Network::plan_devices() {
+  const model::Cluster& c = cluster_;
+  const auto add = [&](const model::NodeClass* of) {
+    for (int d = 0; d < c.devices_per_node; ++d)
+      devices_.push_back({.nic = model::nic_of(c, of, d), .reach = model::reach_of(c, of, d)});
+  };
+  add(nullptr);
+  for (const model::NodeClass& one : c.classes) add(&one);
+  if (c.classes.empty()) return;
+  kinds_.assign(static_cast<std::size_t>(c.nodes), 0);
+  for (std::size_t k = 0; k < c.classes.size(); ++k)
+    for (int n = c.classes[k].first; n < c.classes[k].first + c.classes[k].count; ++n)
+      kinds_[static_cast<std::size_t>(n)] = static_cast<std::uint16_t>(k + 1);
+}
+
+model::Link Network::nic_link(int node) const {
+  model::Link link = cluster_.nic;
+  if (const std::size_t kind = kind_of(node); kind > 0) {
+    const model::Link& own = cluster_.classes[kind - 1].nic;
+    if (own.latency > Seconds{}) link.latency = own.latency;
+    if (positive(own.bandwidth)) link.bandwidth = own.bandwidth;
+  }
+  return link;
+}
+
+/// Links to cards that are not at a device's own PCIe switch, where any device has such a card.
+Status Network::add_reach() {
+  const model::Cluster& c = cluster_;
+  has_reach_ = has_nics_ &&
+               (model::any_reaches(c, model::Reach::Bridge) || model::any_reaches(c, model::Reach::Socket));
+  first_bridge_ = first_socket_ = next();
+  if (!has_reach_) return {};
+  COX_CHECK(reserve(2 * std::int64_t{c.nodes} * (c.sockets + 1)));
+  for (const char* way : {"out", "in"})
+    for (int n = 0; n < c.nodes; ++n)
+      for (int s = 0; s < c.sockets; ++s)
+        links_.push_back(named(c.sockets == 1 ? fmt::format("n{}.bridge-{}", n, way)
+                                              : fmt::format("n{}.s{}.bridge-{}", n, s, way),
+                               c.bridge));
+  first_socket_ = next();
+  for (const char* way : {"out", "in"})
+    for (int n = 0; n < c.nodes; ++n)
+      links_.push_back(named(fmt::format("n{}.sockets-{}", n, way), c.socket));
+  return {};
+}
+
 Status Network::add_nodes() {
   const model::Cluster& c = cluster_;
   ranks_ = static_cast<int>(c.ranks());
+  plan_devices();
   has_scale_up_ = c.devices_per_node > 1 && positive(c.scale_up.bandwidth);
   has_pcie_ = positive(c.pcie.bandwidth) || c.pcie.latency.count() > 0;
   has_nics_ =
@@ -107,8 +169,9 @@ Status Network::add_nodes() {
       if (leaves_ > 0) peer = fmt::format("leaf{}", leaf_of({node, nic}));
       if (fabric_.kind == model::FabricKind::Dragonfly)
         peer = fmt::format("router{}", node / fabric_.dragonfly_hosts);
-      links_.push_back(named(up ? host + "->" + peer : peer + "->" + host, c.nic));
+      links_.push_back(named(up ? host + "->" + peer : peer + "->" + host, nic_link(node)));
     }
+  COX_CHECK(add_reach());
   first_fabric_link_ = next();
   return {};
 }

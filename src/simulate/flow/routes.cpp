@@ -18,10 +18,28 @@ LinkIndex at(LinkIndex first, std::int64_t offset) {
 
 }  // namespace
 
+std::size_t Network::kind_of(int node) const {
+  return kinds_.empty() ? 0 : kinds_[static_cast<std::size_t>(node)];
+}
+
 Network::Port Network::port_of(int rank) const {
-  const std::int64_t device = rank % cluster_.devices_per_node;
-  return {.node = node_of(rank),
-          .nic = static_cast<int>(device * cluster_.nics_per_node / cluster_.devices_per_node)};
+  const int node = node_of(rank);
+  const auto d = static_cast<std::size_t>(cluster_.devices_per_node);
+  return {.node = node, .nic = devices_[kind_of(node) * d + static_cast<std::size_t>(rank) % d].nic};
+}
+
+void Network::reach(int rank, bool out_of, std::vector<LinkIndex>& out) const {
+  if (!has_reach_) return;
+  const int node = node_of(rank);
+  const int device = rank % cluster_.devices_per_node;
+  const model::Reach way = devices_[kind_of(node) * static_cast<std::size_t>(cluster_.devices_per_node) +
+                                    static_cast<std::size_t>(device)]
+                               .reach;
+  const std::int64_t side = out_of ? 0 : cluster_.nodes;
+  const std::int64_t socket = std::int64_t{device} * cluster_.sockets / cluster_.devices_per_node;
+  if (way == model::Reach::Bridge)
+    out.push_back(at(first_bridge_, (side + node) * cluster_.sockets + socket));
+  if (way == model::Reach::Socket) out.push_back(at(first_socket_, side + node));
 }
 
 int Network::leaf_of(Port port) const {
@@ -37,7 +55,7 @@ bool Network::into_node(LinkIndex link) const {
   if (!graph_into_node_.empty())
     return link >= first_fabric_link_ && graph_into_node_[link - first_fabric_link_];
   const std::int64_t ports = std::int64_t{cluster_.nodes} * cluster_.nics_per_node;
-  return has_nics_ && link >= at(first_nic_, ports) && link < first_fabric_link_;
+  return has_nics_ && link >= at(first_nic_, ports) && link < at(first_nic_, 2 * ports);
 }
 
 int Network::paths_between(Port from, Port to) const {
@@ -123,6 +141,7 @@ void Network::route(int from, int to, int choice, std::vector<LinkIndex>& out) c
 void Network::leave_node(int rank, std::vector<LinkIndex>& out) const {
   const Port port = port_of(rank);
   if (has_pcie_) out.push_back(at(first_pcie_, rank));
+  reach(rank, true, out);
   if (has_nics_) out.push_back(at(first_nic_, std::int64_t{port.node} * cluster_.nics_per_node + port.nic));
 }
 
@@ -130,6 +149,7 @@ void Network::enter_node(int rank, std::vector<LinkIndex>& out) const {
   const Port port = port_of(rank);
   const std::int64_t node = std::int64_t{cluster_.nodes} + port.node;
   if (has_nics_) out.push_back(at(first_nic_, node * cluster_.nics_per_node + port.nic));
+  reach(rank, false, out);
   if (has_pcie_) out.push_back(at(first_pcie_, std::int64_t{ranks_} + rank));
 }
 

@@ -150,6 +150,15 @@ void FlowEngine::finish_way(MessageState& m) {
   for (Hop& hop : m.hops) hop.part *= m.weight;
 }
 
+// A flow that does not take all that links give passes a link of its own first.
+void FlowEngine::limit_way(MessageState& m, std::size_t limit) {
+  const double rate = options_.limits[limit].in_bytes_per_s();
+  m.idle_rate = std::min(m.idle_rate, rate);
+  m.hops.insert(
+      m.hops.begin(),
+      {.link = static_cast<LinkIndex>(network_.links().size() + limit), .stage = 0, .part = m.weight});
+}
+
 double FlowEngine::stage_latency(const MessageState& m, std::uint32_t stage) const {
   double latency = 0;
   for (const Hop& hop : m.all_links)

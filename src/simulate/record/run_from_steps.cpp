@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "cox/base/version.hpp"
 
@@ -51,6 +53,27 @@ trace::Run empty_run(const model::Scenario& s, int ranks) {
     track.state = trace::WriterState::Closed;
   }
   return run;
+}
+
+void put_on(trace::Run& run, const model::Cluster& cluster, std::span<const int> devices) {
+  std::map<int, std::vector<std::size_t>> ranks_of;  // by node
+  for (std::size_t r = 0; r < devices.size(); ++r)
+    ranks_of[devices[r] / cluster.devices_per_node].push_back(r);
+  run.nodes.clear();
+  for (const auto& [number, ranks] : ranks_of) {
+    trace::Node node;
+    node.id = NodeId{static_cast<std::int32_t>(run.nodes.size())};
+    node.host = fmt::format("n{}", number);
+    node.boot_id = trace::name_of(run.info.provenance);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      trace::RankTrack& track = run.ranks[ranks[i]];
+      track.node = track.clock.node = node.id;
+      track.node_number = static_cast<int>(run.nodes.size());
+      track.local_rank = LocalRank{static_cast<int>(i)};
+      track.local_size = static_cast<int>(ranks.size());
+    }
+    run.nodes.push_back(std::move(node));
+  }
 }
 
 StepRecorder::StepRecorder(const model::Scenario& s, const model::CollectiveSpec& spec)

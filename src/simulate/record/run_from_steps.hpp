@@ -17,6 +17,9 @@ namespace cox::simulate {
 /// A Run of `ranks` ranks on the scenario's nodes without any event; provenance Simulated.
 [[nodiscard]] trace::Run empty_run(const model::Scenario& scenario, int ranks);
 
+/// The same with rank r on `devices[r]`, where ranks do not fill the nodes in their order.
+void put_on(trace::Run& run, const model::Cluster& cluster, std::span<const int> devices);
+
 /// What a Pace record says beside its times.
 struct PaceRecord {
   pace::Decision decision;
@@ -41,6 +44,9 @@ class StepRecorder {
   void arrive(std::span<const Seconds> now);
   void depart(std::span<const Seconds> now);
   [[nodiscard]] trace::Run finish() &&;
+  void put_on(const model::Cluster& cluster, std::span<const int> devices) {
+    simulate::put_on(run_, cluster, devices);
+  }
 
  private:
   model::CollectiveSpec spec_;

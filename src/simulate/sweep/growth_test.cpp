@@ -59,12 +59,16 @@ TEST_P(Growth, FollowsTheMessages) {
   }
   // Most of its messages are those of tensor groups, which are computed once. Played are those of data rings, and
   // these quadruple.
-  const bool rings = GetParam() == "pipeline-1f1b";
+  const bool rings = GetParam() == "pipeline-1f1b" || GetParam() == "wrong-card";
   // Channels are swept round by round, once their rings are too long to be closed: ten times as much at one size.
   const bool channels = GetParam() == "fsdp-rails";
+  // A ring at random settles into no period, and ranks that run apart reach more links with each change.
+  const double slack = GetParam() == "placement-random" ? 1.5 : 1.15;
   for (std::size_t i = 1; i < messages.size(); ++i) {
     const double more = messages[i - 1] > 0 ? messages[i] / messages[i - 1] : 2;
-    EXPECT_LE(evaluated[i] / evaluated[i - 1], 1.15 * (channels ? 9 : rings ? 4 : std::max(more, 2.0)))
+    EXPECT_LE(evaluated[i] / evaluated[i - 1], slack * (channels ? 9
+                                                        : rings  ? 4
+                                                                 : std::max(more, 2.0)))
         << evaluated[i - 1] << " to " << evaluated[i] << " for messages " << messages[i - 1] << " to "
         << messages[i];
   }

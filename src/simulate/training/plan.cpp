@@ -9,6 +9,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "simulate/collective/collective_job.hpp"
+#include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
 #include "simulate/max_plus/shared_ports.hpp"
 #include "simulate/training/runs.hpp"
@@ -72,11 +73,12 @@ Status Plan::check() const {
       return bad(fmt::format("the layout splits {} ways, expected at least 1", ways),
                  "leave a way out that is not used");
   const double product = double{1} * l.data * l.tensor * l.pipeline * l.context;
-  if (product != static_cast<double>(scenario_.cluster.ranks()))
+  const std::int64_t places = ranks_of(scenario_.cluster, scenario_.job.places);
+  if (product != static_cast<double>(places))
     return bad(
         fmt::format(
             "data {} x tensor {} x pipeline {} x context {} are {} ranks, but the cluster has {} devices",
-            l.data, l.tensor, l.pipeline, l.context, product, scenario_.cluster.ranks()),
+            l.data, l.tensor, l.pipeline, l.context, product, places),
         "make the product of the layout equal to nodes x devices_per_node");
   if (product > double{1 << 24})
     return bad(fmt::format("{} ranks, at most {} are simulated", product, 1 << 24),
@@ -147,6 +149,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
   COX_CHECK(plan.check());
   plan.set_groups();
+  COX_CHECK(plan.set_places());
   COX_CHECK(plan.check_nccl());
   COX_CHECK(plan.share_ports());
   if (plays_links(scenario, model::Workload::Training)) {
@@ -293,8 +296,7 @@ Bytes Plan::stage_bytes(int stage) const {
 }
 
 std::vector<int> Plan::server_devices() const {
-  std::vector<int> devices(static_cast<std::size_t>(ranks()));
-  std::iota(devices.begin(), devices.end(), 0);
+  std::vector<int> devices = devices_;
   add_servers(devices, ranks() + std::max(1, scenario_.policy.servers));
   return {devices.begin() + ranks(), devices.end()};
 }
@@ -374,7 +376,7 @@ Status Plan::find_striped() {
   COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, data_.members));
   std::vector<int> devices;
   for (int t = 0; t < l.tensor; ++t)
-    for (int m = 0; m < data_.members; ++m) devices.push_back(m * l.tensor + t);
+    for (int m = 0; m < data_.members; ++m) devices.push_back(device_of(m * l.tensor + t));
   const auto costs = striped_costs(*network_, scenario_.fabric, made, devices, l.tensor);
   if (!costs) return {};
   data_.links = *costs;
@@ -421,6 +423,7 @@ std::vector<std::string> Plan::notes() const {
                              "and are received when they arrive");
   if (own_links_)
     notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
+  for (std::string& note : class_notes(scenario_.cluster, devices_)) notes.push_back(std::move(note));
   return notes;
 }
 
@@ -456,6 +459,8 @@ std::vector<std::string> Plan::not_modelled() const {
     all.emplace_back(
         "messages of tensor and context groups on links that they share with others: more than can be played soon "
         "(--engine flow does it)");
+  if (has_unlike_ways(c) && ranks_per_unit() > c.devices_per_node && !inner_on_network_)
+    all.emplace_back("cards that differ, in messages of a tensor x context group across nodes");
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
   if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !striped_ && data_.members > 1 &&
       c.nics_per_node < std::min(c.devices_per_node, ranks()))

@@ -158,6 +158,11 @@ class Plan {
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] Placement placement() const;
+  /// Device that a rank sits on.
+  [[nodiscard]] int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const std::vector<int>& devices() const { return devices_; }
+  /// How much longer than elsewhere each rank computes; empty = as long.
+  [[nodiscard]] const std::vector<double>& slowness() const { return slowness_; }
   /// Of messages between stages into mailbox `slot`, for the draws of noise; unlike those of collectives.
   [[nodiscard]] std::int64_t message_number(int slot) const {
     return -2 * std::int64_t{ranks_per_unit()} * (1 + std::int64_t{slot});
@@ -197,10 +202,14 @@ class Plan {
   [[nodiscard]] bool needs(Meeting m) const;
   [[nodiscard]] Status check() const;
   void set_groups();
-  [[nodiscard]] int node_of(int rank) const { return rank / std::max(1, scenario_.cluster.devices_per_node); }
+  [[nodiscard]] int node_of(int rank) const {
+    return device_of(rank) / std::max(1, scenario_.cluster.devices_per_node);
+  }
   [[nodiscard]] bool inner_spans_nodes() const;
   [[nodiscard]] bool inner_meets_others() const;
   [[nodiscard]] double inner_messages() const;
+  [[nodiscard]] Status set_places();
+  [[nodiscard]] int sharing_a_node(const std::vector<std::vector<int>>& groups) const;
   [[nodiscard]] Status find_own_links();
   [[nodiscard]] bool may_own_links() const;
   [[nodiscard]] Status share_ports();
@@ -216,6 +225,8 @@ class Plan {
 
   model::Scenario scenario_;
   int chunks_ = 1;
+  std::vector<int> devices_;      ///< of the ranks
+  std::vector<double> slowness_;  ///< of the ranks
   GroupCosts data_;
   GroupCosts expert_;
   GroupCosts tensor_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether what the ranks of a unit exchange meets other messages on a link.
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "simulate/training/plan.hpp"
 
@@ -24,10 +26,11 @@ bool Plan::inner_meets_others() const {
   if (inner_spans_nodes()) return true;
   if (units() > 1 && scenario_.cluster.scale_up.bandwidth <= Bandwidth{}) return true;
   const auto node = [&](int replica, int stage) { return node_of(rank_of(replica, stage, 0)); };
+  std::vector<std::set<int>> nodes(static_cast<std::size_t>(stages()));
   for (int d = 0; d < layout().data; ++d)
     for (int s = 0; s < stages(); ++s) {
       if (s + 1 < stages() && node(d, s) == node(d, s + 1)) return true;
-      if (d + 1 < layout().data && node(d, s) == node(d + 1, s)) return true;
+      if (!nodes[static_cast<std::size_t>(s)].insert(node(d, s)).second) return true;
     }
   return false;
 }

@@ -198,7 +198,7 @@ class Job {
       return f;
     }();
     for (const int server : plan_.server_devices()) {
-      const int other = (server + c.devices_per_node) % plan_.ranks();
+      const int other = (server + c.devices_per_node) % network.ranks();
       if (other == server) continue;
       fixed_route(network, fixed, 0, other, server, way);
       for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(way.size() - 1 - i);

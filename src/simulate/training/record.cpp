@@ -34,6 +34,7 @@ trace::PhaseKind phase_of(StepPart part) {
 }  // namespace
 
 Recorder::Recorder(const Plan& plan) : plan_(plan), run_(empty_run(plan.scenario(), plan.ranks())) {
+  if (!plan.scenario().job.places.packed()) put_on(run_, plan.scenario().cluster, plan.devices());
   add_communicators();
   for (trace::RankTrack& track : run_.ranks) set_role(track);
   const auto ranks = static_cast<std::size_t>(plan.ranks());

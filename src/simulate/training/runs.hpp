@@ -25,6 +25,8 @@ struct Played {
   std::vector<std::string> repeats{};  ///< as Noise::repeats
   /// What the ranks' time went into until the last of them was done, by stage; empty: not known.
   std::vector<StepParts> accounts{};
+  std::vector<NeighbourOutcome> neighbours{};
+  Seconds late{};  ///< as StepEngine::late
 };
 
 [[nodiscard]] Status check_synchronous(const model::Scenario& scenario);

@@ -34,10 +34,10 @@ void ServerNetwork::send(int worker, bool push, Seconds at) {
     std::vector<int> devices;
     for (int r = 0; r < replicas * plan_.layout().tensor; ++r)
       for (const int server : servers_) {
-        const int rank =
-            plan_.rank_of(worker * replicas + r / plan_.layout().tensor, s, r % plan_.layout().tensor);
-        devices.push_back(push ? rank : server);
-        devices.push_back(push ? server : rank);
+        const int device = plan_.device_of(
+            plan_.rank_of(worker * replicas + r / plan_.layout().tensor, s, r % plan_.layout().tensor));
+        devices.push_back(push ? device : server);
+        devices.push_back(push ? server : device);
       }
     const Bytes part = model::chunk_bytes(plan_.stage_bytes(s), shards, 0);
     const int groups = replicas * plan_.layout().tensor * shards;

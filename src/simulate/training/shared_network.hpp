@@ -15,6 +15,7 @@
 #include "cox/simulate/flow.hpp"
 
 #include "simulate/flow/engine.hpp"
+#include "simulate/flow/neighbours.hpp"
 #include "simulate/training/plan.hpp"
 
 namespace cox::simulate::training {
@@ -43,6 +44,12 @@ class SharedNetwork {
 
   /// `plan` has a network; it and the noise of `options` outlive this.
   SharedNetwork(const Plan& plan, FlowOptions options, Seconds origin);
+  SharedNetwork(const SharedNetwork&) = delete;
+  SharedNetwork& operator=(const SharedNetwork&) = delete;
+
+  /// With neighbours the network goes on from step to step: `step` begins, on a clock that is `offset` behind the
+  /// network's. All of the step before has left.
+  void open_step(std::int64_t step, Seconds offset);
 
   /// Replica `member` joins a collective of its stage; of experts: the group's `member`.
   void join(const Key& key, const model::Schedule& schedule, int member, Seconds at);
@@ -52,6 +59,10 @@ class SharedNetwork {
   /// As FlowEngine::next.
   [[nodiscard]] std::optional<Left> next(Seconds until = FlowEngine::kForEver);
   [[nodiscard]] FlowOutcome take_outcome() { return engine_.take_outcome(); }
+  [[nodiscard]] std::vector<NeighbourOutcome> neighbours() const;
+  /// The most by which something was taken as later than it came: ranks that began a step while others, in the one
+  /// before, had the network's clock beyond that.
+  [[nodiscard]] Seconds late() const { return late_; }
 
  private:
   struct Transfer {
@@ -60,10 +71,19 @@ class SharedNetwork {
     std::vector<int> staying;  ///< per member: ranks that have not left
   };
   FlowCourseId begin(const Key& key, FlowCollective what, int ranks_per_member);
+  [[nodiscard]] Seconds on_clock(Seconds at);
+  [[nodiscard]] Transfer* transfer_of(FlowCourseId course);
   const Plan& plan_;
   FlowEngine engine_;
   std::map<Key, std::uint32_t> by_key_;
-  std::vector<Transfer> transfers_;                   ///< by course
+  std::vector<Transfer> transfers_;
+  FlowCourseId first_course_ = 0;          ///< of the step
+  std::vector<std::int32_t> transfer_of_;  ///< by course since then; -1 = a neighbour's
+  std::optional<NeighbourJobs> neighbours_;
+  std::optional<std::int64_t> step_;  ///< with neighbours
+  Seconds offset_{};
+  Seconds late_{};
+  std::int64_t open_ = 0;                             ///< members that have not left
   std::map<std::int64_t, model::Schedule> messages_;  ///< by size
   std::map<std::pair<model::Collective, std::int64_t>, model::Schedule> inner_;
 };

@@ -45,7 +45,9 @@ StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed,
 
 /// One draw per rank and step, over all that it computes in the step; each piece is longer by the same ratio.
 void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
-  if (noise_ == nullptr || !noise_->disturbs_compute()) return;
+  const std::vector<double>& slow = plan_.slowness();
+  const bool noisy = noise_ != nullptr && noise_->disturbs_compute();
+  if (!noisy && slow.empty()) return;
   const auto per_unit = static_cast<std::size_t>(plan_.ranks_per_unit());
   base_.resize(factors_.size());
   disturbed_.resize(factors_.size());
@@ -55,9 +57,14 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
     starts_[r] = now[r / per_unit];
   }
   const int first_rank = first_ * plan_.stages() * plan_.ranks_per_unit();
-  noise_->compute(step, first_rank, base_, disturbed_, starts_);
+  const auto slowness = [&](std::size_t r) {
+    return slow.empty() ? 1.0 : slow[static_cast<std::size_t>(first_rank) + r];
+  };
+  for (std::size_t r = 0; r < factors_.size(); ++r) base_[r] *= slowness(r);
+  disturbed_ = base_;
+  if (noisy) noise_->compute(step, first_rank, base_, disturbed_, starts_);
   for (std::size_t r = 0; r < factors_.size(); ++r)
-    factors_[r] = base_[r].count() > 0 ? std::max(disturbed_[r] / base_[r], 0.0) : 1.0;
+    factors_[r] = (base_[r].count() > 0 ? std::max(disturbed_[r] / base_[r], 0.0) : 1.0) * slowness(r);
   for (std::size_t u = 0; u < units_.size(); ++u)
     units_[u].factor = *std::max_element(factors_.begin() + static_cast<std::ptrdiff_t>(u * per_unit),
                                          factors_.begin() + static_cast<std::ptrdiff_t>((u + 1) * per_unit));
@@ -121,7 +128,8 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
 /// Plays the step, unless it is one that is known.
 Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
-  if (draws || timeouts_.happen() || watcher != nullptr || !shortcuts_.memo)
+  const bool beside_others = !plan_.scenario().neighbours.empty();
+  if (draws || timeouts_.happen() || watcher != nullptr || !shortcuts_.memo || beside_others)
     return play_accounted(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
     return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_ &&
@@ -185,17 +193,11 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   told_.clear();
   keeps_ = watcher != nullptr;
   reached_ = -kNotYet;
-  shared_.emplace(plan_,
-                  FlowOptions{.memo = shortcuts_.memo,
-                              .noise = noise_,
-                              .timeouts = &timeouts_,
-                              .step = step_,
-                              .seed = seed_,
-                              .protocol = plan_.scenario().protocol},
-                  Seconds{});
+  open_network();
   const Status played = pass(now, nullptr);
   const FlowOutcome outcome = shared_->take_outcome();
-  shared_.reset();
+  std::unique_ptr<SharedNetwork> kept = std::move(shared_);
+  if (!plan_.scenario().neighbours.empty() && watcher == nullptr) shared_ = std::move(kept);
   messages_ += outcome.messages;
   evaluated_ += outcome.played + outcome.evaluated;
   memo_used_ = memo_used_ || outcome.memo;
@@ -208,7 +210,24 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   const Status told = pass(now, watcher);
   messages_ = messages;
   evaluated_ = evaluated;
+  if (!plan_.scenario().neighbours.empty()) shared_ = std::move(kept);
   return told;
+}
+
+/// A network for the step; with neighbours one for all steps.
+void StepEngine::open_network() {
+  const model::Scenario& s = plan_.scenario();
+  if (!shared_)
+    shared_ = std::make_unique<SharedNetwork>(plan_,
+                                              FlowOptions{.memo = shortcuts_.memo,
+                                                          .noise = noise_,
+                                                          .timeouts = &timeouts_,
+                                                          .step = step_,
+                                                          .seed = seed_,
+                                                          .protocol = s.protocol,
+                                                          .limits = NeighbourJobs::limits(s)},
+                                              Seconds{});
+  if (!s.neighbours.empty()) shared_->open_step(step_, clock_.origin);
 }
 
 /// From the units' begin to their end, with all that is known of what they wait for.

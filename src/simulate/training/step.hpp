@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <span>
@@ -96,7 +97,13 @@ class StepEngine {
   [[nodiscard]] bool memo() const { return memo_used_; }
   /// Per link of the plan's network: what it carried so far.
   [[nodiscard]] const std::vector<double>& link_bytes() const { return link_bytes_; }
-  /// Of each rank of these replicas in the last step: its own compute time over the undisturbed one.
+  /// What neighbours did so far, and by how much at most messages were taken as later: see SharedNetwork::late.
+  [[nodiscard]] std::vector<NeighbourOutcome> neighbours() const {
+    return shared_ ? shared_->neighbours() : std::vector<NeighbourOutcome>{};
+  }
+  [[nodiscard]] Seconds late() const { return shared_ ? shared_->late() : Seconds{}; }
+  /// Of each rank of these replicas in the last step: its own compute time over the undisturbed one of a device of no
+  /// class.
   [[nodiscard]] const std::vector<double>& factors() const { return factors_; }
   /// Steps that were played, not repeated; instructions, messages and links that were computed in them.
   [[nodiscard]] std::int64_t played() const { return played_; }
@@ -172,6 +179,7 @@ class StepEngine {
   void leave(const SharedNetwork::Left& left);
   [[nodiscard]] Bytes shared_bytes(Bytes bytes) const;
   [[nodiscard]] bool is_told() const { return watcher_ != nullptr && plan_.network() != nullptr; }
+  void open_network();
   [[nodiscard]] const std::vector<Seconds>& told(const SharedNetwork::Key& key) const;
   void draw(std::int64_t step, std::span<const Seconds> now);
   void proceed(int unit);
@@ -232,8 +240,9 @@ class StepEngine {
   std::vector<int> members_;
   std::vector<Seconds> base_, disturbed_, starts_;
   std::vector<Seconds> arrivals_, expanded_, latest_;
-  std::optional<SharedNetwork> shared_;  ///< while a step is played on the plan's network
-  Seconds reached_{};                    ///< of that
+  std::unique_ptr<SharedNetwork>
+      shared_;         ///< while a step is played on the plan's network; with neighbours always
+  Seconds reached_{};  ///< of that
   std::priority_queue<std::pair<Seconds, int>, std::vector<std::pair<Seconds, int>>, std::greater<>> due_;
   bool keeps_ = false;                                       ///< there is somebody to tell of it
   std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member

@@ -123,7 +123,7 @@ EnergyUse Tally::energy() const {
     sums.exposed += more.exposed;
     sums.waiting += more.waiting;
   }
-  const double nodes = s.cluster.nodes;
+  const double nodes = nodes_of(s);
   const double per_node = 1.0 / (s.cluster.devices_per_node * static_cast<double>(replicas_));
   const double again = time.work > Seconds{} ? (time.work + time.rework + time.cold) / time.work : 1;
   const Seconds busy = busy_of_nodes();
@@ -146,7 +146,7 @@ void Tally::put_into(Outcome& out) const {
   out.time = mean_time();
   if (s.power.known() && !accounts_.empty()) out.energy = energy();
   out.node_hours =
-      (total_ / static_cast<double>(replicas_)).count() / 3600 * (s.cluster.nodes + s.failures.spares);
+      (total_ / static_cast<double>(replicas_)).count() / 3600 * (nodes_of(s) + s.failures.spares);
   if (!accounts_.empty()) out.ideal_node_hours = busy_of_nodes().count() / 3600;
 }
 

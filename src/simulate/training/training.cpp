@@ -51,6 +51,8 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   for (std::size_t u = 0; u < now.size(); ++u)
     out.accounts[u % out.accounts.size()][static_cast<std::size_t>(StepPart::Wait)] +=
         (out.step_ends.back() - now[u]) * plan.ranks_per_unit();
+  out.neighbours = engine.neighbours();
+  out.late = engine.late();
   return out;
 }
 
@@ -81,6 +83,8 @@ struct Replica {
   double mean_age = 0;         ///< of the others, versions
   std::optional<FailureOutcome> failures;
   std::vector<StepParts> accounts;
+  std::vector<NeighbourOutcome> neighbours{};
+  Seconds late{};
 };
 
 Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts,
@@ -101,7 +105,10 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .servers_busy = log.servers_busy,
               .mean_age = log.mean_age,
               .failures = {},
-              .accounts = std::move(played.accounts)};
+              .accounts = std::move(played.accounts),
+
+              .neighbours = std::move(played.neighbours),
+              .late = played.late};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
   if (!s.failures.lengthen() && !s.start.takes_time()) return out;
   std::vector<Seconds> lengths(out.step_ends.size()), shift(out.step_ends.size());
@@ -111,7 +118,9 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
     lengths[k] = end - before;
     before = end;
   }
-  COX_TRY(FailureOutcome failed, run_with_failures(lengths, s, seed));
+  model::Scenario of_its_nodes = s;
+  of_its_nodes.cluster.nodes = nodes_of(s);
+  COX_TRY(FailureOutcome failed, run_with_failures(lengths, of_its_nodes, seed));
   for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
   if (recorder != nullptr) recorder->shift(shift);
   out.step_ends = failed.step_ends;
@@ -122,7 +131,10 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
 
 std::optional<double> utilisation_of(const Plan& plan, Seconds total) {
   const model::Scenario& s = plan.scenario();
-  const double peak = s.cluster.device_peak.in_flops_per_s() * plan.ranks();
+  double devices = plan.ranks();  // as many of no class could do as much
+  if (!plan.slowness().empty()) devices = 0;
+  for (const double slow : plan.slowness()) devices += 1 / slow;
+  const double peak = s.cluster.device_peak.in_flops_per_s() * devices;
   const double done = plan.job().flops.count() * plan.job().micro_batches * plan.layout().data * s.job.steps;
   if (!(peak > 0) || !(done > 0) || total <= Seconds{}) return std::nullopt;
   return done / (peak * total.count());
@@ -130,6 +142,16 @@ std::optional<double> utilisation_of(const Plan& plan, Seconds total) {
 
 training::Tally tally_of(const Plan& plan, const Replica& r) {
   return training::Tally(plan, r.step_ends, r.total, r.failures ? &*r.failures : nullptr, r.accounts);
+}
+
+/// Places that are drawn are those of the replica's own seed.
+Result<Replica> play_seed(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts) {
+  model::Scenario own = plan.scenario();
+  if (own.job.places.rule != model::PlaceRule::Random || own.seed == seed)
+    return play(plan, seed, shortcuts, nullptr, {});
+  own.seed = seed;
+  COX_TRY(const Plan drawn, Plan::make(own));
+  return play(drawn, seed, shortcuts, nullptr, {});
 }
 
 training::StepShortcuts shortcuts_of(const SimulateOptions& options) {
@@ -140,7 +162,9 @@ training::StepShortcuts shortcuts_of(const SimulateOptions& options) {
 /// Formula: 2 bytes of a parameter, 2 of its gradient, 12 of Adam's; a ZeRO stage divides the last, the last
 /// two, or all by the replicas. Source: Rajbhandari et al. 2020, section 3.1.
 std::optional<std::string> memory_note(const Plan& plan) {
-  const Bytes memory = plan.scenario().cluster.device_memory;
+  Bytes memory = plan.scenario().cluster.device_memory;
+  for (const model::NodeClass& c : plan.scenario().cluster.classes)
+    if (c.memory > Bytes{} && (memory == Bytes{} || c.memory < memory)) memory = c.memory;
   Bytes gradients{};
   for (int s = 0; s < plan.stages(); ++s) gradients = std::max(gradients, plan.stage_bytes(s));
   const std::int64_t ways = std::int64_t{plan.layout().data} * plan.layout().context;
@@ -242,7 +266,7 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     const std::size_t end = std::min(begin + kAtOnce, all);
     std::vector<std::optional<training::Tally>> some(end - begin);
     parallel_for(some.size(), options.threads, [&](std::size_t i) {
-      const auto one = play(plan, scenario.seed + begin + i, shortcuts_of(options), nullptr, {});
+      const auto one = play_seed(plan, scenario.seed + begin + i, shortcuts_of(options));
       if (one) {
         totals[begin + i] = one->total;
         some[i] = tally_of(plan, *one);
@@ -276,6 +300,12 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
   out.not_modelled = plan.not_modelled();
+  if (first.late > Seconds{})
+    out.not_modelled.push_back(fmt::format(
+        "messages that ranks send in a step before others have left the one before: beside neighbours "
+        "they begin up to {} later",
+        to_string(first.late)));
+  out.neighbours = first.neighbours;
   out.mfu = utilisation_of(plan, out.total);
   if (out.mfu && first.updates > 0)
     out.goodput_mfu =
@@ -312,7 +342,7 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
   COX_TRY(Plan plan, Plan::make(scenario));
   return TotalOf{
       [plan = std::make_shared<const Plan>(std::move(plan)), options](std::uint64_t seed) -> Result<Seconds> {
-        COX_TRY(const Replica one, play(*plan, seed, shortcuts_of(options), nullptr, {}));
+        COX_TRY(const Replica one, play_seed(*plan, seed, shortcuts_of(options)));
         return one.total;
       }};
 }

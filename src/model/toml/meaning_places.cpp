@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which keys about places have a meaning.
+#include <algorithm>
+
+#include "model/toml/meaning.hpp"
+
+namespace cox::model {
+namespace {
+
+std::optional<Unread> read_if(bool reads, Unread reason) {
+  if (reads) return std::nullopt;
+  return reason;
+}
+
+Unread a_single_node() {
+  return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
+}
+
+bool has_cards(const Draft& d) {
+  return d.scenario.fabric.kind != FabricKind::Torus && d.scenario.fabric.kind != FabricKind::Graph;
+}
+
+/// Which card a device uses is a matter of links that are played.
+std::optional<Unread> unread_reach(std::string_view key, const Draft& d) {
+  const Cluster& c = d.scenario.cluster;
+  if (c.nodes == 1) return a_single_node();
+  if (!has_cards(d))
+    return Unread{.chooses = "fabric.kind", .hint = "nodes have no cards there: leave it out"};
+  const std::optional<Unread> played = read_if(plays_links(d), no_links(d));
+  if (key == "cluster.nic_of") return played;
+  const Unread nobody = {.chooses = "cluster.nic_of",
+                         .hint = "each device has a card that it reaches without: give cluster.nic_of"};
+  const bool bridge = any_reaches(c, Reach::Bridge);
+  const bool socket = any_reaches(c, Reach::Socket);
+  const bool used = key == "cluster.sockets"             ? bridge || socket
+                    : key.starts_with("cluster.bridge.") ? bridge
+                                                         : socket;
+  return used ? played : nobody;
+}
+
+std::optional<Unread> unread_in_job_places(std::string_view key, const Draft& d) {
+  const Workload w = d.job.workload;
+  if (w == Workload::Goal || w == Workload::Iteration)
+    return Unread{.chooses = "job.workload", .whose = "collective, training or chakra"};
+  if (key == "job.placement" && d.job.places.rule == PlaceRule::Packed) return std::nullopt;  // as ever
+  if (d.scenario.cluster.nodes == 1) return a_single_node();
+  if (!plays_links(d)) return no_links(d);
+  if (key == "job.placement_file")
+    return read_if(d.job.places.rule == PlaceRule::File, {.chooses = "job.placement", .whose = "file"});
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Unread> unread_in_places(std::string_view key, const Draft& d) {
+  const Workload w = d.job.workload;
+  if (key.starts_with("job.")) return unread_in_job_places(key, d);
+  if (key == kNodeClassArray)
+    return read_if(w == Workload::Collective || w == Workload::Training,
+                   {.chooses = "job.workload", .whose = "collective or training"});
+  if (key != kNeighbourArray) {
+    if (w == Workload::Goal || w == Workload::Iteration) return no_links(d);
+    return unread_reach(key, d);
+  }
+  if (w != Workload::Collective && w != Workload::Training)
+    return Unread{.chooses = "job.workload", .whose = "collective or training"};
+  if (w == Workload::Training && !d.scenario.policy.in_step())
+    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  if (d.scenario.cluster.nodes == 1) return a_single_node();
+  return read_if(plays_links(d), no_links(d));
+}
+
+}  // namespace cox::model

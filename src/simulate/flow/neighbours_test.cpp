@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several jobs on one fabric, solved by hand.
+#include "simulate/flow/neighbours.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cox/simulate/attribution.hpp"
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+namespace {
+
+constexpr double kCompute = 5e-3;
+constexpr double kRound = 1e-3;  // a chunk of 1 MB over a link of 1 GB/s
+
+/// Two leaf switches of four hosts, one up-link each way of 1 GB/s. A job computes 5 ms, then reduces 4 MB by ring
+/// over four hosts, six rounds of 1 MB.
+model::Scenario two_leaves(std::vector<int> nodes, int steps = 4) {
+  model::Scenario s;
+  s.cluster.nodes = 8;
+  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  s.fabric.link = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 4;
+  s.fabric.oversubscription = 4;
+  s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
+  s.job.steps = steps;
+  s.job.places.nodes = std::move(nodes);
+  auto& job = s.job.as<model::CollectiveJob>();
+  job.compute = Seconds{kCompute};
+  job.collective = {.kind = model::Collective::AllReduce,
+                    .algorithm = model::Algorithm::Ring,
+                    .ranks = 4,
+                    .bytes = Bytes{4'000'000}};
+  return s;
+}
+
+model::Neighbour like_ours(std::vector<int> nodes) {
+  model::Neighbour n;
+  n.name = "b";
+  n.kind = model::NeighbourKind::Collective;
+  n.nodes = std::move(nodes);
+  n.compute = Seconds{kCompute};
+  n.bytes = Bytes{4'000'000};
+  return n;
+}
+
+Outcome ran(const model::Scenario& s) {
+  const auto made = simulate(s, {});
+  EXPECT_TRUE(made) << made.error().to_string();
+  return made ? *made : Outcome{};
+}
+
+double step(const model::Scenario& s) {
+  return ran(s).total.count() / s.job.steps;
+}
+
+TEST(Neighbours, NobodyIsBesideAJobAlone) {
+  EXPECT_NEAR(step(two_leaves({0, 1, 4, 5})), kCompute + 6 * kRound, 1e-12);
+  EXPECT_NEAR(step(two_leaves({0, 1, 2, 3})), kCompute + 6 * kRound / 10, 1e-12);
+}
+
+// Two rings cross the one up-link in every round, in phase for ever: each has half of it.
+TEST(Neighbours, TwoJobsShareAnUpLink) {
+  model::Scenario s = two_leaves({0, 1, 4, 5});
+  s.neighbours = {like_ours({2, 3, 6, 7})};
+  const Outcome both = ran(s);
+  EXPECT_EQ(both.engine, model::EngineKind::Flow);
+  EXPECT_NEAR(both.total.count() / s.job.steps, kCompute + 6 * 2 * kRound, 1e-9);
+  ASSERT_EQ(both.neighbours.size(), 1U);
+  EXPECT_NEAR(both.neighbours[0].mean.count(), kCompute + 6 * 2 * kRound, 1e-9);
+  EXPECT_NEAR(both.neighbours[0].alone.count(), kCompute + 6 * kRound, 1e-9);
+  EXPECT_GE(both.neighbours[0].done, s.job.steps - 1);
+}
+
+// The same two jobs, each behind its own leaf, do not know of each other.
+TEST(Neighbours, PackedJobsDoNotMeet) {
+  model::Scenario s = two_leaves({0, 1, 2, 3});
+  s.neighbours = {like_ours({4, 5, 6, 7})};
+  EXPECT_NEAR(step(s), kCompute + 6 * kRound / 10, 1e-12);
+}
+
+// Who comes while the other computes has the link for itself.
+TEST(Neighbours, AStartTimeThatKeepsThemApart) {
+  model::Scenario s = two_leaves({0, 1, 4, 5}, 3);
+  s.job.as<model::CollectiveJob>().compute = Seconds{8e-3};
+  s.neighbours = {like_ours({2, 3, 6, 7})};
+  s.neighbours[0].compute = Seconds{8e-3};
+  s.neighbours[0].start = Seconds{7e-3};
+  EXPECT_NEAR(step(s), 8e-3 + 6 * kRound, 1e-9);
+  s.neighbours[0].start = {};
+  EXPECT_NEAR(step(s), 8e-3 + 12 * kRound, 1e-9);
+}
+
+// One flow that never ends takes half of the up-link; one that is limited to a quarter of it leaves the rest.
+TEST(Neighbours, FlowsShareLinks) {
+  model::Scenario s = two_leaves({0, 1, 4, 5});
+  model::Neighbour flows;
+  flows.nodes = {2, 6};
+  flows.bytes = Bytes{1'000'000'000};
+  s.neighbours = {flows};
+  EXPECT_NEAR(step(s), kCompute + 6 * 2 * kRound, 1e-9);
+  s.neighbours[0].rate = Bandwidth::gbyte_per_s(0.25);
+  EXPECT_NEAR(step(s), kCompute + 6 * kRound / 0.75, 1e-9);
+  s.neighbours[0].nodes = {2, 6, 3, 7};
+  EXPECT_NEAR(step(s), kCompute + 6 * 2 * kRound, 1e-9);
+}
+
+// On for 2 ms at the begin of every 11 ms, while we compute: a burst of 2 MB. Then as we communicate.
+TEST(Neighbours, FlowsThatAreOnAndOff) {
+  model::Scenario s = two_leaves({0, 1, 4, 5}, 5);
+  model::Neighbour flows;
+  flows.nodes = {2, 6};
+  flows.bytes = Bytes{2'000'000};
+  flows.period = Seconds{11e-3};
+  s.neighbours = {flows};
+  const Outcome apart = ran(s);
+  EXPECT_NEAR(apart.total.count(), 5 * (kCompute + 6 * kRound), 1e-9);
+  EXPECT_EQ(apart.neighbours[0].done, 5);
+  EXPECT_NEAR(apart.neighbours[0].mean.count(), 2e-3, 1e-9);
+  s.job.steps = 1;
+  s.neighbours[0].start = Seconds{kCompute};
+  EXPECT_NEAR(step(s), kCompute + 6 * kRound + 2e-3,
+              1e-9);  // half of the link until the burst's 2 MB are through
+}
+
+TEST(Neighbours, AreOneMechanism) {
+  model::Scenario s = two_leaves({0, 1, 4, 5});
+  s.neighbours = {like_ours({2, 3, 6, 7})};
+  const auto made = attribute(s, {});
+  ASSERT_TRUE(made) << made.error().to_string();
+  bool found = false;
+  for (const MechanismCost& m : made->mechanisms) {
+    if (m.name != "1 neighbour") continue;
+    found = true;
+    // Without it the job is on a 4:1 tree still; with full links it has an up-link of its own.
+    EXPECT_NEAR(m.last.count(), s.job.steps * 6 * kRound, 1e-9);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Neighbours, SameSeedSameBytesForAnyThreads) {
+  model::Scenario s = two_leaves({0, 1, 4, 5}, 20);
+  s.neighbours = {like_ours({2, 3, 6, 7})};
+  s.noise.push_back({.name = "jitter", .cv = 0.1});
+  s.replicas = 8;
+  const auto one = simulate(s, {.threads = 1});
+  const auto four = simulate(s, {.threads = 4});
+  ASSERT_TRUE(one && four);
+  EXPECT_EQ(one->over_replicas.mean, four->over_replicas.mean);
+  EXPECT_EQ(one->step_ends, four->step_ends);
+  EXPECT_GT(one->total.count(), 20 * (kCompute + 6 * kRound));
+}
+
+TEST(Neighbours, WhatPlaysNoLinksRefusesThem) {
+  model::Scenario s = two_leaves({0, 1, 4, 5});
+  s.neighbours = {like_ours({2, 3, 6, 7})};
+  s.engine = model::EngineKind::MaxPlus;
+  const auto made = simulate(s, {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "simulate-003");
+}
+
+}  // namespace
+}  // namespace cox::simulate

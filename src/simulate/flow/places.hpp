@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where a job's ranks sit, for every engine that prices messages by places.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::simulate {
+
+/// Device of each of the job's first `ranks` ranks. Ranks that share layers of a training job (tensor x context) stay
+/// together: they move as one, within their node. A random placement is drawn from `seed` alone, so that all engines
+/// see the same one.
+/// Errors: simulate-005 (placement file: a line that is no free device of the job; ranks that cannot move as one),
+/// base-002 to base-004 (reading it).
+/// Held by: src/simulate/flow/places_test.cpp
+[[nodiscard]] Result<std::vector<int>> devices_of_job(const model::Scenario& scenario, std::uint64_t seed,
+                                                      int ranks);
+
+/// How much longer than elsewhere the device of each rank computes: 1 / speed of its node's class. Empty where no
+/// class says a speed.
+/// Held by: src/simulate/training/places_test.cpp
+[[nodiscard]] std::vector<double> slowness_of(const model::Cluster& cluster, const std::vector<int>& devices);
+
+/// Which class computes longest, where it is not all the same: one sentence each.
+[[nodiscard]] std::vector<std::string> class_notes(const model::Cluster& cluster,
+                                                   const std::vector<int>& devices);
+
+}  // namespace cox::simulate
