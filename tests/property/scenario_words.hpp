@@ -268,7 +268,7 @@ class Words : public testing::Test {
         {"failures.class[].mtbf", {"\"300ms\""}},
         {"failures.unreadable", {"0.5"}},
         {"failures.near_interval", {"\"70ms\""}},
-        {"failures.near_survives", {"0.2"}},
+        {"failures.near_survives", {"0.95"}},
         {"failures.full_every", {"3"}},
         {"failures.checkpoint_delta", {"\"300MB\""}},
         {"price.currency", {"\"EUR\""}},

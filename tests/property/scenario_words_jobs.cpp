@@ -152,10 +152,10 @@ TEST_F(TrainingWords, OfComponents) {
                          {"failures.unreadable", "0.2"},
                          {"failures.near_checkpoint", "\"100us\""},
                          {"failures.near_interval", "\"40ms\""},
-                         {"failures.near_survives", "0.5"},
+                         {"failures.near_survives", "0.3"},
                          {"failures.repair", "\"200ms\""},
                          {"failures.spares", "1"},
-                         {"job.steps", "60"}};
+                         {"job.steps", "150"}};
   for (const std::string per : {"node", "device", "link", "switch", "job"}) {
     Table one = {{"per", "\"" + per + "\""}, {"mtbf", "\"1s\""}, {"restart", "\"9ms\""}};
     if (per != "job") say(one, "repair", "\"150ms\"");
