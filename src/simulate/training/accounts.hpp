@@ -13,13 +13,16 @@
 
 namespace cox::simulate::training {
 
-/// Adds up where ranks spend a step: into one account per stage.
+/// Adds up where ranks spend a step: into one account per group.
 class Accounts : public Watcher {
  public:
-  /// `factors` of every rank, read when its unit begins, and `out`, one per stage: both outlive it.
-  Accounts(const Plan& plan, const std::vector<double>& factors, std::vector<StepParts>& out)
+  /// `factors` of every rank, read when its unit begins, and `out`, one per group, and `of_unit`, the place of
+  /// each unit's in it: all outlive it.
+  Accounts(const Plan& plan, const std::vector<double>& factors, const std::vector<int>& of_unit,
+           std::vector<StepParts>& out)
       : plan_(plan),
         factors_(factors),
+        of_unit_(of_unit),
         out_(out),
         begin_(factors.size() / static_cast<std::size_t>(plan.ranks_per_unit())),
         own_share_(begin_.size()) {}
@@ -69,7 +72,8 @@ class Accounts : public Watcher {
 
  private:
   void add(int unit, StepPart part, Seconds s) {
-    out_[static_cast<std::size_t>(unit % plan_.stages())][static_cast<std::size_t>(part)] += s;
+    out_[static_cast<std::size_t>(of_unit_[static_cast<std::size_t>(unit)])]
+        [static_cast<std::size_t>(part)] += s;
   }
   /// [begin, end) before and after `border`, on all ranks of a unit.
   void split(int unit, Seconds begin, Seconds border, Seconds end, StepPart before, StepPart after) {
@@ -81,6 +85,7 @@ class Accounts : public Watcher {
 
   const Plan& plan_;
   const std::vector<double>& factors_;
+  const std::vector<int>& of_unit_;
   std::vector<StepParts>& out_;
   std::vector<Seconds> begin_;
   std::vector<double> own_share_;  ///< of a unit's computation: the mean of its ranks over the slowest

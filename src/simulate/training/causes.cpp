@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "cox/base/elementary.hpp"
 
@@ -20,7 +21,7 @@ Causes::Causes(const model::Scenario& s, std::uint64_t seed)
     : f_(s.failures),
       random_(seed, kFailureStream),
       which_(seed, kWhichStream),
-      nodes_(s.cluster.nodes),
+      nodes_(nodes_of(s)),
       counts_(static_cast<std::size_t>(nodes_) + 1 + f_.classes.size()) {
   // The mean of a Weibull law is scale x Gamma(1 + 1 / shape).
   const double shape = f_.weibull_shape;
@@ -36,28 +37,30 @@ Causes::Causes(const model::Scenario& s, std::uint64_t seed)
 }
 
 Causes::Components Causes::components(const model::Scenario& s, model::FailureUnit per) {
-  const std::int64_t nodes = s.cluster.nodes;
+  const std::int64_t nodes = nodes_of(s);
   switch (per) {
     case model::FailureUnit::Node:
-      return {.count = nodes, .nodes_of_each = 1, .nodes_of_last = 1, .row = nodes};
+      return {.count = nodes, .nodes = {1}};
     case model::FailureUnit::Device:
-      return {
-          .count = nodes * s.cluster.devices_per_node, .nodes_of_each = 1, .nodes_of_last = 1, .row = nodes};
+      return {.count = nodes * s.cluster.devices_per_node, .nodes = {1}};
     case model::FailureUnit::Link:
-      return {.count = nodes * s.cluster.nics_per_node, .nodes_of_each = 1, .nodes_of_last = 1, .row = nodes};
+      return {.count = nodes * s.cluster.nics_per_node, .nodes = {1}};
     case model::FailureUnit::Switch: {
-      const std::int64_t below = s.fabric.hosts_per_leaf;
-      const std::int64_t leaves = (nodes + below - 1) / below;
+      std::map<int, int> below;  // of each leaf, nodes of the job
+      for (int i = 0; i < nodes; ++i) {
+        const int node = s.job.places.nodes.empty() ? i : s.job.places.nodes[static_cast<std::size_t>(i)];
+        ++below[node / s.fabric.hosts_per_leaf];
+      }
       const bool rails = s.fabric.kind == model::FabricKind::RailOptimised;
-      return {.count = leaves * (rails ? s.cluster.nics_per_node : 1),
-              .nodes_of_each = static_cast<int>(std::min(below, nodes)),
-              .nodes_of_last = static_cast<int>(nodes - (leaves - 1) * below),
-              .row = leaves};
+      Components out{.count = static_cast<std::int64_t>(below.size()) * (rails ? s.cluster.nics_per_node : 1),
+                     .nodes = {}};
+      for (const auto& [leaf, of_job] : below) out.nodes.push_back(of_job);
+      return out;
     }
     case model::FailureUnit::Job:
       break;
   }
-  return {.count = 1, .nodes_of_each = 0, .nodes_of_last = 0, .row = 1};
+  return {.count = 1, .nodes = {0}};
 }
 
 Seconds Causes::next() const {
@@ -74,12 +77,11 @@ Failure Causes::take() {
   const Components& all = components_[static_cast<std::size_t>(c)];
   const model::FailureClass& of = f_.classes[static_cast<std::size_t>(c)];
   const std::uint64_t life = counts_[static_cast<std::size_t>(who)] - 1;
-  const auto component = static_cast<std::int64_t>(which_.bits(life, static_cast<std::uint64_t>(c)) %
-                                                   static_cast<std::uint64_t>(all.count));
-  const bool last = component % all.row == all.row - 1;
+  const std::uint64_t component =
+      which_.bits(life, static_cast<std::uint64_t>(c)) % static_cast<std::uint64_t>(all.count);
   return {.at = at,
           .of_class = c,
-          .nodes = last ? all.nodes_of_last : all.nodes_of_each,
+          .nodes = all.nodes[component % all.nodes.size()],
           .restart = of.restart,
           .repair = of.repair};
 }
@@ -103,8 +105,8 @@ Seconds slowest_of(int n, double u, Seconds scale, double shape) {
 }
 
 Starts::Starts(const model::Scenario& s, std::uint64_t seed)
-    : start_(s.start), nodes_(s.cluster.nodes), random_(seed, kStartStream) {
-  const auto ranks = static_cast<double>(s.cluster.ranks());
+    : start_(s.start), nodes_(nodes_of(s)), random_(seed, kStartStream) {
+  const auto ranks = static_cast<double>(ranks_of(s.cluster, s.job.places));
   control_ =
       start_.fixed + (start_.per_rank * ranks + start_.per_pair * (ranks * ranks)) * start_.communicators;
   if (start_.storage > Bandwidth{})

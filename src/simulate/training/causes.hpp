@@ -39,9 +39,7 @@ class Causes {
   /// Components of a class, and the nodes that one takes down.
   struct Components {
     std::int64_t count = 0;
-    int nodes_of_each = 0;
-    int nodes_of_last = 0;  ///< of the last in a row of `row`
-    std::int64_t row = 0;
+    std::vector<int> nodes;  ///< of component i: number i modulo their length
   };
   [[nodiscard]] static Components components(const model::Scenario& s, model::FailureUnit per);
   [[nodiscard]] Seconds draw(int who);

@@ -168,6 +168,30 @@ TEST(FailureClasses, ASwitchTakesItsNodesDown) {
   EXPECT_NEAR(last.count() / 3000, 250, 3.5 * 250 / std::sqrt(3000.0)) << "three leaves of four rails";
 }
 
+// A job on some nodes of a cluster sees failures of these, and of the leaves that they hang at.
+TEST(FailureClasses, AreThoseOfTheJobsNodes) {
+  model::Scenario s = safe(64, 1);
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 8;
+  s.job.places.nodes = {0, 1, 2, 40};
+  s.failures.classes = {{.per = Switch, .mtbf = Seconds{2000}}};
+  training::Causes causes(s, 3);
+  int three = 0;
+  Seconds last{};
+  for (int i = 0; i < 2000; ++i) {
+    const training::Failure f = causes.take();
+    EXPECT_TRUE(f.nodes == 3 || f.nodes == 1);
+    three += f.nodes == 3;
+    last = f.at;
+  }
+  EXPECT_NEAR(three / 2000.0, 0.5, 3.5 * 0.5 / std::sqrt(2000.0));
+  EXPECT_NEAR(last.count() / 2000, 1000, 3.5 * 1000 / std::sqrt(2000.0)) << "two leaves";
+  s.failures.classes = {{.per = Device, .mtbf = Seconds{4000}}};
+  training::Causes devices(s, 3);
+  for (int i = 0; i < 2000; ++i) last = devices.take().at;
+  EXPECT_NEAR(last.count() / 2000, 1000, 3.5 * 1000 / std::sqrt(2000.0)) << "four devices";
+}
+
 TEST(FailureClasses, HaveARestartOfTheirOwn) {
   model::Scenario s = safe(4, 1);
   s.failures.restart = Seconds{1000};

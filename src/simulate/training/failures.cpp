@@ -24,7 +24,7 @@ constexpr std::int64_t kMostWithoutProgress = 100'000;
 class Restarts {
  public:
   Restarts(const model::Scenario& s, std::uint64_t seed)
-      : f_(s.failures), nodes_(s.cluster.nodes), random_(seed, kRestartStream), starts_(s, seed) {}
+      : f_(s.failures), nodes_(nodes_of(s)), random_(seed, kRestartStream), starts_(s, seed) {}
   /// After `failure`, with so much to read.
   Seconds next(const Failure& failure, Seconds read) {
     const double n = nodes_;

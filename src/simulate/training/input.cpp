@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "cox/simulate/event.hpp"
 
@@ -45,10 +47,14 @@ void serve(std::span<Seconds> times, double work, double capacity, double limit)
 }  // namespace
 
 NodeInput::NodeInput(const Plan& plan, int first, int count)
-    : plan_(plan),
-      first_rank_(static_cast<std::size_t>(first) * static_cast<std::size_t>(plan.stages()) *
-                  static_cast<std::size_t>(plan.ranks_per_unit())),
-      units_(static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages())) {
+    : plan_(plan), units_(static_cast<std::size_t>(count) * static_cast<std::size_t>(plan.stages())) {
+  const int ranks = count * plan.stages() * plan.ranks_per_unit();
+  const int first_rank = first * plan.stages() * plan.ranks_per_unit();
+  std::map<int, std::vector<std::size_t>> nodes;
+  for (int r = 0; r < ranks; ++r)
+    nodes[plan.device_of(first_rank + r) / plan.scenario().cluster.devices_per_node].push_back(
+        static_cast<std::size_t>(r));
+  for (auto& [node, its] : nodes) of_node_.push_back(std::move(its));
   reset();
 }
 
@@ -74,19 +80,18 @@ std::span<const Seconds> NodeInput::begins(std::span<const Seconds> now) {
 void NodeInput::make(std::span<const Seconds> from) {
   const model::StepInput& in = plan_.job().input;
   const auto per_unit = static_cast<std::size_t>(plan_.ranks_per_unit());
-  const auto per_node = static_cast<std::size_t>(plan_.scenario().cluster.devices_per_node);
   of_rank_.resize(units_ * per_unit);
   for (std::size_t r = 0; r < of_rank_.size(); ++r) of_rank_[r] = from[r / per_unit];
   const auto bytes = static_cast<double>(in.fetch.count());
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   if (bytes > 0 && in.storage > Bandwidth{}) serve(of_rank_, bytes, in.storage.in_bytes_per_s(), kNoLimit);
-  for (std::size_t begin = 0; begin < of_rank_.size();) {
-    const std::size_t node_end = ((first_rank_ + begin) / per_node + 1) * per_node - first_rank_;
-    const std::size_t end = std::min(node_end, of_rank_.size());
-    const std::span<Seconds> node(of_rank_.data() + begin, end - begin);
+  std::vector<Seconds> node;
+  for (const std::vector<std::size_t>& ranks : of_node_) {
+    node.clear();
+    for (const std::size_t r : ranks) node.push_back(of_rank_[r]);
     if (bytes > 0 && in.link > Bandwidth{}) serve(node, bytes, in.link.in_bytes_per_s(), kNoLimit);
     if (in.prepare > Seconds{}) serve(node, in.prepare.count(), in.cores, 1);
-    begin = end;
+    for (std::size_t i = 0; i < ranks.size(); ++i) of_rank_[ranks[i]] = node[i];
   }
   for (std::size_t u = 0; u < units_; ++u)
     begins_[u] = *std::max_element(of_rank_.begin() + static_cast<std::ptrdiff_t>(u * per_unit),

@@ -38,11 +38,11 @@ class NodeInput {
   void make(std::span<const Seconds> from);
 
   const Plan& plan_;
-  std::size_t first_rank_;
   std::size_t units_;
   std::vector<Seconds> made_from_;
   std::vector<Seconds> begins_;
   std::vector<Seconds> of_rank_;
+  std::vector<std::vector<std::size_t>> of_node_;  ///< its ranks, from the first of these replicas on
 };
 
 }  // namespace cox::simulate::training

@@ -158,14 +158,14 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
   for (std::int64_t k = 0; k < step; ++k) COX_CHECK(engine.run(k, training::meeting_of(scenario, k), now));
   StepAnalysis out;
   const Seconds origin = *std::min_element(now.begin(), now.end());
-  std::vector<StepParts> stages(static_cast<std::size_t>(plan.stages()));
-  Accounts accounts(plan, engine.factors(), stages);
+  std::vector<StepParts> all(1);
+  const std::vector<int> of_unit(static_cast<std::size_t>(plan.units()));
+  Accounts accounts(plan, engine.factors(), of_unit, all);
   Pieces pieces(plan, origin);
   Both both(accounts, pieces);
   COX_CHECK(engine.run(step, training::meeting_of(scenario, step), now, &both));
   out.step = *std::max_element(now.begin(), now.end()) - origin;
-  for (const StepParts& stage : stages)
-    for (std::size_t p = 0; p < kStepParts; ++p) out.parts[p] += stage[p];
+  out.parts = all.front();
   out.rank_time = accounts.rank_time();
   pieces.analyse(out);
   return out;

@@ -23,7 +23,7 @@ struct Played {
   bool memo = false;
   std::vector<double> link_bytes{};    ///< as StepEngine::link_bytes
   std::vector<std::string> repeats{};  ///< as Noise::repeats
-  /// What the ranks' time went into until the last of them was done, by stage; empty: not known.
+  /// What the ranks' time went into until the last of them was done, by RankGroups; empty: not known.
   std::vector<StepParts> accounts{};
   std::vector<NeighbourOutcome> neighbours{};
   Seconds late{};  ///< as StepEngine::late

@@ -175,7 +175,7 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
 /// Plays the step, and keeps account of it where somebody asks.
 Status StepEngine::play_accounted(std::span<Seconds> now, Watcher* watcher) {
   if (accounts_.empty()) return play_step(now, watcher);
-  Accounts accounts(plan_, factors_, accounts_);
+  Accounts accounts(plan_, factors_, of_unit_, accounts_);
   if (watcher == nullptr) return play_step(now, &accounts);
   Both both(accounts, *watcher);
   return play_step(now, &both);

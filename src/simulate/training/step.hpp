@@ -21,6 +21,7 @@
 
 #include "simulate/training/input.hpp"
 #include "simulate/training/plan.hpp"
+#include "simulate/training/rank_groups.hpp"
 #include "simulate/training/repeats.hpp"
 #include "simulate/training/shared_network.hpp"
 
@@ -108,9 +109,12 @@ class StepEngine {
   /// Steps that were played, not repeated; instructions, messages and links that were computed in them.
   [[nodiscard]] std::int64_t played() const { return played_; }
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
-  /// What the ranks' time of all steps so far went into, one account per stage; from the next step on, if asked for
+  /// What the ranks' time of all steps so far went into, one account per group; from the next step on, if asked for
   /// before it. A step that is not played again is counted as it was.
-  void keep_accounts() { accounts_.resize(static_cast<std::size_t>(plan_.stages())); }
+  void keep_accounts(const RankGroups& groups) {
+    of_unit_ = groups.of_unit;
+    accounts_.resize(groups.names.size());
+  }
   [[nodiscard]] const std::vector<StepParts>& accounts() const { return accounts_; }
 
  private:
@@ -255,6 +259,7 @@ class StepEngine {
   std::int64_t played_ = 0;
   std::int64_t evaluated_ = 0;
   std::int64_t messages_ = 0;
+  std::vector<int> of_unit_;         ///< their places in the accounts
   std::vector<StepParts> accounts_;  ///< empty: nobody asks
   std::optional<NodeInput> input_;
   bool closure_used_ = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/training/tally.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include "simulate/training/rank_groups.hpp"
 
 namespace cox::simulate::training {
 namespace {
@@ -80,13 +80,14 @@ void Tally::merge(const Tally& other) {
 
 std::vector<GroupTime> Tally::groups() const {
   std::vector<GroupTime> out;
-  const std::int64_t ranks = std::int64_t{plan_->layout().data} * plan_->ranks_per_unit();
+  if (accounts_.empty()) return out;
+  const RankGroups groups(*plan_);
   const double steps = static_cast<double>(plan_->scenario().job.steps) * replicas_;
   for (std::size_t s = 0; s < accounts_.size(); ++s) {
     const Sums sums = sums_of(accounts_[s]);
-    const double each = steps * static_cast<double>(ranks);
-    out.push_back({.name = fmt::format("stage {}", s),
-                   .ranks = ranks,
+    const double each = steps * static_cast<double>(groups.ranks[s]);
+    out.push_back({.name = groups.names[s],
+                   .ranks = groups.ranks[s],
                    .busy = sums.busy / each,
                    .exposed = sums.exposed / each,
                    .waiting = sums.waiting / each});

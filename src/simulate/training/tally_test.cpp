@@ -40,6 +40,23 @@ TEST(Tally, GroupsAddUpToTheStep) {
   }
 }
 
+// Classes of nodes are groups of their own: half as fast ones compute twice as long, and the others wait for them.
+TEST(Tally, ClassesOfNodesAreGroups) {
+  model::Scenario s = data_parallel(4, 1);
+  s.across = {};
+  work_of(s).layers[0].gradients = Bytes{1};
+  s.cluster.classes = {{.name = "old", .first = 3, .count = 1, .speed = 0.5}};
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  ASSERT_EQ(out->groups.size(), 2U);
+  EXPECT_EQ(out->groups[0].name, "stage 0, other nodes");
+  EXPECT_EQ(out->groups[0].ranks, 3);
+  EXPECT_EQ(out->groups[1].name, "stage 0, old");
+  EXPECT_NEAR(out->groups[1].busy / out->groups[0].busy, 2, 1e-9);
+  for (const GroupTime& g : out->groups)
+    EXPECT_NEAR((g.busy + g.exposed + g.waiting).count(), out->total.count(), 1e-12) << g.name;
+}
+
 // A step's account is that of analyse_step.
 TEST(Tally, IsTheAccountOfEveryStep) {
   for (model::Scenario s : assorted()) {

@@ -31,7 +31,8 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
   StepEngine engine(plan, &noise, seed, 0, plan.layout().data, shortcuts);
-  engine.keep_accounts();
+  const RankGroups groups(plan);
+  engine.keep_accounts(groups);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
@@ -49,7 +50,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   out.repeats = noise.repeats(s.job.steps, out.step_ends.back());
   out.accounts = engine.accounts();
   for (std::size_t u = 0; u < now.size(); ++u)
-    out.accounts[u % out.accounts.size()][static_cast<std::size_t>(StepPart::Wait)] +=
+    out.accounts[static_cast<std::size_t>(groups.of_unit[u])][static_cast<std::size_t>(StepPart::Wait)] +=
         (out.step_ends.back() - now[u]) * plan.ranks_per_unit();
   out.neighbours = engine.neighbours();
   out.late = engine.late();
@@ -118,9 +119,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
     lengths[k] = end - before;
     before = end;
   }
-  model::Scenario of_its_nodes = s;
-  of_its_nodes.cluster.nodes = nodes_of(s);
-  COX_TRY(FailureOutcome failed, run_with_failures(lengths, of_its_nodes, seed));
+  COX_TRY(FailureOutcome failed, run_with_failures(lengths, s, seed));
   for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
   if (recorder != nullptr) recorder->shift(shift);
   out.step_ends = failed.step_ends;
