@@ -104,7 +104,7 @@ set(diagnose_headers
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers
-    noise:noise timeouts:noise max_plus:max_plus network:flow flow:flow event:event goal:event
+    noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
     attribution:attribution render:answer sweep:sweep)
 

@@ -18,6 +18,8 @@ void run_info(std::string_view bytes);
 void scenario(std::string_view bytes);
 /// A GOAL schedule, text or binary: read, run under eager and rendezvous, and run again from its binary form.
 void goal_schedule(std::string_view bytes);
+/// Measured times of collectives: read, or refused with a line; looked up at any size they are times.
+void measured(std::string_view bytes);
 
 /// Whether a corpus folder of this name is an imported format's; the others are the entries' above.
 [[nodiscard]] bool is_imported(std::string_view reader);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdint>
 #include <span>
 #include <string>
 
 #include "cox/base/assert.hpp"
 #include "cox/simulate/goal.hpp"
+#include "cox/simulate/measured.hpp"
 
 #include "fuzz/entries.hpp"
 
@@ -35,6 +38,25 @@ void goal_schedule(std::string_view bytes) {
       COX_ASSERT(from_binary && from_binary->finish == outcome->finish, "both forms give one answer");
     }
   }
+}
+
+void measured(std::string_view bytes) {
+  const auto read = simulate::parse_measured_times(bytes, "fuzz");
+  if (!read) {
+    COX_ASSERT(read.error().id == "simulate-008" && read.error().where,
+               "bad times have one error, and its line");
+    COX_ASSERT(read.error().message.size() < 2000, "a message is a line");
+    for (const char c : read.error().message) COX_ASSERT(c >= ' ' || c < 0, "that a terminal can show");
+    return;
+  }
+  for (const model::MeasuredCurve& curve : read->curves)
+    for (std::int64_t size = 1; size < std::int64_t{1} << 60; size *= 7) {
+      const auto found = read->at(curve.kind, curve.ranks, Bytes{size});
+      COX_ASSERT(found.has_value(), "what is there is found");
+      COX_ASSERT(std::isfinite(found->time.count()) && found->time > Seconds{}, "a time is a time");
+      COX_ASSERT(found->probability >= 0 && found->probability <= 1, "a probability is one");
+      COX_ASSERT(found->probability == 0 || found->slow >= found->time * (1 - 1e-12), "a dip is slower");
+    }
 }
 
 }  // namespace cox::fuzz

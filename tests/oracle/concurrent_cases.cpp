@@ -176,6 +176,45 @@ Case step(std::string name, std::int64_t mebibytes, double extra) {
   return c;
 }
 
+/// A step of data 4 x tensor 2 on eight hosts of one device: every tensor pair and every data ring goes over the hosts'
+/// cards. Two layers, of which the second to compute backward has no gradients; all before the bucket is alone, and so
+/// known: forward of both layers, backward of one.
+Case tensor_step() {
+  constexpr int kTensor = 2, kData = 4;
+  constexpr std::int64_t kBucket = 48 << 20, kActivations = 16 << 20;
+  constexpr double kForward = 1e-3, kBackward = 2e-3, kLast = 2e-4;
+  Case c = on("a training step, data 4 x tensor 2 on 8 hosts: tensor pairs beside a bucket of 48 MiB",
+              FabricKind::FullBisection, kData * kTensor, {});
+  model::TrainingJob job;
+  job.layout = {.data = kData, .tensor = kTensor};
+  job.optimizer = {};
+  job.bucket = Bytes{1};
+  const model::Layer last{.forward = Seconds{kForward},
+                          .backward = Seconds{kLast},
+                          .gradients = {},
+                          .activations = Bytes{kActivations}};
+  job.layers = {last, last};
+  job.layers[1].backward = Seconds{kBackward};
+  job.layers[1].gradients = Bytes{kTensor * kBucket};
+  c.step.emplace();
+  c.step->cluster = c.cluster;
+  c.step->fabric = c.fabric;
+  c.step->engine = model::EngineKind::Flow;
+  c.step->job.work = job;
+  c.step->job.steps = 1;
+  // Two rounds of half the activations, over two links.
+  const double pair = 2 * (2 * kCable.latency.count() +
+                           kCable.bandwidth.time_per_byte().over(Bytes{kActivations / 2}).count());
+  const double bucket = 2 * (kForward + 2 * pair) + kBackward + 2 * pair;
+  for (int t = 0; t < kTensor; ++t) c.parts.push_back(ring(48, every(t, kTensor, kData), bucket));
+  for (int d = 0; d < kData; ++d) {
+    Part p = ring(16, every(d * kTensor, 1, kTensor), bucket + kLast);
+    p.again.push_back(p.arrivals);
+    c.parts.push_back(std::move(p));
+  }
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> concurrent_cases() {
@@ -186,6 +225,7 @@ std::vector<Case> concurrent_cases() {
       step("a training step, data 4 x tensor 4, leaves of 4, tree 4:1, 6 buckets of 48 MiB", 48, 0));
   cases.push_back(step("the same, one device 30 % slower", 48, 0.3));
   cases.push_back(step("the same with buckets of 8 MiB, mostly hidden", 8, 0.3));
+  cases.push_back(tensor_step());
   return cases;
 }
 

@@ -36,6 +36,10 @@ TEST(ReplayCorpus, GoalSchedules) {
   EXPECT_GE(replay("goal_binary", goal_schedule), 3);
 }
 
+TEST(ReplayCorpus, MeasuredTimes) {
+  EXPECT_GE(replay("measured", measured), 3);
+}
+
 TEST(ReplayCorpus, Pacing) {
   EXPECT_GE(replay("pace_settings", pace_settings), 3);
   EXPECT_GE(replay("pace_observations", pace_observations), 3);

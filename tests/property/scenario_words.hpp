@@ -308,6 +308,11 @@ class Words : public testing::Test {
         {"cluster.classes[].nics", {"1"}},
         {"cluster.classes[].memory", {"\"1MB\""}},
         {"neighbour[].nodes", {"[1, 3]", "[0, 3]"}},
+        {"job.compression.bits", {"4", "2"}},
+        {"job.compression.density", {"0.02", "0.3"}},
+        {"job.compression.element", {"\"8B\"", "\"2B\""}},
+        {"job.compression.index", {"\"8B\"", "\"2B\""}},
+        {"cost.table", {"\"other.table\""}},
     };
     if (const auto at = special.find(key.key); at != special.end()) return at->second;
     if (!key.words.empty()) {

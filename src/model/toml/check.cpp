@@ -131,16 +131,19 @@ Status check_fabric(const Cluster& cluster, const Fabric& fabric, const Notes& n
 }
 
 /// Messages have to end: where the job sends any, some bandwidth is known.
-Status check_cost(const Scenario& s, const JobKeys& job, const Notes& notes) {
+Status check_cost(const Draft& draft, const Notes& notes) {
+  const Scenario& s = draft.scenario;
+  const JobKeys& job = draft.job;
   // A schedule of messages may come with its own parameters (cox simulate --loggops);
   // an iteration has a link.
   if (job.workload == Workload::Goal || job.workload == Workload::Iteration) return {};
-  if (s.cluster.nodes > 1 && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
+  const bool across = s.cluster.nodes > 1 && !is_measured("cost.across.bandwidth", draft);
+  const bool inside = s.cluster.devices_per_node > 1 && !is_measured("cost.inside.bandwidth", draft);
+  if (across && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
       !notes.said("cost.across.bandwidth"))
     return notes.clash({"cluster.nodes"}, "no bandwidth between nodes is given",
                        "name a cluster.preset, or write cluster.nic.bandwidth or cost.across.bandwidth");
-  if (s.cluster.devices_per_node > 1 && s.inside.per_byte == TimePerByte{} &&
-      !notes.said("cost.inside.bandwidth"))
+  if (inside && s.inside.per_byte == TimePerByte{} && !notes.said("cost.inside.bandwidth"))
     return notes.clash({"cluster.devices_per_node"}, "no bandwidth inside a node is given",
                        "name a cluster.preset, or write cluster.scale_up.bandwidth or cost.inside.bandwidth");
   if (s.fabric.kind == FabricKind::Graph) return {};
@@ -200,7 +203,8 @@ Status check_collective(const Scenario& s, const JobKeys& job, const Notes& note
                        fmt::format("job.collective.bytes = {} on {} ranks is more than 64 bits count",
                                    spelled(c.bytes), c.ranks),
                        fmt::format("at most {}", spelled(Bytes{kMostMoved / (2 * std::max(c.ranks, 1))})));
-  if (s.price == CollectivePrice::Nccl) return {};  // it has no rounds
+  if (s.price != CollectivePrice::Rounds) return {};        // it has no rounds
+  if (job.compression.kind != Compressor::None) return {};  // what carries it is asked for in check_price
   // Which algorithm does which collective is the schedule's business; here it gets its line.
   if (const auto made = Schedule::make(c); !made)
     return notes.clash({"job.collective.algorithm", "job.collective.kind", "job.collective.ranks"},
@@ -245,6 +249,7 @@ Status check_step_algorithm(const JobKeys& keys, const Notes& notes) {
   const TrainingJob& job = keys.training;
   if (!notes.said("job.collective.algorithm")) return {};
   std::vector<Collective> kinds = {AllReduce};
+  if (keys.compression.kind == Compressor::Sparse) kinds = {AllGather};
   if (job.zero_stage > 0) kinds = {ReduceScatter, AllGather};
   if (job.layout.expert > 1) kinds.push_back(AllToAll);
   const bool any = std::any_of(kinds.begin(), kinds.end(), [&](Collective kind) {
@@ -507,42 +512,6 @@ Status check_meanings(const Draft& draft, const Notes& notes) {
   return {};
 }
 
-/// NCCL's model gives the time of whole collectives on a machine of its own: what is about messages has no meaning.
-Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
-  for (const auto& [key, form] :
-       {std::pair{"cost.inside.form", s.inside.form}, {"cost.across.form", s.across.form}})
-    if (form == CostForm::Nccl)
-      return notes.clash(
-          {key}, fmt::format("{} = \"nccl\": NCCL has no price of one message", key),
-          "write cost.form = \"nccl\" to have whole collectives priced by NCCL's tuning model");
-  if (s.price != CollectivePrice::Nccl) return {};
-  const bool training = job.workload == Workload::Training;
-  if (job.workload != Workload::Collective && !training)
-    return notes.clash({"cost.form", "job.workload"},
-                       fmt::format("cost.form = \"nccl\" has no meaning for job.workload \"{}\"",
-                                   workload_words()[static_cast<std::size_t>(job.workload)]),
-                       "only collective and training have one");
-  if (s.engine != EngineKind::Auto && !(s.engine == EngineKind::ClosedForm && !training))
-    return notes.clash(
-        {"engine", "cost.form"},
-        fmt::format("engine \"{}\" plays rounds, and cost.form = \"nccl\" has none", name_of(s.engine)),
-        "leave engine out");
-  for (const NoiseSource& noise : s.noise)
-    if (noise.target != NoiseTarget::Compute)
-      return notes.clash({kNoiseArray, "cost.form"},
-                         "noise on messages, and cost.form = \"nccl\" knows collectives as a whole",
-                         "disturb the computation, or leave cost.form out");
-  CollectiveSpec spec = job.collective;
-  if (training) spec = {.ranks = static_cast<int>(ranks_of(s.cluster, job.places)), .bytes = Bytes{1}};
-  spec.bytes = std::max(spec.bytes, Bytes{1});
-  if (nccl_time(spec, s.nccl)) return {};
-  return notes.clash(
-      {"job.collective.kind", "cost.nccl.algorithm", "cost.nccl.protocol", "cost.form"},
-      fmt::format("NCCL has no {} of {} ranks with what cost.nccl and the cluster say", name_of(spec.kind),
-                  spec.ranks),
-      "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
-}
-
 }  // namespace
 
 Status check(const Draft& draft, const Notes& notes) {
@@ -553,7 +522,7 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_places(draft, notes));
   COX_CHECK(check_job(s, job, notes));
   COX_CHECK(check_engine(s, job, notes));
-  COX_CHECK(check_cost(s, job, notes));
+  COX_CHECK(check_cost(draft, notes));
   if (s.fabric.kind == FabricKind::Graph && job.workload != Workload::Iteration && s.cluster.nodes > 1 &&
       !plays_links(draft) && s.across.per_byte == TimePerByte{})
     return notes.clash(
@@ -563,7 +532,7 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_noise(draft, notes));
   COX_CHECK(check_running(draft, notes));
   COX_CHECK(check_policy(s, job, notes));
-  COX_CHECK(check_nccl(s, job, notes));
+  COX_CHECK(check_price(draft, notes));
   COX_CHECK(check_meanings(draft, notes));
   COX_CHECK(check_overridden(draft, notes));
   COX_CHECK(check_forms(s, notes));

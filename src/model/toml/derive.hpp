@@ -26,5 +26,7 @@ void derive_classes(Cluster& cluster, Notes& notes);
 [[nodiscard]] Status check_noise(const Draft& draft, const Notes& notes);
 /// Those about what a job's time, energy and money go into beside its steps: failures, starts, input, power, price.
 [[nodiscard]] Status check_running(const Draft& draft, const Notes& notes);
+/// Of what prices collectives, and of compression.
+[[nodiscard]] Status check_price(const Draft& draft, const Notes& notes);
 
 }  // namespace cox::model

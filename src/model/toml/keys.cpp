@@ -203,6 +203,19 @@ const Key<Draft> kRoot[] = {
     {"job.input.ahead", COX_AT(job.training.input.ahead),
      "made while the step before runs, and waited for where it takes longer"},
 
+    {"job.compression.kind", COX_WORD(Draft, compressor_words, job.compression.kind),
+     "collective, training: gradients are sent with fewer bits each, or the largest of them with their places (top-k): "
+     "compression.md"},
+    {"job.compression.bits", COX_AT(job.compression.bits), "quantised: of an element on the wire", 0.1, 64},
+    {"job.compression.density", COX_AT(job.compression.density), "sparse: part of the elements that is sent",
+     1e-9, 1},
+    {"job.compression.element", COX_AT(job.compression.element), "of an element before", 1, 16},
+    {"job.compression.index", COX_AT(job.compression.index), "sparse: of an element's place", 0, 16},
+    {"job.compression.encode", COX_AT(job.compression.encode),
+     "packing, of bytes before; `0B/s` takes no time"},
+    {"job.compression.decode", COX_AT(job.compression.decode),
+     "unpacking, of packed bytes that a rank receives; `0B/s` takes no time"},
+
     {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kRanks,
      "ranks over tensor x pipeline x context"},
     {"job.layout.tensor", COX_AT(job.training.layout.tensor), "devices that share each layer", 1, kRanks},
@@ -341,7 +354,9 @@ const Key<Draft> kRoot[] = {
      "asynchronous, bounded-wait, bounded-discard: shards of the parameters", 1, kRanks},
 
     {"cost.form", COX_WORD(Draft, price_words, scenario.price),
-     "what a collective costs: the messages of its `rounds`, or NCCL's tuning model for the whole: message-cost.md"},
+     "what a collective costs: the messages of its `rounds`, NCCL's tuning model for the whole, or measured times of the "
+     "whole: message-cost.md"},
+    {"cost.table", COX_PATH(Draft, scenario.table_file), "form `table`: measured times over sizes"},
     {"cost.nccl.channels", COX_AT(scenario.nccl.channels), "form `nccl`: rings, and trees, side by side", 1,
      64},
     {"cost.nccl.inside", COX_AT(scenario.nccl.inside), "of one channel between devices of a node", 0,
@@ -511,11 +526,15 @@ Job job_of(const JobKeys& keys) {
   Job job{.steps = keys.steps, .places = keys.places};
   switch (keys.workload) {
     case Workload::Collective:
-      job.work = CollectiveJob{.collective = keys.collective, .order = keys.order, .compute = keys.compute};
+      job.work = CollectiveJob{.collective = keys.collective,
+                               .order = keys.order,
+                               .compute = keys.compute,
+                               .compression = keys.compression};
       break;
     case Workload::Training:
       job.work = keys.training;
       job.as<TrainingJob>().collective = keys.collective;
+      job.as<TrainingJob>().compression = keys.compression;
       break;
     case Workload::Goal:
       job.work = GoalJob{.file = keys.file};
@@ -540,10 +559,12 @@ JobKeys keys_of(const Job& job, const Cluster& cluster) {
     keys.collective = collective->collective;
     keys.order = collective->order;
     keys.compute = collective->compute;
+    keys.compression = collective->compression;
   }
   if (const auto* training = std::get_if<TrainingJob>(&job.work)) {
     keys.training = *training;
     keys.collective = training->collective;
+    keys.compression = training->compression;
   }
   if (const auto* goal = std::get_if<GoalJob>(&job.work)) keys.file = goal->file;
   if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.file = traced->file;

@@ -48,6 +48,7 @@ struct JobKeys {
   Workload workload = Workload::Collective;
   int steps = 1;
   CollectiveSpec collective{};  ///< ranks = 0 here: as many as the cluster has
+  Compression compression{};    ///< of a collective, and of gradients
   RankOrder order = RankOrder::Linear;
   Places places{};
   Seconds compute{};

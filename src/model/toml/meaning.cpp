@@ -37,6 +37,26 @@ bool plays_links(const Draft& d) {
   return plays_links(d.scenario, d.job.workload);
 }
 
+bool is_measured(std::string_view key, const Draft& d) {
+  if (d.scenario.price != CollectivePrice::Table) return false;
+  const auto begins = [&](std::initializer_list<std::string_view> sections) {
+    return std::any_of(sections.begin(), sections.end(),
+                       [&](std::string_view s) { return key.starts_with(s); });
+  };
+  const bool inside = begins({"cluster.scale_up.", "cost.inside."});
+  const bool across = key == "cluster.nics_per_node" ||
+                      begins({"cluster.nic.", "cluster.pcie.", "cost.across."}) ||
+                      (begins({"fabric."}) && key != "fabric.hosts_per_leaf");
+  if (!inside && !across && key != "cost.protocol") return false;
+  if (d.job.workload == Workload::Collective) return true;
+  if (d.job.workload != Workload::Training || !is_synchronous(d)) return false;
+  const Layout& l = d.job.training.layout;
+  const std::int64_t unit = std::int64_t{l.tensor} * l.context;
+  const std::int64_t devices = std::max(1, d.scenario.cluster.devices_per_node);
+  if (l.pipeline == 1 || key == "cost.protocol") return true;
+  return inside ? unit % devices == 0 : devices % (unit * l.pipeline) == 0;
+}
+
 namespace {
 
 Unread one_node() {
@@ -51,7 +71,7 @@ Unread no_links(const Draft& d) {
     return {.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (w == Workload::Training && d.scenario.policy.kind == PolicyKind::Backup)
     return {.chooses = "policy.kind", .whose = "synchronous, local-sgd or a policy with servers"};
-  if (d.scenario.price == CollectivePrice::Nccl) return {.chooses = "cost.form", .whose = "rounds"};
+  if (d.scenario.price != CollectivePrice::Rounds) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};
   if (d.scenario.cluster.nodes == 1) return one_node();
@@ -207,8 +227,8 @@ std::optional<Unread> unread_in_fabric(std::string_view key, const Draft& d) {
 std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   const bool training = w == Workload::Training;
-  const bool nccl = d.scenario.price == CollectivePrice::Nccl && (training || w == Workload::Collective);
-  if (nccl && !is_one_of(key, {"job.collective.kind", "job.collective.ranks", "job.collective.bytes"}))
+  const bool whole = d.scenario.price != CollectivePrice::Rounds && (training || w == Workload::Collective);
+  if (whole && !is_one_of(key, {"job.collective.kind", "job.collective.ranks", "job.collective.bytes"}))
     return Unread{.chooses = "cost.form", .whose = "rounds"};
   if (key == "job.collective.algorithm" && w == Workload::Chakra) return std::nullopt;
   const bool shared =
@@ -241,6 +261,24 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
   if (key == "job.collective.root")
     return of(a == BinomialTree || a == BinaryTree || a == Chain, "binomial-tree, binary-tree or chain");
   return std::nullopt;
+}
+
+/// What is sent with fewer bytes: sums of gradients.
+std::optional<Unread> unread_in_compression(std::string_view key, const Draft& d) {
+  const Workload w = d.job.workload;
+  if (w != Workload::Collective && w != Workload::Training)
+    return Unread{.chooses = "job.workload", .whose = "collective or training"};
+  if (w == Workload::Training && !sums_gradients(d))
+    return Unread{.chooses = "policy.kind", .whose = "synchronous"};
+  const Compressor kind = d.job.compression.kind;
+  if (key == "job.compression.kind") return std::nullopt;
+  const auto only = [](bool reads, std::string whose) {
+    return unless(reads, {.chooses = "job.compression.kind", .whose = std::move(whose)});
+  };
+  if (key == "job.compression.bits") return only(kind == Compressor::Quantised, "quantised");
+  if (is_one_of(key, {"job.compression.density", "job.compression.index"}))
+    return only(kind == Compressor::Sparse, "sparse");
+  return only(kind != Compressor::None, "quantised or sparse");
 }
 
 /// Keys of a training step, beyond that they are about training.
@@ -302,6 +340,7 @@ std::optional<Unread> unread_in_job(std::string_view key, const Draft& d) {
   }
   if (key == "job.file") return only(w == Workload::Goal || w == Workload::Chakra, "goal or chakra");
   if (key.starts_with("job.collective.")) return unread_in_collective(key, d);
+  if (key.starts_with("job.compression.")) return unread_in_compression(key, d);
   if (w != Workload::Training) return only(false, "training");
   if (key.starts_with("job.model.") && key != "job.model.parameters")
     return unless(d.size.parameters > 0,
@@ -379,9 +418,13 @@ std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d) {
   if (key == "cost.form")
     return unless(w == Workload::Collective || w == Workload::Training,
                   {.chooses = "job.workload", .whose = "collective or training"});
-  const bool nccl = d.scenario.price == CollectivePrice::Nccl;
-  if (key.starts_with("cost.nccl.")) return unless(nccl, {.chooses = "cost.form", .whose = "nccl"});
-  if (nccl && w == Workload::Collective) return Unread{.chooses = "cost.form", .whose = "rounds"};
+  const CollectivePrice price = d.scenario.price;
+  if (key == "cost.table")
+    return unless(price == CollectivePrice::Table, {.chooses = "cost.form", .whose = "table"});
+  if (key.starts_with("cost.nccl."))
+    return unless(price == CollectivePrice::Nccl, {.chooses = "cost.form", .whose = "nccl"});
+  if (price != CollectivePrice::Rounds && w == Workload::Collective)
+    return Unread{.chooses = "cost.form", .whose = "rounds"};
   if (key == "cost.protocol") {
     if (w == Workload::Goal)
       return Unread{.chooses = "job.workload", .hint = "cost.across.eager_limit says which messages wait"};
@@ -423,6 +466,7 @@ std::optional<Unread> why_unread(std::string_view key, const Draft& draft) {
   if (std::ranges::find(kPlaces, key) != std::end(kPlaces) || key.starts_with("cluster.bridge.") ||
       key.starts_with("cluster.socket."))
     return unread_in_places(key, draft);
+  if (is_measured(key, draft)) return Unread{.chooses = "cost.form", .whose = "rounds or nccl"};
   if (section == "cluster") return unread_in_cluster(key, draft);
   if (section == "fabric") return unread_in_fabric(key, draft);
   if (section == "job") return unread_in_job(key, draft);

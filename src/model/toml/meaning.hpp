@@ -31,6 +31,10 @@ struct Unread {
 /// Whether links are played, by the rule of the scenario.
 [[nodiscard]] bool plays_links(const Draft& draft);
 
+/// Whether nothing reads a key of links, cards or messages, as times of collectives were measured (`cost.table`): only
+/// messages between stages look at them, inside a node or across.
+[[nodiscard]] bool is_measured(std::string_view key, const Draft& draft);
+
 /// A key of a noise source that not all sources read.
 struct NoiseMeaning {
   std::string_view key;

@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent
 constexpr std::array<std::string_view, 3> kJitters = {"none", "lognormal", "exponential"};
 constexpr std::array<std::string_view, 3> kImbalances = {"none", "persistent", "rotating"};
 constexpr std::array<std::string_view, 3> kWaits = {"spin", "yield", "block"};
-constexpr std::array<std::string_view, 2> kPrices = {"rounds", "nccl"};
+constexpr std::array<std::string_view, 3> kPrices = {"rounds", "nccl", "table"};
+constexpr std::array<std::string_view, 3> kCompressors = {"none", "quantised", "sparse"};
 constexpr std::array<std::string_view, 4> kNcclProtocols = {"any", "ll", "ll128", "simple"};
 constexpr std::array<std::string_view, 7> kNcclAlgorithms = {
     "any", "ring", "tree", "collnet-direct", "collnet-chain", "nvls", "nvls-tree"};
@@ -117,6 +118,9 @@ Words algorithm_words() {
 }
 Words form_words() {
   return named<CostForm, CostForm::Nccl>();
+}
+Words compressor_words() {
+  return kCompressors;
 }
 Words price_words() {
   return kPrices;

@@ -34,6 +34,7 @@ using Words = std::span<const std::string_view>;
 /// Those of `name_of`.
 [[nodiscard]] Words algorithm_words();
 [[nodiscard]] Words form_words();
+[[nodiscard]] Words compressor_words();
 [[nodiscard]] Words price_words();
 /// Behind `any`, which leaves the choice to NCCL: those of `name_of`, in small letters.
 [[nodiscard]] Words nccl_protocol_words();

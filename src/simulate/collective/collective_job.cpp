@@ -17,6 +17,7 @@
 #include "cox/model/closed_form.hpp"
 #include "cox/simulate/flow.hpp"
 #include "cox/simulate/max_plus.hpp"
+#include "cox/simulate/measured.hpp"
 #include "cox/simulate/network.hpp"
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/spread.hpp"
@@ -49,6 +50,12 @@ struct Replica {
   std::vector<NeighbourOutcome> neighbours;
 };
 
+/// Where the price says the time of the collective from its last arrival on.
+struct Whole {
+  model::LookedUp price;
+  std::vector<std::string> notes;
+};
+
 /// Everything that replicas share.
 struct Job {
   const model::Scenario& scenario;
@@ -60,7 +67,9 @@ struct Job {
   std::unique_ptr<Network> network;           ///< flow engine
   std::vector<int> devices;                   ///< of the ranks, for the first seed
   bool striped = false;                       ///< left to max-plus by `stripes`
-  std::optional<model::NcclEstimate> nccl{};  ///< where its price says the time from the last arrival on
+  std::optional<Whole> whole{};      ///< instead of what its rounds come to
+  model::Compressed carried{};       ///< what each rank does before and after it
+  Bytes uncompressed{};              ///< zero: it is as it was asked for
 };
 
 const model::CollectiveJob& work_of(const model::Scenario& s) {
@@ -121,7 +130,7 @@ class Player {
       for (int p = 0; p < job.schedule.ranks(); ++p)
         nodes_.push_back((rank_of_.empty() ? p : rank_of_[static_cast<std::size_t>(p)]) /
                          job.scenario.cluster.devices_per_node);
-    if ((job.engine == EngineKind::MaxPlus && !job.nccl) || own_costs_)
+    if ((job.engine == EngineKind::MaxPlus && !job.whole) || own_costs_)
       max_plus_.emplace(job.schedule, own_costs_ ? *own_costs_ : job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,
@@ -143,9 +152,10 @@ class Player {
         work = undisturbed;
         noise_.compute(step, 0, work, work, now);
       }
-      for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r];
+      for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r] + job_.carried.encode;
       if (recorder != nullptr) recorder->arrive(now);
       const Seconds behind_ranks = meet(step, now);
+      for (Seconds& t : now) t += job_.carried.decode;
       if (recorder != nullptr) recorder->depart(now);
       // A step is over when its servers are done, too; ranks that have left are in the next one by then.
       out_.total = std::max(*std::max_element(now.begin(), now.end()), behind_ranks);
@@ -245,8 +255,9 @@ class Player {
   /// Moves arrivals to departures with the job's engine. When its servers are done.
   Seconds meet(std::int64_t step, std::span<Seconds> times) {
     const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
-    if (job_.nccl) {
-      std::ranges::fill(times, *std::ranges::max_element(times) + job_.nccl->time);
+    if (job_.whole) {
+      std::ranges::fill(times,
+                        *std::ranges::max_element(times) + drawn_time(job_.whole->price, seed_, step, 0));
       return {};
     }
     if (max_plus_) {
@@ -298,6 +309,8 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
     return not_possible(fmt::format("the closed form cannot do this: {}", why),
                         "leave `engine` out, or say --engine max-plus");
   };
+  if (work_of(s).compression.kind != model::Compressor::None)
+    return no_formula("it knows no packing and unpacking");
   if (!s.noise.empty()) return no_formula("there is noise, and it needs equal arrivals");
   if (s.protocol != model::Protocol::Rendezvous)
     return no_formula(fmt::format("its messages are rendezvous, not {}", name_of(s.protocol)));
@@ -361,6 +374,35 @@ Status check_places(const model::Scenario& s, bool plays_links, bool has_steps) 
   return NeighbourJobs::check(s);
 }
 
+Seconds drawn_time(const model::LookedUp& whole, std::uint64_t seed, std::int64_t step, std::int64_t number) {
+  if (whole.probability == 0) return whole.time;
+  constexpr std::uint32_t kDipStream = 0x64697073;
+  constexpr std::uint64_t kCounted = std::uint64_t{1} << 33;
+  const double draw =
+      RandomStream(seed, kDipStream)
+          .uniform(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(number) % kCounted);
+  return draw < whole.probability ? whole.slow : whole.time;
+}
+
+void table_notes(std::optional<Bytes> below, std::optional<Bytes> above, std::vector<std::string>& notes) {
+  notes.emplace_back("times of collectives are measured ones, by size; all leave together");
+  if (below)
+    notes.push_back(
+        fmt::format("collectives of {} and more lie below the smallest size that was measured, and "
+                    "are given its time",
+                    to_string(*below)));
+  if (above)
+    notes.push_back(
+        fmt::format("collectives of up to {} lie above the largest size that was measured, and are "
+                    "given its bytes per second",
+                    to_string(*above)));
+}
+
+std::string compression_note(const model::Compressed& sum, Bytes bytes) {
+  return fmt::format("sums of {} are carried as {} of {}; packing takes {}, unpacking {}", to_string(bytes),
+                     name_of(sum.kind), to_string(sum.bytes), to_string(sum.encode), to_string(sum.decode));
+}
+
 std::string nccl_note(std::string_view what, const model::NcclEstimate& made, const model::NcclCost& cost) {
   return fmt::format("{} by NCCL's tuning model: {}, {}, {} channels, {}; all leave together", what,
                      name_of(made.algorithm), name_of(made.protocol), cost.channels, to_string(made.time));
@@ -369,15 +411,34 @@ std::string nccl_note(std::string_view what, const model::NcclEstimate& made, co
 namespace {
 
 /// Where the price is that of the whole collective. Whatever its rounds would be, nobody plays them.
-Result<model::NcclEstimate> price_whole(const model::Scenario& s, model::CollectiveSpec& spec) {
-  const auto nccl = model::nccl_time(spec, s.nccl);
-  if (!nccl)
-    return not_possible(fmt::format("NCCL has no {} of {} ranks here", name_of(spec.kind), spec.ranks),
-                        "leave cost.form out, or say another collective");
+Result<Whole> price_whole(const model::Scenario& s, model::CollectiveSpec& spec) {
+  Whole out;
+  if (s.price == model::CollectivePrice::Table) {
+    COX_TRY(const model::MeasuredTimes table, measured_times_of(s));
+    const auto found = table.at(spec.kind, spec.ranks, spec.bytes);
+    if (!found)
+      return fail(Error{.code = Errc::InvalidInput,
+                        .id = "simulate-008",
+                        .message = fmt::format("no time of {} of {} ranks; there is {}", name_of(spec.kind),
+                                               spec.ranks, table.what()),
+                        .hint = "measure it, too, or give times for any number of ranks (*)",
+                        .where = Where{.file = s.table_file}});
+    out.price = *found;
+    table_notes(found->in == model::InTable::Below ? std::optional(spec.bytes) : std::nullopt,
+                found->in == model::InTable::Above ? std::optional(spec.bytes) : std::nullopt, out.notes);
+  } else {
+    const auto nccl = model::nccl_time(spec, s.nccl);
+    if (!nccl)
+      return not_possible(fmt::format("NCCL has no {} of {} ranks here", name_of(spec.kind), spec.ranks),
+                          "leave cost.form out, or say another collective");
+    out.price.time = nccl->time;
+    out.notes.push_back(nccl_note(name_of(spec.kind), *nccl, s.nccl));
+  }
   spec.algorithm = model::Algorithm::Ring;
   if (spec.kind == model::Collective::Broadcast || spec.kind == model::Collective::Reduce)
     spec.algorithm = model::Algorithm::BinomialTree;
-  return *nccl;
+  if (spec.kind == model::Collective::AllToAll) spec.algorithm = model::Algorithm::Direct;
+  return out;
 }
 
 Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec, EngineKind engine,
@@ -434,9 +495,13 @@ void add_notes(const Job& job, const model::CollectiveSpec& spec, Outcome& out) 
     out.notes.emplace_back(
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
-  if (job.nccl) {
-    out.notes.push_back(nccl_note(name_of(spec.kind), *job.nccl, s.nccl));
-    if (s.cluster.nodes > 1) out.not_modelled.emplace_back(kNcclKnowsNoFabric);
+  if (job.uncompressed > Bytes{}) out.notes.push_back(compression_note(job.carried, job.uncompressed));
+  if (job.whole) {
+    out.notes.insert(out.notes.end(), job.whole->notes.begin(), job.whole->notes.end());
+    if (s.price == model::CollectivePrice::Table)
+      out.not_modelled.emplace_back(kTableKnowsNoNeighbours);
+    else if (s.cluster.nodes > 1)
+      out.not_modelled.emplace_back(kNcclKnowsNoFabric);
   }
   if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
       s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
@@ -478,15 +543,24 @@ Outcome outcome_of(const Job& job, const model::CollectiveSpec& spec, const std:
 Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine,
                                      const SimulateOptions& options) {
   model::CollectiveSpec spec = spec_of(s);
-  std::optional<model::NcclEstimate> nccl;
-  if (s.price == model::CollectivePrice::Nccl) {
-    COX_TRY(nccl, price_whole(s, spec));
+  const Bytes asked = spec.bytes;
+  const auto carried = model::compressed(spec.kind, spec.bytes, spec.ranks, work_of(s).compression);
+  if (!carried)
+    return not_possible(fmt::format("{} is not compressed, sums are", name_of(spec.kind)),
+                        "leave job.compression out, or say all-reduce");
+  spec.kind = carried->kind;
+  spec.bytes = carried->bytes;
+  std::optional<Whole> whole;
+  if (s.price != model::CollectivePrice::Rounds) {
+    COX_TRY(whole, price_whole(s, spec));
     engine = EngineKind::ClosedForm;
   } else if (engine == EngineKind::ClosedForm) {
     return by_closed_form(s, spec);
   }
   COX_TRY(Job job, make_job(s, spec, engine, options));
-  job.nccl = nccl;
+  job.whole = std::move(whole);
+  job.carried = *carried;
+  if (work_of(s).compression.kind != model::Compressor::None) job.uncompressed = asked;
   if (options.want_run) COX_CHECK(check_records(s, spec));
   std::vector<Replica> replicas(static_cast<std::size_t>(s.replicas));
   std::unique_ptr<StepRecorder> recorder;

@@ -64,9 +64,12 @@ TEST_P(Growth, FollowsTheMessages) {
   const bool channels = GetParam() == "fsdp-rails";
   // A ring at random settles into no period, and ranks that run apart reach more links with each change.
   const double slack = GetParam() == "placement-random" ? 1.5 : 1.15;
+  // As many servers for more workers have more under way at a time, and each end changes the rates of all of it.
+  const bool crowds = GetParam() == "async-server" || GetParam() == "bounded-wait";
   for (std::size_t i = 1; i < messages.size(); ++i) {
     const double more = messages[i - 1] > 0 ? messages[i] / messages[i - 1] : 2;
     EXPECT_LE(evaluated[i] / evaluated[i - 1], slack * (channels ? 9
+                                                        : crowds ? 6
                                                         : rings  ? 4
                                                                  : std::max(more, 2.0)))
         << evaluated[i - 1] << " to " << evaluated[i] << " for messages " << messages[i - 1] << " to "

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/simulate/measured.hpp"
 
 #include "simulate/collective/collective_job.hpp"
 #include "simulate/flow/places.hpp"
@@ -49,6 +51,9 @@ Status check_numbers(const model::Scenario& s) {
   if (!(job.overlap_slowdown >= 0 && job.overlap_slowdown < 1e6))
     return bad(fmt::format("overlap_slowdown is {}, expected a ratio of at least 0", job.overlap_slowdown),
                "0.1 means that compute beside communication takes a tenth longer");
+  if (!model::compressed(job.zero_stage > 0 ? model::Collective::ReduceScatter : model::Collective::AllReduce,
+                         Bytes{1}, 2, job.compression))
+    return bad("sums of sparse gradients in shards are no collective", "say quantised, or zero_stage = 0");
   if (!is_time(job.optimizer)) return bad("the optimizer's time is negative or too long", "write 0s or more");
   for (std::size_t l = 0; l < job.layers.size(); ++l) {
     const model::Layer& layer = job.layers[l];
@@ -150,7 +155,10 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   COX_CHECK(plan.check());
   plan.set_groups();
   COX_CHECK(plan.set_places());
-  COX_CHECK(plan.check_nccl());
+  if (scenario.price == model::CollectivePrice::Table) {
+    COX_TRY(plan.scenario_.table, measured_times_of(scenario));
+  }
+  COX_CHECK(plan.check_whole());
   COX_CHECK(plan.share_ports());
   if (plays_links(scenario, model::Workload::Training)) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
@@ -231,20 +239,43 @@ std::optional<model::NcclEstimate> Plan::nccl(model::Collective kind, Bytes byte
   return model::nccl_time({.kind = kind, .ranks = group.members, .bytes = bytes}, cost);
 }
 
-Status Plan::check_nccl() const {
+std::optional<model::LookedUp> Plan::whole(model::Collective kind, Bytes bytes,
+                                           const GroupCosts& group) const {
+  if (scenario_.price == model::CollectivePrice::Table) return scenario_.table.at(kind, group.members, bytes);
+  const auto made = nccl(kind, bytes, group);
+  return made ? std::optional(model::LookedUp{.time = made->time}) : std::nullopt;
+}
+
+Status Plan::check_whole() const {
   using enum model::Collective;
-  if (scenario_.price != model::CollectivePrice::Nccl) return {};
+  if (scenario_.price == model::CollectivePrice::Rounds) return {};
+  const bool table = scenario_.price == model::CollectivePrice::Table;
   const auto check = [&](model::Collective kind, const GroupCosts& group) -> Status {
-    if (group.members == 1 || nccl(kind, Bytes{1}, group)) return {};
+    if (group.members == 1 || whole(kind, Bytes{1}, group)) return {};
+    if (table)
+      return fail({.code = Errc::InvalidInput,
+                   .id = "simulate-008",
+                   .message = fmt::format("no time of {} of {} ranks, which the job needs; there is {}",
+                                          name_of(kind), group.members, scenario_.table.what()),
+                   .hint = "measure it, too, or give times for any number of ranks (*)",
+                   .where = Where{.file = scenario_.table_file}});
     return bad(fmt::format("NCCL has no {} of {} ranks, {} a node, with what cost.nccl says", name_of(kind),
                            group.members, group.per_node),
                "leave cost.nccl.algorithm and protocol out, or cost.form");
   };
-  if (job().zero_stage == 0) COX_CHECK(check(AllReduce, data_));
-  if (job().zero_stage > 0) COX_CHECK(check(ReduceScatter, data_));
+  COX_CHECK(check(gradients(Bytes{1}).kind, data_));
   if (job().zero_stage > 0) COX_CHECK(check(AllGather, data_));
   COX_CHECK(check(AllReduce, tensor_));
+  if (table && job().moe_layers > 0) COX_CHECK(check(AllToAll, expert_));
   return check(AllGather, context_);
+}
+
+model::Compressed Plan::gradients(Bytes bytes) const {
+  const bool shards = job().zero_stage > 0;
+  const auto sum = shards ? model::Collective::ReduceScatter : model::Collective::AllReduce;
+  const auto made = model::compressed(sum, bytes, data_.members, job().compression);
+  COX_ASSERT(made.has_value(), "what cannot be compressed is refused");
+  return *made;
 }
 
 /// Where several messages of a group's collective meet at a port, each has a part of it.
@@ -310,7 +341,7 @@ Placement Plan::placement() const {
 
 Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {
   if (group.members == 1) return Inner{};
-  if (const auto made = nccl(kind, bytes, group)) return Inner{.time = made->time};
+  if (const auto made = whole(kind, bytes, group)) return Inner{.time = made->time};
   const auto key = std::make_pair(kind == model::Collective::AllReduce, bytes.count());
   if (const auto known = inner_.find(key); known != inner_.end()) return known->second;
   COX_TRY(const model::Schedule schedule, this->schedule(spec(kind, bytes, group.members, group.per_node)));
@@ -353,17 +384,35 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
     // Of the largest layer: the choice depends on the size.
     Bytes most{};
     for (int i = 0; i < static_cast<int>(job().layers.size()); ++i) most = std::max(most, gradients_of(i));
-    const bool shards = job().zero_stage > 0;
-    for (const model::Collective kind : {shards ? ReduceScatter : AllReduce, AllGather})
-      if (const auto made = nccl(kind, most, data_);
-          made && data_.members > 1 && (shards || kind == AllReduce))
+    const model::Compressed sum = gradients(most);
+    for (const auto& [kind, bytes] : {std::pair(sum.kind, sum.bytes), std::pair(AllGather, most)})
+      if (const auto made = nccl(kind, bytes, data_);
+          made && data_.members > 1 && (kind == sum.kind || job().zero_stage > 0))
         notes.push_back(
-            nccl_note(fmt::format("{} of {}", name_of(kind), to_string(most)), *made, scenario_.nccl));
+            nccl_note(fmt::format("{} of {}", name_of(kind), to_string(bytes)), *made, scenario_.nccl));
     return;
   }
-  note("gradients", job().zero_stage > 0 ? ReduceScatter : AllReduce, data_);
+  if (scenario_.price == model::CollectivePrice::Table) return note_table(notes);
+  note("gradients", gradients(Bytes{1}).kind, data_);
   if (job().zero_stage > 0) note("parameters", AllGather, data_);
   if (job().moe_layers > 0) note("experts", AllToAll, expert_);
+}
+
+/// Sizes outside of what was measured.
+void Plan::note_table(std::vector<std::string>& notes) const {
+  Bytes least{}, most{};
+  bool below = false, above = false;
+  for (const auto& stages : code_)
+    for (const StageCode& s : stages)
+      for (const DataCollective& c : s.data) {
+        const auto found = whole(c.kind, c.bytes, data_);
+        if (!found || found->in == model::InTable::Within) continue;
+        if (found->in == model::InTable::Below) least = below ? std::min(least, c.bytes) : c.bytes;
+        if (found->in == model::InTable::Above) most = std::max(most, c.bytes);
+        below = below || found->in == model::InTable::Below;
+        above = above || found->in == model::InTable::Above;
+      }
+  table_notes(below ? std::optional(least) : std::nullopt, above ? std::optional(most) : std::nullopt, notes);
 }
 
 /// Where nothing but the channels of one data collective at a time is on the network, and they have links of their
@@ -403,6 +452,8 @@ std::vector<std::string> Plan::notes() const {
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
+  if (job().compression.kind != model::Compressor::None && data_.members > 1 && needs(Meeting::Gradients))
+    notes.push_back(compression_note(gradients(stage_bytes(0)), stage_bytes(0)));
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         inner_on_network_
@@ -462,6 +513,10 @@ std::vector<std::string> Plan::not_modelled() const {
   if (has_unlike_ways(c) && ranks_per_unit() > c.devices_per_node && !inner_on_network_)
     all.emplace_back("cards that differ, in messages of a tensor x context group across nodes");
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
+  if (scenario_.price == model::CollectivePrice::Table) {
+    all.emplace_back(kTableKnowsNoNeighbours);
+    if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
+  }
   if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !striped_ && data_.members > 1 &&
       c.nics_per_node < std::min(c.devices_per_node, ranks()))
     all.push_back(

@@ -43,6 +43,8 @@ struct Price {
   Seconds tensor{};
   Seconds context{};
   Bytes context_bytes{};
+  Seconds encode{};  ///< of a data collective: before and after it, on its stream
+  Seconds decode{};
 };
 
 /// A stage's program and its prices, one per operation. The program says what a unit does and what waits for
@@ -84,10 +86,15 @@ struct Instruction {
 struct DataCollective {
   model::Collective kind = model::Collective::AllReduce;
   Bytes bytes{};
+  Seconds encode{};  ///< of each member, from when it could join until it does
+  Seconds decode{};  ///< from when it leaves until it has the result
 };
 
 /// Of the unit's tensor groups (all-reduce), or of its context groups (all-gather).
-using InnerCollective = DataCollective;
+struct InnerCollective {
+  model::Collective kind = model::Collective::AllReduce;
+  Bytes bytes{};
+};
 
 /// A stage's program made ready for the step engine.
 struct StageCode {
@@ -151,10 +158,15 @@ class Plan {
   [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, int members) const;
   /// How long a collective takes from its last arrival on, where the scenario's price says just that; nothing where
   /// its rounds are played, and for what NCCL does not have (all-to-all).
-  [[nodiscard]] std::optional<Seconds> whole_time(model::Collective kind, Bytes bytes) const {
-    const auto made = nccl(kind, bytes, kind == model::Collective::AllToAll ? expert_ : data_);
-    return made ? std::optional(made->time) : std::nullopt;
+  [[nodiscard]] std::optional<model::LookedUp> whole_time(model::Collective kind, Bytes bytes) const {
+    return whole(kind, bytes, kind == model::Collective::AllToAll ? expert_ : data_);
   }
+  /// Whether measured times have dips, which are drawn.
+  [[nodiscard]] bool dips() const {
+    return scenario_.price == model::CollectivePrice::Table && scenario_.table.dips();
+  }
+  /// How gradients are summed, as `bytes` of each rank. Asserted: there is such a collective.
+  [[nodiscard]] model::Compressed gradients(Bytes bytes) const;
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] Placement placement() const;
@@ -217,9 +229,12 @@ class Plan {
                                            int per_node) const;
   [[nodiscard]] Result<model::Schedule> schedule(const model::CollectiveSpec& asked) const;
   [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group);
+  [[nodiscard]] std::optional<model::LookedUp> whole(model::Collective kind, Bytes bytes,
+                                                     const GroupCosts& group) const;
+  void note_table(std::vector<std::string>& notes) const;
   [[nodiscard]] std::optional<model::NcclEstimate> nccl(model::Collective kind, Bytes bytes,
                                                         const GroupCosts& group) const;
-  [[nodiscard]] Status check_nccl() const;
+  [[nodiscard]] Status check_whole() const;
   [[nodiscard]] Status find_striped();
   void note_collectives(std::vector<std::string>& notes) const;
 

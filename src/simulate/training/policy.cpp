@@ -7,6 +7,7 @@
 #include <queue>
 #include <tuple>
 
+#include "simulate/collective/collective_job.hpp"
 #include "simulate/training/runs.hpp"
 #include "simulate/training/server_network.hpp"
 
@@ -74,6 +75,7 @@ class Job {
         recorder_(recorder),
         log_(log),
         replicas_(plan.layout().expert),
+        seed_(seed),
         workers_(plan.layout().data / replicas_),
         policy_(plan.scenario().policy, workers_),
         servers_(plan, plan.scenario().across),
@@ -243,7 +245,8 @@ class Job {
     const std::vector<Seconds> arrivals = times;
     for (int s = 0; s < plan_.stages(); ++s) {
       if (const auto whole = plan_.whole_time(model::Collective::AllReduce, plan_.stage_bytes(s))) {
-        const Seconds end = *std::ranges::max_element(arrivals) + *whole;
+        const Seconds end =
+            *std::ranges::max_element(arrivals) + drawn_time(*whole, seed_, policy_.version(), s);
         for (Seconds& t : times) t = std::max(t, end);
         continue;
       }
@@ -304,6 +307,7 @@ class Job {
   Recorder* recorder_;
   PolicyOutcome* log_;
   int replicas_;  ///< of a worker
+  std::uint64_t seed_;
   int workers_;
   sync::Policy policy_;
   Servers servers_;

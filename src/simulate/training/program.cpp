@@ -81,6 +81,14 @@ class Writer {
     data_.push_back(i);
   }
 
+  /// Gradients are summed, packed where the job says so.
+  void issue_gradients(Bytes bytes, const StageOp& op) {
+    const model::Compressed sum = plan_.gradients(bytes);
+    issue(sum.kind, sum.bytes, op);
+    out_.prices[data_.back()].encode = sum.encode;
+    out_.prices[data_.back()].decode = sum.decode;
+  }
+
   void await(std::size_t slot, const StageOp& op) { add(OperationKind::Other, op, Place::Next, data_[slot]); }
   void await_last(const StageOp& op) {
     if (!data_.empty()) await(data_.size() - 1, op);
@@ -167,7 +175,7 @@ class Writer {
   void flush(const StageOp& op) {
     if (bucket_ == Bytes{}) return;
     if (job_.overlap)
-      issue(zero_ > 0 ? model::Collective::ReduceScatter : model::Collective::AllReduce, bucket_, op);
+      issue_gradients(bucket_, op);
     else
       held_.push_back(bucket_);
     bucket_ = Bytes{};
@@ -175,8 +183,7 @@ class Writer {
   /// What was held back until nothing computes; whether there was any.
   bool release(const StageOp& op) {
     const bool any = !held_.empty();
-    for (const Bytes b : held_)
-      issue(zero_ > 0 ? model::Collective::ReduceScatter : model::Collective::AllReduce, b, op);
+    for (const Bytes b : held_) issue_gradients(b, op);
     held_.clear();
     return any;
   }
@@ -329,7 +336,8 @@ StageCode compile(const StageProgram& stage) {
         } else if (p.comm[i] == kDataGroup) {
           to.code = Code::Issue;
           to.slot = static_cast<int>(out.data.size());
-          out.data.push_back({.kind = p.collective[i], .bytes = p.bytes[i]});
+          out.data.push_back(
+              {.kind = p.collective[i], .bytes = p.bytes[i], .encode = price.encode, .decode = price.decode});
         } else {
           to.code = Code::Exchange;
           to.slot = static_cast<int>(out.exchanges.size());

@@ -127,10 +127,9 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
 
 /// Plays the step, unless it is one that is known.
 Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
-  const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
+  const bool draws = draws_messages() || plan_.dips() || timeouts_.happen();
   const bool beside_others = !plan_.scenario().neighbours.empty();
-  if (draws || timeouts_.happen() || watcher != nullptr || !shortcuts_.memo || beside_others)
-    return play_accounted(now, watcher);
+  if (draws || watcher != nullptr || !shortcuts_.memo || beside_others) return play_accounted(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
     return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_ &&
            k.longer == longer_ && (!input_ || k.input_from == input_->made_from());
@@ -431,7 +430,7 @@ void StepEngine::join_stream(int unit) {
   const DataCollective& c = (*programs_)[static_cast<std::size_t>(stage)].data[slot];
   shared_->join({.kind = SharedNetwork::Kind::Data, .stage = stage, .slot = static_cast<int>(slot)},
                 known(c.kind, shared_bytes(c.bytes), plan_.data_group().members).schedule,
-                unit / plan_.stages(), at.begin);
+                unit / plan_.stages(), at.begin + c.encode);
 }
 
 /// Of a data collective on the network: in equal chunks, where only these repeat and it changes next to nothing.
@@ -470,7 +469,9 @@ void StepEngine::leave(const SharedNetwork::Left& left) {
   const int unit = replica * plan_.stages() + key.stage;
   Unit& u = units_[static_cast<std::size_t>(unit)];
   if (data) {
-    u.stream_free = u.stream[static_cast<std::size_t>(key.slot)].end = left.at;
+    const DataCollective& c =
+        (*programs_)[static_cast<std::size_t>(key.stage)].data[static_cast<std::size_t>(key.slot)];
+    u.stream_free = u.stream[static_cast<std::size_t>(key.slot)].end = left.at + c.decode;
     join_stream(unit);
   } else {
     u.now = left.at;
@@ -493,7 +494,7 @@ void StepEngine::complete_data(int stage, int slot) {
     const int unit = d * plan_.stages() + stage;
     members_.push_back(unit);
     Seconds& time = instance.times[static_cast<std::size_t>(d)];
-    time = std::max(time, units_[static_cast<std::size_t>(unit)].stream_free);
+    time = std::max(time, units_[static_cast<std::size_t>(unit)].stream_free) + c.encode;
   }
   arrivals_ = instance.times;
   collect({.kind = c.kind,
@@ -507,9 +508,9 @@ void StepEngine::complete_data(int stage, int slot) {
   const Seconds complete = *std::max_element(arrivals_.begin(), arrivals_.end());
   for (std::size_t d = 0; d < members_.size(); ++d) {
     Unit& u = units_[static_cast<std::size_t>(members_[d])];
-    u.stream_free = instance.times[d];
+    u.stream_free = instance.times[d] + c.decode;
     u.stream[static_cast<std::size_t>(slot)] = {
-        .begin = arrivals_[d], .complete = complete, .end = instance.times[d]};
+        .begin = arrivals_[d] - c.encode, .complete = complete, .end = u.stream_free};
     wake(members_[d]);
   }
 }

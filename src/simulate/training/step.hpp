@@ -211,6 +211,7 @@ class StepEngine {
   void collect_unequal(Known& known, const LinkCosts& links, int copies, std::vector<Seconds>& times);
   void collect_drawn(const Gathering& g, const Known& known, const LinkCosts& links, int copies,
                      std::vector<Seconds>& times);
+  [[nodiscard]] Seconds drawn(const model::LookedUp& whole, const Gathering& g) const;
   void expand(std::span<const Seconds> times, int copies);
   void gather_latest(int copies, std::span<Seconds> latest) const;
   [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, int members);

@@ -5,6 +5,7 @@
 
 #include "cox/base/assert.hpp"
 
+#include "simulate/collective/collective_job.hpp"
 #include "simulate/training/step.hpp"
 
 namespace cox::simulate::training {
@@ -38,6 +39,14 @@ std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::
   return ran.messages;
 }
 
+/// Of a measured time, or of its dip.
+Seconds StepEngine::drawn(const model::LookedUp& whole, const Gathering& g) const {
+  const std::int64_t place =
+      ((std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage) * 2 +
+      (g.exchange ? 1 : 0);
+  return drawn_time(whole, seed_, step_, place);
+}
+
 /// Moves `times` from arrivals to departures. Each unit brings `copies` ranks that arrive together; the
 /// groups of the other ranks of the units do the same at the same time.
 void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times) {
@@ -50,7 +59,7 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
     return watcher_->met(g);
   }
   if (const auto whole = plan_.whole_time(g.kind, g.bytes)) {
-    std::ranges::fill(times, *std::ranges::max_element(times) + *whole);
+    std::ranges::fill(times, *std::ranges::max_element(times) + drawn(*whole, g));
     g.departures = times;
     if (watcher_ != nullptr) watcher_->met(g);
     return;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
@@ -196,8 +197,8 @@ void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::strin
   }
   constexpr double kPace = 0.9;  // of the time: beyond it, faster workers would change little
   if (r.servers_busy >= kPace)
-    notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {:.0f} % of the time",
-                                plan.server_network() != nullptr ? "link" : "port", 100 * r.servers_busy));
+    notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {} of the time",
+                                plan.server_network() != nullptr ? "link" : "port", percent(r.servers_busy)));
 }
 
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps whose gradients are compressed, and whose collectives were measured: cases solved by hand.
+#include <gtest/gtest.h>
+
+#include "cox/simulate/training.hpp"
+
+#include "simulate/training/scenarios.hpp"
+
+namespace cox::simulate {
+namespace priced {
+namespace {
+
+using namespace testing;
+using model::Compressor;
+using model::EngineKind;
+
+/// One layer of 1 ms forward and 2 ms backward, 8 MB of gradients on four workers; links of 1 GB/s.
+model::Scenario job() {
+  model::Scenario s = data_parallel(4, 1);
+  work_of(s).optimizer = {};
+  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.fabric.link = s.cluster.nic;
+  s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
+  return s;
+}
+
+/// The same by max-plus and on the network.
+double step_ms(model::Scenario s) {
+  s.engine = EngineKind::MaxPlus;
+  const auto alone = simulate_training(s, {});
+  s.engine = EngineKind::Flow;
+  const auto shared = simulate_training(s, {});
+  EXPECT_TRUE(alone && shared);
+  if (!alone || !shared) return 0;
+  EXPECT_NEAR(alone->total.count(), shared->total.count(), 1e-9 * shared->total.count());
+  EXPECT_EQ(simulate_training(s, {.want_run = true})->step_ends, shared->step_ends);
+  return alone->total.count() * 1e3;
+}
+
+TEST(Compressed, QuantisedGradientsArePackedSentAndUnpacked) {
+  model::Scenario s = job();
+  EXPECT_NEAR(step_ms(s), 3 + 2 * 0.75 * 8, 1e-9);
+  work_of(s).compression = {.kind = Compressor::Quantised, .bits = 8};
+  EXPECT_NEAR(step_ms(s), 3 + 2 * 0.75 * 2, 1e-9);
+  work_of(s).compression.encode = Bandwidth::gbyte_per_s(8);
+  work_of(s).compression.decode = Bandwidth::gbyte_per_s(1);
+  EXPECT_NEAR(step_ms(s), 3 + 1 + 2 * 0.75 * 2 + 2 * 0.75 * 2, 1e-9);
+  // Only what is summed is packed: parameters are gathered as they are.
+  work_of(s).zero_stage = 1;
+  EXPECT_NEAR(step_ms(s), 3 + 1 + 0.75 * 2 + 0.75 * 2 + 0.75 * 8, 1e-9);
+}
+
+TEST(Compressed, SparseGradientsAreGatheredAndGrowWithTheWorkers) {
+  model::Scenario s = job();
+  work_of(s).compression = {.kind = Compressor::Sparse, .density = 0.05};
+  // 0.05 of 8 MB with as many bytes of places are 0.8 MB of each worker.
+  EXPECT_NEAR(step_ms(s), 3 + 3 * 0.8, 1e-6);
+  s.cluster.nodes = 32;
+  work_of(s).layout.data = 32;
+  EXPECT_NEAR(step_ms(s), 3 + 31 * 0.8, 1e-6);
+  work_of(s).compression = {};
+  EXPECT_NEAR(step_ms(s), 3 + 2 * 31.0 / 32 * 8, 1e-6)
+      << "beyond 1 / density workers the dense sum is faster";
+}
+
+TEST(Compressed, BucketsQueueBehindPackingOnTheirStream) {
+  // Two layers: the first bucket leaves at 4 ms and takes 1 + 3 + 3, the second is there at 6 and waits until 11.
+  model::Scenario s = job();
+  work_of(s).layers.resize(2, work_of(s).layers.front());
+  work_of(s).bucket = Bytes{1};
+  work_of(s).compression = {.kind = Compressor::Quantised,
+                            .bits = 8,
+                            .encode = Bandwidth::gbyte_per_s(8),
+                            .decode = Bandwidth::gbyte_per_s(1)};
+  EXPECT_NEAR(step_ms(s), 4 + 7 + 7, 1e-9);
+  const auto step = analyse_step(s, 0);
+  ASSERT_TRUE(step);
+  expect_adds_up(*step, "compressed");
+}
+
+TEST(Compressed, ShardsOfSparseSumsAreRefused) {
+  model::Scenario s = job();
+  work_of(s).zero_stage = 1;
+  work_of(s).compression.kind = Compressor::Sparse;
+  EXPECT_FALSE(simulate_training(s, {}));
+}
+
+model::Scenario measured() {
+  model::Scenario s = job();
+  s.price = model::CollectivePrice::Table;
+  s.table.curves = {{.kind = model::Collective::AllReduce,
+                     .ranks = 4,
+                     .rows = {{.bytes = Bytes{2'000'000}, .time = Seconds{1e-3}},
+                              {.bytes = Bytes{32'000'000}, .time = Seconds{16e-3}}}}};
+  return s;
+}
+
+TEST(Measured, AStepTakesTheTimeOfItsCollectives) {
+  model::Scenario s = measured();
+  // 8 MB lie half way between 2 and 32 MB in logarithms: 4 ms.
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_NEAR(out->total.count() * 1e3, 3 + 4, 1e-9);
+  EXPECT_FALSE(out->not_modelled.empty());
+  s.table.curves.front().ranks = 8;
+  const auto none = simulate_training(s, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().id, "simulate-008");
+}
+
+TEST(Measured, DipsAreDrawnForEachStep) {
+  model::Scenario s = measured();
+  s.job.steps = 2000;
+  for (model::MeasuredTime& row : s.table.curves.front().rows) {
+    row.slow = 2 * row.time;
+    row.probability = 0.25;
+  }
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out);
+  // 500 of 2,000 steps take 4 ms more: 19.4 is a standard deviation.
+  EXPECT_NEAR(out->total.count(), 2000 * 7e-3 + 500 * 4e-3, 4 * 19.4 * 4e-3);
+  s.seed = 2;
+  EXPECT_NE(simulate_training(s, {})->total, out->total);
+}
+
+}  // namespace
+}  // namespace priced
+}  // namespace cox::simulate

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// No word without effect: compressed gradients, measured times, servers on links.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "property/scenario_words.hpp"
+
+namespace cox::simulate::words {
+namespace {
+
+class PriceWords : public Words {
+ protected:
+  PriceWords() {
+    for (const auto& [file, unit] : {std::pair{"one.table", "us"}, {"other.table", "ms"}}) {
+      std::string text;
+      for (const char* kind :
+           {"all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all"})
+        text += fmt::format("{0} * 1kB 20{1}\n{0} * 1GB 30000{1} 60000{1} 0.3\n", kind, unit);
+      put(file, text);
+    }
+  }
+
+  Table layers_ = {{"count", "4"},
+                   {"forward", "\"1ms\""},
+                   {"backward", "\"2ms\""},
+                   {"gradients", "\"20MB\""},
+                   {"activations", "\"4MB\""}};
+  Table training_ = {{"job.workload", "\"training\""},
+                     {"job.steps", "6"},
+                     {"job.optimizer", "\"1ms\""},
+                     {"job.bucket", "\"15MB\""},
+                     {"job.micro_batches", "2"}};
+  Table packing_ = {{"job.compression.encode", "\"20GB/s\""}, {"job.compression.decode", "\"20GB/s\""}};
+};
+
+TEST_F(PriceWords, OfCompression) {
+  for (const std::string kind : {"quantised", "sparse"}) {
+    const Table packed = packing_ + Table{{"job.compression.kind", "\"" + kind + "\""}};
+    for (const std::string e : {"auto", "max-plus", "flow"}) {
+      walk({e + " " + kind + " collective", kPairs + kRing + packed + engine(e), {}, {}, {}}, "job.");
+      walk({e + " " + kind + " step", kPairs + training_ + packed + engine(e), layers_, {}, {"beside"}},
+           e == "auto" ? "" : "job.");
+      if (e != "max-plus")
+        walk({e + " " + kind + " step on a tree",
+              kEight + kTree + training_ + packed + engine(e),
+              layers_,
+              {},
+              {"cards", "outside"}},
+             "job.");
+    }
+  }
+}
+
+TEST_F(PriceWords, OfMeasuredTimes) {
+  const Table table = {{"cost.form", "\"table\""}, {"cost.table", "\"one.table\""}};
+  const Table machines = {{"cluster.nodes", "4"}, {"cluster.devices_per_node", "2"}};
+  walk({"measured collective",
+        machines + table + Table{{"job.collective.bytes", "\"8MB\""}, {"job.steps", "9"}},
+        {},
+        {},
+        {"draws"}});
+  walk({"measured step", machines + table + training_, layers_, {}, {"draws", "beside"}});
+  walk({"measured step, tensor",
+        machines + table + training_ + Table{{"job.layout.tensor", "2"}, {"job.zero_stage", "3"}},
+        layers_,
+        {},
+        {"draws", "passes", "beside"}});
+  walk({"measured step, stages",
+        machines + table + training_ +
+            Table{{"job.layout.pipeline", "2"},
+                  {"cluster.scale_up.latency", "\"1us\""},
+                  {"cluster.scale_up.bandwidth", "\"100GB/s\""}},
+        layers_,
+        {},
+        {"draws", "passes", "beside"}});
+}
+
+// Only what is between stages costs what links say.
+TEST_F(PriceWords, OfMeasuredTimesAcross) {
+  const Table table = {{"cost.form", "\"table\""}, {"cost.table", "\"one.table\""}};
+  walk({"measured step, stages across",
+        kEight + table + training_ + Table{{"job.layout.pipeline", "2"}},
+        layers_,
+        {},
+        {"draws", "passes", "beside", "outside"}});
+}
+
+TEST_F(PriceWords, OfServersOnLinks) {
+  for (const std::string kind : {"bounded-wait", "bounded-discard", "asynchronous"})
+    for (const std::string e : {"auto", "flow"}) {
+      Table training = training_;
+      std::erase_if(training, [](const auto& entry) { return entry.first == "job.bucket"; });
+      Table policy = {{"policy.kind", "\"" + kind + "\""}, {"job.steps", "12"}, {"policy.servers", "2"}};
+      if (kind.starts_with("bounded")) say(policy, "policy.staleness", "1");
+      const Table noise = {{"law", "\"lognormal\""}, {"cv", "0.5"}};
+      walk({e + " " + kind + " on a tree",
+            kEight + kTree + training + policy + engine(e),
+            layers_,
+            noise,
+            {"draws", "outside", "cards"}});
+      if (e == "flow")
+        walk({e + " " + kind + " on one switch",
+              kPairs + training + policy + engine(e),
+              layers_,
+              noise,
+              {"draws", "outside", "cards"}},
+             "policy.");
+    }
+}
+
+}  // namespace
+}  // namespace cox::simulate::words
