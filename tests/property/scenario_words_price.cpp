@@ -87,6 +87,22 @@ TEST_F(PriceWords, OfMeasuredTimesAcross) {
         {"draws", "passes", "beside", "outside"}});
 }
 
+TEST_F(PriceWords, OfIterationsOnLinks) {
+  const Table job = {{"job.workload", "\"iteration\""}, {"job.steps", "30"},
+                     {"iteration.compute", "\"5ms\""},  {"iteration.jitter", "\"lognormal\""},
+                     {"iteration.spread", "0.1"},       {"iteration.reduce", "\"8MB\""}};
+  for (const char* section : {"cluster.", "fabric.", "cost.", "iteration.reduce", "iteration.link"}) {
+    walk({"iteration on one switch", kEight + job, {}, {}, {"draws", "outside"}}, section);
+    walk({"iteration on a tree", kEight + kTree + job, {}, {}, {"draws", "outside"}}, section);
+    walk({"iteration, costs said",
+          Table{{"cluster.nodes", "4"}, {"cluster.devices_per_node", "2"}} + kCosts + job,
+          {},
+          {},
+          {"draws"}},
+         section);
+  }
+}
+
 TEST_F(PriceWords, OfServersOnLinks) {
   for (const std::string kind : {"bounded-wait", "bounded-discard", "asynchronous"})
     for (const std::string e : {"auto", "flow"}) {

@@ -65,6 +65,8 @@ struct PacedOptions {
   std::function<std::size_t(std::int64_t step)> arm_of{};
   /// Whether controllers are told how much of a synchronisation is transfer, as a calibration does.
   bool tell_transfer = true;
+  /// Of the all-reduce that ends a step, from its last arrival on, where it does not go over `job.link`.
+  std::optional<Seconds> transfer{};
   /// CPU time that it costs to wake a rank that slept: after a delay, or after a wait in mode
   /// Block. Part of its preparation.
   Seconds wake_up{};

@@ -136,7 +136,8 @@ Status check_cost(const Draft& draft, const Notes& notes) {
   const JobKeys& job = draft.job;
   // A schedule of messages may come with its own parameters (cox simulate --loggops);
   // an iteration has a link.
-  if (job.workload == Workload::Goal || job.workload == Workload::Iteration) return {};
+  if (job.workload == Workload::Goal || (job.workload == Workload::Iteration && !reduces_on_cluster(draft)))
+    return {};
   const bool across = s.cluster.nodes > 1 && !is_measured("cost.across.bandwidth", draft);
   const bool inside = s.cluster.devices_per_node > 1 && !is_measured("cost.inside.bandwidth", draft);
   if (across && s.fabric.kind != FabricKind::Graph && s.across.per_byte == TimePerByte{} &&
@@ -332,12 +333,20 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
 Status check_iteration(const Scenario& s, const JobKeys& job, const Notes& notes) {
   const IterationWork& i = job.iteration.iteration;
   const auto imbalance = imbalance_words()[static_cast<std::size_t>(i.imbalance)];
-  if (i.link == Bandwidth{})
-    for (const auto& [key, bytes] : {std::pair{"iteration.fetch", i.fetch}, {"iteration.reduce", i.reduce}})
-      if (bytes.count() > 0)
-        return notes.clash({key},
-                           fmt::format("{} is {}, and there is no link to carry it", key, spelled(bytes)),
-                           "give iteration.link a bandwidth");
+  if (i.link == Bandwidth{}) {
+    if (i.fetch > Bytes{})
+      return notes.clash(
+          {"iteration.fetch"},
+          fmt::format("iteration.fetch is {}, and there is no link to carry it", spelled(i.fetch)),
+          "give iteration.link a bandwidth");
+    const bool across = s.cluster.nodes > 1;
+    const bool carried = (across ? s.across : s.inside).per_byte > TimePerByte{};
+    if (i.reduce > Bytes{} && !carried && s.fabric.kind != FabricKind::Graph)
+      return notes.clash(
+          {"iteration.reduce"},
+          fmt::format("iteration.reduce is {}, and there is no link to carry it", spelled(i.reduce)),
+          "give iteration.link a bandwidth, or name a cluster.preset or the links of the cluster");
+  }
   if (i.slow_ranks > s.cluster.ranks())
     return notes.clash(
         {"iteration.slow_ranks"},
@@ -523,7 +532,8 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_job(s, job, notes));
   COX_CHECK(check_engine(s, job, notes));
   COX_CHECK(check_cost(draft, notes));
-  if (s.fabric.kind == FabricKind::Graph && job.workload != Workload::Iteration && s.cluster.nodes > 1 &&
+  if (s.fabric.kind == FabricKind::Graph &&
+      (job.workload != Workload::Iteration || reduces_on_cluster(draft)) && s.cluster.nodes > 1 &&
       !plays_links(draft) && s.across.per_byte == TimePerByte{})
     return notes.clash(
         {"engine", "policy.kind", "job.workload", "fabric.kind"},

@@ -260,7 +260,9 @@ const Key<Draft> kRoot[] = {
     {"iteration.episode", COX_AT(job.iteration.iteration.episode),
      "rotating: steps after which others are slow", 1, kMostSteps},
     {"iteration.reduce", COX_AT(job.iteration.iteration.reduce),
-     "of the all-reduce that ends a step, a ring on `iteration.link`; `0B` = a barrier", 0, kBytes},
+     "of the all-reduce that ends a step, a ring on `iteration.link`, or on the links of the cluster "
+     "where there is none; `0B` = a barrier",
+     0, kBytes},
     {"iteration.wait", COX_WORD(Draft, wait_words, job.iteration.iteration.wait),
      "how ranks wait in it: who spins takes a share of the cores"},
 

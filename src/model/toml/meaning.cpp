@@ -33,7 +33,28 @@ bool sums_gradients(const Draft& d) {
 
 }  // namespace
 
+bool reduces_on_cluster(const Draft& d) {
+  const IterationWork& work = d.job.iteration.iteration;
+  return d.job.workload == Workload::Iteration && work.link == Bandwidth{} && work.reduce > Bytes{} &&
+         d.scenario.cluster.ranks() > 1;
+}
+
+namespace {
+
+/// That all-reduce as the collective that it is priced as.
+Draft reduce_of(const Draft& d) {
+  Draft one = d;
+  one.job.workload = Workload::Collective;
+  one.job.collective = {.ranks = static_cast<int>(d.scenario.cluster.ranks()),
+                        .bytes = d.job.iteration.iteration.reduce};
+  one.scenario.engine = EngineKind::Auto;
+  return one;
+}
+
+}  // namespace
+
 bool plays_links(const Draft& d) {
+  if (reduces_on_cluster(d)) return plays_links(reduce_of(d));
   return plays_links(d.scenario, d.job.workload);
 }
 
@@ -202,7 +223,7 @@ std::optional<Unread> unread_timeout(const Draft& d) {
   const Workload w = d.job.workload;
   if (w != Workload::Collective && w != Workload::Training)
     return Unread{.chooses = "job.workload", .whose = "collective or training"};
-  if (d.scenario.price == CollectivePrice::Nccl) return Unread{.chooses = "cost.form", .whose = "rounds"};
+  if (d.scenario.price != CollectivePrice::Rounds) return Unread{.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine == EngineKind::ClosedForm)
     return Unread{.chooses = "engine", .hint = "a closed form loses nothing: say max-plus or flow"};
   if (w == Workload::Training && !is_synchronous(d))
@@ -466,6 +487,11 @@ std::optional<Unread> why_unread(std::string_view key, const Draft& draft) {
   if (std::ranges::find(kPlaces, key) != std::end(kPlaces) || key.starts_with("cluster.bridge.") ||
       key.starts_with("cluster.socket."))
     return unread_in_places(key, draft);
+  // What is drawn for each message would be drawn once for all steps.
+  if (draft.job.workload == Workload::Iteration && key.starts_with("fabric.timeout."))
+    return Unread{.chooses = "job.workload", .whose = "collective or training"};
+  if (reduces_on_cluster(draft) && is_one_of(section, {"cluster", "fabric", "cost"}))
+    return why_unread(key, reduce_of(draft));
   if (is_measured(key, draft)) return Unread{.chooses = "cost.form", .whose = "rounds or nccl"};
   if (section == "cluster") return unread_in_cluster(key, draft);
   if (section == "fabric") return unread_in_fabric(key, draft);

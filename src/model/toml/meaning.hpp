@@ -35,6 +35,9 @@ struct Unread {
 /// messages between stages look at them, inside a node or across.
 [[nodiscard]] bool is_measured(std::string_view key, const Draft& draft);
 
+/// Whether the all-reduce of an iteration goes over the links of the cluster, as it has no link of its own.
+[[nodiscard]] bool reduces_on_cluster(const Draft& draft);
+
 /// A key of a noise source that not all sources read.
 struct NoiseMeaning {
   std::string_view key;

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cox/base/parallel.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/simulate/paced.hpp"
 
+#include "simulate/collective/collective_job.hpp"
 #include "simulate/record/run_from_steps.hpp"
 
 namespace cox::simulate {
@@ -120,12 +123,29 @@ PacedJobOutcome beside(pace::Mode mode, PacedOutcome with, PacedOutcome without)
           .changes_left_out = with.changes_left_out};
 }
 
-std::vector<std::string> notes_of(const model::Iteration& job) {
+/// The all-reduce on the links of the cluster, where it has no link of its own: priced as the same collective is when
+/// all of its members come at once.
+Result<std::optional<Outcome>> reduce_on_cluster(const model::Scenario& s, const model::Iteration& job) {
+  if (job.link > Bandwidth{} || job.reduce <= Bytes{} || job.ranks < 2) return std::nullopt;
+  model::Scenario one = s;
+  one.job.work = model::CollectiveJob{.collective = PacedRecorder::spec_of(job)};
+  one.job.steps = one.replicas = 1;
+  one.engine = model::EngineKind::Auto;
+  one.noise.clear();
+  COX_TRY(Outcome priced, simulate_collectives(one, engine_for(one), {.threads = 1}));
+  return std::optional(std::move(priced));
+}
+
+std::vector<std::string> notes_of(const model::Iteration& job, const std::optional<Outcome>& reduce) {
   std::vector<std::string> notes = {job.time_slice > Seconds::zero()
                                         ? "cores serve ranks in slices, in the order in which they wake; the "
                                           "link is shared evenly; timers are exact"
                                         : "cores and link are shared evenly; timers are exact"};
-  if (job.reduce.count() > 0)
+  if (reduce)
+    notes.push_back(fmt::format(
+        "the all-reduce takes {} after the last arrival, as {} gives it for ranks that come together",
+        to_string(reduce->total), model::name_of(reduce->engine)));
+  else if (job.reduce.count() > 0)
     notes.emplace_back("the all-reduce is the ring's closed form on the link after the last arrival");
   return notes;
 }
@@ -138,11 +158,13 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
                         "leave `engine` out, or say event");
   COX_TRY(const model::Iteration job, job_of(s));
   COX_TRY(const pace::Settings settings, settings_of(s));
+  COX_TRY(const std::optional<Outcome> reduce, reduce_on_cluster(s, job));
   if (options.want_run) COX_CHECK(check_records(s, job));
   const auto options_for = [&](pace::Mode mode, std::size_t replica) {
     PacedOptions o;
     o.seed = s.seed + replica;
     o.steps = s.job.steps;
+    if (reduce) o.transfer = reduce->total;
     o.arms.front().name = pace::name_of(mode);
     o.arms.front().settings = settings;
     o.arms.front().settings.mode = mode;
@@ -178,7 +200,15 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
   Seconds now{};
   for (const Seconds period : made.front()->periods) out.step_ends.push_back(now += period);
   out.over_replicas = spread_of(totals);
-  out.notes = notes_of(job);
+  out.notes = notes_of(job, reduce);
+  if (reduce) {
+    out.not_modelled = reduce->not_modelled;
+    const double part = reduce->total * s.job.steps / out.total;
+    for (const LinkLoad& link : reduce->links)
+      out.links.push_back({.name = link.name,
+                           .bytes = link.bytes * s.job.steps,
+                           .utilisation_ratio = link.utilisation_ratio * part});
+  }
   if (recorder) out.run = std::move(*recorder).finish();
   PacedOutcome without = twice ? *std::move(made.back()) : *made.front();
   out.paced = beside(settings.mode, *std::move(made.front()), std::move(without));

@@ -106,5 +106,34 @@ TEST(PacedJob, WhatItCannotDoIsSaid) {
             "simulate-007");
 }
 
+// Four nodes of one device and links of 1 GB/s: a ring of 8 MB takes 2 x 3 / 4 x 8 ms after the last has come. Two leaves
+// of two nodes with one up-link each change nothing for a ring in their order; half of it taken by others doubles the time.
+TEST(PacedJob, AnAllReduceWithoutALinkOfItsOwnGoesOverTheCluster) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.fabric.link = s.cluster.nic;
+  s.across = {.latency = {}, .per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  model::IterationJob work;
+  work.iteration.compute = Seconds{5e-3};
+  work.iteration.reduce = Bytes{8'000'000};
+  s.job.work = work;
+  s.job.steps = 10;
+  const auto total = [&] {
+    const auto out = simulate(s, {});
+    EXPECT_TRUE(out) << out.error().to_string();
+    return out ? out->total.count() : 0;
+  };
+  EXPECT_NEAR(total(), 10 * (5e-3 + 12e-3), 1e-9);
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 2;
+  s.fabric.oversubscription = 2;
+  EXPECT_NEAR(total(), 10 * (5e-3 + 12e-3), 1e-9);
+  s.fabric.background_load = 0.5;
+  EXPECT_NEAR(total(), 10 * (5e-3 + 24e-3), 1e-9);
+  s.job.as<model::IterationJob>().iteration.link = Bandwidth::gbyte_per_s(2);
+  EXPECT_NEAR(total(), 10 * (5e-3 + 2 * 3 * 2e6 / 2e9), 1e-9) << "its own link, whatever the fabric is";
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -81,7 +81,7 @@ struct ArmState {
 class PacedJob {
  public:
   PacedJob(const model::Iteration& job, const PacedOptions& options)
-      : job_(job), options_(options), player_(job), transfer_(transfer_time(job)) {
+      : job_(job), options_(options), player_(job), transfer_(options.transfer.value_or(transfer_time(job))) {
     const auto ranks = static_cast<std::size_t>(job.ranks);
     for (std::vector<Seconds>* v : {&compute_, &woke_, &delayed_, &arrived_}) v->resize(ranks);
     passed_.resize(ranks);
