@@ -2,6 +2,7 @@
 // Whether what the ranks of a unit exchange meets other messages on a link.
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "simulate/training/plan.hpp"
@@ -9,10 +10,8 @@
 namespace cox::simulate::training {
 
 bool Plan::inner_spans_nodes() const {
-  for (int u = 0; u < units(); ++u) {
-    const int first = u * ranks_per_unit();
-    if (node_of(first) != node_of(first + ranks_per_unit() - 1)) return true;
-  }
+  for (int r = 0; r < ranks(); ++r)
+    if (node_of(r) != node_of(r - r % ranks_per_unit())) return true;
   return false;
 }
 
@@ -25,12 +24,11 @@ bool Plan::inner_meets_others() const {
   if (network_ == nullptr || ranks_per_unit() == 1 || !sends) return false;
   if (inner_spans_nodes()) return true;
   if (units() > 1 && scenario_.cluster.scale_up.bandwidth <= Bandwidth{}) return true;
-  const auto node = [&](int replica, int stage) { return node_of(rank_of(replica, stage, 0)); };
-  std::vector<std::set<int>> nodes(static_cast<std::size_t>(stages()));
+  std::set<std::pair<int, int>> stages_of, replicas_of;  // of a node
   for (int d = 0; d < layout().data; ++d)
     for (int s = 0; s < stages(); ++s) {
-      if (s + 1 < stages() && node(d, s) == node(d, s + 1)) return true;
-      if (!nodes[static_cast<std::size_t>(s)].insert(node(d, s)).second) return true;
+      const int node = node_of(rank_of(d, s, 0));
+      if (!stages_of.emplace(node, s).second || !replicas_of.emplace(node, d).second) return true;
     }
   return false;
 }
