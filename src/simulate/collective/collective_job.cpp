@@ -126,11 +126,12 @@ class Player {
       find_own_links();
     }
     // The max-plus engine has ranks in their order, or all messages go between nodes.
-    if (timeouts_.happen())
-      for (int p = 0; p < job.schedule.ranks(); ++p)
-        nodes_.push_back((rank_of_.empty() ? p : rank_of_[static_cast<std::size_t>(p)]) /
-                         job.scenario.cluster.devices_per_node);
-    if ((job.engine == EngineKind::MaxPlus && !job.whole) || own_costs_)
+    if (timeouts_.happen()) {
+      nodes_ = rank_of_.empty() ? devices() : rank_of_;
+      nodes_.resize(static_cast<std::size_t>(job.schedule.ranks()));
+      for (int& device : nodes_) device /= job.scenario.cluster.devices_per_node;
+    }
+    if ((job.engine == EngineKind::MaxPlus && !job.nccl) || own_costs_)
       max_plus_.emplace(job.schedule, own_costs_ ? *own_costs_ : job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,

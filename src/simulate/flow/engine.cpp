@@ -366,7 +366,8 @@ bool FlowEngine::finds_room(const MessageState& m, std::span<const Hop> hops) co
   const model::Timeouts& timeouts = fabric_.timeouts;
   if (!m.crosses || timeouts.flows == 0 || timeouts.wait <= Seconds{}) return true;
   return std::ranges::all_of(hops, [&](const Hop& hop) {
-    const bool of_switch = network_.between_switches(hop.link) || network_.into_node(hop.link);
+    const bool of_switch = hop.link < network_.links().size() &&
+                           (network_.between_switches(hop.link) || network_.into_node(hop.link));
     constexpr double kRounding = 1e-9;
     return !of_switch || shares_.flows_on(hop.link) + hop.part <= timeouts.flows + kRounding;
   });

@@ -48,12 +48,13 @@ std::span<const int> StepEngine::nodes_of(const Gathering& g, int copies, int co
   return std::span(at->second).subspan(static_cast<std::size_t>(copy) * places, places);
 }
 
-/// How much later a message between devices of two stages arrives since it was lost.
+/// How much later a message between ranks of two stages arrives since it was lost. Draws are by the device.
 Seconds StepEngine::late(int from, int to, std::int64_t number) const {
-  const int devices = std::max(1, plan_.scenario().cluster.devices_per_node);
-  if (!timeouts_.happen() || from / devices == to / devices) return {};
-  LaneLosses losses(timeouts_, {.step = step_, .number = number}, 1, plan_.ranks());
-  return losses.late(0, to);
+  const model::Cluster& cluster = plan_.scenario().cluster;
+  const int nodes = std::max(1, cluster.devices_per_node);
+  if (!timeouts_.happen() || plan_.device_of(from) / nodes == plan_.device_of(to) / nodes) return {};
+  LaneLosses losses(timeouts_, {.step = step_, .number = number}, 1, cluster.ranks());
+  return losses.late(0, plan_.device_of(to));
 }
 
 }  // namespace cox::simulate::training
