@@ -41,10 +41,10 @@ model::MessageCost link(double slower) {
 }
 
 enum class Links : bool { Same, Own };
-enum class Draw : bool { None, Uniform };
+enum class Draw : std::uint8_t { None, Uniform, Gaussian };
 
-sim::Noise noise_of(const model::NoiseSource& source, int ranks) {
-  const auto noise = sim::Noise::make({source}, {.ranks = ranks}, 1);
+sim::Noise noise_of(const std::vector<model::NoiseSource>& sources, int ranks) {
+  const auto noise = sim::Noise::make(sources, {.ranks = ranks}, 1);
   if (!noise) std::abort();
   return *noise;
 }
@@ -63,15 +63,14 @@ Answer one(model::Algorithm algorithm, int ranks, Bytes bytes, Links links, Draw
   sim::LinkCosts costs{.inside = link(1), .across = link(1)};
   if (links == Links::Own)
     for (int r = 0; r < ranks; ++r) costs.into.push_back(link(1 + 0.1 * (r % 7)));
-  const sim::Noise noise = noise_of({.name = "delay",
-                                     .target = model::NoiseTarget::Message,
-                                     .law = model::NoiseLaw::Uniform,
-                                     .mean_ratio = 0.025},
-                                    ranks);
+  model::NoiseSource delay{.name = "delay", .target = model::NoiseTarget::Message};
+  delay.law = draw == Draw::Gaussian ? model::NoiseLaw::Gaussian : model::NoiseLaw::Uniform;
+  (draw == Draw::Gaussian ? delay.cv : delay.mean_ratio) = 0.025;
+  const sim::Noise noise = noise_of({delay}, ranks);
   auto times = skewed(ranks);
   const auto out = sim::run_collective(
       schedule, costs,
-      {.closure = closure, .first_rounds = first_rounds, .noise = draw == Draw::Uniform ? &noise : nullptr},
+      {.closure = closure, .first_rounds = first_rounds, .noise = draw == Draw::None ? nullptr : &noise},
       times);
   return {*std::ranges::max_element(times), out.messages, out.closure ? "closure" : "steps"};
 }
@@ -83,13 +82,28 @@ Answer bsp(int ranks, std::int64_t steps, int seeds, model::Protocol protocol, i
                         .collective = {.protocol = protocol, .closure = false},
                         .compute = Seconds{0.01},
                         .steps = steps};
-  const auto noise = noise_of({.name = "jitter", .cv = 0.05}, ranks);
+  const auto noise = noise_of({{.name = "jitter", .cv = 0.05}}, ranks);
   const auto out = sim::run_replicas(job, noise, 1, seeds, threads);
   std::int64_t rounds = 0;
   for (int n = 1; n < ranks; n *= 2) ++rounds;
   return {out.totals.front(), rounds * steps * seeds * ranks,
           fmt::format("mean {} +- {} p50 {} p99 {}", out.total.mean.count(), out.total.half_width_95.count(),
                       out.total.p50.count(), out.total.p99.count())};
+}
+
+/// Ranks that differ for good, and whose slowness lasts.
+Answer remembering(int ranks, std::int64_t steps, int threads) {
+  const sim::BspJob job{.schedule = schedule_of(model::Collective::AllReduce,
+                                                model::Algorithm::RecursiveDoubling, ranks, 8_KiB),
+                        .costs = {.inside = link(1), .across = link(1)},
+                        .collective = {},
+                        .compute = Seconds{0.01},
+                        .steps = steps};
+  const auto noise = noise_of({{.name = "persistent", .pattern = model::NoisePattern::Persistent, .cv = 0.02},
+                               {.name = "ar", .cv = 0.03, .correlation = 0.9}},
+                              ranks);
+  const auto out = sim::run_replicas(job, noise, 1, 1, threads);
+  return {out.totals.front(), steps * ranks, "draws, not messages"};
 }
 
 struct Case {
@@ -105,6 +119,8 @@ constexpr Case kCases[] = {
      [](int) { return one(Ring, 4096, 256_MiB, Links::Own, Draw::None, false); }},
     {"ring-4096-draw", "0.1 s",
      [](int) { return one(Ring, 4096, 256_MiB, Links::Own, Draw::Uniform, false); }},
+    {"ring-4096-gaussian", "0.06 s",
+     [](int) { return one(Ring, 4096, 256_MiB, Links::Own, Draw::Gaussian, false); }},
     {"ring-4096-uneven", "",
      [](int) { return one(Ring, 4096, 256_MiB + 77_B, Links::Own, Draw::None, false); }},
     {"ring-16384", "3e9 messages/s",
@@ -127,6 +143,7 @@ constexpr Case kCases[] = {
      [](int t) { return bsp(1024, 100, 1000, model::Protocol::Eager, t); }},
     {"bsp-100000-ranks", "10 s, 64 bytes per rank",
      [](int t) { return bsp(100000, 1000, 1, model::Protocol::Rendezvous, t); }},
+    {"bsp-1048576-remembers", "1.5 s, 256 MiB", [](int t) { return remembering(1 << 20, 100, t); }},
 };
 
 double in_seconds(const timeval& t) {

@@ -106,7 +106,7 @@ set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer wr
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
-    attribution:attribution render:answer sweep:sweep)
+    attribution:attribution delay:attribution render:answer sweep:sweep)
 
 set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page

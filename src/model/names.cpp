@@ -23,8 +23,9 @@ std::optional<E> value_in(const std::array<std::string_view, N>& names, std::str
 
 constexpr std::array<std::string_view, 4> kRoutings = {"static", "ecmp", "adaptive", "spray"};
 constexpr std::array<std::string_view, 3> kTargets = {"compute", "message", "bandwidth"};
-constexpr std::array<std::string_view, 9> kLaws = {
-    "constant", "gaussian", "lognormal", "exponential", "pareto", "weibull", "bimodal", "uniform", "trace"};
+constexpr std::array<std::string_view, 10> kLaws = {"constant", "gaussian", "lognormal", "exponential",
+                                                    "pareto",   "weibull",  "bimodal",   "uniform",
+                                                    "trace",    "quantiles"};
 constexpr std::array<std::string_view, 6> kPolicies = {"synchronous",  "bounded-wait", "bounded-discard",
                                                        "asynchronous", "local-sgd",    "backup"};
 constexpr std::array<std::string_view, 5> kFailureUnits = {"node", "device", "link", "switch", "job"};

@@ -137,12 +137,21 @@ TEST_F(CollectiveWords, OfNoise) {
   const Table job = kPairs + kRing + Table{{"seed", "2"}, {"job.compute", "\"5ms\""}, {"job.steps", "8"}};
   std::set<std::string> laws;
   for (const std::string law : {"constant", "gaussian", "lognormal", "exponential", "pareto", "weibull",
-                                "bimodal", "uniform", "trace"})
-    for (const std::string pattern : {"every-step", "persistent", "rotating", "periodic", "drift"})
+                                "bimodal", "uniform", "trace", "quantiles"})
+    for (const std::string pattern :
+         {"every-step", "persistent", "rotating", "periodic", "drift", "recurring", "once", "bursts"})
       for (const std::string target : {"compute", "message", "bandwidth"}) {
-        Table noise = {
-            {"law", "\"" + law + "\""}, {"pattern", "\"" + pattern + "\""}, {"target", "\"" + target + "\""}};
-        if (law == "trace")
+        Table noise = {{"law", "\"" + law + "\""}, {"target", "\"" + target + "\""}};
+        if (pattern != "bursts") say(noise, "pattern", "\"" + pattern + "\"");
+        if (pattern == "bursts")
+          for (const char* key : {"burst_steps", "calm_steps"}) say(noise, key, "2");
+        if (pattern == "once") say(noise, "step", "1");
+        if (pattern == "recurring") say(noise, "period_steps", "3");
+        if (law == "quantiles")
+          for (const auto& [key, value] :
+               {std::pair{"quantiles", "[-0.1, 0, 0.1]"}, {"tail_probability", "0.6"}, {"tail_scale", "0.1"}})
+            say(noise, key, value);
+        else if (law == "trace")
           say(noise, "file", "\"steps.csv\"");
         else
           say(noise, pattern == "periodic" ? "mean" : "mean_ratio",
@@ -155,13 +164,14 @@ TEST_F(CollectiveWords, OfNoise) {
         if (answer(base).refused) continue;
         laws.insert(law);
         // What one of few holds for the whole job may be the same for another.
-        const bool often = law != "bimodal" || pattern == "every-step";
+        const bool often = pattern != "once" && (law != "bimodal" || pattern == "every-step");
         if (often) base.has.insert("noise");
         walk(base, "noise[]");
-        if (often && law != "trace" && (law != "constant" || pattern == "periodic")) base.has.insert("draws");
+        const bool phases = pattern == "periodic" || pattern == "recurring" || pattern == "bursts";
+        if (often && law != "trace" && (law != "constant" || phases)) base.has.insert("draws");
         walk(base, "seed");
       }
-  EXPECT_EQ(laws.size(), 9U);
+  EXPECT_EQ(laws.size(), 10U);
 }
 
 }  // namespace

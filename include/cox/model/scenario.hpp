@@ -248,9 +248,11 @@ enum class NoiseLaw : std::uint8_t {
   Weibull,
   Bimodal,
   Uniform,
-  Trace
+  Trace,
+  Quantiles
 };
-enum class NoiseScope : std::uint8_t { Rank, Node, Switch, Global };
+/// Who shares a draw. Rail: the devices of all nodes at one card of theirs. Stage: of a pipeline.
+enum class NoiseScope : std::uint8_t { Rank, Node, Switch, Global, Rail, Stage };
 enum class NoiseTarget : std::uint8_t { Compute, Message, Bandwidth };
 enum class NoisePattern : std::uint8_t {
   EveryStep,   ///< a fresh draw per step (with `correlation` between steps: AR(1))
@@ -258,11 +260,14 @@ enum class NoisePattern : std::uint8_t {
   Rotating,    ///< one rank after the other, `period_steps` each
   Periodic,    ///< a daemon: every `period` of simulated time for `mean`
   Drift,       ///< thermal: grows from 0 to the drawn value over `period_steps`
+  Recurring,   ///< in one step out of `period_steps`, from a drawn phase on: collecting garbage
+  Once,        ///< in step `step` and never again: a delay that is injected
 };
 
 /// One source of disturbance. Several add up.
 /// Constant: `mean`. Gaussian: mean, cv (cut at 0). Lognormal: mean, cv. Exponential: mean. Pareto: mean or
 /// scale, `shape` (no cv where shape <= 2). Weibull: mean, shape. Bimodal: `mean` with `probability`, else 0.
+/// Quantiles: `quantiles` or `file`, and behind the last of them a generalised Pareto tail.
 struct NoiseSource {
   std::string name;
   NoiseTarget target = NoiseTarget::Compute;
@@ -278,9 +283,19 @@ struct NoiseSource {
   double correlation = 0;  ///< of one step with the next, 0..1
   Seconds period{};
   std::int64_t period_steps = 1;
-  std::vector<int> ranks{};  ///< only these; empty = all
-  std::string file{};        ///< Trace: step times or detours
-  bool off = false;          ///< adds nothing, and keeps its number, so that the others draw what they drew
+  double burst_steps = 0;  ///< mean length of a burst; 0 = always on
+  double calm_steps = 0;   ///< mean length of what is between two
+  std::int64_t step = 0;   ///< Once: counted from 0
+  /// Of what is added, at even steps of probability from 0 to 1 - tail_probability, ascending; in `unit`, or
+  /// without one in parts of what is disturbed.
+  std::vector<double> quantiles{};
+  Seconds unit{};
+  double tail_probability = 0;  ///< of more than the last quantile
+  double tail_scale = 0;        ///< sigma, as quantiles are
+  double tail_shape = 0;        ///< xi; 0 is exponential
+  std::vector<int> ranks{};     ///< only these; empty = all
+  std::string file{};           ///< Trace: step times or detours. Quantiles: one a line
+  bool off = false;  ///< adds nothing, and keeps its number, so that the others draw what they drew
 };
 
 /// What one node draws; zero busy = not known, and no energy is told.

@@ -58,6 +58,8 @@ struct CollectiveOptions {
   /// switches share no node with a rank.
   const Timeouts* timeouts = nullptr;
   std::span<const int> nodes{};
+  /// Who sits on each place, for noise that names ranks; empty = rank i on place i.
+  std::vector<int> ranks{};
 };
 
 struct CollectiveOutcome {

@@ -15,11 +15,30 @@
 
 namespace cox::simulate {
 
-/// Which ranks share a node and a switch.
+/// Which ranks share a node, a switch, a rail, a stage.
 struct Placement {
   int ranks = 1;
   int ranks_per_node = 1;
   int nodes_per_switch = 1;
+  int rails = 1;            ///< cards of a node, each for as many of its ranks
+  int ranks_per_stage = 1;  ///< of one replica
+  int stages = 1;
+};
+
+/// What the draws of one step leave for the next, where the same ranks are asked for step by step: results are the same
+/// without it, and later. One per caller; at most 256 MB, 8 bytes per rank and source, and for correlated sources as much
+/// again for each doubling of how long they remember.
+class NoiseMemory {
+ public:
+  NoiseMemory();
+  NoiseMemory(NoiseMemory&& other) noexcept;
+  NoiseMemory& operator=(NoiseMemory&& other) noexcept;
+  ~NoiseMemory();
+
+ private:
+  friend class Noise;
+  struct Kept;
+  std::unique_ptr<Kept> kept_;
 };
 
 /// All noise sources of a scenario. Immutable; const calls from any thread; copies share what was read.
@@ -37,6 +56,9 @@ class Noise {
   [[nodiscard]] bool disturbs_compute() const;
   [[nodiscard]] bool disturbs_messages() const;
   [[nodiscard]] bool disturbs_bandwidth() const;
+  /// Some source on messages or bandwidth depends on which rank receives: `messages` then wants `ranks` where places
+  /// are not ranks.
+  [[nodiscard]] bool names_ranks() const;
   /// Some source acts at points of simulated time: `compute` then needs `now`.
   [[nodiscard]] bool needs_time() const;
   /// Recordings that are shorter than a run of so many steps and so long, and are played again: one sentence each.
@@ -45,11 +67,13 @@ class Noise {
   /// Disturbed durations of ranks [first, first + base.size()) in `step`; `now` is when each begins (periodic
   /// daemons, recorded detours; may be empty where `needs_time` is false). `out` may be `base`.
   void compute(std::int64_t step, int first, std::span<const Seconds> base, std::span<Seconds> out,
-               std::span<const Seconds> now = {}) const;
+               std::span<const Seconds> now = {}, NoiseMemory* memory = nullptr) const;
   /// Disturbed costs of the messages that ranks [first, ...) receive in round `round` of collective number
-  /// `collective` of `step`. `latency`: the part of each that bandwidth does not change; empty = none.
+  /// `collective` of `step`. `latency`: the part of each that bandwidth does not change; empty = none. `ranks`: who
+  /// receives each, where `first`, ... are places that others sit on; empty = the places themselves.
   void messages(std::int64_t step, std::int64_t collective, std::int64_t round, int first,
-                std::span<Seconds> costs, std::span<const Seconds> latency = {}) const;
+                std::span<Seconds> costs, std::span<const Seconds> latency = {},
+                std::span<const int> ranks = {}) const;
   /// Factors on the time per byte of what ranks [first, ...) receive in `step`; 1 = undisturbed. For engines
   /// whose links have rates; `messages` applies them itself.
   void slowdowns(std::int64_t step, int first, std::span<double> factors) const;

@@ -102,8 +102,10 @@ struct Outcome {
   Seconds total{};                 ///< first replica: until the last rank is done
   Seconds started{};               ///< first replica: when its first step began
   std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
-  ReplicaSpread over_replicas{};   ///< of `total`
-  std::vector<LinkLoad> links;     ///< where a network is known, by name; bytes counted and checked
+  std::vector<Seconds>
+      rank_ends;                  ///< first replica: when each rank finished the last step; empty = not known
+  ReplicaSpread over_replicas{};  ///< of `total`
+  std::vector<LinkLoad> links;    ///< where a network is known, by name; bytes counted and checked
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
   std::vector<std::string>
       not_modelled{};  ///< what the scenario has and this outcome does not, one sentence each

@@ -8,6 +8,7 @@
 
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/attribution.hpp"
+#include "cox/simulate/delay.hpp"
 #include "cox/simulate/event.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/training.hpp"
@@ -34,6 +35,8 @@ namespace cox::simulate {
 [[nodiscard]] std::vector<std::string> text_lines(const StepAnalysis& step, std::int64_t number);
 /// What each mechanism costs; `steps` of the scenario.
 [[nodiscard]] std::vector<std::string> text_lines(const Attribution& attribution, int steps);
+/// What is kept of a delay, in the first steps after it, then in fewer and fewer, and in the last.
+[[nodiscard]] std::vector<std::string> text_lines(const KeptDelay& kept);
 /// Time and efficiency against size: the smallest size's step over that size's; what each mechanism costs there.
 [[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes);
 
@@ -42,7 +45,7 @@ namespace cox::simulate {
 [[nodiscard]] std::string to_json(const std::string& input, const model::Scenario& scenario,
                                   const Outcome& outcome, const std::vector<SizePoint>& sizes = {},
                                   const StepAnalysis* step = nullptr,
-                                  const Attribution* attribution = nullptr);
+                                  const Attribution* attribution = nullptr, const KeptDelay* delay = nullptr);
 /// `cox.simulate-comparison/1`.
 [[nodiscard]] std::string to_json(const std::vector<std::string>& inputs, const PairedTotals& comparison);
 /// `cox.simulate-schedule/1`.

@@ -232,17 +232,23 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     StepRate at(console.err, console.err_is_terminal, "simulations", patience);
     COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, told ? &at : nullptr)));
   }
+  std::optional<simulate::KeptDelay> delay;
+  if (call.has("delay")) {
+    COX_TRY(delay, simulate::follow_delay(made.scenario, options_of(call, nullptr)));
+  }
   COX_CHECK(write_kept(call, console, outcome, sizes, keep));
   COX_TRY(const std::optional<simulate::StepAnalysis> step, take_apart(made.scenario));
   if (call.common.json) {
     output.stream() << simulate::to_json(path, made.scenario, outcome, sizes, step ? &*step : nullptr,
-                                         attribution ? &*attribution : nullptr);
+                                         attribution ? &*attribution : nullptr, delay ? &*delay : nullptr);
   } else {
     write_lines(output, simulate::text_lines(made.scenario, outcome, step ? &*step : nullptr));
     if (step) output.stream() << '\n';
     if (step) write_lines(output, simulate::text_lines(*step, simulate::middle_step(made.scenario)));
     if (attribution) output.stream() << '\n';
     if (attribution) write_lines(output, simulate::text_lines(*attribution, made.scenario.job.steps));
+    if (delay) output.stream() << '\n';
+    if (delay) write_lines(output, simulate::text_lines(*delay));
     if (!sizes.empty()) output.stream() << '\n';
     if (!sizes.empty()) write_lines(output, simulate::text_lines(sizes));
   }
@@ -350,24 +356,25 @@ Status refuse_beside(const Invocation& call, std::string_view mode,
 
 Status check_flags(const Invocation& call) {
   if (call.has("schema"))
-    return refuse_beside(call, "beside --schema",
-                         {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo",
-                          "no-closure", "save", "report", "scaling", "attribute", "loggops", "watch"});
+    return refuse_beside(
+        call, "beside --schema",
+        {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo", "no-closure", "save",
+         "report", "scaling", "attribute", "delay", "loggops", "watch"});
   if (!call.value("sweep").empty())
     return refuse_beside(call, "beside --sweep",
                          {"json", "against", "explain", "set", "engine", "seed", "replicas", "no-memo",
-                          "no-closure", "save", "report", "scaling", "attribute", "loggops"});
+                          "no-closure", "save", "report", "scaling", "attribute", "delay", "loggops"});
   if (!call.value("goal").empty())
     return refuse_beside(call, "beside --goal",
                          {"against", "explain", "set", "engine", "seed", "replicas", "no-memo", "no-closure",
-                          "save", "report", "scaling", "attribute", "watch"});
+                          "save", "report", "scaling", "attribute", "delay", "watch"});
   if (call.has("explain"))
     return refuse_beside(call, "beside --explain",
                          {"json", "against", "no-memo", "no-closure", "save", "report", "scaling",
-                          "attribute", "loggops", "watch"});
+                          "attribute", "delay", "loggops", "watch"});
   if (!call.value("against").empty())
     return refuse_beside(call, "beside --against",
-                         {"save", "report", "scaling", "attribute", "loggops", "watch"});
+                         {"save", "report", "scaling", "attribute", "delay", "loggops", "watch"});
   return refuse_beside(call, "without --goal", {"loggops"});
 }
 
@@ -422,6 +429,9 @@ std::vector<FlagSpec> flags() {
        .help =
            "what each mechanism costs (noise, oversubscription, failures, ...): by switching them off on the same "
            "draws; with --scaling, at each size"},
+      {.name = "delay",
+       .help =
+           "what is kept of a delay that [[noise]] injects once, step by step: beside the same draws without it"},
       {.name = "goal",
        .value = "FILE",
        .help = "simulate a GOAL schedule, text or binary",

@@ -2,7 +2,10 @@
 // What a noise source alone, and beside the job, cannot be.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "cox/base/units_text.hpp"
 
@@ -13,11 +16,98 @@
 namespace cox::model {
 namespace {
 
+using Refuse = std::function<Status(std::string_view key, std::string message, std::string hint)>;
+
+Status check_quantiles(const NoiseSource& n, const std::string& at, const Refuse& refuse) {
+  if (n.quantiles.empty() == n.file.empty())
+    return refuse(
+        n.file.empty() ? "law" : "file",
+        fmt::format("{} has {}", at, n.file.empty() ? "no quantiles" : "quantiles and a file of them"),
+        "give one of `quantiles` and `file`");
+  if (n.quantiles.size() == 1)
+    return refuse("quantiles", fmt::format("{}.quantiles has one entry, expected 2 or more", at),
+                  "the first is the least that is added; law \"constant\" always adds the same");
+  const auto fall = std::adjacent_find(n.quantiles.begin(), n.quantiles.end(), std::greater<>());
+  if (fall != n.quantiles.end())
+    return refuse("quantiles",
+                  fmt::format("{}.quantiles has {} before {}, expected them ascending", at, *fall, fall[1]),
+                  "");
+  if (!n.relative && n.unit <= Seconds{})
+    return refuse("unit", fmt::format("{}.unit = {}, expected above 0s", at, spelled(n.unit)),
+                  "leave unit out where quantiles are parts of the undisturbed time");
+  if (n.target == NoiseTarget::Bandwidth && !n.relative)
+    return refuse("unit", fmt::format("{}.unit is a time, and bandwidth changes by a ratio", at),
+                  "leave unit out");
+  if (n.tail_probability >= 1)
+    return refuse("tail_probability",
+                  fmt::format("{}.tail_probability = {}, expected below 1", at, n.tail_probability), "");
+  if ((n.tail_probability > 0) != (n.tail_scale > 0))
+    return refuse(
+        n.tail_scale > 0 ? "tail_scale" : "tail_probability",
+        fmt::format("{}.tail_probability = {} with tail_scale = {}", at, n.tail_probability, n.tail_scale),
+        "a tail has both; without it, give neither");
+  if (n.tail_shape != 0 && n.tail_probability == 0)
+    return refuse("tail_shape", fmt::format("{}.tail_shape has no meaning without tail_probability", at),
+                  "give tail_probability and tail_scale, too");
+  return {};
+}
+
+/// Formula: on and off change with probabilities 1 / burst_steps and 1 / calm_steps; correlated from step to step by
+/// 1 less both, which is not negative here.
+Status check_bursts(const NoiseSource& n, const std::string& at, const Refuse& refuse) {
+  if (n.burst_steps == 0 && n.calm_steps == 0) return {};
+  const std::string_view key = n.burst_steps > 0 ? "burst_steps" : "calm_steps";
+  if (n.burst_steps < 1 || n.calm_steps < 1 || 1 / n.burst_steps + 1 / n.calm_steps > 1)
+    return refuse(
+        key,
+        fmt::format("{}.burst_steps = {} with calm_steps = {}, expected both, and 1 / burst_steps + 1 / "
+                    "calm_steps at most 1",
+                    at, n.burst_steps, n.calm_steps),
+        "for single steps give a probability");
+  return {};
+}
+
+/// What a source says of the job about it.
+Status check_place(const NoiseSource& n, const std::string& at, const Draft& draft, const Refuse& refuse) {
+  const Cluster& c = draft.scenario.cluster;
+  if (n.scope == NoiseScope::Rail && std::min(c.nics_per_node, c.devices_per_node) < 2)
+    return refuse("scope", fmt::format("{}.scope is \"rail\", and a node has one card or one device", at),
+                  "give cluster.nics_per_node, or scope \"global\"");
+  if (n.scope == NoiseScope::Stage &&
+      (draft.job.workload != Workload::Training || draft.job.training.layout.pipeline < 2))
+    return refuse("scope", fmt::format("{}.scope is \"stage\", and the job is no pipeline", at),
+                  "job.layout.pipeline gives it stages");
+  if (n.pattern == NoisePattern::Once && n.step >= draft.job.steps)
+    return refuse(
+        "step", fmt::format("{}.step = {}, and the job's steps are 0 to {}", at, n.step, draft.job.steps - 1),
+        "it would never happen");
+  if (n.pattern == NoisePattern::Recurring && n.period_steps < 2)
+    return refuse("period_steps", fmt::format("{} recurs every step, expected period_steps of 2 or more", at),
+                  "pattern \"every-step\" has no phase");
+  return {};
+}
+
+/// Ranks that do not sit on their devices in order: who shares a node, a switch or a card is not known here, nor on which
+/// device a rank receives.
+Status check_placed(const NoiseSource& n, const std::string& at, const Draft& draft, const Refuse& refuse) {
+  if (draft.job.places.rule == PlaceRule::Packed) return {};
+  using enum NoiseScope;
+  if (n.scope == Node || n.scope == Switch || n.scope == Rail)
+    return refuse("scope", fmt::format("{}.scope is of devices, and job.placement is not \"packed\"", at),
+                  "leave the placement out, or say scope \"rank\" or \"global\"");
+  if (n.target != NoiseTarget::Compute && (!n.ranks.empty() || n.scope == Stage))
+    return refuse(n.ranks.empty() ? "scope" : "ranks",
+                  fmt::format("{} is of the messages of some ranks, and job.placement is not \"packed\"", at),
+                  "leave the placement out, or disturb all messages");
+  return {};
+}
+
 /// Whether a source reads what the file gives it: what would be ignored is refused.
-Status check_source(const NoiseSource& noise, const std::string& at, std::int64_t ranks, const Notes& notes) {
+Status check_source(const NoiseSource& noise, const std::string& at, const Draft& draft, const Notes& notes) {
+  const std::int64_t ranks = ranks_of(draft.scenario.cluster, draft.job.places);
   const auto key = [&](std::string_view name) { return fmt::format("{}.{}", at, name); };
   const auto said = [&](std::string_view name) { return notes.said(key(name)); };
-  const auto refuse = [&](std::string_view name, std::string message, std::string hint) {
+  const auto refuse = [&](std::string_view name, std::string message, std::string hint) -> Status {
     return notes.clash({key(name), key("law"), key("pattern"), at}, std::move(message), std::move(hint));
   };
   const auto word = [&](std::string_view chooses) {
@@ -50,6 +140,10 @@ Status check_source(const NoiseSource& noise, const std::string& at, std::int64_
   if (noise.law == NoiseLaw::Uniform && 3 * noise.cv * noise.cv > 1)
     return refuse("cv", fmt::format("{}.cv = {}: a uniform law would reach below 0", at, noise.cv),
                   "at most 1 / sqrt(3), 0.577");
+  if (noise.law == NoiseLaw::Quantiles) COX_CHECK(check_quantiles(noise, at, refuse));
+  COX_CHECK(check_bursts(noise, at, refuse));
+  COX_CHECK(check_place(noise, at, draft, refuse));
+  COX_CHECK(check_placed(noise, at, draft, refuse));
   if (noise.law == NoiseLaw::Trace && noise.file.empty())
     return refuse("file", fmt::format("{}.law is \"trace\" and {}.file is missing", at, at), "");
   if (noise.law == NoiseLaw::Trace && noise.mean > Seconds{})
@@ -61,7 +155,7 @@ Status check_source(const NoiseSource& noise, const std::string& at, std::int64_
         "target",
         fmt::format("{}.target is \"{}\": daemons and traces disturb compute only", at, word("target")),
         "leave target out");
-  if (noise.target == NoiseTarget::Bandwidth && !noise.relative)
+  if (noise.target == NoiseTarget::Bandwidth && !noise.relative && noise.law != NoiseLaw::Quantiles)
     return refuse("mean", fmt::format("{}.mean is a time, and bandwidth changes by a ratio", at),
                   "give mean_ratio, or cv");
   if (noise.pattern == NoisePattern::Periodic && noise.relative)
@@ -109,8 +203,7 @@ Status check_message_noise(const Draft& draft, const Notes& notes) {
 Status check_noise(const Draft& draft, const Notes& notes) {
   const auto& sources = draft.scenario.noise;
   for (std::size_t i = 0; i < sources.size(); ++i)
-    COX_CHECK(check_source(sources[i], fmt::format("{}[{}]", kNoiseArray, i),
-                           ranks_of(draft.scenario.cluster, draft.job.places), notes));
+    COX_CHECK(check_source(sources[i], fmt::format("{}[{}]", kNoiseArray, i), draft, notes));
   return check_message_noise(draft, notes);
 }
 

@@ -236,6 +236,50 @@ TEST(ScenarioCheck, Noise) {
             "f.toml:3:1: noise[0].shape has no meaning for law \"gaussian\" | pareto and weibull have one");
   EXPECT_EQ(noise("cv = 0.1\nprobability = 0.5\n"), "no error");
   EXPECT_EQ(
+      noise("cv = 0.1\nburst_steps = 4\n"),
+      "f.toml:3:1: noise[0].burst_steps = 4 with calm_steps = 0, expected both, and 1 / burst_steps + 1 / "
+      "calm_steps at most 1 | for single steps give a probability");
+  EXPECT_EQ(noise("law = \"constant\"\nmean = \"1ms\"\npattern = \"once\"\nstep = 7\n"),
+            "f.toml:5:1: noise[0].step = 7, and the job's steps are 0 to 1 | it would never happen");
+  EXPECT_EQ(
+      noise("cv = 0.1\npattern = \"once\"\n"),
+      "f.toml:3:1: noise[0].pattern has no meaning for law \"gaussian\" | what happens once is known: law = "
+      "\"constant\", with mean or mean_ratio");
+  EXPECT_EQ(
+      noise("cv = 0.1\nscope = \"stage\"\n"),
+      "f.toml:3:1: noise[0].scope is \"stage\", and the job is no pipeline | job.layout.pipeline gives it "
+      "stages");
+  EXPECT_EQ(
+      noise("cv = 0.1\npattern = \"recurring\"\n"),
+      "f.toml:3:1: noise[0] recurs every step, expected period_steps of 2 or more | pattern \"every-step\" has "
+      "no phase");
+}
+
+TEST(ScenarioCheck, Quantiles) {
+  const auto quantiles = [](const std::string& lines) { return noise("law = \"quantiles\"\n" + lines); };
+  EXPECT_EQ(quantiles("quantiles = [-0.1, 0, 0.2]\ntail_probability = 0.1\ntail_scale = 0.3\n"), "no error");
+  EXPECT_EQ(quantiles("file = \"q.txt\"\nunit = \"1ms\"\n"), "no error");
+  EXPECT_EQ(quantiles(""), "f.toml:2:1: noise[0] has no quantiles | give one of `quantiles` and `file`");
+  EXPECT_EQ(quantiles("quantiles = [0, 1]\nfile = \"q.txt\"\n"),
+            "f.toml:4:1: noise[0] has quantiles and a file of them | give one of `quantiles` and `file`");
+  EXPECT_EQ(quantiles("quantiles = [0, 2, 1]\n"),
+            "f.toml:3:1: noise[0].quantiles has 2 before 1, expected them ascending | ");
+  EXPECT_EQ(
+      quantiles("quantiles = [0, 1]\ntail_scale = 1\n"),
+      "f.toml:4:1: noise[0].tail_probability = 0 with tail_scale = 1 | a tail has both; without it, give "
+      "neither");
+  EXPECT_EQ(quantiles("quantiles = [0, 1]\nmean_ratio = 1\n"),
+            "f.toml:4:1: noise[0].mean_ratio has no meaning for law \"quantiles\" | quantiles say how much");
+  EXPECT_EQ(
+      quantiles("quantiles = [0, 1]\nunit = \"0s\"\n"),
+      "f.toml:4:1: noise[0].unit = 0s, expected above 0s | leave unit out where quantiles are parts of the "
+      "undisturbed time");
+  EXPECT_EQ(quantiles("quantiles = [0, 1]\nunit = \"1s\"\ntarget = \"bandwidth\"\n"),
+            "f.toml:4:1: noise[0].unit is a time, and bandwidth changes by a ratio | leave unit out");
+}
+
+TEST(ScenarioCheck, NoiseOfDrawsAndPatterns) {
+  EXPECT_EQ(
       noise("law = \"trace\"\nfile = \"steps.csv\"\nprobability = 0.5\n"),
       "f.toml:4:1: noise[0].probability has no meaning for law \"trace\" | a trace happens as it was recorded");
   EXPECT_EQ(noise("cv = 0.1\nperiod = \"1s\"\n"),

@@ -239,7 +239,10 @@ std::string scenario_toml(const Scenario& scenario) {
       return std::ranges::any_of(noise_meanings(),
                                  [&](const NoiseMeaning& m) { return m.key == key && !m.reads(noise); });
     };
-    write_table(noise_keys(), noise, NoiseSource{}, noise.relative ? "mean_ratio" : "mean", out, unread);
+    const std::string_view always = noise.law == NoiseLaw::Quantiles ? "law"
+                                    : noise.relative                 ? "mean_ratio"
+                                                                     : "mean";
+    write_table(noise_keys(), noise, NoiseSource{}, always, out, unread);
   }
   return out;
 }

@@ -98,11 +98,11 @@ struct SettingField {
 
 /// Where a value goes. The alternative is the kind of the quantity: no key can say one and store another.
 template <class T>
-using Field =
-    std::variant<Seconds& (*)(T&), Bytes& (*)(T&), Bandwidth& (*)(T&), TimePerByte& (*)(T&),
-                 FlopRate& (*)(T&), Power& (*)(T&), int& (*)(T&), std::int64_t& (*)(T&),
-                 std::uint64_t& (*)(T&), double& (*)(T&), bool& (*)(T&), std::string& (*)(T&),
-                 std::vector<int>& (*)(T&), WordField<T>, RateField<T>, PathField<T>, SettingField<T>>;
+using Field = std::variant<Seconds& (*)(T&), Bytes& (*)(T&), Bandwidth& (*)(T&), TimePerByte& (*)(T&),
+                           FlopRate& (*)(T&), Power& (*)(T&), int& (*)(T&), std::int64_t& (*)(T&),
+                           std::uint64_t& (*)(T&), double& (*)(T&), bool& (*)(T&), std::string& (*)(T&),
+                           std::vector<int>& (*)(T&), std::vector<double>& (*)(T&), WordField<T>,
+                           RateField<T>, PathField<T>, SettingField<T>>;
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -139,11 +139,24 @@ inline constexpr std::string_view kClassArray = "failures.class";
 /// What is written in a file for such a field: `time`, `size`, `count`, ...
 template <class T>
 [[nodiscard]] std::string_view kind_name(const Field<T>& field) {
-  constexpr std::string_view kNames[] = {
-      "time",          "size",   "rate",   "time per byte", "operations per second",
-      "power",         "count",  "count",  "count",         "ratio",
-      "true or false", "text",   "counts", "word",          "rate or time per byte",
-      "file",          "setting"};
+  constexpr std::string_view kNames[] = {"time",
+                                         "size",
+                                         "rate",
+                                         "time per byte",
+                                         "operations per second",
+                                         "power",
+                                         "count",
+                                         "count",
+                                         "count",
+                                         "ratio",
+                                         "true or false",
+                                         "text",
+                                         "counts",
+                                         "ratios",
+                                         "word",
+                                         "rate or time per byte",
+                                         "file",
+                                         "setting"};
   static_assert(std::size(kNames) == std::variant_size_v<Field<T>>);
   if (const auto* setting = std::get_if<SettingField<T>>(&field)) return kind_name(*setting->about);
   return kNames[field.index()];
@@ -167,5 +180,6 @@ inline constexpr std::size_t kMostClasses = 64;
 inline constexpr std::size_t kMostNodeClasses = 256;
 inline constexpr std::size_t kMostNeighbours = 64;
 inline constexpr std::size_t kMostRanksNamed = 65'536;
+inline constexpr std::size_t kMostQuantiles = 65'536;  ///< in a scenario itself
 
 }  // namespace cox::model

@@ -16,7 +16,9 @@
 namespace cox::model {
 namespace {
 
-constexpr std::string_view kKeys[] = {"cv", "shape", "probability", "file"};
+constexpr std::string_view kKeys[] = {"cv",        "shape", "probability",      "file",
+                                      "quantiles", "unit",  "tail_probability", "tail_scale",
+                                      "tail_shape"};
 
 /// The words of `cell` that stand in backticks.
 std::set<std::string> code_of(const std::string& cell) {
@@ -59,8 +61,15 @@ TEST(NoisePage, SaysWhatEachLawTakes) {
 // A key that the page does not give a law is refused, one that it does is not refused for that.
 TEST(NoisePage, IsWhatTheReaderTakes) {
   for (const auto& [law, takes] : table_of_the_page())
-    for (const auto& [key, value] :
-         {std::pair{"cv", "0.1"}, {"shape", "3"}, {"probability", "0.5"}, {"file", "\"x.csv\""}}) {
+    for (const auto& [key, value] : {std::pair{"cv", "0.1"},
+                                     {"shape", "3"},
+                                     {"probability", "0.5"},
+                                     {"file", "\"x.csv\""},
+                                     {"quantiles", "[0, 1]"},
+                                     {"unit", "\"1ms\""},
+                                     {"tail_probability", "0.1"},
+                                     {"tail_scale", "1"},
+                                     {"tail_shape", "0.1"}}) {
       const auto read = parse_scenario(
           fmt::format("job.steps = 1\n[[noise]]\nlaw = \"{}\"\n{} = {}\n", law, key, value), "f", "");
       const bool refused =

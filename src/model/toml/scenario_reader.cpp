@@ -242,7 +242,7 @@ class Reader {
   void expand_layers() {
     for (NoiseSource& noise : draft_.scenario.noise) {
       const std::string prefix = fmt::format("{}[{}]", kNoiseArray, &noise - draft_.scenario.noise.data());
-      noise.relative = !notes_.said(prefix + ".mean");
+      noise.relative = !notes_.said(prefix + (noise.law == NoiseLaw::Quantiles ? ".unit" : ".mean"));
     }
     for (const LayerGroup& group : draft_.layers) {
       const std::size_t room = static_cast<std::size_t>(kMostLayers) + 1 - draft_.job.training.layers.size();

@@ -43,6 +43,8 @@ Json schema_of(const Key<T>& key) {
     out = counts_schema(key.least, key.most);
   } else if (kind == "counts") {
     out = {{"type", "array"}, {"items", counts_schema(key.least, key.most)}, {"maxItems", kMostRanksNamed}};
+  } else if (kind == "ratios") {
+    out = {{"type", "array"}, {"items", {{"type", "number"}}}, {"maxItems", kMostQuantiles}};
   } else if (kind == "ratio") {
     out = {{"type", "number"}, {"minimum", key.least}};
     if (std::isfinite(key.most)) out["maximum"] = key.most;

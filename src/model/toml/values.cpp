@@ -199,6 +199,26 @@ Status store_counts(const Asked& asked, std::vector<int>& out) {
   return {};
 }
 
+Status store_ratios(const Asked& asked, std::vector<double>& out) {
+  if (asked.node.kind != Node::Kind::Array)
+    return asked.refuse("an array of numbers such as [0.9, 1, 1.3]", "");
+  if (asked.node.items.size() > kMostQuantiles)
+    return asked.notes.refuse("scenario-003", asked.node.at,
+                              fmt::format("{} has {} entries, expected at most {}", asked.full,
+                                          asked.node.items.size(), kMostQuantiles),
+                              "put them into a file");
+  std::vector<double> values;
+  values.reserve(asked.node.items.size());
+  for (std::size_t i = 0; i < asked.node.items.size(); ++i) {
+    const std::string full = fmt::format("{}[{}]", asked.full, i);
+    COX_CHECK(
+        store_ratio(Asked{full, asked.node.items[i], asked.notes, asked.folder, asked.least, asked.most},
+                    values.emplace_back()));
+  }
+  out = std::move(values);
+  return {};
+}
+
 template <class T>
 Status store_word(const Asked& asked, const WordField<T>& field, T& target) {
   const auto words = field.words();
@@ -279,6 +299,7 @@ Status store(const Key<T>& key, T& target, const Node& node, const std::string& 
                  [&](bool& (*at)(T&)) { return store_flag(asked, at(target)); },
                  [&](std::string& (*at)(T&)) { return store_text(asked, at(target)); },
                  [&](std::vector<int>& (*at)(T&)) { return store_counts(asked, at(target)); },
+                 [&](std::vector<double>& (*at)(T&)) { return store_ratios(asked, at(target)); },
                  [&](const WordField<T>& field) { return store_word(asked, field, target); },
                  [&](const RateField<T>& field) {
                    return store_quantity<EitherRateQuantity>(asked, field.at(target));
@@ -299,6 +320,7 @@ std::string text_of(const Key<T>& key, T& target) {
           [&](bool& (*at)(T&)) { return std::string(at(target) ? "true" : "false"); },
           [&](std::string& (*at)(T&)) { return at(target); },
           [&](std::vector<int>& (*at)(T&)) { return fmt::format("[{}]", fmt::join(at(target), ", ")); },
+          [&](std::vector<double>& (*at)(T&)) { return fmt::format("[{}]", fmt::join(at(target), ", ")); },
           [&](const WordField<T>& field) { return std::string(field.words()[field.get(target)]); },
           [&](const RateField<T>& field) { return rate_text(field.at(target)); },
           [&](const PathField<T>& field) { return field.at(target); },
@@ -317,6 +339,7 @@ bool is_quoted(const Field<T>& field) {
       Overloaded{[](int& (*)(T&)) { return false; }, [](std::int64_t& (*)(T&)) { return false; },
                  [](std::uint64_t& (*)(T&)) { return false; }, [](double& (*)(T&)) { return false; },
                  [](bool& (*)(T&)) { return false; }, [](std::vector<int>& (*)(T&)) { return false; },
+                 [](std::vector<double>& (*)(T&)) { return false; },
                  [](const SettingField<T>& setting) {
                    const std::string_view kind = kind_name(*setting.about);
                    return kind == "word" || kind == "time";

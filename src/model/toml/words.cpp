@@ -17,9 +17,9 @@ constexpr std::array<std::string_view, 4> kPipelines = {"gpipe", "1f1b", "interl
 constexpr std::array<std::string_view, 2> kOrders = {"linear", "random"};
 constexpr std::array<std::string_view, 5> kPlaceRules = {"packed", "scattered", "by-rail", "random", "file"};
 constexpr std::array<std::string_view, 2> kNeighbours = {"flows", "collective"};
-constexpr std::array<std::string_view, 4> kScopes = {"rank", "node", "switch", "global"};
-constexpr std::array<std::string_view, 5> kPatterns = {"every-step", "persistent", "rotating", "periodic",
-                                                       "drift"};
+constexpr std::array<std::string_view, 6> kScopes = {"rank", "node", "switch", "global", "rail", "stage"};
+constexpr std::array<std::string_view, 7> kPatterns = {"every-step", "persistent", "rotating", "periodic",
+                                                       "drift",      "recurring",  "once"};
 constexpr std::array<std::string_view, 3> kJitters = {"none", "lognormal", "exponential"};
 constexpr std::array<std::string_view, 3> kImbalances = {"none", "persistent", "rotating"};
 constexpr std::array<std::string_view, 3> kWaits = {"spin", "yield", "block"};
@@ -80,7 +80,7 @@ Words neighbour_words() {
   return kNeighbours;
 }
 Words law_words() {
-  return named<NoiseLaw, NoiseLaw::Trace>();
+  return named<NoiseLaw, NoiseLaw::Quantiles>();
 }
 Words scope_words() {
   return kScopes;

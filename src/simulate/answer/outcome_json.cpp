@@ -143,6 +143,17 @@ Json json_of(const Attribution& a) {
               {"mechanisms", std::move(mechanisms)}};
 }
 
+Json json_of(const KeptDelay& k) {
+  Json steps = Json::array();
+  for (const ReplicaSpread& d : k.by) steps.push_back(json_of(d));
+  Json ranks = Json::array();
+  for (const Seconds d : k.ranks) ranks.push_back(printed(d));
+  return Json{{"delay_s", printed(k.delay)},
+              {"step", k.step},
+              {"kept", std::move(steps)},
+              {"rank_s", std::move(ranks)}};
+}
+
 std::string document(const char* schema, const std::vector<std::string>& inputs, Json result) {
   return framed({schema, inputs}, std::move(result));
 }
@@ -151,7 +162,7 @@ std::string document(const char* schema, const std::vector<std::string>& inputs,
 
 std::string to_json(const std::string& input, const model::Scenario& scenario, const Outcome& outcome,
                     const std::vector<SizePoint>& sizes, const StepAnalysis* step,
-                    const Attribution* attribution) {
+                    const Attribution* attribution, const KeptDelay* delay) {
   Json result = json_of(scenario, outcome);
   result["sizes"] = Json::array();
   for (const SizePoint& p : sizes)
@@ -160,6 +171,7 @@ std::string to_json(const std::string& input, const model::Scenario& scenario, c
                                    {"step", json_of(p.step)},
                                    {"attribution", p.attribution ? json_of(*p.attribution) : Json(nullptr)}});
   result["attribution"] = attribution == nullptr ? Json(nullptr) : json_of(*attribution);
+  if (delay != nullptr) result["delay"] = json_of(*delay);
   result["step_apart"] = step == nullptr ? Json(nullptr) : json_of(*step, middle_step(scenario));
   return document("cox.simulate/1", {input}, std::move(result));
 }

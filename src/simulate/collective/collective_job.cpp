@@ -41,6 +41,7 @@ constexpr std::uint32_t kOrderStream = 0x6f726465;  ///< of the draws that shuff
 struct Replica {
   Seconds total{};
   std::vector<Seconds> step_ends;
+  std::vector<Seconds> rank_ends;
   std::int64_t messages = 0;
   std::int64_t evaluated = 0;
   bool closure = false;
@@ -121,9 +122,10 @@ class Player {
         seed_(job.scenario.seed + static_cast<std::uint64_t>(number)),
         noise_(job.noise.with_seed(seed_)),
         timeouts_(job.scenario.fabric.timeouts, seed_) {
-    if (job.engine == EngineKind::Flow) {
+    const bool moved = work_of(job.scenario).order == model::RankOrder::Random;
+    if (job.engine == EngineKind::Flow || moved) {
       rank_of_ = places(job.scenario, seed_, devices(), job.schedule.participants());
-      find_own_links();
+      if (job.engine == EngineKind::Flow) find_own_links();
     }
     // The max-plus engine has ranks in their order, or all messages go between nodes.
     if (timeouts_.happen()) {
@@ -137,7 +139,8 @@ class Player {
                                           .closure = job.options.closure,
                                           .threads = job.scenario.replicas > 1 ? 1 : job.options.threads,
                                           .timeouts = &timeouts_,
-                                          .nodes = nodes_});
+                                          .nodes = nodes_,
+                                          .ranks = ranks_on_places()});
   }
 
   Replica play(StepRecorder* recorder, const SimulateOptions& options) {
@@ -151,7 +154,7 @@ class Player {
       if (recorder != nullptr) recorder->begin_step(step, now);
       if (noise_.disturbs_compute()) {
         work = undisturbed;
-        noise_.compute(step, 0, work, work, now);
+        disturb(step, now, work);
       }
       for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r] + job_.carried.encode;
       if (recorder != nullptr) recorder->arrive(now);
@@ -163,6 +166,7 @@ class Player {
       if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
       if (options.progress) options.progress(step + 1, s.job.steps);
     }
+    if (number_ == 0) out_.rank_ends = std::move(now);
     out_.own_links = own_costs_.has_value();
     return std::move(out_);
   }
@@ -238,6 +242,28 @@ class Player {
     return std::move(out_);
   }
 
+  /// Of ranks that do not sit on their own places; empty where all do.
+  [[nodiscard]] std::vector<int> ranks_on_places() const {
+    if (work_of(job_.scenario).order == model::RankOrder::Linear) return {};
+    std::vector<int> ranks(static_cast<std::size_t>(job_.schedule.ranks()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return places(job_.scenario, seed_, std::move(ranks), job_.schedule.ranks());
+  }
+
+  /// What each place computes, with the noise of the rank on it.
+  void disturb(int step, std::span<const Seconds> now, std::span<Seconds> work) {
+    const std::vector<int> ranks = ranks_on_places();
+    if (ranks.empty()) return noise_.compute(step, 0, work, work, now, &memory_);
+    std::vector<Seconds> begins(work.size());
+    std::vector<Seconds> lasts(work.size());
+    for (std::size_t p = 0; p < ranks.size(); ++p) {
+      begins[static_cast<std::size_t>(ranks[p])] = now[p];
+      lasts[static_cast<std::size_t>(ranks[p])] = work[p];
+    }
+    noise_.compute(step, 0, lasts, lasts, begins, &memory_);
+    for (std::size_t p = 0; p < ranks.size(); ++p) work[p] = lasts[static_cast<std::size_t>(ranks[p])];
+  }
+
   /// Where max-plus may stand in: whether no message ever meets another.
   void find_own_links() {
     const model::Scenario& s = job_.scenario;
@@ -290,6 +316,7 @@ class Player {
   std::uint64_t seed_;        ///< of all its draws: a run with this seed alone gives the same
   std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
   Noise noise_;
+  NoiseMemory memory_;
   Timeouts timeouts_;
   std::vector<int> nodes_;              ///< of each rank, where messages between nodes may be lost
   std::optional<LinkCosts> own_costs_;  ///< flow engine: set where no link is shared; max_plus_ refers to it
@@ -464,7 +491,8 @@ Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec
           .devices = std::move(devices)};
   const Placement placement{.ranks = spec.ranks,
                             .ranks_per_node = s.cluster.devices_per_node,
-                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf)};
+                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf),
+                            .rails = std::max(1, s.cluster.nics_per_node)};
   COX_TRY(job.noise, Noise::make(s.noise, placement, s.seed));
   if (engine == EngineKind::Flow) {
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
@@ -525,6 +553,7 @@ Outcome outcome_of(const Job& job, const model::CollectiveSpec& spec, const std:
     out.memo = out.memo || each.memo;
   }
   const Replica& first = replicas.front();
+  out.rank_ends = first.rank_ends;
   out.total = first.total;
   out.evaluated = first.evaluated;
   out.step_ends = first.step_ends;

@@ -408,6 +408,29 @@ TEST(Courses, BackgroundFlowsBringNobodyOn) {
   EXPECT_TRUE(stand.engine.next());
 }
 
+// A sends 1 MB at 0, B 10 MB at 0.5 ms. Alone on the link for 0.5 ms, A ends at 1.5 ms; 0.6 ms later it has B beside it
+// all the time, and ends at 2.6 ms: 1.8333 of the delay.
+TEST(Courses, ADelayGrowsWhereALinkIsShared) {
+  const auto end_of_a = [](bool off) {
+    const auto noise = Noise::make({{.name = "delay",
+                                     .law = model::NoiseLaw::Constant,
+                                     .pattern = model::NoisePattern::Once,
+                                     .relative = false,
+                                     .mean = Seconds{0.6 * kMs},
+                                     .ranks = {0},
+                                     .off = off}},
+                                   {.ranks = 2}, 1);
+    EXPECT_TRUE(noise);
+    std::vector<Seconds> at{Seconds{}, Seconds{0.5 * kMs}};
+    noise->compute(0, 0, at, at);
+    return ends(play(on_switch(3),
+                     {message(0, 2, 1 * kMega, at[0].count()), message(1, 2, 10 * kMega, at[1].count())}))[0];
+  };
+  EXPECT_NEAR(end_of_a(true), 1.5 * kMs, 1e-15);
+  EXPECT_NEAR(end_of_a(false), 2.6 * kMs, 1e-15);
+  EXPECT_NEAR((end_of_a(false) - end_of_a(true)) / (0.6 * kMs), 1.8333, 1e-4);
+}
+
 // On an idle switch nothing is shared, so noise must do what it does in the max-plus engine, draw by draw.
 TEST(Courses, NoiseOfGroupsIsThatOfTheMaxPlusEngine) {
   for (const auto target : {model::NoiseTarget::Message, model::NoiseTarget::Bandwidth}) {
@@ -431,7 +454,11 @@ TEST(Courses, NoiseOfGroupsIsThatOfTheMaxPlusEngine) {
     for (int g = 0; g < 3; ++g) {
       std::vector<Seconds> times;
       for (const double a : w.arrivals) times.emplace_back(a);
-      (void)run_collective(*schedule, costs, {.noise = &*noise, .step = 3, .number = 14 + 2 * g}, times);
+      std::vector<int> ranks = numbers(8);
+      for (int& rank : ranks) rank += 8 * g;
+      (void)run_collective(*schedule, costs,
+                           {.noise = &*noise, .step = 3, .number = 14 + 2 * g, .ranks = std::move(ranks)},
+                           times);
       for (std::size_t r = 0; r < 8; ++r) latest[r] = std::max(latest[r], times[r].count());
     }
     for (std::size_t r = 0; r < 8; ++r) EXPECT_NEAR(flow[0][r], latest[r], 1e-9 * latest[r]) << r;

@@ -315,13 +315,15 @@ double FlowEngine::delay_of(const MessageState& m) const {
     const int lanes = what.schedule->lanes();
     const int lane = m.lane % lanes;
     const int place = what.schedule->order(lane).place_of(m.to);
-    const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : place;
+    // Servers and switches are of no rank: they differ by their places.
+    const int rank = m.to < what.schedule->ranks() ? course.device(m.lane, m.to) : m.to;
+    const int receiver = what.draws_by_device ? rank : place;
     const MessageDraws draws{.noise = noise_,
                              .step = what.step.value_or(options_.step),
                              .number = what.number + 2 * (m.lane / lanes),
                              .lane = lane};
     noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), receiver, {&cost, 1},
-                     {&latency, 1});
+                     {&latency, 1}, {&rank, 1});
   }
   if (options_.disturb) {
     const FlowMessage message{.lane = m.lane,

@@ -40,7 +40,7 @@ struct FlowCollective {
   std::vector<int> rank_of;                   ///< device of each place: [group][place]
   int groups = 1;
   std::int64_t number = 0;       ///< of the first group, for the draws; the others' follow in steps of two
-  bool draws_by_device = false;  ///< noise is drawn for the device that receives, else for its place
+  bool draws_by_device = false;  ///< messages differ by the device that receives, else by its place
   std::optional<std::int64_t> step = {};  ///< for the draws, instead of that of the options
   bool neighbours = false;  ///< another job's: no noise of ours, and its messages are not counted
   std::optional<std::size_t> limit = {};  ///< of FlowOptions::limits: what each of its messages gets at most

@@ -30,8 +30,11 @@ void ListRounds::pass(const Transfer& m, std::int64_t k, const MessageDraws& dra
   Seconds whole = cost(m.bytes);
   double latency = cost.latency.count();
   if (draws.noise != nullptr) {
+    // Servers and switches are of no rank.
+    const auto rank =
+        m.to < schedule_.ranks() ? draws.ranks_on(static_cast<std::size_t>(m.to), 1) : std::span<const int>{};
     draws.noise->messages(draws.step, draws.number, draws.round(k, receiver.receives), m.to, {&whole, 1},
-                          {&cost.latency, 1});
+                          {&cost.latency, 1}, rank);
     latency = std::min(latency, whole.count());
   }
   if (draws.losses != nullptr && MessageDraws::crosses(draws.nodes, m.from, m.to)) {

@@ -57,9 +57,19 @@ class Lane {
       folded_.emplace(schedule, costs, options.protocol);
   }
 
-  CollectiveOutcome run(const MessageDraws& draws, std::span<double> times) {
+  CollectiveOutcome run(MessageDraws draws, std::span<double> times) {
     const model::PlaceOrder order = schedule_.order(lane_);
+    const bool named = draws.noise != nullptr && draws.noise->names_ranks();
+    draws.ranks = named ? std::span<const int>(options_.ranks) : std::span<const int>{};
     if (order.is_plain()) return run_places(draws, times);
+    if (named) {
+      ranks_.resize(times.size());
+      for (std::size_t p = 0; p < times.size(); ++p) {
+        const int rank = order.rank_at(static_cast<int>(p));
+        ranks_[p] = options_.ranks.empty() ? rank : options_.ranks[static_cast<std::size_t>(rank)];
+      }
+      draws.ranks = ranks_;
+    }
     places_.resize(times.size());
     for (std::size_t p = 0; p < times.size(); ++p)
       places_[p] = times[static_cast<std::size_t>(order.rank_at(static_cast<int>(p)))];
@@ -216,6 +226,7 @@ class Lane {
   std::vector<double> ready_;
   std::vector<double> places_;
   std::vector<LateMessage> late_;
+  std::vector<int> ranks_;  ///< by place of the lane
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ RoundView RegularRounds::occupy_ports(const RoundView& view, const RegularRound&
   const RoundCosts::Arrays costs = costs_.spread(round);
   if (draws.noise != nullptr)
     draws.noise->messages(draws.step, draws.number, draws.round(number), 0, as_seconds(costs.whole),
-                          as_seconds(std::span<const double>(costs.latency)));
+                          as_seconds(std::span<const double>(costs.latency)), draws.ranks);
   for (std::size_t r = 0; r < ranks_; ++r) {
     costs.latency[r] = std::min(costs.latency[r], costs.whole[r]);
     costs.whole[r] -= costs.latency[r];
@@ -127,7 +127,8 @@ void RegularRounds::disturb(const Stretch& s, std::size_t first, std::size_t n, 
       for (std::size_t i = 0; i < n; ++i) latency[i] = s.view.latency.at(begin + i);
     }
     s.draws.noise->messages(s.draws.step, s.draws.number, s.draws.round(s.number), static_cast<int>(begin),
-                            as_seconds(std::span(out, n)), as_seconds(std::span<const double>(latency)));
+                            as_seconds(std::span(out, n)), as_seconds(std::span<const double>(latency)),
+                            s.draws.ranks_on(begin, n));
   }
   for (auto m = std::ranges::lower_bound(s.draws.late, begin, {}, &LateMessage::receiver);
        m != s.draws.late.end() && m->receiver < begin + n; ++m)

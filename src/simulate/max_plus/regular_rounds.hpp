@@ -28,6 +28,7 @@ struct MessageDraws {
   std::int64_t step = 0;
   std::int64_t number = 0;
   int lane = 0;
+  std::span<const int> ranks{};  ///< on each place; empty: the places are the ranks
   /// Regular rounds: those of the round that is swept, ascending.
   std::span<const LateMessage> late{};
   /// Lists: asked for each message between two nodes; null: none.
@@ -42,6 +43,10 @@ struct MessageDraws {
            nodes[static_cast<std::size_t>(from)] != nodes[static_cast<std::size_t>(to)];
   }
 
+  /// Those on `count` places from `first` on.
+  [[nodiscard]] std::span<const int> ranks_on(std::size_t first, std::size_t count) const {
+    return ranks.empty() ? ranks : ranks.subspan(first, count);
+  }
   /// Number of a round for the draws: lanes, and the messages that follow each other into one rank, differ.
   [[nodiscard]] std::int64_t round(std::int64_t k, std::int64_t ordinal = 0) const {
     return k + (ordinal << 32) + (std::int64_t{lane} << 56);

@@ -23,7 +23,7 @@ class Bsp {
     const auto now = std::span<const Seconds>(times_).first(noise.needs_time() ? times_.size() : 0);
     for (std::int64_t step = 0; step < job_.steps; ++step) {
       std::ranges::fill(compute_, job_.compute);
-      noise.compute(step, 0, compute_, compute_, now);
+      noise.compute(step, 0, compute_, compute_, now, &memory_);
       for (std::size_t r = 0; r < times_.size(); ++r) times_[r] += compute_[r];
       collective_.run(times_, &noise, step, 0);
       if (!step_ends.empty()) step_ends[static_cast<std::size_t>(step)] = *std::ranges::max_element(times_);
@@ -34,6 +34,7 @@ class Bsp {
  private:
   const BspJob& job_;
   MaxPlus collective_;
+  NoiseMemory memory_;
   std::vector<Seconds> times_;
   std::vector<Seconds> compute_;
 };

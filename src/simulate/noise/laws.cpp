@@ -7,7 +7,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
 #include "cox/base/random.hpp"
 
@@ -19,7 +22,6 @@ using model::NoiseSource;
 
 constexpr double kRootThree = 1.7320508075688772935;
 constexpr std::size_t kChunk = 512;
-constexpr int kMostLevels = 32;
 
 Error bad_source(const NoiseSource& source, std::string message, std::string hint) {
   return {.code = Errc::InvalidInput,
@@ -70,6 +72,25 @@ Result<double> pareto_shape(const NoiseSource& s) {
                          "Give a shape above 1 (2 or less: without variance), or a cv."));
 }
 
+/// In seconds, or in parts of what is disturbed.
+Result<std::shared_ptr<const QuantileLaw>> quantile_law(const NoiseSource& s) {
+  if (s.quantiles.size() < 2 || !std::ranges::is_sorted(s.quantiles) ||
+      !(std::abs(s.quantiles.front()) <= 1e12) || !(std::abs(s.quantiles.back()) <= 1e12))
+    return fail(bad_source(s, "quantiles are two or more numbers, ascending", "Give the least first."));
+  COX_CHECK(check_range(s, "tail_probability", s.tail_probability, 0, 0.999999));
+  COX_CHECK(check_range(s, "tail_scale", s.tail_scale, 0, 1e12));
+  COX_CHECK(check_range(s, "tail_shape", s.tail_shape, -1, 0.999));
+  const double unit = s.relative ? 1 : s.unit.count();
+  if (!(unit > 0))
+    return fail(bad_source(s, "the unit of its quantiles is no time above 0", "Give the unit, or none."));
+  std::vector<double> scaled = s.quantiles;
+  for (double& q : scaled) q *= unit;
+  return std::make_shared<const QuantileLaw>(
+      std::move(scaled),
+      QuantileLaw::Tail{
+          .probability = s.tail_probability, .scale = s.tail_scale * unit, .shape = s.tail_shape});
+}
+
 }  // namespace
 
 Result<NoiseDraws> NoiseDraws::make(const NoiseSource& s, std::size_t number) {
@@ -77,13 +98,18 @@ Result<NoiseDraws> NoiseDraws::make(const NoiseSource& s, std::size_t number) {
   NoiseDraws d;
   d.law_ = s.law;
   d.number_ = static_cast<std::uint32_t>(number);
-  d.mean_ = s.relative ? s.mean_ratio : s.mean.count();
+  if (s.law == NoiseLaw::Quantiles) {
+    COX_TRY(d.quantiles_, quantile_law(s));
+    d.mean_ = d.quantiles_->mean();
+  } else {
+    d.mean_ = s.relative ? s.mean_ratio : s.mean.count();
+  }
   d.probability_ = s.probability;
   d.correlation_ = s.correlation;
   const bool spreads = s.cv > 0 || s.law == NoiseLaw::Exponential || takes_shape(s.law);
   d.factor_ = s.relative && s.mean_ratio == 0 && spreads;
   if (d.factor_) d.mean_ = 1;
-  if (d.mean_ == 0 && s.law != NoiseLaw::Trace)
+  if (d.mean_ == 0 && s.law != NoiseLaw::Trace && s.law != NoiseLaw::Quantiles)
     return fail(bad_source(s, "nothing would be added: its mean is 0",
                            s.relative ? "Give mean_ratio, or cv for a factor around 1." : "Give mean."));
   for (double rho = s.correlation; rho >= 0x1p-54; rho *= rho) ++d.levels_;
@@ -112,6 +138,13 @@ Result<NoiseDraws> NoiseDraws::make(const NoiseSource& s, std::size_t number) {
   return d;
 }
 
+/// Of two values that are 2^level steps away on both sides: what a value takes of their sum, and what is its own.
+NoiseDraws::Midpoint NoiseDraws::midpoint(int level) const {
+  double r = correlation_;
+  for (int i = 0; i < level; ++i) r *= r;
+  return {.weight = r / (1 + r * r), .deviation = std::sqrt((1 - r * r) / (1 + r * r))};
+}
+
 // Midpoints of a stationary AR(1) process, from coarse to fine. Times that are multiples of 2^levels are
 // independent (their correlation is below rounding). A time in the middle of two that are 2 d apart is normal
 // given both: with r = correlation^d, mean r / (1 + r^2) times their sum, variance (1 - r^2) / (1 + r^2). So
@@ -123,9 +156,6 @@ void NoiseDraws::correlated_normals(std::uint64_t seed, std::uint64_t counter, s
   std::uint64_t left = counter / span * span;
   innovations.normals(left, first, out);
   if (left == counter) return;
-  std::array<double, kMostLevels> powers{};  // correlation^(2^level)
-  powers[0] = correlation_;
-  for (std::size_t i = 1; i < powers.size(); ++i) powers.at(i) = powers.at(i - 1) * powers.at(i - 1);
   std::array<double, kChunk> low{};
   std::array<double, kChunk> high{};
   std::array<double, kChunk> middle{};
@@ -134,9 +164,7 @@ void NoiseDraws::correlated_normals(std::uint64_t seed, std::uint64_t counter, s
   innovations.normals(left + span, first, std::span(high).first(n));
   for (int level = levels_ - 1; level >= 0; --level) {
     const std::uint64_t at = left + (std::uint64_t{1} << level);
-    const double r = powers.at(static_cast<std::size_t>(level));
-    const double weight = r / (1 + r * r);
-    const double deviation = std::sqrt((1 - r * r) / (1 + r * r));
+    const auto [weight, deviation] = midpoint(level);
     innovations.normals(at, first, std::span(middle).first(n));
     for (std::size_t i = 0; i < n; ++i) middle[i] = weight * (low[i] + high[i]) + deviation * middle[i];
     if (at == counter) break;
@@ -146,12 +174,55 @@ void NoiseDraws::correlated_normals(std::uint64_t seed, std::uint64_t counter, s
   std::copy_n(middle.begin(), n, out.begin());
 }
 
+// The same with rows for both ends and for the middle of each level: of the path to a step, one row on average is not
+// that of the step before.
+void NoiseDraws::correlated_normals(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
+                                    std::span<double> out, CorrelatedMemory& memory) const {
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  if (memory.count != out.size() || memory.first != first) {
+    memory = {.first = first, .count = out.size(), .at = {}, .values = {}};
+    memory.at.assign(memory_rows(), kNever);
+    memory.values.resize(memory_rows() * out.size());
+  }
+  const RandomStream innovations(seed, stream(0));
+  const auto end = [&](std::size_t i, std::uint64_t at) {
+    if (memory.at[i] != at) innovations.normals(at, first, memory.row(i));
+    memory.at[i] = at;
+    return memory.row(i);
+  };
+  const std::uint64_t span = std::uint64_t{1} << levels_;
+  std::uint64_t left = counter / span * span;
+  std::span<const double> found = end(0, left);
+  std::span<const double> low = found;
+  std::span<const double> high = left == counter ? found : std::span<const double>(end(1, left + span));
+  for (int level = levels_ - 1; level >= 0 && left != counter; --level) {
+    const std::uint64_t at = left + (std::uint64_t{1} << level);
+    const std::size_t i = static_cast<std::size_t>(level) + 2;
+    const std::span<double> middle = memory.row(i);
+    if (memory.at[i] != at) {
+      const auto [weight, deviation] = midpoint(level);
+      innovations.normals(at, first, middle);
+      for (std::size_t u = 0; u < middle.size(); ++u)
+        middle[u] = weight * (low[u] + high[u]) + deviation * middle[u];
+      memory.at[i] = at;
+    }
+    found = middle;
+    if (at == counter) break;
+    if (at < counter) left = at;
+    (at < counter ? low : high) = middle;
+  }
+  std::ranges::copy(found, out.begin());
+}
+
 void NoiseDraws::amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
-                         std::span<double> out) const {
+                         std::span<double> out, CorrelatedMemory* memory) const {
+  COX_ASSERT(memory == nullptr || out.size() <= kChunk, "a memory is of units that are drawn at once");
   for (std::size_t done = 0; done < out.size(); done += kChunk) {
     const auto part = out.subspan(done, std::min(kChunk, out.size() - done));
     if (law_ != NoiseLaw::Constant) {
-      if (correlation_ > 0)
+      if (correlation_ > 0 && memory != nullptr)
+        correlated_normals(seed, counter, first, part, *memory);
+      else if (correlation_ > 0)
         correlated_normals(seed, counter, first + done, part);
       else if (from_normals())
         RandomStream(seed, stream(0)).normals(counter, first + done, part);
@@ -210,6 +281,9 @@ void NoiseDraws::shape(std::span<double> v) const {
       for (double& x : v) x *= exponent_;
       exponentials(v);
       for (double& x : v) x = scale_ * x - less;
+      break;
+    case NoiseLaw::Quantiles:
+      quantiles_->values(v);
       break;
     case NoiseLaw::Bimodal:
       for (double& x : v) x = x < probability_ ? mean_ : 0;

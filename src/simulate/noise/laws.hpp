@@ -5,13 +5,28 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/model/scenario.hpp"
 
+#include "simulate/noise/quantile_law.hpp"
+
 namespace cox::simulate {
+
+/// Values of a correlated source at some steps, for units that are asked for again and again. What is kept is what would
+/// be drawn: it saves time, and changes nothing.
+struct CorrelatedMemory {
+  std::uint64_t first = 0;  ///< of the units
+  std::size_t count = 0;
+  std::vector<std::uint64_t> at;  ///< per row: of which step
+  std::vector<double> values;     ///< [row][unit]
+
+  [[nodiscard]] std::span<double> row(std::size_t i) { return std::span(values).subspan(i * count, count); }
+};
 
 /// A law with its constants. Without unit: a ratio (relative sources), or seconds.
 class NoiseDraws {
@@ -22,7 +37,11 @@ class NoiseDraws {
 
   /// What is added, for units [first, first + out.size()): the draw number `counter`. Relative sources
   /// without a mean draw a factor; what is added is then the factor less one.
-  void amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first, std::span<double> out) const;
+  /// `memory`, of correlated sources: the same for each step of the same units, at most 512.
+  void amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first, std::span<double> out,
+               CorrelatedMemory* memory = nullptr) const;
+  /// Rows that a memory of this source has.
+  [[nodiscard]] std::size_t memory_rows() const { return static_cast<std::size_t>(levels_) + 2; }
   /// The same for the messages of one round: uniform laws from 32 bits. Not correlated.
   void message_amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
                        std::span<double> out) const;
@@ -48,8 +67,15 @@ class NoiseDraws {
   [[nodiscard]] bool from_normals() const {
     return law_ == model::NoiseLaw::Gaussian || law_ == model::NoiseLaw::Lognormal;
   }
+  struct Midpoint {
+    double weight;
+    double deviation;
+  };
+  [[nodiscard]] Midpoint midpoint(int level) const;
   void correlated_normals(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
                           std::span<double> out) const;
+  void correlated_normals(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
+                          std::span<double> out, CorrelatedMemory& memory) const;
   void shape(std::span<double> values) const;
   void thin(std::uint64_t seed, std::uint64_t counter, std::uint64_t first, std::span<double> values) const;
 
@@ -64,6 +90,7 @@ class NoiseDraws {
   double exponent_ = 0;  // pareto: -1 / shape; weibull: 1 / shape
   double probability_ = 1;
   double correlation_ = 0;
+  std::shared_ptr<const QuantileLaw> quantiles_;
   int levels_ = 0;  // correlation ^ (2 ^ levels) is nothing
 };
 

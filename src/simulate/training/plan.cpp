@@ -336,7 +336,10 @@ Placement Plan::placement() const {
   const model::Cluster& c = scenario_.cluster;
   return {.ranks = ranks(),
           .ranks_per_node = std::max(1, c.devices_per_node),
-          .nodes_per_switch = std::max(1, scenario_.fabric.hosts_per_leaf)};
+          .nodes_per_switch = std::max(1, scenario_.fabric.hosts_per_leaf),
+          .rails = std::max(1, c.nics_per_node),
+          .ranks_per_stage = ranks_per_unit(),
+          .stages = stages()};
 }
 
 Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {
@@ -496,12 +499,6 @@ std::vector<std::string> Plan::not_modelled() const {
   const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
   if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
     all.emplace_back("time-outs of the messages of a tensor x context group");
-  const auto picks = [&](const model::NoiseSource& n) {
-    return disturbs(n) && (!n.ranks.empty() || n.scope != model::NoiseScope::Rank);
-  };
-  if (ranks_per_unit() * stages() > 1 && std::any_of(scenario_.noise.begin(), scenario_.noise.end(), picks))
-    all.emplace_back(
-        "which ranks, nodes or switches noise on messages is of: in a collective it goes by places");
   if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
     all.emplace_back("links that workers share, who have no common step");
   if (server_network_ && ranks_per_unit() * stages() > 1)

@@ -17,6 +17,7 @@ namespace cox::simulate::training {
 
 struct Played {
   std::vector<Seconds> step_ends;
+  std::vector<Seconds> unit_ends{};  ///< of the last step
   std::int64_t messages = 0;
   std::int64_t evaluated = 0;  ///< as in Outcome
   bool closure = false;

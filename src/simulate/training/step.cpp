@@ -62,7 +62,7 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
   };
   for (std::size_t r = 0; r < factors_.size(); ++r) base_[r] *= slowness(r);
   disturbed_ = base_;
-  if (noisy) noise_->compute(step, first_rank, base_, disturbed_, starts_);
+  if (noisy) noise_->compute(step, first_rank, base_, disturbed_, starts_, &memory_);
   for (std::size_t r = 0; r < factors_.size(); ++r)
     factors_[r] = (base_[r].count() > 0 ? std::max(disturbed_[r] / base_[r], 0.0) : 1.0) * slowness(r);
   for (std::size_t u = 0; u < units_.size(); ++u)

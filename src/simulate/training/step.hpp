@@ -218,7 +218,7 @@ class StepEngine {
   /// Whether messages of one collective do not cost the same each time.
   [[nodiscard]] bool draws_messages() const;
   [[nodiscard]] std::int64_t sweep(const Known& known, const LinkCosts& links, std::int64_t number,
-                                   std::span<const int> nodes);
+                                   std::span<const int> nodes, std::vector<int> ranks = {});
   void wake(int unit);
   [[nodiscard]] Error stuck() const;
   [[nodiscard]] Seconds longer_wait(int unit) const;
@@ -226,6 +226,7 @@ class StepEngine {
 
   const Plan& plan_;
   const Noise* noise_;
+  NoiseMemory memory_;
   std::uint64_t seed_;
   Timeouts timeouts_;
   int first_;

@@ -24,8 +24,9 @@ bool StepEngine::draws_messages() const {
 
 /// Moves `expanded_` from arrivals to departures; returns the messages of it.
 std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::int64_t number,
-                               std::span<const int> nodes) {
+                               std::span<const int> nodes, std::vector<int> ranks) {
   CollectiveOptions options;
+  options.ranks = std::move(ranks);
   options.protocol = plan_.scenario().protocol;
   options.closure = shortcuts_.closure;
   options.step = step_;
@@ -133,7 +134,11 @@ void StepEngine::collect_drawn(const Gathering& g, const Known& known, const Lin
     const std::int64_t number = number_of(g, copies, copy);
     if (!draws_messages() && !loses(known.schedule, number)) continue;
     expand(times, copies);
-    messages = sweep(known, links, number, nodes_of(g, copies, copy));
+    std::vector<int> ranks;
+    for (const int unit : g.members)
+      for (int c = 0; c < copies; ++c)
+        ranks.push_back((first_ * plan_.stages() + unit) * plan_.ranks_per_unit() + c * groups + copy);
+    messages = sweep(known, links, number, nodes_of(g, copies, copy), std::move(ranks));
     gather_latest(copies, latest_);
   }
   messages_ += messages * groups;

@@ -43,6 +43,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
     out.step_ends.push_back(*std::max_element(now.begin(), now.end()));
     if (progress) progress(k + 1);
   }
+  out.unit_ends = now;
   out.messages = engine.messages();
   out.evaluated = engine.evaluated();
   out.closure = engine.closure();
@@ -72,6 +73,7 @@ constexpr int kMostReplicas = 1'000'000;
 /// One replica, failures included.
 struct Replica {
   std::vector<Seconds> step_ends;
+  std::vector<Seconds> unit_ends;
   Seconds total{};
   std::int64_t messages = 0;
   std::int64_t evaluated = 0;
@@ -96,6 +98,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
   COX_TRY(Played played, s.policy.in_step() ? training::play_steps(plan, seed, shortcuts, recorder, progress)
                                             : training::play_policy(plan, seed, recorder, &log));
   Replica out{.step_ends = std::move(played.step_ends),
+              .unit_ends = std::move(played.unit_ends),
               .messages = played.messages,
               .evaluated = played.evaluated,
               .closure = played.closure,
@@ -124,6 +127,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
   for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
   if (recorder != nullptr) recorder->shift(shift);
   out.step_ends = failed.step_ends;
+  out.unit_ends.clear();
   out.total = failed.total;
   out.failures = std::move(failed);
   return out;
@@ -297,6 +301,8 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   if (first.failures) out.started = first.failures->start;
   if (first.failures) out.failures_of_class = first.failures->of_class;
   out.step_ends = first.step_ends;
+  for (const Seconds end : first.unit_ends)
+    out.rank_ends.insert(out.rank_ends.end(), static_cast<std::size_t>(plan.ranks_per_unit()), end);
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
   out.not_modelled = plan.not_modelled();
