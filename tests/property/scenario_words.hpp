@@ -43,7 +43,7 @@ struct Base {
   ///   beside: computation beside communication decides; contended: cores; late: a receiver; wavers: slack about a
   ///   threshold; idle: nodes beyond the ranks of a trace; bare: nothing that a preset would say is said; kinds, fabrics:
   ///   other collectives, algorithms and fabrics come to something else; places: so do other places of the ranks;
-  ///   bursts: a neighbour's are over before the job is.
+  ///   bursts: a neighbour's are over before the job is; alike: each sends as much to all others, wherever they are.
   std::set<std::string> has{};
   Table failing{};    ///< one [[failures.class]]
   Table kind{};       ///< one [[cluster.classes]]
@@ -191,6 +191,7 @@ class Words : public testing::Test {
       const bool inside = key.key.starts_with("cluster.scale_up.") || key.key.starts_with("cost.inside.");
       if (inside && base.has.contains("outside")) continue;
       if (key.key == "cluster.nodes" && base.has.contains("idle")) continue;
+      if (key.key == "job.nodes" && base.has.contains("alike")) continue;
       if (kTitles.contains(key.key) || !key.key.starts_with(only)) continue;
       if (key.key.starts_with("noise[].") && base.noise.empty()) continue;
       if (key.key.starts_with("job.layers[].") && base.layer.empty()) continue;
