@@ -213,6 +213,10 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     return ExitCode::Ok;
   }
   COX_TRY(const std::vector<int> nodes, node_counts(call));
+  if (!nodes.empty() && !made.scenario.job.places.nodes.empty())
+    return fail(usage_error(
+        "cli-003", "--scaling: the job is on the nodes that job.nodes names, whatever the cluster has",
+        "leave job.nodes out, or --scaling"));
   COX_TRY(Keep keep, prepare_keep(call, console, made.scenario.cluster.ranks()));
   const std::chrono::seconds patience = call.has("watch") ? std::chrono::seconds{} : kPatience;
   StepRate watch(console.err, console.err_is_terminal, "steps", patience);

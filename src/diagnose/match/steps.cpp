@@ -227,18 +227,15 @@ std::vector<std::size_t> ends_of(const Matching& m, const Sequence& s, const Per
   return ends;
 }
 
-/// Where they end if what repeats inside a period are the steps, with an interlude every few of them. The interlude
-/// belongs to the step before it, as far as the ranks that share the steps' ends take part in it.
+/// Where they end if what repeats inside a period are the steps, with an interlude every few of them.
 std::vector<std::size_t> ends_inside(const Matching& m, const Sequence& s, const Period& outer,
                                      const Period& inner) {
   std::vector<std::size_t> ends;
   for (std::size_t at = outer.first; at + inner.length <= outer.end;) {
     // How far into the stretch of repeats, which may have begun in the period before.
     const std::size_t into = (at - outer.first + outer.length - inner.first) % outer.length;
-    if (into + inner.length > inner.end - inner.first) {  // the interlude, and what is left of a repeat
-      if (!ends.empty() && s.points[at].group == s.points[ends.back()].group) ends.back() = at;
-      ++at;
-    } else if (into % inner.length != 0) {
+    const bool begins = into % inner.length == 0 && into + inner.length <= inner.end - inner.first;
+    if (!begins) {
       ++at;
     } else {
       ends.push_back(last_of_widest(m, s, at, inner.length));
@@ -254,6 +251,12 @@ std::optional<Steps> from_period(const trace::Run& run, const CommIndex& comms,
   /// Fewer steps than these tell next to nothing. What repeats inside them may be layers or steps: it is taken for
   /// steps only there.
   constexpr std::size_t kFew = 30;
+  /// Layers are followed by a call of the group that ends the step; statistics have groups of their own.
+  const auto in_interlude = [&](const Period& outer, const Period& inner, std::int32_t group) {
+    for (std::size_t k = inner.end; k < inner.first + outer.length; ++k)
+      if (s.points[outer.first + k % outer.length].group == group) return true;
+    return false;
+  };
   const Period period = find_period(s.tokens);
   if (period.length == 0) return std::nullopt;
   std::vector<std::size_t> ends = ends_of(m, s, period);
@@ -261,7 +264,7 @@ std::optional<Steps> from_period(const trace::Run& run, const CommIndex& comms,
   if (ends.size() < kFew) {
     const auto ring = std::span(s.tokens).subspan(period.first, period.length);
     const Period inner = find_inner_period(ring);
-    if (inner.length > 0) {
+    if (inner.length > 0 && !in_interlude(period, inner, s.points[ends.front()].group)) {
       ends = ends_inside(m, s, period, inner);
       length = inner.length;
     }

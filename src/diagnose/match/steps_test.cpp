@@ -124,32 +124,44 @@ TEST(Steps, PeriodIsFoundWithoutMarks) {
   EXPECT_EQ(d.step_time.median, Duration{3 * 500us} + Duration{10ms} / 3 * 3);
 }
 
-/// Two buckets per step, and statistics after every tenth.
-trace::Run with_statistics(int steps) {
+/// Two buckets per step, and statistics after every tenth: on the same communicator, or on one of two of the ranks.
+trace::Run with_statistics(int steps, int comm) {
   trace::Run run = testing::empty_run(3);
+  run.communicators.push_back(run.communicators.front());
+  run.communicators.back().id = CommId{1};
+  run.communicators.back().size = 2;
+  run.communicators.back().ranks.pop_back();
   for (auto& t : run.ranks) {
     std::uint32_t call = 0;
-    const auto next = [&](model::Collective kind, std::int64_t bytes) {
-      testing::add_call(t.events, kind, call * 10ms, call * 10ms + 1ms, bytes, call);
+    std::vector<std::uint32_t> number{0, 0};
+    const auto next = [&](model::Collective kind, std::int64_t bytes, int on) {
+      testing::add_call(t.events, kind, call * 10ms, call * 10ms + 1ms, bytes,
+                        number[static_cast<std::size_t>(on)]++, on);
       ++call;
     };
     for (int s = 0; s < steps; ++s) {
-      next(model::Collective::AllReduce, 4096);
-      next(model::Collective::AllReduce, 1024);
-      if (s % 10 == 9) next(model::Collective::AllGather, 12);
+      next(model::Collective::AllReduce, 4096, 0);
+      next(model::Collective::AllReduce, 1024, 0);
+      if (s % 10 != 9) continue;
+      if (comm == 0 || t.rank != Rank{2})
+        next(model::Collective::AllGather, 12, comm);
+      else
+        ++call;  // takes as long elsewhere
     }
   }
   return run;
 }
 
 TEST(Steps, ALongPeriodThatRepeatsTooSeldomIsLookedInto) {
-  const Diagnosis few = must(with_statistics(100));
+  const Diagnosis few = must(with_statistics(100, 1));
   EXPECT_EQ(few.step_source, StepSource::Period);
   EXPECT_EQ(few.steps, 100);
   EXPECT_EQ(few.calls_per_step, 2);
-  EXPECT_EQ(few.step_times[9], 30ms);  // the statistics belong to the step before them
-  EXPECT_EQ(few.step_times[10], 20ms);
-  const Diagnosis many = must(with_statistics(400));  // what repeats inside may be layers
+  EXPECT_EQ(few.step_times[9], 20ms);
+  EXPECT_EQ(few.step_times[10], 30ms);                     // the statistics belong to the step behind them
+  const Diagnosis layers = must(with_statistics(100, 0));  // a call of the same ranks ends what may be layers
+  EXPECT_EQ(layers.steps, 10);
+  const Diagnosis many = must(with_statistics(400, 1));  // what repeats inside may be layers
   EXPECT_EQ(many.steps, 40);
   EXPECT_EQ(many.calls_per_step, 21);
 }

@@ -133,7 +133,7 @@ class Player {
       nodes_.resize(static_cast<std::size_t>(job.schedule.ranks()));
       for (int& device : nodes_) device /= job.scenario.cluster.devices_per_node;
     }
-    if ((job.engine == EngineKind::MaxPlus && !job.nccl) || own_costs_)
+    if ((job.engine == EngineKind::MaxPlus && !job.whole) || own_costs_)
       max_plus_.emplace(job.schedule, own_costs_ ? *own_costs_ : job.costs,
                         CollectiveOptions{.protocol = job.scenario.protocol,
                                           .closure = job.options.closure,

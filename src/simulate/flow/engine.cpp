@@ -133,7 +133,23 @@ FlowOutcome FlowEngine::take_outcome() {
   evaluated_before_ = shares_.evaluated();
   FlowOutcome fresh;
   fresh.link_bytes.assign(outcome_.link_bytes.size(), 0);
+  for (const MessageState& m : slots_) {
+    if (m.phase == FlowPhase::Free) continue;
+    for (const Hop& hop : m.all_links) {  // what it has yet to carry is the next outcome's
+      const double bytes = bytes_to_come(m, hop) * hop.part;
+      outcome_.link_bytes[hop.link] -= bytes;
+      fresh.link_bytes[hop.link] += bytes;
+    }
+  }
   return std::exchange(outcome_, std::move(fresh));
+}
+
+/// Of a message under way over one of its links.
+double FlowEngine::bytes_to_come(const MessageState& m, const Hop& hop) const {
+  const bool stored = fabric_.switching == model::Switching::StoreAndForward;
+  if (stored && hop.stage != m.stage) return hop.stage < m.stage ? 0 : m.bytes;
+  if (m.phase != FlowPhase::Transfer) return m.bytes;
+  return std::max(m.left - m.rate * (now_ - m.updated), 0.0);
 }
 
 double FlowEngine::next_event() const {
@@ -402,11 +418,10 @@ void FlowEngine::begin_transfer(Slot slot) {
     hops = {first, last};
   }
   if (m.bytes == 0 || hops.empty()) return end_transfer(slot);
-  if (!finds_room(m, hops)) {
+  if (m.lost < kMostLosses && !finds_room(m, hops)) {
     m.lost = static_cast<std::uint8_t>(m.lost + 1);
     m.phase = FlowPhase::Latency;
-    const int doubled = std::min(m.lost - 1, kMostLosses - 1);
-    heap_.set(slot, now_ + std::ldexp(fabric_.timeouts.wait.count(), doubled));
+    heap_.set(slot, now_ + std::ldexp(fabric_.timeouts.wait.count(), m.lost - 1));
     return;
   }
   m.phase = FlowPhase::Transfer;

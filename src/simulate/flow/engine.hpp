@@ -192,6 +192,7 @@ class FlowEngine {
   void settle();
   void batch();
   [[nodiscard]] double next_event() const;
+  [[nodiscard]] double bytes_to_come(const MessageState& m, const Hop& hop) const;
   [[nodiscard]] bool can_go_on() const;
   [[nodiscard]] const FlowCourse& course_of(const MessageState& m) const { return *courses_[m.course]; }
 

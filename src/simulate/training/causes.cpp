@@ -36,6 +36,24 @@ Causes::Causes(const model::Scenario& s, std::uint64_t seed)
   }
 }
 
+namespace {
+
+int node_at(const model::Scenario& s, int i) {
+  return s.job.places.nodes.empty() ? i : s.job.places.nodes[static_cast<std::size_t>(i)];
+}
+
+/// Of the job's nodes; a class may have others.
+std::int64_t cards_of(const model::Scenario& s) {
+  std::int64_t cards = 0;
+  for (int i = 0; i < nodes_of(s); ++i) {
+    const model::NodeClass* of = class_of(s.cluster, node_at(s, i));
+    cards += of != nullptr && of->nics > 0 ? of->nics : s.cluster.nics_per_node;
+  }
+  return cards;
+}
+
+}  // namespace
+
 Causes::Components Causes::components(const model::Scenario& s, model::FailureUnit per) {
   const std::int64_t nodes = nodes_of(s);
   switch (per) {
@@ -44,13 +62,10 @@ Causes::Components Causes::components(const model::Scenario& s, model::FailureUn
     case model::FailureUnit::Device:
       return {.count = nodes * s.cluster.devices_per_node, .nodes = {1}};
     case model::FailureUnit::Link:
-      return {.count = nodes * s.cluster.nics_per_node, .nodes = {1}};
+      return {.count = cards_of(s), .nodes = {1}};
     case model::FailureUnit::Switch: {
       std::map<int, int> below;  // of each leaf, nodes of the job
-      for (int i = 0; i < nodes; ++i) {
-        const int node = s.job.places.nodes.empty() ? i : s.job.places.nodes[static_cast<std::size_t>(i)];
-        ++below[node / s.fabric.hosts_per_leaf];
-      }
+      for (int i = 0; i < nodes; ++i) ++below[node_at(s, i) / s.fabric.hosts_per_leaf];
       const bool rails = s.fabric.kind == model::FabricKind::RailOptimised;
       Components out{.count = static_cast<std::int64_t>(below.size()) * (rails ? s.cluster.nics_per_node : 1),
                      .nodes = {}};

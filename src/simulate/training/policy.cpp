@@ -79,7 +79,7 @@ class Job {
         workers_(plan.layout().data / replicas_),
         policy_(plan.scenario().policy, workers_),
         servers_(plan, plan.scenario().across),
-        engine_(plan, &noise, 0, 0, replicas_),
+        engine_(plan, &noise, seed, 0, replicas_),
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
         begun_(static_cast<std::size_t>(workers_)),
         finished_(begun_.size()),

@@ -45,6 +45,7 @@ RankGroups::RankGroups(const Plan& plan) {
       const std::string& said = plan.scenario().cluster.classes[static_cast<std::size_t>(of)].name;
       name += said.empty() ? fmt::format(", class {}", of) : ", " + said;
     }
+    keys.push_back(key);
     names.push_back(std::move(name));
   }
   ranks.resize(names.size());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulate/training/plan.hpp"
@@ -15,10 +16,20 @@ namespace cox::simulate::training {
 /// Held by: src/simulate/training/tally_test.cpp
 struct RankGroups {
   std::vector<int> of_unit;
+  std::vector<std::pair<int, int>>
+      keys;  ///< stage and class (-1: none), ascending: the same for every placement
   std::vector<std::string> names;
   std::vector<std::int64_t> ranks;
 
   explicit RankGroups(const Plan& plan);
+};
+
+/// What the ranks of a group did with their time, added up.
+struct GroupAccount {
+  std::pair<int, int> key;  ///< of RankGroups
+  std::string name;
+  std::int64_t ranks = 0;
+  StepParts parts{};
 };
 
 }  // namespace cox::simulate::training

@@ -11,6 +11,7 @@
 #include "cox/simulate/outcome.hpp"
 
 #include "simulate/training/plan.hpp"
+#include "simulate/training/rank_groups.hpp"
 #include "simulate/training/record.hpp"
 
 namespace cox::simulate::training {
@@ -25,7 +26,7 @@ struct Played {
   std::vector<double> link_bytes{};    ///< as StepEngine::link_bytes
   std::vector<std::string> repeats{};  ///< as Noise::repeats
   /// What the ranks' time went into until the last of them was done, by RankGroups; empty: not known.
-  std::vector<StepParts> accounts{};
+  std::vector<GroupAccount> accounts{};
   std::vector<NeighbourOutcome> neighbours{};
   Seconds late{};  ///< as StepEngine::late
 };

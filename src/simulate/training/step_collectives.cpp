@@ -42,10 +42,7 @@ std::int64_t StepEngine::sweep(const Known& known, const LinkCosts& links, std::
 
 /// Of a measured time, or of its dip.
 Seconds StepEngine::drawn(const model::LookedUp& whole, const Gathering& g) const {
-  const std::int64_t place =
-      ((std::int64_t{g.slot} * plan_.layout().data + g.group) * plan_.stages() + g.stage) * 2 +
-      (g.exchange ? 1 : 0);
-  return drawn_time(whole, seed_, step_, place);
+  return drawn_time(whole, seed_, step_, number_of(g, plan_.ranks_per_unit(), 0));
 }
 
 /// Moves `times` from arrivals to departures. Each unit brings `copies` ranks that arrive together; the

@@ -43,8 +43,9 @@ Sums sums_of(const StepParts& parts) {
 }  // namespace
 
 Tally::Tally(const Plan& plan, std::span<const Seconds> step_ends, Seconds total,
-             const FailureOutcome* failures, const std::vector<StepParts>& accounts)
-    : plan_(&plan), total_(total), accounts_(accounts) {
+             const FailureOutcome* failures, const std::vector<GroupAccount>& accounts)
+    : plan_(&plan), total_(total) {
+  for (const GroupAccount& a : accounts) accounts_[a.key] = a;
   Seconds before = failures != nullptr ? failures->start : Seconds{};
   for (const Seconds end : step_ends) {
     const Seconds step = std::max(end - before, Seconds{});
@@ -74,20 +75,22 @@ void Tally::merge(const Tally& other) {
   time_.restarts += other.time_.restarts;
   time_.repair += other.time_.repair;
   time_.cold += other.time_.cold;
-  for (std::size_t s = 0; s < accounts_.size(); ++s)
-    for (std::size_t p = 0; p < kStepParts; ++p) accounts_[s][p] += other.accounts_[s][p];
+  for (const auto& [key, more] : other.accounts_) {
+    GroupAccount& account = accounts_[key];
+    if (account.name.empty()) account.name = more.name;
+    account.ranks += more.ranks;
+    for (std::size_t p = 0; p < kStepParts; ++p) account.parts[p] += more.parts[p];
+  }
 }
 
 std::vector<GroupTime> Tally::groups() const {
   std::vector<GroupTime> out;
-  if (accounts_.empty()) return out;
-  const RankGroups groups(*plan_);
-  const double steps = static_cast<double>(plan_->scenario().job.steps) * replicas_;
-  for (std::size_t s = 0; s < accounts_.size(); ++s) {
-    const Sums sums = sums_of(accounts_[s]);
-    const double each = steps * static_cast<double>(groups.ranks[s]);
-    out.push_back({.name = groups.names[s],
-                   .ranks = groups.ranks[s],
+  const double steps = plan_->scenario().job.steps;
+  for (const auto& [key, account] : accounts_) {
+    const Sums sums = sums_of(account.parts);
+    const double each = steps * static_cast<double>(account.ranks);
+    out.push_back({.name = account.name,
+                   .ranks = (account.ranks + replicas_ / 2) / replicas_,
                    .busy = sums.busy / each,
                    .exposed = sums.exposed / each,
                    .waiting = sums.waiting / each});
@@ -108,7 +111,7 @@ JobTime Tally::mean_time() const {
 
 Seconds Tally::busy_of_nodes() const {
   Seconds sum{};
-  for (const StepParts& parts : accounts_) sum += sums_of(parts).busy;
+  for (const auto& [key, account] : accounts_) sum += sums_of(account.parts).busy;
   return sum / (plan_->scenario().cluster.devices_per_node * static_cast<double>(replicas_));
 }
 
@@ -118,8 +121,8 @@ EnergyUse Tally::energy() const {
   const model::PowerDraw& draw = s.power;
   const JobTime time = mean_time();
   Sums sums;
-  for (const StepParts& parts : accounts_) {
-    const Sums more = sums_of(parts);
+  for (const auto& [key, account] : accounts_) {
+    const Sums more = sums_of(account.parts);
     sums.busy += more.busy;
     sums.exposed += more.exposed;
     sums.waiting += more.waiting;

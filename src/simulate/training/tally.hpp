@@ -3,7 +3,10 @@
 /// What replicas' time, energy and money went into, added up.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cox/base/quantile_sketch.hpp"
@@ -11,6 +14,7 @@
 #include "cox/simulate/training.hpp"
 
 #include "simulate/training/plan.hpp"
+#include "simulate/training/rank_groups.hpp"
 
 namespace cox::simulate::training {
 
@@ -20,7 +24,7 @@ class Tally {
  public:
   /// Of one replica: `failures` and `accounts` may be null and empty.
   Tally(const Plan& plan, std::span<const Seconds> step_ends, Seconds total, const FailureOutcome* failures,
-        const std::vector<StepParts>& accounts);
+        const std::vector<GroupAccount>& accounts);
   void merge(const Tally& other);
   /// Means over the replicas.
   void put_into(Outcome& out) const;
@@ -37,7 +41,7 @@ class Tally {
   QuantileSketch steps_;
   JobTime time_{};  ///< sums over replicas
   Seconds total_{};
-  std::vector<StepParts> accounts_;
+  std::map<std::pair<int, int>, GroupAccount> accounts_;  ///< by key; ranks, too, are sums over replicas
 };
 
 }  // namespace cox::simulate::training

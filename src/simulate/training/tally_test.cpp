@@ -90,6 +90,36 @@ TEST(Tally, IsTheSameForAnyNumberOfThreadsAndWithoutShortcuts) {
   EXPECT_EQ(one->steps.count(), 450);
 }
 
+// Where each seed places ranks otherwise, groups differ in number and size from seed to seed.
+TEST(Tally, GroupsOfSeedsThatArePlacedOtherwise) {
+  model::Scenario s = data_parallel(4, 2);
+  s.cluster.devices_per_node = 2;
+  s.cluster.nodes = 4;
+  work_of(s).layout = {.data = 4, .tensor = 1, .pipeline = 2, .expert = 1, .context = 1};
+  work_of(s).layers.resize(2, work_of(s).layers[0]);
+  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::bytes_per_s(1e10)};
+  s.cluster.scale_up = s.cluster.nic;
+  s.cluster.classes = {{.name = "slow", .first = 0, .count = 1, .speed = 0.5}};
+  s.job.places.rule = model::PlaceRule::Random;
+  s.replicas = 12;
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  ASSERT_FALSE(out->groups.empty());
+  std::int64_t ranks = 0;
+  Seconds all{};
+  for (const GroupTime& g : out->groups) {
+    ranks += g.ranks;
+    all += (g.busy + g.exposed + g.waiting) * static_cast<double>(g.ranks);
+    EXPECT_NEAR((g.busy + g.exposed + g.waiting) * s.job.steps / out->over_replicas.mean, 1, 0.2) << g.name;
+  }
+  EXPECT_NEAR(static_cast<double>(ranks), 8, 0.5 * static_cast<double>(out->groups.size()));  // rounded means
+  SimulateOptions two;
+  two.threads = 2;
+  const auto again = simulate_training(s, two);
+  ASSERT_TRUE(again && again->groups.size() == out->groups.size());
+  for (std::size_t g = 0; g < out->groups.size(); ++g) EXPECT_EQ(out->groups[g].busy, again->groups[g].busy);
+}
+
 // Two workers of 7 s, one of them slower: 10 s. 8 kW busy and 4 kW waiting: 70 % and 30 % of a node are 6.8 kW, 1.2143
 // times the 5.6 kW of computation alone.
 TEST(Energy, ByHand) {
@@ -106,7 +136,8 @@ TEST(Energy, ByHand) {
   ASSERT_TRUE(out && out->energy);
   EXPECT_NEAR(out->energy->busy.in_joules(), 17 * 8000, 1e-6);
   EXPECT_NEAR(out->energy->wait.in_joules(), 3 * 4000, 1e-6);
-  EXPECT_NEAR((8000 * 7 + 4000 * 3) / 10.0, 6800, 0);
+  const double ideal_node = out->energy->ideal.in_joules() * 7 / 17 / 10;  // its own 7 s, spread over 10
+  EXPECT_NEAR(ideal_node + out->energy->wait.in_joules() / 10, 6800, 1e-6);
   EXPECT_NEAR((out->energy->total() / out->energy->ideal), (17.0 * 8 + 3 * 4) / (17 * 8), 1e-12);
   // A start of 100 s, a spare, and a building that draws 1.5 times as much.
   s.power.pue = 1.5;

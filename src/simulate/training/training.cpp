@@ -50,10 +50,13 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   out.memo = engine.memo();
   out.link_bytes = engine.link_bytes();
   out.repeats = noise.repeats(s.job.steps, out.step_ends.back());
-  out.accounts = engine.accounts();
-  for (std::size_t u = 0; u < now.size(); ++u)
-    out.accounts[static_cast<std::size_t>(groups.of_unit[u])][static_cast<std::size_t>(StepPart::Wait)] +=
+  for (std::size_t g = 0; g < groups.keys.size(); ++g)
+    out.accounts.push_back({groups.keys[g], groups.names[g], groups.ranks[g], engine.accounts()[g]});
+  for (std::size_t u = 0; u < now.size(); ++u) {
+    StepParts& parts = out.accounts[static_cast<std::size_t>(groups.of_unit[u])].parts;
+    parts[static_cast<std::size_t>(StepPart::Wait)] +=
         (out.step_ends.back() - now[u]) * plan.ranks_per_unit();
+  }
   out.neighbours = engine.neighbours();
   out.late = engine.late();
   return out;
@@ -86,7 +89,7 @@ struct Replica {
   double servers_busy = 0;     ///< part of the time
   double mean_age = 0;         ///< of the others, versions
   std::optional<FailureOutcome> failures;
-  std::vector<StepParts> accounts;
+  std::vector<training::GroupAccount> accounts;
   std::vector<NeighbourOutcome> neighbours{};
   Seconds late{};
 };
@@ -205,6 +208,18 @@ void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::strin
                                 plan.server_network() != nullptr ? "link" : "port", percent(r.servers_busy)));
 }
 
+/// How often, and parts of the total that add up to it.
+std::string failure_note(const FailureOutcome& f, int replicas) {
+  std::string note = fmt::format(
+      "{}{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts",
+      replicas > 1 ? "first seed: " : "", f.failures, f.work / f.total, f.write / f.total, f.rework / f.total,
+      f.restart / f.total);
+  for (const auto& [name, time] :
+       {std::pair{"start", f.start}, {"repairs", f.repair}, {"cold steps", f.cold}})
+    if (time > Seconds{}) note += fmt::format(", {:.4f} {}", time / f.total, name);
+  return note;
+}
+
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   const model::Scenario& s = plan.scenario();
   std::vector<std::string> notes = plan.notes();
@@ -222,14 +237,7 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
         fmt::format("{} updates, {} of them discarded; the others are {:.2f} versions old on average",
                     r.updates, r.discarded, r.mean_age));
   if (s.policy.has_servers()) add_server_notes(plan, r, notes);
-  if (r.failures)
-    notes.push_back(fmt::format(
-        "{} failures; of the total, {:.4f} is work, {:.4f} checkpoints, {:.4f} rework, {:.4f} restarts{}",
-        r.failures->failures, r.failures->work / r.failures->total, r.failures->write / r.failures->total,
-        r.failures->rework / r.failures->total, r.failures->restart / r.failures->total,
-        r.failures->cold > Seconds{}
-            ? fmt::format(", {:.4f} cold steps", r.failures->cold / r.failures->total)
-            : ""));
+  if (r.failures) notes.push_back(failure_note(*r.failures, s.replicas));
   return notes;
 }
 
@@ -311,6 +319,8 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
         "messages that ranks send in a step before others have left the one before: beside neighbours "
         "they begin up to {} later",
         to_string(first.late)));
+  if (!scenario.neighbours.empty() && first.failures)
+    out.not_modelled.emplace_back("what neighbours do while the job starts, restarts or waits for nodes");
   out.neighbours = first.neighbours;
   out.mfu = utilisation_of(plan, out.total);
   if (out.mfu && first.updates > 0)
