@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,44 @@ TEST(Neighbours, FlowsThatAreOnAndOff) {
   s.neighbours[0].start = Seconds{kCompute};
   EXPECT_NEAR(step(s), kCompute + 6 * kRound + 2e-3,
               1e-9);  // half of the link until the burst's 2 MB are through
+}
+
+// A burst that outlives our job has loaded its links with what passed by then.
+TEST(Neighbours, LinksCarryWhatHasPassed) {
+  for (const bool training : {false, true}) {
+    model::Scenario s = two_leaves({0, 1, 4, 5});
+    if (training) {
+      model::TrainingJob job;
+      job.layout.data = 4;
+      job.layers = {{.forward = Seconds{1e-3},
+                     .backward = Seconds{2e-3},
+                     .gradients = Bytes{4'000'000},
+                     .activations = {}}};
+      s.job.work = job;
+    }
+    model::Neighbour n;
+    n.nodes = {2, 6};
+    n.bytes = Bytes{200'000'000'000};
+    s.neighbours = {n};
+    const Outcome out = ran(s);
+    ASSERT_FALSE(out.links.empty());
+    double busiest = 0;
+    for (const LinkLoad& link : out.links) busiest = std::max(busiest, link.utilisation_ratio);
+    EXPECT_NEAR(busiest, 1, 1e-9) << training;  // the up-link, all the time
+  }
+}
+
+// A port that a neighbour never leaves: a message goes through after ten losses.
+TEST(Neighbours, AFullPortIsNotForEver) {
+  model::Scenario s = two_leaves({0, 1, 4, 5}, 1);
+  s.fabric.timeouts.wait = Seconds{1e-3};
+  s.fabric.timeouts.flows = 1;
+  model::Neighbour n;
+  n.nodes = {2, 6};
+  n.bytes = Bytes{40'000'000'000'000};
+  s.neighbours = {n};
+  EXPECT_LT(ran(s).total.count(),
+            6 * 2 * 1.1);  // six rounds, each at most 1 + 2 + ... + 512 ms late, twice over
 }
 
 TEST(Neighbours, AreOneMechanism) {
