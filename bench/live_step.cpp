@@ -8,9 +8,6 @@
 // ends when the last is done. Prints `begin`, and when each step ended, in seconds of that clock.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
-#include <gloo/transport/tcp/device.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -23,20 +20,12 @@
 #include <thread>
 #include <vector>
 
+#include "bench/probe/gloo_connect.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
-
-/// Gloo takes the store by reference, later versions as a shared one.
-template <class Context>
-void connect(Context& context, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
-             std::shared_ptr<gloo::transport::Device>& device) {
-  if constexpr (requires { context.connectFullMesh(*store, device); })
-    context.connectFullMesh(*store, device);
-  else
-    context.connectFullMesh(store, device);
-}
 
 /// All-reduces one after the other on a thread of its own.
 class Stream {
@@ -115,13 +104,8 @@ int main(int argc, char** argv) try {
   const int buckets = std::atoi(argv[9]);
   const auto bytes = static_cast<std::size_t>(std::atoll(argv[10]));
 
-  auto store = std::make_shared<gloo::rendezvous::FileStore>(argv[3]);
-  gloo::transport::tcp::attr attributes;
-  attributes.iface = argv[4];
-  auto device = gloo::transport::tcp::CreateDevice(attributes);
-  auto context = std::make_shared<gloo::rendezvous::Context>(rank, std::atoi(argv[2]));
-  context->setTimeout(std::chrono::seconds(60));
-  connect(*context, store, device);
+  const auto context =
+      cox::bench::probe::gloo_context(rank, std::atoi(argv[2]), argv[3], argv[4], std::chrono::seconds(60));
 
   Stream stream(context, bytes / sizeof(float));
   std::vector<double> ends;

@@ -4,9 +4,6 @@
 // STORE is an empty folder that all ranks see.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
-#include <gloo/transport/tcp/device.h>
 
 #include <chrono>
 #include <cstdio>
@@ -14,35 +11,18 @@
 #include <exception>
 #include <memory>
 
+#include "bench/probe/gloo_connect.hpp"
 #include "bench/probe/wire.hpp"
 
 namespace {
-
-/// Gloo takes the store by reference, later versions as a shared one.
-template <class Context>
-void connect(Context& context, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
-             std::shared_ptr<gloo::transport::Device>& device) {
-  if constexpr (requires { context.connectFullMesh(*store, device); })
-    context.connectFullMesh(*store, device);
-  else
-    context.connectFullMesh(store, device);
-}
 
 constexpr auto kTimeout = std::chrono::seconds(120);
 constexpr std::uint64_t kSlot = 1;
 
 class GlooWire final : public cox::bench::probe::Wire {
  public:
-  GlooWire(int rank, int ranks, const std::string& store_folder, const std::string& interface) {
-    auto store = std::make_shared<gloo::rendezvous::FileStore>(store_folder);
-    gloo::transport::tcp::attr attributes;
-    attributes.iface = interface;
-    auto device = gloo::transport::tcp::CreateDevice(attributes);
-    auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
-    context->setTimeout(kTimeout);
-    connect(*context, store, device);
-    context_ = context;
-  }
+  GlooWire(int rank, int ranks, const std::string& store_folder, const std::string& interface)
+      : context_(cox::bench::probe::gloo_context(rank, ranks, store_folder, interface, kTimeout)) {}
   [[nodiscard]] std::string library() const override { return "Gloo"; }
   [[nodiscard]] int rank() const override { return context_->rank; }
   [[nodiscard]] int ranks() const override { return context_->size; }

@@ -10,8 +10,6 @@
 namespace cox::diagnose {
 namespace {
 
-/// Part of the steps that must be of one shape for its operations to be positions.
-constexpr double kMostSteps = 0.75;
 /// Operations whose cells are read before the next member's row is written: both stay in cache.
 constexpr std::size_t kBlockOps = 32;
 

@@ -10,7 +10,6 @@
 namespace cox::diagnose {
 namespace {
 
-constexpr double kMostSteps = 0.75;
 constexpr std::size_t kMostKept = std::size_t{1} << 24;
 
 struct Submit {

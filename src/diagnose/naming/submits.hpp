@@ -14,6 +14,9 @@
 
 namespace cox::diagnose {
 
+/// Part of the steps that must be of one shape for their operations to be positions.
+inline constexpr double kMostSteps = 0.75;
+
 struct Submits {
   std::int32_t group = -1;               ///< of the collectives; its members are those of the waits
   std::vector<model::Collective> kinds;  ///< of a step's submits, in order; empty: there are none to tell

@@ -179,44 +179,35 @@ Status store_path(const Asked& asked, std::string& out) {
   return {};
 }
 
-Status store_counts(const Asked& asked, std::vector<int>& out) {
-  if (asked.node.kind != Node::Kind::Array)
-    return asked.refuse("an array of whole numbers such as [4, 4, 2]", "");
-  if (asked.node.items.size() > kMostRanksNamed)
-    return asked.notes.refuse("scenario-003", asked.node.at,
-                              fmt::format("{} has {} entries, expected at most {}", asked.full,
-                                          asked.node.items.size(), kMostRanksNamed),
-                              "");
-  std::vector<int> values;
+/// Elements one by one as `store` takes them; nothing is stored where one is refused.
+template <class T>
+Status store_array(const Asked& asked, std::string_view wanted, std::size_t most, std::string_view hint,
+                   Status (*store)(const Asked&, T&), std::vector<T>& out) {
+  if (asked.node.kind != Node::Kind::Array) return asked.refuse(std::string(wanted), "");
+  if (asked.node.items.size() > most)
+    return asked.notes.refuse(
+        "scenario-003", asked.node.at,
+        fmt::format("{} has {} entries, expected at most {}", asked.full, asked.node.items.size(), most),
+        std::string(hint));
+  std::vector<T> values;
   values.reserve(asked.node.items.size());
   for (std::size_t i = 0; i < asked.node.items.size(); ++i) {
     const std::string full = fmt::format("{}[{}]", asked.full, i);
-    COX_CHECK(
-        store_count(Asked{full, asked.node.items[i], asked.notes, asked.folder, asked.least, asked.most},
+    COX_CHECK(store(Asked{full, asked.node.items[i], asked.notes, asked.folder, asked.least, asked.most},
                     values.emplace_back()));
   }
   out = std::move(values);
   return {};
 }
 
+Status store_counts(const Asked& asked, std::vector<int>& out) {
+  return store_array<int>(asked, "an array of whole numbers such as [4, 4, 2]", kMostRanksNamed, "",
+                          &store_count, out);
+}
+
 Status store_ratios(const Asked& asked, std::vector<double>& out) {
-  if (asked.node.kind != Node::Kind::Array)
-    return asked.refuse("an array of numbers such as [0.9, 1, 1.3]", "");
-  if (asked.node.items.size() > kMostQuantiles)
-    return asked.notes.refuse("scenario-003", asked.node.at,
-                              fmt::format("{} has {} entries, expected at most {}", asked.full,
-                                          asked.node.items.size(), kMostQuantiles),
-                              "put them into a file");
-  std::vector<double> values;
-  values.reserve(asked.node.items.size());
-  for (std::size_t i = 0; i < asked.node.items.size(); ++i) {
-    const std::string full = fmt::format("{}[{}]", asked.full, i);
-    COX_CHECK(
-        store_ratio(Asked{full, asked.node.items[i], asked.notes, asked.folder, asked.least, asked.most},
-                    values.emplace_back()));
-  }
-  out = std::move(values);
-  return {};
+  return store_array<double>(asked, "an array of numbers such as [0.9, 1, 1.3]", kMostQuantiles,
+                             "put them into a file", &store_ratio, out);
 }
 
 template <class T>

@@ -8,6 +8,8 @@
 
 #include "cox/base/assert.hpp"
 
+#include "simulate/flow/places.hpp"
+
 namespace cox::simulate {
 namespace {
 
@@ -132,20 +134,18 @@ void NeighbourJobs::begin_job(const model::Scenario& s, int neighbour) {
   for (const int node : n.nodes)
     for (int d = 0; d < s.cluster.devices_per_node; ++d)
       devices.push_back(node * s.cluster.devices_per_node + d);
-  std::vector<double> slow;
-  for (const int device : devices) {
-    const model::NodeClass* of = model::class_of(s.cluster, device / s.cluster.devices_per_node);
-    slow.push_back(of == nullptr ? 1 : 1 / of->speed);
-  }
+  std::vector<double> slow = slowness_of(s.cluster, devices);
   auto& job = jobs_[static_cast<std::size_t>(neighbour)];
   job = std::make_unique<CollectiveCourses>(
       engine_,
-      CollectiveCourses::Work{.schedule = &schedules_.back(),
-                              .rank_of = std::move(devices),
-                              .compute = [work = n.compute, slow = std::move(slow)](
-                                             std::int64_t, int rank,
-                                             Seconds) { return work * slow[static_cast<std::size_t>(rank)]; },
-                              .neighbours = true},
+      CollectiveCourses::Work{
+          .schedule = &schedules_.back(),
+          .rank_of = std::move(devices),
+          .compute =
+              [work = n.compute, slow = std::move(slow)](std::int64_t, int rank, Seconds) {
+                return slow.empty() ? work : work * slow[static_cast<std::size_t>(rank)];
+              },
+          .neighbours = true},
       [this, neighbour](FlowCourseId course) { own(course, neighbour + 1); });
   job->start(n.start);
 }

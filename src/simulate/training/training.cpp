@@ -114,7 +114,6 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .mean_age = log.mean_age,
               .failures = {},
               .accounts = std::move(played.accounts),
-
               .neighbours = std::move(played.neighbours),
               .late = played.late};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
