@@ -7,7 +7,7 @@ if(NOT ROOT)
 endif()
 
 # One line per room. A room may always see itself and cox/abi, which sees nothing.
-set(rooms base model pace guest trace replay sync simulate study bench evaluate observe diagnose report cli)
+set(rooms base model pace guest trace replay sync simulate study bench evaluate observe diagnose forecast report cli)
 set(base_may)
 set(model_may base pace)
 set(guest_may base model trace pace)
@@ -21,13 +21,14 @@ set(bench_may base model trace pace simulate guest)
 set(evaluate_may base pace study bench)
 set(observe_may base model trace pace guest)
 set(diagnose_may base model trace replay pace)
-set(report_may base model trace replay pace simulate diagnose)
-set(cli_may base model guest trace replay pace sync simulate study bench evaluate observe diagnose report)
+set(forecast_may base model trace replay pace simulate diagnose)
+set(report_may base model trace replay pace simulate diagnose forecast)
+set(cli_may base model guest trace replay pace sync simulate study bench evaluate observe diagnose forecast report)
 set(abi_may)
 
 # One line per sub-room, a folder of a room with more than one: which other folders of the room it may see. `.` is the
 # room's own folder. A room without lines here is one folder, or its folders see each other.
-set(parted_rooms cli diagnose guest simulate study trace trace/import)
+set(parted_rooms cli diagnose forecast guest simulate study trace trace/import)
 set(cli/frame_may "")
 set(cli/output_may frame)
 set(cli/input_may frame output)
@@ -49,6 +50,14 @@ set(diagnose/pacing_may match cause)
 set(diagnose/result_may match cause efficiency stall pacing)
 set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time figures stall pacing result)
 set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time figures stall pacing result words)
+set(forecast/law_may "")
+set(forecast/sample_may "")
+set(forecast/calibrate_may law sample)
+set(forecast/project_may law calibrate)
+set(forecast/structure_may law sample calibrate project)
+set(forecast/checkpoints_may law)
+set(forecast/levers_may law calibrate project structure checkpoints)
+set(forecast/answer_may law sample calibrate project structure checkpoints levers)
 set(guest/writer_may "")
 set(guest/seam_may writer)
 set(guest/pacing_may writer seam)
@@ -102,6 +111,9 @@ set(diagnose_headers
     efficiency:efficiency runs:over_time figures:figures stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
+set(forecast_headers
+    law:law maximum:law sample:sample parts:calibrate calibrate:calibrate project:project structure:structure
+    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers forecast:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event

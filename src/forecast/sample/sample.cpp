@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/sample.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace cox::forecast {
+namespace {
+
+Status refuse(std::string message) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "forecast-001",
+                    .message = std::move(message),
+                    .hint = "`cox explain forecast-001` says what a forecast needs",
+                    .where = {}});
+}
+
+bool usable(Seconds time) {
+  return std::isfinite(time.count()) && time >= Seconds{};
+}
+
+Status check_position(const Sample& sample, std::size_t p) {
+  const Position& position = sample.positions[p];
+  const std::size_t wanted = sample.ranks.size() * sample.steps.size();
+  if (position.own.size() != wanted)
+    return refuse(fmt::format("{}: position {} has {} times of own work, expected {} ({} ranks, {} steps)",
+                              sample.name, p, position.own.size(), wanted, sample.ranks.size(),
+                              sample.steps.size()));
+  const auto bad = std::find_if_not(position.own.begin(), position.own.end(), usable);
+  if (bad == position.own.end()) return {};
+  const auto at = static_cast<std::size_t>(bad - position.own.begin());
+  return refuse(fmt::format("{}: own work of rank {} in step {} is {} s, expected 0 or more", sample.name,
+                            sample.ranks[at % sample.ranks.size()].rank,
+                            sample.steps[at / sample.ranks.size()].number, bad->count()));
+}
+
+}  // namespace
+
+Status check(const Sample& sample) {
+  if (sample.ranks.empty() || sample.steps.size() < 2)
+    return refuse(fmt::format("{}: {} ranks and {} steps, expected at least 1 and 2", sample.name,
+                              sample.ranks.size(), sample.steps.size()));
+  for (const SampleStep& step : sample.steps)
+    if (!usable(step.length))
+      return refuse(fmt::format("{}: step {} lasts {} s, expected 0 or more", sample.name, step.number,
+                                step.length.count()));
+  for (std::size_t p = 0; p < sample.positions.size(); ++p) COX_CHECK(check_position(sample, p));
+  return {};
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/sample.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace cox::forecast {
+namespace {
+
+Sample two_by_two() {
+  return {.name = "job",
+          .ranks = {{.rank = 0}, {.rank = 1}},
+          .steps = {{.number = 7, .begin = Seconds{0}, .length = Seconds{2}},
+                    {.number = 8, .begin = Seconds{2}, .length = Seconds{2}}},
+          .positions = {{.name = "", .own = {Seconds{1}, Seconds{2}, Seconds{1}, Seconds{2}}}},
+          .left_out = {}};
+}
+
+TEST(Sample, TimesOfAllRanksAndStepsAreTaken) {
+  EXPECT_TRUE(check(two_by_two()));
+}
+
+TEST(Sample, WhatIsMissingOrImpossibleIsToldWithItsPlace) {
+  Sample sample = two_by_two();
+  sample.positions[0].own.pop_back();
+  EXPECT_NE(check(sample).error().message.find("has 3 times of own work, expected 4"), std::string::npos);
+
+  sample = two_by_two();
+  sample.positions[0].own[3] = Seconds{std::numeric_limits<double>::quiet_NaN()};
+  EXPECT_NE(check(sample).error().message.find("rank 1 in step 8"), std::string::npos);
+
+  sample = two_by_two();
+  sample.steps[1].length = Seconds{-1};
+  EXPECT_NE(check(sample).error().message.find("step 8 lasts -1 s"), std::string::npos);
+
+  sample = two_by_two();
+  sample.steps.pop_back();
+  EXPECT_FALSE(check(sample));
+}
+
+}  // namespace
+}  // namespace cox::forecast
