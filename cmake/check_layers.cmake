@@ -54,10 +54,11 @@ set(forecast/law_may "")
 set(forecast/sample_may "")
 set(forecast/calibrate_may law sample)
 set(forecast/project_may law calibrate)
-set(forecast/structure_may law sample calibrate project)
+set(forecast/regimes_may law calibrate project)
+set(forecast/structure_may law sample calibrate project regimes)
 set(forecast/checkpoints_may law)
-set(forecast/levers_may law calibrate project structure checkpoints)
-set(forecast/answer_may law sample calibrate project structure checkpoints levers)
+set(forecast/levers_may law calibrate project regimes structure checkpoints)
+set(forecast/answer_may law sample calibrate project regimes structure checkpoints levers)
 set(guest/writer_may "")
 set(guest/seam_may writer)
 set(guest/pacing_may writer seam)
@@ -112,7 +113,8 @@ set(diagnose_headers
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    law:law maximum:law sample:sample parts:calibrate calibrate:calibrate project:project structure:structure
+    law:law maximum:law sample:sample parts:calibrate calibrate:calibrate project:project structure:structure twins:structure
+    scaling_job:regimes regimes:regimes margin:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers forecast:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers

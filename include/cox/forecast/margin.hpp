@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// How far a job is from a boundary: the smallest relative change of one parameter, or of several at once, that crosses it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cox::forecast {
+
+/// A parameter that may change: ranks, jitter, tail index, bandwidth, failure rate, drift.
+struct MarginParameter {
+  std::string name{};
+  double error = 0;     ///< ln(high / low) / 2 of its own 90 % interval; 0 = not known
+  double most = 1'000;  ///< factors beyond it, and below 1 / it, are not looked at
+  bool worst = true;    ///< takes part in the worst combination; a size that one chooses does not
+};
+
+/// eps with each parameter times its factor; all 1 = as it is. Pure.
+using ElasticityWith = std::function<double(std::span<const double> factors)>;
+
+/// One parameter alone.
+struct Margin {
+  std::string name{};
+  std::optional<double> factor{};  ///< the nearest to 1 that crosses, in ln; empty = none looked at does
+  std::optional<double> low{};     ///< of 90 % of the replicates; empty = beyond what is looked at
+  std::optional<double> high{};
+  double beyond = 0;          ///< share of replicates that no factor takes across: counted, not dropped
+  bool within_error = false;  ///< smaller than the parameter's own error, which means: no margin
+};
+
+/// All of them together: the smallest sqrt(sum ln^2 factor) that crosses.
+struct WorstMargin {
+  std::vector<double> factors{};  ///< in the order of the parameters; 1 where one takes no part
+  double distance = 0;            ///< sqrt(sum ln^2 factor)
+};
+
+struct Margins {
+  double elasticity = 0;  ///< now
+  double level = 0;       ///< of the boundary
+  bool crossed = false;   ///< eps is below the level already: factors are those that lead back
+  std::vector<Margin> alone{};
+  std::optional<WorstMargin> worst{};  ///< empty = nothing that is looked at crosses
+};
+
+/// Alone: by steps in ln factor, then bisection, on both sides of 1. Together: the point of the surface nearest to the
+/// origin in ln factors, by Hasofer-Lind steps (Rackwitz, Fiessler 1978) with halving, from each parameter's own crossing
+/// and from the origin. `replicates`: eps with the job's parameters drawn again; none = no band.
+/// Source: docs/concepts/structure.md. Errors: none; what does not cross is said. Pre: 1 to 12 parameters (asserted).
+/// Cost: 80 calls a parameter and replicate, 30 x parameters^2 for the worst combination.
+/// Held by: src/forecast/regimes/margin_test.cpp
+[[nodiscard]] Margins margins_of(std::span<const MarginParameter> parameters,
+                                 const ElasticityWith& elasticity, double level,
+                                 std::span<const ElasticityWith> replicates = {});
+
+}  // namespace cox::forecast

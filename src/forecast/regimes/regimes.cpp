@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/regimes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/parallel.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::array kLevels{kLinearAbove, kSublinearAbove, 0.0};
+
+struct Looked {
+  std::int64_t ranks = 0;
+  ThroughputPoint point;
+};
+
+std::vector<std::int64_t> sizes_of(const RegimeRange& range) {
+  std::vector<std::int64_t> sizes{range.from};
+  const double factor = std::exp2(1.0 / range.per_doubling);
+  for (double n = static_cast<double>(range.from) * factor; n < static_cast<double>(range.to); n *= factor)
+    if (const std::int64_t size = std::llround(n); size > sizes.back() && size < range.to)
+      sizes.push_back(size);
+  sizes.push_back(range.to);
+  return sizes;
+}
+
+/// The first size in (low, high] that is on high's side of the level.
+std::int64_t bisect(const ScalingJob& job, MechanismSet on, double level, std::int64_t low, std::int64_t high,
+                    bool falling) {
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const bool below = job.at(middle, on).elasticity < level;
+    (below == falling ? high : low) = middle;
+  }
+  return high;
+}
+
+/// The highest size in [low, high], throughput having one peak there.
+Peak climb(const ScalingJob& job, MechanismSet on, std::int64_t low, std::int64_t high) {
+  const auto value = [&](std::int64_t n) { return job.at(n, on).throughput; };
+  while (high - low > 2) {
+    const std::int64_t a = low + (high - low) / 3;
+    const std::int64_t b = high - (high - low) / 3;
+    if (value(a) < value(b))
+      low = a + 1;
+    else
+      high = b;
+  }
+  Peak best{.ranks = low, .throughput = value(low)};
+  for (std::int64_t n = low + 1; n <= high; ++n)
+    if (const double x = value(n); x > best.throughput) best = {n, x};
+  return best;
+}
+
+void add_crossings(const ScalingJob& job, MechanismSet on, const Looked& a, const Looked& b, RegimeMap& map) {
+  for (const double level : kLevels) {
+    const bool was_below = a.point.elasticity < level;
+    if (was_below == (b.point.elasticity < level)) continue;
+    map.crossings.push_back({level, bisect(job, on, level, a.ranks, b.ranks, !was_below), !was_below});
+  }
+}
+
+Boundary first_below(const RegimeMap& map, const Looked& first, double level, const RegimeRange& range) {
+  if (first.point.elasticity < level) return {Boundary::Place::Below, range.from};
+  for (const Crossing& c : map.crossings)
+    if (c.level == level && c.falling) return {Boundary::Place::Inside, c.ranks};
+  return {Boundary::Place::Above, range.to};
+}
+
+/// Where throughput is highest: one of the peaks, or an end.
+Boundary highest(const RegimeMap& map, const std::vector<Looked>& looked, const RegimeRange& range) {
+  const double first = looked.front().point.throughput;
+  const double last = looked.back().point.throughput;
+  const auto top = std::ranges::max_element(map.peaks, {}, &Peak::throughput);
+  if (top != map.peaks.end() && top->throughput > std::max(first, last))
+    return {Boundary::Place::Inside, top->ranks};
+  return last >= first ? Boundary{Boundary::Place::Above, range.to}
+                       : Boundary{Boundary::Place::Below, range.from};
+}
+
+/// Boundaries on one line: those outside the range lie an e-fold beyond its ends.
+double place_of(const Boundary& b) {
+  const double at = std::log(static_cast<double>(b.ranks));
+  if (b.place == Boundary::Place::Above) return at + 1;
+  return b.place == Boundary::Place::Below ? at - 1 : at;
+}
+
+void add_band(TransitionBand& band, std::vector<Boundary> of_replicates) {
+  band.low = band.high = band.value;
+  if (of_replicates.empty()) return;
+  std::ranges::sort(of_replicates, {}, place_of);
+  const auto n = static_cast<double>(of_replicates.size());
+  const auto last = static_cast<double>(of_replicates.size() - 1);
+  band.low = of_replicates[static_cast<std::size_t>(std::floor(0.05 * last))];
+  band.high = of_replicates[static_cast<std::size_t>(std::ceil(0.95 * last))];
+  const auto share = [&](Boundary::Place place) {
+    return static_cast<double>(std::ranges::count(of_replicates, place, &Boundary::place)) / n;
+  };
+  band.above = share(Boundary::Place::Above);
+  band.below = share(Boundary::Place::Below);
+}
+
+/// The mechanism without which the boundary comes latest, where that is at least 1 % later.
+void add_cause(TransitionBand& band, const ScalingJob& job, bool only_what_lowers) {
+  double latest = place_of(band.value) + std::log(1.01);
+  for (std::size_t i = 0; i < job.mechanisms.size(); ++i) {
+    const double moved = place_of(band.without[i].at);
+    if (moved <= latest || (only_what_lowers && job.mechanisms[i].reach == Reach::Flattens)) continue;
+    latest = moved;
+    band.because = job.mechanisms[i].name;
+  }
+}
+
+void add_notes(Regimes& out) {
+  if (out.map.peaks.size() > 1)
+    out.notes.push_back(fmt::format("throughput has {} peaks in this range: N* is the highest of them",
+                                    out.map.peaks.size()));
+  const auto back = std::ranges::count(out.map.crossings, false, &Crossing::falling);
+  if (back > 0)
+    out.notes.push_back(
+        "a boundary is crossed more than once, so N1 and N2 are the first crossings of several");
+  if (out.weak && out.n_star.value.inside() && out.n_star.because.empty())
+    out.notes.push_back(
+        "throughput is highest inside the range, and no mechanism explains it that could make it fall for good: a "
+        "boundary of tiers, or chance");
+  if (out.weak && !out.n_star.value.inside())
+    out.notes.push_back(
+        "nothing lowers throughput in this range: jitter, tails, collisions and throttling flatten it, and no more");
+}
+
+}  // namespace
+
+Regime regime_of(double elasticity) {
+  if (elasticity >= kLinearAbove) return Regime::Linear;
+  if (elasticity >= kSublinearAbove) return Regime::Sublinear;
+  return elasticity >= 0 ? Regime::PostLinear : Regime::Collapse;
+}
+
+std::string_view name_of(Regime regime) {
+  constexpr std::array<std::string_view, 4> kNames{"linear", "sublinear", "post-linear", "collapse"};
+  return kNames[static_cast<std::size_t>(regime)];
+}
+
+RegimeMap map_regimes(const ScalingJob& job, const RegimeRange& range, MechanismSet on) {
+  COX_ASSERT(range.from >= 1 && range.to > range.from && range.per_doubling >= 1, "a range of sizes");
+  std::vector<Looked> looked;
+  for (const std::int64_t n : sizes_of(range)) looked.push_back({n, job.at(n, on)});
+  RegimeMap map;
+  for (std::size_t i = 1; i < looked.size(); ++i) add_crossings(job, on, looked[i - 1], looked[i], map);
+  std::ranges::stable_sort(map.crossings, {}, &Crossing::ranks);
+  for (std::size_t i = 1; i + 1 < looked.size(); ++i) {
+    const double x = looked[i].point.throughput;
+    if (x > looked[i - 1].point.throughput && x >= looked[i + 1].point.throughput)
+      map.peaks.push_back(climb(job, on, looked[i - 1].ranks, looked[i + 1].ranks));
+  }
+  map.n1 = first_below(map, looked.front(), kLinearAbove, range);
+  map.n2 = first_below(map, looked.front(), kSublinearAbove, range);
+  map.n_star = highest(map, looked, range);
+  return map;
+}
+
+Regimes regimes_of(const ScalingJob& job, const RegimeRange& range, bool weak,
+                   std::span<const ScalingJob> replicates, int threads) {
+  const std::size_t switched = job.mechanisms.size();
+  COX_ASSERT(switched <= 63, "a bit for each mechanism");
+  std::vector<RegimeMap> maps(1 + switched + replicates.size());
+  parallel_for(maps.size(), threads, [&](std::size_t i) {
+    if (i > switched)
+      maps[i] = map_regimes(replicates[i - 1 - switched], range);
+    else
+      maps[i] = map_regimes(job, range, i == 0 ? kEveryMechanism : ~(MechanismSet{1} << (i - 1)));
+  });
+  Regimes out{.weak = weak, .range = range, .map = maps[0], .n1 = {}, .n2 = {}, .n_star = {}};
+  out.replicates = static_cast<int>(replicates.size());
+  const double first = static_cast<double>(range.from) / job.at(range.from, kEveryMechanism).throughput;
+  const auto fill = [&](TransitionBand& band, Boundary RegimeMap::*which, bool only_what_lowers) {
+    band.value = maps[0].*which;
+    for (std::size_t i = 0; i < switched; ++i)
+      band.without.push_back({job.mechanisms[i].name, maps[1 + i].*which});
+    std::vector<Boundary> drawn;
+    for (std::size_t i = 1 + switched; i < maps.size(); ++i) drawn.push_back(maps[i].*which);
+    add_band(band, std::move(drawn));
+    add_cause(band, job, only_what_lowers);
+    const std::int64_t at = band.value.ranks;
+    band.cost = static_cast<double>(at) / job.at(at, kEveryMechanism).throughput / first;
+  };
+  fill(out.n1, &RegimeMap::n1, false);
+  fill(out.n2, &RegimeMap::n2, false);
+  fill(out.n_star, &RegimeMap::n_star, weak);
+  add_notes(out);
+  return out;
+}
+
+}  // namespace cox::forecast
