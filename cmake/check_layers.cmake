@@ -113,7 +113,8 @@ set(diagnose_headers
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    law:law maximum:law sample:sample parts:calibrate calibrate:calibrate project:project structure:structure twins:structure
+    law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project structure:structure
+    twins:structure
     scaling_job:regimes regimes:regimes margin:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers forecast:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
