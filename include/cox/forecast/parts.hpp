@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A job taken apart by who shares what: the parts of own work, each with its interval and what carries it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/forecast/law.hpp"
+
+namespace cox::forecast {
+
+/// Where a number comes from.
+enum class Origin : std::uint8_t {
+  Measured,  ///< estimated from what was seen; the interval is of 90 %
+  Stated,    ///< the input or the user said it
+  Range,     ///< the data cannot tell: the ends are what is thought possible
+};
+
+/// A time with its interval. Without freedom (one node, one rank) the interval is a stated range.
+struct TimeEstimate {
+  Seconds value{};
+  Seconds low{};
+  Seconds high{};
+  Origin origin = Origin::Measured;
+  std::int64_t units = 0;  ///< independent units that carry it: ranks, nodes, steps
+};
+struct RatioEstimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  Origin origin = Origin::Measured;
+  std::int64_t units = 0;
+};
+
+/// Own work before one synchronisation. Model: X = level + node + rank + step + node in step + residual
+/// (node, rank: persistent; step, node in step, residual: fresh, all of mean 0). Source: docs/concepts/forecasting.md.
+struct PositionParts {
+  std::string name;
+  std::int32_t role = 0;
+  TimeEstimate level;             ///< mean over ranks and steps
+  TimeEstimate rank;              ///< standard deviation of what is a rank's for good
+  TimeEstimate node;              ///< of what is a node's for good
+  TimeEstimate step;              ///< of what all ranks share in a step
+  TimeEstimate node_step;         ///< of what the ranks of a node share in a step
+  double node_step_skewness = 0;  ///< of that, within [0, 4]
+  Law residual;  ///< of mean 0: body by quantiles, tail generalised Pareto where there is one
+  TimeEstimate residual_sd;
+  RatioEstimate tail_shape;     ///< xi; value 0, Origin::Range where there are too few exceedances
+  double tail_probability = 0;  ///< 0 = no tail
+  RatioEstimate correlation;    ///< of a rank's residual from step to step
+  TimeEstimate drift;           ///< of the level, over the sample
+};
+
+/// What a job is made of.
+struct Parts {
+  std::int64_t ranks = 0;  ///< at which it was seen
+  int ranks_per_node = 1;
+  std::int64_t nodes = 0;
+  int nodes_per_group = 0;  ///< nodes at one switch; 0 = not known
+  std::int64_t steps = 0;   ///< that carry it
+  std::vector<PositionParts> positions;
+  TimeEstimate rest;  ///< of a step, beside own work: communication that nothing hides, at `ranks`
+  std::vector<std::string> untold;  ///< what the data cannot tell, one sentence each
+};
+
+}  // namespace cox::forecast

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/maximum.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/elementary.hpp"
+
+#include "forecast/law/score_table.hpp"
+#include "forecast/law/special.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMostScore = 3.7;  // of y: G = 4e-18
+/// The probability above which a table ends, of the whole job.
+constexpr double kLeastTail = 1e-9;
+/// A rule may be this many deviations of what it is added to apart: the trapezoid's error is then exp(-2 pi²/1.5²), 2e-4.
+constexpr double kApart = 1.5;
+constexpr double kMostRefined = 12;
+constexpr double kSeen = 1e-3;   // tails are smooth down to this probability of the slowest
+constexpr double kScores = 6.5;  // a rule reaches from -6.5 to 6.5 normal scores
+
+double one_minus_exp(double t) {
+  return t < 1e-5 ? t - t * t / 2 : 1 - exponential(-t);
+}
+double score_at(double g) {
+  return logarithm(-logarithm(g));
+}
+
+/// Half of what lies between 16 and 84 %.
+double width(const ScoreTable& table) {
+  return (table.place(score_at(0.84)) - table.place(score_at(0.16))) / 2;
+}
+
+/// A table's rule, as Law::rule.
+std::vector<Law::Point> rule(const ScoreTable& table, int points) {
+  std::vector<Law::Point> found;
+  double sum = 0;
+  for (int i = 0; i < points; ++i) {
+    const double z = -kScores + 2 * kScores * i / (points - 1);
+    std::array<double, 1> p = {-std::abs(z)};
+    normal_probabilities(p);
+    const double minus_log = z < 0 ? -logarithm(p[0]) : -logarithm_of_one_plus(-p[0]);
+    const double weight = exponential(-z * z / 2);
+    found.push_back({.value = Seconds{table.place(logarithm(minus_log))}, .weight = weight});
+    sum += weight;
+  }
+  for (Law::Point& point : found) point.weight /= sum;
+  return found;
+}
+
+/// The largest gap of a rule where it matters for the slowest of `outer`: from 1/100 of one of them to 1/1,000 of the slowest.
+double largest_gap(const std::vector<Law::Point>& points, double outer) {
+  double gap = 0;
+  double below = 0;
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+    below += points[i].weight;
+    if (below > 0.01 && 1 - below > kSeen / outer) {
+      gap = std::max(gap, (points[i + 1].value - points[i].value).count());
+    }
+  }
+  return gap;
+}
+
+/// Levels of y, even, descending.
+std::vector<double> levels_to(double least, int points) {
+  std::vector<double> y;
+  for (int i = 0; i < points; ++i) y.push_back(kMostScore + (least - kMostScore) * i / (points - 1));
+  return y;
+}
+
+/// Places for the table of a sum with a discrete law: the inner ones, moved by each of its values.
+std::vector<double> moved_places(const ScoreTable& inner, const std::vector<Law::Point>& shared, double least,
+                                 int points) {
+  const std::vector<double> y = levels_to(least, points / static_cast<int>(shared.size()));
+  std::vector<double> x;
+  for (const Law::Point& point : shared) {
+    std::vector<double> moved(y.size(), point.value.count());
+    inner.add_places(y, moved);
+    x.insert(x.end(), moved.begin(), moved.end());
+  }
+  return x;
+}
+
+/// With any other: both at the same level, which covers the ends, and the inner one alone moved by the other's body, which covers
+/// gaps.
+std::vector<double> summed_places(const ScoreTable& inner, const std::vector<Law::Point>& shared,
+                                  double least, int points) {
+  const double step = 2 * kScores / static_cast<double>(shared.size() - 1);
+  const auto value = [&](double z) {
+    const double place = std::clamp((z + kScores) / step, 0.0, static_cast<double>(shared.size()) - 1.000001);
+    const auto left = static_cast<std::size_t>(place);
+    const double part = place - static_cast<double>(left);
+    return shared[left].value.count() * (1 - part) + shared[left + 1].value.count() * part;
+  };
+  const std::vector<double> y = levels_to(least, points / 2);
+  std::vector<double> x = y;  // becomes the normal score of G = exp(-exp(y)), then the place
+  exponentials(x);
+  for (double& t : x) t = -t;
+  exponentials(x);
+  for (double& g : x) g = std::clamp(g, 1e-16, 1 - 1e-16);
+  normal_quantiles(x);
+  for (double& z : x) z = value(z);
+  inner.add_places(y, x);
+  const std::vector<double> fewer = levels_to(least, points / 4);
+  for (const double z : {-1.5, 2.5}) {
+    std::vector<double> moved(fewer.size(), value(z));
+    inner.add_places(fewer, moved);
+    x.insert(x.end(), moved.begin(), moved.end());
+  }
+  return x;
+}
+
+/// The sum of what `inner` is the law of and an independent `law`; `outer` such sums are to be compared.
+ScoreTable sum(const ScoreTable& inner, const Law& law, double outer, const Quadrature& quadrature) {
+  const double least = logarithm(kLeastTail / outer);
+  std::vector<Law::Point> points = law.rule(quadrature.shared_points);
+  const bool atoms = law.is_discrete();
+  std::vector<double> x = atoms ? moved_places(inner, points, least, quadrature.points)
+                                : summed_places(inner, points, least, quadrature.points);
+  std::sort(x.begin(), x.end());
+  x.erase(std::unique(x.begin(), x.end()), x.end());
+  // The rule is made of the one that is narrower, so that the other smooths it.
+  const double apart = largest_gap(points, outer) / (kApart * width(inner));
+  const ScoreTable* smooth = &inner;
+  std::vector<ScoreTable> shared;
+  if (!atoms && !(apart <= 1)) {
+    std::vector<Law::Point> other = rule(inner, quadrature.shared_points);
+    const double swapped = largest_gap(other, outer) / (kApart * law.deviation().count());
+    const double refine = std::clamp(std::min(apart, swapped), 1.0, kMostRefined);
+    const int finer = static_cast<int>(quadrature.shared_points * refine);
+    if (swapped < apart) {
+      shared.emplace_back(law, 1.0, least, quadrature.points);
+      smooth = &shared.front();
+      points = finer > quadrature.shared_points ? rule(inner, finer) : std::move(other);
+    } else {
+      points = law.rule(finer);
+    }
+  }
+  std::vector<double> below(x.size());
+  std::vector<double> above(x.size());
+  std::vector<double> t(x.size());
+  std::vector<double> g(x.size());
+  for (const Law::Point& point : points) {
+    smooth->minus_log(x, point.value.count(), t);
+    for (std::size_t i = 0; i < t.size(); ++i) g[i] = -t[i];
+    exponentials(g);
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      below[i] += point.weight * g[i];
+      above[i] += point.weight * (t[i] < 1e-5 ? t[i] - t[i] * t[i] / 2 : 1 - g[i]);
+    }
+  }
+  for (std::size_t i = 0; i < t.size(); ++i)
+    t[i] = above[i] > 0.5 ? std::max(below[i], 1e-300) : 1 - above[i];
+  logarithms(t);
+  for (std::size_t i = 0; i < t.size(); ++i)
+    t[i] = above[i] < 1e-5 ? above[i] + above[i] * above[i] / 2 : -t[i];
+  return {std::move(x), t};
+}
+
+/// The slower of two independent ones: -ln G adds.
+ScoreTable slower(const ScoreTable& a, const ScoreTable& b) {
+  std::vector<double> x(a.x().begin(), a.x().end());
+  x.insert(x.end(), b.x().begin(), b.x().end());
+  std::sort(x.begin(), x.end());
+  std::vector<double> t;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool jump = i + 1 < x.size() && x[i + 1] == x[i];
+    const double at = jump ? std::nextafter(x[i], -kInfinity) : x[i];
+    t.push_back(exponential(a.score(at)) + exponential(b.score(at)));
+  }
+  return {std::move(x), t};
+}
+
+/// Places with weights that integrate over a table (Simpson's rule on every interval), with -ln G and G there.
+struct Nodes {
+  std::vector<double> x;
+  std::vector<double> weight;
+  std::vector<double> t;
+  std::vector<double> g;
+  explicit Nodes(const ScoreTable& table) {
+    const std::span<const double> at = table.x();
+    for (std::size_t i = 0; i + 1 < at.size(); ++i) {
+      const double h = at[i + 1] - at[i];
+      if (h <= 0) continue;
+      x.insert(x.end(), {at[i], at[i] + h / 2, at[i + 1]});
+      weight.insert(weight.end(), {h / 6, 4 * h / 6, h / 6});
+      t.insert(t.end(), {table.y()[i], table.middle(i), table.y()[i + 1]});
+    }
+    exponentials(t);
+    for (const double value : t) g.push_back(-value);
+    exponentials(g);
+  }
+  [[nodiscard]] double above(std::size_t i) const { return t[i] < 1e-5 ? t[i] - t[i] * t[i] / 2 : 1 - g[i]; }
+};
+
+/// A level of sharing that is there, and the ranks below it.
+struct Level {
+  Law law;
+  std::int64_t ranks = 0;
+};
+
+class Builder {
+ public:
+  Builder(const Nest& nest, std::int64_t ranks, const Quadrature& quadrature)
+      : own_(nest.own), job_(ranks), quadrature_(quadrature) {
+    const std::int64_t node = std::max(nest.ranks_per_node, 1);
+    if (node > 1 || !nest.node.is_constant()) add(nest.node, node);
+    if (nest.nodes_per_group > 0) add(nest.group, node * nest.nodes_per_group);
+    if (nest.nodes_per_group == 0) add_common(nest.group);
+    add_common(nest.common);
+  }
+  /// The job without what all share.
+  ScoreTable slowest() { return members(job_, levels_.size()).second; }
+  [[nodiscard]] const std::vector<Law>& common() const { return common_; }
+  [[nodiscard]] double shift() const { return shift_; }
+  [[nodiscard]] double growth() const { return growth_; }
+
+ private:
+  void add(const Law& law, std::int64_t ranks) {
+    if (law.is_constant()) {
+      shift_ += law.mean().count();
+    } else {
+      levels_.push_back({.law = law, .ranks = ranks});
+    }
+  }
+  void add_common(const Law& law) {
+    if (law.is_constant()) {
+      shift_ += law.mean().count();
+    } else {
+      common_.push_back(law);
+    }
+  }
+  /// The slowest of `ranks` ranks that share nothing at or above level `above`, and among how many units it is.
+  std::pair<std::int64_t, ScoreTable> members(std::int64_t ranks, std::size_t above) {
+    const double outer = static_cast<double>(job_) / static_cast<double>(ranks);
+    if (above == 0) {
+      ScoreTable table(own_, static_cast<double>(ranks), logarithm(kLeastTail / outer), quadrature_.points);
+      note_growth(table);
+      return {ranks, std::move(table)};
+    }
+    const std::int64_t size = levels_[above - 1].ranks;
+    const std::int64_t full = ranks / size;
+    const std::int64_t rest = ranks % size;
+    std::vector<ScoreTable> parts;
+    if (full > 0) {
+      parts.push_back(unit(size, above - 1));
+      parts.back().raise(logarithm(static_cast<double>(full)));
+    }
+    if (rest > 0) parts.push_back(unit(rest, above - 1));
+    if (parts.size() == 2) parts.front() = slower(parts[0], parts[1]);
+    const std::int64_t units = full + (rest > 0 ? 1 : 0);
+    if (units > 1) note_growth(parts.front());
+    return {units, std::move(parts.front())};
+  }
+  ScoreTable unit(std::int64_t ranks, std::size_t level) {
+    const double outer = static_cast<double>(job_) / static_cast<double>(ranks);
+    return sum(members(ranks, level).second, levels_[level].law, outer, quadrature_);
+  }
+  /// The last one noted is that of the outermost units that are more than one.
+  void note_growth(const ScoreTable& table) {
+    const Nodes nodes(table);
+    growth_ = 0;
+    for (std::size_t i = 0; i < nodes.x.size(); ++i) growth_ += nodes.weight[i] * nodes.t[i] * nodes.g[i];
+  }
+
+  Law own_;
+  std::int64_t job_;
+  Quadrature quadrature_;
+  std::vector<Level> levels_;  // from the inside
+  std::vector<Law> common_;
+  double shift_ = 0;
+  double growth_ = 0;
+};
+
+bool all_finite(const Nest& nest, Seconds (Law::*moment)() const) {
+  return std::isfinite((nest.own.*moment)().count()) && std::isfinite((nest.node.*moment)().count()) &&
+         std::isfinite((nest.group.*moment)().count()) && std::isfinite((nest.common.*moment)().count());
+}
+
+}  // namespace
+
+struct Maximum::Grid {
+  ScoreTable table;
+  double shift = 0;
+  double growth = 0;
+  double mean = 0;
+  double deviation = 0;
+
+  Grid(ScoreTable made, double by, double grown) : table(std::move(made)), shift(by), growth(grown) {}
+
+  /// Beyond the last point 1 - G is taken to fall as a power of the distance from the first, with the slope that it has there.
+  void moments(const Nest& nest) {
+    const double first = table.x().front();
+    const double last = table.x().back();
+    const double length = last - first;
+    const double left = one_minus_exp(exponential(table.y().back()));
+    const double before = last - 1e-3 * length;
+    const double beta = length > 0 ? (table.score(before) - table.y().back()) * 1e3 : kInfinity;
+    const Nodes nodes(table);
+    mean = first;
+    for (std::size_t i = 0; i < nodes.x.size(); ++i) mean += nodes.weight[i] * nodes.above(i);
+    if (beta > 1 && std::isfinite(beta)) mean += left * length / (beta - 1);
+    double square = 0;
+    for (std::size_t i = 0; i < nodes.x.size(); ++i) {
+      const double away = nodes.x[i] - mean;
+      square += 2 * nodes.weight[i] * (away > 0 ? away * nodes.above(i) : -away * nodes.g[i]);
+    }
+    if (beta > 2 && std::isfinite(beta)) square += 2 * left * length * length / (beta - 2);
+    deviation = std::sqrt(std::max(square, 0.0));
+    if (!all_finite(nest, &Law::mean)) mean = kInfinity;
+    if (!all_finite(nest, &Law::deviation)) deviation = kInfinity;
+  }
+};
+
+Maximum::Maximum(const Nest& nest, std::int64_t ranks, const Quadrature& quadrature) {
+  COX_ASSERT(ranks >= 1, "somebody is the slowest");
+  COX_ASSERT(quadrature.points >= 16 && quadrature.shared_points >= 8, "an integral has points");
+  Builder builder(nest, ranks, quadrature);
+  ScoreTable table = builder.slowest();
+  for (const Law& law : builder.common()) table = sum(table, law, 1, quadrature);
+  auto grid = std::make_shared<Grid>(std::move(table), builder.shift(), builder.growth());
+  grid->moments(nest);
+  grid_ = std::move(grid);
+}
+
+Seconds Maximum::mean() const {
+  return Seconds{grid_->shift + grid_->mean};
+}
+Seconds Maximum::deviation() const {
+  return Seconds{grid_->deviation};
+}
+Seconds Maximum::quantile(double p) const {
+  return Seconds{grid_->shift + grid_->table.place(score_at(std::clamp(p, 1e-17, 1 - 1e-16)))};
+}
+double Maximum::above(Seconds x) const {
+  return one_minus_exp(exponential(grid_->table.score(x.count() - grid_->shift)));
+}
+Seconds Maximum::growth() const {
+  return Seconds{grid_->growth};
+}
+
+}  // namespace cox::forecast
