@@ -9,14 +9,23 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/model/collective.hpp"
 
 namespace cox::forecast {
+
+/// What a synchronisation moved, where the input tells it.
+struct Traffic {
+  model::Collective kind = model::Collective::Other;  ///< Other = not known, or not always the same
+  Bytes bytes{};                                      ///< of the commonest call; zero = not known
+  Seconds transfer{};  ///< median from the last rank's arrival to the last one's departure; zero = not known
+};
 
 /// Between two synchronisations of a step: what every rank did on its own before it met the others.
 /// Ranks are in the order of `Sample::ranks`, steps in that of `Sample::steps`.
 struct Position {
   std::string name;          ///< `allreduce 2 of 4`; empty where a step has one
   std::vector<Seconds> own;  ///< own work: [step * ranks + rank]
+  Traffic traffic{};
   [[nodiscard]] Seconds at(std::size_t step, std::size_t rank, std::size_t ranks) const {
     return own[step * ranks + rank];
   }

@@ -47,10 +47,18 @@ std::set<CommId> widest_communicators(const trace::Run& run) {
   return {};
 }
 
-/// Own work of one rank before each synchronisation of its steps, and when the last one ended.
+/// One synchronisation as a rank saw it.
+struct Meeting {
+  Seconds own{};  ///< work before it
+  Duration arrival{};
+  Duration departure{};
+  model::Collective kind = model::Collective::Other;
+  Bytes bytes{};
+};
+/// Those of one rank in a step, in order.
 struct RankStep {
-  std::vector<Seconds> own;
-  Duration end = Duration::min();
+  std::vector<Meeting> met;
+  [[nodiscard]] Duration end() const { return met.empty() ? Duration::min() : met.back().departure; }
 };
 using RankSteps = std::vector<RankStep>;  ///< by step
 
@@ -73,17 +81,23 @@ class RankWalk {
       if (busy_from_) *busy_from_ += stay.end - std::max(stay.begin, *busy_from_);
       return;
     }
-    if (!counts(stay)) return;
+    const std::optional<std::size_t> call = call_of(stay);
+    if (!counts(stay, call)) return;
     if (busy_from_ && stay.step >= 0 && static_cast<std::size_t>(stay.step) < steps_.size()) {
-      RankStep& step = steps_[static_cast<std::size_t>(stay.step)];
-      step.own.push_back(Seconds{in_seconds(std::max(Duration::zero(), stay.begin - *busy_from_))});
-      step.end = stay.end;
+      Meeting met{.own = Seconds{in_seconds(std::max(Duration::zero(), stay.begin - *busy_from_))},
+                  .arrival = stay.begin,
+                  .departure = stay.end};
+      if (call) {
+        met.kind = events_.collective(*call);
+        met.bytes = events_.bytes[*call];
+      }
+      steps_[static_cast<std::size_t>(stay.step)].met.push_back(met);
     }
     busy_from_ = stay.end;
   }
 
   /// Whether all ranks meet there.
-  bool counts(const diagnose::Stay& stay) {
+  bool counts(const diagnose::Stay& stay, std::optional<std::size_t> call) {
     if (stay.what >= diagnose::kWaitCode) {  // on background operations, or for messages
       saw_neighbours_ = saw_neighbours_ || (stay.what & diagnose::kUnsplitMark) != 0;
       return true;
@@ -91,16 +105,15 @@ class RankWalk {
     if (!model::synchronizes_all(static_cast<model::Collective>(stay.what))) return false;
     saw_all_ = true;
     if (widest_.empty()) return true;
-    const std::optional<CommId> comm = comm_of(stay);
-    return !comm || widest_.count(*comm) > 0;
+    return !call || widest_.count(events_.comm[*call]) > 0;
   }
 
-  /// The communicator of the call that a stay shows.
-  std::optional<CommId> comm_of(const diagnose::Stay& stay) {
-    const Duration end = stay.end + offset_;
-    while (next_ < events_.size() && events_.begin[next_] + Duration::zero() <= stay.begin + offset_) ++next_;
+  /// The collective that a stay shows.
+  std::optional<std::size_t> call_of(const diagnose::Stay& stay) {
+    while (next_ < events_.size() && events_.begin[next_] <= stay.begin + offset_) ++next_;
+    if (stay.what >= diagnose::kWaitCode) return std::nullopt;
     for (std::size_t i = next_; i-- > 0 && next_ - i < kLookBack;)
-      if (events_.kind[i] == trace::EventKind::Collective && events_.end[i] == end) return events_.comm[i];
+      if (events_.kind[i] == trace::EventKind::Collective && events_.end[i] == stay.end + offset_) return i;
     return std::nullopt;
   }
 
@@ -163,7 +176,7 @@ std::set<std::size_t> evaluated_steps(const trace::Run& run, const diagnose::Tim
 /// The commonest number of synchronisations of a step, of one rank. First steps are no measure.
 std::size_t usual_positions(const RankSteps& steps) {
   std::map<std::size_t, std::size_t> seen;
-  for (std::size_t k = 1; k < steps.size(); ++k) ++seen[steps[k].own.size()];
+  for (std::size_t k = 1; k < steps.size(); ++k) ++seen[steps[k].met.size()];
   std::size_t usual = 0;
   std::size_t most = 0;
   for (const auto& [count, times] : seen)
@@ -211,13 +224,13 @@ class Assembly {
  private:
   [[nodiscard]] bool usual(std::size_t k) const {
     for (std::size_t r = 0; r < steps_.size(); ++r)
-      if (steps_[r][k].own.size() != usual_[r]) return false;
+      if (steps_[r][k].met.size() != usual_[r]) return false;
     return true;
   }
 
   [[nodiscard]] std::optional<Duration> end_of(std::size_t k) const {
     Duration end = Duration::min();
-    for (const RankSteps& rank : steps_) end = std::max(end, rank[k].end);
+    for (const RankSteps& rank : steps_) end = std::max(end, rank[k].end());
     return end == Duration::min() ? std::nullopt : std::optional(end);
   }
 
@@ -236,8 +249,11 @@ class Assembly {
                              .begin = Seconds{in_seconds(*from)},
                              .length = Seconds{in_seconds(*to - *from)}});
         take_own(out, k);
+        kept_.push_back(k);
       }
     }
+    if (usual_.front() == positions_)
+      for (std::size_t p = 0; p < positions_; ++p) out.positions[p].traffic = traffic_of(p);
     out.left_out.emplace_back("the first step: it starts the job up");
     if (evaluated > 0) out.left_out.push_back(fmt::format("{} steps with an evaluation", evaluated));
     if (unusual > 0)
@@ -251,16 +267,39 @@ class Assembly {
     for (const RankSteps& rank : steps_) {
       if (positions_ == 1) {
         Seconds sum{};
-        for (const Seconds own : rank[k].own) sum += own;
+        for (const Meeting& met : rank[k].met) sum += met.own;
         out.positions.front().own.push_back(sum);
       } else {
-        for (std::size_t p = 0; p < positions_; ++p) out.positions[p].own.push_back(rank[k].own[p]);
+        for (std::size_t p = 0; p < positions_; ++p) out.positions[p].own.push_back(rank[k].met[p].own);
       }
     }
   }
 
+  [[nodiscard]] Traffic traffic_of(std::size_t p) const {
+    std::map<std::pair<model::Collective, Bytes>, std::size_t> calls;
+    std::vector<double> transfers;
+    for (const std::size_t k : kept_) {
+      Duration last = Duration::min();
+      Duration end = Duration::min();
+      for (const RankSteps& rank : steps_) {
+        last = std::max(last, rank[k].met[p].arrival);
+        end = std::max(end, rank[k].met[p].departure);
+      }
+      const Meeting& met = steps_.front()[k].met[p];
+      ++calls[{met.kind, met.bytes}];
+      transfers.push_back(in_seconds(std::max(Duration::zero(), end - last)));
+    }
+    if (transfers.empty()) return {};
+    const auto usual = std::max_element(calls.begin(), calls.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    return {.kind = usual->first.first,
+            .bytes = usual->first.second,
+            .transfer = Seconds{median_in_place(transfers)}};
+  }
+
   const trace::Run& run_;
   std::vector<RankSteps> steps_;
+  std::vector<std::size_t> kept_;
   std::set<std::size_t> evaluated_;
   std::vector<std::size_t> usual_;  ///< synchronisations of a step, by rank
   std::size_t count_ = 0;
@@ -269,7 +308,9 @@ class Assembly {
 
 /// Runs that tell only how long steps lasted: by rank, or of the job.
 Result<Sample> of_step_times(const trace::Run& run, const diagnose::Timeline& timeline, Sample out) {
+  const auto begins = timeline.step_begins(0);
   std::size_t count = timeline.work_by_step(0).size();
+  if (run.ranks.size() == 1 && count > 0) --count;  // when the last one ended is not told
   for (std::size_t r = 0; r < run.ranks.size(); ++r) count = std::min(count, timeline.work_by_step(r).size());
   if (count < 3) return fail(nothing(run, fmt::format("{} steps, expected at least 3", count)));
   Position position;
@@ -280,10 +321,12 @@ Result<Sample> of_step_times(const trace::Run& run, const diagnose::Timeline& ti
     Duration most = Duration::zero();
     for (std::size_t r = 0; r < run.ranks.size(); ++r) {
       const Duration own = timeline.work_by_step(r)[k];
+      const Duration step = own + timeline.wait_by_step(r)[k];
       position.own.push_back(Seconds{in_seconds(own)});
       least = std::min(least, own);
-      most = std::max(most, own);
+      most = std::max(most, step);
     }
+    if (run.ranks.size() == 1) most = begins[k + 1] - begins[k];
     if (in_seconds(most - least) <= kSame * in_seconds(most)) ++same;
     out.steps.push_back({.number = static_cast<std::int64_t>(k),
                          .begin = Seconds{in_seconds(at)},

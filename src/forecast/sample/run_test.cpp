@@ -49,6 +49,10 @@ TEST(SampleOfRun, OwnWorkIsWhatEachRankDidBeforeItMetTheOthers) {
     EXPECT_NEAR(made->steps[k].length.count(), 11e-3, 1e-4);
   }
   EXPECT_EQ(made->ranks[0].role, made->ranks[3].role);
+  EXPECT_EQ(made->positions[0].traffic.kind, model::Collective::AllReduce);
+  EXPECT_EQ(made->positions[0].traffic.bytes, 1000_B);
+  EXPECT_NEAR(made->positions[0].traffic.transfer.count(), 6e-6, 1e-8)
+      << "a ring of four: six messages of a microsecond";
 }
 
 TEST(SampleOfRun, MoreThreadsChangeNothing) {
