@@ -8,6 +8,8 @@
 #include "cox/base/assert.hpp"
 #include "cox/forecast/checkpoints.hpp"
 
+#include "forecast/checkpoints/slowest.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -18,23 +20,6 @@ struct Cause {
   Seconds restart{};
   Seconds repair{};
 };
-
-/// E[f(slowest of n)], generalised Pareto of `scale` and `shape`. Formula: with u = 1 - e^-v, the slowest is
-/// scale ((1 - u^(1/n))^-shape - 1) / shape; Simpson's rule in v, where it grows slowly.
-double over_slowest(std::int64_t n, Seconds scale, double shape, const std::function<double(Seconds)>& f) {
-  constexpr int kPoints = 800;
-  constexpr double kMost = 40;
-  const double step = kMost / kPoints;
-  double sum = 0;
-  for (int i = 1; i <= kPoints; ++i) {
-    const double v = i * step;
-    const double beyond = -std::expm1(std::log1p(-std::exp(-v)) / static_cast<double>(n));
-    const double x = shape == 0 ? -std::log(beyond) : std::expm1(-shape * std::log(beyond)) / shape;
-    const double weight = i == kPoints ? 1 : i % 2 == 1 ? 4 : 2;
-    sum += weight * std::exp(-v) * f(scale * x);
-  }
-  return (sum + f(Seconds{})) * step / 3;  // at v = 0 the slowest is 0
-}
 
 std::int64_t groups_of(std::int64_t nodes, int each) {
   return each > 0 ? (nodes + each - 1) / each : nodes;
@@ -105,21 +90,6 @@ double waits_for_nodes(const std::vector<Cause>& causes, int spares) {
   return std::clamp(1 - enough, 0.0, 1.0);
 }
 
-/// E[e^(-x / M)] of what every start takes.
-double start_survives(const model::Startup& start, std::int64_t nodes, std::int64_t ranks, Seconds between) {
-  if (!start.takes_time()) return 1;
-  const auto n = static_cast<double>(ranks);
-  const Seconds control = start.fixed + (start.per_rank * n + start.per_pair * (n * n)) * start.communicators;
-  const Seconds read = start.storage.in_bytes_per_s() > 0
-                           ? Seconds{static_cast<double>(start.read.count()) * static_cast<double>(nodes) /
-                                     start.storage.in_bytes_per_s()}
-                           : Seconds{};
-  const auto survives = [&](Seconds slowest) { return std::exp(-(std::max(slowest, read) / between)); };
-  const double rest =
-      start.spread > Seconds{} ? over_slowest(nodes, start.spread, start.tail, survives) : survives({});
-  return std::exp(-(control / between)) * rest;
-}
-
 /// The constant restart that costs as much as those that are drawn.
 Seconds equal_restart(const model::Scenario& s, const std::vector<Cause>& causes, std::int64_t nodes,
                       Seconds between) {
@@ -131,7 +101,7 @@ Seconds equal_restart(const model::Scenario& s, const std::vector<Cause>& causes
   if (f.restart_spread > Seconds{})
     survives *= over_slowest(nodes, f.restart_spread, f.restart_tail,
                              [&](Seconds x) { return std::exp(-(x / between)); });
-  survives *= start_survives(s.start, nodes, nodes * s.cluster.devices_per_node, between);
+  survives *= over_start(s, nodes, [&](Seconds x) { return std::exp(-(x / between)); });
   return grows + between * -std::log(survives);
 }
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/days.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "forecast/checkpoints/slowest.hpp"
+
+namespace cox::forecast {
+namespace {
+
+tl::unexpected<Error> cannot(std::string message, std::string hint) {
+  return fail({.code = Errc::InvalidInput,
+               .id = "forecast-032",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+Seconds& part(Days& d, DaysPart p) {
+  return d.parts[static_cast<std::size_t>(p)];
+}
+
+/// As energy-and-cost.md says: work that is done again draws as it did.
+Energy energy_of(const model::Scenario& s, const Days& d, const StepBudget& step) {
+  const model::PowerDraw& draw = s.power;
+  const Seconds kept = d.parts[static_cast<std::size_t>(DaysPart::Compute)] +
+                       d.parts[static_cast<std::size_t>(DaysPart::Communication)] +
+                       d.parts[static_cast<std::size_t>(DaysPart::Waiting)];
+  const Seconds at_work = kept + d.parts[static_cast<std::size_t>(DaysPart::Rework)];
+  const Seconds down = d.parts[static_cast<std::size_t>(DaysPart::Start)] +
+                       d.parts[static_cast<std::size_t>(DaysPart::Restarts)] +
+                       d.parts[static_cast<std::size_t>(DaysPart::Repair)];
+  const auto nodes = static_cast<double>(d.nodes);
+  const double per_step = at_work / step.total() * nodes;
+  const Energy all = draw.busy * (step.compute * per_step) + draw.transfer * (step.communication * per_step) +
+                     draw.wait * (step.waiting * per_step +
+                                  d.parts[static_cast<std::size_t>(DaysPart::Checkpoints)] * nodes) +
+                     draw.idle * (down * nodes + d.total * s.failures.spares);
+  return all * draw.pue;
+}
+
+struct Fit {
+  Intervals at;
+  WallShares shares;
+};
+
+Fit fit_of(const model::Scenario& s, std::int64_t nodes, Seconds step, bool at_given) {
+  if (!s.failures.happen() && s.failures.checkpoint_interval <= Seconds{})
+    return {.at = {}, .shares = {.work = 1}};
+  const Interruptions costs = interruptions(s, nodes, step);
+  const Intervals given{.far = s.failures.checkpoint_interval, .near = s.failures.near_interval};
+  const bool as_given =
+      given.far > Seconds{} && (at_given || !s.failures.happen() || costs.blocks <= Seconds{});
+  const Intervals at = as_given ? given : best_intervals(costs);
+  if (!(at.far > Seconds{})) return {.at = at, .shares = {}};
+  return {.at = at, .shares = wall_shares(costs, at)};
+}
+
+}  // namespace
+
+std::string_view name_of(DaysPart p) {
+  constexpr std::array<std::string_view, kDaysParts> kNames = {
+      "start", "compute", "communication", "waiting", "checkpoints", "rework", "restarts", "repair"};
+  return kNames[static_cast<std::size_t>(p)];
+}
+
+Result<Days> days(const model::Scenario& scenario, const BudgetAt& budget, double tokens, std::int64_t nodes,
+                  bool at_given) {
+  if (!(tokens > 0) || !std::isfinite(tokens))
+    return cannot(fmt::format("{} tokens to train on, wanted more than 0", tokens),
+                  "say how many: --tokens 15e12");
+  COX_TRY(const StepBudget step, budget(nodes));
+  if (!(step.tokens > 0) || !(step.total() > Seconds{}))
+    return cannot(fmt::format("a step trains on {} tokens in {} s, wanted more than 0 of both", step.tokens,
+                              step.total().count()),
+                  "say --tokens-per-step, and steps that take time");
+  const Fit fit = fit_of(scenario, nodes, step.total(), at_given);
+  if (!(fit.shares.work > 0))
+    return cannot(
+        fmt::format("{} nodes never finish: failures come quicker than a checkpoint is written and read",
+                    nodes),
+        "say what a checkpoint takes, make it or restarts quicker, or ask for fewer nodes");
+  Days out;
+  out.nodes = nodes;
+  out.tokens = tokens;
+  out.steps = std::ceil(tokens / step.tokens);
+  const Seconds work = step.total() * out.steps;
+  const Seconds wall = work / fit.shares.work;
+  part(out, DaysPart::Start) = mean_start(scenario, nodes);
+  part(out, DaysPart::Compute) = step.compute * out.steps;
+  part(out, DaysPart::Communication) = step.communication * out.steps;
+  part(out, DaysPart::Waiting) = step.waiting * out.steps;
+  part(out, DaysPart::Checkpoints) = wall * fit.shares.write;
+  part(out, DaysPart::Rework) = wall * fit.shares.rework;
+  part(out, DaysPart::Restarts) = wall * fit.shares.restart;
+  part(out, DaysPart::Repair) = wall * fit.shares.waiting;
+  for (const Seconds p : out.parts) out.total += p;
+  out.intervals = fit.at;
+  out.goodput = fit.shares.work;
+  out.failures = fit.shares.failures_per_work * work.count();
+  out.node_hours = out.total.count() / 3600 * static_cast<double>(nodes + scenario.failures.spares);
+  if (scenario.power.known()) out.energy = energy_of(scenario, out, step);
+  if (scenario.node_price.node_hour > 0) out.cost = out.node_hours * scenario.node_price.node_hour;
+  out.currency = scenario.node_price.currency;
+  return out;
+}
+
+Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budget, double tokens,
+                           Seconds target, std::int64_t multiple, std::int64_t most) {
+  if (multiple < 1 || most < multiple)
+    return cannot(fmt::format("no size between {} and {} nodes", multiple, most), "ask for a larger range");
+  std::optional<Days> quickest, reached;
+  Result<Days> last = cannot("no size of the range can be computed", "ask for sizes that the layout fits");
+  std::int64_t before = 0;  // the largest size below `reached` that is too slow
+  const auto look = [&](std::int64_t n) {
+    last = days(scenario, budget, tokens, n * multiple);
+    if (!last) return false;
+    if (!quickest || last->total < quickest->total) quickest = *last;
+    const bool in_time = last->total <= target;
+    if (in_time && (!reached || last->nodes < reached->nodes)) reached = *last;
+    if (!in_time && !reached) before = n;
+    return in_time;
+  };
+  // Eight sizes a doubling, since more nodes may be slower: the first in time, then the least between it and its neighbour.
+  const std::int64_t sizes = most / multiple;
+  for (double x = 1; x < static_cast<double>(sizes) + 1 && !reached;
+       x = std::max(x + 1, std::floor(x * 1.0905)))
+    look(static_cast<std::int64_t>(x));
+  if (!quickest) return fail(last.error());
+  if (!reached)
+    return NodesFor{
+        .reached = false,
+        .at = *quickest,
+        .why = quickest->nodes + multiple > most
+                   ? fmt::format("{} nodes, the most that were asked for, are too few", quickest->nodes)
+                   : fmt::format("{} nodes are the quickest: more fail more often than they help",
+                                 quickest->nodes)};
+  std::int64_t high = reached->nodes / multiple;
+  while (high - before > 1) {
+    const std::int64_t middle = before + (high - before) / 2;
+    if (look(middle))
+      high = middle;
+    else
+      before = middle;
+  }
+  return NodesFor{.reached = true, .at = *reached, .why = {}};
+}
+
+Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, const BudgetAt& budget,
+                                               double tokens, std::int64_t nodes) {
+  COX_TRY(const StepBudget as_is, budget(nodes));
+  COX_TRY(const Days plain, days(scenario, budget, tokens, nodes));
+  const auto with = [&](const model::Scenario& s, StepBudget step) -> double {
+    const auto d = days(
+        s, [&](std::int64_t) { return Result<StepBudget>(step); }, tokens, nodes);
+    return d ? d->total / plain.total : std::numeric_limits<double>::infinity();
+  };
+  const auto both = [&](std::string name, const auto& change) {
+    Sensitivity out{.name = std::move(name)};
+    for (const double k : {0.8, 1.2}) {
+      model::Scenario s = scenario;
+      StepBudget step = as_is;
+      change(s, step, k);
+      (k < 1 ? out.at_less : out.at_more) = with(s, step);
+    }
+    return out;
+  };
+  std::vector<Sensitivity> out;
+  out.push_back(both("computation", [](auto&, StepBudget& b, double k) { b.compute *= k; }));
+  out.push_back(both("exposed communication", [](auto&, StepBudget& b, double k) { b.communication *= k; }));
+  if (!scenario.failures.happen()) return out;
+  out.push_back(both("time between failures", [](model::Scenario& s, auto&, double k) {
+    s.failures.node_mtbf *= k;
+    s.failures.job_mtbf *= k;
+    for (model::FailureClass& c : s.failures.classes) c.mtbf *= k;
+  }));
+  out.push_back(both("checkpoint", [](model::Scenario& s, auto&, double k) {
+    s.failures.checkpoint *= k;
+    s.failures.checkpoint_write *= k;
+    s.failures.storage = s.failures.storage * (1 / k);
+  }));
+  out.push_back(both("restart", [](model::Scenario& s, auto&, double k) {
+    s.failures.restart *= k;
+    s.failures.restart_per_node *= k;
+    s.failures.restart_per_pair *= k;
+    s.failures.restart_spread *= k;
+    for (model::FailureClass& c : s.failures.classes) c.restart *= k;
+  }));
+  return out;
+}
+
+}  // namespace cox::forecast
