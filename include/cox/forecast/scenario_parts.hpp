@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Between a Scenario and the parts of a job: what a Scenario says, as Parts; what Parts say, as a Scenario.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/forecast/parts.hpp"
+#include "cox/forecast/project.hpp"
+#include "cox/forecast/sample.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+/// The own work of a Scenario's ranks, as it says: compute and [[noise]]. What has no counterpart (noise of messages and
+/// links, of named ranks, of switches, rails and stages, recorded traces) is in `untold`, one sentence each.
+/// Errors:  forecast-004 (a job without steps of compute and a synchronisation: goal, trace, iteration; a policy that does
+///          not meet in every step), those of `simulate::simulate` (training: one step without noise is simulated).
+/// Cost:    a simulated step; 0.1 s for each source of fresh noise of a rank beyond the first. Held by:
+///          src/forecast/answer/scenario_parts_test.cpp
+[[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
+
+/// A Scenario that does what the parts say, at the size where they were seen: one collective a step, `compute` before it,
+/// [[noise]] for each part, messages that cost what was seen.
+/// Errors:  forecast-005 (several synchronisations in a step with unlike work, or several roles: a Scenario of collectives
+///          has one).
+/// Held by: src/forecast/answer/calibrated_test.cpp
+struct Calibrated {
+  model::Scenario scenario;
+  std::vector<std::string> notes;  ///< what was assumed, one sentence each
+};
+[[nodiscard]] Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample);
+
+/// Communication of a calibrated Scenario at other sizes: the price of its collective without noise, by closed form. As a
+/// range where latency and bandwidth cannot be told apart: all of the measured time is latency of a ring (grows with the
+/// ranks), or bandwidth (does not grow).
+/// Held by: src/forecast/answer/calibrated_test.cpp
+[[nodiscard]] RestAt rest_of(const Parts& parts, const Sample& sample);
+
+}  // namespace cox::forecast

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cox/forecast/maximum.hpp"
+#include "cox/forecast/scenario_parts.hpp"
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::forecast {
+namespace {
+
+TimeEstimate time(double seconds) {
+  return {.value = Seconds{seconds}, .low = Seconds{seconds}, .high = Seconds{seconds}};
+}
+
+/// 16 ranks on four nodes, 10 ms of work with a tail, a millisecond of communication.
+Parts parts() {
+  PositionParts p;
+  p.level = time(10e-3);
+  p.node_step = time(0.2e-3);
+  p.node_step_skewness = 1;
+  const Seconds body[] = {Seconds{-1e-3}, Seconds{-0.2e-3}, Seconds{0.9e-3}};
+  p.residual = Law::quantiles(
+      body, {.threshold = body[2], .scale = Seconds{0.5e-3}, .shape = 0.2, .probability = 0.05});
+  p.residual = p.residual.plus(-p.residual.mean());
+  p.residual_sd = time(p.residual.deviation().count());
+  p.tail_probability = 0.05;
+  p.tail_shape = {.value = 0.2, .low = 0.2, .high = 0.2};
+  Parts out{.ranks = 16, .ranks_per_node = 4, .nodes = 4, .steps = 4000, .positions = {p}};
+  out.rest = time(1e-3);
+  return out;
+}
+
+Sample sample(model::Collective kind, Bytes bytes) {
+  Sample s{.name = "job"};
+  s.positions.push_back({.traffic = {.kind = kind, .bytes = bytes, .transfer = Seconds{1e-3}}});
+  return s;
+}
+
+TEST(Calibrated, TheScenarioSimulatesToWhatThePartsSay) {
+  const Parts p = parts();
+  const auto made = calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{1000}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->scenario.cluster.nodes, 4);
+  const auto outcome = simulate::simulate(made->scenario, {.threads = 1});
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  const Nest nest{.own = p.positions[0].residual,
+                  .node = Law::shifted_gamma(Seconds{}, Seconds{0.2e-3}, 1),
+                  .group = {},
+                  .common = {},
+                  .ranks_per_node = 4};
+  const Seconds step = Seconds{11e-3} + Maximum(nest, 16).mean();
+  EXPECT_NEAR(outcome->step_ends.back().count() / 4000 / step.count(), 1, 0.004);
+}
+
+TEST(Calibrated, ItsPartsAreThoseThatItWasMadeFrom) {
+  const auto made = calibrated_scenario(parts(), sample(model::Collective::AllReduce, Bytes{1000}));
+  ASSERT_TRUE(made);
+  const auto again = parts_of(made->scenario);
+  ASSERT_TRUE(again) << again.error().to_string();
+  const PositionParts& p = again->positions.front();
+  EXPECT_NEAR(p.level.value.count(), 10e-3, 2e-5);
+  EXPECT_NEAR(again->rest.value.count(), 1e-3, 1e-9);
+  EXPECT_NEAR(p.node_step.value.count(), 0.2e-3, 0.01e-3);
+  EXPECT_NEAR(p.residual_sd.value / parts().positions[0].residual_sd.value, 1, 0.01);
+}
+
+TEST(Calibrated, CommunicationIsPricedAsTheCollectiveAtOtherSizes) {
+  const RestAt small = rest_of(parts(), sample(model::Collective::AllReduce, Bytes{1000}));
+  EXPECT_NEAR(small(16).value.count(), 1e-3, 1e-12);
+  EXPECT_NEAR(small(256).value.count(), 2e-3, 1e-9) << "rounds: 8 instead of 4";
+  EXPECT_LE(small(256).low, Seconds{1e-3});
+  EXPECT_GE(small(256).high, Seconds{2e-3});
+  const RestAt large = rest_of(parts(), sample(model::Collective::AllReduce, Bytes{100'000'000}));
+  EXPECT_NEAR(large(1 << 20).value.count(), 1e-3 * 16 / 15, 1e-5) << "2 (N-1) / N of the bytes";
+  EXPECT_GE(large(1 << 20).high, 2 * large(1 << 20).value);
+  EXPECT_EQ(large(1 << 20).origin, Origin::Range);
+}
+
+TEST(Calibrated, UnlikeSynchronisationsOrRolesAreNoScenario) {
+  Parts p = parts();
+  p.positions.push_back(p.positions.front());
+  EXPECT_EQ(calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8})).error().id,
+            "forecast-005");
+  p.positions.back().level = time(0.1e-3);
+  const auto made = calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8}));
+  ASSERT_TRUE(made) << "a barrier right behind the first is no work";
+  EXPECT_NEAR(made->scenario.job.as<model::CollectiveJob>().compute.count(), 10.1e-3, 1e-9);
+}
+
+}  // namespace
+}  // namespace cox::forecast

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/scenario_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::forecast {
+namespace {
+
+using model::NoiseLaw;
+using model::NoisePattern;
+using model::NoiseScope;
+using model::NoiseSource;
+
+constexpr int kRule = 100;           ///< points that stand for a law in a sum
+constexpr int kBody = 1000;          ///< quantiles of a sum's body
+constexpr double kTailFrom = 0.002;  ///< probability of its tail
+
+Error no_counterpart(const model::Scenario& scenario, std::string message) {
+  return Error{.code = Errc::Unsupported,
+               .id = "forecast-004",
+               .message = std::move(message),
+               .hint = "`cox simulate FILE --scaling 8,16,32` simulates a scenario at other sizes",
+               .where = Where{.file = scenario.name}};
+}
+
+TimeEstimate stated(Seconds value) {
+  return {.value = value, .low = value, .high = value, .origin = Origin::Stated};
+}
+
+/// Work of the ranks of one kind in a step.
+struct Work {
+  std::string name;
+  Seconds busy{};
+};
+struct StepWork {
+  std::vector<Work> kinds;
+  Seconds rest{};
+};
+
+/// A step without noise, failures and pacing.
+Result<simulate::Outcome> quiet_step(model::Scenario s) {
+  s.noise.clear();
+  s.failures = {};
+  s.start = {};
+  s.job.steps = 1;
+  s.replicas = 1;
+  return simulate::simulate(s, {.threads = 1});
+}
+
+Result<StepWork> work_of(const model::Scenario& s) {
+  StepWork out;
+  COX_TRY(const simulate::Outcome outcome, quiet_step(s));
+  if (s.job.workload() == model::Workload::Collective) {
+    out.kinds.push_back({"", s.job.as<model::CollectiveJob>().compute});
+  } else {
+    for (const simulate::GroupTime& group : outcome.groups) out.kinds.push_back({group.name, group.busy});
+  }
+  if (out.kinds.empty()) return fail(no_counterpart(s, "what its ranks compute in a step is not told"));
+  Seconds most{};
+  for (const Work& w : out.kinds) most = std::max(most, w.busy);
+  out.rest = std::max(Seconds{}, outcome.total - outcome.started - most);
+  return out;
+}
+
+/// A fresh law of what a source adds, for compute of this length; nothing where it has none of its own.
+std::optional<Law> law_of(const NoiseSource& n, Seconds compute) {
+  const Seconds mean = n.relative ? n.mean_ratio * compute : n.mean;
+  const bool factor = n.relative && n.mean_ratio == 0;
+  const Seconds whole = factor ? compute : mean;
+  const Seconds shift = factor ? -compute : Seconds{};
+  switch (n.law) {
+    case NoiseLaw::Constant:
+      return Law::constant(mean);
+    case NoiseLaw::Gaussian:
+      return Law::normal(whole, whole * n.cv).plus(shift);
+    case NoiseLaw::Lognormal:
+      return n.cv > 0 ? Law::lognormal(whole, n.cv).plus(shift) : Law::constant(mean);
+    case NoiseLaw::Exponential:
+      return Law::exponential(whole).plus(shift);
+    case NoiseLaw::Pareto: {
+      // With a cv instead of a shape: cv^2 = 1 / (a (a - 2)).
+      const double a = n.shape > 0 ? n.shape : 1 + std::sqrt(1 + 1 / (n.cv * n.cv));
+      return Law::pareto(whole * (a - 1) / a, a).plus(shift);
+    }
+    case NoiseLaw::Weibull:
+      return Law::weibull(whole, n.shape).plus(shift);
+    case NoiseLaw::Bimodal:
+      return Law::detour(mean, n.probability);
+    case NoiseLaw::Uniform: {
+      const double half = n.cv > 0 ? std::sqrt(3.0) * n.cv : 1;
+      const Seconds ends[] = {whole * (1 - half) + shift, whole * (1 + half) + shift};
+      return Law::quantiles(ends);
+    }
+    case NoiseLaw::Quantiles: {
+      const Seconds unit = n.relative ? compute : n.unit;
+      std::vector<Seconds> values;
+      for (const double q : n.quantiles) values.push_back(q * unit);
+      if (values.size() < 2) return std::nullopt;  // in a file
+      return Law::quantiles(values, {.threshold = values.back(),
+                                     .scale = n.tail_scale * unit,
+                                     .shape = n.tail_shape,
+                                     .probability = n.tail_probability});
+    }
+    case NoiseLaw::Trace:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// How often a source acts at all, of the steps.
+double chance_of(const NoiseSource& n) {
+  double p = n.law == NoiseLaw::Bimodal ? 1 : n.probability;
+  if (n.burst_steps > 0) p *= n.burst_steps / (n.burst_steps + n.calm_steps);
+  if (n.pattern == NoisePattern::Recurring) p /= static_cast<double>(n.period_steps);
+  return p;
+}
+
+/// A law that acts with a chance; else nothing is added.
+struct Part {
+  Law law;
+  double chance = 1;
+  [[nodiscard]] double above(Seconds x) const {
+    return chance * law.above(x) + (x < Seconds{} ? 1 - chance : 0);
+  }
+  [[nodiscard]] std::vector<Law::Point> rule() const {
+    std::vector<Law::Point> points = law.rule(kRule);
+    for (Law::Point& p : points) p.weight *= chance;
+    if (chance < 1) points.push_back({.value = {}, .weight = 1 - chance});
+    return points;
+  }
+};
+
+/// The sum of two independent parts: P(A + B > x) = sum over the points of B of P(A > x - b).
+class TwoParts {
+ public:
+  TwoParts(const Part& smooth, const Part& other) : smooth_(smooth), points_(other.rule()) {
+    low_ = std::min(Seconds{}, smooth.law.quantile(1e-9)) + points_.front().value;
+    high_ = std::max(Seconds{}, smooth.law.upper_quantile(1e-9)) + points_.front().value;
+    for (const Law::Point& p : points_) {
+      low_ = std::min(low_, std::min(Seconds{}, smooth.law.quantile(1e-9)) + p.value);
+      high_ = std::max(high_, std::max(Seconds{}, smooth.law.upper_quantile(1e-9)) + p.value);
+    }
+  }
+  [[nodiscard]] Seconds upper_quantile(double p) const {
+    Seconds low = low_;
+    Seconds high = high_;
+    for (int i = 0; i < 50; ++i) {
+      const Seconds middle = (low + high) / 2;
+      (above(middle) > p ? low : high) = middle;
+    }
+    return (low + high) / 2;
+  }
+
+ private:
+  [[nodiscard]] double above(Seconds x) const {
+    double sum = 0;
+    for (const Law::Point& p : points_) sum += p.weight * smooth_.above(x - p.value);
+    return sum;
+  }
+  const Part& smooth_;
+  std::vector<Law::Point> points_;
+  Seconds low_{};
+  Seconds high_{};
+};
+
+/// Body by quantiles; the tail passes through those at 100 and 10,000 times smaller probability than where it begins.
+Law law_of_sum(const TwoParts& sum) {
+  std::vector<Seconds> body;
+  for (int i = 0; i <= kBody; ++i)
+    body.push_back(sum.upper_quantile(std::max(kTailFrom, 1 - (1 - kTailFrom) * i / kBody)));
+  const Seconds q1 = body.back();
+  const Seconds q2 = sum.upper_quantile(kTailFrom / 1e2);
+  const Seconds q3 = sum.upper_quantile(kTailFrom / 1e4);
+  if (!(q2 > q1) || !(q3 > q2)) return Law::quantiles(body);
+  const double shape = std::clamp(std::log((q3 - q2) / (q2 - q1)) / std::log(100.0), -0.9, 0.9);
+  const double unit = std::abs(shape) < 1e-6 ? std::log(100.0) : (std::pow(100.0, shape) - 1) / shape;
+  return Law::quantiles(
+      body, {.threshold = q1, .scale = (q2 - q1) / unit, .shape = shape, .probability = kTailFrom});
+}
+
+/// The law of a sum. One source that always acts is its own law, exactly.
+Law sum_of(const std::vector<Part>& parts) {
+  if (parts.empty()) return {};
+  Part sum = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const bool swap = sum.law.is_constant();
+    sum = {law_of_sum(swap ? TwoParts(parts[i], sum) : TwoParts(sum, parts[i])), 1};
+  }
+  if (sum.chance >= 1) return sum.law;
+  if (sum.law.is_constant()) return Law::detour(sum.law.mean(), sum.chance);
+  return law_of_sum(TwoParts(sum, {Law(), 1}));
+}
+
+/// Takes the sources of a scenario into the parts of one kind of work.
+class NoiseParts {
+ public:
+  NoiseParts(PositionParts& out, Seconds compute) : out_(out), compute_(compute) {}
+
+  /// Empty where it was taken; else why not.
+  std::string take(const NoiseSource& n) {
+    if (n.target != model::NoiseTarget::Compute) return "disturbs messages or links";
+    if (!n.ranks.empty()) return "is of named ranks, which other sizes do not tell";
+    if (n.pattern == NoisePattern::Once) return "happens once";
+    if (n.pattern == NoisePattern::Rotating) return "goes round the ranks";
+    if (n.scope != NoiseScope::Rank && n.scope != NoiseScope::Node && n.scope != NoiseScope::Global)
+      return "is shared by a switch, a rail or a stage";
+    if (n.pattern == NoisePattern::Periodic) return take_daemon(n);
+    const std::optional<Law> law = law_of(n, compute_);
+    if (!law) return "is read from a file";
+    if (!std::isfinite(law->deviation().count()) && n.scope != NoiseScope::Rank)
+      return "is shared and has no variance";
+    const double chance = chance_of(n);
+    mean_ += law->mean() * chance;
+    if (n.pattern == NoisePattern::Drift) return take_drift(*law);
+    if (n.pattern == NoisePattern::Persistent)
+      take_persistent(n.scope, *law);
+    else
+      take_fresh(n, *law, chance);
+    return {};
+  }
+
+  void finish() {
+    Law residual = sum_of(fresh_);
+    const Seconds mean = residual.mean();
+    out_.residual = residual.plus(-mean);
+    out_.residual_sd = stated(residual.deviation());
+    out_.level = stated(compute_ + mean_);
+    out_.rank = stated(root(rank_));
+    out_.node = stated(root(node_));
+    out_.step = stated(root(step_));
+    out_.node_step = stated(root(node_step_));
+    if (node_step_ > 0)
+      out_.node_step_skewness = std::clamp(node_skew_ / std::pow(node_step_, 1.5), 0.0, 4.0);
+    out_.correlation = {
+        .value = correlation_, .low = correlation_, .high = correlation_, .origin = Origin::Stated};
+    out_.drift = stated(drift_);
+  }
+
+ private:
+  static Seconds root(double variance) { return Seconds{std::sqrt(variance)}; }
+  static double square(Seconds s) { return s.count() * s.count(); }
+
+  std::string take_daemon(const NoiseSource& n) {
+    const double chance = std::min(1.0, compute_ / n.period);
+    mean_ += n.mean * chance;
+    if (n.scope == NoiseScope::Rank)
+      fresh_.push_back({Law::constant(n.mean), chance});
+    else
+      (n.scope == NoiseScope::Node ? node_step_ : step_) += square(n.mean) * chance * (1 - chance);
+    return {};
+  }
+  std::string take_drift(const Law& law) {
+    drift_ += law.mean();
+    rank_ += square(law.deviation());
+    return {};
+  }
+  void take_persistent(NoiseScope scope, const Law& law) {
+    if (scope == NoiseScope::Global) return;  // the same for all, for good: a level
+    (scope == NoiseScope::Rank ? rank_ : node_) += square(law.deviation());
+  }
+  void take_fresh(const NoiseSource& n, const Law& law, double chance) {
+    if (n.scope == NoiseScope::Rank) {
+      fresh_.push_back({law, chance});
+      correlation_ = std::max(correlation_, n.correlation);
+      return;
+    }
+    // A thinned law: E[x^2] p - (E[x] p)^2.
+    const double variance =
+        (square(law.deviation()) + square(law.mean())) * chance - square(law.mean() * chance);
+    if (n.scope == NoiseScope::Global) {
+      step_ += variance;
+      return;
+    }
+    node_step_ += variance;
+    node_skew_ += third_moment(law, chance);
+  }
+  /// Third central moment of a thinned law, by its quantiles.
+  static double third_moment(const Law& law, double chance) {
+    constexpr int kPoints = 2000;
+    const double mean = law.mean().count() * chance;
+    double sum = 0;
+    for (int i = 0; i < kPoints; ++i) sum += std::pow(law.quantile((i + 0.5) / kPoints).count() - mean, 3);
+    return chance * sum / kPoints + (1 - chance) * std::pow(-mean, 3);
+  }
+
+  PositionParts& out_;
+  Seconds compute_;
+  std::vector<Part> fresh_;
+  Seconds mean_{};
+  Seconds drift_{};
+  double rank_ = 0, node_ = 0, step_ = 0, node_step_ = 0, node_skew_ = 0;  ///< variances, third moment
+  double correlation_ = 0;
+};
+
+std::string name_of(const NoiseSource& n, std::size_t i) {
+  return n.name.empty() ? fmt::format("noise {}", i) : n.name;
+}
+
+}  // namespace
+
+Result<Parts> parts_of(const model::Scenario& s) {
+  const model::Workload workload = s.job.workload();
+  if (workload != model::Workload::Collective && workload != model::Workload::Training)
+    return fail(
+        no_counterpart(s, "a forecast takes collectives and training, not schedules, traces and paced jobs"));
+  if (s.policy.kind != model::PolicyKind::Synchronous)
+    return fail(no_counterpart(
+        s, fmt::format("policy {}: its ranks do not meet in every step", model::name_of(s.policy.kind))));
+  COX_TRY(const StepWork work, work_of(s));
+  Parts out{.ranks = model::ranks_of(s.cluster, s.job.places),
+            .ranks_per_node = s.cluster.devices_per_node,
+            .nodes = model::nodes_of(s),
+            .steps = s.job.steps};
+  out.rest = stated(work.rest);
+  for (std::size_t kind = 0; kind < work.kinds.size(); ++kind) {
+    PositionParts part{.name = work.kinds[kind].name, .role = static_cast<std::int32_t>(kind)};
+    NoiseParts noise(part, work.kinds[kind].busy);
+    for (std::size_t i = 0; i < s.noise.size(); ++i) {
+      if (s.noise[i].off) continue;
+      const std::string why = noise.take(s.noise[i]);
+      if (!why.empty() && kind == 0)
+        out.untold.push_back(fmt::format("{} {}: it is not in the forecast", name_of(s.noise[i], i), why));
+    }
+    noise.finish();
+    out.positions.push_back(std::move(part));
+  }
+  return out;
+}
+
+}  // namespace cox::forecast
