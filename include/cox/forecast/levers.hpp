@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What each lever would change in a job, as ratios to the job as it is, and the least set of levers that reaches a target.
+/// What each lever is, and what it does not say: docs/concepts/levers.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+/// One change of a scenario.
+struct Lever {
+  std::string name;  ///< `backup-workers`
+  std::string does;  ///< one sentence with the amount: "the slowest 2 of 64 workers are not waited for"
+  std::string
+      learning;  ///< what it changes for the model that is trained, which is not included; empty = nothing
+  std::string part;  ///< what it sets: two levers of one part exclude each other
+  std::function<void(model::Scenario&)> apply;
+  std::string why_not;  ///< it does not apply, and why; empty = it does
+};
+
+/// All levers, those that do not apply too, in one order.
+/// Held by: src/forecast/levers/levers_test.cpp
+[[nodiscard]] std::vector<Lever> levers_of(const model::Scenario& scenario);
+
+/// A job over the job as it is: 1 = the same. The interval is of 90 %, over replicas on common draws.
+struct LeverRatio {
+  double value = 1;
+  double low = 1;
+  double high = 1;
+};
+
+/// A job, normalised: without units. The job as it is has all ratios 1.
+struct LeverEffect {
+  std::vector<std::string> names;  ///< the levers that are applied; empty = the job as it is
+  std::string does;
+  std::string learning;
+  std::string why_not;               ///< it could not be computed, and why; empty = it could
+  LeverRatio throughput;             ///< samples per time, failures included
+  LeverRatio step;                   ///< mean
+  std::optional<LeverRatio> cv;      ///< of the step; empty where the job as it is has none
+  LeverRatio p99;                    ///< of the step
+  std::optional<LeverRatio> rework;  ///< per sample; empty where nothing fails
+  std::optional<LeverRatio>
+      energy;       ///< per sample; empty where power is not known or the policy tells no states
+  LeverRatio cost;  ///< node hours per sample, spares included
+  std::optional<double> most_nodes;  ///< N*, steps as they are at this size; empty where nothing fails
+  double median_s = 0;               ///< seconds, of the step; what a target compares with
+  double p95_s = 0;
+  double p99_s = 0;
+  double mean_s = 0;
+  double cv_now = 0;
+};
+
+struct LeverOptions {
+  int replicas = 8;  ///< seeds, each with and without the lever on the same draws
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+struct LeverTable {
+  LeverEffect baseline;
+  std::vector<LeverEffect> levers;  ///< one each, in the order of `levers_of`
+  std::int64_t nodes = 0;
+  std::int64_t steps = 0;  ///< of each replica
+  int replicas = 0;
+};
+
+/// The job as it is and each lever alone.
+///
+/// Ratios: mean over replicas of the logarithm, Student's t. Steps by `simulate` without failures; goodput, rework and N* by
+/// its means (`wall_shares`), at the scenario's interval where it says one. Errors: those of `simulate` for the job as it is.
+/// Cost: (1 + levers) x replicas simulations. Threads: same result for any number.
+/// Held by: src/forecast/levers/levers_test.cpp
+[[nodiscard]] Result<LeverTable> compare_levers(const model::Scenario& scenario,
+                                                const LeverOptions& options = {});
+
+/// `p99 <= 1.2 * median`, `cv <= 0.05`, `throughput >= 1.1 * baseline`.
+struct Target {
+  enum class Figure : std::uint8_t { Mean, Median, P95, P99, Cv, Throughput, Cost, Energy };
+  Figure figure = Figure::P99;
+  bool at_most = true;
+  double factor = 1;
+  std::optional<Figure> of{};  ///< of the same job; empty with `of_baseline` false: `factor` is the bound
+  bool of_baseline = false;
+  std::string text;
+};
+/// Errors: forecast-033 (what was read, what can be said).
+[[nodiscard]] Result<Target> parse_target(std::string_view text);
+/// Whether a job reaches it, with what it has. Formula: figure <= factor x other.
+[[nodiscard]] bool reaches(const LeverEffect& job, const Target& target);
+
+struct LeverSet {
+  bool reached = false;
+  bool already = false;               ///< by the job as it is
+  LeverEffect best;                   ///< reached: the cheapest of the smallest sets; else the nearest
+  std::int64_t tried = 0;             ///< sets
+  std::vector<std::string> left_out;  ///< levers that were not tried, and why
+};
+
+/// The fewest levers that reach the target; among sets of that number, that of least cost per sample. Single levers, then
+/// pairs, then triples of those that apply; two of one part are not combined. What a lever costs to buy or to build is not
+/// known, so it is not in it. Errors: as compare_levers. Cost: at most (n + n^2/2 + n^3/6) x replicas simulations.
+/// Held by: src/forecast/levers/levers_test.cpp
+[[nodiscard]] Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,
+                                               const LeverOptions& options = {});
+
+/// P(X > x), falling from 1 to 0 between two bounds.
+struct Exceedance {
+  std::function<double(Seconds)> above;
+  Seconds least{};
+  Seconds most{};  ///< behind it nothing that matters
+};
+/// Mean of the n-th of n + spare draws: steps that do not wait for the slowest `spare`, or whose worst were removed.
+/// Formula: least + integral of P(Binomial(n + spare, P(X > x)) > spare). Exponential: H_(n + spare) - H_spare.
+/// Cost: 4,000 points x (1 + spare). Held by: src/forecast/levers/order_test.cpp
+[[nodiscard]] Seconds mean_without_slowest(const Exceedance& law, std::int64_t n, std::int64_t spare);
+/// Mean per step of the slowest of n where ranks meet only every `steps` steps, at most 64 (asserted). Formula: mean
+/// maximum of sums, over steps; sums by convolution on 2,048 cells a draw, so the range should end where nothing matters.
+/// Cost: 2 million operations x steps^2. Held by: src/forecast/levers/order_test.cpp
+[[nodiscard]] Seconds mean_of_local_steps(const Exceedance& law, std::int64_t n, int steps);
+
+}  // namespace cox::forecast

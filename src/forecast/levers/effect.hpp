@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A job played for every seed, and what it is beside another one of the same seeds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/forecast/days.hpp"
+#include "cox/forecast/levers.hpp"
+
+namespace cox::forecast {
+
+/// One seed.
+struct PlayedSeed {
+  double mean = 0;  ///< seconds, of the step
+  double median = 0;
+  double p95 = 0;
+  double p99 = 0;
+  double cv = 0;
+  double rate = 0;    ///< samples per second of wall time
+  double cost = 0;    ///< node seconds per sample
+  double rework = 0;  ///< seconds per sample
+  double energy = 0;  ///< joules per sample; 0 = not known
+};
+
+struct PlayedJob {
+  std::vector<PlayedSeed> seeds;
+  bool fails = false;
+};
+
+/// Errors: those of `simulate` and `days`.
+[[nodiscard]] Result<PlayedJob> play(const model::Scenario& scenario, const LeverOptions& options);
+
+/// `job` beside `baseline`.
+[[nodiscard]] LeverEffect effect_of(const PlayedJob& job, const PlayedJob& baseline);
+
+}  // namespace cox::forecast

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/levers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace cox::forecast {
+namespace {
+
+/// 16 replicas on 8 nodes; one rank is slow, all have tails, and things fail.
+model::Scenario noisy() {
+  model::Scenario s;
+  s.name = "noisy";
+  s.cluster.nodes = 8;
+  s.cluster.devices_per_node = 2;
+  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
+  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
+  model::TrainingJob job;
+  job.layout.data = 16;
+  job.layers.assign(4, {.forward = Seconds{0.01},
+                        .backward = Seconds{0.02},
+                        .gradients = Bytes{100'000'000},
+                        .activations = {}});
+  s.job.work = job;
+  s.job.steps = 60;
+  model::NoiseSource tail;
+  tail.name = "tail";
+  tail.law = model::NoiseLaw::Exponential;
+  tail.mean_ratio = 0.1;
+  model::NoiseSource slow;
+  slow.name = "slow";
+  slow.law = model::NoiseLaw::Constant;
+  slow.mean_ratio = 0.5;
+  slow.ranks = {3};
+  s.noise = {tail, slow};
+  s.failures = {.node_mtbf = Seconds{8 * 86'400.0},
+                .restart = Seconds{600},
+                .checkpoint = Seconds{60},
+                .checkpoint_interval = Seconds{600}};
+  s.power = {.busy = Power::watts(8000),
+             .transfer = Power::watts(6000),
+             .wait = Power::watts(4000),
+             .idle = Power::watts(2000)};
+  return s;
+}
+
+const LeverEffect& of(const LeverTable& table, std::string_view name) {
+  const auto at = std::find_if(table.levers.begin(), table.levers.end(),
+                               [&](const LeverEffect& e) { return e.names.front() == name; });
+  EXPECT_NE(at, table.levers.end()) << name;
+  return *at;
+}
+
+TEST(Levers, RatiosToTheJobAsItIs) {
+  const auto table = compare_levers(noisy(), {.replicas = 4, .threads = 1});
+  ASSERT_TRUE(table) << table.error().to_string();
+  EXPECT_EQ(table->baseline.throughput.value, 1);
+  EXPECT_EQ(table->baseline.step.high, 1);
+  // The slow rank sets the pace: without it the step is two thirds as long, and more even is not promised.
+  const LeverEffect& replaced = of(*table, "remove-worst");
+  ASSERT_EQ(replaced.why_not, "");
+  EXPECT_LT(replaced.step.high, 0.95);
+  EXPECT_GT(replaced.throughput.low, 1.05);
+  EXPECT_LT(replaced.energy->value, 1);
+  EXPECT_NEAR(replaced.cost.value * replaced.throughput.value, 1, 1e-9);  // as many nodes
+  EXPECT_EQ(*replaced.most_nodes, *table->baseline.most_nodes);
+  // One backup does not wait for it either, and loses a sixteenth of the samples.
+  const LeverEffect& backup = of(*table, "backup-workers");
+  ASSERT_EQ(backup.why_not, "");
+  EXPECT_LT(backup.step.value, 1);
+  EXPECT_LT(backup.throughput.value, 1 / backup.step.value);
+  EXPECT_NE(backup.learning, "");
+  // Links twice as quick never make it slower; what checkpoints do is in goodput alone.
+  EXPECT_LE(of(*table, "faster-links").step.value, 1 + 1e-12);
+  const LeverEffect& interval = of(*table, "checkpoint-interval");
+  EXPECT_EQ(interval.step.value, 1);
+  EXPECT_GT(interval.throughput.value, 1);
+  EXPECT_GT(*of(*table, "checkpoint-beside").most_nodes, *table->baseline.most_nodes);
+  EXPECT_GT(of(*table, "checkpoint-near").throughput.value, 1);
+  EXPECT_NE(of(*table, "pacing").why_not, "");
+  EXPECT_NE(of(*table, "overlap").why_not, "");
+}
+
+TEST(Levers, TheSameForAnyNumberOfThreads) {
+  const auto one = compare_levers(noisy(), {.replicas = 2, .threads = 1});
+  const auto two = compare_levers(noisy(), {.replicas = 2, .threads = 2});
+  ASSERT_TRUE(one && two);
+  for (std::size_t i = 0; i < one->levers.size(); ++i) {
+    EXPECT_EQ(one->levers[i].throughput.value, two->levers[i].throughput.value);
+    EXPECT_EQ(one->levers[i].p99.high, two->levers[i].p99.high);
+  }
+}
+
+TEST(Levers, TheCheapestSetForATarget) {
+  const auto target = parse_target("throughput >= 1.05 * baseline");
+  ASSERT_TRUE(target);
+  const auto set = cheapest_levers(noisy(), *target, {.replicas = 2, .threads = 1});
+  ASSERT_TRUE(set);
+  EXPECT_TRUE(set->reached);
+  EXPECT_FALSE(set->already);
+  EXPECT_EQ(set->best.names.size(), 1u);
+  EXPECT_GE(set->best.throughput.value, 1.05);
+  EXPECT_TRUE(reaches(set->best, *target));
+  EXPECT_FALSE(set->left_out.empty());
+}
+
+TEST(Levers, TwoWhereOneIsNotEnough) {
+  const auto all = compare_levers(noisy(), {.replicas = 2, .threads = 1});
+  double best = 1;
+  for (const LeverEffect& e : all->levers)
+    if (e.why_not.empty()) best = std::max(best, e.throughput.value);
+  Target target = *parse_target("throughput >= 1.2 * baseline");
+  target.factor = best * 1.01;
+  const auto set = cheapest_levers(noisy(), target, {.replicas = 2, .threads = 1});
+  ASSERT_TRUE(set);
+  EXPECT_TRUE(set->reached);
+  EXPECT_GE(set->best.names.size(), 2u);
+  target.factor = 1000;
+  const auto never = cheapest_levers(noisy(), target, {.replicas = 1, .threads = 1});
+  EXPECT_FALSE(never->reached);
+  EXPECT_GT(never->best.throughput.value, 1);
+  EXPECT_GT(never->tried, 100);
+}
+
+TEST(Levers, WhatIsReachedAlreadyNeedsNone) {
+  const auto set =
+      cheapest_levers(noisy(), *parse_target("p99 <= 100 * median"), {.replicas = 1, .threads = 1});
+  ASSERT_TRUE(set);
+  EXPECT_TRUE(set->already);
+  EXPECT_TRUE(set->best.names.empty());
+}
+
+TEST(Target, IsReadOrRefused) {
+  const auto p99 = parse_target("p99 <= 1.2 * median");
+  ASSERT_TRUE(p99);
+  EXPECT_EQ(p99->factor, 1.2);
+  EXPECT_EQ(*p99->of, Target::Figure::Median);
+  EXPECT_EQ(parse_target("cv <= 0.05")->factor, 0.05);
+  EXPECT_FALSE(parse_target("cv <= 0.05")->of_baseline);
+  EXPECT_TRUE(parse_target("cost <= 0.9 * baseline")->of_baseline);
+  EXPECT_TRUE(parse_target("p99 <= 1.2*median"));
+  for (const std::string_view bad :
+       {"", "p99", "p99 < 2", "p99 <= 0.1", "p99 <= 1.2 * cv", "cv <= -1", "cv <= nan", "cv <= 0.1 * cost",
+        "p98 <= 1", "p99 <= 1 * median now", "p99 <= 1 median"})
+    EXPECT_EQ(parse_target(bad).error().id, "forecast-033") << bad;
+}
+
+}  // namespace
+}  // namespace cox::forecast
