@@ -54,7 +54,7 @@ set(forecast/law_may "")
 set(forecast/sample_may "")
 set(forecast/calibrate_may law sample)
 set(forecast/project_may law calibrate)
-set(forecast/regimes_may law calibrate project)
+set(forecast/regimes_may law calibrate project checkpoints)
 set(forecast/structure_may law sample calibrate project regimes)
 set(forecast/checkpoints_may law)
 set(forecast/levers_may law calibrate project regimes structure checkpoints)
@@ -109,7 +109,7 @@ set(trace/import/._may part)
 # to its folder's line above, from both sides. A room without a table is not held to it yet.
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
-    efficiency:efficiency runs:over_time figures:figures stall:stall pacing:pacing
+    efficiency:efficiency runs:over_time time_structure:over_time figures:figures stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers

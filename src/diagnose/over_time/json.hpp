@@ -4,8 +4,7 @@
 #pragma once
 
 #include "cox/base/json.hpp"
-
-#include "diagnose/over_time/time_structure.hpp"
+#include "cox/diagnose/time_structure.hpp"
 
 namespace cox::diagnose {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/diagnose/time_structure.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +12,6 @@
 
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/over_time/parts.hpp"
-#include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 namespace {
