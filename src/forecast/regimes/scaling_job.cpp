@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/forecast/scaling_job.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/forecast/checkpoints.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -17,31 +17,16 @@ struct Lengthening {
   double growth = 0;
 };
 
-/// The root of e^-(t + c) = 1 - t: tau / M at its optimum, for c = C / M. Newton from above converges from any c > 0.
-double best_interval(double c) {
-  double t = std::min(std::sqrt(2 * c), 0.999);
-  for (int i = 0; i < 60; ++i) {
-    const double left = std::exp(-t - c);
-    const double next = t - (1 - t - left) / (left - 1);
-    if (!(next > 0) || next >= 1) {
-      t = next >= 1 ? (t + 1) / 2 : t / 2;
-      continue;
-    }
-    if (std::abs(next - t) < 1e-15) return next;
-    t = next;
-  }
-  return t;
-}
-
 Lengthening lengthening(const FailureTerm& f, double nodes, bool growing) {
-  const double mean = f.node_mean_time.count() / nodes;
-  const double more = growing ? f.restart_per_node.count() * nodes : 0;
-  const double restart = (f.restart.count() + more) / mean;
-  const double c = f.checkpoint.count() / mean;
-  if (c <= 0) return {restart, restart + more / mean};  // no cost, no interval, no work lost
-  const double t = best_interval(c);
-  const double u = t + c;
-  return {restart + std::log(std::expm1(u) / t), -1 + restart + more / mean + u / -std::expm1(-u)};
+  const Seconds mean = f.node_mean_time / nodes;
+  const Seconds more = growing ? f.restart_per_node * nodes : Seconds{};
+  const Seconds restart = f.restart + more;
+  // What costs nothing is done all the time, and no work is lost.
+  if (f.checkpoint <= Seconds{}) return {restart / mean, (restart + more) / mean};
+  const Seconds interval = best_interval(f.checkpoint, mean);
+  const double u = (interval + f.checkpoint) / mean;
+  return {std::log(wall_over_work(interval, f.checkpoint, restart, mean)),
+          -1 + (restart + more) / mean + u / -std::expm1(-u)};
 }
 
 /// What a job is made of, shared by the copies of its function.
