@@ -19,6 +19,17 @@ namespace {
 constexpr double kTogether = 1e-12;
 constexpr std::uint32_t kBackgroundStream = 0x666c6f77;
 
+// Flows on a link that are worth a clock of their own: below, each costs less alone.
+constexpr std::size_t kCrowd = 16;
+
+/// Whether states may repeat, and be recognised.
+bool may_repeat(const model::Fabric& fabric, const FlowOptions& options) {
+  const Noise* noise = options.noise;
+  const bool noisy = noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth());
+  return options.memo && options.protocol == model::Protocol::Rendezvous && fabric.timeouts.flows == 0 &&
+         !noisy && !options.disturb && !options.on_message && options.background.flows == 0;
+}
+
 FairShares make_shares(const Network& network, const model::Fabric& fabric, const FlowOptions& options) {
   COX_ASSERT(fabric.background_load >= 0 && fabric.background_load < 1, "background load must be in [0, 1)");
   std::vector<double> capacity;
@@ -27,7 +38,10 @@ FairShares make_shares(const Network& network, const model::Fabric& fabric, cons
     const double share = network.between_switches(static_cast<LinkIndex>(l)) ? 1 - fabric.background_load : 1;
     capacity.push_back(network.links()[l].bandwidth.in_bytes_per_s() * share);
   }
-  FairShares::Options shares{.incast = {}, .receiving = {}, .pause = fabric.pause};
+  FairShares::Options shares{.incast = {},
+                             .receiving = {},
+                             .pause = fabric.pause,
+                             .crowd = may_repeat(fabric, options) ? 0 : kCrowd};
   if (fabric.incast_loss) {
     shares.incast = {.fan_in = options.incast.fan_in, .floor_ratio = options.incast.floor_ratio};
     shares.receiving.assign(capacity.size(), false);
@@ -56,8 +70,7 @@ FlowEngine::FlowEngine(const Network& network, const model::Fabric& fabric, Flow
   if (fabric.routing == model::Routing::Adaptive) assigned_.assign(network.links().size(), 0);
   const Noise* noise = options_.noise;
   if (noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth())) noise_ = noise;
-  memo_on_ = options_.memo && !eager_ && fabric.timeouts.flows == 0 && noise_ == nullptr &&
-             !options_.disturb && !options_.on_message && options_.background.flows == 0;
+  memo_on_ = may_repeat(fabric, options_);
   add_background();
 }
 
@@ -149,12 +162,19 @@ double FlowEngine::bytes_to_come(const MessageState& m, const Hop& hop) const {
   const bool stored = fabric_.switching == model::Switching::StoreAndForward;
   if (stored && hop.stage != m.stage) return hop.stage < m.stage ? 0 : m.bytes;
   if (m.phase != FlowPhase::Transfer) return m.bytes;
+  return bytes_left(m);
+}
+
+/// Of a message that shares links now.
+double FlowEngine::bytes_left(const MessageState& m) const {
+  if (m.clock != FairShares::kNoLink)
+    return std::max((m.left - clocks_.at(m.clock).at(now_)) * m.weight, 0.0);
   return std::max(m.left - m.rate * (now_ - m.updated), 0.0);
 }
 
 double FlowEngine::next_event() const {
   const double arrival = coming_.empty() ? std::numeric_limits<double>::infinity() : coming_.top().at;
-  return std::min(heap_.next_time(), arrival);
+  return std::min({heap_.next_time(), clock_heap_.next_time(), arrival});
 }
 
 // All that happens at one time, with what it causes at that time.
@@ -170,6 +190,8 @@ void FlowEngine::batch() {
       const Slot slot = heap_.next();
       heap_.remove(slot);
       event(slot);
+    } else if (clock_heap_.next_time() <= at) {
+      event(clocks_.at(clock_heap_.next()).ends.begin()->second);
     } else {
       const Coming coming = coming_.top();
       coming_.pop();
@@ -184,11 +206,59 @@ void FlowEngine::settle() {
   for (const Slot slot : changed) {
     if (is_background(slot)) continue;
     MessageState& m = slots_[slot];
-    m.left = std::max(m.left - m.rate * (now_ - m.updated), 0.0);
+    const double left = bytes_left(m);
+    if (m.clock != FairShares::kNoLink) unfollow(slot);
+    m.left = left;
     m.updated = now_;
     m.rate = shares_.rate(slot) * m.weight;
-    heap_.set(slot, now_ + m.left / m.rate);
+    if (const LinkIndex link = shares_.followed_at(slot); link != FairShares::kNoLink)
+      follow(slot, link);
+    else
+      heap_.set(slot, now_ + m.left / m.rate);
   }
+  for (const LinkIndex link : shares_.moved()) {
+    const auto known = clocks_.find(link);
+    if (known == clocks_.end() || known->second.ends.empty()) continue;
+    LinkClock& clock = known->second;
+    clock.shows = clock.at(now_);
+    clock.updated = now_;
+    clock.rate = shares_.level(link);
+    next_end(link, clock);
+  }
+}
+
+/// From now on the message ends when the link's clock says so.
+void FlowEngine::follow(Slot slot, LinkIndex link) {
+  MessageState& m = slots_[slot];
+  LinkClock& clock = clocks_[link];
+  if (clock.ends.empty()) {
+    clock.shows = 0;
+    clock.updated = now_;
+    clock.rate = shares_.level(link);
+  }
+  m.left = clock.at(now_) + m.left / m.weight;
+  m.clock = link;
+  clock.ends.emplace(m.left, slot);
+  if (heap_.holds(slot)) heap_.remove(slot);
+  if (clock.ends.begin()->second == slot) next_end(link, clock);
+}
+
+void FlowEngine::unfollow(Slot slot) {
+  MessageState& m = slots_[slot];
+  LinkClock& clock = clocks_.at(m.clock);
+  const bool first = clock.ends.begin()->second == slot;
+  clock.ends.erase({m.left, slot});
+  if (first) next_end(m.clock, clock);
+  m.clock = FairShares::kNoLink;
+}
+
+void FlowEngine::next_end(LinkIndex link, LinkClock& clock) {
+  if (clock.ends.empty()) {
+    if (clock_heap_.holds(link)) clock_heap_.remove(link);
+    return;
+  }
+  const double left = std::max(clock.ends.begin()->first - clock.shows, 0.0);
+  clock_heap_.set(link, std::max(clock.updated + left / clock.rate, now_));
 }
 
 void FlowEngine::come(FlowCourse& course, FlowCourseId id, int place) {
@@ -394,6 +464,7 @@ bool FlowEngine::finds_room(const MessageState& m, std::span<const Hop> hops) co
 void FlowEngine::event(Slot slot) {
   if (is_background(slot)) return toggle_background(slot);
   if (slots_[slot].phase == FlowPhase::Latency) return begin_transfer(slot);
+  if (slots_[slot].clock != FairShares::kNoLink) unfollow(slot);
   shares_.stop(slot);
   --active_;
   end_transfer(slot);

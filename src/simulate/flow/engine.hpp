@@ -112,6 +112,8 @@ struct alignas(64) MessageState {
   bool crosses = false;       ///< from node to node, or to or from a switch
   std::uint8_t lost = 0;      ///< how often, at a full port
   std::uint32_t stage = 0;    ///< store and forward: the link it is on
+  LinkIndex clock =
+      FairShares::kNoLink;  ///< that it follows: `left` is then what that clock shows at its end
   int choice = -1;
   std::uint32_t order = 0;
   std::uint64_t chain = 0;
@@ -136,6 +138,16 @@ struct FlowSnapshot {
   std::vector<double> remaining;  ///< seconds at the present rate, per slot
   std::vector<double> link_bytes;
   std::int64_t messages = 0;
+};
+
+/// Of a link whose flows are followed together: the bytes that each of them has been given. A flow that comes when
+/// it shows v and has b bytes left ends when it shows v + b, however often the rate changes until then.
+struct LinkClock {
+  double shows = 0;
+  double rate = 0;
+  double updated = 0;
+  std::set<std::pair<double, FlowSlot>> ends;
+  [[nodiscard]] double at(double now) const { return shows + rate * (now - updated); }
 };
 
 /// Collectives that share a network, with a clock. Whoever drives it says when places come, in any order that
@@ -190,9 +202,13 @@ class FlowEngine {
   [[nodiscard]] bool is_background(Slot slot) const { return slot < background_.size(); }
   void deliver(Slot slot);
   void settle();
+  void follow(Slot slot, LinkIndex link);
+  void unfollow(Slot slot);
+  void next_end(LinkIndex link, LinkClock& clock);
   void batch();
   [[nodiscard]] double next_event() const;
   [[nodiscard]] double bytes_to_come(const MessageState& m, const Hop& hop) const;
+  [[nodiscard]] double bytes_left(const MessageState& m) const;
   [[nodiscard]] bool can_go_on() const;
   [[nodiscard]] const FlowCourse& course_of(const MessageState& m) const { return *courses_[m.course]; }
 
@@ -231,6 +247,8 @@ class FlowEngine {
   std::vector<MessageState> slots_;
   std::vector<Slot> spare_;  ///< slots above the first of each sender and lane
   TimeHeap heap_;
+  std::unordered_map<LinkIndex, LinkClock> clocks_;
+  TimeHeap clock_heap_;  ///< the next end at each of them
   FairShares shares_;
   std::vector<std::int32_t> assigned_;  ///< adaptive routing: messages under way per link
   std::vector<LinkIndex> way_;

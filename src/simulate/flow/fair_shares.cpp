@@ -23,6 +23,9 @@ FairShares::FairShares(std::vector<double> capacity, Options options)
     : options_(std::move(options)), capacity_(std::move(capacity)) {
   level_.assign(capacity_.size(), kInfinite);
   links_.resize(capacity_.size());
+  if (options_.crowd == 0 || options_.pause) return;
+  crowds_.resize(capacity_.size());
+  guards_.resize(capacity_.size());
 }
 
 void FairShares::mark(LinkIndex link) {
@@ -40,6 +43,7 @@ void FairShares::touch(FlowSlot slot) {
 
 void FairShares::set_capacity(LinkIndex link, double bytes_per_s) {
   capacity_[link] = bytes_per_s;
+  if (links_[link].asleep) wake(link);
   const std::vector<Member>& members = links_[link].members;
   if (members.size() == 1) {
     // Out of the flow's bound and into it again.
@@ -66,19 +70,24 @@ void FairShares::swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b) {
 
 // A second flow has come to the link.
 void FairShares::share_hop(FlowSlot slot, std::uint32_t hop) {
+  let_go(slot);
   Flow& flow = flows_[slot];
   swap_hops(flow, hop, flow.shared++);
   flow.own = kInfinite;
   for (std::uint32_t i = flow.shared; i < flow.count; ++i) {
     const FlowHop& h = hops_[flow.first + i];
+    if (links_[h.link].asleep) continue;
     flow.own = std::min(flow.own, capacity_[h.link] / h.part);
   }
 }
 
 // The flow is alone on the link again: its other links see another bound.
 void FairShares::own_hop(FlowSlot slot, std::uint32_t hop) {
+  let_go(slot);
   Flow& flow = flows_[slot];
-  swap_hops(flow, hop, --flow.shared);
+  const LinkIndex link = hops_[flow.first + hop].link;
+  if (links_[link].asleep) wake(link);
+  swap_hops(flow, links_[link].members.front().hop, --flow.shared);
   const FlowHop& h = hops_[flow.first + flow.shared];
   flow.own = std::min(flow.own, capacity_[h.link] / h.part);
   touch(slot);
@@ -99,15 +108,22 @@ void FairShares::start(FlowSlot slot, std::span<const Hop> hops) {
   flow.shared = 0;
   flow.rate = 0;
   flow.own = kInfinite;
+  flow.told = kNoLink;
   for (std::uint32_t i = 0; i < flow.count; ++i) {
     const Hop& hop = hops[i];
-    std::vector<Member>& members = links_[hop.link].members;
-    hops_[flow.first + i] = {hop.link, static_cast<std::uint32_t>(members.size()), hop.stage, hop.part};
-    members.push_back({slot, i, hop.part});
+    LinkState& link = links_[hop.link];
+    const std::size_t place = link.members.size();
+    hops_[flow.first + i] = {hop.link, static_cast<std::uint32_t>(place), hop.stage, kNoLink, hop.part};
+    link.members.push_back({slot, i, hop.part});
+    if (link.followed > 0) swap_members(link, place, place - link.followed);
   }
   for (std::uint32_t i = 0; i < flow.count; ++i) {
     const FlowHop hop = hops_[flow.first + i];
     const std::vector<Member>& members = links_[hop.link].members;
+    if (links_[hop.link].asleep) {
+      fresh_.emplace_back(hop.link, slot);
+      continue;
+    }
     if (members.size() == 1) {
       flow.own = std::min(flow.own, capacity_[hop.link] / hop.part);
       continue;
@@ -126,23 +142,32 @@ void FairShares::start(FlowSlot slot, std::span<const Hop> hops) {
 void FairShares::stop(FlowSlot slot) {
   Flow& flow = flows_[slot];
   COX_ASSERT(flow.on, "a flow stopped that is not under way");
+  let_go(slot);
   flow.on = false;
   for (std::uint32_t i = 0; i < flow.count; ++i) {
-    const FlowHop& hop = hops_[flow.first + i];
-    std::vector<Member>& members = links_[hop.link].members;
+    FlowHop& hop = hops_[flow.first + i];
+    LinkState& link = links_[hop.link];
+    std::vector<Member>& members = link.members;
+    if (link.asleep) unguard(hop.link, hop);
+    if (link.followed > 0) swap_members(link, hop.place, link.loose() - 1);
     members[hop.place] = members.back();
     hops_[flows_[members[hop.place].slot].first + members[hop.place].hop].place = hop.place;
     members.pop_back();
     if (members.size() == 1) own_hop(members.front().slot, members.front().hop);
-    if (members.size() > 1) mark(hop.link);
+    if (members.size() > 1 && !link.asleep) mark(hop.link);
+  }
+  for (std::uint32_t i = 0; i < flow.count && !crowds_.empty(); ++i) {
+    const LinkIndex link = hops_[flow.first + i].link;
+    if (is_crowd(link) && links_[link].members.size() < options_.crowd / 2) disband(link);
   }
 }
 
 double FairShares::fill(const LinkState& link, double capacity) {
   // u_f of every member; those below the level are taken out until none is.
   std::size_t open = 0;
-  double parts = 0;
-  for (const Member& m : link.members) {
+  const double followed = link.followed;  // each has a part of 1, and nothing below the level
+  double parts = followed;
+  for (const Member& m : std::span(link.members).first(link.loose())) {
     const Flow& flow = flows_[m.slot];
     const FlowHop* hops = hops_.data() + flow.first;
     double limit = flow.own;
@@ -156,7 +181,7 @@ double FairShares::fill(const LinkState& link, double capacity) {
   double level = left / parts;
   while (true) {
     std::size_t kept = 0;
-    double kept_parts = 0;
+    double kept_parts = followed;
     for (std::size_t i = 0; i < open; ++i) {
       if (limits_[i] < level) {
         left -= parts_[i] * limits_[i];
@@ -166,7 +191,7 @@ double FairShares::fill(const LinkState& link, double capacity) {
         ++kept;
       }
     }
-    if (kept == 0) return kInfinite;
+    if (kept == 0 && link.followed == 0) return kInfinite;
     if (kept == open) return level;
     open = kept;
     level = left / kept_parts;
@@ -200,25 +225,32 @@ double FairShares::capacity_for(LinkIndex link) const {
 void FairShares::evaluate(LinkIndex index) {
   LinkState& link = links_[index];
   const std::size_t n = link.members.size();
-  if (n < 2) return;
+  if (n < 2 || link.asleep) return;
   ++evaluated_;
+  if (!crowds_.empty() && n >= options_.crowd && !is_crowd(index)) gather(index);
   if (limits_.size() < n) {
     limits_.resize(2 * n);
     parts_.resize(2 * n);
   }
   double level = fill(link, capacity_for(index));
+  while (link.followed > 0 && let_slow_ones_go(index, level)) level = fill(link, capacity_for(index));
+  const bool sleeps = !crowds_.empty() && can_sleep(index);
+  if (sleeps) level = kInfinite;
   if (options_.pause) level = std::min(level, held_up(link));
   const double before = level_[index];
-  if (same(level, before, tolerance_)) return;
-  level_[index] = level;
-  spread(index, before, level);
+  if (!same(level, before, tolerance_)) {
+    level_[index] = level;
+    spread(index, before, level);
+  }
+  if (sleeps) sleep(index);
 }
 
 // Marks the links that see the change: those whose level is not below both values. A link that is not full
 // stays so when what comes in becomes less.
 void FairShares::spread(LinkIndex index, double before, double after) {
   const double lower = std::min(before, after);
-  for (const Member& m : links_[index].members) {
+  const LinkState& link = links_[index];
+  for (const Member& m : std::span(link.members).first(link.loose())) {
     touch(m.slot);
     const Flow& flow = flows_[m.slot];
     if (flow.own <= lower) continue;
@@ -230,6 +262,9 @@ void FairShares::spread(LinkIndex index, double before, double after) {
         mark(hops[i].link);
     }
   }
+  if (!is_crowd(index)) return;
+  if (!std::exchange(crowds_[index]->moved, true)) moved_.push_back(index);
+  wake_above(index, after);
 }
 
 // With pause frames two links could hold each other down for ever; from above they cannot.
@@ -246,16 +281,25 @@ std::span<const FlowSlot> FairShares::settle() {
   // Rounding could make two levels chase each other; what counts as equal then grows until they stop. No case
   // is known that reaches the first growth.
   tolerance_ = kSame;
+  restless_ = false;
+  for (const LinkIndex link : moved_)
+    if (is_crowd(link)) crowds_[link]->moved = false;
+  moved_.clear();
   std::size_t patience = 64 * (links_.size() + 16);
-  for (std::size_t head = 0; head < queue_.size(); ++head) {
-    if (head == patience) {
-      tolerance_ *= 16;
-      patience += links_.size() + 16;
+  std::size_t head = 0;
+  do {
+    for (; head < queue_.size(); ++head) {
+      if (head == patience) {
+        tolerance_ *= 16;
+        restless_ = true;
+        patience += links_.size() + 16;
+      }
+      const LinkIndex link = queue_[head];
+      links_[link].dirty = false;
+      evaluate(link);
     }
-    const LinkIndex link = queue_[head];
-    links_[link].dirty = false;
-    evaluate(link);
-  }
+    take_in_fresh();  // may wake links
+  } while (head < queue_.size());
   queue_.clear();
   changed_.clear();
   for (const FlowSlot slot : touched_) {
@@ -264,7 +308,10 @@ std::span<const FlowSlot> FairShares::settle() {
     if (!flow.on) continue;
     double rate = flow.own;
     for (std::uint32_t i = 0; i < flow.shared; ++i) rate = std::min(rate, level_[hops_[flow.first + i].link]);
-    if (rate == flow.rate) continue;
+    follow(slot);
+    const LinkIndex at = followed_at(slot);
+    if (at == flow.told && (at != kNoLink || rate == flow.rate)) continue;
+    flow.told = at;
     flow.rate = rate;
     changed_.push_back(slot);
   }

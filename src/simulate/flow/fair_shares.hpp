@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cox/simulate/network.hpp"
@@ -37,8 +40,15 @@ struct IncastLoss {
 /// level is right once its link has been evaluated after the change, then the next, so it ends.
 /// A link with one flow is no matter of sharing: it is kept as a bound of that flow (`own`), so what is left
 /// to iterate over are the links that two or more flows cross.
-/// Cost of `settle`: links reached x flows on them. Source of the definition: Bertsekas, Gallager 1992,
-/// section 6.5.2. Held by: src/simulate/flow/fair_shares_test.cpp (against `max_min_rates`)
+/// Cost of `settle`: links reached x flows on them; of a crowd, the logarithm of its flows.
+///
+/// Crowds (`Options::crowd`): where many flows meet at one link, most of them are held by no other. These are
+/// *followed*: they have the link's level for a rate, and whoever works with them keeps one clock per link
+/// (`moved`) instead of a rate per flow. Links on their way that are not full are put to *sleep*: all their flows
+/// are held by crowds, and sum_f part_f x level(crowd of f) <= capacity. The level up to which a crowd keeps that
+/// promise is watched; above it the link wakes and is one of those that are iterated over.
+/// Source of the definition: Bertsekas, Gallager 1992, section 6.5.2; of clocks in served bytes: Parekh, Gallager
+/// 1993 (virtual time). Held by: src/simulate/flow/fair_shares_test.cpp (against `max_min_rates`)
 class FairShares {
  public:
   struct Options {
@@ -47,16 +57,31 @@ class FairShares {
     std::vector<bool> receiving{};
     /// Pause frames: a flow that is held up behind a link holds up all that shares the link with it.
     bool pause = false;
+    /// From so many flows on a link on they are followed together; 0 = never. Not with `pause`.
+    std::size_t crowd = 0;
   };
+  static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
   FairShares(std::vector<double> capacity, Options options);
 
   /// Flow `slot` begins; it must not be under way. Hops with infinite capacity need not be named.
   void start(FlowSlot slot, std::span<const Hop> hops);
   void stop(FlowSlot slot);
-  /// Brings the rates up to date; the slots whose rate changed or that started since the last call.
+  /// Brings the rates up to date; the slots whose rate changed or that started since the last call. Of those that
+  /// are followed: the slots that now are, or no longer are, by that link.
   std::span<const FlowSlot> settle();
   /// Bytes per second, as of the last `settle`; infinite where nothing limits it.
-  [[nodiscard]] double rate(FlowSlot slot) const { return flows_[slot].rate; }
+  [[nodiscard]] double rate(FlowSlot slot) const {
+    const Flow& flow = flows_[slot];
+    return flow.followed ? level_[hops_[flow.first].link] : flow.rate;
+  }
+  /// The link whose level is the flow's rate for as long as `settle` does not name the flow; or kNoLink.
+  [[nodiscard]] LinkIndex followed_at(FlowSlot slot) const {
+    const Flow& flow = flows_[slot];
+    return flow.followed ? hops_[flow.first].link : kNoLink;
+  }
+  /// Links with flows that are followed, whose level the last `settle` changed.
+  [[nodiscard]] std::span<const LinkIndex> moved() const { return moved_; }
+  [[nodiscard]] double level(LinkIndex link) const { return level_[link]; }
   /// Changes what a link carries (other jobs); takes effect with `settle`.
   void set_capacity(LinkIndex link, double bytes_per_s);
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
@@ -73,21 +98,40 @@ class FairShares {
     LinkIndex link;
     std::uint32_t place;  ///< among the link's members
     std::uint32_t stage;
+    LinkIndex guard;  ///< while the link sleeps: the crowd that holds this flow
     double part;
   };
   struct Flow {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
-    std::uint32_t shared = 0;  ///< of the hops, how many (the first ones) have other flows too
+    std::uint32_t shared = 0;  ///< of the hops, how many (the first ones) have other flows too, and are awake
     std::uint32_t room = 0;
     bool touched = false;
     bool on = false;
+    bool followed = false;     ///< at its only shared hop
+    LinkIndex told = kNoLink;  ///< `followed_at`, as the last `settle` said
     double rate = 0;
     double own = 0;  ///< what the links that it has for itself allow
   };
   struct LinkState {
-    std::vector<Member> members;
+    std::vector<Member> members;  ///< those that are followed come last
+    std::uint32_t followed = 0;
     bool dirty = false;
+    bool asleep = false;
+    [[nodiscard]] std::size_t loose() const { return members.size() - followed; }
+  };
+  /// What a link keeps on whose flows are many.
+  struct Crowd {
+    double floor = std::numeric_limits<double>::infinity();  ///< no `own` of a flow that is followed is below
+    std::set<std::pair<double, LinkIndex>> watched;          ///< sleeping links, by the level that wakes them
+    bool moved = false;
+  };
+  /// Of a sleeping link: what one crowd holds of its flows.
+  struct Guard {
+    LinkIndex crowd = 0;
+    std::uint32_t flows = 0;
+    double parts = 0;
+    double level = 0;  ///< above it the link wakes
   };
 
   void mark(LinkIndex link);
@@ -102,6 +146,25 @@ class FairShares {
   [[nodiscard]] double held_up(const LinkState& link) const;
   void restart_levels();
 
+  // Crowds: fair_shares_crowds.cpp.
+  void swap_members(LinkState& link, std::size_t a, std::size_t b);
+  void gather(LinkIndex link);
+  void disband(LinkIndex link);
+  void follow(FlowSlot slot);
+  void let_go(FlowSlot slot);
+  [[nodiscard]] bool let_slow_ones_go(LinkIndex link, double level);
+  [[nodiscard]] LinkIndex crowd_of(const Flow& flow, LinkIndex but) const;
+  [[nodiscard]] bool can_sleep(LinkIndex link) const;
+  void sleep(LinkIndex link);
+  void wake(LinkIndex link);
+  void wake_above(LinkIndex crowd, double level);
+  void take_in_fresh();
+  [[nodiscard]] bool watch(LinkIndex link);
+  void stop_watching(LinkIndex link);
+  void guard(LinkIndex link, FlowHop& hop, LinkIndex crowd);
+  void unguard(LinkIndex link, FlowHop& hop);
+  [[nodiscard]] bool is_crowd(LinkIndex link) const { return !crowds_.empty() && crowds_[link] != nullptr; }
+
   Options options_;
   std::vector<double> capacity_;
   std::vector<double> level_;
@@ -111,9 +174,15 @@ class FairShares {
   std::vector<LinkIndex> queue_;  ///< of dirty links, first in first out
   std::vector<FlowSlot> touched_;
   std::vector<FlowSlot> changed_;
+  std::vector<std::unique_ptr<Crowd>> crowds_;  ///< per link, null = none; empty without crowds
+  std::vector<std::vector<Guard>> guards_;      ///< per link, while it sleeps; empty without crowds
+  std::vector<std::pair<LinkIndex, FlowSlot>>
+      fresh_;  ///< who has come to a sleeping link and is held by nobody yet
+  std::vector<LinkIndex> moved_;
   std::vector<double> limits_;  ///< scratch of `fill`
   std::vector<double> parts_;
   double tolerance_ = 0;
+  bool restless_ = false;  ///< `settle` takes long: nothing goes to sleep
   std::int64_t evaluated_ = 0;
 };
 

@@ -70,7 +70,9 @@ TEST(FairShares, PartsOfAFlowAreSprayed) {
 }
 
 // What is left after any history of starts and stops is what the definition says.
-TEST(FairShares, AgreesWithTheDefinitionAfterEveryChange) {
+class History : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(History, AgreesWithTheDefinitionAfterEveryChange) {
   const RandomStream draw(7, 1);
   std::uint64_t step = 0;
   const auto below = [&](std::uint64_t n) { return draw.bits(step++, 0) % n; };
@@ -78,7 +80,7 @@ TEST(FairShares, AgreesWithTheDefinitionAfterEveryChange) {
     const std::size_t links = 3 + below(25);
     std::vector<double> capacity;
     for (std::size_t l = 0; l < links; ++l) capacity.push_back(static_cast<double>(1 + below(5)) * 1e9);
-    FairShares shares(capacity, {});
+    FairShares shares(capacity, {.incast = {}, .receiving = {}, .crowd = GetParam()});
     constexpr std::size_t kFlows = 40;
     std::vector<std::vector<LinkIndex>> routes(kFlows);
     std::vector<bool> on(kFlows, false);
@@ -114,6 +116,76 @@ TEST(FairShares, AgreesWithTheDefinitionAfterEveryChange) {
       }
     }
   }
+}
+
+// Without crowds, and with such that few flows are one.
+INSTANTIATE_TEST_SUITE_P(FairShares, History, testing::Values(0, 4, 8));
+
+/// A server's card, a trunk before it that all but a few cross, and cards of senders that send to two servers.
+struct Incast {
+  static constexpr std::size_t kSenders = 200;
+  static constexpr LinkIndex kCards = 4;  ///< behind two trunks and two servers' cards
+  std::vector<double> capacity = std::vector<double>(kCards + kSenders, 10e9);
+  std::vector<std::vector<LinkIndex>> routes{2 * kSenders};
+  FairShares shares;
+
+  explicit Incast(std::size_t crowd) : shares(capacity, {.incast = {}, .receiving = {}, .crowd = crowd}) {}
+  void toggle(std::size_t f) {
+    const auto slot = static_cast<FlowSlot>(f);
+    if (!routes[f].empty()) {
+      shares.stop(slot);
+      routes[f].clear();
+      return;
+    }
+    const auto server = static_cast<LinkIndex>(f % 2);
+    routes[f] = {static_cast<LinkIndex>(kCards + f / 2)};
+    if (f / 2 % 50 != 0) routes[f].push_back(server);
+    routes[f].push_back(2 + server);
+    shares.start(slot, hops(routes[f]));
+  }
+};
+
+// Beside each other with one rate per flow and with clocks: the same rates, from far fewer links that are looked at.
+TEST(FairShares, FollowsACrowdAtTheCostOfItsChanges) {
+  Incast each(0);
+  Incast together(16);
+  const RandomStream draw(11, 1);
+  for (std::uint64_t change = 0; change < 3000; ++change) {
+    const std::size_t f = draw.bits(change, 0) % (2 * Incast::kSenders);
+    each.toggle(f);
+    together.toggle(f);
+    (void)each.shares.settle();
+    (void)together.shares.settle();
+    if (change % 100 != 0) continue;
+    const auto wanted = max_min_rates(bandwidths(each.capacity), each.routes);
+    for (std::size_t g = 0; g < wanted.size(); ++g) {
+      if (each.routes[g].empty()) continue;
+      const double rate = wanted[g].in_bytes_per_s();
+      ASSERT_NEAR(each.shares.rate(static_cast<FlowSlot>(g)), rate, 1e-11 * rate) << change << " flow " << g;
+      ASSERT_NEAR(together.shares.rate(static_cast<FlowSlot>(g)), rate, 1e-11 * rate)
+          << change << " flow " << g;
+    }
+  }
+  EXPECT_LT(10 * together.shares.evaluated(), each.shares.evaluated());
+}
+
+TEST(FairShares, SaysWhichLinkARateFollows) {
+  FairShares shares({12, 100}, {.incast = {}, .receiving = {}, .crowd = 4});
+  for (FlowSlot f = 0; f < 4; ++f) shares.start(f, hops({0}));
+  EXPECT_EQ(shares.settle().size(), 4U);
+  EXPECT_EQ(shares.followed_at(0), 0U);
+  EXPECT_DOUBLE_EQ(shares.level(0), 3);
+  shares.start(4, hops({0, 1}));
+  EXPECT_EQ(shares.settle().size(), 1U) << "the others follow their link";
+  ASSERT_EQ(shares.moved().size(), 1U);
+  EXPECT_DOUBLE_EQ(shares.rate(0), 2.4);
+  for (FlowSlot f = 2; f < 5; ++f) shares.stop(f);
+  (void)shares.settle();
+  EXPECT_EQ(shares.followed_at(2), FairShares::kNoLink);
+  shares.stop(1);
+  EXPECT_EQ(shares.settle().size(), 1U) << "alone it has a rate of its own";
+  EXPECT_EQ(shares.followed_at(0), FairShares::kNoLink);
+  EXPECT_DOUBLE_EQ(shares.rate(0), 12);
 }
 
 TEST(FairShares, ReportsOnlyRatesThatChanged) {

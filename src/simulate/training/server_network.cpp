@@ -10,7 +10,7 @@ namespace cox::simulate::training {
 ServerNetwork::ServerNetwork(const Plan& plan, std::uint64_t seed)
     : plan_(plan),
       engine_(*plan.server_network(), plan.scenario().fabric,
-              FlowOptions{.seed = seed, .protocol = plan.scenario().protocol}, Seconds{}),
+              FlowOptions{.memo = false, .seed = seed, .protocol = plan.scenario().protocol}, Seconds{}),
       servers_(plan.server_devices()) {
   const int shards = static_cast<int>(servers_.size());
   for (int s = 0; s < plan.stages(); ++s) {
