@@ -439,11 +439,11 @@ Status Plan::find_striped() {
 
 Bytes Plan::in_equal_chunks(Bytes bytes) const {
   constexpr std::int64_t kMany = 64;       // below it every message is computed in no time
-  constexpr std::int64_t kLeast = 10'000;  // bytes of a chunk, to which one is added
+  constexpr std::int64_t kLeast = 1'000;  // bytes of a chunk, to which one is added
   const std::int64_t chunks = std::int64_t{data_.members} * std::max(1, job().collective.channels);
   const std::int64_t over = bytes.count() % chunks;
-  const bool changes =
-      network() != nullptr && data_.members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
+  const bool changes = (network() != nullptr || striped_) && data_.members >= kMany && over > 0 &&
+                       bytes.count() / chunks >= kLeast;
   return changes ? bytes + Bytes{chunks - over} : bytes;
 }
 
@@ -467,7 +467,7 @@ std::vector<std::string> Plan::notes() const {
     if (std::any_of(stages.begin(), stages.end(),
                     [&](const StageCode& s) { return std::any_of(s.data.begin(), s.data.end(), changes); })) {
       notes.emplace_back(
-          "on the network, collectives have at most 0.01 % more bytes, for chunks of equal size");
+          "collectives have at most 0.1 % more bytes, for chunks of equal size");
       break;
     }
   if (l.pipeline > 1)

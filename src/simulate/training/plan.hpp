@@ -191,7 +191,9 @@ class Plan {
   [[nodiscard]] const std::vector<double>& own_link_bytes(Meeting m) const {
     return own_link_bytes_[static_cast<std::size_t>(m)];
   }
-  /// At most 1e-4 more than `bytes`: whole chunks for each of the data group's members, where these are many.
+  /// The channels of the data group meet only at devices' ports, and max-plus prices them.
+  [[nodiscard]] bool is_striped() const { return striped_; }
+  /// At most 1e-3 more than `bytes`: whole chunks for each of the data group's members, where these are many.
   [[nodiscard]] Bytes in_equal_chunks(Bytes bytes) const;
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::vector<std::string> not_modelled() const;

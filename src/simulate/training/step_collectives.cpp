@@ -62,7 +62,7 @@ void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::
     if (watcher_ != nullptr) watcher_->met(g);
     return;
   }
-  Known& known = this->known(g.kind, g.bytes, costs.members);
+  Known& known = this->known(g.kind, plan_.is_striped() ? shared_bytes(g.bytes) : g.bytes, costs.members);
   const Seconds first = times.front();
   if (draws_messages() || loses(g, known.schedule, copies))
     collect_drawn(g, known, costs.links, copies, times);
