@@ -27,6 +27,8 @@ struct TimeEstimate {
   Seconds high{};
   Origin origin = Origin::Measured;
   std::int64_t units = 0;  ///< independent units that carry it: ranks, nodes, steps
+  double freedom = 0;  ///< of a deviation: degrees of freedom of its square; 0 = not estimated from a spread
+  Seconds noise{};     ///< of a deviation: what the measured spread would be if it were zero
 };
 struct RatioEstimate {
   double value = 0;
@@ -36,11 +38,41 @@ struct RatioEstimate {
   std::int64_t units = 0;
 };
 
+/// How a time goes on with the number of ranks.
+enum class Growth : std::uint8_t {
+  None,       ///< not at all
+  Logarithm,  ///< slope ln(N / ranks seen)
+  Linear,     ///< slope (N - ranks seen): something is shared by all
+};
+
+/// One law of growth, fitted to samples of several sizes.
+struct GrowthFit {
+  Growth growth = Growth::None;
+  Seconds slope{};
+  Seconds error{};     ///< standard error of the slope
+  Seconds held_out{};  ///< how far the law, fitted to the smaller sizes, misses the largest
+};
+
+/// A tail as seen above one threshold of the residual. Shape and scale by maximum likelihood.
+struct TailFit {
+  Tail tail;
+  double exceedances = 0;  ///< independent ones
+  double distance = 0;     ///< Anderson, Darling's, per exceedance: the fit's goodness
+};
+
+/// Units that are slow for good, apart from all others.
+struct SlowNodes {
+  std::int64_t seen = 0;
+  std::int64_t of = 0;
+  Seconds extra{};  ///< mean
+};
+
 /// Own work before one synchronisation. Model: X = level + node + rank + step + node in step + residual
 /// (node, rank: persistent; step, node in step, residual: fresh, all of mean 0). Source: docs/concepts/forecasting.md.
 struct PositionParts {
   std::string name;
   std::int32_t role = 0;
+  std::int64_t ranks = 0;         ///< of this role, at the size at which it was seen; 0 = all
   TimeEstimate level;             ///< mean over ranks and steps
   TimeEstimate rank;              ///< standard deviation of what is a rank's for good
   TimeEstimate node;              ///< of what is a node's for good
@@ -52,7 +84,11 @@ struct PositionParts {
   RatioEstimate tail_shape;     ///< xi; value 0, Origin::Range where there are too few exceedances
   double tail_probability = 0;  ///< 0 = no tail
   RatioEstimate correlation;    ///< of a rank's residual from step to step
-  TimeEstimate drift;           ///< of the level, over the sample
+  std::vector<TailFit> tails;  ///< above each threshold that has exceedances enough; `residual` is their mean
+  Law pooled;      ///< a rank's time less level and step as one law: the second model, which knows no nodes
+  SlowNodes slow;  ///< not in `node`
+  std::vector<GrowthFit> growth;  ///< of the level, best first; empty = one size only, so it cannot be told
+  TimeEstimate drift;             ///< of the level, over the sample
 };
 
 /// What a job is made of.
@@ -63,8 +99,11 @@ struct Parts {
   int nodes_per_group = 0;  ///< nodes at one switch; 0 = not known
   std::int64_t steps = 0;   ///< that carry it
   std::vector<PositionParts> positions;
-  TimeEstimate rest;  ///< of a step, beside own work: communication that nothing hides, at `ranks`
-  std::vector<std::string> untold;  ///< what the data cannot tell, one sentence each
+  TimeEstimate rest;     ///< of a step, beside own work: communication that nothing hides, at `ranks`
+  TimeEstimate rest_sd;  ///< from step to step
+  std::vector<GrowthFit> rest_growth;  ///< as of a level
+  std::vector<std::string> notes;      ///< what was found beside: change points, slow nodes
+  std::vector<std::string> untold;     ///< what the data cannot tell, one sentence each
 };
 
 }  // namespace cox::forecast

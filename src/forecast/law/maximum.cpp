@@ -87,6 +87,12 @@ std::vector<double> moved_places(const ScoreTable& inner, const std::vector<Law:
     std::vector<double> moved(y.size(), point.value.count());
     inner.add_places(y, moved);
     x.insert(x.end(), moved.begin(), moved.end());
+    // A jump of the inner one stays one: a place on it, and one just before.
+    for (std::size_t i = 0; i + 1 < inner.x().size(); ++i) {
+      if (inner.x()[i] != inner.x()[i + 1]) continue;
+      const double at = inner.x()[i] + point.value.count();
+      x.insert(x.end(), {at - 1e-12 * std::abs(at), at});
+    }
   }
   return x;
 }
@@ -203,6 +209,14 @@ struct Nodes {
   [[nodiscard]] double above(std::size_t i) const { return t[i] < 1e-5 ? t[i] - t[i] * t[i] / 2 : 1 - g[i]; }
 };
 
+/// What one e-fold of those that the table is the slowest of adds to its mean.
+double growth_of(const ScoreTable& table) {
+  const Nodes nodes(table);
+  double growth = 0;
+  for (std::size_t i = 0; i < nodes.x.size(); ++i) growth += nodes.weight[i] * nodes.t[i] * nodes.g[i];
+  return growth;
+}
+
 /// A level of sharing that is there, and the ranks below it.
 struct Level {
   Law law;
@@ -214,7 +228,9 @@ class Builder {
   Builder(const Nest& nest, std::int64_t ranks, const Quadrature& quadrature)
       : own_(nest.own), job_(ranks), quadrature_(quadrature) {
     const std::int64_t node = std::max(nest.ranks_per_node, 1);
-    if (node > 1 || !nest.node.is_constant()) add(nest.node, node);
+    add(nest.rank, 1);
+    add(nest.node, node);
+    add(nest.slow_node, node);
     if (nest.nodes_per_group > 0) add(nest.group, node * nest.nodes_per_group);
     if (nest.nodes_per_group == 0) add_common(nest.group);
     add_common(nest.common);
@@ -267,11 +283,7 @@ class Builder {
     return sum(members(ranks, level).second, levels_[level].law, outer, quadrature_);
   }
   /// The last one noted is that of the outermost units that are more than one.
-  void note_growth(const ScoreTable& table) {
-    const Nodes nodes(table);
-    growth_ = 0;
-    for (std::size_t i = 0; i < nodes.x.size(); ++i) growth_ += nodes.weight[i] * nodes.t[i] * nodes.g[i];
-  }
+  void note_growth(const ScoreTable& table) { growth_ = growth_of(table); }
 
   Law own_;
   std::int64_t job_;
@@ -284,22 +296,22 @@ class Builder {
 
 bool all_finite(const Nest& nest, Seconds (Law::*moment)() const) {
   return std::isfinite((nest.own.*moment)().count()) && std::isfinite((nest.node.*moment)().count()) &&
-         std::isfinite((nest.group.*moment)().count()) && std::isfinite((nest.common.*moment)().count());
+         std::isfinite((nest.group.*moment)().count()) && std::isfinite((nest.common.*moment)().count()) &&
+         std::isfinite((nest.rank.*moment)().count());
 }
 
 }  // namespace
 
 struct Maximum::Grid {
   ScoreTable table;
-  double shift = 0;
   double growth = 0;
   double mean = 0;
   double deviation = 0;
 
-  Grid(ScoreTable made, double by, double grown) : table(std::move(made)), shift(by), growth(grown) {}
+  Grid(ScoreTable made, double grown) : table(std::move(made)), growth(grown) {}
 
   /// Beyond the last point 1 - G is taken to fall as a power of the distance from the first, with the slope that it has there.
-  void moments(const Nest& nest) {
+  void moments() {
     const double first = table.x().front();
     const double last = table.x().back();
     const double length = last - first;
@@ -317,33 +329,93 @@ struct Maximum::Grid {
     }
     if (beta > 2 && std::isfinite(beta)) square += 2 * left * length * length / (beta - 2);
     deviation = std::sqrt(std::max(square, 0.0));
-    if (!all_finite(nest, &Law::mean)) mean = kInfinity;
-    if (!all_finite(nest, &Law::deviation)) deviation = kInfinity;
   }
 };
 
-Maximum::Maximum(const Nest& nest, std::int64_t ranks, const Quadrature& quadrature) {
-  COX_ASSERT(ranks >= 1, "somebody is the slowest");
+Maximum::Maximum(const Nest& nest, std::int64_t ranks, const Quadrature& quadrature)
+    : Maximum(std::vector<Crowd>{{.nest = nest, .ranks = ranks}}, quadrature) {}
+
+Maximum::Maximum(const std::vector<Crowd>& crowds, const Quadrature& quadrature) {
+  COX_ASSERT(!crowds.empty(), "somebody is the slowest");
   COX_ASSERT(quadrature.points >= 16 && quadrature.shared_points >= 8, "an integral has points");
-  Builder builder(nest, ranks, quadrature);
-  ScoreTable table = builder.slowest();
-  for (const Law& law : builder.common()) table = sum(table, law, 1, quadrature);
-  auto grid = std::make_shared<Grid>(std::move(table), builder.shift(), builder.growth());
-  grid->moments(nest);
+  std::vector<ScoreTable> tables;
+  std::vector<Law> common;
+  double growth = 0;
+  for (const Crowd& crowd : crowds) {
+    COX_ASSERT(crowd.ranks >= 1, "somebody is the slowest");
+    Builder builder(crowd.nest, crowd.ranks, quadrature);
+    ScoreTable table = builder.slowest();
+    table.move(builder.shift());
+    growth = builder.growth();
+    if (tables.empty()) {
+      common = builder.common();
+      tables.push_back(std::move(table));
+    } else {
+      tables.front() = slower(tables.front(), table);
+    }
+  }
+  if (crowds.size() > 1) growth = growth_of(tables.front());
+  for (const Law& law : common) tables.front() = sum(tables.front(), law, 1, quadrature);
+  auto grid = std::make_shared<Grid>(std::move(tables.front()), growth);
+  grid->moments();
+  for (const Crowd& crowd : crowds) {
+    if (!all_finite(crowd.nest, &Law::mean)) grid->mean = kInfinity;
+    if (!all_finite(crowd.nest, &Law::deviation)) grid->deviation = kInfinity;
+  }
   grid_ = std::move(grid);
 }
 
+Seconds between_runs(const Nest& fresh, std::int64_t ranks, const Law& lasting, std::int64_t units) {
+  constexpr int kPlaces = 48;
+  if (lasting.is_constant()) return {};
+  const Quadrature quadrature = {.points = 128, .shared_points = 24};
+  const ScoreTable unit = Builder(fresh, ranks, quadrature).slowest();
+  const double least = logarithm(kLeastTail / static_cast<double>(units));
+  ScoreTable job = sum(unit, lasting, static_cast<double>(units), quadrature);
+  job.raise(logarithm(static_cast<double>(units)));
+  std::vector<double> x;
+  for (int i = 0; i < kPlaces; ++i)
+    x.push_back(job.place(2.5 + (std::max(least, -8.0) - 2.5) * i / (kPlaces - 1)));
+  std::vector<double> above(x.size());  // of one unit, at each place
+  std::vector<double> both(x.size() * x.size());
+  std::vector<double> u(x.size());
+  for (const Law::Point& point : lasting.rule(48)) {
+    unit.minus_log(x, point.value.count(), u);
+    for (double& t : u) t = one_minus_exp(t);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      above[i] += point.weight * u[i];
+      for (std::size_t j = 0; j <= i; ++j)
+        both[i * x.size() + j] += point.weight * (u[i] + u[j] - u[i] * u[j]);
+    }
+  }
+  const auto n = static_cast<double>(units);
+  const auto to_job = [n](double over) {
+    return exponential(n * logarithm_of_one_plus(-std::min(over, 1 - 1e-12)));
+  };
+  const auto width = [&](std::size_t i) {
+    return (x[std::min(i + 1, x.size() - 1)] - x[i == 0 ? 0 : i - 1]) / 2;
+  };
+  double variance = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      const double apart = to_job(above[i]) * to_job(above[j]);
+      variance += (i == j ? 1 : 2) * width(i) * width(j) * (to_job(both[i * x.size() + j]) - apart);
+    }
+  }
+  return Seconds{std::sqrt(std::max(variance, 0.0))};
+}
+
 Seconds Maximum::mean() const {
-  return Seconds{grid_->shift + grid_->mean};
+  return Seconds{grid_->mean};
 }
 Seconds Maximum::deviation() const {
   return Seconds{grid_->deviation};
 }
 Seconds Maximum::quantile(double p) const {
-  return Seconds{grid_->shift + grid_->table.place(score_at(std::clamp(p, 1e-17, 1 - 1e-16)))};
+  return Seconds{grid_->table.place(score_at(std::clamp(p, 1e-17, 1 - 1e-16)))};
 }
 double Maximum::above(Seconds x) const {
-  return one_minus_exp(exponential(grid_->table.score(x.count() - grid_->shift)));
+  return one_minus_exp(exponential(grid_->table.score(x.count())));
 }
 Seconds Maximum::growth() const {
   return Seconds{grid_->growth};

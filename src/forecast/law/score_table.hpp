@@ -31,6 +31,9 @@ class ScoreTable {
   void add_places(std::span<const double> descending, std::span<double> out) const;
   [[nodiscard]] std::span<const double> x() const { return x_; }
   [[nodiscard]] std::span<const double> y() const { return y_; }
+  void move(double by) {
+    for (double& x : x_) x += by;
+  }
   void raise(double log_count) {
     for (double& y : y_) y += log_count;
   }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Parts at other sizes: how long a step takes, how sure that is, and when no answer is given.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/forecast/parts.hpp"
+
+namespace cox::forecast {
+
+/// What grows with the ranks.
+enum class Scaling : std::uint8_t {
+  Weak,    ///< the batch: every rank has as much to do at any size
+  Strong,  ///< nothing: a rank's work is the measured one times measured ranks over ranks
+};
+
+/// What a step has beside own work, at a size: a price with its range.
+using RestAt = std::function<TimeEstimate(std::int64_t ranks)>;
+
+/// Units of which a few are slow for good, and that need not have been seen.
+struct UnseenPrior {
+  double alpha = 0.5;  ///< Beta(alpha, beta) on the share of slow nodes
+  double beta = 60;
+  double least = 0.02;  ///< slow-down, log-uniform between these, as a part of own work
+  double most = 0.5;
+};
+
+struct ProjectOptions {
+  Scaling scaling = Scaling::Weak;
+  RestAt rest{};  ///< empty = the measured one, as a range up to twice, at all sizes
+  UnseenPrior prior{};
+  int replicates = 200;
+  double widening =
+      0;  ///< of the bands; 0 = by nodes seen, as calibrated on simulated jobs (docs/accuracy.md)
+  std::int64_t steps = 0;  ///< of the run whose mean is forecast; 0 = as many as were seen
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+struct TimeBand {
+  Seconds value{};
+  Seconds low{};  ///< of 90 %
+  Seconds high{};
+};
+
+/// One size.
+struct SizePoint {
+  std::int64_t ranks = 0;
+  TimeBand mean;
+  TimeBand median;
+  TimeBand p95;
+  TimeBand p99;
+  TimeBand p999;
+  double cv = 0;
+  Seconds rest{};            ///< communication that nothing hides
+  double efficiency = 0;     ///< own work of one rank over the step
+  double elasticity = 0;     ///< d ln throughput / d ln ranks
+  TimeBand with_unseen;      ///< mean, with slow units that were not seen, under the prior
+  double unseen_chance = 0;  ///< under the prior, that a slow unit is among those asked where none was seen
+  std::string rests_on;      ///< "seen to 1 in 128,000, asked 1 in 4,096"
+  std::string refused;       ///< why there is no number; empty = there is one
+};
+
+struct Projection {
+  Scaling scaling = Scaling::Weak;
+  std::vector<SizePoint> points;  ///< in the order asked
+  std::vector<std::string> notes;
+};
+
+/// Parts at these sizes. The mean is that of two models: nodes and ranks with parts of their own, and one law for all; how far
+/// they are apart is in the band. A size beyond 1 to 1,048,576 is refused, as is one that rests on what was not seen.
+///
+/// Formula: means of maxima add over positions; deviations of quantiles by their squares, with what lasts counted between
+///          positions. Source: docs/concepts/forecasting.md.
+/// Cost:    0.4 ms a size, position and replicate (bench/forecast_bench.cpp). Threads: same result for any number.
+/// Held by: src/forecast/project/project_test.cpp, bench/forecast_accuracy.cpp
+[[nodiscard]] Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
+                                 const ProjectOptions& options = {});
+
+/// The same without bands, at one size: what levers and margins are computed from. Cost: 0.4 ms a position.
+[[nodiscard]] SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options);
+
+}  // namespace cox::forecast

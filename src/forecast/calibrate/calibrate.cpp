@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "cox/base/stats.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "forecast/calibrate/decompose.hpp"
+#include "forecast/calibrate/over_sizes.hpp"
+#include "forecast/calibrate/tail.hpp"
+#include "forecast/law/special.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// One sample's columns of one role, by node.
+struct RoleColumns {
+  std::vector<std::size_t> columns;             // in the sample, ascending by node, then rank
+  std::vector<std::vector<std::size_t>> nodes;  // places in `columns`
+  bool nodes_known = true;
+};
+
+/// In an order that does not depend on how the sample lists its ranks.
+std::map<std::int32_t, RoleColumns> roles_of(const Sample& sample) {
+  std::vector<std::size_t> order(sample.ranks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const SampleRank& x = sample.ranks[a];
+    const SampleRank& y = sample.ranks[b];
+    return std::tie(x.role, x.node, x.rank, a) < std::tie(y.role, y.node, y.rank, b);
+  });
+  std::map<std::int32_t, RoleColumns> roles;
+  for (const std::size_t i : order) {
+    RoleColumns& role = roles[sample.ranks[i].role];
+    const std::int32_t node = sample.ranks[i].node;
+    if (node < 0) role.nodes_known = false;
+    const bool same = !role.columns.empty() && sample.ranks[role.columns.back()].node == node && node >= 0;
+    role.columns.push_back(i);
+    if (!same) role.nodes.emplace_back();
+    role.nodes.back().push_back(role.columns.size() - 1);
+  }
+  for (auto& [number, role] : roles) {
+    if (role.nodes_known) continue;
+    role.nodes.clear();
+    for (std::size_t c = 0; c < role.columns.size(); ++c) role.nodes.push_back({c});
+  }
+  return roles;
+}
+
+WorkTable table_of(const Sample& sample, const Position& position, const RoleColumns& role) {
+  WorkTable table;
+  table.steps = sample.steps.size();
+  table.nodes = role.nodes;
+  table.own.reserve(table.steps * role.columns.size());
+  for (std::size_t k = 0; k < table.steps; ++k)
+    for (const std::size_t c : role.columns)
+      table.own.push_back(position.at(k, c, sample.ranks.size()).count());
+  return table;
+}
+
+/// The components of several tables as one, each by its degrees of freedom.
+Component together(const std::vector<Decomposed>& tables, Component Decomposed::*which, bool fresh) {
+  Component sum;
+  for (const Decomposed& t : tables) {
+    const Component& c = t.*which;
+    const double freedom = c.freedom * (fresh ? t.independent : 1);
+    if (freedom <= 0) continue;
+    sum.variance += freedom * c.variance;
+    sum.noise += freedom * c.noise;
+    sum.freedom += freedom;
+  }
+  if (sum.freedom > 0) {
+    sum.variance /= sum.freedom;
+    sum.noise /= sum.freedom;
+  }
+  return sum;
+}
+
+TimeEstimate deviation_of(const Component& c, std::int64_t units) {
+  TimeEstimate e;
+  if (c.freedom <= 0) {
+    e.origin = Origin::Range;
+    return e;
+  }
+  const double seen = std::max(c.variance + c.noise, 0.0);
+  const auto at = [&](double above) {
+    return Seconds{
+        std::sqrt(std::max(seen * c.freedom / chi_square_upper_quantile(c.freedom, above) - c.noise, 0.0))};
+  };
+  e.value = Seconds{std::sqrt(std::max(c.variance, 0.0))};
+  e.low = at(0.05);
+  e.high = at(0.95);
+  e.units = units;
+  e.freedom = c.freedom;
+  e.noise = Seconds{std::sqrt(c.noise)};
+  return e;
+}
+
+/// What a table's level may be off by.
+double level_error(const Decomposed& t, const WorkTable& shape) {
+  const auto ranks = static_cast<double>(shape.ranks());
+  const auto nodes = static_cast<double>(shape.nodes.size());
+  const double steps = std::max(static_cast<double>(shape.steps) * t.independent, 1.0);
+  const auto part = [](const Component& c, double n) { return std::max(c.variance, 0.0) / n; };
+  return std::sqrt(part(t.node, nodes) + part(t.rank, ranks) + part(t.step, steps) +
+                   part(t.residual, ranks * steps) + part(t.node_step, nodes * steps));
+}
+
+/// The residuals' law. Their body is as wide as the residual is; a tail lighter than exponential is narrowed with it, a heavier
+/// one keeps its scale: added noise moves it, but does not stretch it.
+void fit_residual(PositionParts& part, std::vector<double> residuals, double narrower, double independent) {
+  std::sort(residuals.begin(), residuals.end());
+  part.tails = fit_tails(residuals, independent);
+  for (double& e : residuals) e *= narrower;
+  for (TailFit& fit : part.tails) {
+    const double kept = std::clamp(1 + 10 * fit.tail.shape, 0.0, 1.0);
+    fit.tail.threshold *= narrower;
+    fit.tail.scale *= narrower + (1 - narrower) * kept;
+  }
+  Law law = body_and_tail(residuals, part.tails);
+  if (std::isfinite(law.mean().count())) law = law.plus(-law.mean());
+  part.residual = law;
+  const bool told = !part.tails.empty();
+  const TailFit* middle = told ? &part.tails[part.tails.size() > 2 ? 1 : 0] : nullptr;
+  part.tail_probability = residuals.front() == residuals.back() ? 0 : (told ? middle->tail.probability : 0.1);
+  part.tail_shape = {.value = 0, .low = -0.2, .high = 0.5, .origin = Origin::Range, .units = 0};
+  if (told) {
+    const double shape = middle->tail.shape;
+    const double error = 1.645 * (1 + shape) / std::sqrt(middle->exceedances);
+    part.tail_shape = {.value = shape,
+                       .low = shape - error,
+                       .high = shape + error,
+                       .origin = Origin::Measured,
+                       .units = static_cast<std::int64_t>(middle->exceedances)};
+  }
+  if (part.tail_probability == 0) part.tail_shape = {};
+}
+
+struct Sized {
+  const Sample* sample = nullptr;
+  std::map<std::int32_t, RoleColumns> roles;
+};
+
+/// One position of one role in all samples.
+PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std::int32_t role,
+                           std::vector<std::string>& notes) {
+  PositionParts part;
+  part.role = role;
+  part.ranks = static_cast<std::int64_t>(samples.back().roles.at(role).columns.size());
+  part.name = samples.back().sample->positions[p].name;
+  std::vector<Decomposed> tables;
+  std::vector<SizedTime> levels;
+  std::vector<double> residuals;
+  std::vector<double> pooled;
+  double narrower = 0;
+  double independent = 0;
+  double correlation = 0;
+  std::int64_t units_rank = 0;
+  std::int64_t units_node = 0;
+  std::int64_t units_step = 0;
+  for (const Sized& s : samples) {
+    const WorkTable table = table_of(*s.sample, s.sample->positions[p], s.roles.at(role));
+    Decomposed d = decompose(table);
+    const auto weight = static_cast<double>(d.residuals.size());
+    levels.push_back(
+        {.ranks = s.sample->size(), .value = Seconds{d.level}, .error = Seconds{level_error(d, table)}});
+    residuals.insert(residuals.end(), d.residuals.begin(), d.residuals.end());
+    pooled.insert(pooled.end(), d.pooled.begin(), d.pooled.end());
+    narrower += weight * d.narrower;
+    independent += weight * d.independent;
+    correlation += weight * d.correlation;
+    units_rank += static_cast<std::int64_t>(table.ranks());
+    units_node += static_cast<std::int64_t>(table.nodes.size());
+    units_step += static_cast<std::int64_t>(table.steps);
+    part.slow.seen += d.slow_nodes;
+    part.slow.of += static_cast<std::int64_t>(table.nodes.size());
+    part.slow.extra += Seconds{static_cast<double>(d.slow_nodes) * d.slow_extra};
+    if (d.first_step > 0) {
+      notes.push_back(fmt::format("{}: own work changed at step {} from {} to {}: what is after it is taken",
+                                  s.sample->name, s.sample->steps[d.first_step].number,
+                                  to_string(Seconds{d.earlier_level}), to_string(Seconds{d.level})));
+    }
+    d.residuals = {};
+    d.pooled = {};
+    tables.push_back(std::move(d));
+  }
+  if (part.slow.seen > 0) part.slow.extra /= static_cast<double>(part.slow.seen);
+  const auto all = static_cast<double>(residuals.size());
+  part.rank = deviation_of(together(tables, &Decomposed::rank, false), units_rank);
+  part.node = deviation_of(together(tables, &Decomposed::node, false), units_node);
+  part.step = deviation_of(together(tables, &Decomposed::step, true), units_step);
+  const Component shared = together(tables, &Decomposed::node_step, true);
+  part.node_step = deviation_of(shared, units_node);
+  const Component residual = together(tables, &Decomposed::residual, true);
+  part.residual_sd = deviation_of(residual, static_cast<std::int64_t>(all));
+  double third = 0;
+  double told = 0;
+  for (const Decomposed& t : tables) {
+    if (!t.node_step_told) continue;
+    third += t.node_step.freedom * t.node_step_third;
+    told += t.node_step.freedom;
+  }
+  if (told > 0 && shared.variance > 0.01 * shared.noise) {
+    part.node_step_skewness = std::clamp(third / told / std::pow(shared.variance, 1.5), 0.0, 4.0);
+  }
+  fit_residual(part, std::move(residuals), narrower / all, independent / all);
+  std::sort(pooled.begin(), pooled.end());
+  part.pooled = body_and_tail(pooled, fit_tails(pooled, independent / all));
+  part.correlation = {.value = correlation / all,
+                      .low = correlation / all - 1.645 / std::sqrt(all),
+                      .high = correlation / all + 1.645 / std::sqrt(all),
+                      .origin = Origin::Measured,
+                      .units = units_rank};
+  const Decomposed& last = tables.back();
+  const Seconds error = levels.back().error;
+  part.level = {.value = Seconds{last.level},
+                .low = Seconds{last.level} - 1.645 * error,
+                .high = Seconds{last.level} + 1.645 * error,
+                .origin = Origin::Measured,
+                .units = samples.back().sample->size()};
+  part.drift = {.value = Seconds{last.drift},
+                .low = Seconds{last.drift},
+                .high = Seconds{last.drift},
+                .origin = Origin::Measured,
+                .units = units_step};
+  part.growth = fit_growth(levels);
+  return part;
+}
+
+/// What a step has beside the slowest own work at each position.
+std::vector<double> rests_of(const Sample& sample) {
+  std::vector<double> rests;
+  const std::size_t ranks = sample.ranks.size();
+  for (std::size_t k = 0; k < sample.steps.size(); ++k) {
+    double rest = sample.steps[k].length.count();
+    for (const Position& position : sample.positions) {
+      const auto row = position.own.begin() + static_cast<std::ptrdiff_t>(k * ranks);
+      rest -= std::max_element(row, row + static_cast<std::ptrdiff_t>(ranks))->count();
+    }
+    rests.push_back(std::max(rest, 0.0));
+  }
+  return rests;
+}
+
+void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
+  std::vector<SizedTime> times;
+  for (const Sized& s : samples) {
+    Welford w;
+    for (const double r : rests_of(*s.sample)) w.add(r);
+    const Seconds error{w.stddev() / std::sqrt(static_cast<double>(w.count()))};
+    times.push_back({.ranks = s.sample->size(), .value = Seconds{w.mean()}, .error = error});
+    const Component spread = {
+        .variance = w.variance(), .noise = 0, .freedom = static_cast<double>(w.count() - 1)};
+    parts.rest_sd = deviation_of(spread, w.count());
+  }
+  parts.rest = {.value = times.back().value,
+                .low = std::max(times.back().value - 1.645 * times.back().error, Seconds{}),
+                .high = times.back().value + 1.645 * times.back().error,
+                .origin = Origin::Measured,
+                .units = parts.steps};
+  parts.rest_growth = fit_growth(times);
+}
+
+void say_growth(const std::vector<GrowthFit>& fits, const std::string& what, Parts& parts) {
+  if (fits.empty() || fits.front().growth == Growth::None) return;
+  const GrowthFit& best = fits.front();
+  const bool linear = best.growth == Growth::Linear;
+  parts.notes.push_back(fmt::format(
+      "{} grows by {} {}: {}", what, to_string(best.slope), linear ? "a rank" : "for each e-fold of ranks",
+      linear ? "something is shared by all" : "as a tree or a maximum over ranks does"));
+}
+
+/// What was found beside, and what cannot be.
+void say(const std::vector<Sized>& samples, bool nodes_known, Parts& parts) {
+  if (samples.size() == 1 || parts.rest_growth.empty()) {
+    parts.untold.push_back(
+        "how own work and communication go on with the number of ranks: all samples have one size");
+  }
+  if (!nodes_known) {
+    parts.untold.push_back("which ranks share a node: what a node adds is taken as its ranks' own");
+  } else if (parts.nodes > 1 && parts.ranks_per_node == 1) {
+    parts.untold.push_back("what a node adds: each holds one rank, whose own it cannot be told from");
+  } else if (parts.nodes == 1) {
+    parts.untold.push_back("what nodes differ by: there is one");
+  } else if (parts.nodes < 4) {
+    parts.untold.push_back(
+        fmt::format("what nodes differ by: {} nodes say it within a factor of several only", parts.nodes));
+  }
+  if (parts.nodes_per_group == 0) {
+    parts.untold.push_back("what switches add: no two groups of nodes were told apart");
+  }
+  for (const PositionParts& p : parts.positions) {
+    const std::string where = p.name.empty() ? "own work" : "own work before " + p.name;
+    if (p.tail_probability > 0 && p.tails.empty()) {
+      parts.untold.push_back(
+          where + ": the tail: fewer than 50 independent times are beyond 3 %; taken as exponential");
+    }
+    if (p.slow.seen > 0) {
+      parts.notes.push_back(fmt::format("{}: {} of {} nodes are slow for good, by {}", where, p.slow.seen,
+                                        p.slow.of, to_string(p.slow.extra)));
+    }
+    say_growth(p.growth, where, parts);
+  }
+  say_growth(parts.rest_growth, "what a step has beside own work", parts);
+}
+
+Status refuse(const char* id, std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = id,
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = {}});
+}
+
+/// Samples of one job have the same positions and roles.
+Status check_alike(const std::vector<Sized>& samples) {
+  const Sized& last = samples.back();
+  for (const Sized& s : samples) {
+    if (s.sample->positions.empty()) {
+      return refuse("forecast-010",
+                    s.sample->name + ": only step times are known, expected own work of ranks",
+                    "give step times of several sizes as a table `size,step_s`, or a Run");
+    }
+    std::set<std::int32_t> a;
+    std::set<std::int32_t> b;
+    for (const auto& [role, columns] : s.roles) a.insert(role);
+    for (const auto& [role, columns] : last.roles) b.insert(role);
+    if (s.sample->positions.size() != last.sample->positions.size() || a != b) {
+      return refuse(
+          "forecast-011",
+          fmt::format("{} has {} synchronisations a step and {} roles, {} has {} and {}: not one job",
+                      s.sample->name, s.sample->positions.size(), a.size(), last.sample->name,
+                      last.sample->positions.size(), b.size()),
+          "forecast from each alone, or leave out the one that is another job");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Parts> calibrate(std::span<const Sample> samples) {
+  if (samples.empty()) return fail(refuse("forecast-001", "no sample, expected at least one", "").error());
+  std::vector<Sized> sized;
+  for (const Sample& sample : samples) {
+    COX_CHECK(check(sample));
+    sized.push_back({.sample = &sample, .roles = roles_of(sample)});
+  }
+  std::stable_sort(sized.begin(), sized.end(),
+                   [](const Sized& a, const Sized& b) { return a.sample->size() < b.sample->size(); });
+  COX_CHECK(check_alike(sized));
+  const Sample& largest = *sized.back().sample;
+  Parts parts;
+  parts.ranks = largest.size();
+  bool nodes_known = true;
+  std::map<std::int32_t, int> in_node;
+  std::map<std::int32_t, std::set<std::int32_t>> in_group;
+  for (const SampleRank& r : largest.ranks) {
+    nodes_known = nodes_known && r.node >= 0;
+    ++in_node[r.node];
+    if (r.group >= 0) in_group[r.group].insert(r.node);
+  }
+  parts.nodes = nodes_known ? static_cast<std::int64_t>(in_node.size()) : 0;
+  if (nodes_known)
+    for (const auto& [node, count] : in_node) parts.ranks_per_node = std::max(parts.ranks_per_node, count);
+  if (in_group.size() > 1)
+    for (const auto& [group, nodes] : in_group)
+      parts.nodes_per_group = std::max(parts.nodes_per_group, static_cast<int>(nodes.size()));
+  // One node at every size: it is no unit of which the larger job has more.
+  if (parts.nodes == 1 && sized.front().sample->size() < largest.size()) parts.ranks_per_node = 1;
+  for (const Sized& s : sized) parts.steps += static_cast<std::int64_t>(s.sample->steps.size());
+  for (std::size_t p = 0; p < largest.positions.size(); ++p)
+    for (const auto& [role, columns] : sized.back().roles)
+      parts.positions.push_back(fit_position(sized, p, role, parts.notes));
+  fit_rest(sized, parts);
+  say(sized, nodes_known, parts);
+  return parts;
+}
+
+Result<Parts> calibrate(const Sample& sample) {
+  return calibrate(std::span(&sample, 1));
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/calibrate/tail.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "cox/base/elementary.hpp"
+
+#include "forecast/law/special.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr double kLeastShape = -0.5;
+constexpr double kMostShape = 2;
+constexpr double kFewest = 50;  // independent exceedances for a shape
+constexpr int kBody = 201;
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+/// Shape that belongs to tau. Excesses are in units of their mean.
+double shape_of(std::span<const double> excesses, double tau, std::vector<double>& work) {
+  work.resize(excesses.size());
+  for (std::size_t i = 0; i < excesses.size(); ++i) work[i] = std::max(1 + tau * excesses[i], 1e-300);
+  logarithms(work);
+  return mean_of(work);
+}
+
+double likelihood(std::span<const double> excesses, double tau, std::vector<double>& work) {
+  if (std::abs(tau) < 1e-7) return -1;  // exponential with scale 1: -ln 1 - 0 - 1
+  const double shape = shape_of(excesses, tau, work);
+  if (shape < kLeastShape || shape > kMostShape || shape / tau <= 0) return -1e300;
+  return -logarithm(shape / tau) - shape - 1;
+}
+
+double excess(const Tail& tail, double above) {
+  const double log_p = logarithm(above / tail.probability);
+  const double z =
+      std::abs(tail.shape) < 1e-12 ? -log_p : exponential_less_one(-tail.shape * log_p) / tail.shape;
+  return tail.threshold.count() + tail.scale.count() * z;
+}
+
+double at(std::span<const double> ascending, double p) {
+  const double place = std::clamp(p, 0.0, 1.0) * static_cast<double>(ascending.size() - 1);
+  const std::size_t left = std::min(static_cast<std::size_t>(place), ascending.size() - 1);
+  const std::size_t right = std::min(left + 1, ascending.size() - 1);
+  return ascending[left] + (ascending[right] - ascending[left]) * (place - static_cast<double>(left));
+}
+
+/// Anderson, Darling's distance of the excesses from the law, per value.
+double distance(std::span<const double> ascending, const Tail& tail) {
+  const std::size_t n = ascending.size();
+  std::vector<double> above(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double z = ascending[i] / tail.scale.count();
+    const double log_above =
+        std::abs(tail.shape) < 1e-12 ? -z : -logarithm(std::max(1 + tail.shape * z, 1e-12)) / tail.shape;
+    above[i] = std::clamp(exponential(log_above), 1e-12, 1 - 1e-12);
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += (2 * static_cast<double>(i) + 1) * (logarithm(1 - above[i]) + logarithm(above[n - 1 - i]));
+  }
+  return (-static_cast<double>(n) - sum / static_cast<double>(n)) / static_cast<double>(n);
+}
+
+/// Through two points above the threshold: shape by bisection of the ratio of their excesses.
+Tail through(const Tail& from, double p1, double x1, double p2, double x2) {
+  Tail tail = from;
+  const double wanted = (x2 - tail.threshold.count()) / std::max(x1 - tail.threshold.count(), 1e-300);
+  const auto ratio = [&](double shape) {
+    tail.shape = shape;
+    tail.scale = Seconds{1};
+    return (excess(tail, p2) - tail.threshold.count()) / (excess(tail, p1) - tail.threshold.count());
+  };
+  double low = kLeastShape;
+  double high = kMostShape;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (ratio(middle) < wanted ? low : high) = middle;
+  }
+  ratio((low + high) / 2);
+  tail.scale = Seconds{(x1 - tail.threshold.count()) / (excess(tail, p1) - tail.threshold.count())};
+  return tail;
+}
+
+}  // namespace
+
+ParetoFit fit_pareto(std::span<const double> excesses) {
+  const double unit = mean_of(excesses);
+  if (unit <= 0) return {};
+  std::vector<double> scaled(excesses.begin(), excesses.end());
+  for (double& x : scaled) x /= unit;
+  const double most = *std::max_element(scaled.begin(), scaled.end());
+  // A grid that is fine about 0 and reaches the bound 1 / most below, then golden section about its best.
+  std::vector<double> work;
+  const double least = -(1 - 1e-9) / most;
+  std::vector<double> grid;
+  for (int i = 0; i <= 12; ++i) grid.push_back(least * (1 - i / 12.0));
+  for (int i = 1; i <= 24; ++i) grid.push_back(0.02 * (power(1.35, i) - 1));
+  std::size_t best = 0;
+  std::vector<double> value;
+  for (const double tau : grid) value.push_back(likelihood(scaled, tau, work));
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    if (value[i] > value[best]) best = i;
+  double low = grid[best > 0 ? best - 1 : 0];
+  double high = grid[std::min(best + 1, grid.size() - 1)];
+  constexpr double kGolden = 0.6180339887498949;
+  double a = high - kGolden * (high - low);
+  double b = low + kGolden * (high - low);
+  double at_a = likelihood(scaled, a, work);
+  double at_b = likelihood(scaled, b, work);
+  for (int i = 0; i < 30; ++i) {
+    if (at_a > at_b) {
+      high = b;
+      b = a;
+      at_b = at_a;
+      a = high - kGolden * (high - low);
+      at_a = likelihood(scaled, a, work);
+    } else {
+      low = a;
+      a = b;
+      at_a = at_b;
+      b = low + kGolden * (high - low);
+      at_b = likelihood(scaled, b, work);
+    }
+  }
+  const double tau = (low + high) / 2;
+  if (std::abs(tau) < 1e-6) return {.shape = 0, .scale = unit};
+  const double shape = shape_of(scaled, tau, work);
+  return {.shape = shape, .scale = unit * shape / tau};
+}
+
+std::vector<TailFit> fit_tails(std::span<const double> ascending, double independent) {
+  std::vector<TailFit> fits;
+  const double n = static_cast<double>(ascending.size());
+  for (const double p : {0.003, 0.01, 0.03}) {
+    const auto count = static_cast<std::size_t>(p * n);
+    if (static_cast<double>(count) * independent < kFewest) continue;
+    const double threshold = ascending[ascending.size() - count - 1];
+    std::vector<double> excesses;
+    for (std::size_t i = ascending.size() - count; i < ascending.size(); ++i) {
+      excesses.push_back(ascending[i] - threshold);
+    }
+    const ParetoFit fit = fit_pareto(excesses);
+    if (!(fit.scale > 0)) continue;
+    TailFit found;
+    found.tail = {.threshold = Seconds{threshold},
+                  .scale = Seconds{fit.scale},
+                  .shape = fit.shape,
+                  .probability = static_cast<double>(count) / n};
+    found.exceedances = static_cast<double>(count) * independent;
+    found.distance = distance(excesses, found.tail);
+    fits.push_back(found);
+  }
+  return fits;
+}
+
+Law body_and_tail(std::span<const double> ascending, const Tail& tail) {
+  std::vector<Seconds> body;
+  for (int i = 0; i < kBody; ++i) {
+    const double p = (1 - tail.probability) * i / (kBody - 1);
+    body.push_back(
+        std::min(Seconds{at(ascending, p)}, tail.probability > 0 ? tail.threshold : Seconds{1e300}));
+  }
+  return Law::quantiles(body, tail);
+}
+
+Law body_and_tail(std::span<const double> ascending, std::span<const TailFit> fits) {
+  if (ascending.front() == ascending.back()) return Law::constant(Seconds{ascending.front()});
+  if (fits.empty()) {
+    const double threshold = at(ascending, 0.9);
+    const auto first = std::upper_bound(ascending.begin(), ascending.end(), threshold);
+    double sum = 0;
+    for (auto it = first; it != ascending.end(); ++it) sum += *it - threshold;
+    const auto count = static_cast<double>(ascending.end() - first);
+    if (sum <= 0) return body_and_tail(ascending, Tail{});
+    return body_and_tail(ascending, {.threshold = Seconds{threshold},
+                                     .scale = Seconds{sum / count},
+                                     .shape = 0,
+                                     .probability = count / static_cast<double>(ascending.size())});
+  }
+  Tail tail = fits[fits.size() > 2 ? 1 : 0].tail;
+  constexpr double kNear = 1e-4;
+  constexpr double kFar = 1e-7;
+  double near = 0;
+  double far = 0;
+  for (const TailFit& fit : fits) {
+    near += excess(fit.tail, kNear) / static_cast<double>(fits.size());
+    far += excess(fit.tail, kFar) / static_cast<double>(fits.size());
+  }
+  if (fits.size() > 1 && near > tail.threshold.count()) tail = through(tail, kNear, near, kFar, far);
+  return body_and_tail(ascending, tail);
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Parts as laws: one value of every parameter, or a draw of it from its interval.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cox/forecast/maximum.hpp"
+#include "cox/forecast/parts.hpp"
+#include "cox/forecast/project.hpp"
+
+namespace cox::forecast {
+
+/// One position of one role as parameters.
+struct PositionLaws {
+  Law residual;
+  Law pooled;
+  Seconds level{};
+  Seconds rank{};
+  Seconds node{};
+  Seconds step{};
+  Seconds node_step{};
+  double skewness = 0;
+  double slow_share = 0;
+  Seconds slow_extra{};
+  Growth growth = Growth::None;
+  Seconds slope{};
+};
+
+/// Draws by counter: (seed, replicate, position, parameter), so that every size sees the same draw.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  std::uint64_t replicate = 0;
+  std::uint64_t position = 0;
+};
+
+[[nodiscard]] PositionLaws as_estimated(const PositionParts& part);
+[[nodiscard]] PositionLaws drawn(const PositionParts& part, const DrawKey& key);
+
+/// In (0, 1).
+[[nodiscard]] double uniform_of(const DrawKey& key, std::uint64_t parameter);
+[[nodiscard]] double normal_of(const DrawKey& key, std::uint64_t parameter);
+
+/// Nodes and ranks with parts of their own, or one law for all ranks; times `factor`.
+[[nodiscard]] Nest nested(const PositionLaws& laws, const Parts& parts, double factor);
+[[nodiscard]] Nest pooled(const PositionLaws& laws, const Parts& parts, double factor);
+
+/// A time at N as fitted over sizes: a draw takes one of the laws that held-out errors do not rule out.
+[[nodiscard]] const GrowthFit* best_growth(const std::vector<GrowthFit>& fits);
+[[nodiscard]] GrowthFit drawn_growth(const std::vector<GrowthFit>& fits, const DrawKey& key,
+                                     std::uint64_t parameter);
+
+}  // namespace cox::forecast

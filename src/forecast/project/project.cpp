@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/project.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "cox/base/elementary.hpp"
+#include "cox/base/number_text.hpp"
+#include "cox/base/parallel.hpp"
+#include "cox/base/stats.hpp"
+#include "cox/forecast/maximum.hpp"
+
+#include "forecast/calibrate/over_sizes.hpp"
+#include "forecast/law/special.hpp"
+#include "forecast/project/nests.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1'048'576;
+constexpr std::array<double, 4> kLevels = {0.5, 0.95, 0.99, 0.999};
+constexpr Quadrature kCoarse = {.points = 128, .shared_points = 16};
+/// In the space of parameters of one draw, beside those of positions.
+constexpr std::uint64_t kWhole = 1 << 20;
+enum : std::uint64_t { kModel, kBetween, kSampling, kRest, kRestGrowth, kShare = kRestGrowth + 2, kSlowDown };
+
+/// One step at one size.
+struct Step {
+  double mean = 0;
+  double variance = 0;
+  std::array<double, 4> quantiles{};
+  double growth = 0;   // of the own work's maxima, by e-fold of ranks, at fixed work of a rank
+  double own = 0;      // mean own work of a rank
+  double slowest = 0;  // mean without the rest
+};
+
+/// The positions of `parts`, each with its roles.
+std::vector<std::vector<std::size_t>> positions_of(const Parts& parts) {
+  std::vector<std::vector<std::size_t>> out;
+  for (std::size_t i = 0; i < parts.positions.size(); ++i) {
+    const PositionParts& p = parts.positions[i];
+    const bool goes_on = !out.empty() && parts.positions[out.back().front()].name == p.name &&
+                         std::none_of(out.back().begin(), out.back().end(),
+                                      [&](std::size_t j) { return parts.positions[j].role == p.role; });
+    if (!goes_on) out.emplace_back();
+    out.back().push_back(i);
+  }
+  return out;
+}
+
+/// The whole job's ranks, of one role.
+std::int64_t ranks_of(const Parts& parts, const PositionParts& part, std::int64_t ranks) {
+  if (part.ranks <= 0 || part.ranks >= parts.ranks) return ranks;
+  const double share = static_cast<double>(part.ranks) / static_cast<double>(parts.ranks);
+  return std::max<std::int64_t>(std::llround(share * static_cast<double>(ranks)), 1);
+}
+
+double factor_at(const Parts& parts, std::int64_t ranks, Scaling scaling) {
+  return scaling == Scaling::Strong ? static_cast<double>(parts.ranks) / static_cast<double>(ranks) : 1;
+}
+
+PositionLaws at_size(PositionLaws laws, const Parts& parts, std::int64_t ranks) {
+  laws.level += laws.slope * growth_at(laws.growth, ranks, parts.ranks);
+  return laws;
+}
+
+/// Own work of all positions at a size, by either model.
+using ModelOf = Nest (*)(const PositionLaws&, const Parts&, double);
+Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks, double factor,
+              ModelOf model, const Quadrature& quadrature) {
+  Step step;
+  std::array<double, 4> squares{};
+  for (const auto& position : positions_of(parts)) {
+    std::vector<Crowd> crowds;
+    double own = 0;
+    double drift = 0;
+    for (const std::size_t i : position) {
+      const PositionLaws here = at_size(laws[i], parts, ranks);
+      crowds.push_back(
+          {.nest = model(here, parts, factor), .ranks = ranks_of(parts, parts.positions[i], ranks)});
+      own = std::max(own, factor * here.level.count());
+      const double by_fold = here.growth == Growth::Linear ? static_cast<double>(ranks) : 1;
+      if (here.growth != Growth::None) drift = std::max(drift, factor * here.slope.count() * by_fold);
+    }
+    const Maximum slowest(crowds, quadrature);
+    step.mean += slowest.mean().count();
+    step.own += own;
+    step.growth += slowest.growth().count() + drift;
+    const double sd = slowest.deviation().count();
+    step.variance += sd * sd;
+    // A quantile of a sum: distances from the mean add by their squares, exactly so for scaled copies of one symmetric law.
+    const double centre =
+        std::isfinite(slowest.mean().count()) ? slowest.mean().count() : slowest.quantile(0.5).count();
+    for (std::size_t q = 0; q < kLevels.size(); ++q) {
+      const double away = slowest.quantile(kLevels[q]).count() - centre;
+      squares[q] += away * std::abs(away);
+      step.quantiles[q] += centre;
+    }
+  }
+  for (std::size_t q = 0; q < kLevels.size(); ++q) {
+    step.quantiles[q] += std::copysign(std::sqrt(std::abs(squares[q])), squares[q]);
+  }
+  step.slowest = step.mean;
+  return step;
+}
+
+/// Deviation of one run from the mean over runs: ranks' and nodes' lasting parts, each with all else fresh.
+double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks, double factor) {
+  double sum = 0;
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    const PositionLaws& l = laws[i];
+    const double others = std::hypot(l.node.count(), l.node_step.count());
+    double variance = 0;
+    if (l.rank > Seconds{}) {
+      const Nest fresh{.own = l.residual, .rank = Law::normal(Seconds{}, Seconds{others})};
+      const double b = between_runs(fresh, 1, Law::normal(Seconds{}, l.rank), ranks).count();
+      variance += b * b;
+    }
+    if (l.node > Seconds{} && parts.ranks_per_node > 1) {
+      const Nest fresh{.own = l.residual,
+                       .node = Law::shifted_gamma(Seconds{}, l.node_step, l.skewness),
+                       .ranks_per_node = parts.ranks_per_node,
+                       .rank = Law::normal(Seconds{}, l.rank)};
+      const std::int64_t nodes = std::max<std::int64_t>(ranks / parts.ranks_per_node, 1);
+      const double b =
+          between_runs(fresh, parts.ranks_per_node, Law::normal(Seconds{}, l.node), nodes).count();
+      variance += b * b;
+    }
+    sum += factor * std::sqrt(variance);  // what lasts is the same unit's at every position
+  }
+  return sum;
+}
+
+TimeEstimate rest_at(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
+  if (options.rest) return options.rest(ranks);
+  TimeEstimate rest = parts.rest;
+  if (const GrowthFit* fit = best_growth(parts.rest_growth)) {
+    rest.value += fit->slope * growth_at(fit->growth, ranks, parts.ranks);
+    return rest;
+  }
+  if (parts.rest_growth.empty() && ranks > parts.ranks) {
+    rest.high = std::max(rest.high, 2 * rest.value);
+    rest.origin = Origin::Range;
+  }
+  return rest;
+}
+
+double drawn_rest(const Parts& parts, std::int64_t ranks, const ProjectOptions& options, const DrawKey& key) {
+  const TimeEstimate rest = rest_at(parts, ranks, options);
+  if (!options.rest && !parts.rest_growth.empty()) {
+    const GrowthFit fit = drawn_growth(parts.rest_growth, key, kRestGrowth);
+    const double error = (parts.rest.high - parts.rest.low).count() / (2 * 1.645);
+    return std::max(parts.rest.value.count() + fit.slope.count() * growth_at(fit.growth, ranks, parts.ranks) +
+                        error * normal_of(key, kRest),
+                    0.0);
+  }
+  if (rest.origin == Origin::Range)
+    return rest.low.count() + uniform_of(key, kRest) * (rest.high - rest.low).count();
+  return std::max(rest.value.count() + normal_of(key, kRest) * (rest.high - rest.low).count() / (2 * 1.645),
+                  0.0);
+}
+
+bool has_pooled(const Parts& parts) {
+  return std::all_of(parts.positions.begin(), parts.positions.end(), [](const PositionParts& p) {
+    return !p.pooled.is_constant() || p.residual_sd.value <= Seconds{};
+  });
+}
+
+std::vector<PositionLaws> estimates(const Parts& parts) {
+  std::vector<PositionLaws> laws;
+  for (const PositionParts& p : parts.positions) laws.push_back(as_estimated(p));
+  return laws;
+}
+
+/// Both models, and the rest of the step.
+struct Answer {
+  Step step;
+  double apart = 0;  // nested less pooled
+};
+Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
+  const double factor = factor_at(parts, ranks, options.scaling);
+  const std::vector<PositionLaws> laws = estimates(parts);
+  Answer a;
+  a.step = evaluate(parts, laws, ranks, factor, nested, {});
+  if (has_pooled(parts)) {
+    a.apart = a.step.mean - evaluate(parts, laws, ranks, factor, pooled, kCoarse).mean;
+    if (!std::isfinite(a.apart)) a.apart = 0;
+  }
+  const double move = rest_at(parts, ranks, options).value.count() - a.apart / 2;
+  a.step.mean += move;
+  a.step.slowest -= a.apart / 2;
+  for (double& q : a.step.quantiles) q += move;
+  const double rest_sd = parts.rest_sd.value.count();
+  a.step.variance += rest_sd * rest_sd;
+  return a;
+}
+
+std::string sizes_text(double n) {
+  return grouped(static_cast<std::int64_t>(std::llround(std::min(n, 1e15))));
+}
+
+SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions& options, const Answer& a) {
+  SizePoint point;
+  point.ranks = ranks;
+  const auto band = [](double v) { return TimeBand{Seconds{v}, Seconds{v}, Seconds{v}}; };
+  point.mean = point.with_unseen = band(a.step.mean);
+  point.median = band(a.step.quantiles[0]);
+  point.p95 = band(a.step.quantiles[1]);
+  point.p99 = band(a.step.quantiles[2]);
+  point.p999 = band(a.step.quantiles[3]);
+  point.cv = std::sqrt(a.step.variance) / a.step.mean;
+  point.rest = rest_at(parts, ranks, options).value;
+  point.efficiency = a.step.own / a.step.mean;
+  const auto more = std::max<std::int64_t>(ranks + 1, std::llround(1.05 * static_cast<double>(ranks)));
+  const double folds = logarithm(static_cast<double>(more) / static_cast<double>(ranks));
+  const double rest_growth = (rest_at(parts, more, options).value - point.rest).count() / folds;
+  const double shrinks = options.scaling == Scaling::Strong ? a.step.slowest : 0;
+  const double by_fold = (a.step.growth - shrinks + rest_growth) / a.step.mean;
+  point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
+  double independent = 0;
+  for (const PositionParts& p : parts.positions) independent = std::max(independent, p.residual_sd.freedom);
+  point.rests_on = fmt::format("seen to 1 in {}, asked 1 in {}", sizes_text(independent),
+                               sizes_text(static_cast<double>(ranks) / 0.56));
+  return point;
+}
+
+/// The widening that makes bands hold 90 % of simulated jobs, by the units that persistent parts were seen on.
+/// Held by: bench/forecast_accuracy.cpp
+double calibrated_widening(const Parts& parts) {
+  const auto units = static_cast<double>(parts.nodes > 1 ? parts.nodes : parts.ranks);
+  return 1 + 1.0 / std::sqrt(std::max(units, 1.0));
+}
+
+struct Draws {
+  std::vector<double> mean;
+  std::vector<double> unseen;
+  std::array<std::vector<double>, 4> quantiles;
+};
+
+/// Slow units under the prior, given that none of those seen is slow: the share's Beta(alpha, beta + seen).
+double units_at(const Parts& parts, std::int64_t ranks) {
+  return parts.nodes > 0 ? static_cast<double>(ranks) / parts.ranks_per_node : static_cast<double>(ranks);
+}
+
+TimeBand band_of(double value, std::vector<double> draws, double widening) {
+  std::erase_if(draws, [](double d) { return !std::isfinite(d); });
+  if (draws.empty()) return {Seconds{value}, Seconds{value}, Seconds{value}};
+  const double low = quantile(draws, 0.05);
+  const double high = quantile_in_place(draws, 0.95);
+  return {Seconds{value}, Seconds{std::max(value - widening * std::max(value - low, 0.0), 0.0)},
+          Seconds{value + widening * std::max(high - value, 0.0)}};
+}
+
+/// One draw of everything that is not known, at all sizes.
+class Replicates {
+ public:
+  Replicates(const Parts& parts, const std::vector<std::int64_t>& sizes, const ProjectOptions& options)
+      : parts_(parts), sizes_(sizes), options_(options) {
+    for (const PositionParts& p : parts.positions) {
+      clean_ = clean_ && p.slow.seen == 0;
+    }
+    const std::vector<PositionLaws> laws = estimates(parts);
+    for (const std::int64_t ranks : sizes) {
+      const double factor = factor_at(parts, ranks, options.scaling);
+      answers_.push_back(answer(parts, ranks, options));
+      coarse_.push_back(evaluate(parts, laws, ranks, factor, nested, kCoarse));
+      between_.push_back(lasting(parts, laws, ranks, factor));
+    }
+  }
+
+  [[nodiscard]] std::vector<Draws> draw() const {
+    const auto count = static_cast<std::size_t>(std::max(options_.replicates, 0));
+    std::vector<Draws> out(sizes_.size());
+    for (Draws& d : out) {
+      d.mean.resize(count);
+      d.unseen.resize(count);
+      for (auto& q : d.quantiles) q.resize(count);
+    }
+    parallel_for(count, options_.threads, [&](std::size_t r) { one(r, out); });
+    return out;
+  }
+  [[nodiscard]] const Answer& estimate(std::size_t size) const { return answers_[size]; }
+  [[nodiscard]] bool clean() const { return clean_; }
+
+ private:
+  void one(std::size_t r, std::vector<Draws>& out) const {
+    std::vector<PositionLaws> laws;
+    for (std::size_t p = 0; p < parts_.positions.size(); ++p)
+      laws.push_back(drawn(parts_.positions[p], {options_.seed, r, p}));
+    const DrawKey whole{options_.seed, r, kWhole};
+    std::vector<PositionLaws> slow = laws;
+    const double seen = units_at(parts_, parts_.ranks);
+    const double share =
+        beta_quantile(options_.prior.alpha, options_.prior.beta + seen, uniform_of(whole, kShare));
+    const double slower =
+        options_.prior.least * power(options_.prior.most / options_.prior.least, uniform_of(whole, kSlowDown));
+    for (PositionLaws& l : slow) {
+      if (l.slow_share > 0) continue;
+      l.slow_share = share;
+      l.slow_extra = slower * l.level;
+    }
+    for (std::size_t s = 0; s < sizes_.size(); ++s) {
+      const std::int64_t ranks = sizes_[s];
+      const double factor = factor_at(parts_, ranks, options_.scaling);
+      const Step step = evaluate(parts_, laws, ranks, factor, nested, kCoarse);
+      const Answer& a = answers_[s];
+      const double steps =
+          static_cast<double>(std::max<std::int64_t>(options_.steps > 0 ? options_.steps : parts_.steps, 1));
+      const double sd = std::min(std::sqrt(step.variance), (step.quantiles[2] - step.quantiles[0]) / 2);
+      const double move =
+          drawn_rest(parts_, ranks, options_, whole) - rest_at(parts_, ranks, options_).value.count() +
+          a.apart * (uniform_of(whole, kModel) - 0.5) + between_[s] * normal_of(whole, kBetween);
+      const double sampled = sd / std::sqrt(steps) * normal_of(whole, kSampling);
+      out[s].mean[r] = a.step.mean + step.mean - coarse_[s].mean + move + sampled;
+      for (std::size_t q = 0; q < kLevels.size(); ++q) {
+        out[s].quantiles[q][r] = a.step.quantiles[q] + step.quantiles[q] - coarse_[s].quantiles[q] + move;
+      }
+      const double unseen = clean_ && options_.prior.alpha > 0
+                                ? evaluate(parts_, slow, ranks, factor, nested, kCoarse).mean - step.mean
+                                : 0;
+      out[s].unseen[r] = out[s].mean[r] + unseen;
+    }
+  }
+
+  const Parts& parts_;
+  const std::vector<std::int64_t>& sizes_;
+  const ProjectOptions& options_;
+  std::vector<Answer> answers_;
+  std::vector<Step> coarse_;
+  std::vector<double> between_;
+  bool clean_ = true;
+};
+
+std::string times_text(double a, double b) {
+  return fmt::format("between {:.2g}x and {:.2g}x of one rank's step", a, b);
+}
+
+/// Why there is no number; empty where there is one.
+std::string refusal(const Parts& parts, const SizePoint& point, double alone) {
+  const std::string between = times_text(point.mean.low.count() / alone, point.mean.high.count() / alone);
+  for (const PositionParts& p : parts.positions) {
+    if (p.tail_shape.origin == Origin::Measured && p.tail_shape.high >= 1 && p.tail_probability > 0) {
+      return fmt::format(
+          "the tail may be so heavy that there is no mean (shape up to {:.2f}): the median is {:.2g}x of one rank's step",
+          p.tail_shape.high, point.median.value.count() / alone);
+    }
+    const double asked = static_cast<double>(point.ranks) / 0.56;
+    if (p.tails.empty() && p.tail_probability > 0 && p.residual_sd.freedom > 0 &&
+        asked > 10 * p.residual_sd.freedom) {
+      return fmt::format("{}, and no tail could be fitted: {}", point.rests_on, between);
+    }
+  }
+  const double low = point.mean.low.count();
+  const double high = point.mean.high.count();
+  if (high > 2 * low) return fmt::format("{}: {}", point.rests_on, between);
+  if (low > alone && high - alone > 4 * (low - alone) && high > 1.2 * low) {
+    return fmt::format("{}; what {} ranks add to one is not known within a factor of four: {}",
+                       point.rests_on, grouped(point.ranks), between);
+  }
+  return {};
+}
+
+void note_unseen(const Parts& parts, const ProjectOptions& options, SizePoint& point) {
+  const double seen = units_at(parts, parts.ranks);
+  const double more = std::max(units_at(parts, point.ranks), 0.0);
+  const double a = options.prior.alpha;
+  const double b = options.prior.beta + seen;
+  if (a <= 0) return;
+  point.unseen_chance =
+      1 - exponential(log_gamma(b + more) + log_gamma(a + b) - log_gamma(b) - log_gamma(a + b + more));
+}
+
+}  // namespace
+
+SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
+  return point_of(parts, ranks, options, answer(parts, ranks, options));
+}
+
+Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
+                   const ProjectOptions& options) {
+  Projection out;
+  out.scaling = options.scaling;
+  std::vector<std::int64_t> usable;
+  for (const std::int64_t n : sizes)
+    if (n >= 1 && n <= kMostRanks) usable.push_back(n);
+  const Replicates replicates(parts, usable, options);
+  const std::vector<Draws> draws = replicates.draw();
+  const double widening = options.widening > 0 ? options.widening : calibrated_widening(parts);
+  std::size_t s = 0;
+  for (const std::int64_t n : sizes) {
+    if (n < 1 || n > kMostRanks) {
+      SizePoint point;
+      point.ranks = n;
+      point.refused = fmt::format("{} ranks, expected 1 to {}", n, grouped(kMostRanks));
+      out.points.push_back(point);
+      continue;
+    }
+    const Answer& a = replicates.estimate(s);
+    SizePoint point = point_of(parts, n, options, a);
+    point.mean = band_of(a.step.mean, draws[s].mean, widening);
+    point.median = band_of(a.step.quantiles[0], draws[s].quantiles[0], widening);
+    point.p95 = band_of(a.step.quantiles[1], draws[s].quantiles[1], widening);
+    point.p99 = band_of(a.step.quantiles[2], draws[s].quantiles[2], widening);
+    point.p999 = band_of(a.step.quantiles[3], draws[s].quantiles[3], widening);
+    point.with_unseen = band_of(a.step.mean, draws[s].unseen, widening);
+    if (replicates.clean()) note_unseen(parts, options, point);
+    point.refused = refusal(parts, point, a.step.own + point.rest.count());
+    out.points.push_back(point);
+    ++s;
+  }
+  if (replicates.clean() && !out.points.empty()) {
+    out.notes.push_back("a unit that is slow for good and was not seen is in the second band only");
+  }
+  return out;
+}
+
+}  // namespace cox::forecast
