@@ -115,14 +115,14 @@ set(diagnose_headers
 set(forecast_headers
     law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project structure:structure
     twins:structure
-    scaling_job:regimes regimes:regimes margin:regimes
+    scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers forecast:answer goodness:answer
     scenario_parts:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
-    attribution:attribution delay:attribution render:answer sweep:sweep)
+    attribution:attribution delay:attribution switches:attribution render:answer sweep:sweep)
 
 set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page

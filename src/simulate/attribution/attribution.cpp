@@ -12,8 +12,8 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
+#include "cox/simulate/switches.hpp"
 
-#include "simulate/attribution/switches.hpp"
 #include "simulate/collective/collective_job.hpp"
 
 namespace cox::simulate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulate/attribution/switches.hpp"
+#include "cox/simulate/switches.hpp"
 
 #include <fmt/format.h>
 
@@ -19,10 +19,11 @@ using model::Scenario;
 /// Of a training job: its start, and what it waits for before a step.
 void add_start_and_input(const Scenario& s, std::vector<Switch>& all) {
   if (s.job.workload() != model::Workload::Training) return;
-  if (s.start.takes_time()) all.push_back({"the start of the job", [](Scenario& to) { to.start = {}; }});
+  if (s.start.takes_time())
+    all.push_back({"the start of the job", SwitchKind::Start, [](Scenario& to) { to.start = {}; }});
   if (s.job.as<model::TrainingJob>().input.takes_time())
-    all.push_back(
-        {"input of steps", [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).input = {}; }});
+    all.push_back({"input of steps", SwitchKind::Input,
+                   [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).input = {}; }});
 }
 
 void add_noise(const Scenario& s, std::vector<Switch>& all) {
@@ -34,67 +35,72 @@ void add_noise(const Scenario& s, std::vector<Switch>& all) {
     const auto same =
         std::ranges::count_if(all, [&](const Switch& one) { return one.name.starts_with(text); });
     if (same > 0 && n.name.empty()) text += fmt::format(" (noise[{}])", i);
-    all.push_back({std::move(text), [i](Scenario& to) { to.noise[i].off = true; }});
+    all.push_back({std::move(text), SwitchKind::Noise, [i](Scenario& to) { to.noise[i].off = true; }});
   }
 }
 
 void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
   if (f.oversubscription > 1)
-    all.push_back({fmt::format("{:g}:1 oversubscription", f.oversubscription),
+    all.push_back({fmt::format("{:g}:1 oversubscription", f.oversubscription), SwitchKind::Fabric,
                    [](Scenario& to) { to.fabric.oversubscription = 1; }});
   if (f.pod_oversubscription > 1)
     all.push_back({fmt::format("{:g}:1 oversubscription above the pods", f.pod_oversubscription),
-                   [](Scenario& to) { to.fabric.pod_oversubscription = 1; }});
+                   SwitchKind::Fabric, [](Scenario& to) { to.fabric.pod_oversubscription = 1; }});
   if (f.background_load > 0)
-    all.push_back({fmt::format("background load {}", percent(f.background_load)),
+    all.push_back({fmt::format("background load {}", percent(f.background_load)), SwitchKind::Fabric,
                    [](Scenario& to) { to.fabric.background_load = 0; }});
-  if (f.incast_loss) all.push_back({"incast loss", [](Scenario& to) { to.fabric.incast_loss = false; }});
-  if (f.pause) all.push_back({"pause frames", [](Scenario& to) { to.fabric.pause = false; }});
+  if (f.incast_loss)
+    all.push_back({"incast loss", SwitchKind::Fabric, [](Scenario& to) { to.fabric.incast_loss = false; }});
+  if (f.pause)
+    all.push_back({"pause frames", SwitchKind::Fabric, [](Scenario& to) { to.fabric.pause = false; }});
   if (f.timeouts.happen())
-    all.push_back({fmt::format("time-outs of {}", to_string(f.timeouts.wait)),
+    all.push_back({fmt::format("time-outs of {}", to_string(f.timeouts.wait)), SwitchKind::Timeouts,
                    [](Scenario& to) { to.fabric.timeouts = {}; }});
   if (f.switching == model::Switching::StoreAndForward)
-    all.push_back(
-        {"store and forward", [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
+    all.push_back({"store and forward", SwitchKind::Fabric,
+                   [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
   if (f.routing != model::Routing::Static)
-    all.push_back({fmt::format("routing {}", name_of(f.routing)), nullptr});
+    all.push_back({fmt::format("routing {}", name_of(f.routing)), SwitchKind::Fabric, nullptr});
 }
 
 /// Nodes that are unlike, and who else is there. Where the job sits has no off: it is somewhere.
 void add_places(const Scenario& s, std::vector<Switch>& all) {
   for (std::size_t i = 0; i < s.cluster.classes.size(); ++i) {
     const std::string& name = s.cluster.classes[i].name;
-    all.push_back({fmt::format("class {}", name.empty() ? std::to_string(i) : name), [i](Scenario& to) {
+    all.push_back({fmt::format("class {}", name.empty() ? std::to_string(i) : name), SwitchKind::Place,
+                   [i](Scenario& to) {
                      model::NodeClass& c = to.cluster.classes[i];
                      c = {.name = c.name, .first = c.first, .count = c.count};
                    }});
   }
   if (!s.cluster.nic_of.empty())
-    all.push_back({"cards that are not a device's own", [](Scenario& to) { to.cluster.nic_of.clear(); }});
+    all.push_back({"cards that are not a device's own", SwitchKind::Place,
+                   [](Scenario& to) { to.cluster.nic_of.clear(); }});
   if (!s.neighbours.empty())
     all.push_back({fmt::format("{} neighbour{}", s.neighbours.size(), s.neighbours.size() == 1 ? "" : "s"),
-                   [](Scenario& to) { to.neighbours.clear(); }});
+                   SwitchKind::Place, [](Scenario& to) { to.neighbours.clear(); }});
   constexpr const char* kRules[] = {"packed", "scattered", "by-rail", "random", "file"};
   if (s.job.places.rule != model::PlaceRule::Packed)
-    all.push_back(
-        {fmt::format("placement {}", kRules[static_cast<std::size_t>(s.job.places.rule)]), nullptr});
+    all.push_back({fmt::format("placement {}", kRules[static_cast<std::size_t>(s.job.places.rule)]),
+                   SwitchKind::Place, nullptr});
 }
 
 /// What makes restarts grow is a switch of its own beside failures.
 void add_failures(const model::Failures& f, std::vector<Switch>& all) {
   if (f.happen())
-    all.push_back({"failures, their checkpoints and restarts", [](Scenario& to) { to.failures = {}; }});
+    all.push_back({"failures, their checkpoints and restarts", SwitchKind::Failures,
+                   [](Scenario& to) { to.failures = {}; }});
   else if (f.lengthen())
-    all.push_back({"checkpoints", [](Scenario& to) { to.failures = {}; }});
+    all.push_back({"checkpoints", SwitchKind::Failures, [](Scenario& to) { to.failures = {}; }});
   if (f.happen() &&
       (f.restart_per_node > Seconds{} || f.restart_per_pair > Seconds{} || f.restart_spread > Seconds{}))
-    all.push_back({"restarts that grow with the job", [](Scenario& to) {
+    all.push_back({"restarts that grow with the job", SwitchKind::Failures, [](Scenario& to) {
                      to.failures.restart_per_node = {};
                      to.failures.restart_per_pair = {};
                      to.failures.restart_spread = {};
                    }});
   if (f.happen() && f.cold_steps > 0)
-    all.push_back({"cold steps", [](Scenario& to) { to.failures.cold_steps = 0; }});
+    all.push_back({"cold steps", SwitchKind::Failures, [](Scenario& to) { to.failures.cold_steps = 0; }});
 }
 
 }  // namespace
@@ -107,15 +113,16 @@ std::vector<Switch> switches_of(const Scenario& s) {
   add_start_and_input(s, all);
   add_places(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
-    all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), nullptr});
+    all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), SwitchKind::Policy, nullptr});
   if (s.job.workload() == model::Workload::Training) {
     const auto& training = s.job.as<model::TrainingJob>();
     const double slowdown = training.overlap_slowdown;
     if (slowdown > 0)
       all.push_back({fmt::format("compute slowed by {} beside communication", percent(slowdown)),
+                     SwitchKind::Overlap,
                      [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_slowdown = 0; }});
     if (training.overlap_feedback > 0)
-      all.push_back({fmt::format("overlap feedback {:g}", training.overlap_feedback),
+      all.push_back({fmt::format("overlap feedback {:g}", training.overlap_feedback), SwitchKind::Overlap,
                      [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_feedback = 0; }});
   }
   return all;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A scenario at several sizes, by the engines: the second way beside quadrature, and the one for what quadrature has no
+/// formula for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/forecast/days.hpp"
+#include "cox/forecast/scaling_job.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+/// The scenario at another number of nodes.
+using ScenarioAt = std::function<Result<model::Scenario>(std::int64_t nodes)>;
+
+struct SimulatedScalingOptions {
+  std::vector<std::int64_t> nodes{};  ///< ascending, at least two
+  BatchRule batch = BatchRule::Grows;
+  int steps = 0;         ///< of each simulation; 0 = the scenario's
+  int replicates = 100;  ///< drawn from the scenario's replicas, for bands; one replica gives none
+  int threads = 0;
+};
+
+/// What was simulated at one size: with everything on.
+struct SimulatedSize {
+  std::int64_t ranks = 0;
+  Seconds step{};        ///< mean over replicas, without failures
+  Seconds half_width{};  ///< of 95 %; zero for one replica
+  double goodput = 1;    ///< by formula
+};
+
+struct SimulatedScaling {
+  ScalingJob
+      job{};  ///< sets with one mechanism off are simulated; of more than one, what they take off the step adds up
+  std::vector<ScalingJob> replicates{};
+  std::vector<SimulatedSize> sizes{};
+  std::vector<std::string> notes{};
+};
+
+/// Steps are simulated without failures and starts at each size, as the scenario is and with each mechanism off
+/// (`simulate::switches_of`), on the same draws. Between sizes ln step is a monotone cubic of ln ranks (Fritsch, Carlson
+/// 1980), whose derivative is eps's. Goodput is that of `wall_shares`, at the scenario's interval or else the best; its
+/// derivative by differences of 1 %. Sizes in ranks.
+/// Errors:  forecast-021 (fewer than two sizes, or not ascending), those of `at` and of `simulate`.
+/// Cost:    sizes x (1 + mechanisms) x replicas simulations. Threads: same result for any number.
+/// Held by: src/forecast/regimes/simulated_scaling_test.cpp
+[[nodiscard]] Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at,
+                                                        const SimulatedScalingOptions& options);
+
+}  // namespace cox::forecast

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/simulated_scaling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "cox/base/hash.hpp"
+#include "cox/base/parallel.hpp"
+#include "cox/forecast/checkpoints.hpp"
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/spread.hpp"
+#include "cox/simulate/switches.hpp"
+
+namespace cox::forecast {
+namespace {
+
+using simulate::Switch;
+using simulate::SwitchKind;
+
+/// A curve through points, without bends that they do not have: cubic pieces whose slopes are harmonic means.
+class MonotoneCubic {
+ public:
+  MonotoneCubic(std::vector<double> x, std::vector<double> y) : x_(std::move(x)), y_(std::move(y)) {
+    const std::size_t n = x_.size();
+    std::vector<double> d(n - 1);
+    for (std::size_t i = 0; i + 1 < n; ++i) d[i] = (y_[i + 1] - y_[i]) / (x_[i + 1] - x_[i]);
+    slope_.assign(n, 0.0);
+    slope_.front() = d.front();
+    slope_.back() = d.back();
+    for (std::size_t i = 1; i + 1 < n; ++i) {
+      if (d[i - 1] * d[i] <= 0) continue;
+      const double left = x_[i] - x_[i - 1];
+      const double right = x_[i + 1] - x_[i];
+      slope_[i] = 3 * (left + right) / ((2 * right + left) / d[i - 1] + (right + 2 * left) / d[i]);
+    }
+  }
+  struct Value {
+    double y = 0;
+    double slope = 0;
+  };
+  /// Beyond its ends the curve is straight.
+  [[nodiscard]] Value at(double x) const {
+    if (x <= x_.front()) return {y_.front() + slope_.front() * (x - x_.front()), slope_.front()};
+    if (x >= x_.back()) return {y_.back() + slope_.back() * (x - x_.back()), slope_.back()};
+    const auto i = static_cast<std::size_t>(std::ranges::upper_bound(x_, x) - x_.begin()) - 1;
+    const double h = x_[i + 1] - x_[i];
+    const double t = (x - x_[i]) / h;
+    const double a = slope_[i] * h;
+    const double b = slope_[i + 1] * h;
+    const double rise = y_[i + 1] - y_[i];
+    const double c2 = 3 * rise - 2 * a - b;
+    const double c3 = a + b - 2 * rise;
+    return {y_[i] + t * (a + t * (c2 + t * c3)), (a + t * (2 * c2 + 3 * t * c3)) / h};
+  }
+
+ private:
+  std::vector<double> x_;
+  std::vector<double> y_;
+  std::vector<double> slope_;
+};
+
+/// What failures leave at a size; the scenario is any of those that were simulated.
+struct Failing {
+  model::Scenario scenario;
+  double per_node = 1;  ///< ranks
+  Seconds step{};       ///< for cold steps
+
+  [[nodiscard]] double goodput(double ranks, bool growing) const {
+    model::Failures kept = scenario.failures;
+    model::Scenario with = scenario;
+    if (!growing)
+      with.failures.restart_per_node = with.failures.restart_per_pair = with.failures.restart_spread = {};
+    const std::int64_t nodes = std::max<std::int64_t>(1, std::llround(ranks / per_node));
+    const Interruptions costs = interruptions(with, nodes, step);
+    const bool given = kept.checkpoint_interval > Seconds{};
+    const Intervals intervals = given ? Intervals{.far = kept.checkpoint_interval, .near = kept.near_interval}
+                                      : best_intervals(costs);
+    return wall_shares(costs, intervals).work;
+  }
+};
+
+/// All curves; shared by the copies of the job's function.
+struct Curves {
+  MonotoneCubic all;                   ///< ln step
+  std::vector<MonotoneCubic> without;  ///< by mechanism of the step
+  std::optional<Failing> failing;
+  int failures_bit = -1;
+  int growing_bit = -1;
+  bool weak = true;
+  double scale = 1;  ///< of throughput: what makes it 1 for one rank that never waits
+
+  [[nodiscard]] MonotoneCubic::Value step(double x, MechanismSet on) const {
+    const auto with = all.at(x);
+    Seconds::rep step = std::exp(with.y);
+    double slope = step * with.slope;
+    for (std::size_t i = 0; i < without.size(); ++i) {
+      if ((on >> i & 1) != 0) continue;
+      const auto off = without[i].at(x);
+      step += std::exp(off.y) - std::exp(with.y);
+      slope += std::exp(off.y) * off.slope - std::exp(with.y) * with.slope;
+    }
+    step = std::max(step, 1e-3 * std::exp(with.y));
+    return {step, slope / step};
+  }
+  [[nodiscard]] ThroughputPoint at(std::int64_t ranks, MechanismSet on) const {
+    const auto n = static_cast<double>(ranks);
+    const auto time = step(std::log(n), on);
+    ThroughputPoint out{.throughput = scale * (weak ? n : 1) / time.y,
+                        .elasticity = (weak ? 1 : 0) - time.slope};
+    if (!failing || (on >> failures_bit & 1) == 0) return out;
+    const bool growing = growing_bit >= 0 && (on >> growing_bit & 1) != 0;
+    const double here = failing->goodput(n, growing);
+    const double apart = std::max(0.01 * n, failing->per_node);
+    const double above = failing->goodput(n + apart, growing);
+    const double low = std::max(n - apart, failing->per_node);
+    const double below = failing->goodput(low, growing);
+    out.throughput *= here;
+    out.elasticity = here > 0 && above > 0
+                         ? out.elasticity + std::log(above / below) / std::log((n + apart) / low)
+                         : -std::numeric_limits<double>::infinity();
+    return out;
+  }
+};
+
+ScalingJob job_of_curves(std::vector<Mechanism> mechanisms, Curves curves) {
+  ScalingJob job{.mechanisms = std::move(mechanisms)};
+  job.at = [shared = std::make_shared<const Curves>(std::move(curves))](std::int64_t ranks, MechanismSet on) {
+    return shared->at(ranks, on);
+  };
+  return job;
+}
+
+bool concerns_steps(const Switch& one) {
+  return one.off && one.kind != SwitchKind::Failures && one.kind != SwitchKind::Start;
+}
+
+/// Mean step of each simulation: [size][mechanism off; the last = none][replica].
+using Steps = std::vector<std::vector<std::vector<Seconds>>>;
+
+Result<Steps> simulate_steps(const std::vector<model::Scenario>& sizes, std::size_t mechanisms, int threads) {
+  const auto replicas = static_cast<std::size_t>(std::max(1, sizes[0].replicas));
+  const std::size_t per_size = (mechanisms + 1) * replicas;
+  std::vector<Result<Seconds>> found(sizes.size() * per_size, Seconds{});
+  // The largest first: what is left at the end is short.
+  parallel_for(found.size(), threads, [&](std::size_t i) {
+    const std::size_t at = found.size() - 1 - i;
+    model::Scenario one = sizes[at / per_size];
+    const std::size_t off = at % per_size / replicas;
+    std::vector<Switch> switches = simulate::switches_of(one);
+    std::erase_if(switches, [](const Switch& s) { return !concerns_steps(s); });
+    if (off < switches.size()) switches[off].off(one);
+    one.seed += at % replicas;
+    one.replicas = 1;
+    const auto outcome = simulate::simulate(one, {.threads = 1});
+    if (outcome)
+      found[at] = outcome->total / std::max(1, one.job.steps);
+    else
+      found[at] = fail(outcome.error());
+  });
+  Steps out(sizes.size(), std::vector(mechanisms + 1, std::vector<Seconds>(replicas)));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) return fail(found[i].error());
+    out[i / per_size][i % per_size / replicas][i % replicas] = *found[i];
+  }
+  return out;
+}
+
+Seconds mean_of(const std::vector<Seconds>& values, const std::vector<std::size_t>& picked) {
+  Seconds sum{};
+  for (const std::size_t i : picked) sum += values[i];
+  return sum / static_cast<double>(picked.size());
+}
+
+MonotoneCubic curve(const std::vector<double>& x, const Steps& steps, std::size_t off,
+                    const std::vector<std::size_t>& picked) {
+  std::vector<double> y;
+  for (const auto& size : steps) y.push_back(std::log(mean_of(size[off], picked).count()));
+  return {x, std::move(y)};
+}
+
+Status check_sizes(const std::vector<std::int64_t>& nodes) {
+  if (nodes.size() >= 2 && nodes[0] >= 1 &&
+      std::ranges::adjacent_find(nodes, std::greater_equal<>{}) == nodes.end())
+    return {};
+  return fail(
+      Error{.code = Errc::InvalidInput,
+            .id = "forecast-021",
+            .message = fmt::format("{} sizes that ascend are asked for, expected at least 2", nodes.size()),
+            .hint = "name sizes from small to large, each once",
+            .where = {}});
+}
+
+/// The mechanisms of the step, then those of failures.
+std::vector<Mechanism> mechanisms_of(const model::Scenario& scenario, Curves& curves) {
+  std::vector<Mechanism> out;
+  for (const Switch& s : simulate::switches_of(scenario))
+    if (concerns_steps(s))
+      out.push_back({s.name, s.kind == SwitchKind::Timeouts ? Reach::Lowers : Reach::Flattens});
+  if (!scenario.failures.happen()) return out;
+  const FailureTerm names;
+  curves.failures_bit = static_cast<int>(out.size());
+  out.push_back(names.failures);
+  const model::Failures& f = scenario.failures;
+  if (f.restart_per_node > Seconds{} || f.restart_per_pair > Seconds{} || f.restart_spread > Seconds{}) {
+    curves.growing_bit = static_cast<int>(out.size());
+    out.push_back(names.growing);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedScalingOptions& options) {
+  COX_CHECK(check_sizes(options.nodes));
+  std::vector<model::Scenario> sizes;
+  std::vector<double> x;
+  for (const std::int64_t nodes : options.nodes) {
+    COX_TRY(model::Scenario one, at(nodes));
+    x.push_back(std::log(static_cast<double>(model::ranks_of(one.cluster, one.job.places))));
+    if (options.steps > 0) one.job.steps = options.steps;
+    // One engine for all, or its own small differences would be some mechanism's.
+    one.plays_links = model::engine_for(one) == model::EngineKind::Flow;
+    sizes.push_back(std::move(one));
+  }
+  const model::Scenario as_given = sizes.back();
+  for (model::Scenario& one : sizes) {
+    one.failures = {};
+    one.start = {};
+  }
+  const auto switched = std::ranges::count_if(simulate::switches_of(sizes[0]), concerns_steps);
+  const auto mechanisms = static_cast<std::size_t>(switched);
+  COX_TRY(const Steps steps, simulate_steps(sizes, mechanisms, options.threads));
+
+  const std::size_t replicas = steps[0][0].size();
+  std::vector<std::size_t> picked(replicas);
+  for (std::size_t i = 0; i < replicas; ++i) picked[i] = i;
+  const auto curves_of = [&] {
+    Curves curves{.all = curve(x, steps, mechanisms, picked), .without = {}, .failing = {}};
+    for (std::size_t m = 0; m < mechanisms; ++m) curves.without.push_back(curve(x, steps, m, picked));
+    curves.weak = options.batch == BatchRule::Grows;
+    const double one = std::exp(curves.step(x[0], 0).y > 0 ? std::log(curves.step(x[0], 0).y) : 0);
+    curves.scale = curves.weak ? one : one * std::exp(x[0]);
+    if (as_given.failures.happen())
+      curves.failing = Failing{.scenario = as_given,
+                               .per_node = static_cast<double>(as_given.cluster.devices_per_node),
+                               .step = Seconds{std::exp(curves.all.at(x[0]).y)}};
+    return curves;
+  };
+  SimulatedScaling out;
+  Curves base = curves_of();
+  const std::vector<Mechanism> names = mechanisms_of(as_given, base);
+  const auto with_bits = [&](Curves curves) {
+    curves.failures_bit = base.failures_bit;
+    curves.growing_bit = base.growing_bit;
+    return job_of_curves(names, std::move(curves));
+  };
+  out.job = with_bits(base);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const simulate::ReplicaSpread spread = simulate::spread_of(steps[i][mechanisms]);
+    const double n = std::exp(x[i]);
+    out.sizes.push_back({.ranks = std::llround(n),
+                         .step = spread.mean,
+                         .half_width = spread.half_width_95,
+                         .goodput = base.failing ? base.failing->goodput(n, true) : 1});
+  }
+  SplitMix random{as_given.seed};
+  for (int r = 0; r < options.replicates && replicas > 1; ++r) {
+    for (std::size_t& p : picked) p = random.below(replicas);
+    out.replicates.push_back(with_bits(curves_of()));
+  }
+  out.notes.push_back(fmt::format("steps simulated at {} sizes, {} time{} each; between them a smooth curve",
+                                  sizes.size(), replicas, replicas == 1 ? "" : "s"));
+  if (as_given.failures.happen())
+    out.notes.push_back("failures by formula: their parameters are taken as exact, so they add no width");
+  return out;
+}
+
+}  // namespace cox::forecast
