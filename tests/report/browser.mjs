@@ -58,8 +58,8 @@ class Browser {
     return path;
   }
 
-  /// Opens a page and waits until its charts are drawn. `problems` fills with whatever a reader should never see.
-  async open(path, { width = 1360, scheme = 'light' } = {}) {
+  /// Opens a page and waits until its charts are drawn, if it has any. `problems` fills with whatever a reader should never see.
+  async open(path, { width = 1360, scheme = 'light', charts = true } = {}) {
     const page = await this.context.newPage();
     const problems = [];
     page.on('console', (m) => { if (['error', 'warning'].includes(m.type())) problems.push(`console: ${m.text()}`); });
@@ -68,6 +68,7 @@ class Browser {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: scheme });
     await page.goto(pathToFileURL(path).href);
+    if (!charts) return { page, problems };
     await page.waitForSelector('html[data-charts]', { timeout: 60_000 });
     assert.equal(await page.evaluate(() => document.documentElement.dataset.charts), 'drawn');
     return { page, problems };

@@ -10,6 +10,7 @@
 #include "cox/report/report.hpp"
 
 #include "diagnose/match/synthetic_stencil.hpp"
+#include "report/forecast_sample.hpp"
 #include "report/sample.hpp"
 #include "support/make_run.hpp"
 #include "support/paced_run.hpp"
@@ -152,6 +153,15 @@ Made make_case(std::string_view name) {
   return slow_rank(8, 300, 3);
 }
 
+int write_forecast(const cox::report::ForecastPage& forecast, const char* path) {
+  const auto page = cox::report::render_forecast(forecast);
+  if (!page) {
+    std::fprintf(stderr, "%s\n", page.error().to_string().c_str());
+    return 3;
+  }
+  return cox::write_file_atomically(path, *page, cox::IfExists::Replace) ? 0 : 4;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -159,6 +169,9 @@ int main(int argc, char** argv) {
     std::fputs("usage: make_page <case> <output.html> [anonymize]\n", stderr);
     return 2;
   }
+  if (std::string_view(argv[1]) == "forecast") return write_forecast(cox::test::sample_forecast(), argv[2]);
+  if (std::string_view(argv[1]) == "hostile_forecast")
+    return write_forecast(cox::test::hostile_forecast(), argv[2]);
   const Made made = make_case(argv[1]);
   cox::report::ReportOptions options;
   if (argc > 3) options.anonymize = cox::report::Anonymize::Yes;

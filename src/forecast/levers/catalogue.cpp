@@ -149,17 +149,18 @@ void add_ranks(const Scenario& s, std::vector<Lever>& out) {
   std::size_t slow = 0;
   for (const model::NoiseSource& n : s.noise)
     if (!n.off && n.pattern != model::NoisePattern::Once) slow += n.ranks.size();
-  out.push_back(
-      {.name = "remove-worst",
-       .does = fmt::format("the {} ranks that the scenario names as slow are replaced by others", slow),
-       .learning = "",
-       .part = "ranks",
-       .apply =
-           [](Scenario& x) {
-             for (model::NoiseSource& n : x.noise)
-               if (!n.ranks.empty() && n.pattern != model::NoisePattern::Once) n.off = true;
-           },
-       .why_not = named == s.noise.end() ? "no source of noise names ranks" : ""});
+  out.push_back({.name = "remove-worst",
+                 .does = fmt::format("{} that the scenario names as slow {} replaced",
+                                     slow == 1 ? "the rank" : fmt::format("the {} ranks", slow),
+                                     slow == 1 ? "is" : "are"),
+                 .learning = "",
+                 .part = "ranks",
+                 .apply =
+                     [](Scenario& x) {
+                       for (model::NoiseSource& n : x.noise)
+                         if (!n.ranks.empty() && n.pattern != model::NoisePattern::Once) n.off = true;
+                     },
+                 .why_not = named == s.noise.end() ? "no source of noise names ranks" : ""});
   const std::int64_t half = nodes_of(s) / 2;
   const auto fewer = half >= 1 ? at_nodes(s, half, BatchRule::Grows)
                                : Result<Scenario>(fail({.code = Errc::InvalidInput,

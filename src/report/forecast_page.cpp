@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/report/forecast_page.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/version.hpp"
+
+#include "report/assets.hpp"
+#include "report/markup.hpp"
+#include "report/pictures.hpp"
+
+namespace cox::report {
+namespace {
+
+using forecast::Boundary;
+using forecast::LeverEffect;
+using forecast::LeverRatio;
+
+std::string section(std::string_view id, std::string_view title, const std::string& inside) {
+  if (inside.empty()) return {};
+  return fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n",
+      id, html(title), inside);
+}
+
+std::string caption(std::string_view text) {
+  return fmt::format("<p class=\"caption\">{}</p>\n", html(text));
+}
+
+std::string head(const ForecastPage& page) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri "
+      "'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
+      "<meta name=\"generator\" content=\"cox {}\">\n<title>{} · forecast · Coxswain</title>\n<style>\n{}</style>\n"
+      "</head>\n<body class=\"forecast\">\n",
+      COX_VERSION, html(page.name), style_asset().text);
+}
+
+std::string definition(const ForecastPage& page) {
+  std::string rows;
+  const auto add = [&](std::string_view name, const std::string& text) {
+    if (!text.empty()) rows += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, html(text));
+  };
+  add("System class", page.system);
+  add("Scale", page.scale);
+  add("Operational mode", page.mode);
+  add("Runtime profile", page.runtime);
+  return rows.empty()
+             ? rows
+             : section("definition", "Scenario definition", "<dl class=\"list\">\n" + rows + "</dl>\n");
+}
+
+std::string recognition(const ForecastPage& page) {
+  if (page.recognised.empty()) return {};
+  std::string rows;
+  for (const Recognised& r : page.recognised)
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"n\" data-label=\"here\">{}</td><td data-label=\"look at\">{}</td></tr>\n",
+        html(r.sign), html(r.now), html(r.look_at));
+  return section(
+      "recognition", "Recognition pattern",
+      caption("Numbers to hold against your own dashboards. Ratios, so that no unit has to agree.") +
+          "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">sign</th><th "
+          "scope=\"col\" class=\"n\">here</th><th scope=\"col\">look at</th></tr></thead>\n<tbody>\n" +
+          rows + "</tbody></table></div>\n");
+}
+
+std::string observations(const ForecastPage& page) {
+  if (page.observations.empty()) return {};
+  std::string items;
+  for (const Observation& o : page.observations) {
+    items += "<li><p>" + html(o.sentence);
+    if (!o.interval.empty()) items += fmt::format(" <span class=\"quiet\">({})</span>", html(o.interval));
+    items += "</p><p class=\"quiet\">";
+    if (!o.evidence.empty())
+      items += o.anchor.empty()
+                   ? "Evidence: " + html(o.evidence) + ". "
+                   : fmt::format("Evidence: <a href=\"#{}\">{}</a>. ", html(o.anchor), html(o.evidence));
+    if (!o.refuted_by.empty()) items += "Refuted by: " + html(o.refuted_by) + ".";
+    items += "</p></li>\n";
+  }
+  return section("observations", "Structural observations",
+                 "<ul class=\"observations\">\n" + items + "</ul>\n");
+}
+
+std::string boundary_text(const Boundary& b) {
+  switch (b.place) {
+    case Boundary::Place::Below:
+      return "below " + grouped(b.ranks);
+    case Boundary::Place::Above:
+      return "beyond " + grouped(b.ranks);
+    case Boundary::Place::Inside:
+      break;
+  }
+  return grouped(b.ranks);
+}
+
+std::string transitions(const forecast::Regimes& r) {
+  std::string rows;
+  const auto add = [&](std::string_view name, std::string_view meaning, const forecast::TransitionBand& t) {
+    const std::string range = r.replicates > 0 ? fmt::format(" <span class=\"quiet\">{} to {}</span>",
+                                                             boundary_text(t.low), boundary_text(t.high))
+                                               : "";
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{} <span class=\"quiet\">{}</span></th><td class=\"n\" data-label=\"ranks\">{}{}</td><td data-label=\"made by\">{}</td></tr>\n",
+        name, meaning, boundary_text(t.value), range,
+        t.value.inside() ? html(t.because.empty() ? "no single mechanism" : t.because) : "not reached");
+  };
+  add("N1", "linear to sublinear", r.n1);
+  add("N2", "sublinear to post-linear", r.n2);
+  add("N*", "most throughput", r.n_star);
+  std::string notes;
+  for (const std::string& note : r.notes) notes += "<li>" + html(note) + "</li>\n";
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">boundary</th><th "
+         "scope=\"col\" class=\"n\">ranks</th><th scope=\"col\">made by</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table></div>\n" +
+         (notes.empty() ? "" : "<ul class=\"limits\">" + notes + "</ul>\n");
+}
+
+std::string sizes_table(const ForecastPage& page) {
+  std::string rows;
+  for (const ScalePoint& p : page.sizes) {
+    if (!p.refused.empty()) {
+      rows +=
+          fmt::format("<tr><th scope=\"row\" class=\"n\">{}</th><td colspan=\"3\">no number: {}</td></tr>\n",
+                      grouped(p.ranks), html(p.refused));
+      continue;
+    }
+    rows += fmt::format(
+        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{:.4g} <span class=\"quiet\">{:.4g} to {:.4g}</span></td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td></tr>\n",
+        grouped(p.ranks), p.seen ? " <span class=\"quiet\">seen</span>" : "", p.throughput, p.low, p.high,
+        percent(p.throughput / static_cast<double>(p.ranks)),
+        p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
+  }
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
+         "class=\"n\">ranks</th><th scope=\"col\" class=\"n\">throughput</th><th scope=\"col\" class=\"n\">of "
+         "ideal</th><th scope=\"col\" class=\"n\">cost of a sample</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table></div>\n";
+}
+
+std::string figure(std::string_view id, std::string_view title, std::string_view text,
+                   const std::string& picture) {
+  return fmt::format("<figure id=\"{}\"><figcaption><h3>{}</h3>{}</figcaption>{}</figure>\n", id, html(title),
+                     caption(text), picture);
+}
+
+std::string margin_text(const ForecastPage& page) {
+  if (!page.margin) return {};
+  std::string rows;
+  for (const forecast::Margin& m : page.margin->alone)
+    rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>\n",
+                        html(m.name), m.factor ? fmt::format("x{:.3g}", *m.factor) : "none that is looked at",
+                        m.within_error    ? "smaller than its own error: no margin"
+                        : m.low && m.high ? fmt::format("x{:.3g} to x{:.3g}", *m.low, *m.high)
+                                          : "");
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">alone</th><th "
+         "scope=\"col\" class=\"n\">crosses at</th><th scope=\"col\">band</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table></div>\n";
+}
+
+std::string projection(const ForecastPage& page) {
+  std::string out = "<div class=\"pictures\">\n";
+  out += figure(
+      "scaling", "Throughput against size",
+      "Line: forecast with its 90 % band. Dashed: every rank as quick as one alone. Second line: with control.",
+      scaling_picture(page));
+  out +=
+      figure("margin", "Margin against size",
+             "The smallest change of one parameter that crosses into the next regime. At x1 nothing is left.",
+             margin_picture(page));
+  out += figure("decay", "What is left of a delay",
+                "One rank is late once. At a barrier the part that no slack absorbs stays for good.",
+                decay_picture(page));
+  out +=
+      figure("coupling", "Who hands the path to whom",
+             "The stronger a cell, the more often the critical path goes through its row, from its column.",
+             coupling_picture(page.coupling));
+  out += figure("path", "Critical path over time", "One bar a window of the run; each colour a group.",
+                path_picture(page.path));
+  out += "</div>\n";
+  out += sizes_table(page);
+  if (page.regimes) out += "<h3>Where it bends, and what bends it</h3>\n" + transitions(*page.regimes);
+  const std::string margins = margin_text(page);
+  if (!margins.empty()) out += "<h3>How far the next boundary is</h3>\n" + margins;
+  return section("projection", "Stability projection", out);
+}
+
+std::string ratio_text(const LeverRatio& r) {
+  return fmt::format("{:.3f} <span class=\"quiet\">{:.3f} to {:.3f}</span>", r.value, r.low, r.high);
+}
+
+/// The job as it is crossed out, the same with control beside it.
+std::string metrics(const ForecastPage& page) {
+  if (!page.control || !page.control->reached || page.control->already) return {};
+  const LeverEffect& with = page.control->best;
+  std::string rows;
+  const auto add = [&](std::string_view name, const std::optional<LeverRatio>& r) {
+    if (!r) return;
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"n\"><del>1.000</del></td><td class=\"n\"><ins>{}</ins></td></tr>\n",
+        name, ratio_text(*r));
+  };
+  add("throughput", with.throughput);
+  add("step, mean", with.step);
+  add("step, 99th percentile", with.p99);
+  add("step, coefficient of variation", with.cv);
+  add("work done again, per sample", with.rework);
+  add("energy per sample", with.energy);
+  add("node hours per sample", with.cost);
+  std::string names;
+  for (const std::string& n : with.names) names += (names.empty() ? "" : " + ") + n;
+  std::string text = fmt::format("<p>{}</p>\n", html(names + ": " + with.does));
+  if (!page.target.empty())
+    text = fmt::format("<p>The smallest set of levers for <code>{}</code>:</p>\n", html(page.target)) + text;
+  if (!with.learning.empty())
+    text += fmt::format("<p class=\"quiet\">Not included: {}.</p>\n", html(with.learning));
+  if (!page.transition.empty()) text += fmt::format("<p>Transition type: {}</p>\n", html(page.transition));
+  return section(
+      "metrics", "Aggregated metrics",
+      caption("Ratios to the job as it is, without units.") + text +
+          "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">figure</th><th "
+          "scope=\"col\" class=\"n\">baseline</th><th scope=\"col\" class=\"n\">with structural control</th></tr></thead>\n<tbody>\n" +
+          rows + "</tbody></table></div>\n");
+}
+
+std::string lever_table(const ForecastPage& page) {
+  if (!page.levers) return {};
+  std::string rows;
+  for (const LeverEffect& e : page.levers->levers) {
+    const std::string name = html(e.names.empty() ? std::string() : e.names.front());
+    if (!e.why_not.empty()) {
+      rows += fmt::format("<tr><th scope=\"row\">{}</th><td colspan=\"5\" class=\"quiet\">{}</td></tr>\n",
+                          name, html(e.why_not));
+      continue;
+    }
+    const auto cell = [](const std::optional<LeverRatio>& r) {
+      return r ? fmt::format("<td class=\"n\">{:.3f}<span class=\"ends\">{:.3f} to {:.3f}</span></td>",
+                             r->value, r->low, r->high)
+               : std::string("<td class=\"n\">–</td>");
+    };
+    const std::string nodes = e.most_nodes && page.levers->baseline.most_nodes
+                                  ? fmt::format("{:.3f}", *e.most_nodes / *page.levers->baseline.most_nodes)
+                                  : std::string("–");
+    rows += fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", name, html(e.does)) +
+            cell(e.throughput) + cell(e.p99) + cell(e.energy) + cell(e.cost) +
+            fmt::format("<td class=\"n\">{}</td></tr>\n", nodes);
+  }
+  return section(
+      "levers", "Every lever alone",
+      caption(fmt::format(
+          "Ratios to the job as it is, on {} nodes, {} replicas of {} steps on common draws; 90 % "
+          "intervals under each number. What a lever does to learning is not included.",
+          page.levers->nodes, page.levers->replicas, page.levers->steps)) +
+          "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">lever</th><th scope=\"col\" "
+          "class=\"n\">throughput</th><th scope=\"col\" class=\"n\">p99</th><th scope=\"col\" class=\"n\">energy</th><th "
+          "scope=\"col\" class=\"n\">node hours</th><th scope=\"col\" class=\"n\">N*</th></tr></thead>\n<tbody>\n" +
+          rows + "</tbody></table></div>\n");
+}
+
+std::string monitoring(const ForecastPage& page) {
+  if (page.monitored.empty()) return {};
+  std::string rows;
+  for (const Monitored& m : page.monitored)
+    rows += fmt::format(
+        "<tr{}><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+        m.moved ? " class=\"named\"" : "", html(m.figure), html(m.small), html(m.large),
+        m.moved ? "moved" : "nominal");
+  return section(
+      "monitoring", "What ordinary monitoring would have shown",
+      "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">figure</th><th "
+      "scope=\"col\" class=\"n\">small run</th><th scope=\"col\" class=\"n\">at size</th><th scope=\"col\">it "
+      "looks</th></tr></thead>\n<tbody>\n" +
+          rows + "</tbody></table></div>\n");
+}
+
+std::string list_of(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& i : items) out += "<li>" + html(i) + "</li>\n";
+  return out.empty() ? out : "<ul class=\"limits\">\n" + out + "</ul>\n";
+}
+
+std::string downloads(const ForecastPage& page) {
+  std::string out;
+  for (const Artefact& a : page.artefacts)
+    out += fmt::format(
+        "<li><a download=\"{}\" href=\"data:application/octet-stream;base64,{}\">{}</a> <span class=\"quiet\">{}, {} "
+        "bytes</span></li>\n",
+        html(a.name), base64(a.text), html(a.name), html(a.what),
+        grouped(static_cast<std::int64_t>(a.text.size())));
+  if (out.empty()) return {};
+  return section("artefacts", "Evidence and artefacts",
+                 caption("Saved from this file itself.") + "<ul class=\"limits\">\n" + out + "</ul>\n");
+}
+
+}  // namespace
+
+Result<std::string> render_forecast(const ForecastPage& page) {
+  if (page.sizes.empty())
+    return fail({.code = Errc::InvalidInput,
+                 .id = "report-002",
+                 .message = "a forecast without a size has no page",
+                 .hint = "say sizes: --to 64,256,1024",
+                 .where = std::nullopt});
+  std::string out = head(page);
+  out += fmt::format(
+      "<header class=\"top\"><span class=\"mark\">Coxswain</span><span class=\"run\">forecast of {}</span></header>\n",
+      html(page.name));
+  out += fmt::format(
+      "<main>\n<section id=\"verdict\"><p class=\"eyebrow\">Forecast</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</section>\n",
+      html(page.headline), html(page.lead));
+  out += definition(page) + recognition(page) + observations(page) + projection(page) + metrics(page) +
+         lever_table(page);
+  out += section("decision", "Decision implication", list_of(page.implications));
+  out += monitoring(page);
+  out += section("limits", "What this forecast does not know", list_of(page.limits));
+  out += downloads(page);
+  out += fmt::format(
+      "</main>\n<footer><p>Written by cox {}. This file is complete in itself, asks the network for nothing and runs no "
+      "script.</p></footer>\n</body>\n</html>\n",
+      COX_VERSION);
+  return out;
+}
+
+}  // namespace cox::report

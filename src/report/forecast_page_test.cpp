@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/report/forecast_page.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cox/base/number_text.hpp"
+
+#include "report/forecast_sample.hpp"
+
+namespace cox::report {
+namespace {
+
+TEST(ForecastPage, SectionsStandInTheirOrder) {
+  const auto page = render_forecast(test::sample_forecast());
+  ASSERT_TRUE(page);
+  std::size_t at = 0;
+  for (const std::string_view id : {"definition", "recognition", "observations", "projection", "metrics",
+                                    "levers", "decision", "monitoring", "limits", "artefacts"}) {
+    const std::size_t next = page->find("<section id=\"" + std::string(id) + "\"", at);
+    ASSERT_NE(next, std::string::npos) << id;
+    at = next;
+  }
+  for (const std::string_view id : {"scaling", "margin", "decay", "coupling", "path"}) {
+    const std::size_t figure = page->find("<figure id=\"" + std::string(id) + "\"");
+    ASSERT_NE(figure, std::string::npos) << id;
+    const std::size_t end = page->find("</figure>", figure);
+    EXPECT_LT(page->find("<svg", figure), end) << id;
+  }
+  EXPECT_EQ(*page, *render_forecast(test::sample_forecast()));
+}
+
+TEST(ForecastPage, BoundariesAreNamedWithWhatMakesThem) {
+  const ForecastPage sample = test::sample_forecast();
+  const auto page = render_forecast(sample);
+  for (const forecast::TransitionBand* t :
+       {&sample.regimes->n1, &sample.regimes->n2, &sample.regimes->n_star}) {
+    EXPECT_NE(page->find(">" + grouped(t->value.ranks) + "<"), std::string::npos);
+    EXPECT_NE(page->find(t->because), std::string::npos);
+  }
+}
+
+TEST(ForecastPage, BaselineIsCrossedOutBesideControl) {
+  const auto page = render_forecast(test::sample_forecast());
+  EXPECT_NE(page->find("<del>1.000</del>"), std::string::npos);
+  EXPECT_NE(page->find("<ins>"), std::string::npos);
+  ForecastPage none = test::sample_forecast();
+  none.control->reached = false;
+  EXPECT_EQ(render_forecast(none)->find("id=\"metrics\""), std::string::npos);
+}
+
+TEST(ForecastPage, NothingIsAskedOfTheNetworkAndNothingRuns) {
+  for (const ForecastPage& page : {test::sample_forecast(), test::hostile_forecast()}) {
+    const auto html = render_forecast(page);
+    ASSERT_TRUE(html);
+    EXPECT_EQ(html->find("<script"), std::string::npos);
+    EXPECT_EQ(html->find("<img"), std::string::npos);
+    EXPECT_EQ(html->find("http://"), std::string::npos);
+    EXPECT_EQ(html->find("https://"), std::string::npos);
+    EXPECT_NE(html->find("default-src 'none'"), std::string::npos);
+    EXPECT_LT(html->size(), 300'000u);
+  }
+}
+
+TEST(ForecastPage, WhatIsUnknownHasASentenceInsteadOfAPicture) {
+  const ForecastPage small{.name = "x",
+                           .headline = "x",
+                           .lead = {},
+                           .system = {},
+                           .scale = {},
+                           .mode = {},
+                           .runtime = {},
+                           .sizes = {{.ranks = 8, .throughput = 8, .refused = {}},
+                                     {.ranks = 64, .refused = "the tail was not seen"}}};
+  const auto page = render_forecast(small);
+  ASSERT_TRUE(page);
+  EXPECT_NE(page->find("Not drawn: fewer than two sizes have a number."), std::string::npos);
+  EXPECT_NE(page->find("no number: the tail was not seen"), std::string::npos);
+  EXPECT_EQ(page->find("nan"), std::string::npos);
+  EXPECT_EQ(render_forecast({}).error().id, "report-002");
+}
+
+TEST(ForecastPage, ArtefactsAreInsideAsTheyAre) {
+  // "ranks,throughput\n8,7.9\n" in base64.
+  EXPECT_NE(render_forecast(test::sample_forecast())->find("cmFua3MsdGhyb3VnaHB1dAo4LDcuOQo="),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cox::report
