@@ -20,6 +20,8 @@ void scenario(std::string_view bytes);
 void goal_schedule(std::string_view bytes);
 /// Measured times of collectives: read, or refused with a line; looked up at any size they are times.
 void measured(std::string_view bytes);
+/// A table to forecast from: own work or sizes and values, or refused with a line.
+void forecast_table(std::string_view bytes);
 
 /// Whether a corpus folder of this name is an imported format's; the others are the entries' above.
 [[nodiscard]] bool is_imported(std::string_view reader);

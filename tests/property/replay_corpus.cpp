@@ -40,6 +40,10 @@ TEST(ReplayCorpus, MeasuredTimes) {
   EXPECT_GE(replay("measured", measured), 3);
 }
 
+TEST(ReplayCorpus, ForecastTables) {
+  EXPECT_GE(replay("forecast_table", forecast_table), 5);
+}
+
 TEST(ReplayCorpus, Pacing) {
   EXPECT_GE(replay("pace_settings", pace_settings), 3);
   EXPECT_GE(replay("pace_observations", pace_observations), 3);

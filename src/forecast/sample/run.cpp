@@ -15,6 +15,7 @@
 #include "cox/diagnose/timeline.hpp"
 #include "cox/forecast/read.hpp"
 #include "cox/model/collective.hpp"
+#include "cox/trace/time_unit.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -23,11 +24,13 @@ constexpr std::size_t kMostPositions = 32;
 constexpr double kSame = 0.01;  ///< ranks with step times this near to each other tell the job's
 
 Error nothing(const trace::Run& run, std::string message) {
-  return Error{.code = Errc::InvalidInput,
-               .id = "forecast-002",
-               .message = std::move(message),
-               .hint = "record more steps, or mark them; docs/howto/mark-your-own-program.md",
-               .where = Where{.file = run.info.name}};
+  return Error{
+      .code = Errc::InvalidInput,
+      .id = "forecast-002",
+      .message = std::move(message),
+      .hint =
+          "record more steps, name the unit (time_ms), or mark the steps: docs/howto/mark-your-own-program.md",
+      .where = Where{.file = run.info.name}};
 }
 
 /// Which communicators a synchronisation of all ranks goes over: the largest that have the same size and together hold
@@ -352,6 +355,9 @@ Result<Sample> of_step_times(const trace::Run& run, const diagnose::Timeline& ti
 
 Result<Sample> sample_of(const trace::Run& run, int threads) {
   if (run.ranks.empty()) return fail(nothing(run, "no rank in it"));
+  if (trace::unknown_unit(run.ranks))
+    return fail(
+        nothing(run, "its times have no unit, and a forecast of ratios would be read as one of times"));
   const auto matched = diagnose::match_run(run, {.threads = threads});
   const diagnose::Timeline timeline(*matched);
   Sample out;

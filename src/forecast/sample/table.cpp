@@ -55,8 +55,13 @@ class Lines {
                  .hint = std::move(hint),
                  .where = Where{.file = name_, .line = number_}};
   }
-  [[nodiscard]] std::string shown() const {
-    return std::string(line_.substr(0, kMostShown)) + (line_.size() > kMostShown ? "..." : "");
+  [[nodiscard]] std::string shown() const { return Lines::shown(line_); }
+  /// The beginning of a text, without what a terminal would act on.
+  [[nodiscard]] static std::string shown(std::string_view text) {
+    std::string out(text.substr(0, kMostShown));
+    std::replace_if(
+        out.begin(), out.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    return out + (text.size() > kMostShown ? "..." : "");
   }
 
  private:
@@ -335,9 +340,9 @@ Result<std::optional<Table>> parse_table(std::string_view text, const std::strin
   const Columns c = columns_of(lines.next());
   if (!is_work(c) && !is_curve(c)) return std::nullopt;
   if (c.unitless != kNone)
-    return fail(
-        lines.error(fmt::format("column {} has no unit that is known, or is one too many", c.value_name),
-                    "one value column: step_s, step_ms, step_us, throughput_per_s, or compute_s"));
+    return fail(lines.error(
+        fmt::format("column {} has no unit that is known, or is one too many", Lines::shown(c.value_name)),
+        "one value column: step_s, step_ms, step_us, throughput_per_s, or compute_s"));
   if (!c.others.empty())
     return fail(lines.error(
         fmt::format("column {} is not known, expected a size and one value", c.others.front() + 1),
