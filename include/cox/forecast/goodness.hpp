@@ -16,12 +16,12 @@ namespace cox::forecast {
 
 /// A figure of the recorded step times, beside what the simulations give.
 struct GoodnessFigure {
-  std::string name;  ///< `p50`, `p95`, `p99`, `cv`, `lag-1 correlation`, `last most often`
+  std::string name{};  ///< `p50`, `p95`, `p99`, `cv`, `lag-1 correlation`, `last most often`
   double recorded = 0;
   double simulated = 0;  ///< median of the simulations
   double low = 0;        ///< what 99.5 % of more simulations would lie within
   double high = 0;
-  std::string unit;  ///< `s`, or empty for ratios
+  std::string unit{};  ///< `s`, or empty for ratios
   bool inside = true;
 };
 
@@ -29,14 +29,14 @@ struct GoodnessFigure {
 struct Goodness {
   double distance = 0;  ///< Kolmogorov: largest difference of the two distributions of step times
   double limit = 0;     ///< what 99.75 % of more simulations would stay below
-  std::vector<GoodnessFigure> figures;
+  std::vector<GoodnessFigure> figures{};
   struct Pair {
     Seconds recorded{};
     Seconds simulated{};
   };
-  std::vector<Pair> quantiles;  ///< of both, at 1, 2, ... 99 %
+  std::vector<Pair> quantiles{};  ///< of both, at 1, 2, ... 99 %
   bool reproduces = false;
-  std::string because;  ///< what does not fit and what that points to; empty where it reproduces
+  std::string because{};  ///< what does not fit and what that points to; empty where it reproduces
   int simulations = 0;
 };
 

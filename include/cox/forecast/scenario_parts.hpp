@@ -22,6 +22,12 @@ namespace cox::forecast {
 ///          src/forecast/answer/scenario_parts_test.cpp
 [[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
 
+/// Communication of a Scenario at other sizes: a step without noise is simulated there, at most at 16,384 ranks; beyond as a
+/// range from what it is there up to as many more rounds as a tree has. More data parallel replicas, same layout otherwise.
+/// Memory of what was simulated is kept in the function. Threads: safe.
+/// Held by: src/forecast/answer/scenario_rest_test.cpp
+[[nodiscard]] RestAt rest_of(const model::Scenario& scenario);
+
 /// A Scenario that does what the parts say, at the size where they were seen: one collective a step, `compute` before it,
 /// [[noise]] for each part, messages that cost what was seen.
 /// Errors:  forecast-005 (several synchronisations in a step with unlike work, or several roles: a Scenario of collectives

@@ -72,6 +72,16 @@ double price(const Way& way, std::int64_t ranks) {
   return time ? time->count() : 0;
 }
 
+/// The same, straight in the logarithm of the ranks between powers of two: there a collective has rounds of its own.
+double smooth_price(const Way& way, std::int64_t ranks) {
+  std::int64_t below = 2;
+  while (below <= ranks / 2) below *= 2;
+  const double low = price(way, below);
+  if (ranks <= below) return low;
+  const double part = std::log2(static_cast<double>(ranks) / static_cast<double>(below));
+  return low + part * (price(way, 2 * below) - low);
+}
+
 /// The cost of a message with which the collective takes so long.
 model::MessageCost cost_of(const Way& way, std::int64_t ranks, Seconds time) {
   model::MessageCost cost;
@@ -82,6 +92,13 @@ model::MessageCost cost_of(const Way& way, std::int64_t ranks, Seconds time) {
   else
     cost.per_byte = TimePerByte::seconds_per_byte(time.count() / unit);
   return cost;
+}
+
+/// Six digits: what a reader can hold against data.
+double rounded(double x) {
+  if (x == 0) return 0;
+  const double unit = std::pow(10.0, 5 - std::floor(std::log10(std::abs(x))));
+  return std::round(x * unit) / unit;
 }
 
 NoiseSource source(const char* name, NoiseScope scope, NoisePattern pattern) {
@@ -98,7 +115,7 @@ void add_normal(std::vector<NoiseSource>& out, const char* name, Seconds deviati
   if (deviation <= Seconds{} || compute <= Seconds{}) return;
   NoiseSource n = source(name, scope, pattern);
   n.law = NoiseLaw::Gaussian;
-  n.cv = deviation / compute;
+  n.cv = rounded(deviation / compute);
   out.push_back(n);
 }
 
@@ -106,11 +123,11 @@ void add_normal(std::vector<NoiseSource>& out, const char* name, Seconds deviati
 NoiseSource as_quantiles(const Law& law, double probability, double shape, NoiseSource n) {
   n.law = NoiseLaw::Quantiles;
   n.relative = false;
-  n.unit = Seconds{1e-3};
+  n.unit = law.deviation() < Seconds{1e-5} ? Seconds{1e-6} : Seconds{1e-3};
   const bool tail = probability > 0;
   for (int i = 0; i <= kBody; ++i) {
     const double p = static_cast<double>(i) / kBody * (1 - (tail ? probability : 0));
-    const double q = law.quantile(std::clamp(p, 1e-6, 1 - 1e-6)) / n.unit;
+    const double q = rounded(law.quantile(std::clamp(p, 1e-6, 1 - 1e-6)) / n.unit);
     n.quantiles.push_back(n.quantiles.empty() ? q : std::max(q, n.quantiles.back()));
   }
   if (!tail) return n;
@@ -119,8 +136,8 @@ NoiseSource as_quantiles(const Law& law, double probability, double shape, Noise
   const double unit = std::abs(shape) < 1e-9 ? std::log(100.0) : (std::pow(100.0, shape) - 1) / shape;
   if (!(far > 0)) return n;
   n.tail_probability = probability;
-  n.tail_scale = far / unit;
-  n.tail_shape = std::abs(shape) < 1e-9 ? 0 : shape;
+  n.tail_scale = rounded(far / unit);
+  n.tail_shape = std::abs(shape) < 1e-9 ? 0 : rounded(shape);
   return n;
 }
 
@@ -132,7 +149,7 @@ void add_fresh(std::vector<NoiseSource>& out, const PositionParts& part) {
   }
   if (part.residual_sd.value > Seconds{} && !part.residual.is_constant()) {
     NoiseSource n = source("own", NoiseScope::Rank, NoisePattern::EveryStep);
-    n.correlation = std::clamp(part.correlation.value, 0.0, 0.999);
+    n.correlation = rounded(std::clamp(part.correlation.value, 0.0, 0.999));
     out.push_back(as_quantiles(part.residual, part.tail_probability > 0 ? part.tail_probability : kTailFrom,
                                part.tail_probability > 0 ? std::min(part.tail_shape.value, 0.95) : 0, n));
   }
@@ -225,16 +242,16 @@ RestAt rest_of(const Parts& parts, const Sample& sample) {
     if (p.level.value > main->level.value) main = &p;
   if (main == nullptr || parts.ranks < 2 || parts.rest.value <= Seconds{}) return {};
   const Way way = way_of(traffic_of(sample, *main));
-  const double here = price(way, parts.ranks);
+  const double here = smooth_price(way, parts.ranks);
   if (!(here > 0)) return {};
   const TimeEstimate rest = parts.rest;
   const std::int64_t seen = parts.ranks;
   const Way by_rounds{.kind = Collective::AllReduce, .algorithm = Algorithm::RecursiveDoubling};
-  const double rounds_here = price(by_rounds, seen);
+  const double rounds_here = smooth_price(by_rounds, seen);
   return [=](std::int64_t ranks) {
     if (ranks == seen) return rest;
-    const double grows = price(way, ranks) / here;
-    const double rounds = price(by_rounds, ranks) / rounds_here;
+    const double grows = smooth_price(way, ranks) / here;
+    const double rounds = smooth_price(by_rounds, ranks) / rounds_here;
     const auto [least, most] = std::minmax({1.0, grows, ranks > seen ? 2 * std::max(rounds, grows) : rounds});
     return TimeEstimate{.value = rest.value * grows,
                         .low = std::min(rest.low, rest.value) * least,

@@ -25,14 +25,21 @@ Parts parts() {
   p.residual_sd = time(p.residual.deviation().count());
   p.tail_probability = 0.05;
   p.tail_shape = {.value = 0.2, .low = 0.2, .high = 0.2};
-  Parts out{.ranks = 16, .ranks_per_node = 4, .nodes = 4, .steps = 4000, .positions = {p}};
+  Parts out;
+  out.ranks = 16;
+  out.ranks_per_node = 4;
+  out.nodes = 4;
+  out.steps = 4000;
+  out.positions = {p};
   out.rest = time(1e-3);
   return out;
 }
 
 Sample sample(model::Collective kind, Bytes bytes) {
-  Sample s{.name = "job"};
-  s.positions.push_back({.traffic = {.kind = kind, .bytes = bytes, .transfer = Seconds{1e-3}}});
+  Sample s;
+  s.name = "job";
+  s.positions.resize(1);
+  s.positions[0].traffic = {.kind = kind, .bytes = bytes, .transfer = Seconds{1e-3}};
   return s;
 }
 
@@ -70,6 +77,7 @@ TEST(Calibrated, CommunicationIsPricedAsTheCollectiveAtOtherSizes) {
   EXPECT_NEAR(small(256).value.count(), 2e-3, 1e-9) << "rounds: 8 instead of 4";
   EXPECT_LE(small(256).low, Seconds{1e-3});
   EXPECT_GE(small(256).high, Seconds{2e-3});
+  for (std::int64_t n = 16; n < 5000; ++n) EXPECT_LE(small(n).value, small(n + 1).value) << "no jumps";
   const RestAt large = rest_of(parts(), sample(model::Collective::AllReduce, Bytes{100'000'000}));
   EXPECT_NEAR(large(1 << 20).value.count(), 1e-3 * 16 / 15, 1e-5) << "2 (N-1) / N of the bytes";
   EXPECT_GE(large(1 << 20).high, 2 * large(1 << 20).value);

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "cox/simulate/outcome.hpp"
+#include "forecast/answer/quiet_step.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -32,41 +32,6 @@ Error no_counterpart(const model::Scenario& scenario, std::string message) {
 
 TimeEstimate stated(Seconds value) {
   return {.value = value, .low = value, .high = value, .origin = Origin::Stated};
-}
-
-/// Work of the ranks of one kind in a step.
-struct Work {
-  std::string name;
-  Seconds busy{};
-};
-struct StepWork {
-  std::vector<Work> kinds;
-  Seconds rest{};
-};
-
-/// A step without noise, failures and pacing.
-Result<simulate::Outcome> quiet_step(model::Scenario s) {
-  s.noise.clear();
-  s.failures = {};
-  s.start = {};
-  s.job.steps = 1;
-  s.replicas = 1;
-  return simulate::simulate(s, {.threads = 1});
-}
-
-Result<StepWork> work_of(const model::Scenario& s) {
-  StepWork out;
-  COX_TRY(const simulate::Outcome outcome, quiet_step(s));
-  if (s.job.workload() == model::Workload::Collective) {
-    out.kinds.push_back({"", s.job.as<model::CollectiveJob>().compute});
-  } else {
-    for (const simulate::GroupTime& group : outcome.groups) out.kinds.push_back({group.name, group.busy});
-  }
-  if (out.kinds.empty()) return fail(no_counterpart(s, "what its ranks compute in a step is not told"));
-  Seconds most{};
-  for (const Work& w : out.kinds) most = std::max(most, w.busy);
-  out.rest = std::max(Seconds{}, outcome.total - outcome.started - most);
-  return out;
 }
 
 /// A fresh law of what a source adds, for compute of this length; nothing where it has none of its own.
@@ -313,14 +278,18 @@ Result<Parts> parts_of(const model::Scenario& s) {
   if (s.policy.kind != model::PolicyKind::Synchronous)
     return fail(no_counterpart(
         s, fmt::format("policy {}: its ranks do not meet in every step", model::name_of(s.policy.kind))));
-  COX_TRY(const StepWork work, work_of(s));
-  Parts out{.ranks = model::ranks_of(s.cluster, s.job.places),
-            .ranks_per_node = s.cluster.devices_per_node,
-            .nodes = model::nodes_of(s),
-            .steps = s.job.steps};
+  COX_TRY(const StepWork work, quiet_step(s));
+  if (work.kinds.empty()) return fail(no_counterpart(s, "what its ranks compute in a step is not told"));
+  Parts out;
+  out.ranks = model::ranks_of(s.cluster, s.job.places);
+  out.ranks_per_node = s.cluster.devices_per_node;
+  out.nodes = model::nodes_of(s);
+  out.steps = s.job.steps;
   out.rest = stated(work.rest);
   for (std::size_t kind = 0; kind < work.kinds.size(); ++kind) {
-    PositionParts part{.name = work.kinds[kind].name, .role = static_cast<std::int32_t>(kind)};
+    PositionParts part;
+    part.name = work.kinds[kind].name;
+    part.role = static_cast<std::int32_t>(kind);
     NoiseParts noise(part, work.kinds[kind].busy);
     for (std::size_t i = 0; i < s.noise.size(); ++i) {
       if (s.noise[i].off) continue;

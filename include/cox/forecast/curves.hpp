@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A table of sizes and values, continued: plain curves, how far each misses the largest size, and their spread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cox/forecast/project.hpp"
+#include "cox/forecast/sample.hpp"
+
+namespace cox::forecast {
+
+/// A curve for z(N) = ranks / throughput, which is constant where scaling is ideal. Weak: the step; strong: ranks x step.
+struct CurveModel {
+  std::string name{};        ///< `constant`, `logarithm`, `power`, `linear (Amdahl)`, `USL`
+  std::string formula{};     ///< with the coefficients, in the table's unit
+  double misfit = 0;         ///< root mean square of relative errors, at the sizes given
+  double held_out = 0;       ///< relative error at the largest size, fitted to the others
+  bool has_held_out = true;  ///< false: too few sizes for that
+  bool counts = true;        ///< in the band: its held-out error is not far beyond the best one's
+};
+
+/// One size.
+struct CurvePrediction {
+  std::int64_t size = 0;
+  double value = 0;  ///< as in the table: seconds, or per second
+  double low = 0;    ///< spread of the models that count, with their held-out error
+  double high = 0;
+  double throughput_ratio = 0;     ///< over that of the largest size given
+  double elasticity = 0;           ///< d ln throughput / d ln size
+  bool measured = false;           ///< a size of the table: its own mean
+  std::vector<double> by_model{};  ///< as in `models`
+  std::string refused{};           ///< why there is no number; empty = there is one
+};
+
+struct CurveForecast {
+  CurveValue value = CurveValue::StepTime;
+  std::int64_t largest = 0;  ///< size given
+  std::int64_t sizes = 0;    ///< different ones
+  std::vector<CurveModel> models{};
+  std::vector<CurvePrediction> points{};
+};
+
+/// Models are fitted by least squares of relative errors, coefficients not below zero. The value is that of the model with
+/// the least held-out error (the simplest among equals); the band spans all that count, widened by the best held-out error
+/// times how many times further the size is, in logarithms, than the largest was from the one before it. Refused: beyond the
+/// table with one size; where the band is wider than a factor of 2.
+/// Source: Extra-P's held-out choice (Calotoiu et al. 2013); USL: Gunther 2007. Limits: docs/concepts/forecasting.md.
+/// Pre: at least one point, ascending (as read). Cost: microseconds a point.
+/// Held by: src/forecast/answer/curves_test.cpp
+[[nodiscard]] CurveForecast project_curve(const Curve& curve, const std::vector<std::int64_t>& sizes,
+                                          Scaling scaling);
+
+}  // namespace cox::forecast

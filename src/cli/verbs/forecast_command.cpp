@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/forecast_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cox/forecast/forecast.hpp"
+#include "cox/model/toml.hpp"
+#include "cox/report/terminal.hpp"
+
+#include "cli/input/forecast_input.hpp"
+#include "cli/input/run_input.hpp"
+#include "cli/output/failure.hpp"
+#include "cli/output/output_file.hpp"
+
+namespace cox::cli {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1'048'576;
+constexpr std::size_t kMostSizes = 64;
+
+/// `64,256,1024`; without the option 4, 16 and 64 times what was seen.
+Result<std::vector<std::int64_t>> sizes_of(const Invocation& call, const forecast::Evidence& evidence) {
+  std::vector<std::int64_t> sizes;
+  const std::string text = call.value("to");
+  if (text.empty()) {
+    std::int64_t seen = 1;
+    for (const forecast::Input& input : evidence.inputs) seen = std::max(seen, input.ranks);
+    for (const forecast::Curve& curve : evidence.curves) seen = std::max(seen, curve.points.back().size);
+    for (const std::int64_t factor : {4, 16, 64}) sizes.push_back(std::min(kMostRanks, seen * factor));
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+  }
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::int64_t n = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, n);
+    if (error != std::errc{} || stop != text.data() + end || n < 1 || n > kMostRanks ||
+        sizes.size() >= kMostSizes || (!sizes.empty() && n <= sizes.back()))
+      return fail(
+          usage_error("cli-003",
+                      fmt::format("--to: got '{}', expected at most {} rising numbers of ranks from 1 to {}",
+                                  text, kMostSizes, kMostRanks),
+                      "like 64,256,1024,4096"));
+    sizes.push_back(n);
+    at = end + 1;
+  }
+  return sizes;
+}
+
+Status write_scenario(const std::string& name, const forecast::Forecast& made, const Invocation& call,
+                      Console& console) {
+  if (name.empty()) return {};
+  if (!made.scenario)
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "forecast-005",
+                      .message = "--scenario: there is none to write" +
+                                 (made.no_scenario.empty() ? std::string() : ": " + made.no_scenario),
+                      .hint = "leave --scenario out",
+                      .where = {}});
+  COX_TRY(Output output,
+          Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+  output.stream() << model::scenario_toml(*made.scenario);
+  COX_CHECK(output.commit());
+  if (!call.common.quiet && output.is_file())
+    console.err << fmt::format("cox: wrote {}; try: cox simulate {}\n", report::terminal_text(name),
+                               report::terminal_text(name));
+  return {};
+}
+
+Result<ExitCode> run(const Invocation& call, Console& console) {
+  const IfExists if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
+  COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
+  COX_TRY(const forecast::Evidence evidence, read_evidence(call, console));
+  forecast::Question question;
+  COX_TRY(question.sizes, sizes_of(call, evidence));
+  question.project.scaling =
+      call.value("scaling", "weak") == "strong" ? forecast::Scaling::Strong : forecast::Scaling::Weak;
+  question.project.threads = call.common.threads;
+  question.goodness.threads = call.common.threads;
+  COX_TRY(const forecast::Forecast made, forecast::make_forecast(evidence, question));
+  COX_CHECK(write_scenario(call.value("scenario"), made, call, console));
+  if (call.common.json) {
+    output.stream() << forecast::to_json(made, call.args);
+  } else {
+    for (const std::string& line : forecast::text_lines(made, call.has("all")))
+      output.stream() << report::terminal_text(line) << '\n';
+  }
+  COX_CHECK(output.commit());
+  return ExitCode::Ok;
+}
+
+}  // namespace
+
+const Command& forecast_command() {
+  static const Command command{
+      .spec =
+          {.name = "forecast",
+           .summary = "say what a job does at sizes that were not run, how sure that is, and where it bends",
+           .about = "Takes a small run apart and says how long a step takes at other sizes, with bands.",
+           .examples = {{"cox forecast run --to 64,256,1024,4096", "step time, throughput, where it bends"},
+                        {"cox forecast run4 run8 run16 --to 64", "several sizes tell more than one"},
+                        {"cox forecast sizes.csv --to 512",
+                         "a table `ranks,step_ms`: curves, with their spread"},
+                        {"cox forecast run --scenario run.toml && cox simulate run.toml",
+                         "the calibrated Scenario, simulated"}},
+           .args = {{.name = "INPUT",
+                     .help = "Run folder, trace, table, or a scenario (.toml); several runs of one job",
+                     .complete = Complete::File,
+                     .repeats = true}},
+           .flags = {{.name = "to",
+                      .value = "N,N,...",
+                      .help = "at these numbers of ranks; without it 4, 16 and 64 times as many"},
+                     {.name = "scaling",
+                      .value = "KIND",
+                      .help = "what grows with the ranks: the batch (weak), or nothing (strong)",
+                      .fallback = "weak",
+                      .complete = Complete::Choices,
+                      .choices = {"weak", "strong"}},
+                     {.name = "scenario",
+                      .value = "FILE",
+                      .help = "write the calibrated Scenario, for cox simulate",
+                      .complete = Complete::File},
+                     {.name = "all", .help = "everything that was found, not only the first screen"},
+                     run_flag(),
+                     {.name = "output",
+                      .letter = 'o',
+                      .value = "FILE",
+                      .help = "write there instead of to standard output",
+                      .complete = Complete::File},
+                     {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
+           .shared = {.json = true, .threads = true},
+           .notes =
+               "A band holds nine times out of ten where what makes the large job slow was seen in the small one. "
+               "What was not seen is said, and a size that rests on it gets no number. The model and its limits: "
+               "docs/concepts/forecasting.md."},
+      .run = run};
+  return command;
+}
+
+}  // namespace cox::cli

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/forecast.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "cox/base/stats.hpp"
+#include "cox/base/units_text.hpp"
+#include "cox/forecast/calibrate.hpp"
+#include "cox/forecast/scenario_parts.hpp"
+
+#include "forecast/answer/bends.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr double kApart = 0.1;  ///< two samples of one size differ so much, and by more than chance: told
+constexpr double kErrors = 5;   ///< standard errors that chance explains
+constexpr std::int64_t kLeastRange = 4'096;  ///< ranks up to which bends are looked for, at least
+
+Error mixed(std::string message) {
+  return Error{
+      .code = Errc::Usage,
+      .id = "forecast-006",
+      .message = std::move(message),
+      .hint = "runs and tables of own work of one job together, or one table of sizes, or one scenario",
+      .where = {}};
+}
+
+/// Mean step of a sample with its standard error; steps that resemble each other count as fewer.
+struct StepMean {
+  Seconds mean{};
+  Seconds error{};
+};
+StepMean step_mean(const Sample& sample) {
+  Welford all;
+  for (const SampleStep& s : sample.steps) all.add(s.length.count());
+  double together = 0;
+  for (std::size_t k = 1; k < sample.steps.size(); ++k)
+    together +=
+        (sample.steps[k].length.count() - all.mean()) * (sample.steps[k - 1].length.count() - all.mean());
+  const auto n = static_cast<double>(sample.steps.size());
+  const double r = all.variance() > 0 ? std::clamp(together / (n - 1) / all.variance(), 0.0, 0.99) : 0;
+  return {Seconds{all.mean()}, Seconds{all.stddev() / std::sqrt(n * (1 - r) / (1 + r))}};
+}
+
+std::vector<std::string> contradictions_of(const std::vector<Sample>& samples) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for (std::size_t j = i + 1; j < samples.size(); ++j) {
+      if (samples[i].size() != samples[j].size()) continue;
+      const StepMean a = step_mean(samples[i]);
+      const StepMean b = step_mean(samples[j]);
+      const Seconds apart = std::chrono::abs(a.mean - b.mean);
+      const Seconds error{std::hypot(a.error.count(), b.error.count())};
+      if (apart <= kApart * std::min(a.mean, b.mean) || apart <= kErrors * error) continue;
+      out.push_back(fmt::format(
+          "{} and {} have {} ranks both and steps of {} and {}: not the same job, or not the same "
+          "conditions",
+          samples[i].name, samples[j].name, samples[i].size(), to_string(a.mean), to_string(b.mean)));
+    }
+  return out;
+}
+
+Status check_together(const Evidence& e) {
+  const int kinds = int{!e.samples.empty()} + int{!e.curves.empty()} + int{e.scenario.has_value()};
+  if (kinds > 1)
+    return fail(mixed("inputs of different kinds: runs, sizes and scenarios say different things of a job"));
+  if (kinds == 0) return fail(mixed("nothing to forecast from"));
+  for (const Curve& c : e.curves)
+    if (c.value != e.curves.front().value)
+      return fail(mixed("one table has step times and another throughput: they are not one curve"));
+  return {};
+}
+
+const Sample& largest(const std::vector<Sample>& samples) {
+  return *std::max_element(samples.begin(), samples.end(),
+                           [](const Sample& a, const Sample& b) { return a.size() < b.size(); });
+}
+
+/// What the calibrated Scenario is, and whether it does what was recorded.
+void add_scenario(Forecast& out, const Evidence& e, const Question& question) {
+  const Sample& sample = largest(e.samples);
+  Result<Calibrated> made = calibrated_scenario(*out.parts, sample);
+  if (!made) {
+    out.no_scenario = made.error().message;
+    out.no_goodness = "there is no Scenario to simulate";
+    return;
+  }
+  out.scenario = std::move(made->scenario);
+  out.scenario_notes = std::move(made->notes);
+  Result<Goodness> good = compare_steps(*out.scenario, sample, question.goodness);
+  if (good)
+    out.goodness = *std::move(good);
+  else
+    out.no_goodness = good.error().message;
+}
+
+void add_measured(Forecast& out, const Evidence& e, const Question& question) {
+  std::vector<std::int64_t> sizes;
+  for (const Sample& s : e.samples) sizes.push_back(s.size());
+  const Projection here = project(*out.parts, sizes, question.project);
+  for (std::size_t i = 0; i < e.samples.size(); ++i) {
+    const Seconds step = step_mean(e.samples[i]).mean;
+    const TimeBand band = here.points[i].mean;
+    out.measured.push_back({.ranks = sizes[i],
+                            .from = e.samples[i].name,
+                            .step = step,
+                            .forecast = band,
+                            .inside = step >= band.low && step <= band.high});
+  }
+}
+
+void add_bends(Forecast& out, const Question& question) {
+  std::int64_t most = kLeastRange;
+  for (const SizePoint& p : out.projection.points) {
+    most = std::max(most, p.ranks);
+    if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
+  }
+  out.regimes = regimes_of_parts(*out.parts, question.project, most);
+  if (out.margins_at > 0) out.margins = margins_of_parts(*out.parts, question.project, out.margins_at);
+}
+
+/// From samples: calibrated, projected, compared.
+Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
+  COX_TRY(out.parts, calibrate(e.samples));
+  Question question = asked;
+  // Several sizes tell how communication grows; one does not, so it is priced.
+  if (std::set<std::int64_t> sizes; true) {
+    for (const Sample& s : e.samples) sizes.insert(s.size());
+    if (sizes.size() == 1 && !question.project.rest)
+      question.project.rest = rest_of(*out.parts, largest(e.samples));
+  }
+  out.seen_ranks = out.parts->ranks;
+  out.projection = project(*out.parts, question.sizes, question.project);
+  out.seen = project_one(*out.parts, out.seen_ranks, question.project);
+  out.contradictions = contradictions_of(e.samples);
+  add_measured(out, e, question);
+  add_scenario(out, e, question);
+  if (auto structure = structure_of(largest(e.samples))) out.structure = *std::move(structure);
+  add_bends(out, question);
+  return {};
+}
+
+Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {
+  Question question = asked;
+  if (!question.project.rest) question.project.rest = rest_of(*e.scenario);
+  COX_TRY(out.parts, parts_of(*e.scenario));
+  out.scenario = e.scenario;
+  out.no_goodness = "a scenario records nothing to compare with";
+  out.seen_ranks = out.parts->ranks;
+  out.projection = project(*out.parts, question.sizes, question.project);
+  out.seen = project_one(*out.parts, out.seen_ranks, question.project);
+  add_bends(out, question);
+  return {};
+}
+
+/// Several tables of one job are one curve.
+void from_curves(Forecast& out, const Evidence& e, const Question& question) {
+  Curve all{.name = e.curves.front().name, .value = e.curves.front().value, .points = {}};
+  for (const Curve& c : e.curves) all.points.insert(all.points.end(), c.points.begin(), c.points.end());
+  std::stable_sort(all.points.begin(), all.points.end(),
+                   [](const CurvePoint& a, const CurvePoint& b) { return a.size < b.size; });
+  out.curve = project_curve(all, question.sizes, question.project.scaling);
+  out.seen_ranks = out.curve->largest;
+  out.no_goodness = out.no_scenario = "a table of sizes says nothing of what the ranks do";
+  out.not_seen.emplace_back(
+      "why it grows: curves have no cause, and what begins beyond the largest size is not in them");
+}
+
+void add_not_seen(Forecast& out) {
+  for (const Input& input : out.inputs)
+    for (const std::string& what : input.left_out)
+      out.left_out.push_back(out.inputs.size() > 1 ? input.name + ": " + what : what);
+  if (!out.parts) return;
+  for (const std::string& what : out.parts->untold) out.not_seen.push_back(what);
+}
+
+}  // namespace
+
+const char* name_of(InputKind kind) {
+  constexpr const char* kNames[] = {"run", "step-table", "size-table", "scenario"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+double Forecast::speed_up(const SizePoint& point) const {
+  const double steps = seen.mean.value / point.mean.value;
+  return projection.scaling == Scaling::Strong
+             ? steps
+             : steps * static_cast<double>(point.ranks) / static_cast<double>(seen.ranks);
+}
+
+Result<Forecast> make_forecast(const Evidence& evidence, const Question& question) {
+  COX_CHECK(check_together(evidence));
+  Forecast out;
+  out.inputs = evidence.inputs;
+  out.name = evidence.inputs.empty() ? "" : evidence.inputs.front().name;
+  out.projection.scaling = question.project.scaling;
+  if (!evidence.samples.empty()) COX_CHECK(from_samples(out, evidence, question));
+  if (evidence.scenario) COX_CHECK(from_scenario(out, evidence, question));
+  if (!evidence.curves.empty()) from_curves(out, evidence, question);
+  add_not_seen(out);
+  return out;
+}
+
+}  // namespace cox::forecast

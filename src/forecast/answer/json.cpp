@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/base/json.hpp"
+
+#include "cox/forecast/forecast.hpp"
+
+namespace cox::forecast {
+namespace {
+
+const char* origin_name(Origin o) {
+  constexpr const char* kNames[] = {"measured", "stated", "range"};
+  return kNames[static_cast<std::size_t>(o)];
+}
+
+Json json_of(const TimeEstimate& t) {
+  return {{"value_s", t.value.count()},
+          {"low_s", t.low.count()},
+          {"high_s", t.high.count()},
+          {"origin", origin_name(t.origin)},
+          {"units", t.units}};
+}
+
+Json json_of(const RatioEstimate& r) {
+  return {{"value", r.value},
+          {"low", r.low},
+          {"high", r.high},
+          {"origin", origin_name(r.origin)},
+          {"units", r.units}};
+}
+
+Json json_of(const TimeBand& b) {
+  return {{"value_s", b.value.count()}, {"low_s", b.low.count()}, {"high_s", b.high.count()}};
+}
+
+Json json_of(const Input& i) {
+  return {{"path", i.path},           {"name", i.name},
+          {"kind", name_of(i.kind)},  {"ranks", i.ranks},
+          {"nodes", i.nodes},         {"steps", i.steps},
+          {"positions", i.positions}, {"mean_step_s", i.step.count()},
+          {"left_out", i.left_out}};
+}
+
+Json json_of(const PositionParts& p) {
+  return {{"name", p.name},
+          {"role", p.role},
+          {"level", json_of(p.level)},
+          {"rank", json_of(p.rank)},
+          {"node", json_of(p.node)},
+          {"step", json_of(p.step)},
+          {"node_step", json_of(p.node_step)},
+          {"node_step_skewness", p.node_step_skewness},
+          {"residual", json_of(p.residual_sd)},
+          {"tail_shape", json_of(p.tail_shape)},
+          {"tail_probability", p.tail_probability},
+          {"correlation", json_of(p.correlation)},
+          {"drift", json_of(p.drift)}};
+}
+
+Json json_of(const Parts& parts) {
+  Json j{{"ranks", parts.ranks},       {"ranks_per_node", parts.ranks_per_node},
+         {"nodes", parts.nodes},       {"steps", parts.steps},
+         {"positions", Json::array()}, {"communication", json_of(parts.rest)},
+         {"not_told", parts.untold}};
+  for (const PositionParts& p : parts.positions) j["positions"].push_back(json_of(p));
+  return j;
+}
+
+Json json_of(const SizePoint& p, double speed_up) {
+  Json j{{"ranks", p.ranks}, {"refused", p.refused.empty() ? Json(nullptr) : Json(p.refused)}};
+  if (!p.refused.empty()) return j;
+  j["step"] = json_of(p.mean);
+  j["median"] = json_of(p.median);
+  j["p95"] = json_of(p.p95);
+  j["p99"] = json_of(p.p99);
+  j["p999"] = json_of(p.p999);
+  j["cv"] = p.cv;
+  j["communication_s"] = p.rest.count();
+  j["throughput_ratio"] = speed_up;
+  j["efficiency"] = p.efficiency;
+  j["elasticity"] = p.elasticity;
+  j["regime"] = name_of(regime_of(p.elasticity));
+  j["with_unseen"] = json_of(p.with_unseen);
+  j["unseen_chance"] = p.unseen_chance;
+  j["rests_on"] = p.rests_on;
+  return j;
+}
+
+Json json_of(const MeasuredSize& m) {
+  return {{"ranks", m.ranks},
+          {"from", m.from},
+          {"step_s", m.step.count()},
+          {"forecast", json_of(m.forecast)},
+          {"inside", m.inside}};
+}
+
+Json json_of(const Goodness& g) {
+  Json j{{"reproduces", g.reproduces}, {"because", g.because},         {"distance", g.distance},
+         {"limit", g.limit},           {"simulations", g.simulations}, {"figures", Json::array()},
+         {"quantiles", Json::array()}};
+  for (const GoodnessFigure& f : g.figures)
+    j["figures"].push_back({{"name", f.name},
+                            {"unit", f.unit},
+                            {"recorded", f.recorded},
+                            {"simulated", f.simulated},
+                            {"low", f.low},
+                            {"high", f.high},
+                            {"inside", f.inside}});
+  for (const Goodness::Pair& q : g.quantiles)
+    j["quantiles"].push_back({{"recorded_s", q.recorded.count()}, {"simulated_s", q.simulated.count()}});
+  return j;
+}
+
+Json json_of(const Boundary& b) {
+  constexpr const char* kPlaces[] = {"below", "inside", "above"};
+  return {{"place", kPlaces[static_cast<std::size_t>(b.place)]}, {"ranks", b.ranks}};
+}
+
+Json json_of(const TransitionBand& t) {
+  Json j{{"at", json_of(t.value)},
+         {"because", t.because.empty() ? Json(nullptr) : Json(t.because)},
+         {"cost_ratio", t.cost},
+         {"without", Json::array()}};
+  for (const MovedBoundary& m : t.without)
+    j["without"].push_back({{"mechanism", m.mechanism}, {"at", json_of(m.at)}});
+  return j;
+}
+
+Json json_of(const Regimes& r) {
+  Json j{{"from_ranks", r.range.from},
+         {"to_ranks", r.range.to},
+         {"n1", json_of(r.n1)},
+         {"n2", json_of(r.n2)},
+         {"n_star", json_of(r.n_star)},
+         {"crossings", Json::array()},
+         {"notes", r.notes}};
+  for (const Crossing& c : r.map.crossings)
+    j["crossings"].push_back({{"elasticity", c.level}, {"ranks", c.ranks}, {"falling", c.falling}});
+  return j;
+}
+
+Json json_of(const Margins& m, std::int64_t ranks) {
+  Json j{{"ranks", ranks}, {"elasticity", m.elasticity}, {"boundary", m.level}, {"alone", Json::array()}};
+  for (const Margin& one : m.alone)
+    j["alone"].push_back({{"name", one.name},
+                          {"factor", or_null(one.factor, [](double f) { return f; })},
+                          {"within_error", one.within_error}});
+  j["worst"] = nullptr;
+  if (m.worst) j["worst"] = {{"factors", m.worst->factors}, {"distance", m.worst->distance}};
+  return j;
+}
+
+Json json_of(const Proportion& p) {
+  return {{"value", p.value}, {"low", p.low}, {"high", p.high}};
+}
+
+Json json_of(const Structure& s) {
+  Json j{{"synchronisations", s.synchronisations},
+         {"amplification", s.amplification},
+         {"entropy", s.who.entropy},
+         {"entropy_normalised", s.who.normalised},
+         {"effective_ranks", s.who.effective},
+         {"moves", json_of(s.who.moves)},
+         {"ranks", Json::array()},
+         {"kept", Json::array()}};
+  for (const UnitPace& u : s.ranks)
+    j["ranks"].push_back({{"rank", u.unit}, {"critical", json_of(u.critical)}, {"elasticity", u.elasticity}});
+  for (const KeptPart& k : s.kept)
+    j["kept"].push_back({{"delay_s", k.delay.count()}, {"kept", json_of(k.kept)}});
+  return j;
+}
+
+Json json_of(const CurveForecast& c) {
+  Json j{{"value", c.value == CurveValue::StepTime ? "step_s" : "throughput_per_s"},
+         {"largest", c.largest},
+         {"sizes_given", c.sizes},
+         {"models", Json::array()},
+         {"sizes", Json::array()}};
+  for (const CurveModel& m : c.models)
+    j["models"].push_back({{"name", m.name},
+                           {"formula", m.formula},
+                           {"misfit_ratio", m.misfit},
+                           {"held_out_ratio", m.has_held_out ? Json(m.held_out) : Json(nullptr)},
+                           {"counts", m.counts}});
+  for (const CurvePrediction& p : c.points) {
+    Json one{{"size", p.size},
+             {"refused", p.refused.empty() ? Json(nullptr) : Json(p.refused)},
+             {"by_model", p.by_model}};
+    if (p.refused.empty()) {
+      one["value"] = p.value;
+      one["low"] = p.low;
+      one["high"] = p.high;
+      one["measured"] = p.measured;
+      one["throughput_ratio"] = p.throughput_ratio;
+      one["elasticity"] = p.elasticity;
+      one["regime"] = name_of(regime_of(p.elasticity));
+    }
+    j["sizes"].push_back(std::move(one));
+  }
+  return j;
+}
+
+template <class T>
+Json or_null_json(const std::optional<T>& value) {
+  return value ? json_of(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
+  Json j{{"name", f.name}, {"inputs", Json::array()}};
+  for (const Input& i : f.inputs) j["inputs"].push_back(json_of(i));
+  j["contradictions"] = f.contradictions;
+  j["left_out"] = f.left_out;
+  j["scaling"] = f.projection.scaling == Scaling::Weak ? "weak" : "strong";
+  j["seen_ranks"] = f.seen_ranks;
+  j["sizes"] = Json::array();
+  for (const SizePoint& p : f.projection.points) j["sizes"].push_back(json_of(p, f.speed_up(p)));
+  j["notes"] = f.projection.notes;
+  j["not_seen"] = f.not_seen;
+  j["measured"] = Json::array();
+  for (const MeasuredSize& m : f.measured) j["measured"].push_back(json_of(m));
+  j["curve"] = or_null_json(f.curve);
+  j["parts"] = or_null_json(f.parts);
+  j["goodness"] = or_null_json(f.goodness);
+  j["no_goodness"] = f.no_goodness.empty() ? Json(nullptr) : Json(f.no_goodness);
+  j["no_scenario"] = f.no_scenario.empty() ? Json(nullptr) : Json(f.no_scenario);
+  j["scenario_notes"] = f.scenario_notes;
+  j["regimes"] = or_null_json(f.regimes);
+  j["margins"] = f.margins ? json_of(*f.margins, f.margins_at) : Json(nullptr);
+  j["structure"] = or_null_json(f.structure);
+  return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "cox/forecast/scenario_parts.hpp"
+#include "cox/simulate/outcome.hpp"
+
+#include "forecast/answer/quiet_step.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::int64_t kMostSimulated = 16'384;
+
+/// Ranks that a replica of the model has: a job grows by whole ones, and by whole nodes.
+std::int64_t unit_of(const model::Scenario& s) {
+  std::int64_t unit = s.cluster.devices_per_node;
+  if (s.job.workload() != model::Workload::Training) return unit;
+  const model::Layout& l = s.job.as<model::TrainingJob>().layout;
+  return std::lcm(unit, std::int64_t{l.tensor} * l.pipeline * l.context);
+}
+
+/// The scenario with so many units.
+model::Scenario resized(model::Scenario s, std::int64_t ranks) {
+  s.cluster.nodes = static_cast<int>(ranks / s.cluster.devices_per_node);
+  if (s.job.workload() == model::Workload::Collective)
+    s.job.as<model::CollectiveJob>().collective.ranks = static_cast<int>(ranks);
+  if (s.job.workload() == model::Workload::Training) {
+    model::Layout& l = s.job.as<model::TrainingJob>().layout;
+    l.data = static_cast<int>(ranks / (std::int64_t{l.tensor} * l.pipeline * l.context));
+  }
+  return s;
+}
+
+/// Communication at whole numbers of units, each simulated once.
+class Prices {
+ public:
+  explicit Prices(const model::Scenario& scenario) : scenario_(scenario), unit_(unit_of(scenario)) {}
+
+  /// Nothing where it cannot be simulated.
+  std::optional<Seconds> at(std::int64_t ranks) {
+    const std::scoped_lock lock(guard_);
+    const auto [at, fresh] = known_.try_emplace(ranks);
+    if (!fresh) return at->second;
+    if (const auto step = quiet_step(resized(scenario_, ranks))) at->second = step->rest;
+    return at->second;
+  }
+  [[nodiscard]] std::int64_t unit() const { return unit_; }
+  /// The largest power of two of units that is not above.
+  [[nodiscard]] std::int64_t below(std::int64_t ranks) const {
+    std::int64_t n = unit_;
+    while (n <= ranks / 2 && n <= kMostSimulated / 2) n *= 2;
+    return n;
+  }
+
+ private:
+  model::Scenario scenario_;
+  std::int64_t unit_;
+  std::mutex guard_;
+  std::map<std::int64_t, std::optional<Seconds>> known_;
+};
+
+TimeEstimate range(Seconds value, Seconds low, Seconds high) {
+  return {.value = value, .low = low, .high = high, .origin = Origin::Range};
+}
+
+TimeEstimate price(Prices& prices, std::int64_t ranks) {
+  const std::int64_t low = prices.below(ranks);
+  const std::optional<Seconds> a = prices.at(low);
+  if (!a) return range({}, {}, {});
+  if (low == ranks || ranks < low) return {.value = *a, .low = *a, .high = *a, .origin = Origin::Stated};
+  const std::int64_t high = 2 * low;
+  if (high > kMostSimulated) {
+    const double rounds = std::log2(static_cast<double>(ranks)) /
+                          std::log2(static_cast<double>(std::max<std::int64_t>(2, low)));
+    return range(*a, *a, *a * std::max(1.0, rounds));
+  }
+  // Between two sizes that are simulated: straight in the logarithm of the size.
+  const std::optional<Seconds> b = prices.at(high);
+  if (!b) return range(*a, *a, 2 * *a);
+  const double part = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
+  const Seconds value = *a + part * (*b - *a);
+  return range(value, std::min(*a, *b), std::max(*a, *b));
+}
+
+}  // namespace
+
+Result<StepWork> quiet_step(const model::Scenario& scenario) {
+  model::Scenario s = scenario;
+  s.noise.clear();
+  s.failures = {};
+  s.start = {};
+  s.job.steps = 1;
+  s.replicas = 1;
+  COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
+  StepWork out;
+  if (s.job.workload() == model::Workload::Collective)
+    out.kinds.push_back({"", s.job.as<model::CollectiveJob>().compute});
+  else
+    for (const simulate::GroupTime& group : outcome.groups) out.kinds.push_back({group.name, group.busy});
+  Seconds most{};
+  for (const Work& w : out.kinds) most = std::max(most, w.busy);
+  out.rest = std::max(Seconds{}, outcome.total - outcome.started - most);
+  return out;
+}
+
+RestAt rest_of(const model::Scenario& scenario) {
+  const auto prices = std::make_shared<Prices>(scenario);
+  return [prices](std::int64_t ranks) { return price(*prices, ranks); };
+}
+
+}  // namespace cox::forecast

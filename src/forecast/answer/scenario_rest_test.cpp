@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cox/forecast/scenario_parts.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// A barrier of messages of a microsecond: as many as the logarithm says.
+model::Scenario job(model::Algorithm algorithm, Bytes bytes) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.devices_per_node = 2;
+  s.across = s.inside = {.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-9)};
+  model::CollectiveJob work;
+  work.compute = Seconds{1e-3};
+  work.collective = {.algorithm = algorithm, .ranks = 8, .bytes = bytes};
+  s.job.work = work;
+  return s;
+}
+
+TEST(ScenarioRest, IsTheCollectiveOfThatSize) {
+  const RestAt rest = rest_of(job(model::Algorithm::RecursiveDoubling, Bytes{8}));
+  const double round = 1e-6 + 8e-9;
+  EXPECT_NEAR(rest(8).value.count(), 3 * round, 1e-9);
+  EXPECT_NEAR(rest(1024).value.count(), 10 * round, 1e-9);
+  EXPECT_NEAR(rest(1 << 14).value.count(), 14 * round, 1e-9);
+  EXPECT_EQ(rest(8).low, rest(8).high);
+}
+
+TEST(ScenarioRest, IsARangeBeyondWhatIsSimulatedAndBetweenSizes) {
+  const RestAt rest = rest_of(job(model::Algorithm::RecursiveDoubling, Bytes{8}));
+  EXPECT_EQ(rest(1 << 20).origin, Origin::Range);
+  EXPECT_LE(rest(1 << 20).low, rest(1 << 20).value);
+  EXPECT_GE(rest(1 << 20).high.count(), 20 * (1e-6 + 8e-9) * (1 - 1e-9));
+  EXPECT_GT(rest(24).value, rest(16).value);
+  EXPECT_LT(rest(24).value, rest(32).value);
+}
+
+TEST(ScenarioRest, ALargeRingGrowsWithItsRounds) {
+  const RestAt rest = rest_of(job(model::Algorithm::Ring, Bytes{8'000'000}));
+  EXPECT_NEAR(rest(256).value.count(), 2 * 255 * (1e-6 + 8e6 / 256 * 1e-9), 1e-6);
+}
+
+}  // namespace
+}  // namespace cox::forecast

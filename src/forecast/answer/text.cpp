@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "cox/base/units_text.hpp"
+#include "cox/forecast/forecast.hpp"
+
+namespace cox::forecast {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::size_t kMostListed = 3;  ///< of a list, on the first screen
+
+/// 4 096
+std::string count(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, " ");
+  return text;
+}
+
+std::string plural(std::int64_t n, const char* what) {
+  return fmt::format("{} {}{}", count(n), what, n == 1 ? "" : "s");
+}
+
+std::string percent(double ratio) {
+  return fmt::format("{:.{}f} %", 100 * ratio, ratio < 0.1 ? 1 : 0);
+}
+
+std::string ratio(double x) {
+  return x >= 100 ? count(std::llround(x)) : fmt::format("{:.{}f}", x, x >= 10 ? 1 : 2);
+}
+
+void add_input(Lines& out, const Input& input) {
+  switch (input.kind) {
+    case InputKind::SizeTable:
+      out.push_back(fmt::format("{}: a table of sizes and values", input.name));
+      return;
+    case InputKind::Scenario:
+      out.push_back(
+          fmt::format("{}: a scenario of {}: stated, not measured", input.name, plural(input.ranks, "rank")));
+      return;
+    case InputKind::Run:
+    case InputKind::StepTable:
+      break;
+  }
+  const std::string nodes = input.nodes > 0 ? fmt::format(" on {}", plural(input.nodes, "node")) : "";
+  const std::string meets =
+      input.positions > 1 ? fmt::format(", {} synchronisations in each", input.positions) : "";
+  out.push_back(fmt::format("{}: {}{}, {}{}, mean {} (measured)", input.name, plural(input.ranks, "rank"),
+                            nodes, plural(input.steps, "step"), meets, to_string(input.step)));
+}
+
+void add_list(Lines& out, const char* title, const std::vector<std::string>& items, bool all) {
+  const std::size_t shown = all ? items.size() : std::min(items.size(), kMostListed);
+  for (std::size_t i = 0; i < shown; ++i) out.push_back(fmt::format("{}: {}", title, items[i]));
+  if (shown < items.size())
+    out.push_back(fmt::format("{}: {} more, with --all", title, items.size() - shown));
+}
+
+std::string band(const TimeBand& b) {
+  return b.low == b.high ? std::string("no spread")
+                         : fmt::format("{} .. {}", to_string(b.low), to_string(b.high));
+}
+
+/// The table of sizes.
+void add_table(Lines& out, const Forecast& f) {
+  out.emplace_back();
+  out.push_back(fmt::format("{:>9}  {:<9} {:<21} {:<9} {:>10} {:>10}  {}", "ranks", "step", "90 % band",
+                            "p99", "throughput", "efficiency", "regime"));
+  for (const SizePoint& p : f.projection.points) {
+    if (!p.refused.empty()) {
+      out.push_back(fmt::format("{:>9}  no number: {}", count(p.ranks), p.refused));
+      continue;
+    }
+    out.push_back(fmt::format(
+        "{:>9}  {:<9} {:<21} {:<9} {:>10} {:>10}  {}", count(p.ranks), to_string(p.mean.value), band(p.mean),
+        p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
+        p.efficiency > 0 ? percent(p.efficiency) : "-", name_of(regime_of(p.elasticity))));
+  }
+  if (f.seen_ranks > 0)
+    out.push_back(fmt::format("{:>9}  throughput over that of {}; efficiency: own work over step", "",
+                              plural(f.seen_ranks, "rank")));
+}
+
+std::string in_table_unit(const CurveForecast& c, double value) {
+  return c.value == CurveValue::StepTime ? to_string(Seconds{value}) : fmt::format("{:.4g} /s", value);
+}
+
+/// The same for a table of sizes, and how well each curve did.
+void add_curve(Lines& out, const CurveForecast& c, bool all) {
+  out.emplace_back();
+  out.push_back(fmt::format("{:>9}  {:<11} {:<25} {:>10}  {}", "size",
+                            c.value == CurveValue::StepTime ? "step" : "throughput", "spread of curves",
+                            "throughput", "regime"));
+  for (const CurvePrediction& p : c.points) {
+    if (!p.refused.empty()) {
+      out.push_back(fmt::format("{:>9}  no number: {}", count(p.size), p.refused));
+      continue;
+    }
+    const std::string spread =
+        p.measured ? "measured" : in_table_unit(c, p.low) + " .. " + in_table_unit(c, p.high);
+    out.push_back(fmt::format("{:>9}  {:<11} {:<25} {:>10}  {}", count(p.size), in_table_unit(c, p.value),
+                              spread, "x " + ratio(p.throughput_ratio), name_of(regime_of(p.elasticity))));
+  }
+  out.push_back(fmt::format("{:>9}  throughput over that of size {}, the largest of {} given", "",
+                            count(c.largest), c.sizes));
+  out.emplace_back();
+  for (const CurveModel& m : c.models)
+    if (all || m.counts)
+      out.push_back(fmt::format("curve: {:<16} {}{}", m.name,
+                                m.has_held_out
+                                    ? fmt::format("misses {} by {:+.1f} % when fitted to the smaller sizes",
+                                                  count(c.largest), 100 * m.held_out)
+                                    : std::string("too few sizes to hold one out"),
+                                m.counts ? "" : ": not in the spread"));
+}
+
+/// What the numbers rest on, at the largest size that has one.
+void add_grounds(Lines& out, const Forecast& f) {
+  if (f.parts && f.measured.empty()) return;  // stated, not seen
+  for (auto at = f.projection.points.rbegin(); at != f.projection.points.rend(); ++at) {
+    if (!at->refused.empty()) continue;
+    if (!at->rests_on.empty()) out.push_back(fmt::format("{} ranks: {}", count(at->ranks), at->rests_on));
+    if (at->unseen_chance > 0.05 && at->with_unseen.high > at->mean.high)
+      out.push_back(
+          fmt::format("{} ranks: a slow node that was not seen is among them with {} (prior); then {}",
+                      count(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
+    return;
+  }
+}
+
+std::string place(const Boundary& b) {
+  switch (b.place) {
+    case Boundary::Place::Below:
+      return fmt::format("already at {}", count(b.ranks));
+    case Boundary::Place::Inside:
+      return fmt::format("at {}", count(b.ranks));
+    case Boundary::Place::Above:
+      break;
+  }
+  return fmt::format("beyond {}", count(b.ranks));
+}
+
+void add_bends(Lines& out, const Forecast& f) {
+  if (!f.regimes) return;
+  const Regimes& r = *f.regimes;
+  const auto because = [](const TransitionBand& t) {
+    return t.because.empty() ? "" : " (" + t.because + ")";
+  };
+  out.push_back(fmt::format("bends: doubling gives less than x 1.93 {}{}, less than x 1.41 {}{}",
+                            place(r.n1.value), because(r.n1), place(r.n2.value), because(r.n2)));
+  out.push_back(fmt::format("most throughput: {} ranks{}", place(r.n_star.value), because(r.n_star)));
+}
+
+void add_margin(Lines& out, const Forecast& f) {
+  if (!f.margins) return;
+  const Margins& m = *f.margins;
+  if (m.crossed) return;
+  std::string nearest;
+  double least = 0;
+  for (const Margin& one : m.alone) {
+    if (!one.factor || one.within_error) continue;
+    const double distance = std::abs(std::log(*one.factor));
+    if (!nearest.empty() && distance >= least) continue;
+    least = distance;
+    nearest = fmt::format("{} x {:.2g}", one.name, *one.factor);
+  }
+  if (!nearest.empty())
+    out.push_back(fmt::format("margin: {} ranks, now {}, cross into {} with {}", count(f.margins_at),
+                              name_of(regime_of(m.elasticity)), name_of(regime_of(m.level - 1e-9)), nearest));
+}
+
+void add_goodness(Lines& out, const Forecast& f) {
+  if (f.goodness)
+    out.push_back(
+        f.goodness->reproduces
+            ? fmt::format("check: the calibrated Scenario reproduces the recorded steps (distance {:.3f}, by "
+                          "chance up to {:.3f})",
+                          f.goodness->distance, f.goodness->limit)
+            : fmt::format("check: the calibrated Scenario does not reproduce the recorded steps: {}",
+                          f.goodness->because));
+  else if (!f.no_goodness.empty() && !f.curve)
+    out.push_back(fmt::format("check: not made: {}", f.no_goodness));
+  for (const MeasuredSize& m : f.measured)
+    if (!m.inside)
+      out.push_back(fmt::format("check: {} was measured at {} ranks, the model says {} there",
+                                to_string(m.step), count(m.ranks), band(m.forecast)));
+}
+
+/// Own work by position and role, for --all.
+void add_parts(Lines& out, const Forecast& f) {
+  if (!f.parts) return;
+  const auto time = [](const TimeEstimate& t) {
+    return fmt::format("{} ({} .. {}{})", to_string(t.value), to_string(t.low), to_string(t.high),
+                       t.origin == Origin::Range    ? ", a range"
+                       : t.origin == Origin::Stated ? ", stated"
+                                                    : "");
+  };
+  for (const PositionParts& p : f.parts->positions) {
+    out.emplace_back();
+    out.push_back(fmt::format("own work {}{}", p.name.empty() ? "of a step" : p.name,
+                              p.role > 0 ? fmt::format(", role {}", p.role) : ""));
+    out.push_back("  level                  " + time(p.level));
+    out.push_back("  sd of ranks, for good  " + time(p.rank));
+    out.push_back("  sd of nodes, for good  " + time(p.node));
+    out.push_back("  sd of steps            " + time(p.step));
+    out.push_back("  sd of node in step     " + time(p.node_step));
+    out.push_back("  sd of what is left     " + time(p.residual_sd));
+    if (p.tail_probability > 0)
+      out.push_back(fmt::format("  tail                   of {}, shape {:.2f} ({:.2f} .. {:.2f})",
+                                percent(p.tail_probability), p.tail_shape.value, p.tail_shape.low,
+                                p.tail_shape.high));
+    out.push_back(fmt::format("  from step to step      correlation {:.2f}, drift {}", p.correlation.value,
+                              to_string(p.drift.value)));
+  }
+  out.push_back("communication            " + time(f.parts->rest));
+  for (const std::string& note : f.scenario_notes) out.push_back("scenario: " + note);
+}
+
+}  // namespace
+
+std::vector<std::string> text_lines(const Forecast& f, bool all) {
+  Lines out;
+  for (const Input& input : f.inputs) add_input(out, input);
+  add_list(out, "contradiction", f.contradictions, true);
+  out.emplace_back(f.projection.scaling == Scaling::Weak
+                       ? "weak scaling: every rank has as much to do at any size"
+                       : "strong scaling: all ranks together have as much to do at any size");
+  if (f.curve)
+    add_curve(out, *f.curve, all);
+  else
+    add_table(out, f);
+  if (!f.curve) out.emplace_back();
+  add_grounds(out, f);
+  add_bends(out, f);
+  add_margin(out, f);
+  add_goodness(out, f);
+  add_list(out, "note", f.projection.notes, all);
+  add_list(out, "not seen", f.not_seen, all);
+  add_list(out, "left out", f.left_out, all);
+  if (all) add_parts(out, f);
+  return out;
+}
+
+}  // namespace cox::forecast
