@@ -114,7 +114,7 @@ set(diagnose_headers
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
     law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project structure:structure
-    twins:structure
+    twins:structure criticality:structure
     scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers forecast:answer goodness:answer curves:answer
     scenario_parts:answer)
