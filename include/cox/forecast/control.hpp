@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What is asked of a scenario beside its sizes: what would help, what failures leave, how long a training takes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/forecast/checkpoints.hpp"
+#include "cox/forecast/days.hpp"
+#include "cox/forecast/levers.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+/// A training to be done.
+struct Training {
+  double tokens = 0;
+  double tokens_per_step = 0;  ///< of the scenario as it is
+  BatchRule rule = BatchRule::Grows;
+  std::optional<Seconds> within{};  ///< how many nodes finish in that time
+};
+
+struct ControlQuestion {
+  bool levers = false;
+  std::optional<Target> target{};
+  std::optional<Training> training{};
+  std::vector<std::int64_t>
+      nodes{};  ///< beside the scenario's own; sizes that its layout does not fit are told
+  LeverOptions options{};
+};
+
+/// The answer, as far as it was asked for.
+struct Control {
+  std::optional<LeverTable> levers{};
+  std::optional<LeverSet> set{};
+  std::string target{};
+  std::vector<GoodputPoint> goodput{};  ///< where something fails: the scenario's nodes, and those asked
+  std::optional<MostWork> most{};       ///< N*, steps as they are at the scenario's size
+  std::vector<Days> days{};             ///< by nodes
+  std::optional<NodesFor> nodes_for{};
+  std::optional<Seconds> within{};
+  std::vector<Sensitivity> sensitivities{};
+  std::vector<std::string> notes{};  ///< what was left out or assumed, one sentence each
+};
+
+/// Steps of a training are played for at most 50 steps a size. Errors: those of the parts, for the scenario as it is.
+/// Cost: that of the parts. Held by: src/forecast/answer/control_test.cpp
+[[nodiscard]] Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& question);
+
+/// A line each, at most 100 columns where names allow.
+[[nodiscard]] std::vector<std::string> text_lines(const Control& control);
+
+}  // namespace cox::forecast
