@@ -102,8 +102,12 @@ struct Parts {
   TimeEstimate rest;     ///< of a step, beside own work: communication that nothing hides, at `ranks`
   TimeEstimate rest_sd;  ///< from step to step
   std::vector<GrowthFit> rest_growth;  ///< as of a level
-  std::vector<std::string> notes;      ///< what was found beside: change points, slow nodes
-  std::vector<std::string> untold;     ///< what the data cannot tell, one sentence each
+  /// Of samples of several sizes: what their steps take beyond the law of the slowest and the rest, at `ranks`: parts whose
+  /// spread grows with the job, such as a queue. May be below zero. `compare_sizes` fills it.
+  TimeEstimate beyond;
+  std::vector<GrowthFit> beyond_growth;
+  std::vector<std::string> notes;   ///< what was found beside: change points, slow nodes
+  std::vector<std::string> untold;  ///< what the data cannot tell, one sentence each
 };
 
 }  // namespace cox::forecast

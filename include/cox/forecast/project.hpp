@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cox/base/units.hpp"
 #include "cox/forecast/parts.hpp"
+#include "cox/forecast/sample.hpp"
 
 namespace cox::forecast {
 
@@ -82,6 +84,11 @@ struct Projection {
 /// Held by: src/forecast/project/project_test.cpp, bench/forecast_accuracy.cpp
 [[nodiscard]] Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
                                  const ProjectOptions& options = {});
+
+/// Fills `beyond` and `beyond_growth` of parts that were calibrated from these samples, where they have several sizes: what
+/// recorded steps take on average beyond what the parts say at each size. Weak scaling only.
+/// Cost: 0.5 ms a size and position. Held by: src/forecast/project/project_test.cpp
+void compare_sizes(Parts& parts, std::span<const Sample> samples);
 
 /// The same without bands, at one size: what levers and margins are computed from. Cost: 0.4 ms a position.
 [[nodiscard]] SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options);

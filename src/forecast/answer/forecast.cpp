@@ -128,6 +128,7 @@ void add_bends(Forecast& out, const Question& question) {
 /// From samples: calibrated, projected, compared.
 Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   COX_TRY(out.parts, calibrate(e.samples));
+  if (asked.project.scaling == Scaling::Weak) compare_sizes(*out.parts, e.samples);
   Question question = asked;
   // Several sizes tell how communication grows; one does not, so it is priced.
   if (std::set<std::int64_t> sizes; true) {

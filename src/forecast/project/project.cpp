@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "cox/base/elementary.hpp"
@@ -27,7 +28,16 @@ constexpr std::array<double, 4> kLevels = {0.5, 0.95, 0.99, 0.999};
 constexpr Quadrature kCoarse = {.points = 128, .shared_points = 16};
 /// In the space of parameters of one draw, beside those of positions.
 constexpr std::uint64_t kWhole = 1 << 20;
-enum : std::uint64_t { kModel, kBetween, kSampling, kRest, kRestGrowth, kShare = kRestGrowth + 2, kSlowDown };
+enum : std::uint64_t {
+  kModel,
+  kBetween,
+  kSampling,
+  kRest,
+  kRestGrowth,
+  kShare = kRestGrowth + 2,
+  kSlowDown,
+  kBeyondGrowth
+};
 
 /// One step at one size.
 struct Step {
@@ -165,6 +175,18 @@ double drawn_rest(const Parts& parts, std::int64_t ranks, const ProjectOptions& 
                   0.0);
 }
 
+/// What steps of several sizes took beyond the parts, at another size.
+double beyond_at(const Parts& parts, std::int64_t ranks, const GrowthFit* fit) {
+  const double grown = fit == nullptr ? 0 : fit->slope.count() * growth_at(fit->growth, ranks, parts.ranks);
+  return parts.beyond.value.count() + grown;
+}
+
+double drawn_beyond(const Parts& parts, std::int64_t ranks, const DrawKey& key) {
+  if (parts.beyond_growth.empty()) return 0;
+  const GrowthFit fit = drawn_growth(parts.beyond_growth, key, kBeyondGrowth);
+  return beyond_at(parts, ranks, &fit);
+}
+
 bool has_pooled(const Parts& parts) {
   return std::all_of(parts.positions.begin(), parts.positions.end(), [](const PositionParts& p) {
     return !p.pooled.is_constant() || p.residual_sd.value <= Seconds{};
@@ -191,7 +213,8 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
     a.apart = a.step.mean - evaluate(parts, laws, ranks, factor, pooled, kCoarse).mean;
     if (!std::isfinite(a.apart)) a.apart = 0;
   }
-  const double move = rest_at(parts, ranks, options).value.count() - a.apart / 2;
+  const double move = rest_at(parts, ranks, options).value.count() - a.apart / 2 +
+                      beyond_at(parts, ranks, best_growth(parts.beyond_growth));
   a.step.mean += move;
   a.step.slowest -= a.apart / 2;
   for (double& q : a.step.quantiles) q += move;
@@ -218,7 +241,10 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
   point.efficiency = a.step.own / a.step.mean;
   const auto more = std::max<std::int64_t>(ranks + 1, std::llround(1.05 * static_cast<double>(ranks)));
   const double folds = logarithm(static_cast<double>(more) / static_cast<double>(ranks));
-  const double rest_growth = (rest_at(parts, more, options).value - point.rest).count() / folds;
+  const GrowthFit* beyond = best_growth(parts.beyond_growth);
+  const double rest_growth = ((rest_at(parts, more, options).value - point.rest).count() +
+                              beyond_at(parts, more, beyond) - beyond_at(parts, ranks, beyond)) /
+                             folds;
   const double shrinks = options.scaling == Scaling::Strong ? a.step.slowest : 0;
   const double by_fold = (a.step.growth - shrinks + rest_growth) / a.step.mean;
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
@@ -297,8 +323,8 @@ class Replicates {
     const double seen = units_at(parts_, parts_.ranks);
     const double share =
         beta_quantile(options_.prior.alpha, options_.prior.beta + seen, uniform_of(whole, kShare));
-    const double slower =
-        options_.prior.least * power(options_.prior.most / options_.prior.least, uniform_of(whole, kSlowDown));
+    const double slower = options_.prior.least *
+                          power(options_.prior.most / options_.prior.least, uniform_of(whole, kSlowDown));
     for (PositionLaws& l : slow) {
       if (l.slow_share > 0) continue;
       l.slow_share = share;
@@ -314,6 +340,7 @@ class Replicates {
       const double sd = std::min(std::sqrt(step.variance), (step.quantiles[2] - step.quantiles[0]) / 2);
       const double move =
           drawn_rest(parts_, ranks, options_, whole) - rest_at(parts_, ranks, options_).value.count() +
+          drawn_beyond(parts_, ranks, whole) - beyond_at(parts_, ranks, best_growth(parts_.beyond_growth)) +
           a.apart * (uniform_of(whole, kModel) - 0.5) + between_[s] * normal_of(whole, kBetween);
       const double sampled = sd / std::sqrt(steps) * normal_of(whole, kSampling);
       out[s].mean[r] = a.step.mean + step.mean - coarse_[s].mean + move + sampled;
@@ -417,6 +444,32 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     out.notes.push_back("a unit that is slow for good and was not seen is in the second band only");
   }
   return out;
+}
+
+void compare_sizes(Parts& parts, std::span<const Sample> samples) {
+  parts.beyond = {};
+  parts.beyond_growth = {};
+  std::map<std::int64_t, std::vector<const Sample*>> by_size;
+  for (const Sample& sample : samples) by_size[sample.size()].push_back(&sample);
+  if (by_size.size() < 2) return;
+  std::vector<SizedTime> times;
+  for (const auto& [ranks, of_size] : by_size) {
+    Welford steps;
+    for (const Sample* sample : of_size)
+      for (const SampleStep& step : sample->steps) steps.add(step.length.count());
+    const double told = answer(parts, ranks, {}).step.mean;
+    if (!std::isfinite(told)) return;
+    times.push_back({.ranks = ranks,
+                     .value = Seconds{steps.mean() - told},
+                     .error = Seconds{steps.stddev() / std::sqrt(static_cast<double>(steps.count()))}});
+  }
+  parts.beyond_growth = fit_growth(times);
+  const SizedTime& last = times.back();
+  parts.beyond = {.value = last.value,
+                  .low = last.value - 1.645 * last.error,
+                  .high = last.value + 1.645 * last.error,
+                  .origin = Origin::Measured,
+                  .units = parts.steps};
 }
 
 }  // namespace cox::forecast

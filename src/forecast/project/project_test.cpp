@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cox/forecast/calibrate.hpp"
 #include "cox/forecast/maximum.hpp"
 
 namespace cox::forecast {
@@ -158,6 +162,40 @@ TEST(Project, RefusesSizesAndTailsBeyondWhatIsKnown) {
   heavy.positions[0].tail_probability = 0.01;
   heavy.positions[0].tail_shape = {.value = 0.8, .low = 0.5, .high = 1.1};
   EXPECT_NE(project(heavy, {4096}).points[0].refused.find("no mean"), std::string::npos);
+}
+
+/// A queue: rank r waits r times 2 s before it works for 100 s, so the slowest is 2 s a rank later, the mean only 1 s.
+Sample queue_of(std::int64_t ranks) {
+  Sample sample{.name = "queue"};
+  Position position;
+  for (std::int32_t r = 0; r < ranks; ++r) sample.ranks.push_back({.rank = r});
+  for (std::int64_t k = 0; k < 20; ++k) {
+    const Seconds length{100 + 2.0 * static_cast<double>(ranks)};
+    sample.steps.push_back({.number = k, .begin = static_cast<double>(k) * length, .length = length});
+    // Who comes when changes from step to step.
+    for (std::int64_t r = 0; r < ranks; ++r)
+      position.own.push_back(Seconds{100 + 2.0 * static_cast<double>((r * 7 + k * 5) % ranks + 1)});
+  }
+  sample.positions.push_back(std::move(position));
+  return sample;
+}
+
+TEST(Project, WhatTheSlowestTakesBeyondThePartsGoesOnAsItDidOverTheSizes) {
+  const std::vector<Sample> samples = {queue_of(4), queue_of(8), queue_of(16)};
+  auto parts = calibrate(samples);
+  ASSERT_TRUE(parts);
+  const double without = project_one(*parts, 64, {}).mean.value.count();
+  EXPECT_LT(without, 200) << "the parts alone have a mean that grows by a second a rank";
+  compare_sizes(*parts, samples);
+  ASSERT_EQ(parts->beyond_growth.front().growth, Growth::Linear);
+  for (const std::int64_t ranks : {4, 8, 16})
+    EXPECT_NEAR(project_one(*parts, ranks, {}).mean.value.count(), 100 + 2.0 * static_cast<double>(ranks), 4)
+        << ranks;
+  EXPECT_NEAR(project_one(*parts, 64, {}).mean.value.count(), 228, 0.08 * 228);
+
+  compare_sizes(*parts, std::span(samples).first(1));
+  EXPECT_TRUE(parts->beyond_growth.empty());
+  EXPECT_EQ(project_one(*parts, 64, {}).mean.value.count(), without);
 }
 
 }  // namespace

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Forecast against measured: real processes at 4, 8 and 16 ranks are observed, 32 and 64 are foretold and then run.
+
+usage: live_forecast.py BUILD [MECHANISM]... [--steps N] [--work MS] [--write FILE]
+
+Devices are timers, collectives are Gloo's (bench/live_jitter.cpp, which says what each mechanism is). Every job has draws
+of its own. What is compared is the median step; the forecast sees the three small Runs and nothing else.
+--steps  steps of each job (200)
+--work   milliseconds of work in a step (100): long beside what the host needs to carry so many processes
+--write  put the table between its marks into FILE
+Needs chrt (real time: others on the host shall not count) and the programs cox and live_jitter of BUILD.
+Exit 0: the bars hold (median error 8 %, nine of ten inside their band). 1: not. 77: cannot run here.
+"""
+import datetime
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+MECHANISMS = ["jitter", "persistent", "detours", "shared-host", "shared-link"]
+SEEN, ASKED = [4, 8, 16], [32, 64]
+MEDIAN_BAR, INSIDE_BAR = 0.08, 0.9
+BEGIN, END = "<!-- live forecast: written by bench/live_forecast.py -->", "<!-- /live forecast -->"
+
+
+def job(build, ranks, steps, work_ms, mechanism):
+    return ["chrt", "-r", "1", f"{build}/live_jitter", str(ranks), str(steps), str(work_ms), mechanism, str(ranks)]
+
+
+def observed(build, folder, *of_job):
+    run = os.path.join(folder, f"run-{of_job[0]}")
+    subprocess.run([f"{build}/cox", "observe", "-q", "-o", run, "--", *job(build, *of_job)], check=True,
+                   stdout=subprocess.DEVNULL, timeout=600)
+    return run
+
+
+def median_step(build, *of_job):
+    text = subprocess.run(job(build, *of_job), check=True, capture_output=True, text=True, timeout=600).stdout
+    ends = [float(line) for line in text.split()]
+    return statistics.median(b - a for a, b in zip(ends[1:], ends[2:]))
+
+
+def forecast(build, runs):
+    sizes = ",".join(str(n) for n in ASKED)
+    text = subprocess.run([f"{build}/cox", "forecast", *runs, "--to", sizes, "--json"], check=True, capture_output=True,
+                          text=True, timeout=600).stdout
+    return {point["ranks"]: point for point in json.loads(text)["points"]}
+
+
+def rows_of(build, mechanism, steps, work_ms):
+    with tempfile.TemporaryDirectory(prefix="cox-live.") as folder:
+        foretold = forecast(build, [observed(build, folder, n, steps, work_ms, mechanism) for n in SEEN])
+    rows = []
+    for ranks in ASKED:
+        median = foretold[ranks]["median"]
+        rows.append((mechanism, ranks, median["value_s"], median["low_s"], median["high_s"],
+                     median_step(build, ranks, steps, work_ms, mechanism)))
+        print("{}, {} ranks: foretold {:.1f} ms ({:.1f} to {:.1f}), measured {:.1f} ms".format(
+            mechanism, ranks, *(1e3 * t for t in rows[-1][2:])), flush=True)
+    return rows
+
+
+def table(rows, steps, work_ms):
+    lines = [f"Five jobs of {', '.join(map(str, SEEN))} ranks ({steps} steps of {work_ms:g} ms on timers), measured "
+             f"{datetime.date.today()} on {os.cpu_count()} cores; median step in ms.", "",
+             "| mechanism | ranks | foretold | band of 90 % | measured | error |", "|---|---|---|---|---|---|"]
+    for mechanism, ranks, value, low, high, truth in rows:
+        lines.append(f"| {mechanism} | {ranks} | {value * 1e3:.1f} | {low * 1e3:.1f} to {high * 1e3:.1f} | "
+                     f"{truth * 1e3:.1f} | {100 * (value / truth - 1):+.1f} %{'' if low <= truth <= high else ', outside'} |")
+    errors = sorted(abs(value / truth - 1) for _, _, value, _, _, truth in rows)
+    inside = sum(low <= truth <= high for _, _, _, low, high, truth in rows)
+    lines += ["", f"Median error {100 * statistics.median(errors):.1f} %, worst {100 * errors[-1]:.1f} %; inside the band "
+              f"{inside} of {len(rows)}."]
+    good = statistics.median(errors) <= MEDIAN_BAR and inside >= INSIDE_BAR * len(rows)
+    return "\n".join(lines), good
+
+
+def main():
+    words = sys.argv[1:]
+
+    def option(name, default):
+        if name not in words:
+            return default
+        at = words.index(name)
+        value = words[at + 1]
+        del words[at:at + 2]
+        return value
+
+    steps, work_ms, page = int(option("--steps", 200)), float(option("--work", 100)), option("--write", None)
+    if not words:
+        sys.exit(__doc__)
+    build = os.path.abspath(words[0])
+    if not shutil.which("chrt") or not os.access(f"{build}/live_jitter", os.X_OK):
+        print("SKIP: no chrt, or no live_jitter in", build)
+        return 77
+    rows = [row for mechanism in words[1:] or MECHANISMS for row in rows_of(build, mechanism, steps, work_ms)]
+    text, good = table(rows, steps, work_ms)
+    print(text)
+    if page:
+        with open(page) as f:
+            old = f.read()
+        head, rest = old.split(BEGIN)
+        with open(page, "w") as f:
+            f.write(f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
