@@ -60,4 +60,10 @@ void RandomStream::normals(std::uint64_t step, std::uint64_t first, std::span<do
   kernels::vector_kernels().normal_quantiles(out.size(), out.data());
 }
 
+void RandomStream::normals32(std::uint64_t step, std::uint64_t first, std::span<double> out) const {
+  COX_ASSERT(first < 2 * kIndices && out.size() <= 2 * kIndices - first,
+             "the counter has 32 bits for the block");
+  kernels::vector_kernels().normals32(seed_, stream_, step, first, out.size(), out.data());
+}
+
 }  // namespace cox

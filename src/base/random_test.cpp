@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -52,6 +53,35 @@ TEST(Random, EveryInstructionSetMakesTheScalarDraws) {
                             {0x89abcdef, 0x01234567});
           ASSERT_EQ(out[i], (words[at / 8 % 4] + 0.5) * 0x1p-32) << first << '+' << i << " of " << n;
         }
+      }
+  }
+}
+
+// Over bits that reach all of the centre and both tails, and the same bits from every instruction set.
+TEST(Random, NormalsOf32BitsAreTheQuantilesOfTheirWords) {
+  const RandomStream stream(99, 5);
+  constexpr std::size_t kN = 1 << 17;
+  std::vector<double> u(kN);
+  stream.uniforms32(3, 7, u);
+  std::vector<double> exact = u;
+  kernels::vector_kernels().normal_quantiles(kN, exact.data());
+  std::vector<double> best(kN);
+  stream.normals32(3, 7, best);
+  double largest = 0;
+  for (std::size_t i = 0; i < kN; ++i) {
+    ASSERT_NEAR(best[i], exact[i], 1e-6 * std::abs(exact[i]) + 2e-7) << "u = " << u[i];
+    largest = std::max(largest, std::abs(best[i]));
+  }
+  EXPECT_GT(largest, 4);
+  for (const auto set : kernels::instruction_sets()) {
+    std::vector<double> all(kN);
+    kernels::vector_kernels(set).normals32(99, 5, 3, 7, kN, all.data());
+    ASSERT_EQ(all, best);
+    for (const std::size_t first : {7U, 8U, 31U, 32U, 100U})
+      for (const std::size_t n : {0U, 1U, 15U, 16U, 33U, 255U, 256U, 300U}) {
+        std::vector<double> part(n);
+        kernels::vector_kernels(set).normals32(99, 5, 3, first, n, part.data());
+        for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(part[i], best[first - 7 + i]) << first << '+' << i;
       }
   }
 }

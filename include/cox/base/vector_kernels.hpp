@@ -25,6 +25,8 @@ struct VectorKernels {
                    std::size_t n, double* out);
   void (*uniforms32)(std::uint64_t seed, std::uint32_t stream, std::uint64_t step, std::uint64_t first,
                      std::size_t n, double* out);
+  void (*normals32)(std::uint64_t seed, std::uint32_t stream, std::uint64_t step, std::uint64_t first,
+                    std::size_t n, double* out);
   void (*normal_quantiles)(std::size_t n, double* values);
   void (*normal_probabilities)(std::size_t n, double* values);
   void (*exponentials)(std::size_t n, double* values);

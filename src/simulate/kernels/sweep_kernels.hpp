@@ -36,6 +36,9 @@ struct SweepKernels {
   void (*port_pairs)(double* t, std::size_t n, std::size_t distance, CostSource l, CostSource w);
   /// costs[i] += costs[i] (low + width u[i]), not below 0.
   void (*stretch)(double* costs, const double* u, std::size_t n, double low, double width);
+  /// costs[i] += costs[i] (max(mean (1 + spread z[i]), 0) - less), not below 0.
+  void (*stretch_by_normals)(double* costs, const double* z, std::size_t n, double mean, double spread,
+                             double less);
 };
 
 [[nodiscard]] const SweepKernels& sweep_kernels(kernels::InstructionSet set);

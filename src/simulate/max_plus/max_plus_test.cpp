@@ -91,6 +91,12 @@ TEST(SweepKernels, EveryInstructionSetDoesWhatTheFormSays) {
     k.stretch(costs.data(), u.data(), costs.size(), -1.5, 2);
     for (std::size_t i = 0; i < costs.size(); ++i)
       ASSERT_EQ(costs[i], std::max(0.0, w[i] + w[i] * (u[i] * 2 - 1.5)));
+    costs = w;
+    k.stretch_by_normals(costs.data(), u.data(), costs.size(), 0.75, -1.5, 1);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      const double x = std::max((u[i] * -1.5 + 1) * 0.75, 0.0) - 1;
+      ASSERT_EQ(costs[i], std::max(0.0, w[i] + w[i] * x));
+    }
   }
 }
 

@@ -237,8 +237,12 @@ void NoiseDraws::amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_
 
 void NoiseDraws::message_amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
                                  std::span<double> out) const {
-  if (law_ != NoiseLaw::Uniform) return amounts(seed, counter, first, out);
-  RandomStream(seed, stream(0)).uniforms32(counter, first, out);
+  if (law_ == NoiseLaw::Uniform)
+    RandomStream(seed, stream(0)).uniforms32(counter, first, out);
+  else if (from_normals())
+    RandomStream(seed, stream(0)).normals32(counter, first, out);
+  else
+    return amounts(seed, counter, first, out);
   shape(out);
   thin(seed, counter, first, out);
 }

@@ -42,7 +42,7 @@ class NoiseDraws {
                CorrelatedMemory* memory = nullptr) const;
   /// Rows that a memory of this source has.
   [[nodiscard]] std::size_t memory_rows() const { return static_cast<std::size_t>(levels_) + 2; }
-  /// The same for the messages of one round: uniform laws from 32 bits. Not correlated.
+  /// The same for the messages of one round: uniform, gaussian and lognormal laws from 32 bits. Not correlated.
   void message_amounts(std::uint64_t seed, std::uint64_t counter, std::uint64_t first,
                        std::span<double> out) const;
 
@@ -55,6 +55,18 @@ class NoiseDraws {
   [[nodiscard]] std::optional<Line> line() const {
     if (law_ != model::NoiseLaw::Uniform || probability_ != 1) return std::nullopt;
     return Line{low_ - (factor_ ? 1 : 0), high_ - low_};
+  }
+
+  /// For a gaussian law that always happens: what `message_amounts` makes of the 32-bit normal z is
+  /// max(mean (1 + spread z), 0) - less.
+  struct Bell {
+    double mean;
+    double spread;
+    double less;
+  };
+  [[nodiscard]] std::optional<Bell> bell() const {
+    if (law_ != model::NoiseLaw::Gaussian || probability_ != 1 || correlation_ > 0) return std::nullopt;
+    return Bell{mean_, spread_, factor_ ? 1.0 : 0.0};
   }
 
   /// Stream `purpose` (2 to 15) of this source.

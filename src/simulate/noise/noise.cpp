@@ -41,13 +41,13 @@ struct Noise::Compiled {
     return found;
   }
 
-  /// The one source that disturbs messages, where it is a uniform ratio on every message: the fast path.
+  /// The one source that disturbs messages, where it is a uniform or gaussian ratio on every message: the fast path.
   [[nodiscard]] const Source* simple_message_source() const {
     const Source* found = nullptr;
     for (const Source& s : sources) {
       if (s.target == NoiseTarget::Compute) continue;
-      const bool simple =
-          s.target == NoiseTarget::Message && s.relative && s.draws.line().has_value() && !s.names_ranks();
+      const bool simple = s.target == NoiseTarget::Message && s.relative &&
+                          (s.draws.line() || s.draws.bell()) && !s.names_ranks();
       if (found != nullptr || !simple) return nullptr;
       found = &s;
     }
@@ -256,13 +256,22 @@ void Noise::messages(std::int64_t step, std::int64_t collective, std::int64_t ro
   std::array<double, kNoiseChunk> drawn;
   std::array<double, kNoiseChunk> added;
   if (const Source* only = compiled_->simple_message_source()) {
-    const auto line = *only->draws.line();
+    const auto line = only->draws.line();
+    const auto bell = only->draws.bell();
     const RandomStream draws(message_key(*only, seed_, step, collective), only->draws.stream(0));
+    const SweepKernels& kernels = sweep_kernels();
     for (std::size_t done = 0; done < values.size(); done += kNoiseChunk) {
       const std::size_t n = std::min(kNoiseChunk, values.size() - done);
-      draws.uniforms32(static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(first) + done,
-                       std::span(drawn).first(n));
-      sweep_kernels().stretch(values.data() + done, drawn.data(), n, line.low, line.width);
+      const auto counter = static_cast<std::uint64_t>(round);
+      const std::uint64_t index = static_cast<std::uint64_t>(first) + done;
+      double* costs_here = values.data() + done;
+      if (line) {
+        draws.uniforms32(counter, index, std::span(drawn).first(n));
+        kernels.stretch(costs_here, drawn.data(), n, line->low, line->width);
+      } else {
+        draws.normals32(counter, index, std::span(drawn).first(n));
+        kernels.stretch_by_normals(costs_here, drawn.data(), n, bell->mean, bell->spread, bell->less);
+      }
     }
     return;
   }
