@@ -182,9 +182,15 @@ void IterationPlayer::reset(const IterationStep& step) {
 void IterationPlayer::play(const IterationStep& step, std::span<Seconds> arrived) {
   arrived_ = arrived;
   reset(step);
-  for (int rank = 0; rank < job_.ranks; ++rank) {
-    next_[static_cast<std::size_t>(rank)] = Phase::Wake;
-    push({.at = {}, .rank = rank, .shared = kTimer, .version = 0, .job = 0});
+  // All wake at once: in their order, and what an earlier one has done by then comes before.
+  by_order_.resize(static_cast<std::size_t>(job_.ranks));
+  for (int rank = 0; rank < job_.ranks; ++rank)
+    by_order_[static_cast<std::size_t>(step.wake_order[static_cast<std::size_t>(rank)])] = rank;
+  for (int order = 0; order < job_.ranks; ++order) {
+    while (!events_.empty() && events_.front().at == Seconds{} && events_.front().order < order)
+      finish(pop());
+    ++handled_;
+    enter(by_order_[static_cast<std::size_t>(order)], Phase::Wake, {});
   }
   while (waiting_ > 0) finish(pop());
 }

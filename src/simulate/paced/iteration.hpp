@@ -89,6 +89,7 @@ class IterationPlayer {
   std::vector<Waking> waking_;
   std::vector<Shared> shared_;
   std::vector<Event> events_;  ///< a heap, the earliest on top
+  std::vector<int> by_order_;  ///< ranks
   std::int64_t handled_ = 0;
 };
 
