@@ -90,6 +90,30 @@ TEST(Rails, FullyShardedOverSwitches) {
   EXPECT_NEAR(run(s).ms, 952, 1);
 }
 
+// Chunks of 512 ranks x 8 channels that differ by a byte: made equal, so that a step's collectives repeat.
+TEST(Rails, ChannelsHaveEqualChunks) {
+  model::Scenario s = rails(64);
+  s.fabric.kind = model::FabricKind::RailOptimised;
+  s.fabric.link = {.latency = Seconds{130e-9}, .bandwidth = Bandwidth::gbyte_per_s(50)};
+  work_of(s).zero_stage = 3;
+  work_of(s).layers[0].gradients = Bytes{4096 * 20'000 + 1};
+  work_of(s).layers[0].backward = Seconds{1e-6};
+  work_of(s).layers.assign(4, work_of(s).layers[0]);
+  work_of(s).bucket = Bytes{1};
+  work_of(s).collective.channels = 8;
+  const auto equal = simulate_training(s, {});
+  const auto exact = simulate_training(s, {.memo = false});
+  ASSERT_TRUE(equal && exact);
+  EXPECT_GT(equal->total, exact->total);
+  EXPECT_LT(equal->total, exact->total * (1 + 1e-4));
+  EXPECT_LE(equal->evaluated, exact->evaluated);
+  const auto says = [](const Outcome& o) {
+    return std::ranges::any_of(
+        o.notes, [](const std::string& n) { return n.find("chunks of equal size") != std::string::npos; });
+  };
+  EXPECT_TRUE(says(*equal));
+}
+
 // The flow engine has the rails as links; nothing else is told.
 TEST(Rails, TheSharedNetworkSaysTheSame) {
   for (const int channels : {1, 2, 8}) {

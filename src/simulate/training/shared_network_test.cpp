@@ -297,7 +297,7 @@ TEST(SharedNetwork, ChunksOfManyRanksAreEqual) {
   };
   EXPECT_TRUE(says(equal));
   // Small chunks stay as they are.
-  for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{64 * 5'000 + 1};
+  for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{64 * 500 + 1};
   EXPECT_FALSE(outcome(s).memo);
   EXPECT_FALSE(says(outcome(s)));
 }
