@@ -53,7 +53,7 @@ FairShares make_shares(const Network& network, const model::Fabric& fabric, cons
     capacity.push_back(limit.in_bytes_per_s());
     if (fabric.incast_loss) shares.receiving.push_back(false);
   }
-  return {std::move(capacity), std::move(shares)};
+  return {capacity, std::move(shares)};
 }
 
 }  // namespace
@@ -189,6 +189,10 @@ void FlowEngine::batch() {
     if (heap_.next_time() <= at) {
       const Slot slot = heap_.next();
       heap_.remove(slot);
+      if (!heap_.empty()) {  // most likely what comes next
+        __builtin_prefetch(&slots_[heap_.next()]);
+        shares_.expect(heap_.next());
+      }
       event(slot);
     } else if (clock_heap_.next_time() <= at) {
       event(clocks_.at(clock_heap_.next()).ends.begin()->second);

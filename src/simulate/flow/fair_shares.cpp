@@ -19,13 +19,12 @@ bool same(double a, double b, double tolerance) {
 
 }  // namespace
 
-FairShares::FairShares(std::vector<double> capacity, Options options)
-    : options_(std::move(options)), capacity_(std::move(capacity)) {
-  level_.assign(capacity_.size(), kInfinite);
-  links_.resize(capacity_.size());
+FairShares::FairShares(const std::vector<double>& capacity, Options options) : options_(std::move(options)) {
+  links_.resize(capacity.size());
+  for (std::size_t l = 0; l < capacity.size(); ++l) links_[l].capacity = capacity[l];
   if (options_.crowd == 0 || options_.pause) return;
-  crowds_.resize(capacity_.size());
-  guards_.resize(capacity_.size());
+  crowds_.resize(capacity.size());
+  guards_.resize(capacity.size());
 }
 
 void FairShares::mark(LinkIndex link) {
@@ -42,9 +41,9 @@ void FairShares::touch(FlowSlot slot) {
 }
 
 void FairShares::set_capacity(LinkIndex link, double bytes_per_s) {
-  capacity_[link] = bytes_per_s;
+  links_[link].capacity = bytes_per_s;
   if (links_[link].asleep) wake(link);
-  const std::vector<Member>& members = links_[link].members;
+  const LinkMembers& members = links_[link].members;
   if (members.size() == 1) {
     // Out of the flow's bound and into it again.
     share_hop(members.front().slot, members.front().hop);
@@ -56,7 +55,7 @@ void FairShares::set_capacity(LinkIndex link, double bytes_per_s) {
 
 double FairShares::flows_on(LinkIndex link) const {
   double flows = 0;
-  for (const Member& m : links_[link].members) flows += m.part;
+  for (const LinkMember& m : links_[link].members) flows += m.part;
   return flows;
 }
 
@@ -77,7 +76,7 @@ void FairShares::share_hop(FlowSlot slot, std::uint32_t hop) {
   for (std::uint32_t i = flow.shared; i < flow.count; ++i) {
     const FlowHop& h = hops_[flow.first + i];
     if (links_[h.link].asleep) continue;
-    flow.own = std::min(flow.own, capacity_[h.link] / h.part);
+    flow.own = std::min(flow.own, links_[h.link].capacity / h.part);
   }
 }
 
@@ -89,7 +88,7 @@ void FairShares::own_hop(FlowSlot slot, std::uint32_t hop) {
   if (links_[link].asleep) wake(link);
   swap_hops(flow, links_[link].members.front().hop, --flow.shared);
   const FlowHop& h = hops_[flow.first + flow.shared];
-  flow.own = std::min(flow.own, capacity_[h.link] / h.part);
+  flow.own = std::min(flow.own, links_[h.link].capacity / h.part);
   touch(slot);
   for (std::uint32_t i = 0; i < flow.shared; ++i) mark(hops_[flow.first + i].link);
 }
@@ -119,18 +118,18 @@ void FairShares::start(FlowSlot slot, std::span<const Hop> hops) {
   }
   for (std::uint32_t i = 0; i < flow.count; ++i) {
     const FlowHop hop = hops_[flow.first + i];
-    const std::vector<Member>& members = links_[hop.link].members;
+    const LinkMembers& members = links_[hop.link].members;
     if (links_[hop.link].asleep) {
       fresh_.emplace_back(hop.link, slot);
       continue;
     }
     if (members.size() == 1) {
-      flow.own = std::min(flow.own, capacity_[hop.link] / hop.part);
+      flow.own = std::min(flow.own, links_[hop.link].capacity / hop.part);
       continue;
     }
     if (members.size() == 2) {
-      const Member other = members[1 - hop.place];
-      level_[hop.link] = kInfinite;
+      const LinkMember other = members[1 - hop.place];
+      links_[hop.link].level = kInfinite;
       share_hop(other.slot, other.hop);
     }
     swap_hops(flow, i, flow.shared++);
@@ -147,7 +146,7 @@ void FairShares::stop(FlowSlot slot) {
   for (std::uint32_t i = 0; i < flow.count; ++i) {
     FlowHop& hop = hops_[flow.first + i];
     LinkState& link = links_[hop.link];
-    std::vector<Member>& members = link.members;
+    LinkMembers& members = link.members;
     if (link.asleep) unguard(hop.link, hop);
     if (link.followed > 0) swap_members(link, hop.place, link.loose() - 1);
     members[hop.place] = members.back();
@@ -167,12 +166,12 @@ double FairShares::fill(const LinkState& link, double capacity) {
   std::size_t open = 0;
   const double followed = link.followed;  // each has a part of 1, and nothing below the level
   double parts = followed;
-  for (const Member& m : std::span(link.members).first(link.loose())) {
+  for (const LinkMember& m : link.members.first(link.loose())) {
     const Flow& flow = flows_[m.slot];
     const FlowHop* hops = hops_.data() + flow.first;
     double limit = flow.own;
     for (std::uint32_t i = 0; i < flow.shared; ++i)
-      if (i != m.hop) limit = std::min(limit, level_[hops[i].link]);
+      if (i != m.hop) limit = std::min(limit, links_[hops[i].link].level);
     limits_[open] = limit;
     parts_[open++] = m.part;
     parts += m.part;
@@ -201,12 +200,13 @@ double FairShares::fill(const LinkState& link, double capacity) {
 // The lowest level behind this link on any of its flows' ways.
 double FairShares::held_up(const LinkState& link) const {
   double lowest = kInfinite;
-  for (const Member& m : link.members) {
+  for (const LinkMember& m : link.members) {
     const Flow& flow = flows_[m.slot];
     const FlowHop* hops = hops_.data() + flow.first;
     for (std::uint32_t i = 0; i < flow.count; ++i) {
       if (hops[i].stage <= hops[m.hop].stage) continue;
-      const double level = i < flow.shared ? level_[hops[i].link] : capacity_[hops[i].link] / hops[i].part;
+      const double level =
+          i < flow.shared ? links_[hops[i].link].level : links_[hops[i].link].capacity / hops[i].part;
       lowest = std::min(lowest, level);
     }
   }
@@ -217,8 +217,8 @@ double FairShares::capacity_for(LinkIndex link) const {
   const IncastLoss& incast = options_.incast;
   const std::size_t n = links_[link].members.size();
   if (incast.fan_in <= 0 || !options_.receiving[link] || n <= static_cast<std::size_t>(incast.fan_in))
-    return capacity_[link];
-  return capacity_[link] *
+    return links_[link].capacity;
+  return links_[link].capacity *
          std::max(incast.floor_ratio, static_cast<double>(incast.fan_in) / static_cast<double>(n));
 }
 
@@ -237,9 +237,9 @@ void FairShares::evaluate(LinkIndex index) {
   const bool sleeps = !crowds_.empty() && can_sleep(index);
   if (sleeps) level = kInfinite;
   if (options_.pause) level = std::min(level, held_up(link));
-  const double before = level_[index];
+  const double before = links_[index].level;
   if (!same(level, before, tolerance_)) {
-    level_[index] = level;
+    links_[index].level = level;
     spread(index, before, level);
   }
   if (sleeps) sleep(index);
@@ -250,14 +250,14 @@ void FairShares::evaluate(LinkIndex index) {
 void FairShares::spread(LinkIndex index, double before, double after) {
   const double lower = std::min(before, after);
   const LinkState& link = links_[index];
-  for (const Member& m : std::span(link.members).first(link.loose())) {
+  for (const LinkMember& m : link.members.first(link.loose())) {
     touch(m.slot);
     const Flow& flow = flows_[m.slot];
     if (flow.own <= lower) continue;
     const FlowHop* hops = hops_.data() + flow.first;
     for (std::uint32_t i = 0; i < flow.shared; ++i) {
       if (i == m.hop) continue;
-      const double level = level_[hops[i].link];
+      const double level = links_[hops[i].link].level;
       if (options_.pause ? lower <= level : lower < level && (after > before || level < kInfinite))
         mark(hops[i].link);
     }
@@ -269,9 +269,10 @@ void FairShares::spread(LinkIndex index, double before, double after) {
 
 // With pause frames two links could hold each other down for ever; from above they cannot.
 void FairShares::restart_levels() {
-  std::fill(level_.begin(), level_.end(), kInfinite);
-  for (LinkIndex l = 0; l < links_.size(); ++l)
+  for (LinkIndex l = 0; l < links_.size(); ++l) {
+    links_[l].level = kInfinite;
     if (!links_[l].members.empty()) mark(l);
+  }
   for (FlowSlot s = 0; s < flows_.size(); ++s)
     if (flows_[s].on) touch(s);
 }
@@ -307,7 +308,8 @@ std::span<const FlowSlot> FairShares::settle() {
     flow.touched = false;
     if (!flow.on) continue;
     double rate = flow.own;
-    for (std::uint32_t i = 0; i < flow.shared; ++i) rate = std::min(rate, level_[hops_[flow.first + i].link]);
+    for (std::uint32_t i = 0; i < flow.shared; ++i)
+      rate = std::min(rate, links_[hops_[flow.first + i].link].level);
     follow(slot);
     const LinkIndex at = followed_at(slot);
     if (at == flow.told && (at != kNoLink || rate == flow.rate)) continue;

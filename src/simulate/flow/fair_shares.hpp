@@ -13,6 +13,8 @@
 
 #include "cox/simulate/network.hpp"
 
+#include "simulate/flow/link_members.hpp"
+
 namespace cox::simulate {
 
 using FlowSlot = std::uint32_t;
@@ -61,7 +63,7 @@ class FairShares {
     std::size_t crowd = 0;
   };
   static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
-  FairShares(std::vector<double> capacity, Options options);
+  FairShares(const std::vector<double>& capacity, Options options);
 
   /// Flow `slot` begins; it must not be under way. Hops with infinite capacity need not be named.
   void start(FlowSlot slot, std::span<const Hop> hops);
@@ -72,7 +74,7 @@ class FairShares {
   /// Bytes per second, as of the last `settle`; infinite where nothing limits it.
   [[nodiscard]] double rate(FlowSlot slot) const {
     const Flow& flow = flows_[slot];
-    return flow.followed ? level_[hops_[flow.first].link] : flow.rate;
+    return flow.followed ? links_[hops_[flow.first].link].level : flow.rate;
   }
   /// The link whose level is the flow's rate for as long as `settle` does not name the flow; or kNoLink.
   [[nodiscard]] LinkIndex followed_at(FlowSlot slot) const {
@@ -81,7 +83,11 @@ class FairShares {
   }
   /// Links with flows that are followed, whose level the last `settle` changed.
   [[nodiscard]] std::span<const LinkIndex> moved() const { return moved_; }
-  [[nodiscard]] double level(LinkIndex link) const { return level_[link]; }
+  [[nodiscard]] double level(LinkIndex link) const { return links_[link].level; }
+  /// The flow will start or stop soon.
+  void expect(FlowSlot slot) const {
+    if (slot < flows_.size()) __builtin_prefetch(&flows_[slot]);
+  }
   /// Changes what a link carries (other jobs); takes effect with `settle`.
   void set_capacity(LinkIndex link, double bytes_per_s);
   [[nodiscard]] std::int64_t evaluated() const { return evaluated_; }
@@ -89,11 +95,6 @@ class FairShares {
   [[nodiscard]] double flows_on(LinkIndex link) const;
 
  private:
-  struct Member {
-    FlowSlot slot;
-    std::uint32_t hop;  ///< of the flow's hops, this link
-    double part;
-  };
   struct FlowHop {
     LinkIndex link;
     std::uint32_t place;  ///< among the link's members
@@ -113,8 +114,11 @@ class FairShares {
     double rate = 0;
     double own = 0;  ///< what the links that it has for itself allow
   };
-  struct LinkState {
-    std::vector<Member> members;  ///< those that are followed come last
+  /// In one line of the cache.
+  struct alignas(64) LinkState {
+    double capacity = 0;
+    double level = std::numeric_limits<double>::infinity();
+    LinkMembers members;  ///< those that are followed come last
     std::uint32_t followed = 0;
     bool dirty = false;
     bool asleep = false;
@@ -166,8 +170,6 @@ class FairShares {
   [[nodiscard]] bool is_crowd(LinkIndex link) const { return !crowds_.empty() && crowds_[link] != nullptr; }
 
   Options options_;
-  std::vector<double> capacity_;
-  std::vector<double> level_;
   std::vector<LinkState> links_;
   std::vector<Flow> flows_;
   std::vector<FlowHop> hops_;

@@ -19,7 +19,7 @@ constexpr double kFuller = 1 + 3e-13;
 
 void FairShares::swap_members(LinkState& link, std::size_t a, std::size_t b) {
   if (a == b) return;
-  std::vector<Member>& members = link.members;
+  LinkMembers& members = link.members;
   std::swap(members[a], members[b]);
   for (const std::size_t place : {a, b})
     hops_[flows_[members[place].slot].first + members[place].hop].place = static_cast<std::uint32_t>(place);
@@ -28,7 +28,7 @@ void FairShares::swap_members(LinkState& link, std::size_t a, std::size_t b) {
 /// The link has many flows now: each is looked at when `settle` ends.
 void FairShares::gather(LinkIndex link) {
   crowds_[link] = std::make_unique<Crowd>();
-  for (const Member& m : links_[link].members) touch(m.slot);
+  for (const LinkMember& m : links_[link].members) touch(m.slot);
 }
 
 /// Few are left.
@@ -44,7 +44,8 @@ void FairShares::follow(FlowSlot slot) {
   Flow& flow = flows_[slot];
   if (flow.followed || flow.shared != 1) return;
   const FlowHop& hop = hops_[flow.first];
-  if (!is_crowd(hop.link) || hop.part != 1 || level_[hop.link] == kInfinite || flow.own < level_[hop.link])
+  if (!is_crowd(hop.link) || hop.part != 1 || links_[hop.link].level == kInfinite ||
+      flow.own < links_[hop.link].level)
     return;
   flow.followed = true;
   LinkState& link = links_[hop.link];
@@ -96,8 +97,8 @@ LinkIndex FairShares::crowd_of(const Flow& flow, LinkIndex but) const {
   LinkIndex lowest = kNoLink;
   for (std::uint32_t i = 0; i < flow.shared; ++i) {
     const LinkIndex link = hops_[flow.first + i].link;
-    if (link == but || !is_crowd(link) || level_[link] == kInfinite) continue;
-    if (lowest == kNoLink || level_[link] < level_[lowest]) lowest = link;
+    if (link == but || !is_crowd(link) || links_[link].level == kInfinite) continue;
+    if (lowest == kNoLink || links_[link].level < links_[lowest].level) lowest = link;
   }
   return lowest;
 }
@@ -107,10 +108,10 @@ bool FairShares::can_sleep(LinkIndex index) const {
   if (link.followed > 0 || restless_ || (is_crowd(index) && !crowds_[index]->watched.empty())) return false;
   double load = 0;
   const double most = capacity_for(index) * kFull;
-  for (const Member& m : link.members) {
+  for (const LinkMember& m : link.members) {
     const LinkIndex crowd = crowd_of(flows_[m.slot], index);
     if (crowd == kNoLink) return false;
-    load += m.part * level_[crowd];
+    load += m.part * links_[crowd].level;
     if (load > most) return false;
   }
   return true;
@@ -119,10 +120,10 @@ bool FairShares::can_sleep(LinkIndex index) const {
 /// After `can_sleep`.
 void FairShares::sleep(LinkIndex index) {
   LinkState& link = links_[index];
-  level_[index] = kInfinite;
+  links_[index].level = kInfinite;
   link.asleep = true;
   crowds_[index].reset();
-  for (const Member& m : link.members) {
+  for (const LinkMember& m : link.members) {
     Flow& flow = flows_[m.slot];
     guard(index, hops_[flow.first + m.hop], crowd_of(flow, index));
     swap_hops(flow, m.hop, --flow.shared);
@@ -136,7 +137,7 @@ void FairShares::wake(LinkIndex index) {
   stop_watching(index);
   guards_[index].clear();
   link.asleep = false;
-  for (const Member& m : link.members) {
+  for (const LinkMember& m : link.members) {
     let_go(m.slot);
     Flow& flow = flows_[m.slot];
     hops_[flow.first + m.hop].guard = kNoLink;
@@ -181,11 +182,11 @@ void FairShares::take_in_fresh() {
 bool FairShares::watch(LinkIndex index) {
   stop_watching(index);
   double load = 0;
-  for (const Guard& g : guards_[index]) load += g.parts * level_[g.crowd];
+  for (const Guard& g : guards_[index]) load += g.parts * links_[g.crowd].level;
   const double room = capacity_for(index) * kFuller / load;
   if (!(room >= 1)) return false;
   for (Guard& g : guards_[index]) {
-    g.level = level_[g.crowd] * room;
+    g.level = links_[g.crowd].level * room;
     crowds_[g.crowd]->watched.emplace(g.level, index);
   }
   return true;
