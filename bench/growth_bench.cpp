@@ -56,6 +56,8 @@ const std::vector<Case> kCases = {
     {"DDP step on DGX, 4:1", kTraining, {"fabric.oversubscription=4", "fabric.hosts_per_leaf=8"}, 8, 32, ""},
     {"failures.toml", "failures.toml", {}, 128, 1024, "0.5 s"},
     {"pace-shared-link.toml", "pace-shared-link.toml", {}, 256, 2048, "1 s"},
+    {"async-server.toml", "async-server.toml", {}, 128, 1024, ""},
+    {"fsdp-rails.toml", "fsdp-rails.toml", {}, 128, 1024, ""},
     {"incast.toml", "incast.toml", {}, 1024, 8192, "0.2 s"},
 };
 
