@@ -53,7 +53,7 @@ set(diagnose/verdict_may match naming cause charge what_if operations efficiency
 set(forecast/law_may "")
 set(forecast/sample_may "")
 set(forecast/calibrate_may law sample)
-set(forecast/project_may law calibrate)
+set(forecast/project_may law sample calibrate)
 set(forecast/regimes_may law calibrate project checkpoints)
 set(forecast/structure_may law sample calibrate project regimes)
 set(forecast/checkpoints_may law)
@@ -113,7 +113,7 @@ set(diagnose_headers
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project structure:structure
+    law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project curve:project structure:structure
     twins:structure criticality:structure
     scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer forecast:answer goodness:answer curves:answer

@@ -55,7 +55,7 @@ struct GrowthFit {
 
 /// A tail as seen above one threshold of the residual. Shape and scale by maximum likelihood.
 struct TailFit {
-  Tail tail;
+  Tail tail{};
   double exceedances = 0;  ///< independent ones
   double distance = 0;     ///< Anderson, Darling's, per exceedance: the fit's goodness
 };
@@ -70,25 +70,26 @@ struct SlowNodes {
 /// Own work before one synchronisation. Model: X = level + node + rank + step + node in step + residual
 /// (node, rank: persistent; step, node in step, residual: fresh, all of mean 0). Source: docs/concepts/forecasting.md.
 struct PositionParts {
-  std::string name;
+  std::string name{};
   std::int32_t role = 0;
   std::int64_t ranks = 0;         ///< of this role, at the size at which it was seen; 0 = all
-  TimeEstimate level;             ///< mean over ranks and steps
-  TimeEstimate rank;              ///< standard deviation of what is a rank's for good
-  TimeEstimate node;              ///< of what is a node's for good
-  TimeEstimate step;              ///< of what all ranks share in a step
-  TimeEstimate node_step;         ///< of what the ranks of a node share in a step
+  TimeEstimate level{};           ///< mean over ranks and steps
+  TimeEstimate rank{};            ///< standard deviation of what is a rank's for good
+  TimeEstimate node{};            ///< of what is a node's for good
+  TimeEstimate step{};            ///< of what all ranks share in a step
+  TimeEstimate node_step{};       ///< of what the ranks of a node share in a step
   double node_step_skewness = 0;  ///< of that, within [0, 4]
-  Law residual;  ///< of mean 0: body by quantiles, tail generalised Pareto where there is one
-  TimeEstimate residual_sd;
-  RatioEstimate tail_shape;     ///< xi; value 0, Origin::Range where there are too few exceedances
+  Law residual{};  ///< of mean 0: body by quantiles, tail generalised Pareto where there is one
+  TimeEstimate residual_sd{};
+  RatioEstimate tail_shape{};   ///< xi; value 0, Origin::Range where there are too few exceedances
   double tail_probability = 0;  ///< 0 = no tail
-  RatioEstimate correlation;    ///< of a rank's residual from step to step
-  std::vector<TailFit> tails;  ///< above each threshold that has exceedances enough; `residual` is their mean
-  Law pooled;      ///< a rank's time less level and step as one law: the second model, which knows no nodes
-  SlowNodes slow;  ///< not in `node`
-  std::vector<GrowthFit> growth;  ///< of the level, best first; empty = one size only, so it cannot be told
-  TimeEstimate drift;             ///< of the level, over the sample
+  RatioEstimate correlation{};  ///< of a rank's residual from step to step
+  std::vector<TailFit>
+      tails{};       ///< above each threshold that has exceedances enough; `residual` is their mean
+  Law pooled{};      ///< a rank's time less level and step as one law: the second model, which knows no nodes
+  SlowNodes slow{};  ///< not in `node`
+  std::vector<GrowthFit> growth{};  ///< of the level, best first; empty = one size only, so it cannot be told
+  TimeEstimate drift{};             ///< of the level, over the sample
 };
 
 /// What a job is made of.
@@ -98,16 +99,16 @@ struct Parts {
   std::int64_t nodes = 0;
   int nodes_per_group = 0;  ///< nodes at one switch; 0 = not known
   std::int64_t steps = 0;   ///< that carry it
-  std::vector<PositionParts> positions;
-  TimeEstimate rest;     ///< of a step, beside own work: communication that nothing hides, at `ranks`
-  TimeEstimate rest_sd;  ///< from step to step
-  std::vector<GrowthFit> rest_growth;  ///< as of a level
+  std::vector<PositionParts> positions{};
+  TimeEstimate rest{};     ///< of a step, beside own work: communication that nothing hides, at `ranks`
+  TimeEstimate rest_sd{};  ///< from step to step
+  std::vector<GrowthFit> rest_growth{};  ///< as of a level
   /// Of samples of several sizes: what their steps take beyond the law of the slowest and the rest, at `ranks`: parts whose
   /// spread grows with the job, such as a queue. May be below zero. `compare_sizes` fills it.
-  TimeEstimate beyond;
-  std::vector<GrowthFit> beyond_growth;
-  std::vector<std::string> notes;   ///< what was found beside: change points, slow nodes
-  std::vector<std::string> untold;  ///< what the data cannot tell, one sentence each
+  TimeEstimate beyond{};
+  std::vector<GrowthFit> beyond_growth{};
+  std::vector<std::string> notes{};      ///< what was found beside: change points, slow nodes
+  std::vector<std::string> untold{};     ///< what the data cannot tell, one sentence each
 };
 
 }  // namespace cox::forecast

@@ -38,8 +38,7 @@ struct ProjectOptions {
   RestAt rest{};  ///< empty = the measured one, as a range up to twice, at all sizes
   UnseenPrior prior{};
   int replicates = 200;
-  double widening =
-      0;  ///< of the bands; 0 = by nodes seen, as calibrated on simulated jobs (docs/accuracy.md)
+  double widening = 1;     ///< of the bands; what simulated jobs want is in docs/accuracy.md
   std::int64_t steps = 0;  ///< of the run whose mean is forecast; 0 = as many as were seen
   std::uint64_t seed = 1;
   int threads = 1;

@@ -15,7 +15,18 @@ namespace {
 
 constexpr std::uint32_t kStream = 0xF0;
 constexpr int kBody = 201;
-enum class Parameter : std::uint64_t { Level, Rank, Node, Step, NodeStep, Threshold, Shape, Scale, Slow, Slope };
+enum class Parameter : std::uint64_t {
+  Level,
+  Rank,
+  Node,
+  Step,
+  NodeStep,
+  Threshold,
+  Shape,
+  Scale,
+  Slow,
+  Slope
+};
 constexpr std::uint64_t kParameters = 10;
 
 double uniform_of(const DrawKey& key, Parameter parameter) {
@@ -58,11 +69,12 @@ Law draw_residual(const PositionParts& part, const DrawKey& key) {
     tail.probability = part.tail_probability;
     tail.threshold = part.residual.upper_quantile(tail.probability);
     tail.scale = part.residual.upper_quantile(tail.probability / 2.718281828459045) - tail.threshold;
-    tail.shape = part.tail_shape.low + uniform_of(key, Parameter::Shape) * (part.tail_shape.high - part.tail_shape.low);
+    tail.shape = part.tail_shape.low +
+                 uniform_of(key, Parameter::Shape) * (part.tail_shape.high - part.tail_shape.low);
     n = std::max(part.tail_probability * part.residual_sd.freedom, 4.0);
   } else {
-    const auto pick =
-        static_cast<std::size_t>(uniform_of(key, Parameter::Threshold) * static_cast<double>(part.tails.size()));
+    const auto pick = static_cast<std::size_t>(uniform_of(key, Parameter::Threshold) *
+                                               static_cast<double>(part.tails.size()));
     const TailFit& fit = part.tails[std::min(pick, part.tails.size() - 1)];
     tail = fit.tail;
     tail.threshold = part.residual.upper_quantile(tail.probability);
@@ -143,7 +155,8 @@ PositionLaws drawn(const PositionParts& part, const DrawKey& key) {
     laws.slow_share =
         beta_quantile(k + 0.5, static_cast<double>(part.slow.of) - k + 0.5, uniform_of(key, Parameter::Slow));
   }
-  const GrowthFit fit = drawn_growth(part.growth, {key.seed, key.replicate, key.position + 1000}, static_cast<std::uint64_t>(Parameter::Slope));
+  const GrowthFit fit = drawn_growth(part.growth, {key.seed, key.replicate, key.position + 1000},
+                                     static_cast<std::uint64_t>(Parameter::Slope));
   laws.growth = fit.growth;
   laws.slope = fit.slope;
   return laws;

@@ -255,13 +255,6 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
   return point;
 }
 
-/// The widening that makes bands hold 90 % of simulated jobs, by the units that persistent parts were seen on.
-/// Held by: bench/forecast_accuracy.cpp
-double calibrated_widening(const Parts& parts) {
-  const auto units = static_cast<double>(parts.nodes > 1 ? parts.nodes : parts.ranks);
-  return 1 + 1.0 / std::sqrt(std::max(units, 1.0));
-}
-
 struct Draws {
   std::vector<double> mean;
   std::vector<double> unseen;
@@ -417,7 +410,6 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     if (n >= 1 && n <= kMostRanks) usable.push_back(n);
   const Replicates replicates(parts, usable, options);
   const std::vector<Draws> draws = replicates.draw();
-  const double widening = options.widening > 0 ? options.widening : calibrated_widening(parts);
   std::size_t s = 0;
   for (const std::int64_t n : sizes) {
     if (n < 1 || n > kMostRanks) {
@@ -429,12 +421,12 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     }
     const Answer& a = replicates.estimate(s);
     SizePoint point = point_of(parts, n, options, a);
-    point.mean = band_of(a.step.mean, draws[s].mean, widening);
-    point.median = band_of(a.step.quantiles[0], draws[s].quantiles[0], widening);
-    point.p95 = band_of(a.step.quantiles[1], draws[s].quantiles[1], widening);
-    point.p99 = band_of(a.step.quantiles[2], draws[s].quantiles[2], widening);
-    point.p999 = band_of(a.step.quantiles[3], draws[s].quantiles[3], widening);
-    point.with_unseen = band_of(a.step.mean, draws[s].unseen, widening);
+    point.mean = band_of(a.step.mean, draws[s].mean, options.widening);
+    point.median = band_of(a.step.quantiles[0], draws[s].quantiles[0], options.widening);
+    point.p95 = band_of(a.step.quantiles[1], draws[s].quantiles[1], options.widening);
+    point.p99 = band_of(a.step.quantiles[2], draws[s].quantiles[2], options.widening);
+    point.p999 = band_of(a.step.quantiles[3], draws[s].quantiles[3], options.widening);
+    point.with_unseen = band_of(a.step.mean, draws[s].unseen, options.widening);
     if (replicates.clean()) note_unseen(parts, options, point);
     point.refused = refusal(parts, point, a.step.own + point.rest.count());
     out.points.push_back(point);
