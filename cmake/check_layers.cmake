@@ -115,7 +115,7 @@ set(diagnose_headers
 set(forecast_headers
     law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project curve:project structure:structure
     twins:structure criticality:structure
-    scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes
+    scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes parts_job:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer forecast:answer goodness:answer curves:answer
     scenario_parts:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)

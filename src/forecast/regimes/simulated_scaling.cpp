@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "cox/base/hash.hpp"
 #include "cox/base/parallel.hpp"
-#include "cox/forecast/checkpoints.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/spread.hpp"
 #include "cox/simulate/switches.hpp"
+
+#include "forecast/regimes/failing.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -65,26 +65,6 @@ class MonotoneCubic {
   std::vector<double> slope_;
 };
 
-/// What failures leave at a size; the scenario is any of those that were simulated.
-struct Failing {
-  model::Scenario scenario;
-  double per_node = 1;  ///< ranks
-  Seconds step{};       ///< for cold steps
-
-  [[nodiscard]] double goodput(double ranks, bool growing) const {
-    model::Failures kept = scenario.failures;
-    model::Scenario with = scenario;
-    if (!growing)
-      with.failures.restart_per_node = with.failures.restart_per_pair = with.failures.restart_spread = {};
-    const std::int64_t nodes = std::max<std::int64_t>(1, std::llround(ranks / per_node));
-    const Interruptions costs = interruptions(with, nodes, step);
-    const bool given = kept.checkpoint_interval > Seconds{};
-    const Intervals intervals = given ? Intervals{.far = kept.checkpoint_interval, .near = kept.near_interval}
-                                      : best_intervals(costs);
-    return wall_shares(costs, intervals).work;
-  }
-};
-
 /// All curves; shared by the copies of the job's function.
 struct Curves {
   MonotoneCubic all;                   ///< ln step
@@ -115,15 +95,7 @@ struct Curves {
                         .elasticity = (weak ? 1 : 0) - time.slope};
     if (!failing || (on >> failures_bit & 1) == 0) return out;
     const bool growing = growing_bit >= 0 && (on >> growing_bit & 1) != 0;
-    const double here = failing->goodput(n, growing);
-    const double apart = std::max(0.01 * n, failing->per_node);
-    const double above = failing->goodput(n + apart, growing);
-    const double low = std::max(n - apart, failing->per_node);
-    const double below = failing->goodput(low, growing);
-    out.throughput *= here;
-    out.elasticity = here > 0 && above > 0
-                         ? out.elasticity + std::log(above / below) / std::log((n + apart) / low)
-                         : -std::numeric_limits<double>::infinity();
+    failing->apply(n, growing, out);
     return out;
   }
 };
@@ -206,8 +178,7 @@ std::vector<Mechanism> mechanisms_of(const model::Scenario& scenario, Curves& cu
   const FailureTerm names;
   curves.failures_bit = static_cast<int>(out.size());
   out.push_back(names.failures);
-  const model::Failures& f = scenario.failures;
-  if (f.restart_per_node > Seconds{} || f.restart_per_pair > Seconds{} || f.restart_spread > Seconds{}) {
+  if (restarts_grow(scenario.failures)) {
     curves.growing_bit = static_cast<int>(out.size());
     out.push_back(names.growing);
   }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A job made of its parts, at any size by quadrature: its regimes and margins.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cox/forecast/margin.hpp"
+#include "cox/forecast/parts.hpp"
+#include "cox/forecast/project.hpp"
+#include "cox/forecast/scaling_job.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+struct PartsJobOptions {
+  ProjectOptions project{};
+  std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
+  int replicates = 30;                       ///< parameters drawn again, for bands
+};
+
+struct PartsJob {
+  ScalingJob job{};
+  std::vector<ScalingJob> replicates{};
+};
+
+/// Mechanisms, as far as the parts have them: jitter of ranks; what a node's ranks share in a step; ranks, and nodes, that are
+/// slow for good; own work that grows with the job; communication that grows (off: as at the measured size); failures and
+/// restarts that grow. Steps by `project_one` with nodes and ranks of their own; goodput by `wall_shares`.
+/// Growth that is linear in the ranks is at most as fast as the job, so no part of a step lowers throughput in weak scaling.
+/// Cost: 0.4 ms a position and call of the job. Threads: the job may be called by several.
+/// Held by: src/forecast/regimes/parts_job_test.cpp
+[[nodiscard]] PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options);
+
+/// How far `ranks` is from `level` in: ranks, jitter, tail index, what is slow for good, communication (its bandwidth), drift,
+/// failure rate. A parameter that the parts do not have is left out; the error of each is that of its estimate.
+/// Cost: 80 calls a parameter and replicate. Held by: src/forecast/regimes/parts_job_test.cpp
+[[nodiscard]] Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
+                                       const PartsJobOptions& options);
+
+}  // namespace cox::forecast

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/parts_job.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "cox/forecast/law.hpp"
+
+#include "forecast/project/nests.hpp"
+#include "forecast/regimes/failing.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::uint64_t kRestDraw = 1 << 21;
+
+/// How a parameter of the job is other than it is. 1 = as it is, 0 = off.
+struct Factors {
+  double jitter = 1;
+  double tail = 1;
+  double node_step = 1;
+  double rank = 1;
+  double node = 1;
+  double growth = 1;
+  double drift = 1;
+  double rest = 1;
+  bool rest_grows = true;
+};
+
+Law times_or_none(const Law& law, double factor) {
+  return factor > 0 ? law.times(factor) : Law();
+}
+
+/// The same body with another tail index above the same threshold.
+Law with_tail_index(const PositionParts& p, double factor) {
+  if (factor == 1 || p.tail_probability <= 0 || p.residual.is_constant()) return p.residual;
+  Tail tail{.threshold = p.residual.upper_quantile(p.tail_probability),
+            .scale = {},
+            .shape = p.tail_shape.value * factor,
+            .probability = p.tail_probability};
+  // Of a generalised Pareto law an e-th of the tail lies above threshold + scale (e^shape - 1) / shape.
+  const Seconds e_fold = p.residual.upper_quantile(p.tail_probability / std::exp(1.0)) - tail.threshold;
+  const double xi = p.tail_shape.value;
+  tail.scale = std::abs(xi) < 1e-9 ? e_fold : e_fold * xi / std::expm1(xi);
+  std::vector<Seconds> body;
+  constexpr int kBody = 201;
+  for (int i = 0; i < kBody; ++i)
+    body.push_back(std::min(p.residual.quantile((1 - tail.probability) * i / (kBody - 1)), tail.threshold));
+  return Law::quantiles(body, tail);
+}
+
+Parts varied(const Parts& parts, const Factors& f) {
+  Parts out = parts;
+  for (PositionParts& p : out.positions) {
+    p.residual = times_or_none(with_tail_index(p, f.tail), f.jitter);
+    p.rank.value *= f.rank;
+    p.node.value *= f.node;
+    p.slow.extra *= f.node;
+    if (f.node == 0) p.slow = {};
+    p.node_step.value *= f.node_step;
+    if (f.growth == 0) p.growth.clear();
+    p.level.value += (f.drift - 1) / 2 * p.drift.value;
+    // One law for all has no mechanisms to switch off: nodes and ranks with parts of their own alone.
+    p.pooled = Law();
+    p.residual_sd.value = std::max(p.residual_sd.value, Seconds{1e-12});
+  }
+  return out;
+}
+
+/// A draw of all parameters from their intervals.
+Parts redrawn(const Parts& parts, std::uint64_t seed, std::uint64_t replicate) {
+  Parts out = parts;
+  for (std::size_t i = 0; i < out.positions.size(); ++i) {
+    PositionParts& p = out.positions[i];
+    const PositionLaws laws = drawn(p, {seed, replicate, i});
+    p.residual = laws.residual;
+    p.level.value = laws.level;
+    p.rank.value = laws.rank;
+    p.node.value = laws.node;
+    p.step.value = laws.step;
+    p.node_step.value = laws.node_step;
+    p.growth = {{.growth = laws.growth, .slope = laws.slope}};
+  }
+  if (!parts.rest_growth.empty())
+    out.rest_growth = {drawn_growth(parts.rest_growth, {seed, replicate, kRestDraw}, 1)};
+  return out;
+}
+
+/// The job with factors on its parameters; shared by the copies of its function.
+class Model {
+ public:
+  Model(Parts parts, const PartsJobOptions& options, double rest_place)
+      : parts_(std::move(parts)), project_(options.project), rest_place_(rest_place) {
+    project_.replicates = 0;
+    if (options.failing)
+      failing_ = Failing{.scenario = *options.failing,
+                         .per_node = static_cast<double>(std::max(parts_.ranks_per_node, 1)),
+                         .step = parts_.rest.value};
+    if (!failing_) return;
+    for (const PositionParts& p : parts_.positions) failing_->step += p.level.value;
+  }
+
+  struct Failures {
+    bool on = true;
+    bool growing = true;
+    double rate = 1;
+  };
+  [[nodiscard]] ThroughputPoint at(std::int64_t ranks, const Factors& f, const Failures& failures) const {
+    const auto size = [&f, this](std::int64_t of) { return f.rest_grows ? of : parts_.ranks; };
+    ProjectOptions options = project_;
+    options.rest = [here = rest(size(ranks), f.rest)](std::int64_t) { return here; };
+    const SizePoint point = project_one(varied(parts_, f), ranks, options);
+    const auto n = static_cast<double>(ranks);
+    // Strong scaling: the same work in all, so a rank's is a part of it that goes down with the ranks.
+    const double worth = project_.scaling == Scaling::Strong ? static_cast<double>(parts_.ranks) / n : 1;
+    double own = 0;
+    for (const PositionParts& p : parts_.positions) own += p.level.value.count();
+    const std::int64_t more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * n));
+    const std::int64_t less = std::max<std::int64_t>(1, 2 * ranks - more);
+    const double folds = std::log(static_cast<double>(more) / static_cast<double>(less));
+    const Seconds growth = (rest(size(more), f.rest).value - rest(size(less), f.rest).value) / folds;
+    ThroughputPoint out{.throughput = n * worth * own / point.mean.value.count(),
+                        .elasticity = point.elasticity - growth / point.mean.value};
+    if (!failing_ || !failures.on) return out;
+    Failing failing = *failing_;
+    failing.rate = failures.rate;
+    failing.apply(n, failures.growing, out);
+    return out;
+  }
+  [[nodiscard]] const std::optional<Failing>& failing() const { return failing_; }
+
+ private:
+  /// Communication at a size, at this place of its range.
+  [[nodiscard]] TimeEstimate rest(std::int64_t ranks, double factor) const {
+    TimeEstimate out = parts_.rest;
+    if (project_.rest) {
+      out = project_.rest(ranks);
+    } else if (const GrowthFit* fit = best_growth(parts_.rest_growth)) {
+      const auto n = static_cast<double>(ranks);
+      const auto seen = static_cast<double>(parts_.ranks);
+      const Seconds more = fit->slope * (fit->growth == Growth::Linear ? n - seen : std::log(n / seen));
+      for (Seconds* one : {&out.value, &out.low, &out.high}) *one += more;
+    }
+    if (rest_place_ >= 0) out.value = out.low + rest_place_ * (out.high - out.low);
+    out.value = std::max(out.value * factor, Seconds{});
+    out.low = out.high = out.value;
+    return out;
+  }
+
+  Parts parts_;
+  ProjectOptions project_;
+  double rest_place_ = -1;  ///< of its range; below 0 = its value
+  std::optional<Failing> failing_;
+};
+
+/// A mechanism and what of `Factors` it switches off.
+struct PartSwitch {
+  Mechanism mechanism;
+  std::function<void(Factors&)> off;
+};
+
+bool any(const Parts& parts, const std::function<bool(const PositionParts&)>& has) {
+  return std::ranges::any_of(parts.positions, has);
+}
+
+std::vector<PartSwitch> switches_of(const Parts& parts, const ProjectOptions& options) {
+  std::vector<PartSwitch> out;
+  const auto add = [&](const char* name, std::function<void(Factors&)> off) {
+    out.push_back({{name, Reach::Flattens}, std::move(off)});
+  };
+  if (any(parts, [](const auto& p) { return !p.residual.is_constant(); }))
+    add("jitter of ranks", [](Factors& f) { f.jitter = 0; });
+  if (any(parts, [](const auto& p) { return p.node_step.value > Seconds{}; }))
+    add("jitter that the ranks of a node share", [](Factors& f) { f.node_step = 0; });
+  if (any(parts, [](const auto& p) { return p.rank.value > Seconds{}; }))
+    add("ranks that differ for good", [](Factors& f) { f.rank = 0; });
+  if (any(parts, [](const auto& p) { return p.node.value > Seconds{} || p.slow.seen > 0; }))
+    add("nodes that differ for good", [](Factors& f) { f.node = 0; });
+  if (any(parts, [](const auto& p) { return best_growth(p.growth) != nullptr; }))
+    add("own work that grows with the job", [](Factors& f) { f.growth = 0; });
+  if (options.rest || best_growth(parts.rest_growth) != nullptr)
+    add("communication that grows with the job", [](Factors& f) { f.rest_grows = false; });
+  return out;
+}
+
+ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place) {
+  const auto model = std::make_shared<const Model>(parts, options, rest_place);
+  const auto switches = std::make_shared<const std::vector<PartSwitch>>(switches_of(parts, options.project));
+  ScalingJob job;
+  for (const PartSwitch& s : *switches) job.mechanisms.push_back(s.mechanism);
+  const std::size_t failures_bit = job.mechanisms.size();
+  const bool fails = model->failing() && model->failing()->scenario.failures.happen();
+  const bool grows = fails && restarts_grow(model->failing()->scenario.failures);
+  const FailureTerm names;
+  if (fails) job.mechanisms.push_back(names.failures);
+  if (grows) job.mechanisms.push_back(names.growing);
+  job.at = [model, switches, failures_bit, fails, grows](std::int64_t ranks, MechanismSet on) {
+    Factors f;
+    for (std::size_t i = 0; i < switches->size(); ++i)
+      if ((on >> i & 1) == 0) (*switches)[i].off(f);
+    return model->at(ranks, f,
+                     {.on = fails && (on >> failures_bit & 1) != 0,
+                      .growing = grows && (on >> (failures_bit + 1) & 1) != 0});
+  };
+  return job;
+}
+
+/// Half of ln(high / low); what may be zero is not known at all.
+double log_error(double low, double high) {
+  return low > 0 && high > low ? std::log(high / low) / 2
+         : high > low          ? std::numeric_limits<double>::infinity()
+                               : 0;
+}
+
+/// One parameter of a margin, and where its factor goes.
+struct MarginSwitch {
+  MarginParameter parameter;
+  std::function<void(double, Factors&, Model::Failures&, double&)> set;
+};
+
+std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOptions& options) {
+  const PositionParts* first = parts.positions.empty() ? nullptr : &parts.positions.front();
+  std::vector<MarginSwitch> out;
+  out.push_back({{.name = "ranks", .most = 1'000, .worst = false},
+                 [](double v, Factors&, Model::Failures&, double& ranks) { ranks *= v; }});
+  if (first == nullptr) return out;
+  const auto error = [](const TimeEstimate& e) { return log_error(e.low.count(), e.high.count()); };
+  if (!first->residual.is_constant())
+    out.push_back({{.name = "jitter", .error = error(first->residual_sd)},
+                   [](double v, Factors& f, Model::Failures&, double&) { f.jitter = v; }});
+  if (first->tail_probability > 0 && first->tail_shape.value > 0)
+    out.push_back({{.name = "tail index",
+                    .error = log_error(first->tail_shape.low, first->tail_shape.high),
+                    .most = std::max(1.01, 0.95 / first->tail_shape.value)},
+                   [](double v, Factors& f, Model::Failures&, double&) { f.tail = v; }});
+  if (first->rank.value > Seconds{} || first->node.value > Seconds{})
+    out.push_back({{.name = "what is slow for good",
+                    .error = error(first->rank.value > first->node.value ? first->rank : first->node)},
+                   [](double v, Factors& f, Model::Failures&, double&) { f.rank = f.node = v; }});
+  if (parts.rest.value > Seconds{})
+    out.push_back({{.name = "bandwidth", .error = error(parts.rest)},
+                   [](double v, Factors& f, Model::Failures&, double&) { f.rest = 1 / v; }});
+  if (first->drift.value > Seconds{})
+    out.push_back({{.name = "drift", .error = error(first->drift)},
+                   [](double v, Factors& f, Model::Failures&, double&) { f.drift = v; }});
+  if (options.failing && options.failing->failures.happen())
+    out.push_back({{.name = "failure rate"},
+                   [](double v, Factors&, Model::Failures& failures, double&) { failures.rate = v; }});
+  return out;
+}
+
+double place_of_rest(const PartsJobOptions& options, std::uint64_t replicate) {
+  return uniform_of({options.project.seed, replicate, kRestDraw}, 0);
+}
+
+}  // namespace
+
+PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
+  PartsJob out{.job = job_from(parts, options, -1)};
+  for (int r = 0; r < options.replicates; ++r) {
+    const auto replicate = static_cast<std::uint64_t>(r);
+    out.replicates.push_back(job_from(redrawn(parts, options.project.seed, replicate), options,
+                                      place_of_rest(options, replicate)));
+  }
+  return out;
+}
+
+Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
+                         const PartsJobOptions& options) {
+  const std::vector<MarginSwitch> switches = margin_switches(parts, options);
+  std::vector<MarginParameter> parameters;
+  for (const MarginSwitch& s : switches) parameters.push_back(s.parameter);
+  const auto elasticity_of = [&](const Parts& of, double rest_place) -> ElasticityWith {
+    return [&switches, ranks,
+            model = std::make_shared<const Model>(of, options, rest_place)](std::span<const double> factors) {
+      Factors f;
+      Model::Failures failures;
+      auto n = static_cast<double>(ranks);
+      for (std::size_t i = 0; i < switches.size(); ++i) switches[i].set(factors[i], f, failures, n);
+      const double most = 1'048'576;
+      if (n < 1 || n > most) return std::numeric_limits<double>::quiet_NaN();
+      return model->at(std::llround(n), f, failures).elasticity;
+    };
+  };
+  std::vector<ElasticityWith> replicates;
+  for (int r = 0; r < options.replicates; ++r) {
+    const auto replicate = static_cast<std::uint64_t>(r);
+    replicates.push_back(
+        elasticity_of(redrawn(parts, options.project.seed, replicate), place_of_rest(options, replicate)));
+  }
+  return margins_of(parameters, elasticity_of(parts, -1), level, replicates);
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/parts_job.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cox/forecast/regimes.hpp"
+
+#include "forecast/regimes/recipe.hpp"
+
+namespace cox::forecast {
+namespace {
+
+TimeEstimate time(double value, double low, double high) {
+  return {.value = Seconds{value}, .low = Seconds{low}, .high = Seconds{high}};
+}
+
+/// 64 ranks on 8 nodes: 100 ms of work, exponential jitter of 4 ms, communication of 1 ms that grows by 20 us a rank.
+Parts growing() {
+  Parts parts;
+  parts.ranks = 64;
+  parts.ranks_per_node = 8;
+  parts.nodes = 8;
+  parts.steps = 2'000;
+  PositionParts p;
+  p.level = time(0.1, 0.0999, 0.1001);
+  p.residual = Law::exponential(Seconds{4e-3}).plus(Seconds{-4e-3});
+  p.residual_sd = time(4e-3, 3.9e-3, 4.1e-3);
+  parts.positions = {p};
+  parts.rest = time(1e-3, 0.9e-3, 1.1e-3);
+  parts.rest_growth = {{.growth = Growth::Linear, .slope = Seconds{2e-6}}};
+  return parts;
+}
+
+/// T(n) of the same on a sheet of paper, and eps.
+double eps_by_hand(double n) {
+  const TimeAtSize h = testing::harmonic(n);
+  const double t = 0.1 - 4e-3 + 4e-3 * h.value.count() + 1e-3 + 2e-6 * (n - 64);
+  return 1 - (4e-3 * h.growth.count() + 2e-6 * n) / t;
+}
+
+const Boundary& without(const TransitionBand& band, const std::string& name) {
+  for (const MovedBoundary& m : band.without)
+    if (m.mechanism == name) return m.at;
+  ADD_FAILURE() << name;
+  return band.value;
+}
+
+TEST(PartsJob, ElasticityIsThatOfTheFormula) {
+  const PartsJob job = job_of_parts(growing(), {.replicates = 0});
+  for (const std::int64_t n : {64, 1'024, 16'384, 262'144})
+    EXPECT_NEAR(job.job.at(n, kEveryMechanism).elasticity, eps_by_hand(static_cast<double>(n)), 2e-3) << n;
+  EXPECT_NEAR(job.job.at(1'024, 0).elasticity, 1, 1e-9) << "nothing on: linear";
+}
+
+// The jitter makes the first transition, communication that is linear in the ranks the second; none lowers throughput.
+TEST(PartsJob, BoundariesHaveTheirMechanismAndBand) {
+  const PartsJob job = job_of_parts(growing(), {.replicates = 8});
+  const Regimes r =
+      regimes_of(job.job, {.from = 64, .to = 1 << 20, .per_doubling = 1}, true, job.replicates, 2);
+  ASSERT_TRUE(r.n1.value.inside());
+  ASSERT_TRUE(r.n2.value.inside());
+  EXPECT_NEAR(eps_by_hand(static_cast<double>(r.n1.value.ranks)), 0.95, 2e-3);
+  EXPECT_NEAR(eps_by_hand(static_cast<double>(r.n2.value.ranks)), 0.5, 2e-3);
+  EXPECT_EQ(r.n2.because, "communication that grows with the job");
+  EXPECT_EQ(without(r.n2, "communication that grows with the job").place, Boundary::Place::Above);
+  EXPECT_EQ(r.n_star.value.place, Boundary::Place::Above);
+  EXPECT_TRUE(r.n_star.because.empty());
+  EXPECT_LE(r.n2.low.ranks, r.n2.value.ranks);
+  EXPECT_GE(r.n2.high.ranks, r.n2.value.ranks);
+}
+
+// With failures whose restarts grow, throughput falls, and that is what is named.
+TEST(PartsJob, FailuresOfAScenarioLowerIt) {
+  model::Scenario failing;
+  failing.cluster.nodes = 8;
+  failing.cluster.devices_per_node = 8;
+  failing.failures = {.node_mtbf = Seconds{1000 * 86400 / 6.5},
+                      .restart = Seconds{300},
+                      .restart_per_node = Seconds{0.3},
+                      .checkpoint = Seconds{60}};
+  Parts parts = growing();
+  parts.rest_growth.clear();
+  const PartsJob job = job_of_parts(parts, {.failing = failing, .replicates = 0});
+  const Regimes r = regimes_of(job.job, {.from = 64, .to = 1 << 20, .per_doubling = 1});
+  ASSERT_TRUE(r.n_star.value.inside());
+  EXPECT_GT(r.n_star.value.ranks, 16'000);
+  EXPECT_LT(r.n_star.value.ranks, 60'000);
+  EXPECT_EQ(r.n_star.because, "failures, their checkpoints and restarts");
+  EXPECT_GT(without(r.n_star, "restarts that grow with the job").ranks, 2 * r.n_star.value.ranks);
+}
+
+TEST(PartsJob, StrongScalingBendsSooner) {
+  PartsJobOptions options{.replicates = 0};
+  options.project.scaling = Scaling::Strong;
+  const PartsJob job = job_of_parts(growing(), options);
+  const Regimes r = regimes_of(job.job, {.from = 64, .to = 1 << 16, .per_doubling = 1}, false);
+  ASSERT_TRUE(r.n_star.value.inside());
+  EXPECT_EQ(r.n_star.because, "communication that grows with the job");
+}
+
+// The margin in ranks is the boundary, and those in the others put them on it.
+TEST(PartsJob, MarginsLeadToTheBoundary) {
+  const Parts parts = growing();
+  const Margins m = margins_of_parts(parts, 8'192, 0.5, {.replicates = 0});
+  ASSERT_EQ(m.alone.size(), 3U);
+  EXPECT_EQ(m.alone[0].name, "ranks");
+  EXPECT_NEAR(eps_by_hand(8'192 * m.alone[0].factor.value_or(0)), 0.5, 2e-3);
+  EXPECT_EQ(m.alone[1].name, "jitter");
+  EXPECT_EQ(m.alone[2].name, "bandwidth");
+  ASSERT_TRUE(m.alone[2].factor);
+  EXPECT_LT(*m.alone[2].factor, 1) << "less of it is worse";
+  ASSERT_TRUE(m.worst);
+  EXPECT_LE(m.worst->distance, -std::log(*m.alone[2].factor) + 1e-6);
+}
+
+TEST(PartsJob, OneRankAndConstantWorkHaveNoBoundary) {
+  Parts parts;
+  parts.ranks = 1;
+  parts.steps = 10;
+  PositionParts p;
+  p.level = time(0.1, 0.1, 0.1);
+  parts.positions = {p};
+  const PartsJob job = job_of_parts(parts, {.replicates = 3});
+  const Regimes r = regimes_of(job.job, {.from = 1, .to = 4'096, .per_doubling = 1}, true, job.replicates);
+  EXPECT_EQ(r.n1.value.place, Boundary::Place::Above);
+  EXPECT_EQ(r.n1.low, r.n1.high);
+  EXPECT_TRUE(job.job.mechanisms.empty());
+}
+
+}  // namespace
+}  // namespace cox::forecast
