@@ -16,7 +16,7 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/curve.hpp"
+#include "cox/forecast/curves.hpp"
 #include "cox/forecast/project.hpp"
 
 #include "forecast_jobs.hpp"
@@ -50,8 +50,7 @@ struct Score {
   double needed = 0;          ///< widening that would reach the truth
   std::vector<double> plain;  ///< what the plain curves say
 };
-const std::vector<std::string> kPlain = {"constant", "a + b ln N", "a N^b", "a + b N (Amdahl)",
-                                         "a + b N + c N^2 (USL)"};
+const std::vector<std::string> kPlain = {"constant", "logarithm", "power", "linear (Amdahl)", "USL"};
 
 /// Step times at 16, 32 and 64 ranks of the same job, and curves through them.
 std::vector<double> plain_fits(const Job& job, const Sample& sample) {
@@ -68,11 +67,10 @@ std::vector<double> plain_fits(const Job& job, const Sample& sample) {
                                      job.communication(static_cast<double>(n))});
   }
   std::vector<double> out(kPlain.size());
-  const auto fits = project(curve, {kAsked});
-  if (!fits) return out;
-  for (const CurveModel& model : fits->models)
+  const CurveForecast fits = project_curve(curve, {kAsked}, Scaling::Weak);
+  for (std::size_t m = 0; m < fits.models.size(); ++m)
     for (std::size_t i = 0; i < kPlain.size(); ++i)
-      if (model.name == kPlain[i]) out[i] = model.values[0];
+      if (fits.models[m].name == kPlain[i]) out[i] = fits.points[0].by_model[m];
   return out;
 }
 
