@@ -149,6 +149,10 @@ std::string render_lines(const std::vector<std::string>& lines, const TextStyle&
   return in_charset(cuts ? out + last : out, style.charset);
 }
 
+std::string render_row(const std::string& row, const TextStyle& style) {
+  return in_charset(terminal_text(row) + '\n', style.charset);
+}
+
 namespace {
 
 /// Whether a table of them has nobody to name.

@@ -59,6 +59,8 @@ struct RunLine {
 /// Held by: src/report/first_screen_test.cpp, tests/golden.
 [[nodiscard]] std::string render_lines(const std::vector<std::string>& lines, const TextStyle& style,
                                        std::string_view more = {});
+/// A row of a table: as wide as it is, in the style's characters.
+[[nodiscard]] std::string render_row(const std::string& row, const TextStyle& style);
 /// The same as a list in Markdown. Text from files cannot become markup.
 [[nodiscard]] std::string render_list(const std::vector<std::string>& lines);
 

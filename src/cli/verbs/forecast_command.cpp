@@ -19,6 +19,7 @@
 #include "cli/input/run_input.hpp"
 #include "cli/output/failure.hpp"
 #include "cli/output/output_file.hpp"
+#include "cli/output/terminal.hpp"
 
 namespace cox::cli {
 namespace {
@@ -75,6 +76,12 @@ Status write_scenario(const std::string& name, const forecast::Forecast& made, c
   return {};
 }
 
+/// Columns are held apart by two blanks; such a line is not broken.
+bool is_row(const std::string& line) {
+  return line.empty() ||
+         line.find("  ", std::min(line.find_first_not_of(' '), line.size())) != std::string::npos;
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const IfExists if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
@@ -90,8 +97,11 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.common.json) {
     output.stream() << forecast::to_json(made, call.args);
   } else {
+    const report::TextStyle style =
+        text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
     for (const std::string& line : forecast::text_lines(made, call.has("all")))
-      output.stream() << report::terminal_text(line) << '\n';
+      output.stream() << (is_row(line) ? report::render_row(line, style)
+                                       : report::render_lines({line}, style));
   }
   COX_CHECK(output.commit());
   return ExitCode::Ok;

@@ -30,10 +30,11 @@ void scale_noise(Parts& parts, Part which, double factor) {
   for (PositionParts& p : parts.positions) {
     if (which == OwnNoise) {
       scale(p.residual, factor);
-      scale(p.residual_sd, factor);
+      if (factor > 0) scale(p.residual_sd, factor);
     } else if (which == Persistent) {
       scale(p.rank, factor);
       scale(p.node, factor);
+      p.slow.extra *= factor;
     } else if (which == NodeNoise) {
       scale(p.node_step, factor);
     }
@@ -49,6 +50,8 @@ struct Changed {
 Changed changed(const Parts& parts, const ProjectOptions& options,
                 const std::array<double, kParts>& factors) {
   Changed out{.parts = parts, .options = options};
+  // One law for all has no parts to change: the nested model alone.
+  for (PositionParts& p : out.parts.positions) p.pooled = Law();
   for (const Part p : {OwnNoise, Persistent, NodeNoise})
     if (factors[p] != 1) scale_noise(out.parts, p, factors[p]);
   if (const double f = factors[Communication]; f != 1) {

@@ -155,6 +155,17 @@ void add_fresh(std::vector<NoiseSource>& out, const PositionParts& part) {
   }
 }
 
+/// Nodes that are slow for good, as often as they were seen.
+void add_slow_nodes(std::vector<NoiseSource>& out, const PositionParts& part) {
+  if (part.slow.seen == 0 || part.slow.extra <= Seconds{}) return;
+  NoiseSource n = source("slow nodes", NoiseScope::Node, NoisePattern::Persistent);
+  n.law = NoiseLaw::Bimodal;
+  n.relative = false;
+  n.mean = part.slow.extra;
+  n.probability = static_cast<double>(part.slow.seen) / static_cast<double>(part.slow.of);
+  out.push_back(n);
+}
+
 /// The position whose work decides a step; nothing where several do.
 const PositionParts* main_position(const Parts& parts) {
   Seconds all{};
@@ -219,7 +230,12 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
              NoisePattern::Persistent);
   add_normal(s.noise, "node, for good", main->node.value, compute, NoiseScope::Node,
              NoisePattern::Persistent);
-  add_normal(s.noise, "step", main->step.value, compute, NoiseScope::Global, NoisePattern::EveryStep);
+  const Seconds shared{std::hypot(main->step.value.count(), parts.rest_sd.value.count())};
+  add_normal(s.noise, "step", shared, compute, NoiseScope::Global, NoisePattern::EveryStep);
+  if (parts.rest_sd.value > Seconds{})
+    out.notes.emplace_back(
+        "what communication varies by from step to step is played as work that all ranks share");
+  add_slow_nodes(s.noise, *main);
   add_fresh(s.noise, *main);
   if (drifts) {
     NoiseSource n = source("drift", NoiseScope::Global, NoisePattern::Drift);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cox/forecast/maximum.hpp"
 #include "cox/forecast/scenario_parts.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -82,6 +84,18 @@ TEST(Calibrated, CommunicationIsPricedAsTheCollectiveAtOtherSizes) {
   EXPECT_NEAR(large(1 << 20).value.count(), 1e-3 * 16 / 15, 1e-5) << "2 (N-1) / N of the bytes";
   EXPECT_GE(large(1 << 20).high, 2 * large(1 << 20).value);
   EXPECT_EQ(large(1 << 20).origin, Origin::Range);
+}
+
+TEST(Calibrated, SlowNodesAreAsFrequentAsTheyWereSeen) {
+  Parts p = parts();
+  p.positions[0].slow = {.seen = 1, .of = 4, .extra = Seconds{3e-3}};
+  const auto made = calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8}));
+  ASSERT_TRUE(made);
+  const auto at = std::find_if(made->scenario.noise.begin(), made->scenario.noise.end(),
+                               [](const auto& n) { return n.name == "slow nodes"; });
+  ASSERT_NE(at, made->scenario.noise.end());
+  EXPECT_DOUBLE_EQ(at->probability, 0.25);
+  EXPECT_EQ(at->scope, model::NoiseScope::Node);
 }
 
 TEST(Calibrated, UnlikeSynchronisationsOrRolesAreNoScenario) {

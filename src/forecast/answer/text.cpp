@@ -69,20 +69,20 @@ std::string band(const TimeBand& b) {
 /// The table of sizes.
 void add_table(Lines& out, const Forecast& f) {
   out.emplace_back();
-  out.push_back(fmt::format("{:>9}  {:<9} {:<21} {:<9} {:>10} {:>10}  {}", "ranks", "step", "90 % band",
-                            "p99", "throughput", "efficiency", "regime"));
+  out.push_back(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}  {}", "ranks", "step", "90 % band", "p99",
+                            "rate", "eff.", "regime"));
   for (const SizePoint& p : f.projection.points) {
     if (!p.refused.empty()) {
-      out.push_back(fmt::format("{:>9}  no number: {}", count(p.ranks), p.refused));
+      out.push_back(fmt::format("{:>9} no number: {}", count(p.ranks), p.refused));
       continue;
     }
     out.push_back(fmt::format(
-        "{:>9}  {:<9} {:<21} {:<9} {:>10} {:>10}  {}", count(p.ranks), to_string(p.mean.value), band(p.mean),
+        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}  {}", count(p.ranks), to_string(p.mean.value), band(p.mean),
         p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
         p.efficiency > 0 ? percent(p.efficiency) : "-", name_of(regime_of(p.elasticity))));
   }
   if (f.seen_ranks > 0)
-    out.push_back(fmt::format("{:>9}  throughput over that of {}; efficiency: own work over step", "",
+    out.push_back(fmt::format("rate: throughput over that of {}; eff.: own work over step",
                               plural(f.seen_ranks, "rank")));
 }
 
@@ -98,20 +98,20 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
                             "throughput", "regime"));
   for (const CurvePrediction& p : c.points) {
     if (!p.refused.empty()) {
-      out.push_back(fmt::format("{:>9}  no number: {}", count(p.size), p.refused));
+      out.push_back(fmt::format("{:>9} no number: {}", count(p.size), p.refused));
       continue;
     }
     const std::string spread =
         p.measured ? "measured" : in_table_unit(c, p.low) + " .. " + in_table_unit(c, p.high);
-    out.push_back(fmt::format("{:>9}  {:<11} {:<25} {:>10}  {}", count(p.size), in_table_unit(c, p.value),
+    out.push_back(fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", count(p.size), in_table_unit(c, p.value),
                               spread, "x " + ratio(p.throughput_ratio), name_of(regime_of(p.elasticity))));
   }
-  out.push_back(fmt::format("{:>9}  throughput over that of size {}, the largest of {} given", "",
+  out.push_back(fmt::format("rate: throughput over that of size {}, the largest of {} given",
                             count(c.largest), c.sizes));
   out.emplace_back();
   for (const CurveModel& m : c.models)
     if (all || m.counts)
-      out.push_back(fmt::format("curve: {:<16} {}{}", m.name,
+      out.push_back(fmt::format("curve: {} {}{}", m.name,
                                 m.has_held_out
                                     ? fmt::format("misses {} by {:+.1f} % when fitted to the smaller sizes",
                                                   count(c.largest), 100 * m.held_out)

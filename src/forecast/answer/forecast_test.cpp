@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/forecast.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cox/base/random.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// A job on nodes of four: 100 ms of work, normal noise of `noise`, steps as long as their slowest rank and 5 ms.
+Sample job(std::int32_t ranks, std::size_t steps, double noise, std::uint64_t seed = 1) {
+  Sample s;
+  s.name = "job of " + std::to_string(ranks);
+  for (std::int32_t r = 0; r < ranks; ++r) s.ranks.push_back({.rank = r, .node = r / 4});
+  s.positions.resize(1);
+  Seconds at{};
+  for (std::size_t k = 0; k < steps; ++k) {
+    Seconds most{};
+    for (std::int32_t r = 0; r < ranks; ++r) {
+      const double z = RandomStream(seed, 0).normal(k, static_cast<std::uint64_t>(r));
+      s.positions[0].own.emplace_back(0.1 * (1 + noise * z));
+      most = std::max(most, s.positions[0].own.back());
+    }
+    s.steps.push_back({.number = static_cast<std::int64_t>(k), .begin = at, .length = most + Seconds{5e-3}});
+    at += s.steps.back().length;
+  }
+  return s;
+}
+
+Question to(std::vector<std::int64_t> sizes) {
+  Question q;
+  q.sizes = std::move(sizes);
+  q.project.replicates = 40;
+  q.goodness.simulations = 20;
+  return q;
+}
+
+Evidence of(std::vector<Sample> samples) {
+  Evidence e;
+  for (const Sample& s : samples) e.inputs.push_back({.name = s.name, .ranks = s.size()});
+  e.samples = std::move(samples);
+  return e;
+}
+
+TEST(Forecast, ASmallJobTellsOfALargeOne) {
+  const auto made = make_forecast(of({job(32, 400, 0.02)}), to({64, 256}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  // 100 ms, the largest of 256 normals (2.78 deviations of 2 ms), and 5 ms of communication: eight rounds instead of five.
+  EXPECT_NEAR(made->projection.points[1].mean.value.count(), 0.11356, 0.0008);
+  EXPECT_LE(made->projection.points[1].mean.low.count(), 0.11356);
+  EXPECT_GE(made->projection.points[1].mean.high.count(), 0.11356);
+  ASSERT_EQ(made->measured.size(), 1U);
+  EXPECT_TRUE(made->measured[0].inside);
+  ASSERT_TRUE(made->scenario);
+  ASSERT_TRUE(made->goodness);
+  EXPECT_TRUE(made->goodness->reproduces) << made->goodness->because;
+  EXPECT_NEAR(made->speed_up(made->projection.points[0]), 2, 0.05);
+}
+
+TEST(Forecast, ThreadsAndTheOrderOfInputsChangeNothing) {
+  Question q = to({64});
+  const auto one = make_forecast(of({job(8, 100, 0.02), job(16, 100, 0.02)}), q);
+  q.project.threads = q.goodness.threads = 4;
+  const auto four = make_forecast(of({job(8, 100, 0.02), job(16, 100, 0.02)}), q);
+  ASSERT_TRUE(one && four);
+  EXPECT_EQ(to_json(*one, {}), to_json(*four, {}));
+  const auto other = make_forecast(of({job(16, 100, 0.02), job(8, 100, 0.02)}), q);
+  ASSERT_TRUE(other);
+  EXPECT_NEAR(other->projection.points[0].mean.value / one->projection.points[0].mean.value, 1, 1e-6);
+}
+
+TEST(Forecast, RunsOfOneSizeThatDisagreeAreTold) {
+  Sample slow = job(8, 100, 0.02, 2);
+  for (Seconds& own : slow.positions[0].own) own *= 1.5;
+  for (SampleStep& s : slow.steps) s.length *= 1.5;
+  const auto made = make_forecast(of({job(8, 100, 0.02), slow}), to({64}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  ASSERT_EQ(made->contradictions.size(), 1U);
+  EXPECT_NE(made->contradictions[0].find("8 ranks both"), std::string::npos);
+  EXPECT_TRUE(make_forecast(of({job(8, 100, 0.02), job(8, 100, 0.02, 2)}), to({64}))->contradictions.empty());
+}
+
+TEST(Forecast, InputsOfDifferentKindsAreRefused) {
+  Evidence e = of({job(8, 50, 0.02)});
+  e.curves.push_back({.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}}});
+  EXPECT_EQ(make_forecast(e, to({64})).error().id, "forecast-006");
+  EXPECT_EQ(make_forecast({}, to({64})).error().id, "forecast-006");
+  Evidence curves;
+  curves.curves = {{.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}}},
+                   {.name = "x", .value = CurveValue::Throughput, .points = {{8, 1}}}};
+  EXPECT_EQ(make_forecast(curves, to({64})).error().id, "forecast-006");
+}
+
+TEST(Forecast, ConstantDataHaveNoWidthFromNoise) {
+  const auto made = make_forecast(of({job(8, 50, 0)}), to({64}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  const SizePoint& p = made->projection.points[0];
+  // What one size cannot tell, how communication and work grow, is all that is left of the band.
+  EXPECT_NEAR(p.median.value / p.p99.value, 1, 1e-9);
+  EXPECT_NEAR(p.cv, 0, 1e-9);
+}
+
+TEST(Forecast, MillisecondsAndSecondsGiveTheSameRatios) {
+  Sample scaled = job(16, 200, 0.05);
+  for (Seconds& own : scaled.positions[0].own) own *= 1e-3;
+  for (SampleStep& s : scaled.steps) s.length *= 1e-3;
+  const auto s = make_forecast(of({job(16, 200, 0.05)}), to({64}));
+  const auto ms = make_forecast(of({scaled}), to({64}));
+  ASSERT_TRUE(s && ms);
+  EXPECT_NEAR(ms->projection.points[0].mean.value / s->projection.points[0].mean.value, 1e-3, 1e-8);
+  EXPECT_NEAR(ms->projection.points[0].efficiency, s->projection.points[0].efficiency, 1e-6);
+}
+
+TEST(Forecast, OneRankIsAnsweredWithWhatItCannotTell) {
+  const auto made = make_forecast(of({job(1, 100, 0.02)}), to({64}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_FALSE(made->not_seen.empty());
+}
+
+TEST(Forecast, TheFirstScreenSaysInputSizesAndGrounds) {
+  const auto made = make_forecast(of({job(16, 200, 0.05)}), to({64, 1024}));
+  ASSERT_TRUE(made);
+  const std::vector<std::string> lines = text_lines(*made);
+  EXPECT_LE(lines.size(), 24U);
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  for (const char* word :
+       {"job of 16", "weak scaling", "1 024", "90 % band", "seen to 1 in", "check:", "not seen:"})
+    EXPECT_NE(all.find(word), std::string::npos) << word << "\n" << all;
+  EXPECT_GT(text_lines(*made, true).size(), lines.size());
+}
+
+}  // namespace
+}  // namespace cox::forecast
