@@ -10,6 +10,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/forecast/control.hpp"
 #include "cox/forecast/curves.hpp"
 #include "cox/forecast/goodness.hpp"
 #include "cox/forecast/margin.hpp"
@@ -86,6 +87,7 @@ struct Forecast {
   std::vector<std::string>
       not_seen;  ///< what would change the answer and is not in the data, one sentence each
   std::vector<std::string> left_out{};  ///< of the inputs, one sentence each
+  std::optional<Control> control{};  ///< of `scenario`, where it was asked for: `make_control`
 
   /// Throughput over that at `seen_ranks`. Weak scaling: ranks over step; strong: one over step.
   [[nodiscard]] double speed_up(const SizePoint& point) const;

@@ -20,6 +20,7 @@
 #include "cli/output/failure.hpp"
 #include "cli/output/output_file.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/verbs/forecast_control.hpp"
 
 namespace cox::cli {
 namespace {
@@ -92,7 +93,10 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
       call.value("scaling", "weak") == "strong" ? forecast::Scaling::Strong : forecast::Scaling::Weak;
   question.project.threads = call.common.threads;
   question.goodness.threads = call.common.threads;
-  COX_TRY(const forecast::Forecast made, forecast::make_forecast(evidence, question));
+  COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
+  COX_TRY(forecast::Forecast made, forecast::make_forecast(evidence, question));
+  if (control) COX_CHECK(add_control(*control, question.sizes, made));
+  COX_CHECK(write_report(call, evidence, made, console));
   COX_CHECK(write_scenario(call.value("scenario"), made, call, console));
   if (call.common.json) {
     output.stream() << forecast::to_json(made, call.args);
@@ -115,12 +119,16 @@ const Command& forecast_command() {
           {.name = "forecast",
            .summary = "say what a job does at sizes that were not run, how sure that is, and where it bends",
            .about = "Takes a small run apart and says how long a step takes at other sizes, with bands.",
-           .examples = {{"cox forecast run --to 64,256,1024,4096", "step time, throughput, where it bends"},
-                        {"cox forecast run4 run8 run16 --to 64", "several sizes tell more than one"},
-                        {"cox forecast sizes.csv --to 512",
-                         "a table `ranks,step_ms`: curves, with their spread"},
-                        {"cox forecast run --scenario run.toml && cox simulate run.toml",
-                         "the calibrated Scenario, simulated"}},
+           .examples =
+               {{"cox forecast run --to 64,256,1024,4096", "step time, throughput, where it bends"},
+                {"cox forecast run4 run8 run16 --to 64", "several sizes tell more than one"},
+                {"cox forecast sizes.csv --to 512", "a table `ranks,step_ms`: curves, with their spread"},
+                {"cox forecast job.toml --to 16384 --levers --target 'p99 <= 1.2 * median' --report job.html",
+                 "what would help, and a page of it"},
+                {"cox forecast job.toml --tokens 15e12 --tokens-per-step 4e6 --days 30",
+                 "how long a training takes, and how many nodes finish in a month"},
+                {"cox forecast run --scenario run.toml && cox simulate run.toml",
+                 "the calibrated Scenario, simulated"}},
            .args = {{.name = "INPUT",
                      .help = "Run folder, trace, table, or a scenario (.toml); several runs of one job",
                      .complete = Complete::File,
@@ -138,6 +146,21 @@ const Command& forecast_command() {
                       .value = "FILE",
                       .help = "write the calibrated Scenario, for cox simulate",
                       .complete = Complete::File},
+                     {.name = "report",
+                      .value = "FILE",
+                      .help = "write a page: pictures, regimes, levers, what it means (HTML)",
+                      .complete = Complete::File},
+                     {.name = "levers", .help = "what would help, each lever alone, by simulation"},
+                     {.name = "target",
+                      .value = "TEXT",
+                      .help = "the smallest set of levers for it, like 'p99 <= 1.2 * median'"},
+                     {.name = "tokens",
+                      .value = "N",
+                      .help = "train on so many: days, energy, cost, and what they go into"},
+                     {.name = "tokens-per-step",
+                      .value = "N",
+                      .help = "that a step of the scenario trains on"},
+                     {.name = "days", .value = "N", .help = "how many nodes finish --tokens in so many days"},
                      {.name = "all", .help = "everything that was found, not only the first screen"},
                      run_flag(),
                      {.name = "output",

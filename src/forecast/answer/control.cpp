@@ -48,6 +48,23 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
   return {};
 }
 
+/// How long a step usually takes, where some are cold after a restart; else it does not matter.
+Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestion& q, const Control& out) {
+  if (scenario.failures.cold_steps <= 0) return Seconds{};
+  if (!out.days.empty()) {
+    const Days& d = out.days.front();
+    return (d.parts[static_cast<std::size_t>(DaysPart::Compute)] +
+            d.parts[static_cast<std::size_t>(DaysPart::Communication)] +
+            d.parts[static_cast<std::size_t>(DaysPart::Waiting)]) /
+           d.steps;
+  }
+  model::Scenario steps = scenario;
+  steps.job.steps = std::min<decltype(steps.job.steps)>(steps.job.steps, kMostSteps);
+  COX_TRY(const StepBudget step,
+          budget_of(steps, 1, BatchRule::Grows, q.options.threads)(std::max(nodes_of(scenario), 1)));
+  return step.total();
+}
+
 }  // namespace
 
 Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& q) {
@@ -64,13 +81,14 @@ Result<Control> make_control(const model::Scenario& scenario, const ControlQuest
   }
   if (q.training) COX_CHECK(add_days(scenario, q, nodes, out));
   if (!scenario.failures.happen()) return out;
-  const auto left = goodput(scenario, nodes);
+  COX_TRY(const Seconds cold_step, usual_step(scenario, q, out));
+  const auto left = goodput(scenario, nodes, cold_step);
   if (!left) {
     out.notes.push_back(left.error().message);
     return out;
   }
   out.goodput = *left;
-  COX_TRY(out.most, most_work(scenario, std::int64_t{1} << 20));
+  COX_TRY(out.most, most_work(scenario, std::int64_t{1} << 20, {}, cold_step));
   for (const std::string& note : out.goodput.front().costs.notes) out.notes.push_back(note);
   return out;
 }

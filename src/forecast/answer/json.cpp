@@ -3,6 +3,8 @@
 
 #include "cox/forecast/forecast.hpp"
 
+#include "forecast/answer/control_json.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -227,6 +229,7 @@ std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
   j["regimes"] = or_null_json(f.regimes);
   j["margins"] = f.margins ? json_of(*f.margins, f.margins_at) : Json(nullptr);
   j["structure"] = or_null_json(f.structure);
+  j["control"] = f.control ? control_json(*f.control) : Json(nullptr);
   return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));
 }
 

@@ -242,6 +242,11 @@ std::vector<std::string> text_lines(const Forecast& f, bool all) {
   add_list(out, "note", f.projection.notes, all);
   add_list(out, "not seen", f.not_seen, all);
   add_list(out, "left out", f.left_out, all);
+  if (f.control) {
+    out.emplace_back();
+    const Lines control = text_lines(*f.control);
+    out.insert(out.end(), control.begin(), control.end());
+  }
   if (all) add_parts(out, f);
   return out;
 }

@@ -126,9 +126,15 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
   };
   // Eight sizes a doubling, since more nodes may be slower: the first in time, then the least between it and its neighbour.
   const std::int64_t sizes = most / multiple;
+  // Behind the quickest, twice its time is far enough: failures only get more.
+  const auto hopeless = [&] {
+    return quickest && (last ? last->total > quickest->total * 2 : last.error().id == "forecast-032");
+  };
   for (double x = 1; x < static_cast<double>(sizes) + 1 && !reached;
-       x = std::max(x + 1, std::floor(x * 1.0905)))
+       x = std::max(x + 1, std::floor(x * 1.0905))) {
     look(static_cast<std::int64_t>(x));
+    if (hopeless()) break;
+  }
   if (!quickest) return fail(last.error());
   if (!reached)
     return NodesFor{
