@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/forecast/scaling_job.hpp"
 
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -78,6 +79,29 @@ ScalingJob job_of(Seconds work, std::vector<StepTerm> terms, const std::optional
     return shared->at(ranks, on);
   };
   return job;
+}
+
+Amplification amplification_of(const ScalingJob& job, std::int64_t ranks) {
+  const std::size_t n = job.mechanisms.size();
+  COX_ASSERT(n <= 12, "every set is looked at");
+  std::vector<double> time;  // of a sample, by set
+  for (MechanismSet on = 0; on < MechanismSet{1} << n; ++on) time.push_back(1 / job.at(ranks, on).throughput);
+  Amplification out{.whole = time.back() / time.front()};
+  std::vector<double> weight(n);  // of a set of k others: k! (n - 1 - k)! / n!
+  double choose = 1;
+  for (std::size_t k = 0; k < n; ++k) {
+    weight[k] = 1 / (static_cast<double>(n) * choose);
+    choose *= static_cast<double>(n - 1 - k) / static_cast<double>(k + 1);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    Amplification::Share share{.mechanism = job.mechanisms[i].name};
+    for (std::size_t on = 0; on < time.size(); ++on)
+      if ((on >> i & 1) == 0)
+        share.added += weight[static_cast<std::size_t>(std::popcount(on))] *
+                       (time[on | std::size_t{1} << i] - time[on]) / time.front();
+    out.by.push_back(std::move(share));
+  }
+  return out;
 }
 
 }  // namespace cox::forecast

@@ -52,5 +52,25 @@ TEST(ScalingJob, GoodputPeaksWhereTheCheckpointTakesMostOfTheTimeBetweenFailures
   EXPECT_NEAR(job.at(peak, kEveryMechanism).throughput / static_cast<double>(peak), 0.203188, 1e-5);
 }
 
+// 0.2 and 0.3 alone, 0.7 together: 0.3 and 0.4.
+TEST(ScalingJob, WhatMechanismsAddIsSharedOutWhole) {
+  ScalingJob job{.mechanisms = {{"a", Reach::Flattens}, {"b", Reach::Flattens}}};
+  job.at = [](std::int64_t, MechanismSet on) {
+    const double added[] = {0, 0.2, 0.3, 0.7};
+    return ThroughputPoint{1 / (1 + added[on & 3]), 1};
+  };
+  const Amplification two = amplification_of(job, 64);
+  EXPECT_NEAR(two.whole, 1.7, 1e-12);
+  EXPECT_NEAR(two.by[0].added, 0.3, 1e-12);
+  EXPECT_NEAR(two.by[1].added, 0.4, 1e-12);
+
+  const Amplification recipe = amplification_of(testing::recipe(), 4'116);
+  double sum = 1;
+  for (const Amplification::Share& share : recipe.by) sum += share.added;
+  EXPECT_NEAR(sum, recipe.whole, 1e-9);
+  EXPECT_GT(recipe.whole, 2);
+  EXPECT_EQ(amplification_of(job_of(Seconds{1}, {}), 8).whole, 1);
+}
+
 }  // namespace
 }  // namespace cox::forecast
