@@ -52,11 +52,11 @@ struct Score {
 };
 const std::vector<std::string> kPlain = {"constant", "logarithm", "power", "linear (Amdahl)", "USL"};
 
-/// Step times at 16, 32 and 64 ranks of the same job, and curves through them.
+/// Step times at a quarter, half and all of the ranks of the same job, and curves through them.
 std::vector<double> plain_fits(const Job& job, const Sample& sample) {
   Curve curve{.name = sample.name, .value = CurveValue::StepTime, .points = {}};
   const std::size_t ranks = sample.ranks.size();
-  for (const std::size_t n : {16, 32, 64}) {
+  for (const std::size_t n : {ranks / 4, ranks / 2, ranks}) {
     double sum = 0;
     for (std::size_t k = 0; k < sample.steps.size(); ++k) {
       const auto row = sample.positions[0].own.begin() + static_cast<std::ptrdiff_t>(k * ranks);
@@ -83,7 +83,7 @@ Score score(std::uint64_t number, int ranks) {
   s.heavy = job.heavy();
   s.missed = truth.slow && !run.slow_seen;
   s.alone = 100 + job.drift / 2 + job.node_step + job.communication(kAsked);
-  if (ranks == 64) s.plain = plain_fits(job, run.sample);
+  s.plain = plain_fits(job, run.sample);
   const auto parts = calibrate(run.sample);
   if (!parts) return std::fprintf(stderr, "%s\n", parts.error().to_string().c_str()), s;
   ProjectOptions options;

@@ -9,49 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "cox/base/random.hpp"
+#include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
 namespace {
 
-/// Deviations of what a job is made of; level 100.
-struct Truth {
-  double rank = 0, node = 0, step = 0, node_step = 0, residual = 1;
-  double correlation = 0;
-  double drift = 0;
-};
-
-Sample sample_of(const Truth& t, int nodes, int per_node, int steps, std::uint64_t seed) {
-  const auto ranks = static_cast<std::size_t>(nodes * per_node);
-  const RandomStream random(seed, 11);
-  Sample sample;
-  sample.name = "test";
-  sample.positions.resize(1);
-  std::vector<double> state(ranks);
-  std::vector<double> fresh(ranks);
-  random.normals(1'000'000, 0, state);
-  for (std::size_t r = 0; r < ranks; ++r)
-    sample.ranks.push_back(
-        {.rank = static_cast<std::int32_t>(r), .node = static_cast<std::int32_t>(r) / per_node});
-  for (int k = 0; k < steps; ++k) {
-    const auto at = static_cast<std::uint64_t>(k);
-    random.normals(at, 0, fresh);
-    double slowest = 0;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      const std::uint64_t n = r / static_cast<std::size_t>(per_node);
-      const double phi = t.correlation;
-      state[r] = k == 0 ? state[r] : phi * state[r] + std::sqrt(1 - phi * phi) * fresh[r];
-      const double x = 100 + t.drift * k / steps + t.rank * random.normal(2'000'000, r) +
-                       t.node * random.normal(2'000'001, n) + t.step * random.normal(at, 1'000'000) +
-                       t.node_step * (-std::log(random.uniform(at, 2'000'000 + n)) - 1) +
-                       t.residual * state[r];
-      sample.positions[0].own.push_back(Seconds{x});
-      slowest = std::max(slowest, x);
-    }
-    sample.steps.push_back({.number = k, .begin = Seconds{}, .length = Seconds{slowest + 7}});
-  }
-  return sample;
-}
+using Truth = test::KnownJob;
+using test::sample_of;
 
 PositionParts parts_of(const Sample& sample) {
   return calibrate(sample).value().positions.at(0);
