@@ -42,6 +42,11 @@ struct NodeClass {
   int nics = 0;               ///< cards of a node that are used
   Link nic{};                 ///< card to its first switch, one direction
   std::vector<int> nic_of{};  ///< card of each device
+  Power busy{};               ///< of a node, as in PowerDraw
+  Power transfer{};
+  Power wait{};
+  Power idle{};
+  double node_hour = 0;  ///< as in Price
 };
 
 /// Machines. Device d is number d % devices_per_node of node d / devices_per_node.
@@ -197,6 +202,8 @@ struct TrainingJob {
   Flops flops{};
   std::int64_t sequences = 0;  ///< of a micro-batch; zero = not known
   StepInput input{};
+  /// Parameters of pace::Settings that are not at their defaults, by their keys and as pace::set takes them.
+  std::map<std::string, std::string> pace{};
 };
 
 /// A GOAL schedule.
@@ -352,6 +359,7 @@ enum class CollectivePrice : std::uint8_t {
 enum class NeighbourKind : std::uint8_t {
   Flows,       ///< bursts from node to node, on and off
   Collective,  ///< computes and does a collective, again and again
+  Training,    ///< replicas of a model, one on each device, that sum their gradients beside the backward pass
 };
 /// Another job on the same fabric, for as long as ours runs.
 struct Neighbour {
@@ -360,12 +368,15 @@ struct Neighbour {
   std::vector<int>
       nodes{};  ///< Flows: from, to, from, to ...; else those it is on, in the order of its ranks
   Seconds start{};
-  Bytes bytes{};      ///< of a burst of each flow; of the collective
+  Bytes bytes{};      ///< of a burst of each flow; of the collective; of the gradients of a replica
   Seconds period{};   ///< Flows: from the begin of one burst to the next; zero = one after the other
   Bandwidth rate{};   ///< Flows: of one flow, at most; zero = no limit
-  Seconds compute{};  ///< Collective: of each rank before each
+  Seconds compute{};  ///< Collective: of each rank before each; Training: forward
   Collective collective = Collective::AllReduce;
   Algorithm algorithm = Algorithm::Ring;
+  Seconds backward{};        ///< Training: during which the gradients of `bytes` get ready evenly
+  Bytes bucket{25'000'000};  ///< Training: what is summed at once
+  Seconds optimizer{};       ///< Training
 };
 
 enum class EngineKind : std::uint8_t { Auto, ClosedForm, MaxPlus, Flow, Event };

@@ -23,6 +23,9 @@ struct Placement {
   int rails = 1;            ///< cards of a node, each for as many of its ranks
   int ranks_per_stage = 1;  ///< of one replica
   int stages = 1;
+  /// Device of each rank, where they do not sit on them in their order: who shares a node, switch or rail of what they
+  /// compute; else empty.
+  std::vector<int> devices{};
 };
 
 /// What the draws of one step leave for the next, where the same ranks are asked for step by step: results are the same

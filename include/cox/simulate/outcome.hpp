@@ -116,7 +116,7 @@ struct Outcome {
   std::optional<double> goodput_mfu{};
   QuantileSketch steps{};           ///< lengths of all steps of `steps_replicas` replicas, in seconds
   int steps_replicas = 1;           ///< all of them in training, else the first
-  std::vector<GroupTime> groups{};  ///< training whose steps have a common end; empty: not known
+  std::vector<GroupTime> groups{};  ///< training; empty: not known
   std::optional<JobTime> time{};    ///< training
   std::vector<std::int64_t> failures_of_class{};  ///< first replica: by class of the scenario
   std::optional<EnergyUse> energy{};              ///< where a node's power is known
@@ -124,6 +124,9 @@ struct Outcome {
   std::optional<double> node_hours{};
   /// As many hours of nodes as their computation of counted steps takes; where accounts are known.
   std::optional<double> ideal_node_hours{};
+  /// The same in money, where a node's price is known: each node at the price of its class, spares at that of none.
+  std::optional<double> cost{};
+  std::optional<double> ideal_cost{};
   std::optional<trace::Run> run;           ///< where asked for
   std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
   std::vector<NeighbourOutcome> neighbours{};

@@ -317,6 +317,10 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
     return notes.clash({"job.overlap_threshold"},
                        "job.overlap_threshold without job.overlap_feedback changes nothing",
                        "say how much longer the next step waits, per time below it");
+  if (const auto mode = keys.iteration.pace.find("mode");
+      mode != keys.iteration.pace.end() && mode->second != "off" && job.layout.data == 1)
+    return notes.clash({"pace.mode"}, "pace.mode with a single replica: nobody waits for another one",
+                       "leave [pace] out, or give job.layout.data");
   if (job.moe_layers > layers)
     return notes.clash({"job.moe_layers"},
                        fmt::format("job.moe_layers = {}, but there are {} layers", job.moe_layers, layers),

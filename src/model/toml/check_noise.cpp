@@ -87,15 +87,17 @@ Status check_place(const NoiseSource& n, const std::string& at, const Draft& dra
   return {};
 }
 
-/// Ranks that do not sit on their devices in order: who shares a node, a switch or a card is not known here, nor on which
-/// device a rank receives.
+/// Ranks that do not sit on their devices in order: who shares a node, a switch or a card is known of what they compute, not
+/// of what they receive.
 Status check_placed(const NoiseSource& n, const std::string& at, const Draft& draft, const Refuse& refuse) {
-  if (draft.job.places.rule == PlaceRule::Packed) return {};
+  if (draft.job.places.rule == PlaceRule::Packed || n.target == NoiseTarget::Compute) return {};
   using enum NoiseScope;
   if (n.scope == Node || n.scope == Switch || n.scope == Rail)
-    return refuse("scope", fmt::format("{}.scope is of devices, and job.placement is not \"packed\"", at),
-                  "leave the placement out, or say scope \"rank\" or \"global\"");
-  if (n.target != NoiseTarget::Compute && (!n.ranks.empty() || n.scope == Stage))
+    return refuse(
+        "scope",
+        fmt::format("{}.scope is of the devices that receive, and job.placement is not \"packed\"", at),
+        "leave the placement out, or say scope \"rank\" or \"global\"");
+  if (!n.ranks.empty() || n.scope == Stage)
     return refuse(n.ranks.empty() ? "scope" : "ranks",
                   fmt::format("{} is of the messages of some ranks, and job.placement is not \"packed\"", at),
                   "leave the placement out, or disturb all messages");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "cox/base/units_text.hpp"
@@ -54,6 +55,27 @@ Status check_cards(const Cluster& cluster, const NodeClass* of, const std::strin
   return {};
 }
 
+/// Power and price of a class: where those of the other nodes are known, too.
+Status check_class_draw(const Draft& draft, const std::string& at, const Notes& notes) {
+  const Scenario& s = draft.scenario;
+  const bool training = draft.job.workload == Workload::Training;
+  for (const char* key : {"power_busy", "power_transfer", "power_wait", "power_idle"})
+    if (notes.said(at + "." + key) && !(training && s.power.known()))
+      return notes.clash({at + "." + key},
+                         fmt::format("{}.{} {}", at, key,
+                                     training ? "without power.busy: what the other nodes draw is not known"
+                                              : "is of training only"),
+                         training ? "give power.busy" : "leave it out");
+  if (notes.said(at + ".node_hour") && !(training && s.node_price.node_hour > 0))
+    return notes.clash(
+        {at + ".node_hour"},
+        fmt::format("{}.node_hour {}", at,
+                    training ? "without price.node_hour: what the other nodes cost is not known"
+                             : "is of training only"),
+        training ? "give price.node_hour" : "leave it out");
+  return {};
+}
+
 /// What a class says that nothing would read.
 Status check_class(const Draft& draft, const NodeClass& c, const std::string& at, const Notes& notes) {
   const Scenario& s = draft.scenario;
@@ -67,11 +89,12 @@ Status check_class(const Draft& draft, const NodeClass& c, const std::string& at
     return notes.clash({at}, fmt::format("{} with engine \"closed-form\", which needs equal ranks", at),
                        "leave `engine` out");
   const bool computes = draft.job.workload == Workload::Training || draft.job.compute > Seconds{};
-  if (said("speed") && !computes)
+  if (said("speed") && !computes && draft.job.workload == Workload::Collective)
     return notes.clash({at + ".speed"}, fmt::format("{}.speed, and nothing computes", at),
                        "give job.compute");
   if (said("memory") && draft.job.workload != Workload::Training)
     return notes.clash({at + ".memory"}, fmt::format("{}.memory is of training only", at), "leave it out");
+  COX_CHECK(check_class_draw(draft, at, notes));
   const bool cards = s.fabric.kind != FabricKind::Torus && s.fabric.kind != FabricKind::Graph;
   for (const char* key : {"nics", "nic_latency", "nic_bandwidth", "nic_of"}) {
     if (!said(key) || (cards && plays_links(draft) && s.cluster.nodes > 1)) continue;
@@ -143,15 +166,6 @@ Status check_placement(const Draft& draft, const Notes& notes) {
         {"job.placement"},
         "job.placement with job.input: who shares a node's cores and link is counted in the order of ranks",
         "leave job.placement out; job.nodes may be said");
-  for (std::size_t i = 0; i < draft.scenario.noise.size(); ++i) {
-    const NoiseScope scope = draft.scenario.noise[i].scope;
-    const std::string at = fmt::format("{}[{}]", kNoiseArray, i);
-    if (scope == NoiseScope::Node || scope == NoiseScope::Switch)
-      return notes.clash(
-          {at + ".scope", at},
-          fmt::format("{}.scope counts ranks in their order, and job.placement moves them", at),
-          "say scope rank or global, or leave job.placement out");
-  }
   return {};
 }
 
@@ -191,7 +205,13 @@ Status check_neighbour_job(const Draft& draft, const Neighbour& n, const std::st
                        fmt::format("{}.algorithm = \"{}\": a neighbour has neither servers nor switches", at,
                                    name_of(n.algorithm)),
                        "choose an algorithm among its ranks");
-  const auto made = Schedule::make({.kind = n.collective,
+  if (n.kind == NeighbourKind::Training && (n.bytes.count() - 1) / n.bucket.count() >= kMostLayers)
+    return notes.clash({at + ".bucket", at},
+                       fmt::format("{}.bucket = {} makes more than {} buckets of {}", at, spelled(n.bucket),
+                                   kMostLayers, spelled(n.bytes)),
+                       "say a larger bucket");
+  const bool training = n.kind == NeighbourKind::Training;
+  const auto made = Schedule::make({.kind = training ? Collective::AllReduce : n.collective,
                                     .algorithm = n.algorithm,
                                     .ranks = static_cast<int>(ranks),
                                     .bytes = n.bytes,
@@ -214,20 +234,24 @@ Status check_neighbours(const Draft& draft, const Notes& notes) {
     const std::string at = fmt::format("{}[{}]", kNeighbourArray, i);
     const bool flows = n.kind == NeighbourKind::Flows;
     const std::string_view kind = neighbour_words()[static_cast<std::size_t>(n.kind)];
-    for (const auto& [key, reads] : {std::pair{"period", flows},
-                                     {"rate", flows},
-                                     {"compute", !flows},
-                                     {"collective", !flows},
-                                     {"algorithm", !flows}})
+    const bool training = n.kind == NeighbourKind::Training;
+    for (const auto& [key, reads, whose] : {std::tuple{"period", flows, "flows"},
+                                            {"rate", flows, "flows"},
+                                            {"compute", !flows, "collective or training"},
+                                            {"collective", !flows && !training, "collective"},
+                                            {"algorithm", !flows, "collective or training"},
+                                            {"backward", training, "training"},
+                                            {"bucket", training, "training"},
+                                            {"optimizer", training, "training"}})
       if (const std::string full = at + "." + key; notes.said(full) && !reads)
         return notes.clash({full}, fmt::format("{} has no meaning for kind \"{}\"", full, kind),
-                           fmt::format("only {} has one", flows ? "collective" : "flows"));
+                           fmt::format("only {} has one", whose));
     if (n.nodes.size() < 2)
       return notes.clash({at + ".nodes", at},
                          fmt::format("{}.nodes has {} entries, expected at least 2", at, n.nodes.size()),
                          "say where it is");
     // Shorter bursts would be more events than anybody waits for.
-    if (n.bytes < Bytes{1000} && (flows || n.collective != Collective::Barrier))
+    if (n.bytes < Bytes{1000} && (flows || training || n.collective != Collective::Barrier))
       return notes.clash({at + ".bytes", at},
                          fmt::format("{}.bytes is {}, expected at least 1kB", at, spelled(n.bytes)), "");
     COX_CHECK(check_nodes(n.nodes, false, draft.scenario.cluster, at + ".nodes", notes));

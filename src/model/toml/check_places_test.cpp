@@ -53,9 +53,13 @@ TEST(ScenarioPlaces, OfJobs) {
       clash(kFour + "[job]\nnodes = [0, 1]\ncollective.ranks = 6\n"),
       "f.toml:10:12: job.collective.ranks = 6, but the cluster has 2 nodes of job.nodes x 2 devices = 4 ranks | ");
   EXPECT_EQ(
-      clash(kFour + "[job]\nplacement = \"random\"\n[[noise]]\nscope = \"node\"\ncv = 0.1\n"),
-      "f.toml:11:1: noise[0].scope counts ranks in their order, and job.placement moves them | say scope rank or "
-      "global, or leave job.placement out");
+      clash(kFour +
+            "[job]\nplacement = \"random\"\n[[noise]]\nscope = \"node\"\ncv = 0.1\ntarget = \"message\"\n"),
+      "f.toml:11:1: noise[0].scope is of the devices that receive, and job.placement is not \"packed\" | leave the "
+      "placement out, or say scope \"rank\" or \"global\"");
+  EXPECT_TRUE(parse_scenario(
+      kFour + "[job]\nplacement = \"random\"\ncompute = \"1ms\"\n[[noise]]\nscope = \"node\"\ncv = 0.1\n",
+      "f.toml", ""));
   EXPECT_EQ(
       clash(kFour + "[job]\nnodes = [0, 1]\n[[noise]]\nscope = \"switch\"\ncv = 0.1\n"),
       "f.toml:11:1: noise[0].scope \"switch\" counts nodes in their order, and job.nodes says others | say another "
@@ -119,8 +123,9 @@ TEST(ScenarioPlaces, OfNeighbours) {
             "f.toml:10:1: neighbour[0].nodes names node 4, expected 0 to 3 | ");
   EXPECT_EQ(clash(one + "bytes = \"10B\"\nnodes = [0, 1]\n"),
             "f.toml:9:1: neighbour[0].bytes is 10B, expected at least 1kB | ");
-  EXPECT_EQ(clash(one + "bytes = \"1MB\"\nnodes = [0, 1]\ncompute = \"1ms\"\n"),
-            "f.toml:11:1: neighbour[0].compute has no meaning for kind \"flows\" | only collective has one");
+  EXPECT_EQ(
+      clash(one + "bytes = \"1MB\"\nnodes = [0, 1]\ncompute = \"1ms\"\n"),
+      "f.toml:11:1: neighbour[0].compute has no meaning for kind \"flows\" | only collective or training has one");
   EXPECT_EQ(clash(one + "bytes = \"1MB\"\nnodes = [0, 1]\nkind = \"collective\"\nperiod = \"1ms\"\n"),
             "f.toml:12:1: neighbour[0].period has no meaning for kind \"collective\" | only flows has one");
   EXPECT_EQ(
@@ -135,6 +140,45 @@ TEST(ScenarioPlaces, OfNeighbours) {
 }
 
 // What a scenario says of places is written as it was read.
+TEST(ScenarioPlaces, OfNeighboursThatTrain) {
+  const std::string one =
+      kFour + "[job]\nnodes = [0, 1]\n[[neighbour]]\nkind = \"training\"\nnodes = [2, 3]\n";
+  EXPECT_TRUE(parse_scenario(one + "bytes = \"1MB\"\nbackward = \"1ms\"\nbucket = \"1kB\"\n", "f.toml", ""));
+  EXPECT_EQ(clash(one + "bytes = \"1MB\"\nrate = \"1GB/s\"\n"),
+            "f.toml:14:1: neighbour[0].rate has no meaning for kind \"training\" | only flows has one");
+  EXPECT_EQ(
+      clash(one + "bytes = \"1MB\"\ncollective = \"all-gather\"\n"),
+      "f.toml:14:1: neighbour[0].collective has no meaning for kind \"training\" | only collective has one");
+  EXPECT_EQ(
+      clash(one + "bytes = \"1GB\"\nbucket = \"10B\"\n"),
+      "f.toml:14:1: neighbour[0].bucket = 10B makes more than 65536 buckets of 1GB | say a larger bucket");
+}
+
+TEST(ScenarioPlaces, DrawsOfClassesNeedThoseOfTheOthers) {
+  const std::string one = kFour + "[[cluster.classes]]\ncount = 1\n";
+  const std::string training =
+      "[job]\nworkload = \"training\"\n[[job.layers]]\nforward = \"1ms\"\ngradients = \"1MB\"\n";
+  EXPECT_EQ(
+      clash(one + "power_busy = \"1kW\"\n" + training),
+      "f.toml:10:1: cluster.classes[0].power_busy without power.busy: what the other nodes draw is not known | "
+      "give power.busy");
+  EXPECT_EQ(
+      clash(one + "node_hour = 2\n" + training),
+      "f.toml:10:1: cluster.classes[0].node_hour without price.node_hour: what the other nodes cost is not known "
+      "| give price.node_hour");
+  EXPECT_EQ(clash(one + "speed = 0.5\nnode_hour = 2\n[job]\ncompute = \"1ms\"\n"),
+            "f.toml:11:1: cluster.classes[0].node_hour is of training only | leave it out");
+  const auto read = parse_scenario(
+      one + "power_busy = \"1kW\"\nnode_hour = 2\n" + training +
+          "[power]\nbusy = \"3kW\"\n[price]\nnode_hour = 1\n[policy]\nkind = \"asynchronous\"\n",
+      "f.toml", "");
+  ASSERT_TRUE(read) << read.error().to_string();
+  const NodeClass& c = read->scenario.cluster.classes[0];
+  EXPECT_EQ(c.wait, Power::watts(500));
+  EXPECT_EQ(c.transfer, Power::watts(500));
+  EXPECT_EQ(c.idle, Power::watts(500));
+}
+
 TEST(ScenarioPlaces, AreWrittenAndReadBack) {
   const std::string text =
       kFour +

@@ -366,7 +366,30 @@ TEST(ScenarioCheck, PacedIterations) {
             "iteration.jitter and iteration.imbalance say what disturbs it");
   EXPECT_EQ(clash(kNodes + "[pace]\nmode = \"auto\"\n"),
             "f.toml:4:1: pace.mode has no meaning for job.workload \"collective\" | "
-            "only iteration has one: change job.workload, or leave pace.mode out");
+            "only iteration or training has one: change job.workload, or leave pace.mode out");
+}
+
+TEST(ScenarioCheck, TrainingIsPacedWhereAllEndAStep) {
+  const std::string training =
+      "[cluster]\nnodes = 4\nnic.bandwidth = \"1GB/s\"\n[job]\nworkload = \"training\"\n[[job.layers]]\nforward = "
+      "\"1ms\"\ngradients = \"1MB\"\n";
+  const auto good = parse_scenario(training + "[pace]\nmode = \"auto\"\nwindow = 32\n", "f.toml", "");
+  ASSERT_TRUE(good) << good.error().to_string();
+  const std::map<std::string, std::string> wanted = {{"mode", "auto"}, {"window", "32"}};
+  EXPECT_EQ(good->scenario.job.as<TrainingJob>().pace, wanted);
+  const auto again = parse_scenario(scenario_toml(good->scenario), "f.toml", "");
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(again->scenario.job.as<TrainingJob>().pace, wanted);
+  EXPECT_EQ(
+      clash(training + "[policy]\nkind = \"asynchronous\"\n[pace]\nmode = \"auto\"\n"),
+      "f.toml:12:1: pace.mode has no meaning for policy.kind \"asynchronous\" | ranks are held back by what "
+      "they wait for at the end of a step, which all of them end together: say synchronous or local-sgd");
+  EXPECT_EQ(clash(training + "[pace]\nmode = \"auto\"\nplacement = \"collective\"\n"),
+            "f.toml:11:1: pace.placement has no meaning for job.workload \"training\" | a step has many "
+            "collectives, beside its computation: ranks are held back before it");
+  EXPECT_EQ(clash(training + "[job.layout]\ncontext = 4\n[pace]\nmode = \"auto\"\n"),
+            "f.toml:12:1: pace.mode with a single replica: nobody waits for another one | "
+            "leave [pace] out, or give job.layout.data");
 }
 
 TEST(ScenarioCheck, ParametersOfTheControllerAreThoseOfItsTable) {

@@ -192,6 +192,14 @@ void derive_running(Scenario& s, Notes& notes) {
   power("power.wait", p.wait, p.busy / 2, "half of power.busy (assumed: 0.3 to 0.7 are reported)");
   power("power.transfer", p.transfer, p.wait, "= power.wait");
   power("power.idle", p.idle, p.wait, "= power.wait");
+  for (std::size_t i = 0; i < s.cluster.classes.size(); ++i) {
+    NodeClass& c = s.cluster.classes[i];
+    const std::string at = fmt::format("{}[{}].", kNodeClassArray, i);
+    if (c.busy == Power{}) continue;
+    power(at + "power_wait", c.wait, c.busy / 2, "half of its power_busy (assumed: 0.3 to 0.7 are reported)");
+    power(at + "power_transfer", c.transfer, c.wait, "= its power_wait");
+    power(at + "power_idle", c.idle, c.wait, "= its power_wait");
+  }
   for (std::size_t i = 0; i < s.failures.classes.size(); ++i) {
     FailureClass& one = s.failures.classes[i];
     const auto take = [&](std::string_view name, Seconds& at, Seconds value) {

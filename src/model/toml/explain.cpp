@@ -129,10 +129,11 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
     std::erase_if(
         out, [&](const Explained& e) { return e.key.starts_with(section) && e.origin != Origin::Preset; });
   }
-  if (draft.job.workload != Workload::Iteration)
-    std::erase_if(out, [](const Explained& e) {
-      return e.key.starts_with("iteration.") || e.key.starts_with("pace.");
-    });
+  const bool iterates = draft.job.workload == Workload::Iteration;
+  const bool paced = iterates || notes.first_of_file("pace.").has_value();
+  std::erase_if(out, [&](const Explained& e) {
+    return (!iterates && e.key.starts_with("iteration.")) || (!paced && e.key.starts_with("pace."));
+  });
   return out;
 }
 

@@ -438,6 +438,15 @@ const Key<NodeClass> kNodeClasses[] = {
     {"nic_latency", COX_IN(NodeClass, nic.latency), "`0s` = `cluster.nic.latency`"},
     {"nic_bandwidth", COX_IN(NodeClass, nic.bandwidth), "`0B/s` = `cluster.nic.bandwidth`"},
     {"nic_of", COX_IN(NodeClass, nic_of), "card that each device uses; empty = `cluster.nic_of`", 0, kRanks},
+    {"power_busy", COX_IN(NodeClass, busy), "of such a node, as `power.busy`", 0, kNoLimit,
+     "that of `power.busy`"},
+    {"power_transfer", COX_IN(NodeClass, transfer), "as `power.transfer`", 0, kNoLimit,
+     "that of `power.transfer`; beside `power_busy`, that of `power_wait`"},
+    {"power_wait", COX_IN(NodeClass, wait), "as `power.wait`", 0, kNoLimit,
+     "that of `power.wait`; beside `power_busy`, half of it (assumed: measure it)"},
+    {"power_idle", COX_IN(NodeClass, idle), "as `power.idle`", 0, kNoLimit,
+     "that of `power.idle`; beside `power_busy`, that of `power_wait`"},
+    {"node_hour", COX_IN(NodeClass, node_hour), "as `price.node_hour`; 0 = that", 0, 1e9},
 };
 
 const WordField<Neighbour> kNeighbourCollective{
@@ -448,19 +457,28 @@ const WordField<Neighbour> kNeighbourCollective{
 const Key<Neighbour> kNeighbours[] = {
     {"name", COX_IN(Neighbour, name), "shown in results"},
     {"kind", COX_WORD(Neighbour, neighbour_words, kind),
-     "`flows`: bursts from node to node; `collective`: a job that computes and does a collective, again and again"},
+     "`flows`: bursts from node to node; `collective`: a job that computes and does a collective, again and again; "
+     "`training`: a job whose replicas, one on each device, sum their gradients beside the backward pass"},
     {"nodes", COX_IN(Neighbour, nodes),
-     "flows: from, to, from, to, ...; collective: those it is on, a rank on each device, in the order of its ranks",
+     "flows: from, to, from, to, ...; else those it is on, a rank on each device, in the order of its ranks",
      0, kRanks},
     {"start", COX_IN(Neighbour, start), "when it begins"},
     {"bytes", COX_IN(Neighbour, bytes),
-     "of a burst of each flow; of the collective, as `job.collective.bytes`", 0, kBytes},
+     "of a burst of each flow; of the collective, as `job.collective.bytes`; training: of all gradients of a "
+     "replica",
+     0, kBytes},
     {"period", COX_IN(Neighbour, period),
      "flows: from the begin of one burst to the next; `0s` = one behind the other"},
     {"rate", COX_IN(Neighbour, rate), "flows: of one flow, at most; `0B/s` = what the links give"},
-    {"compute", COX_IN(Neighbour, compute), "collective: of each rank before each"},
-    {"collective", kNeighbourCollective, "which collective"},
-    {"algorithm", COX_WORD(Neighbour, algorithm_words, algorithm), "collective: how it is carried out"},
+    {"compute", COX_IN(Neighbour, compute),
+     "collective: of each rank before each; training: the forward pass"},
+    {"collective", kNeighbourCollective, "collective: which"},
+    {"algorithm", COX_WORD(Neighbour, algorithm_words, algorithm),
+     "collective, training: how it, or the all-reduce of gradients, is carried out"},
+    {"backward", COX_IN(Neighbour, backward),
+     "training: the backward pass, in which gradients get ready evenly"},
+    {"bucket", COX_IN(Neighbour, bucket), "training: gradients that are summed together", 1, kBytes},
+    {"optimizer", COX_IN(Neighbour, optimizer), "training: after the last sum"},
 };
 
 const Key<LayerGroup> kLayers[] = {
@@ -551,6 +569,7 @@ Job job_of(const JobKeys& keys) {
       job.work = keys.training;
       job.as<TrainingJob>().collective = keys.collective;
       job.as<TrainingJob>().compression = keys.compression;
+      job.as<TrainingJob>().pace = keys.iteration.pace;
       break;
     case Workload::Goal:
       job.work = GoalJob{.file = keys.file};
@@ -581,6 +600,7 @@ JobKeys keys_of(const Job& job, const Cluster& cluster) {
     keys.training = *training;
     keys.collective = training->collective;
     keys.compression = training->compression;
+    keys.iteration.pace = training->pace;
   }
   if (const auto* goal = std::get_if<GoalJob>(&job.work)) keys.file = goal->file;
   if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.file = traced->file;

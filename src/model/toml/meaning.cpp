@@ -305,15 +305,30 @@ std::optional<Unread> unread_in_compression(std::string_view key, const Draft& d
   return only(kind != Compressor::None, "quantised or sparse");
 }
 
+/// ZeRO beside a policy under which replicas do not meet in every step: docs/concepts/synchronisation-policies.md.
+Unread why_no_shards(const PolicySpec& policy) {
+  if (policy.has_servers())
+    return {.chooses = "policy.kind",
+            .hint =
+                "servers hold parameters and optimizer, so that replicas have none to shard: leave "
+                "job.zero_stage out"};
+  if (policy.kind == PolicyKind::Backup)
+    return {
+        .chooses = "policy.kind",
+        .hint =
+            "the shard of a worker that is not waited for would not be updated: leave job.zero_stage out"};
+  return {
+      .chooses = "policy.kind",
+      .hint =
+          "in a local step each replica updates all of its parameters by itself: leave job.zero_stage out"};
+}
+
 /// Keys of a training step, beyond that they are about training.
 std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
   if (key == "job.bucket")
     return unless(is_synchronous(d), {.chooses = "policy.kind", .whose = "synchronous or local-sgd"});
-  if (key == "job.zero_stage" && !sums_gradients(d))
-    return Unread{
-        .chooses = "policy.kind",
-        .hint = "shards are spread over all replicas, who then meet in every step: only synchronous does"};
+  if (key == "job.zero_stage" && !sums_gradients(d)) return why_no_shards(d.scenario.policy);
   if (is_one_of(key,
                 {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold"}) &&
       !sums_gradients(d))
@@ -377,8 +392,6 @@ std::optional<Unread> unread_in_job(std::string_view key, const Draft& d) {
 std::optional<Unread> unread_of_job(std::string_view key, const Draft& d) {
   if (d.job.workload != Workload::Training) return Unread{.chooses = "job.workload", .whose = "training"};
   const Scenario& s = d.scenario;
-  if (key.starts_with("power.") && !is_synchronous(d))
-    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   if (key.starts_with("power.") && key != "power.busy")
     return unless(s.power.known(), {.chooses = "power.busy", .hint = "no energy is told without power.busy"});
   if (key == "price.currency")
@@ -388,7 +401,14 @@ std::optional<Unread> unread_of_job(std::string_view key, const Draft& d) {
 }
 
 std::optional<Unread> unread_in_pace(std::string_view key, const Draft& d) {
-  if (d.job.workload != Workload::Iteration) return Unread{.chooses = "job.workload", .whose = "iteration"};
+  const bool training = d.job.workload == Workload::Training;
+  if (!training && d.job.workload != Workload::Iteration)
+    return Unread{.chooses = "job.workload", .whose = "iteration or training"};
+  if (training && !is_synchronous(d))
+    return Unread{.chooses = "policy.kind",
+                  .hint =
+                      "ranks are held back by what they wait for at the end of a step, which all of them end "
+                      "together: say synchronous or local-sgd"};
   const auto said = [&](const char* name, std::string_view otherwise) {
     const auto at = d.job.iteration.pace.find(name);
     return at == d.job.iteration.pace.end() ? otherwise : std::string_view(at->second);
@@ -401,6 +421,10 @@ std::optional<Unread> unread_in_pace(std::string_view key, const Draft& d) {
   if (name == "mode") return std::nullopt;
   if (mode == "off")
     return Unread{.chooses = "pace.mode", .hint = "without a controller it has no parameters"};
+  if (name == "placement" && training)
+    return Unread{
+        .chooses = "job.workload",
+        .hint = "a step has many collectives, beside its computation: ranks are held back before it"};
   if (is_one_of(name, {"activate", "release"})) return only({"paper"}, "paper");
   if (name == "paper_share") return only({"paper", "always"}, "paper or always");
   if (name == "warm_up") return only({"paper", "auto"}, "paper or auto");

@@ -44,10 +44,9 @@ std::optional<Unread> unread_in_job_places(std::string_view key, const Draft& d)
     return Unread{.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (key == "job.placement" && d.job.places.rule == PlaceRule::Packed) return std::nullopt;  // as ever
   if (d.scenario.cluster.nodes == 1) return a_single_node();
-  if (!plays_links(d)) return no_links(d);
-  if (key == "job.placement_file")
-    return read_if(d.job.places.rule == PlaceRule::File, {.chooses = "job.placement", .whose = "file"});
-  return std::nullopt;
+  if (key == "job.placement_file" && d.job.places.rule != PlaceRule::File)
+    return Unread{.chooses = "job.placement", .whose = "file"};
+  return read_if(plays_links(d), no_links(d));
 }
 
 }  // namespace

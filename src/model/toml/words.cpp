@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 5> kWorkloads = {"collective", "training"
 constexpr std::array<std::string_view, 4> kPipelines = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
 constexpr std::array<std::string_view, 2> kOrders = {"linear", "random"};
 constexpr std::array<std::string_view, 5> kPlaceRules = {"packed", "scattered", "by-rail", "random", "file"};
-constexpr std::array<std::string_view, 2> kNeighbours = {"flows", "collective"};
+constexpr std::array<std::string_view, 3> kNeighbours = {"flows", "collective", "training"};
 constexpr std::array<std::string_view, 6> kScopes = {"rank", "node", "switch", "global", "rail", "stage"};
 constexpr std::array<std::string_view, 7> kPatterns = {"every-step", "persistent", "rotating", "periodic",
                                                        "drift",      "recurring",  "once"};

@@ -37,6 +37,11 @@ Json summary_of(const Outcome& o) {
 
 namespace {
 
+const char* kind_of(const NeighbourOutcome& n) {
+  using enum model::NeighbourKind;
+  return n.kind == Flows ? "flows" : n.kind == Collective ? "collective" : "training";
+}
+
 double rounded(double x) {
   return std::round(x * 1e9) / 1e9;
 }
@@ -85,10 +90,9 @@ void add_job(const model::Scenario& s, const Outcome& o, Json& j) {
              {"idle_j", rounded(e.idle.in_joules())},         {"building_j", rounded(e.building.in_joules())},
              {"ideal_j", rounded(e.ideal.in_joules())}};
   }
-  const bool priced = s.node_price.node_hour > 0;
   j["cost"] = Json{{"node_hours", *o.node_hours},
                    {"ideal_node_hours", o.ideal_node_hours ? Json(*o.ideal_node_hours) : Json(nullptr)},
-                   {"cost", priced ? Json(*o.node_hours * s.node_price.node_hour) : Json(nullptr)},
+                   {"cost", o.cost ? Json(*o.cost) : Json(nullptr)},
                    {"currency", s.node_price.currency}};
 }
 
@@ -119,7 +123,7 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
   if (!o.neighbours.empty()) j["neighbours"] = Json::array();
   for (const NeighbourOutcome& n : o.neighbours)
     j["neighbours"].push_back(Json{{"name", n.name},
-                                   {"kind", n.kind == model::NeighbourKind::Flows ? "flows" : "collective"},
+                                   {"kind", kind_of(n)},
                                    {"done", n.done},
                                    {"mean_s", printed(n.mean)},
                                    {"alone_s", printed(n.alone)}});

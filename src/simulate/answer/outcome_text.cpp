@@ -64,7 +64,7 @@ std::string what(const model::Scenario& s, const Outcome& o) {
 }
 
 std::string how(const Outcome& o) {
-  if (o.paced) return fmt::format("simulated by {}", name_of(o.engine));
+  if (o.paced && o.messages == 0) return fmt::format("simulated by {}", name_of(o.engine));
   std::string text = fmt::format("simulated by {}, {}", name_of(o.engine), name_of(o.protocol));
   if (o.closure) text += ", identities instead of rounds";
   if (o.memo) text += ", repeated states reused";
@@ -182,13 +182,13 @@ void add_job(const model::Scenario& s, const Outcome& o, std::vector<std::string
       lines.push_back(fmt::format("node-hours   {:.4g}", *o.node_hours));
     return;
   }
-  const double cost = *o.node_hours * s.node_price.node_hour;
+  const double cost = *o.cost;
   const std::string currency = s.node_price.currency.empty() ? "" : " " + s.node_price.currency;
   std::string text = fmt::format("cost         {:.4g}{} for {:.4g} node-hours, {:.4g} a step", cost, currency,
                                  *o.node_hours, cost / steps);
   if (sequences > 0) text += fmt::format(", {:.4g} a sequence", cost / (steps * sequences));
-  if (o.ideal_node_hours && *o.ideal_node_hours > 0)
-    text += fmt::format("; {:.3g} times that of computing alone", *o.node_hours / *o.ideal_node_hours);
+  if (o.ideal_cost && *o.ideal_cost > 0)
+    text += fmt::format("; {:.3g} times that of computing alone", cost / *o.ideal_cost);
   lines.push_back(std::move(text));
 }
 

@@ -63,11 +63,11 @@ struct Job {
   const SimulateOptions& options;
   EngineKind engine;
   model::Schedule schedule;
-  LinkCosts costs;                            ///< max-plus engine, which keeps a reference to it
-  Noise noise;                                ///< of the first seed
-  std::unique_ptr<Network> network;           ///< flow engine
-  std::vector<int> devices;                   ///< of the ranks, for the first seed
-  bool striped = false;                       ///< left to max-plus by `stripes`
+  LinkCosts costs;                   ///< max-plus engine, which keeps a reference to it
+  Noise noise;                       ///< of the first seed
+  std::unique_ptr<Network> network;  ///< flow engine
+  std::vector<int> devices;          ///< of the ranks, for the first seed
+  bool striped = false;              ///< left to max-plus by `stripes`
   std::optional<Whole> whole{};      ///< instead of what its rounds come to
   model::Compressed carried{};       ///< what each rank does before and after it
   Bytes uncompressed{};              ///< zero: it is as it was asked for
@@ -81,6 +81,18 @@ model::CollectiveSpec spec_of(const model::Scenario& s) {
   model::CollectiveSpec spec = work_of(s).collective;
   if (spec.ranks == 0) spec.ranks = static_cast<int>(ranks_of(s.cluster, s.job.places));
   return spec;
+}
+
+/// With the ranks on these devices.
+Result<Noise> noise_of(const model::Scenario& s, const std::vector<int>& devices, std::uint64_t seed) {
+  return Noise::make(
+      s.noise,
+      {.ranks = static_cast<int>(devices.size()),
+       .ranks_per_node = s.cluster.devices_per_node,
+       .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf),
+       .rails = std::max(1, s.cluster.nics_per_node),
+       .devices = s.job.places.rule == model::PlaceRule::Packed ? std::vector<int>{} : devices},
+      seed);
 }
 
 std::vector<int> in_order(int ranks) {
@@ -120,7 +132,7 @@ class Player {
       : job_(job),
         number_(number),
         seed_(job.scenario.seed + static_cast<std::uint64_t>(number)),
-        noise_(job.noise.with_seed(seed_)),
+        noise_(own_noise()),
         timeouts_(job.scenario.fabric.timeouts, seed_) {
     const bool moved = work_of(job.scenario).order == model::RankOrder::Random;
     if (job.engine == EngineKind::Flow || moved) {
@@ -178,6 +190,13 @@ class Player {
     auto drawn = devices_of_job(job_.scenario, seed_, job_.schedule.ranks());
     COX_ASSERT(drawn.has_value(), "drawn for another seed already");
     return *std::move(drawn);
+  }
+
+  [[nodiscard]] Noise own_noise() const {
+    if (job_.scenario.job.places.rule != model::PlaceRule::Random) return job_.noise.with_seed(seed_);
+    auto made = noise_of(job_.scenario, devices(), seed_);
+    COX_ASSERT(made.has_value(), "made for another seed already");
+    return *std::move(made);
   }
 
   /// Of each rank before each collective, undisturbed.
@@ -489,11 +508,7 @@ Result<Job> make_job(const model::Scenario& s, const model::CollectiveSpec& spec
           .noise = {},
           .network = nullptr,
           .devices = std::move(devices)};
-  const Placement placement{.ranks = spec.ranks,
-                            .ranks_per_node = s.cluster.devices_per_node,
-                            .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf),
-                            .rails = std::max(1, s.cluster.nics_per_node)};
-  COX_TRY(job.noise, Noise::make(s.noise, placement, s.seed));
+  COX_TRY(job.noise, noise_of(s, job.devices, s.seed));
   if (engine == EngineKind::Flow) {
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));
@@ -513,6 +528,12 @@ Status check_records(const model::Scenario& s, const model::CollectiveSpec& spec
       .where = {}});
 }
 
+bool groups_ranks(const model::CollectiveSpec& spec) {
+  using enum model::Algorithm;
+  return spec.algorithm == Hierarchical2 || spec.algorithm == Hierarchical3 || spec.algorithm == TwoLevel ||
+         (spec.algorithm == Ring && spec.channels > 1);
+}
+
 /// What the numbers are not, and where they are from.
 void add_notes(const Job& job, const model::CollectiveSpec& spec, Outcome& out) {
   const model::Scenario& s = job.scenario;
@@ -520,6 +541,10 @@ void add_notes(const Job& job, const model::CollectiveSpec& spec, Outcome& out) 
   if (job.network && job.schedule.participants() > spec.ranks)
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));
+  if (s.job.places.rule != model::PlaceRule::Packed && groups_ranks(spec))
+    out.notes.push_back(
+        fmt::format("groups of {} are by rank number, and job.placement spreads them over nodes",
+                    model::name_of(spec.algorithm)));
   if (job.striped)
     out.notes.emplace_back(
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
@@ -562,6 +587,7 @@ Outcome outcome_of(const Job& job, const model::CollectiveSpec& spec, const std:
   if (own_links)
     out.notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   add_notes(job, spec, out);
+  for (std::string& note : too_late(job.scenario, out.total)) out.notes.push_back(std::move(note));
   for (std::string& note : job.noise.repeats(job.scenario.job.steps, out.total))
     out.notes.push_back(std::move(note));
   if (job.network) out.links = link_loads(*job.network, first.link_bytes, out.total);

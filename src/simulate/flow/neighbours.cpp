@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/units_text.hpp"
 
 #include "simulate/flow/places.hpp"
 
@@ -21,11 +22,20 @@ Result<model::Schedule> schedule_of(const model::Neighbour& n, const model::Clus
                                   .algorithm = model::Algorithm::Chain,
                                   .ranks = 2,
                                   .bytes = n.bytes});
-  return model::Schedule::make({.kind = n.collective,
+  const bool training = n.kind == model::NeighbourKind::Training;
+  return model::Schedule::make({.kind = training ? model::Collective::AllReduce : n.collective,
                                 .algorithm = n.algorithm,
                                 .ranks = static_cast<int>(n.nodes.size()) * cluster.devices_per_node,
-                                .bytes = n.bytes,
+                                .bytes = training ? std::min(n.bucket, n.bytes) : n.bytes,
                                 .group = cluster.devices_per_node});
+}
+
+/// Of a job with a rank on each device of its nodes.
+std::vector<int> devices_of(const model::Neighbour& n, const model::Cluster& cluster) {
+  std::vector<int> devices;
+  for (const int node : n.nodes)
+    for (int d = 0; d < cluster.devices_per_node; ++d) devices.push_back(node * cluster.devices_per_node + d);
+  return devices;
 }
 
 }  // namespace
@@ -88,7 +98,8 @@ Status NeighbourJobs::check(const model::Scenario& s) {
     const auto made = schedule_of(n, s.cluster);
     const bool fits = made && made->participants() == made->ranks();
     if (there && fits && n.nodes.size() >= 2 && (!flows || n.nodes.size() % 2 == 0) && n.start >= Seconds{} &&
-        n.period >= Seconds{} && n.compute >= Seconds{})
+        n.period >= Seconds{} && n.compute >= Seconds{} && n.backward >= Seconds{} &&
+        n.optimizer >= Seconds{} && n.bucket > Bytes{})
       continue;
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "simulate-003",
@@ -110,12 +121,17 @@ std::vector<Bandwidth> NeighbourJobs::limits(const model::Scenario& s) {
 NeighbourJobs::NeighbourJobs(const model::Scenario& s, FlowEngine& engine)
     : all_(s.neighbours), engine_(engine) {
   jobs_.resize(all_.size());
+  steps_.resize(all_.size());
   for (std::size_t i = 0; i < all_.size(); ++i) {
     auto made = schedule_of(all_[i], s.cluster);
     COX_ASSERT(made.has_value(), "the neighbours were checked");
     schedules_.push_back(*std::move(made));
     if (all_[i].kind == model::NeighbourKind::Collective) {
       begin_job(s, static_cast<int>(i));
+      continue;
+    }
+    if (all_[i].kind == model::NeighbourKind::Training) {
+      begin_steps(s, static_cast<int>(i));
       continue;
     }
     const std::vector<int>& nodes = all_[i].nodes;
@@ -130,10 +146,7 @@ NeighbourJobs::NeighbourJobs(const model::Scenario& s, FlowEngine& engine)
 
 void NeighbourJobs::begin_job(const model::Scenario& s, int neighbour) {
   const model::Neighbour& n = all_[static_cast<std::size_t>(neighbour)];
-  std::vector<int> devices;
-  for (const int node : n.nodes)
-    for (int d = 0; d < s.cluster.devices_per_node; ++d)
-      devices.push_back(node * s.cluster.devices_per_node + d);
+  std::vector<int> devices = devices_of(n, s.cluster);
   std::vector<double> slow = slowness_of(s.cluster, devices);
   auto& job = jobs_[static_cast<std::size_t>(neighbour)];
   job = std::make_unique<CollectiveCourses>(
@@ -147,6 +160,36 @@ void NeighbourJobs::begin_job(const model::Scenario& s, int neighbour) {
               },
           .neighbours = true},
       [this, neighbour](FlowCourseId course) { own(course, neighbour + 1); });
+  job->start(n.start);
+}
+
+void NeighbourJobs::begin_steps(const model::Scenario& s, int neighbour) {
+  const model::Neighbour& n = all_[static_cast<std::size_t>(neighbour)];
+  GradientSteps::Work work{.buckets = {},
+                           .ready = {},
+                           .rank_of = devices_of(n, s.cluster),
+                           .slow = {},
+                           .forward = n.compute,
+                           .backward = n.backward,
+                           .optimizer = n.optimizer};
+  work.slow = slowness_of(s.cluster, work.rank_of);
+  const std::int64_t whole = n.bytes.count() / n.bucket.count();
+  for (std::int64_t b = 1; b <= whole; ++b) {
+    work.buckets.push_back(&schedules_.back());
+    work.ready.push_back(static_cast<double>(b * n.bucket.count()) / static_cast<double>(n.bytes.count()));
+  }
+  if (const Bytes rest = n.bytes - n.bucket * whole; rest > Bytes{}) {
+    model::Neighbour last = n;
+    last.bucket = rest;
+    auto made = schedule_of(last, s.cluster);
+    COX_ASSERT(made.has_value(), "what does a whole bucket does a part of one");
+    last_buckets_.push_back(*std::move(made));
+    work.buckets.push_back(&last_buckets_.back());
+    work.ready.push_back(1);
+  }
+  auto& job = steps_[static_cast<std::size_t>(neighbour)];
+  job = std::make_unique<GradientSteps>(
+      engine_, std::move(work), [this, neighbour](FlowCourseId course) { own(course, neighbour + 1); });
   job->start(n.start);
 }
 
@@ -175,7 +218,11 @@ bool NeighbourJobs::take(const FlowDeparture& departure) {
   const std::int32_t who = departure.course < owners_.size() ? owners_[departure.course] : 0;
   if (who == 0) return false;
   if (who > 0) {
-    jobs_[static_cast<std::size_t>(who) - 1]->take(departure);
+    const auto neighbour = static_cast<std::size_t>(who) - 1;
+    if (steps_[neighbour])
+      steps_[neighbour]->take(departure);
+    else
+      jobs_[neighbour]->take(departure);
     return true;
   }
   if (departure.place == 0) return true;  // its sender
@@ -200,6 +247,10 @@ std::vector<NeighbourOutcome> NeighbourJobs::outcome() const {
     if (jobs_[i]) {
       one.done = jobs_[i]->done();
       if (one.done > 0) taken = jobs_[i]->last_end() - all_[i].start;
+    }
+    if (steps_[i]) {
+      one.done = steps_[i]->done();
+      if (one.done > 0) taken = steps_[i]->last_end() - all_[i].start;
     }
     for (const Flow& flow : flows_) {
       if (flow.neighbour != static_cast<int>(i)) continue;
@@ -231,6 +282,17 @@ std::vector<Seconds> alone_of(const model::Scenario& s, const Network& network) 
       if (!left || !neighbours.take(*left)) break;
     }
     out.push_back(neighbours.outcome()[0].mean);
+  }
+  return out;
+}
+
+std::vector<std::string> too_late(const model::Scenario& s, Seconds total) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < s.neighbours.size(); ++i) {
+    const model::Neighbour& n = s.neighbours[i];
+    if (n.start < total) continue;
+    out.push_back(fmt::format("{} starts after {}, when the job is over: it changes nothing",
+                              n.name.empty() ? fmt::format("neighbour {}", i) : n.name, to_string(n.start)));
   }
   return out;
 }

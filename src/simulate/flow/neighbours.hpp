@@ -17,6 +17,7 @@
 #include "cox/simulate/outcome.hpp"
 
 #include "simulate/flow/engine.hpp"
+#include "simulate/flow/gradient_steps.hpp"
 
 namespace cox::simulate {
 
@@ -88,13 +89,16 @@ class NeighbourJobs {
     Seconds taken{};  ///< by all bursts
   };
   void begin_job(const model::Scenario& scenario, int neighbour);
+  void begin_steps(const model::Scenario& scenario, int neighbour);
   void burst(std::size_t flow, Seconds at);
   void own(FlowCourseId course, std::int32_t who);
 
   const std::vector<model::Neighbour>& all_;
   FlowEngine& engine_;
-  std::deque<model::Schedule> schedules_;                 ///< [neighbour]
-  std::vector<std::unique_ptr<CollectiveCourses>> jobs_;  ///< [neighbour]; null = flows
+  std::deque<model::Schedule> schedules_;  ///< [neighbour]
+  std::deque<model::Schedule> last_buckets_;
+  std::vector<std::unique_ptr<CollectiveCourses>> jobs_;  ///< [neighbour]; null = of another kind
+  std::vector<std::unique_ptr<GradientSteps>> steps_;     ///< the same
   std::vector<Flow> flows_;
   std::vector<std::int32_t>
       owners_;  ///< [course]: 0 = nobody here, n + 1 = neighbour n's job, - f - 1 = flow f
@@ -102,6 +106,9 @@ class NeighbourJobs {
 
 /// A step or burst of each neighbour with nobody else on the network.
 [[nodiscard]] std::vector<Seconds> alone_of(const model::Scenario& scenario, const Network& network);
+
+/// Of those that start when the job is over: one sentence each.
+[[nodiscard]] std::vector<std::string> too_late(const model::Scenario& scenario, Seconds total);
 
 /// What happened to the neighbours, with what they do alone.
 [[nodiscard]] std::vector<NeighbourOutcome> outcome_of(const NeighbourJobs& neighbours,

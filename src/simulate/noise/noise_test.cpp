@@ -278,6 +278,25 @@ TEST(Noise, ScopesShareADraw) {
   }
 }
 
+// Ranks go round the nodes: who shares a node's draw is known from the device, which has the draw that it has when packed.
+TEST(Noise, ScopesOfDevicesGoByWhereRanksSit) {
+  Placement placement{.ranks = 16, .ranks_per_node = 4, .nodes_per_switch = 2, .rails = 2};
+  std::vector<int> devices;
+  for (int r = 0; r < 16; ++r) devices.push_back(r % 4 * 4 + r / 4);
+  for (const NoiseScope scope : {NoiseScope::Node, NoiseScope::Switch, NoiseScope::Rail})
+    for (const NoisePattern pattern : {NoisePattern::EveryStep, NoisePattern::Rotating}) {
+      const NoiseSource source{
+          .name = "n", .law = NoiseLaw::Exponential, .scope = scope, .pattern = pattern, .mean_ratio = 1};
+      placement.devices.clear();
+      const auto packed = seconds(noise_of({source}, placement), 2, 16);
+      placement.devices = devices;
+      const auto placed = seconds(noise_of({source}, placement), 2, 16);
+      for (std::size_t r = 0; r < 16; ++r)
+        EXPECT_EQ(placed[r], packed[static_cast<std::size_t>(devices[r])]) << r;
+      EXPECT_NE(placed, packed);
+    }
+}
+
 TEST(Noise, PatternsOfStragglers) {
   const Placement placement{.ranks = 8, .ranks_per_node = 2};
   const auto rotating = noise_of({{.name = "n",

@@ -115,7 +115,21 @@ NoiseUnits::NoiseUnits(NoiseScope scope, const Placement& p) {
                                : static_cast<std::uint64_t>(number_);
 }
 
+NoiseUnits NoiseUnits::of_computing(NoiseScope scope, const Placement& p) {
+  const bool of_devices =
+      scope == NoiseScope::Node || scope == NoiseScope::Switch || scope == NoiseScope::Rail;
+  if (p.devices.empty() || !of_devices) return {scope, p};
+  Placement all = p;  // of the devices, in their order
+  for (const int device : p.devices) all.ranks = std::max(all.ranks, device + 1);
+  NoiseUnits units(scope, all);
+  std::vector<std::uint32_t> of_rank;
+  for (const int device : p.devices) of_rank.push_back(static_cast<std::uint32_t>(units.of(device)));
+  units.of_rank_ = std::move(of_rank);
+  return units;
+}
+
 std::uint64_t NoiseUnits::of(int rank) const {
+  if (!of_rank_.empty()) return of_rank_[static_cast<std::size_t>(rank)];
   if (kind_ == Kind::Runs) return static_cast<std::uint64_t>(rank / size_);
   if (kind_ == Kind::Rails) return static_cast<std::uint64_t>(std::int64_t{rank % size_} * number_ / size_);
   return static_cast<std::uint64_t>(rank / size_ % number_);
@@ -134,7 +148,8 @@ Result<Source> Source::make(const NoiseSource& said, const Placement& placement,
              .period_steps = static_cast<std::uint64_t>(s.period_steps),
              .when = s.step,
              .period = s.period.count(),
-             .units = NoiseUnits(s.scope, placement),
+             .units = s.target == NoiseTarget::Compute ? NoiseUnits::of_computing(s.scope, placement)
+                                                       : NoiseUnits(s.scope, placement),
              .only = s.ranks,
              .bursts = std::nullopt,
              .steps = std::nullopt,

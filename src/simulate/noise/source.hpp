@@ -48,10 +48,12 @@ class NoiseUnits {
  public:
   NoiseUnits() = default;
   NoiseUnits(model::NoiseScope scope, const Placement& placement);
+  /// Of what ranks compute, wherever they sit.
+  [[nodiscard]] static NoiseUnits of_computing(model::NoiseScope scope, const Placement& placement);
   [[nodiscard]] std::uint64_t of(int rank) const;
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Every rank is its own.
-  [[nodiscard]] bool single() const { return kind_ == Kind::Runs && size_ == 1; }
+  [[nodiscard]] bool single() const { return kind_ == Kind::Runs && size_ == 1 && of_rank_.empty(); }
 
  private:
   enum class Kind : std::uint8_t { Runs, Rails, Stages };
@@ -59,6 +61,7 @@ class NoiseUnits {
   int size_ = 1;    ///< ranks of a unit that follow each other; rails: of a node
   int number_ = 1;  ///< rails, stages
   std::uint64_t count_ = 1;
+  std::vector<std::uint32_t> of_rank_{};  ///< where ranks are not in order; empty = by the formula
 };
 
 struct Source {

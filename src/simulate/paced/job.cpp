@@ -14,6 +14,7 @@
 #include "cox/simulate/paced.hpp"
 
 #include "simulate/collective/collective_job.hpp"
+#include "simulate/record/pace_tally.hpp"
 #include "simulate/record/run_from_steps.hpp"
 
 namespace cox::simulate {
@@ -38,19 +39,6 @@ Result<model::Iteration> job_of(const model::Scenario& s) {
   job.hosts = s.cluster.nodes;
   COX_CHECK(check_iteration(job));
   return job;
-}
-
-Result<pace::Settings> settings_of(const model::Scenario& s) {
-  pace::Settings settings;
-  for (const auto& [key, value] : s.job.as<model::IterationJob>().pace)
-    if (!pace::set(settings, key.c_str(), value.c_str()))
-      return fail(
-          Error{.code = Errc::InvalidInput,
-                .id = "simulate-007",
-                .message = fmt::format("pace.{} is {}, which the controller does not take", key, value),
-                .hint = "docs/reference/scenario.md, [pace], lists its parameters",
-                .where = {}});
-  return settings;
 }
 
 /// Writes the first replica down: step marks, decisions, synchronisations.
@@ -157,7 +145,7 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
     return not_possible(Errc::InvalidInput, "iterations with pacing are simulated by the event engine",
                         "leave `engine` out, or say event");
   COX_TRY(const model::Iteration job, job_of(s));
-  COX_TRY(const pace::Settings settings, settings_of(s));
+  COX_TRY(const pace::Settings settings, pace_settings(s.job.as<model::IterationJob>().pace));
   COX_TRY(const std::optional<Outcome> reduce, reduce_on_cluster(s, job));
   if (options.want_run) COX_CHECK(check_records(s, job));
   const auto options_for = [&](pace::Mode mode, std::size_t replica) {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
-#include "cox/base/stats.hpp"
 
 #include "simulate/paced/iteration.hpp"
+#include "simulate/record/pace_tally.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -69,12 +69,7 @@ struct ArmState {
   std::vector<pace::Controller> controllers;  ///< empty in mode Off, and where delays are given
   std::vector<pace::Decision> decisions;
   std::vector<std::uint64_t> seen;  ///< steps that each controller was told of
-  std::uint64_t steps = 0;
-  std::int64_t paced_steps = 0;
-  Welford period;
-  std::vector<double> periods;
-  std::vector<Seconds> delay;  ///< sums per rank
-  std::vector<Seconds> wait;
+  PaceTally tally;
 };
 
 /// The whole simulation: state of the job, arm by arm and step by step.
@@ -83,7 +78,7 @@ class PacedJob {
   PacedJob(const model::Iteration& job, const PacedOptions& options)
       : job_(job), options_(options), player_(job), transfer_(options.transfer.value_or(transfer_time(job))) {
     const auto ranks = static_cast<std::size_t>(job.ranks);
-    for (std::vector<Seconds>* v : {&compute_, &woke_, &delayed_, &arrived_}) v->resize(ranks);
+    for (std::vector<Seconds>* v : {&compute_, &woke_, &delayed_, &arrived_, &waited_}) v->resize(ranks);
     passed_.resize(ranks);
     weight_.resize(ranks);
     wake_order_.resize(ranks);
@@ -109,17 +104,16 @@ class PacedJob {
                        return std::pair{a.step, a.rank} < std::pair{b.step, b.rank};
                      });
     for (std::size_t arm = 0; arm < states_.size(); ++arm)
-      out_.summary.push_back(summary_of(options_.arms[arm], states_[arm]));
+      out_.summary.push_back(states_[arm].tally.summary(options_.arms[arm].name, states_[arm].decisions,
+                                                        states_[arm].controllers));
     return std::move(out_);
   }
 
  private:
   [[nodiscard]] ArmState state_of(const PacedArm& arm) const {
     const auto ranks = static_cast<std::size_t>(job_.ranks);
-    ArmState state;
+    ArmState state{.controllers = {}, .decisions = {}, .seen = {}, .tally = PaceTally(ranks)};
     state.decisions.resize(ranks);
-    state.delay.resize(ranks);
-    state.wait.resize(ranks);
     if (arm.settings.mode == pace::Mode::Off || arm.delays) return state;
     state.seen.resize(ranks);
     state.controllers.reserve(ranks);
@@ -169,14 +163,14 @@ class PacedJob {
     player_.play(what, arrived_);
     const Seconds last = *std::max_element(arrived_.begin(), arrived_.end());
     const Seconds period = last + transfer_;
-    account(state, last, period);
+    for (std::size_t r = 0; r < arrived_.size(); ++r) waited_[r] = last - arrived_[r];
+    state.tally.add(period, delayed_, waited_);
     out_.periods.push_back(period);
     out_.arms.push_back(static_cast<std::uint32_t>(arm));
     if (options_.each_step) tell(step, arm, period);
     for (std::size_t r = 0; r < passed_.size(); ++r)
       passed_[r] = {
           .arm = arm, .period = period, .arrived = arrived_[r], .woke = woke_[r], .delayed = delayed_[r]};
-    ++state.steps;
     now_ += period;
     if (job_.time_slice > Seconds::zero()) order_by_arrival();
   }
@@ -190,18 +184,6 @@ class PacedJob {
     const int last = static_cast<int>(by_arrival_.size()) - 1;
     for (int i = 0; i <= last; ++i)
       wake_order_[static_cast<std::size_t>(by_arrival_[static_cast<std::size_t>(i)])] = i == last ? 0 : i + 1;
-  }
-
-  void account(ArmState& state, Seconds last, Seconds period) {
-    state.period.add(period.count());
-    state.periods.push_back(period.count());
-    bool paced = false;
-    for (std::size_t r = 0; r < arrived_.size(); ++r) {
-      state.delay[r] += delayed_[r];
-      state.wait[r] += last - arrived_[r];
-      paced = paced || delayed_[r] > Seconds::zero();
-    }
-    state.paced_steps += paced ? 1 : 0;
   }
 
   void tell(std::int64_t step, std::size_t arm, Seconds period) {
@@ -245,30 +227,6 @@ class PacedJob {
     state.decisions[r] = decided;
   }
 
-  [[nodiscard]] static PacedSummary summary_of(const PacedArm& arm, ArmState& state) {
-    PacedSummary s;
-    s.name = arm.name;
-    s.steps = static_cast<std::int64_t>(state.steps);
-    s.paced_steps = state.paced_steps;
-    for (const double period : state.periods) s.total += Seconds{period};
-    s.mean = Seconds{state.period.mean()};
-    s.cv = state.period.cv();
-    s.p50 = Seconds{quantile_in_place(state.periods, 0.5)};
-    s.p99 = Seconds{quantile_in_place(state.periods, 0.99)};
-    const double steps = std::max(1.0, static_cast<double>(state.steps));
-    for (std::size_t r = 0; r < state.delay.size(); ++r) {
-      PacedRank rank{.delay = state.delay[r] / steps,
-                     .wait = state.wait[r] / steps,
-                     .last = state.decisions[r],
-                     .evidence = {}};
-      if (!state.controllers.empty()) rank.evidence = state.controllers[r].evidence();
-      s.delay += rank.delay / static_cast<double>(state.delay.size());
-      s.wait += rank.wait / static_cast<double>(state.delay.size());
-      s.ranks.push_back(rank);
-    }
-    return s;
-  }
-
   const model::Iteration& job_;
   const PacedOptions& options_;
   IterationPlayer player_;
@@ -284,6 +242,7 @@ class PacedJob {
   std::vector<Seconds> woke_;
   std::vector<Seconds> delayed_;
   std::vector<Seconds> arrived_;
+  std::vector<Seconds> waited_;
   std::vector<Passed> passed_;  ///< the last step, by rank
   std::vector<Seconds> absolute_;
   std::vector<double> weight_;

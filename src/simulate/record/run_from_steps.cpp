@@ -76,6 +76,23 @@ void put_on(trace::Run& run, const model::Cluster& cluster, std::span<const int>
   }
 }
 
+trace::Event pace_event(std::int64_t step, Seconds begin, Seconds end, const PaceRecord& what) {
+  constexpr double kMillion = 1e6;
+  constexpr double kMost = 2e9;  // of an int32
+  const std::int64_t nanoseconds = std::chrono::duration_cast<Nanoseconds>(what.decision.delay).count();
+  const double gain = std::clamp(what.gain * kMillion, -kMost, kMost);
+  return {.kind = EventKind::Pace,
+          .op = static_cast<std::uint8_t>(what.decision.reason),
+          .flags = trace::PaceFlags::of(static_cast<std::uint8_t>(what.decision.state),
+                                        static_cast<std::uint8_t>(what.mode)),
+          .begin = rounded(begin),
+          .end = rounded(end),
+          .bytes = Bytes{nanoseconds},
+          .comm = CommId{0},
+          .seq = static_cast<std::uint32_t>(step),
+          .aux = static_cast<std::uint32_t>(static_cast<std::int32_t>(gain))};
+}
+
 StepRecorder::StepRecorder(const model::Scenario& s, const model::CollectiveSpec& spec)
     : spec_(spec), run_(empty_run(s, spec.ranks)), arrived_(static_cast<std::size_t>(spec.ranks)) {
   trace::Communicator world;
@@ -98,21 +115,7 @@ void StepRecorder::begin_step(std::int64_t step, std::span<const Seconds> now) {
 
 void StepRecorder::pace(std::size_t rank, std::int64_t step, Seconds begin, Seconds end,
                         const PaceRecord& what) {
-  constexpr double kMillion = 1e6;
-  constexpr double kMost = 2e9;  // of an int32
-  const std::int64_t nanoseconds = std::chrono::duration_cast<Nanoseconds>(what.decision.delay).count();
-  const double gain = std::clamp(what.gain * kMillion, -kMost, kMost);
-  run_.ranks[rank].events.push_back(
-      {.kind = EventKind::Pace,
-       .op = static_cast<std::uint8_t>(what.decision.reason),
-       .flags = trace::PaceFlags::of(static_cast<std::uint8_t>(what.decision.state),
-                                     static_cast<std::uint8_t>(what.mode)),
-       .begin = rounded(begin),
-       .end = rounded(end),
-       .bytes = Bytes{nanoseconds},
-       .comm = CommId{0},
-       .seq = static_cast<std::uint32_t>(step),
-       .aux = static_cast<std::uint32_t>(static_cast<std::int32_t>(gain))});
+  run_.ranks[rank].events.push_back(pace_event(step, begin, end, what));
 }
 
 void StepRecorder::arrive(std::span<const Seconds> now) {

@@ -27,6 +27,9 @@ struct PaceRecord {
   double gain = 0;  ///< estimated, ratio
 };
 
+/// A decision for step `step` as a guest records it, with the delay as it was served; of communicator 0.
+[[nodiscard]] trace::Event pace_event(std::int64_t step, Seconds begin, Seconds end, const PaceRecord& what);
+
 /// Collects one replica, step by step. Memory: 100 bytes per rank and step.
 class StepRecorder {
  public:

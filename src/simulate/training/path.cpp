@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "cox/replay/replay.hpp"
 
 #include "simulate/training/accounts.hpp"
 #include "simulate/training/runs.hpp"
+#include "simulate/training/step_pacing.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -155,7 +157,12 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
   COX_TRY(const Noise noise, Noise::make(scenario.noise, plan.placement(), scenario.seed));
   training::StepEngine engine(plan, &noise, scenario.seed, 0, plan.layout().data);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
-  for (std::int64_t k = 0; k < step; ++k) COX_CHECK(engine.run(k, training::meeting_of(scenario, k), now));
+  COX_TRY(const pace::Settings settings, pace_settings(plan.job().pace));
+  std::optional<training::StepPacing> paced;
+  if (settings.mode != pace::Mode::Off) paced.emplace(plan, settings);
+  training::StepPacing* pacing = paced ? &*paced : nullptr;
+  for (std::int64_t k = 0; k < step; ++k)
+    COX_CHECK(play_paced(engine, k, training::meeting_of(scenario, k), now, nullptr, nullptr, pacing));
   StepAnalysis out;
   const Seconds origin = *std::min_element(now.begin(), now.end());
   std::vector<StepParts> all(1);
@@ -163,7 +170,7 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
   Accounts accounts(plan, engine.factors(), of_unit, all);
   Pieces pieces(plan, origin);
   Both both(accounts, pieces);
-  COX_CHECK(engine.run(step, training::meeting_of(scenario, step), now, &both));
+  COX_CHECK(play_paced(engine, step, training::meeting_of(scenario, step), now, &both, nullptr, pacing));
   out.step = *std::max_element(now.begin(), now.end()) - origin;
   out.parts = all.front();
   out.rank_time = accounts.rank_time();

@@ -339,7 +339,8 @@ Placement Plan::placement() const {
           .nodes_per_switch = std::max(1, scenario_.fabric.hosts_per_leaf),
           .rails = std::max(1, c.nics_per_node),
           .ranks_per_stage = ranks_per_unit(),
-          .stages = stages()};
+          .stages = stages(),
+          .devices = scenario_.job.places.rule == model::PlaceRule::Packed ? std::vector<int>{} : devices_};
 }
 
 Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {

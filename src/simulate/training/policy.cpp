@@ -10,6 +10,7 @@
 #include "simulate/collective/collective_job.hpp"
 #include "simulate/training/runs.hpp"
 #include "simulate/training/server_network.hpp"
+#include "simulate/training/worker_times.hpp"
 
 namespace cox::simulate::training {
 namespace {
@@ -83,7 +84,9 @@ class Job {
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
         begun_(static_cast<std::size_t>(workers_)),
         finished_(begun_.size()),
+        delivered_at_(begun_.size()),
         idle_(begun_.size()),
+        times_(plan, engine_, workers_, replicas_),
         left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_) {
     out_.step_ends.resize(left_.size());
     if (plan.server_network() != nullptr) network_.emplace(plan, seed);
@@ -103,6 +106,7 @@ class Job {
       COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
     }
     if (network_) take_network();
+    out_.accounts = times_.close(*std::ranges::max_element(out_.step_ends));
     if (log_ != nullptr) report();
     out_.messages += engine_.messages();
     out_.evaluated += engine_.evaluated();
@@ -127,10 +131,12 @@ class Job {
     ++begun_[static_cast<std::size_t>(w)];
     std::fill(now_.begin(), now_.end(), at);
     engine_.move_to(w * replicas_);
+    times_.begin(w);
     if (recorder_ != nullptr) recorder_->open_step(step, first_unit(w), engine_.factors());
     COX_CHECK(engine_.run(step, Meeting::None, now_, recorder_));
     const Seconds end = *std::max_element(now_.begin(), now_.end());
     finished_[static_cast<std::size_t>(w)] = end;
+    times_.computed(w, at, now_, end);
     if (recorder_ != nullptr) recorder_->close_step();
     events_.emplace(end, What::Computed, w);
     return {};
@@ -151,11 +157,16 @@ class Job {
     note(at);
     if (!network_)
       out_.messages += std::int64_t{2} * replicas_ * std::max(1, plan_.scenario().policy.servers);
-    if (more(w)) idle_[static_cast<std::size_t>(w)] -= at;
+    if (more(w))
+      idle_[static_cast<std::size_t>(w)] -= at;
+    else
+      times_.stopped(w, at);
+    delivered_at_[static_cast<std::size_t>(w)] = at;
     if (--left_[static_cast<std::size_t>(step)] == 0) out_.step_ends[static_cast<std::size_t>(step)] = at;
     for (const int r : released_) {
       if (!more(r)) continue;
       idle_[static_cast<std::size_t>(r)] += at;
+      times_.waited(r, at - delivered_at_[static_cast<std::size_t>(r)]);
       if (network_)
         network_->pull(r, at);
       else
@@ -217,6 +228,7 @@ class Job {
     if (ruling == sync::Ruling::Discard) {
       note(at);
       const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
+      times_.waited(w, std::max(at, last_meeting_) - at);
       stop(w, ready);
       return begin(w, ready);
     }
@@ -230,6 +242,7 @@ class Job {
     const std::vector<int> members = released_;
     for (std::size_t m = 0; m < members.size(); ++m) {
       idle_[static_cast<std::size_t>(members[m])] += at - finished_[static_cast<std::size_t>(members[m])];
+      times_.waited(members[m], at - finished_[static_cast<std::size_t>(members[m])]);
       stop(members[m], times[m]);
       if (!over_) COX_CHECK(begin(members[m], times[m]));
     }
@@ -273,6 +286,7 @@ class Job {
   }
 
   void stop(int w, Seconds until) {
+    times_.stopped(w, until);
     if (recorder_ == nullptr) return;
     recorder_->open_step(0, first_unit(w), engine_.factors());
     for (int u = 0; u < static_cast<int>(now_.size()); ++u)
@@ -314,9 +328,11 @@ class Job {
   std::optional<ServerNetwork> network_;
   StepEngine engine_;
   std::vector<Seconds> now_;
-  std::vector<std::int64_t> begun_;  ///< steps, per worker
-  std::vector<Seconds> finished_;    ///< its last computation
+  std::vector<std::int64_t> begun_;    ///< steps, per worker
+  std::vector<Seconds> finished_;      ///< its last computation
+  std::vector<Seconds> delivered_at_;  ///< its last update
   std::vector<Seconds> idle_;
+  WorkerTimes times_;
   std::vector<int> left_;  ///< workers that have not delivered a step
   std::vector<int> released_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

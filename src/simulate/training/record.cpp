@@ -43,6 +43,7 @@ Recorder::Recorder(const Plan& plan) : plan_(plan), run_(empty_run(plan.scenario
   first_activity_.resize(ranks);
   pass_begin_.resize(static_cast<std::size_t>(plan.units()));
   seq_.resize(run_.communicators.size());
+  told_.resize(pass_begin_.size());
   run_.names.emplace_back("optimizer");
   names_.assign(2 * static_cast<std::size_t>(plan.job().micro_batches), 0);
 }
@@ -192,7 +193,31 @@ trace::Run Recorder::take() {
   return std::move(run_);
 }
 
+void Recorder::pace(int unit, std::int64_t step, Seconds begin, Seconds end, const PaceRecord& what) {
+  std::optional<pace::Reason>& told = told_[static_cast<std::size_t>(unit)];
+  const bool served = end > begin;
+  if (served) held_from_[unit] = begin;
+  if (!served && told == what.decision.reason) return;
+  told = what.decision.reason;
+  const trace::Event e = pace_event(step, begin, end, what);
+  const CommId comm = data_comm(unit % plan_.stages(), 0);
+  for (int r = first_rank(unit); r < first_rank(unit + 1); ++r)
+    put(r, {.begin = begin,
+            .end = end,
+            .bytes = e.bytes.count(),
+            .comm = comm,
+            .seq = e.seq,
+            .kind = e.kind,
+            .op = e.op,
+            .flags = e.flags,
+            .aux = e.aux});
+}
+
 void Recorder::begin(int unit, Seconds at) {
+  if (const auto held = held_from_.find(unit); held != held_from_.end()) {
+    at = held->second;
+    held_from_.erase(held);
+  }
   for (int r = first_rank(unit); r < first_rank(unit + 1); ++r) {
     const auto i = static_cast<std::size_t>(r);
     first_[i].push_back(run_.ranks[i].events.size());

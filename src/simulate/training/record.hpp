@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cox/trace/run.hpp"
 
+#include "simulate/record/run_from_steps.hpp"
 #include "simulate/training/step.hpp"
 
 namespace cox::simulate::training {
@@ -29,6 +32,8 @@ class Recorder : public Watcher {
   void close_step();
   /// A stop of a unit that is no part of a program: for a server, or for the slower workers.
   void stop(int unit, Seconds begin, Seconds end);
+  /// A decision of the controller of a unit that could begin a step at `begin` and does at `end`; before that step.
+  void pace(int unit, std::int64_t step, Seconds begin, Seconds end, const PaceRecord& what);
   /// Moves the records of step k by `by[k]`; one value per step that was opened.
   void shift(std::span<const Seconds> by);
   [[nodiscard]] trace::Run take();
@@ -74,10 +79,12 @@ class Recorder : public Watcher {
   std::int64_t step_ = 0;
   const std::vector<double>* factors_ = nullptr;
   trace::Run run_;
-  std::vector<std::vector<Event>> events_;       ///< of the open step, per rank
-  std::vector<Seconds> pass_begin_;              ///< per unit
-  std::vector<std::uint32_t> seq_;               ///< next number, per communicator
-  std::vector<std::vector<std::size_t>> first_;  ///< per rank: first event of each step
+  std::vector<std::vector<Event>> events_;         ///< of the open step, per rank
+  std::vector<Seconds> pass_begin_;                ///< per unit
+  std::map<int, Seconds> held_from_;               ///< units that begin later than they could
+  std::vector<std::optional<pace::Reason>> told_;  ///< per unit: of its last decision that was written
+  std::vector<std::uint32_t> seq_;                 ///< next number, per communicator
+  std::vector<std::vector<std::size_t>> first_;    ///< per rank: first event of each step
   std::vector<std::vector<std::size_t>> first_activity_;
   std::vector<std::uint32_t> names_;  ///< index of a pass's name by (part, micro-batch); 0 = none yet
 };

@@ -29,6 +29,10 @@ struct Played {
   std::vector<GroupAccount> accounts{};
   std::vector<NeighbourOutcome> neighbours{};
   Seconds late{};  ///< as StepEngine::late
+  /// Where the job is paced, with what its controllers did; of mode off, where that was asked for.
+  std::optional<PacedSummary> paced{};
+  std::vector<PacedChange> changes{};
+  std::int64_t changes_left_out = 0;
 };
 
 [[nodiscard]] Status check_synchronous(const model::Scenario& scenario);
@@ -36,9 +40,10 @@ struct Played {
 
 using StepsDone = std::function<void(std::int64_t)>;
 
-/// Synchronous and local SGD. `recorder` and `progress` may be empty.
+/// Synchronous and local SGD. `recorder` and `progress` may be empty. `pace` instead of the job's own; empty: that.
 [[nodiscard]] Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts shortcuts,
-                                        Recorder* recorder, const StepsDone& progress);
+                                        Recorder* recorder, const StepsDone& progress,
+                                        const std::optional<pace::Settings>& pace = {});
 /// The others, by event time. `log` may be null.
 [[nodiscard]] Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder,
                                          PolicyOutcome* log);

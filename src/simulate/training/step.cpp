@@ -44,7 +44,7 @@ StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed,
 }
 
 /// One draw per rank and step, over all that it computes in the step; each piece is longer by the same ratio.
-void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
+void StepEngine::draw(std::int64_t step, std::span<const Seconds> now, std::span<const Seconds> holds) {
   const std::vector<double>& slow = plan_.slowness();
   const bool noisy = noise_ != nullptr && noise_->disturbs_compute();
   if (!noisy && slow.empty()) return;
@@ -55,6 +55,7 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now) {
   for (std::size_t r = 0; r < factors_.size(); ++r) {
     base_[r] = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(r / per_unit)))].work;
     starts_[r] = now[r / per_unit];
+    if (!holds.empty()) starts_[r] += holds[r / per_unit];
   }
   const int first_rank = first_ * plan_.stages() * plan_.ranks_per_unit();
   const auto slowness = [&](std::size_t r) {
@@ -93,14 +94,15 @@ void StepEngine::begin_step(std::span<Seconds> now) {
   due_ = {};
 }
 
-Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> now, Watcher* watcher) {
+Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> now, Watcher* watcher,
+                       std::span<const Seconds> holds) {
   COX_ASSERT(now.size() == units_.size(), "one time per unit");
   COX_ASSERT(meeting == Meeting::None || count_ == plan_.layout().data,
              "replicas that meet are simulated together");
   step_ = step;
   meeting_ = meeting;
   programs_ = &plan_.code(meeting);
-  draw(step, now);
+  draw(step, now, holds);
   const bool goes_on = std::equal(now.begin(), now.end(), clock_.told.begin(), clock_.told.end());
   std::vector<Seconds>& own = clock_.after;
   if (!goes_on) {
@@ -108,6 +110,7 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
     clock_.origin = {};
     if (input_) input_->reset();
   }
+  for (std::size_t u = 0; u < holds.size(); ++u) own[u] += holds[u];
   const Seconds first = *std::min_element(own.begin(), own.end());
   for (Seconds& t : own) t -= first;
   clock_.origin += first;

@@ -85,10 +85,10 @@ class StepEngine {
   StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
              StepShortcuts shortcuts = {});
 
-  /// Moves `now` (one time per unit: replica-major, then stage) from the begin of step `step` to its end.
-  /// Errors: simulate-004: a program waits for ever.
+  /// Moves `now` (one time per unit: replica-major, then stage) from the begin of step `step` to its end; a unit
+  /// that is held begins so much later (`holds`: one per unit, or none). Errors: simulate-004: a program waits for ever.
   [[nodiscard]] Status run(std::int64_t step, Meeting meeting, std::span<Seconds> now,
-                           Watcher* watcher = nullptr);
+                           Watcher* watcher = nullptr, std::span<const Seconds> holds = {});
 
   /// From the next step on, replicas [first, first + count).
   void move_to(int first) { first_ = first; }
@@ -115,6 +115,8 @@ class StepEngine {
     of_unit_ = groups.of_unit;
     accounts_.resize(groups.names.size());
   }
+  /// From the next step on, of other replicas: the account of each unit.
+  void account_to(std::span<const int> of_unit) { of_unit_.assign(of_unit.begin(), of_unit.end()); }
   [[nodiscard]] const std::vector<StepParts>& accounts() const { return accounts_; }
 
  private:
@@ -185,7 +187,7 @@ class StepEngine {
   [[nodiscard]] bool is_told() const { return watcher_ != nullptr && plan_.network() != nullptr; }
   void open_network();
   [[nodiscard]] const std::vector<Seconds>& told(const SharedNetwork::Key& key) const;
-  void draw(std::int64_t step, std::span<const Seconds> now);
+  void draw(std::int64_t step, std::span<const Seconds> now, std::span<const Seconds> holds);
   void proceed(int unit);
   [[nodiscard]] bool play(int unit, const Instruction& i);
   [[nodiscard]] bool compute(int unit, const Instruction& i);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/training/tally.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -109,37 +111,140 @@ JobTime Tally::mean_time() const {
           .cold = time_.cold / n};
 }
 
-Seconds Tally::busy_of_nodes() const {
-  Seconds sum{};
-  for (const auto& [key, account] : accounts_) sum += sums_of(account.parts).busy;
-  return sum / (plan_->scenario().cluster.devices_per_node * static_cast<double>(replicas_));
+/// Nodes that draw and cost alike.
+struct Tally::Sort {
+  model::PowerDraw draw;
+  double node_hour = 0;
+  double nodes = 0;
+  Sums sums{};     ///< over ranks, steps and replicas
+  Seconds busy{};  ///< of the nodes while their devices compute, mean over replicas
+};
+
+namespace {
+
+bool has_own_draw(const model::NodeClass& c) {
+  return c.busy > Power{} || c.transfer > Power{} || c.wait > Power{} || c.idle > Power{} || c.node_hour > 0;
 }
 
-/// A device has an equal part of what its node draws. Steps that are undone and cold ones draw as the others do.
-EnergyUse Tally::energy() const {
+/// Nodes of the job in each class, and in the last place those of none.
+std::vector<double> nodes_by_class(const model::Scenario& s) {
+  const std::vector<model::NodeClass>& classes = s.cluster.classes;
+  std::vector<double> out(classes.size() + 1);
+  for (const int node : s.job.places.nodes) {
+    const model::NodeClass* of = class_of(s.cluster, node);
+    ++out[of == nullptr ? classes.size() : static_cast<std::size_t>(of - classes.data())];
+  }
+  if (!s.job.places.nodes.empty()) return out;
+  out.back() = s.cluster.nodes;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    out[c] = classes[c].count;
+    out.back() -= classes[c].count;
+  }
+  return out;
+}
+
+model::PowerDraw draw_of(const model::Scenario& s, const model::NodeClass& c) {
+  const auto either = [](Power own, Power otherwise) { return own > Power{} ? own : otherwise; };
+  return {.busy = either(c.busy, s.power.busy),
+          .transfer = either(c.transfer, s.power.transfer),
+          .wait = either(c.wait, s.power.wait),
+          .idle = either(c.idle, s.power.idle),
+          .pue = s.power.pue};
+}
+
+}  // namespace
+
+Status Tally::check(const Plan& plan) {
+  const model::Cluster& cluster = plan.scenario().cluster;
+  if (std::ranges::none_of(cluster.classes, has_own_draw)) return {};
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    const int first = rank - rank % plan.ranks_per_unit();
+    const auto node = [&](int r) { return plan.device_of(r) / cluster.devices_per_node; };
+    if (class_of(cluster, node(rank)) == class_of(cluster, node(first))) continue;
+    return fail(
+        {.code = Errc::Unsupported,
+         .id = "simulate-003",
+         .message = fmt::format("power and price by class: ranks {} and {} share layers, and their nodes are "
+                                "of different classes, whose accounts are kept together",
+                                first, rank),
+         .hint = "choose classes that hold whole groups of tensor x context ranks, or leave power and price "
+                 "of classes out",
+         .where = std::nullopt});
+  }
+  return {};
+}
+
+std::vector<Tally::Sort> Tally::sorts() const {
   const model::Scenario& s = plan_->scenario();
-  const model::PowerDraw& draw = s.power;
-  const JobTime time = mean_time();
-  Sums sums;
+  const std::vector<model::NodeClass>& classes = s.cluster.classes;
+  std::vector<Sort> out(1, {.draw = s.power, .node_hour = s.node_price.node_hour, .nodes = 0});
+  std::map<int, std::size_t> sort_of;
+  const std::vector<double> nodes = nodes_by_class(s);
+  out[0].nodes = nodes.back();
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    if (!has_own_draw(classes[c])) {
+      out[0].nodes += nodes[c];
+      continue;
+    }
+    sort_of[static_cast<int>(c)] = out.size();
+    out.push_back({.draw = draw_of(s, classes[c]),
+                   .node_hour = classes[c].node_hour > 0 ? classes[c].node_hour : s.node_price.node_hour,
+                   .nodes = nodes[c]});
+  }
   for (const auto& [key, account] : accounts_) {
+    const auto at = sort_of.find(key.second);
+    Sums& sums = out[at == sort_of.end() ? 0 : at->second].sums;
     const Sums more = sums_of(account.parts);
     sums.busy += more.busy;
     sums.exposed += more.exposed;
     sums.waiting += more.waiting;
   }
-  const double nodes = nodes_of(s);
+  for (Sort& sort : out)
+    sort.busy = sort.sums.busy / (s.cluster.devices_per_node * static_cast<double>(replicas_));
+  return out;
+}
+
+/// A device has an equal part of what its node draws. Steps that are undone and cold ones draw as the others do.
+EnergyUse Tally::energy(const std::vector<Sort>& sorts) const {
+  const model::Scenario& s = plan_->scenario();
+  const JobTime time = mean_time();
   const double per_node = 1.0 / (s.cluster.devices_per_node * static_cast<double>(replicas_));
   const double again = time.work > Seconds{} ? (time.work + time.rework + time.cold) / time.work : 1;
-  const Seconds busy = busy_of_nodes();
   EnergyUse out;
-  out.busy = draw.busy * (busy * again);
-  out.transfer = draw.transfer * (sums.exposed * per_node * again);
-  out.wait = draw.wait * (sums.waiting * per_node * again + time.checkpoints * nodes);
-  out.idle = draw.idle * ((time.start + time.restarts + time.repair) * nodes +
-                          total_ / static_cast<double>(replicas_) * s.failures.spares);
-  out.building = (out.busy + out.transfer + out.wait + out.idle) * (draw.pue - 1);
-  out.ideal = draw.busy * busy * draw.pue;
+  for (const Sort& sort : sorts) {
+    const model::PowerDraw& draw = sort.draw;
+    const double spares = &sort == &sorts.front() ? s.failures.spares : 0;
+    out.busy = out.busy + draw.busy * (sort.busy * again);
+    out.transfer = out.transfer + draw.transfer * (sort.sums.exposed * per_node * again);
+    out.wait = out.wait + draw.wait * (sort.sums.waiting * per_node * again + time.checkpoints * sort.nodes);
+    out.idle = out.idle + draw.idle * ((time.start + time.restarts + time.repair) * sort.nodes +
+                                       total_ / static_cast<double>(replicas_) * spares);
+    out.ideal = out.ideal + draw.busy * sort.busy * draw.pue;
+  }
+  out.building = (out.busy + out.transfer + out.wait + out.idle) * (s.power.pue - 1);
   return out;
+}
+
+void Tally::put_cost(const std::vector<Sort>& sorts, Outcome& out) const {
+  const model::Scenario& s = plan_->scenario();
+  const double hours = (total_ / static_cast<double>(replicas_)).count() / 3600;
+  Seconds busy{};
+  for (const Sort& sort : sorts) busy += sort.busy;
+  out.node_hours = hours * (nodes_of(s) + s.failures.spares);
+  if (!accounts_.empty()) out.ideal_node_hours = busy.count() / 3600;
+  if (!(s.node_price.node_hour > 0)) return;
+  if (sorts.size() == 1) {
+    out.cost = *out.node_hours * s.node_price.node_hour;
+    if (out.ideal_node_hours) out.ideal_cost = *out.ideal_node_hours * s.node_price.node_hour;
+    return;
+  }
+  out.cost = hours * s.failures.spares * s.node_price.node_hour;
+  double ideal = 0;
+  for (const Sort& sort : sorts) {
+    *out.cost += hours * sort.nodes * sort.node_hour;
+    ideal += sort.busy.count() / 3600 * sort.node_hour;
+  }
+  if (!accounts_.empty()) out.ideal_cost = ideal;
 }
 
 void Tally::put_into(Outcome& out) const {
@@ -148,10 +253,9 @@ void Tally::put_into(Outcome& out) const {
   out.steps_replicas = replicas_;
   out.groups = groups();
   out.time = mean_time();
-  if (s.power.known() && !accounts_.empty()) out.energy = energy();
-  out.node_hours =
-      (total_ / static_cast<double>(replicas_)).count() / 3600 * (nodes_of(s) + s.failures.spares);
-  if (!accounts_.empty()) out.ideal_node_hours = busy_of_nodes().count() / 3600;
+  const std::vector<Sort> sorts = this->sorts();
+  if (s.power.known() && !accounts_.empty()) out.energy = energy(sorts);
+  put_cost(sorts, out);
 }
 
 }  // namespace cox::simulate::training

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/base/quantile_sketch.hpp"
+#include "cox/base/result.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/training.hpp"
 
@@ -25,6 +26,8 @@ class Tally {
   /// Of one replica: `failures` and `accounts` may be null and empty.
   Tally(const Plan& plan, std::span<const Seconds> step_ends, Seconds total, const FailureOutcome* failures,
         const std::vector<GroupAccount>& accounts);
+  /// Errors: simulate-003 (power by class of nodes, where ranks that move as one are on nodes of two).
+  [[nodiscard]] static Status check(const Plan& plan);
   void merge(const Tally& other);
   /// Means over the replicas.
   void put_into(Outcome& out) const;
@@ -32,9 +35,11 @@ class Tally {
  private:
   [[nodiscard]] std::vector<GroupTime> groups() const;
   [[nodiscard]] JobTime mean_time() const;
-  [[nodiscard]] EnergyUse energy() const;
-  /// Of all nodes while their devices compute, mean over replicas.
-  [[nodiscard]] Seconds busy_of_nodes() const;
+  struct Sort;
+  /// The job's nodes, those of each class that has a power or price of its own apart; the others come first.
+  [[nodiscard]] std::vector<Sort> sorts() const;
+  [[nodiscard]] EnergyUse energy(const std::vector<Sort>& sorts) const;
+  void put_cost(const std::vector<Sort>& sorts, Outcome& out) const;
 
   const Plan* plan_;
   int replicas_ = 1;

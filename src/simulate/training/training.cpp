@@ -15,7 +15,9 @@
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/flow.hpp"
 
+#include "simulate/flow/neighbours.hpp"
 #include "simulate/training/runs.hpp"
+#include "simulate/training/step_pacing.hpp"
 #include "simulate/training/tally.hpp"
 
 namespace cox::simulate {
@@ -28,9 +30,12 @@ Meeting meeting_of(const model::Scenario& scenario, std::int64_t step) {
 }
 
 Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts shortcuts, Recorder* recorder,
-                          const StepsDone& progress) {
+                          const StepsDone& progress, const std::optional<pace::Settings>& pace) {
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
+  COX_TRY(const pace::Settings own, pace_settings(plan.job().pace));
+  std::optional<StepPacing> pacing;
+  if (pace || own.mode != pace::Mode::Off) pacing.emplace(plan, pace.value_or(own));
   StepEngine engine(plan, &noise, seed, 0, plan.layout().data, shortcuts);
   const RankGroups groups(plan);
   engine.keep_accounts(groups);
@@ -38,7 +43,7 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
     if (recorder != nullptr) recorder->open_step(k, 0, engine.factors());
-    COX_CHECK(engine.run(k, meeting_of(s, k), now, recorder));
+    COX_CHECK(play_paced(engine, k, meeting_of(s, k), now, recorder, recorder, pacing ? &*pacing : nullptr));
     if (recorder != nullptr) recorder->close_step();
     out.step_ends.push_back(*std::max_element(now.begin(), now.end()));
     if (progress) progress(k + 1);
@@ -55,7 +60,12 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   for (std::size_t u = 0; u < now.size(); ++u) {
     StepParts& parts = out.accounts[static_cast<std::size_t>(groups.of_unit[u])].parts;
     parts[static_cast<std::size_t>(StepPart::Wait)] +=
-        (out.step_ends.back() - now[u]) * plan.ranks_per_unit();
+        (out.step_ends.back() - now[u] + (pacing ? pacing->held()[u] : Seconds{})) * plan.ranks_per_unit();
+  }
+  if (pacing) {
+    out.paced = pacing->summary();
+    out.changes = pacing->changes();
+    out.changes_left_out = pacing->changes_left_out();
   }
   out.neighbours = engine.neighbours();
   out.late = engine.late();
@@ -92,11 +102,15 @@ struct Replica {
   std::vector<training::GroupAccount> accounts;
   std::vector<NeighbourOutcome> neighbours{};
   Seconds late{};
+  std::optional<PacedSummary> paced{};
+  std::vector<PacedChange> changes{};
+  std::int64_t changes_left_out = 0;
 };
 
 Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts,
                      Recorder* recorder, const training::StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
+  COX_CHECK(training::Tally::check(plan));
   PolicyOutcome log;
   COX_TRY(Played played, s.policy.in_step() ? training::play_steps(plan, seed, shortcuts, recorder, progress)
                                             : training::play_policy(plan, seed, recorder, &log));
@@ -115,7 +129,10 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .failures = {},
               .accounts = std::move(played.accounts),
               .neighbours = std::move(played.neighbours),
-              .late = played.late};
+              .late = played.late,
+              .paced = std::move(played.paced),
+              .changes = std::move(played.changes),
+              .changes_left_out = played.changes_left_out};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
   if (!s.failures.lengthen() && !s.start.takes_time()) return out;
   std::vector<Seconds> lengths(out.step_ends.size()), shift(out.step_ends.size());
@@ -205,6 +222,20 @@ void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::strin
   if (r.servers_busy >= kPace)
     notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {} of the time",
                                 plan.server_network() != nullptr ? "link" : "port", percent(r.servers_busy)));
+}
+
+/// What pacing did to the first seed, beside the same draws without it.
+Result<std::optional<PacedJobOutcome>> paced_outcome(const Plan& plan, Replica& first,
+                                                     training::StepShortcuts shortcuts) {
+  if (!first.paced) return std::nullopt;
+  COX_TRY(const pace::Settings settings, pace_settings(plan.job().pace));
+  COX_TRY(Played without,
+          training::play_steps(plan, plan.scenario().seed, shortcuts, nullptr, {}, pace::Settings{}));
+  return PacedJobOutcome{.mode = settings.mode,
+                         .with = *std::move(first.paced),
+                         .without = *std::move(without.paced),
+                         .changes = std::move(first.changes),
+                         .changes_left_out = first.changes_left_out};
 }
 
 /// How often, and parts of the total that add up to it.
@@ -312,6 +343,7 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     out.rank_ends.insert(out.rank_ends.end(), static_cast<std::size_t>(plan.ranks_per_unit()), end);
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
+  for (std::string& late : too_late(scenario, first.total)) out.notes.push_back(std::move(late));
   out.not_modelled = plan.not_modelled();
   if (first.late > Seconds{})
     out.not_modelled.push_back(fmt::format(
@@ -320,6 +352,10 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
         to_string(first.late)));
   if (!scenario.neighbours.empty() && first.failures)
     out.not_modelled.emplace_back("what neighbours do while the job starts, restarts or waits for nodes");
+  if (first.paced && first.failures)
+    out.not_modelled.emplace_back(
+        "controllers that begin anew after a restart; with and without pacing are told for steps that nothing stops");
+  COX_TRY(out.paced, paced_outcome(plan, first, shortcuts_of(options)));
   out.neighbours = first.neighbours;
   out.mfu = utilisation_of(plan, out.total);
   if (out.mfu && first.updates > 0)
