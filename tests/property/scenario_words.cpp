@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -16,6 +17,22 @@
 
 namespace cox::simulate::words {
 namespace {
+
+/// Where all walks are of one process: each key of the reference has had an effect in some base. A key that is refused
+/// everywhere, or has no base, is found by this alone.
+class EveryKey : public testing::Environment {
+ public:
+  void TearDown() override {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
+    if (std::getenv("COX_EVERY_KEY") == nullptr) return;
+    std::vector<std::string> never;
+    for (const model::ScenarioKey& key : model::scenario_keys())
+      if (!kTitles.contains(key.key) && !effective().contains(key.key)) never.push_back(key.key);
+    EXPECT_TRUE(never.empty()) << never.size() << " keys without effect in any base:\n"
+                               << fmt::format("{}", fmt::join(never, "\n"));
+  }
+};
+const auto* const kEveryKey = testing::AddGlobalTestEnvironment(new EveryKey);
 
 class CollectiveWords : public Words {};
 

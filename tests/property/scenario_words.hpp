@@ -136,6 +136,12 @@ inline Base with(Base base, const std::string& key, const std::string& value) {
   return base;
 }
 
+/// Keys that have changed an outcome (or made one impossible, or another file) in this process so far.
+inline std::set<std::string>& effective() {
+  static std::set<std::string> keys;
+  return keys;
+}
+
 /// What a scenario comes to: the outcome without titles, or why there is none.
 struct Answer {
   std::map<std::string, std::string> values;  ///< what every key came to
@@ -225,6 +231,7 @@ class Words : public testing::Test {
           problems_.push_back(fmt::format("{}: {} = {} is refused without its line: {}", base.name, key.key,
                                           value, after.refused->to_string()));
       } else if (key.key == "engine") {
+        effective().insert(key.key);
         if (value != fmt::format("\"{}\"", after.engine) && value != "\"auto\"")
           problems_.push_back(
               fmt::format("{}: engine = {} is simulated by {}", base.name, value, after.engine));
@@ -236,6 +243,7 @@ class Words : public testing::Test {
         without.push_back(value);
       }
     }
+    if (effects > 0) effective().insert(key.key);
     // Of a number, one that was tried may lie behind some other limit.
     if (!without.empty() && (effects == 0 || kEachWord.contains(key.key)))
       problems_.push_back(fmt::format("{}: {} = {} is accepted and changes nothing", base.name, key.key,

@@ -181,6 +181,21 @@ TEST_F(TrainingWords, OfStartsInputAndPower) {
   }
 }
 
+TEST_F(TrainingWords, OfPacing) {
+  const Table job = {{"job.steps", "300"}, {"job.input.cores", "1"}, {"job.input.prepare", "\"2ms\""}};
+  const Table late = {
+      {"law", "\"bimodal\""}, {"pattern", "\"persistent\""}, {"mean_ratio", "0.5"}, {"probability", "0.4"}};
+  const Table jitter = {{"law", "\"lognormal\""}, {"cv", "0.1"}, {"ranks", "[0, 3, 5]"}};
+  for (const std::string mode : {"observe", "paper", "auto", "always", "random"})
+    for (const Table& noise : {late, jitter})
+      walk({"training, pace " + mode,
+            kPairs + training_ + job + Table{{"pace.mode", "\"" + mode + "\""}},
+            layers_,
+            noise,
+            {"draws"}},
+           "pace.");
+}
+
 TEST_F(Words, OfSchedules) {
   // There and back, and a receiver that is late.
   put("a.goal",

@@ -33,6 +33,8 @@ class PlaceWords : public Words {
                            {"job.steps", "3"},
                            {"job.optimizer", "\"1ms\""},
                            {"job.bucket", "\"15MB\""}};
+  const Table training_without_buckets_ = {
+      {"job.workload", "\"training\""}, {"job.steps", "3"}, {"job.optimizer", "\"1ms\""}};
   const Table layers_ = {{"count", "4"},
                          {"forward", "\"1ms\""},
                          {"backward", "\"2ms\""},
@@ -51,6 +53,28 @@ TEST_F(PlaceWords, OfPlacements) {
       walk_places({e + " ring, " + rule, kPairs + cards_ + kTree + kRing + places + engine(e), {}, {}, has});
       walk_places(
           {e + " step, " + rule, kPairs + cards_ + kTree + training_ + places + engine(e), layers_, {}, has});
+    }
+  }
+}
+
+TEST_F(PlaceWords, OfNoise) {
+  const Table work = {{"job.compute", "\"1ms\""}, {"job.steps", "6"}};
+  const Table scattered = {{"job.placement", "\"scattered\""}};
+  for (const std::string scope : {"node", "switch", "rail"}) {
+    const Table noise = {{"law", "\"lognormal\""}, {"cv", "0.3"}, {"scope", "\"" + scope + "\""}};
+    for (const char* key : {"noise[].scope", "job.placement", "seed"}) {
+      walk({"scattered ring, noise by " + scope,
+            kPairs + cards_ + kTree + kRing + work + scattered,
+            {},
+            noise,
+            {"places", "noise", "draws"}},
+           key);
+      walk({"scattered step, noise by " + scope,
+            kPairs + cards_ + kTree + training_ + scattered,
+            layers_,
+            noise,
+            {"places", "noise", "draws"}},
+           key);
     }
   }
 }
@@ -102,6 +126,23 @@ TEST_F(PlaceWords, OfClasses) {
                  {},
                  old});
   }
+  const Table draws = {{"count", "1"},
+                       {"speed", "0.5"},
+                       {"power_busy", "\"3kW\""},
+                       {"power_transfer", "\"1kW\""},
+                       {"power_wait", "\"500W\""},
+                       {"power_idle", "\"100W\""},
+                       {"node_hour", "2"}};
+  const Table known = {{"power.busy", "\"1kW\""}, {"price.node_hour", "3"}, {"start.fixed", "\"1ms\""}};
+  for (const std::string policy : {"synchronous", "asynchronous", "backup"})
+    walk({"step, " + policy + ", nodes that draw otherwise",
+          kEight + training_without_buckets_ + known + Table{{"policy.kind", "\"" + policy + "\""}},
+          layers_,
+          {},
+          {},
+          {},
+          draws},
+         "cluster.classes[].");
   walk_places({"max-plus ring, slow node", kEight + kRing + work + engine("max-plus"), {}, {}, {}, {}, slow});
   walk_places(
       {"max-plus step, slow node", kEight + training_ + engine("max-plus"), layers_, {}, {}, {}, slow});
@@ -112,9 +153,13 @@ TEST_F(PlaceWords, OfNeighbours) {
   const Table bursts = {{"nodes", "[1, 2]"}, {"bytes", "\"3MB\""}, {"period", "\"2ms\""}};
   const Table job = {
       {"kind", "\"collective\""}, {"nodes", "[1, 2]"}, {"bytes", "\"8MB\""}, {"compute", "\"20us\""}};
+  const Table replicas = {{"kind", "\"training\""},  {"nodes", "[1, 2]"},       {"bytes", "\"8MB\""},
+                          {"compute", "\"100us\""},  {"backward", "\"200us\""}, {"bucket", "\"3MB\""},
+                          {"optimizer", "\"100us\""}};
   const Table steps = {{"job.steps", "4"}};
   for (const std::string e : {"auto", "flow"})
-    for (const auto& [name, neighbour] : {std::pair{"flows", flows}, {"bursts", bursts}, {"job", job}}) {
+    for (const auto& [name, neighbour] :
+         {std::pair{"flows", flows}, {"bursts", bursts}, {"job", job}, {"training", replicas}}) {
       std::set<std::string> has;
       if (neighbour != flows) has.insert("bursts");
       walk_places({e + " ring beside " + name,
