@@ -299,6 +299,25 @@ TEST(Flow, PauseMakesVictimsAndIncastLossCosts) {
   EXPECT_GT(all_to_all(false, true), plain + 1.5 * push);
 }
 
+// Where states may repeat no link has a clock, without a memo it has: the same ends to rounding.
+TEST(Flow, ACrowdThatFollowsItsLinkEndsAsEachOfItsFlowsAlone) {
+  Setting alone = oversubscribed(64);
+  alone.spec = {.kind = model::Collective::AllReduce,
+                .algorithm = model::Algorithm::ParameterServer,
+                .ranks = 62,
+                .bytes = Bytes{1 << 20},
+                .servers = 2};
+  for (int r = 0; r < 62; ++r) alone.times.emplace_back(1e-6 * (r * 37 % 62));
+  Setting together = alone;
+  together.options.memo = false;
+  const FlowOutcome one_by_one = run(alone);
+  const FlowOutcome followed = run(together);
+  EXPECT_FALSE(one_by_one.memo);
+  EXPECT_GT(followed.peak_flows, 32);
+  for (std::size_t r = 0; r < alone.times.size(); ++r)
+    EXPECT_NEAR(together.times[r].count(), alone.times[r].count(), 1e-12 * last(alone)) << r;
+}
+
 TEST(Flow, EagerIsNeverLaterThanRendezvous) {
   Setting s = oversubscribed(16);
   for (int r = 0; r < 16; ++r) s.times.emplace_back(1e-5 * (r * 7 % 16));
