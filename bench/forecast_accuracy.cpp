@@ -176,7 +176,11 @@ std::string plain_rows(const std::vector<Score>& scores) {
     std::vector<double> error;
     for (const Score& s : scores)
       if (!s.missed) error.push_back(100 * std::abs(s.plain[i] - s.truth) / s.truth);
-    out += fmt::format("| {} | {:.1f} / {:.0f} |\n", kPlain[i], quantile(error, 0.5), quantile(error, 0.9));
+    const bool fitted =
+        std::any_of(scores.begin(), scores.end(), [&](const Score& s) { return s.plain[i] > 0; });
+    out += fitted ? fmt::format("| {} | {:.1f} / {:.0f} |\n", kPlain[i], quantile(error, 0.5),
+                                quantile(error, 0.9))
+                  : fmt::format("| {} | three sizes do not carry it |\n", kPlain[i]);
   }
   return out;
 }

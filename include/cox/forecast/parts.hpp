@@ -107,8 +107,8 @@ struct Parts {
   /// spread grows with the job, such as a queue. May be below zero. `compare_sizes` fills it.
   TimeEstimate beyond{};
   std::vector<GrowthFit> beyond_growth{};
-  std::vector<std::string> notes{};      ///< what was found beside: change points, slow nodes
-  std::vector<std::string> untold{};     ///< what the data cannot tell, one sentence each
+  std::vector<std::string> notes{};   ///< what was found beside: change points, slow nodes
+  std::vector<std::string> untold{};  ///< what the data cannot tell, one sentence each
 };
 
 }  // namespace cox::forecast

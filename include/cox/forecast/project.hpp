@@ -79,7 +79,7 @@ struct Projection {
 ///
 /// Formula: means of maxima add over positions; deviations of quantiles by their squares, with what lasts counted between
 ///          positions. Source: docs/concepts/forecasting.md.
-/// Cost:    0.4 ms a size, position and replicate (bench/forecast_bench.cpp). Threads: same result for any number.
+/// Cost:    up to 2.5 ms a size, position and replicate, where every part is there. Threads: same result for any number.
 /// Held by: src/forecast/project/project_test.cpp, bench/forecast_accuracy.cpp
 [[nodiscard]] Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
                                  const ProjectOptions& options = {});
@@ -89,7 +89,7 @@ struct Projection {
 /// Cost: 0.5 ms a size and position. Held by: src/forecast/project/project_test.cpp
 void compare_sizes(Parts& parts, std::span<const Sample> samples);
 
-/// The same without bands, at one size: what levers and margins are computed from. Cost: 0.4 ms a position.
+/// The same without bands, at one size: what levers and margins are computed from. Cost: up to 3 ms a position.
 [[nodiscard]] SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options);
 
 }  // namespace cox::forecast

@@ -26,7 +26,7 @@ struct Component {
 };
 
 /// Formula: balanced mean squares, with K (1 - phi) / (1 + phi) steps for K where residuals are AR(1); unequal nodes by their
-/// harmonic mean. Source: Searle, Casella, McCulloch 1992, "Variance Components". Held by: src/forecast/calibrate/decompose_test.cpp
+/// harmonic mean. Source: Searle, Casella, McCulloch 1992, "Variance Components". Held by: src/forecast/calibrate/calibrate_test.cpp
 struct Decomposed {
   double level = 0;
   double drift = 0;            ///< end less begin, of the line through the steps' medians
