@@ -72,14 +72,14 @@ double price(const Way& way, std::int64_t ranks) {
   return time ? time->count() : 0;
 }
 
-/// The same, straight in the logarithm of the ranks between powers of two: there a collective has rounds of its own.
+/// The same, a power of the ranks between powers of two: elsewhere a collective has rounds of its own.
 double smooth_price(const Way& way, std::int64_t ranks) {
   std::int64_t below = 2;
   while (below <= ranks / 2) below *= 2;
   const double low = price(way, below);
   if (ranks <= below) return low;
   const double part = std::log2(static_cast<double>(ranks) / static_cast<double>(below));
-  return low + part * (price(way, 2 * below) - low);
+  return low > 0 ? low * std::pow(price(way, 2 * below) / low, part) : 0;
 }
 
 /// The cost of a message with which the collective takes so long.

@@ -77,16 +77,23 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   if (low == ranks || ranks < low) return {.value = *a, .low = *a, .high = *a, .origin = Origin::Stated};
   const std::int64_t high = 2 * low;
   if (high > kMostSimulated) {
+    // As it grew over the last doubling; at least not at all.
+    const std::optional<Seconds> before = prices.at(low / 2);
+    const double slope = before && *before > Seconds{} && *a > *before ? std::log2(*a / *before) : 0.0;
+    const Seconds value = *a * std::pow(static_cast<double>(ranks) / static_cast<double>(low), slope);
     const double rounds = std::log2(static_cast<double>(ranks)) /
                           std::log2(static_cast<double>(std::max<std::int64_t>(2, low)));
-    return range(*a, *a, *a * std::max(1.0, rounds));
+    return range(value, *a, std::max(value, *a * std::max(1.0, rounds)));
   }
-  // Between two sizes that are simulated: straight in the logarithm of the size.
+  // Between two sizes that are simulated: a power of the size, whose slope is no steeper than what lies between.
   const std::optional<Seconds> b = prices.at(high);
   if (!b) return range(*a, *a, 2 * *a);
   const double part = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
-  const Seconds value = *a + part * (*b - *a);
-  return range(value, std::min(*a, *b), std::max(*a, *b));
+  const bool power = *a > Seconds{} && *b > Seconds{};
+  const Seconds value = power ? *a * std::pow(*b / *a, part) : *a + part * (*b - *a);
+  if (!power) return range(value, std::min(*a, *b), std::max(*a, *b));
+  const auto between = [&](Seconds end) { return Seconds{std::sqrt(value.count() * end.count())}; };
+  return range(value, between(std::min(*a, *b)), between(std::max(*a, *b)));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
   out.emplace_back();
   out.push_back(fmt::format("{:>9}  {:<11} {:<25} {:>10}  {}", "size",
                             c.value == CurveValue::StepTime ? "step" : "throughput", "spread of curves",
-                            "throughput", "regime"));
+                            "rate", "regime"));
   for (const CurvePrediction& p : c.points) {
     if (!p.refused.empty()) {
       out.push_back(fmt::format("{:>9} no number: {}", count(p.size), p.refused));
