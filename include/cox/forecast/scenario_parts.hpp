@@ -23,7 +23,7 @@ namespace cox::forecast {
 [[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
 
 /// Communication of a Scenario at other sizes: a step without noise is simulated there, at most at 16,384 ranks; beyond it
-/// grows as over the last doubling, as a range from not at all. More data parallel replicas, same layout otherwise.
+/// grows on as over the last doublings, as a range from not at all. More data parallel replicas, same layout otherwise.
 /// Memory of what was simulated is kept in the function. Threads: safe.
 /// Held by: src/forecast/answer/scenario_rest_test.cpp
 [[nodiscard]] RestAt rest_of(const model::Scenario& scenario);

@@ -77,10 +77,14 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   if (low == ranks || ranks < low) return {.value = *a, .low = *a, .high = *a, .origin = Origin::Stated};
   const std::int64_t high = 2 * low;
   if (high > kMostSimulated) {
-    // As it grew over the last doubling; at least not at all.
-    const std::optional<Seconds> before = prices.at(low / 2);
-    const double slope = before && *before > Seconds{} && *a > *before ? std::log2(*a / *before) : 0.0;
-    const Seconds value = *a * std::pow(static_cast<double>(ranks) / static_cast<double>(low), slope);
+    // Each doubling adds what the last one added times how much that was more than the one before: exact for rounds that
+    // grow as the ranks (2) and as their logarithm (1).
+    const Seconds last = *a - prices.at(low / 2).value_or(*a);
+    const Seconds before = prices.at(low / 2).value_or(*a) - prices.at(low / 4).value_or(*a);
+    const double r = last > Seconds{} && before > Seconds{} ? std::min(2.2, last / before) : 0;
+    const double k = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
+    const double doublings = std::abs(r - 1) < 1e-6 ? k : r * (std::pow(r, k) - 1) / (r - 1);
+    const Seconds value = *a + (r > 0 ? doublings : 0) * last;
     const double rounds = std::log2(static_cast<double>(ranks)) /
                           std::log2(static_cast<double>(std::max<std::int64_t>(2, low)));
     return range(value, *a, std::max(value, *a * std::max(1.0, rounds)));

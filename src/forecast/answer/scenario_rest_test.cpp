@@ -40,7 +40,7 @@ TEST(ScenarioRest, IsARangeBeyondWhatIsSimulatedAndBetweenSizes) {
 TEST(ScenarioRest, ALargeRingGrowsWithItsRounds) {
   const RestAt rest = rest_of(job(model::Algorithm::Ring, Bytes{8'000'000}));
   EXPECT_NEAR(rest(256).value.count(), 2 * 255 * (1e-6 + 8e6 / 256 * 1e-9), 1e-6);
-  EXPECT_NEAR(rest(1 << 20).value.count() / (2 * (1 << 20) * 1e-6), 1, 0.25)
+  EXPECT_NEAR(rest(1 << 20).value.count() / (2 * (1 << 20) * 1e-6), 1, 0.02)
       << "beyond what is simulated, too";
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/forecast.hpp"
 
@@ -15,23 +16,12 @@ using Lines = std::vector<std::string>;
 
 constexpr std::size_t kMostListed = 3;  ///< of a list, on the first screen
 
-/// 4 096
-std::string count(std::int64_t n) {
-  std::string text = std::to_string(n);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, " ");
-  return text;
-}
-
 std::string plural(std::int64_t n, const char* what) {
-  return fmt::format("{} {}{}", count(n), what, n == 1 ? "" : "s");
-}
-
-std::string percent(double ratio) {
-  return fmt::format("{:.{}f} %", 100 * ratio, ratio < 0.1 ? 1 : 0);
+  return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s");
 }
 
 std::string ratio(double x) {
-  return x >= 100 ? count(std::llround(x)) : fmt::format("{:.{}f}", x, x >= 10 ? 1 : 2);
+  return x >= 100 ? grouped(std::llround(x)) : fmt::format("{:.{}f}", x, x >= 10 ? 1 : 2);
 }
 
 void add_input(Lines& out, const Input& input) {
@@ -73,11 +63,11 @@ void add_table(Lines& out, const Forecast& f) {
                             "rate", "eff.", "regime"));
   for (const SizePoint& p : f.projection.points) {
     if (!p.refused.empty()) {
-      out.push_back(fmt::format("{:>9} no number: {}", count(p.ranks), p.refused));
+      out.push_back(fmt::format("{:>9} no number: {}", grouped(p.ranks), p.refused));
       continue;
     }
     out.push_back(fmt::format(
-        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}  {}", count(p.ranks), to_string(p.mean.value), band(p.mean),
+        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}  {}", grouped(p.ranks), to_string(p.mean.value), band(p.mean),
         p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
         p.efficiency > 0 ? percent(p.efficiency) : "-", name_of(regime_of(p.elasticity))));
   }
@@ -98,23 +88,23 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
                             "rate", "regime"));
   for (const CurvePrediction& p : c.points) {
     if (!p.refused.empty()) {
-      out.push_back(fmt::format("{:>9} no number: {}", count(p.size), p.refused));
+      out.push_back(fmt::format("{:>9} no number: {}", grouped(p.size), p.refused));
       continue;
     }
     const std::string spread =
         p.measured ? "measured" : in_table_unit(c, p.low) + " .. " + in_table_unit(c, p.high);
-    out.push_back(fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", count(p.size), in_table_unit(c, p.value),
+    out.push_back(fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", grouped(p.size), in_table_unit(c, p.value),
                               spread, "x " + ratio(p.throughput_ratio), name_of(regime_of(p.elasticity))));
   }
   out.push_back(fmt::format("rate: throughput over that of size {}, the largest of {} given",
-                            count(c.largest), c.sizes));
+                            grouped(c.largest), c.sizes));
   out.emplace_back();
   for (const CurveModel& m : c.models)
     if (all || m.counts)
       out.push_back(fmt::format("curve: {} {}{}", m.name,
                                 m.has_held_out
-                                    ? fmt::format("misses {} by {:+.1f} % when fitted to the smaller sizes",
-                                                  count(c.largest), 100 * m.held_out)
+                                    ? fmt::format("misses {} by {} when fitted to the smaller sizes",
+                                                  grouped(c.largest), percent_change(m.held_out))
                                     : std::string("too few sizes to hold one out"),
                                 m.counts ? "" : ": not in the spread"));
 }
@@ -124,11 +114,11 @@ void add_grounds(Lines& out, const Forecast& f) {
   if (f.parts && f.measured.empty()) return;  // stated, not seen
   for (auto at = f.projection.points.rbegin(); at != f.projection.points.rend(); ++at) {
     if (!at->refused.empty()) continue;
-    if (!at->rests_on.empty()) out.push_back(fmt::format("{} ranks: {}", count(at->ranks), at->rests_on));
+    if (!at->rests_on.empty()) out.push_back(fmt::format("{} ranks: {}", grouped(at->ranks), at->rests_on));
     if (at->unseen_chance > 0.05 && at->with_unseen.high > at->mean.high)
       out.push_back(
           fmt::format("{} ranks: a slow node that was not seen is among them with {} (prior); then {}",
-                      count(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
+                      grouped(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
     return;
   }
 }
@@ -136,13 +126,13 @@ void add_grounds(Lines& out, const Forecast& f) {
 std::string place(const Boundary& b) {
   switch (b.place) {
     case Boundary::Place::Below:
-      return fmt::format("already at {}", count(b.ranks));
+      return fmt::format("already at {}", grouped(b.ranks));
     case Boundary::Place::Inside:
-      return fmt::format("at {}", count(b.ranks));
+      return fmt::format("at {}", grouped(b.ranks));
     case Boundary::Place::Above:
       break;
   }
-  return fmt::format("beyond {}", count(b.ranks));
+  return fmt::format("beyond {}", grouped(b.ranks));
 }
 
 void add_bends(Lines& out, const Forecast& f) {
@@ -170,7 +160,7 @@ void add_margin(Lines& out, const Forecast& f) {
     nearest = fmt::format("{} x {:.2g}", one.name, *one.factor);
   }
   if (!nearest.empty())
-    out.push_back(fmt::format("margin: {} ranks, now {}, cross into {} with {}", count(f.margins_at),
+    out.push_back(fmt::format("margin: {} ranks, now {}, cross into {} with {}", grouped(f.margins_at),
                               name_of(regime_of(m.elasticity)), name_of(regime_of(m.level - 1e-9)), nearest));
 }
 
@@ -188,7 +178,7 @@ void add_goodness(Lines& out, const Forecast& f) {
   for (const MeasuredSize& m : f.measured)
     if (!m.inside)
       out.push_back(fmt::format("check: {} was measured at {} ranks, the model says {} there",
-                                to_string(m.step), count(m.ranks), band(m.forecast)));
+                                to_string(m.step), grouped(m.ranks), band(m.forecast)));
 }
 
 /// Own work by position and role, for --all.
