@@ -11,9 +11,8 @@
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/calibrate.hpp"
+#include "cox/forecast/parts_job.hpp"
 #include "cox/forecast/scenario_parts.hpp"
-
-#include "forecast/answer/bends.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -21,6 +20,7 @@ namespace {
 constexpr double kApart = 0.1;  ///< two samples of one size differ so much, and by more than chance: told
 constexpr double kErrors = 5;   ///< standard errors that chance explains
 constexpr std::int64_t kLeastRange = 4'096;  ///< ranks up to which bends are looked for, at least
+constexpr int kBandReplicates = 20;          ///< parameters drawn again for the band of a boundary
 
 Error mixed(std::string message) {
   return Error{
@@ -115,14 +115,30 @@ void add_measured(Forecast& out, const Evidence& e, const Question& question) {
   }
 }
 
+/// Regimes up to the largest size asked, and margins at the largest that is not refused: to the next boundary below.
 void add_bends(Forecast& out, const Question& question) {
   std::int64_t most = kLeastRange;
   for (const SizePoint& p : out.projection.points) {
     most = std::max(most, p.ranks);
     if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
   }
-  out.regimes = regimes_of_parts(*out.parts, question.project, most);
-  if (out.margins_at > 0) out.margins = margins_of_parts(*out.parts, question.project, out.margins_at);
+  PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
+  if (out.scenario && out.scenario->failures.happen()) {
+    options.failing = out.scenario;
+    out.projection.notes.emplace_back(
+        "steps, throughput and regime of each size are those between failures; bends, most throughput and margins count what "
+        "failures cost");
+  }
+  const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
+  const RegimeRange range{.from = from, .to = std::max(2 * from, most), .per_doubling = 2};
+  const PartsJob job = job_of_parts(*out.parts, options);
+  out.regimes = regimes_of(job.job, range, question.project.scaling == Scaling::Weak, job.replicates,
+                           question.project.threads);
+  if (out.margins_at == 0) return;
+  const double now = job.job.at(out.margins_at, kEveryMechanism).elasticity;
+  const double level = now >= kLinearAbove ? kLinearAbove : now >= kSublinearAbove ? kSublinearAbove : 0;
+  options.replicates = 0;
+  out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
 }
 
 /// From samples: calibrated, projected, compared.
