@@ -243,8 +243,7 @@ std::vector<Lever> levers_of(const Scenario& s) {
       "pacing", "ranks are held back so that they arrive together",
       s.job.workload() == model::Workload::Iteration
           ? "of an iteration with pacing `cox simulate` itself prints the gain, beside the same draws without"
-          : "steps of training have no shared resource that an early rank takes from a late one; "
-            "`cox study pacing` measures a job"));
+          : "not tried here: say `[pace]` with mode = \"auto\" in the scenario, and `cox simulate` paces its steps"));
   const auto* job = std::get_if<TrainingJob>(&s.job.work);
   if (job == nullptr) {
     out.push_back(cannot("others", "what waits for whom, buckets, placement, checkpoints",
