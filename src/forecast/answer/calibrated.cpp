@@ -82,9 +82,13 @@ double smooth_price(const Way& way, std::int64_t ranks) {
   return low > 0 ? low * std::pow(price(way, 2 * below) / low, part) : 0;
 }
 
+/// Ten petabytes a second: a scenario wants some bandwidth, and messages that latency decides shall not feel it.
+constexpr TimePerByte kHardlyAny = TimePerByte::seconds_per_byte(1e-16);
+
 /// The cost of a message with which the collective takes so long.
 model::MessageCost cost_of(const Way& way, std::int64_t ranks, Seconds time) {
   model::MessageCost cost;
+  cost.per_byte = kHardlyAny;
   const double unit = price(way, ranks);
   if (!(unit > 0)) return cost;
   if (way.by_latency)

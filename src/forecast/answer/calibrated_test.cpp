@@ -5,6 +5,7 @@
 
 #include "cox/forecast/maximum.hpp"
 #include "cox/forecast/scenario_parts.hpp"
+#include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
 
 namespace cox::forecast {
@@ -59,6 +60,18 @@ TEST(Calibrated, TheScenarioSimulatesToWhatThePartsSay) {
                   .ranks_per_node = 4};
   const Seconds step = Seconds{11e-3} + Maximum(nest, 16).mean();
   EXPECT_NEAR(outcome->step_ends.back().count() / 4000 / step.count(), 1, 0.004);
+}
+
+TEST(Calibrated, WhatIsWrittenIsRead) {
+  for (const Bytes bytes : {Bytes{1000}, Bytes{100'000'000}}) {
+    const auto made = calibrated_scenario(parts(), sample(model::Collective::AllReduce, bytes));
+    ASSERT_TRUE(made);
+    const auto read = model::parse_scenario(model::scenario_toml(made->scenario), "job.toml", ".");
+    ASSERT_TRUE(read) << read.error().to_string();
+    const auto parts_read = parts_of(read->scenario);
+    ASSERT_TRUE(parts_read);
+    EXPECT_NEAR(parts_read->rest.value.count(), 1e-3, 1e-9);
+  }
 }
 
 TEST(Calibrated, ItsPartsAreThoseThatItWasMadeFrom) {

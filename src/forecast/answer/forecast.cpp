@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -141,6 +142,33 @@ void add_bends(Forecast& out, const Question& question) {
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
 }
 
+/// A band that holds both.
+TimeBand widened(TimeBand band, Seconds below, Seconds above) {
+  band.low = std::max(Seconds{}, band.low - below);
+  band.high += above;
+  return band;
+}
+
+/// Of three sizes and more, plain curves through the steps say something too: their spread is in the band.
+void add_curves(Projection& projection, const std::vector<Sample>& samples, const Question& question) {
+  Curve curve{.name = samples.front().name, .value = CurveValue::StepTime, .points = {}};
+  std::map<std::int64_t, Seconds> steps;
+  for (const Sample& s : samples) steps.emplace(s.size(), step_mean(s).mean);
+  if (steps.size() < 3) return;
+  for (const auto& [size, step] : steps) curve.points.push_back({.size = size, .value = step.count()});
+  const CurveForecast told = project_curve(curve, question.sizes, question.project.scaling);
+  for (std::size_t i = 0; i < projection.points.size(); ++i) {
+    SizePoint& point = projection.points[i];
+    const CurvePrediction& by_curve = told.points[i];
+    if (!point.refused.empty() || !by_curve.refused.empty()) continue;
+    const Seconds below = std::max(Seconds{}, point.mean.low - Seconds{by_curve.low});
+    const Seconds above = std::max(Seconds{}, Seconds{by_curve.high} - point.mean.high);
+    for (TimeBand* band :
+         {&point.mean, &point.median, &point.p95, &point.p99, &point.p999, &point.with_unseen})
+      *band = widened(*band, below, above);
+  }
+}
+
 /// From samples: calibrated, projected, compared.
 Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   COX_TRY(out.parts, calibrate(e.samples));
@@ -154,6 +182,7 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   }
   out.seen_ranks = out.parts->ranks;
   out.projection = project(*out.parts, question.sizes, question.project);
+  add_curves(out.projection, e.samples, question);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
   out.contradictions = contradictions_of(e.samples);
   add_measured(out, e, question);

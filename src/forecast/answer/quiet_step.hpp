@@ -22,7 +22,7 @@ struct StepWork {
   Seconds rest{};           ///< of the step beside the longest work: communication, waiting in a pipeline
 };
 
-/// Errors: those of `simulate::simulate`. Cost: one simulated step.
+/// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job.
 [[nodiscard]] Result<StepWork> quiet_step(const model::Scenario& scenario);
 
 }  // namespace cox::forecast

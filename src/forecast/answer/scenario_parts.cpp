@@ -201,12 +201,18 @@ class NoiseParts {
     out_.node = stated(root(node_));
     out_.step = stated(root(step_));
     out_.node_step = stated(root(node_step_));
-    if (node_step_ > 0)
-      out_.node_step_skewness = std::clamp(node_skew_ / std::pow(node_step_, 1.5), 0.0, 4.0);
+    if (node_step_ > 0) {
+      const double skewness = node_skew_ / std::pow(node_step_, 1.5);
+      rare_ = skewness > 4;
+      out_.node_step_skewness = std::clamp(skewness, 0.0, 4.0);
+    }
     out_.correlation = {
         .value = correlation_, .low = correlation_, .high = correlation_, .origin = Origin::Stated};
     out_.drift = stated(drift_);
   }
+
+  /// What the ranks of a node share is rarer than the law that stands for it can be.
+  [[nodiscard]] bool rare() const { return rare_; }
 
  private:
   static Seconds root(double variance) { return Seconds{std::sqrt(variance)}; }
@@ -262,6 +268,7 @@ class NoiseParts {
   Seconds drift_{};
   double rank_ = 0, node_ = 0, step_ = 0, node_step_ = 0, node_skew_ = 0;  ///< variances, third moment
   double correlation_ = 0;
+  bool rare_ = false;
 };
 
 std::string name_of(const NoiseSource& n, std::size_t i) {
@@ -293,11 +300,19 @@ Result<Parts> parts_of(const model::Scenario& s) {
     NoiseParts noise(part, work.kinds[kind].busy);
     for (std::size_t i = 0; i < s.noise.size(); ++i) {
       if (s.noise[i].off) continue;
-      const std::string why = noise.take(s.noise[i]);
-      if (!why.empty() && kind == 0)
-        out.untold.push_back(fmt::format("{} {}: it is not in the forecast", name_of(s.noise[i], i), why));
+      NoiseSource n = s.noise[i];
+      if (out.ranks_per_node == 1 && n.scope == NoiseScope::Node) n.scope = NoiseScope::Rank;
+      const std::string why = noise.take(n);
+      if (kind > 0) continue;
+      if (!why.empty())
+        out.untold.push_back(fmt::format("{} {}: it is not in the forecast", name_of(n, i), why));
+      else if (n.pattern == NoisePattern::Persistent && n.law != NoiseLaw::Gaussian)
+        out.untold.push_back(name_of(n, i) + ": what lasts is taken as normal, with its deviation");
     }
     noise.finish();
+    if (kind == 0 && noise.rare())
+      out.untold.emplace_back(
+          "what the ranks of a node share in a step is rarer than the law that is taken for it: the slowest is later");
     out.positions.push_back(std::move(part));
   }
   return out;

@@ -115,10 +115,16 @@ double level_error(const Decomposed& t, const WorkTable& shape) {
                    part(t.residual, ranks * steps) + part(t.node_step, nodes * steps));
 }
 
+/// Part of the level that is rounding, not noise.
+constexpr double kDust = 1e-9;
+
 /// The residuals' law. Their body is as wide as the residual is; a tail lighter than exponential is narrowed with it, a heavier
 /// one keeps its scale: added noise moves it, but does not stretch it.
 void fit_residual(PositionParts& part, std::vector<double> residuals, double narrower, double independent) {
   std::sort(residuals.begin(), residuals.end());
+  if (residuals.back() - residuals.front() <= kDust * part.level.value.count()) {
+    std::fill(residuals.begin(), residuals.end(), 0.0);
+  }
   part.tails = fit_tails(residuals, independent);
   for (double& e : residuals) e *= narrower;
   for (TailFit& fit : part.tails) {
@@ -212,6 +218,13 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
   if (told > 0 && shared.variance > 0.01 * shared.noise) {
     part.node_step_skewness = std::clamp(third / told / std::pow(shared.variance, 1.5), 0.0, 4.0);
   }
+  const Decomposed& last = tables.back();
+  const Seconds error = levels.back().error;
+  part.level = {.value = Seconds{last.level},
+                .low = Seconds{last.level} - 1.645 * error,
+                .high = Seconds{last.level} + 1.645 * error,
+                .origin = Origin::Measured,
+                .units = samples.back().sample->size()};
   fit_residual(part, std::move(residuals), narrower / all, independent / all);
   std::sort(pooled.begin(), pooled.end());
   part.pooled = body_and_tail(pooled, fit_tails(pooled, independent / all));
@@ -220,13 +233,6 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
                       .high = correlation / all + 1.645 / std::sqrt(all),
                       .origin = Origin::Measured,
                       .units = units_rank};
-  const Decomposed& last = tables.back();
-  const Seconds error = levels.back().error;
-  part.level = {.value = Seconds{last.level},
-                .low = Seconds{last.level} - 1.645 * error,
-                .high = Seconds{last.level} + 1.645 * error,
-                .origin = Origin::Measured,
-                .units = samples.back().sample->size()};
   part.drift = {.value = Seconds{last.drift},
                 .low = Seconds{last.drift},
                 .high = Seconds{last.drift},

@@ -126,6 +126,11 @@ std::vector<double> summed_places(const ScoreTable& inner, const std::vector<Law
   return x;
 }
 
+/// Gap of a rule over what the other law smooths; beyond all limits where that one is a point, even if the gap is none.
+double gaps_apart(double gap, double width) {
+  return width > 0 ? gap / (kApart * width) : std::numeric_limits<double>::infinity();
+}
+
 /// The sum of what `inner` is the law of and an independent `law`; `outer` such sums are to be compared.
 ScoreTable sum(const ScoreTable& inner, const Law& law, double outer, const Quadrature& quadrature) {
   const double least = logarithm(kLeastTail / outer);
@@ -135,13 +140,15 @@ ScoreTable sum(const ScoreTable& inner, const Law& law, double outer, const Quad
                                 : summed_places(inner, points, least, quadrature.points);
   std::sort(x.begin(), x.end());
   x.erase(std::unique(x.begin(), x.end()), x.end());
+  if (x.size() < 2)  // neither varies: a jump
+    return {{x.front(), x.front()}, std::array{cox::exponential(kMostScore), cox::exponential(least)}};
   // The rule is made of the one that is narrower, so that the other smooths it.
-  const double apart = largest_gap(points, outer) / (kApart * width(inner));
+  const double apart = gaps_apart(largest_gap(points, outer), width(inner));
   const ScoreTable* smooth = &inner;
   std::vector<ScoreTable> shared;
   if (!atoms && !(apart <= 1)) {
     std::vector<Law::Point> other = rule(inner, quadrature.shared_points);
-    const double swapped = largest_gap(other, outer) / (kApart * law.deviation().count());
+    const double swapped = gaps_apart(largest_gap(other, outer), law.deviation().count());
     const double refine = std::clamp(std::min(apart, swapped), 1.0, kMostRefined);
     const int finer = static_cast<int>(quadrature.shared_points * refine);
     if (swapped < apart) {

@@ -116,6 +116,20 @@ struct Row {
   double mean, p50, p99, p999;
 };
 
+TEST(Maximum, OfRanksThatHardlyDifferIsThatOfTheirNodes) {
+  std::vector<Seconds> body(50, Seconds{1});
+  for (const double spread : {0.0, 1e-15, 1e-9}) {
+    body.back() = Seconds{1 + spread};
+    const Nest nest{.own = Law::quantiles(body),
+                    .node = Law::normal(Seconds{0}, Seconds{0.1}),
+                    .ranks_per_node = 8,
+                    .rank = Law::normal(Seconds{0}, Seconds{0})};
+    EXPECT_NEAR(Maximum(nest, 64).mean().count(), 1 + 0.1 * 1.423600, 2e-4) << spread;
+    const Nest alike{.own = Law::quantiles(body), .node = Law::quantiles(body), .ranks_per_node = 8};
+    EXPECT_NEAR(Maximum(alike, 64).mean().count(), 2, 1e-6) << spread;
+  }
+}
+
 TEST(Maximum, OfSwitchesOfNodesIsAsComputedElsewhere) {
   for (const Row& row :
        {Row{256, 116.015, 115.301, 129.643, 143.908}, Row{4096, 125.256, 123.886, 147.848, 174.200},

@@ -239,12 +239,13 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
   point.cv = std::sqrt(a.step.variance) / a.step.mean;
   point.rest = rest_at(parts, ranks, options).value;
   point.efficiency = a.step.own / a.step.mean;
-  const auto more = std::max<std::int64_t>(ranks + 1, std::llround(1.05 * static_cast<double>(ranks)));
-  const double folds = logarithm(static_cast<double>(more) / static_cast<double>(ranks));
+  // d / d ln N by the chord around N: exact for what grows with N, and within 1e-4 for what grows with its logarithm.
+  const auto more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * static_cast<double>(ranks)));
+  const auto less = std::max<std::int64_t>(1, 2 * ranks - more);
   const GrowthFit* beyond = best_growth(parts.beyond_growth);
-  const double rest_growth = ((rest_at(parts, more, options).value - point.rest).count() +
-                              beyond_at(parts, more, beyond) - beyond_at(parts, ranks, beyond)) /
-                             folds;
+  const double chord = (rest_at(parts, more, options).value - rest_at(parts, less, options).value).count() +
+                       beyond_at(parts, more, beyond) - beyond_at(parts, less, beyond);
+  const double rest_growth = chord * static_cast<double>(ranks) / static_cast<double>(more - less);
   const double shrinks = options.scaling == Scaling::Strong ? a.step.slowest : 0;
   const double by_fold = (a.step.growth - shrinks + rest_growth) / a.step.mean;
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;

@@ -121,8 +121,8 @@ class Model {
     for (const PositionParts& p : parts_.positions) own += p.level.value.count();
     const std::int64_t more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * n));
     const std::int64_t less = std::max<std::int64_t>(1, 2 * ranks - more);
-    const double folds = std::log(static_cast<double>(more) / static_cast<double>(less));
-    const Seconds growth = (rest(size(more), f.rest).value - rest(size(less), f.rest).value) / folds;
+    const Seconds chord = rest(size(more), f.rest).value - rest(size(less), f.rest).value;
+    const Seconds growth = chord * (n / static_cast<double>(more - less));
     ThroughputPoint out{.throughput = n * worth * own / point.mean.value.count(),
                         .elasticity = point.elasticity - growth / point.mean.value};
     if (!failing_ || !failures.on) return out;
