@@ -48,7 +48,7 @@ def forecast(build, runs):
     sizes = ",".join(str(n) for n in ASKED)
     text = subprocess.run([f"{build}/cox", "forecast", *runs, "--to", sizes, "--json"], check=True, capture_output=True,
                           text=True, timeout=600).stdout
-    return {point["ranks"]: point for point in json.loads(text)["points"]}
+    return {point["ranks"]: point for point in json.loads(text)["result"]["sizes"]}
 
 
 def rows_of(build, mechanism, steps, work_ms):
@@ -65,7 +65,7 @@ def rows_of(build, mechanism, steps, work_ms):
 
 
 def table(rows, steps, work_ms):
-    lines = [f"Five jobs of {', '.join(map(str, SEEN))} ranks ({steps} steps of {work_ms:g} ms on timers), measured "
+    lines = [f"Jobs of {', '.join(map(str, SEEN))} ranks ({steps} steps of {work_ms:g} ms on timers), measured "
              f"{datetime.date.today()} on {os.cpu_count()} cores; median step in ms.", "",
              "| mechanism | ranks | foretold | band of 90 % | measured | error |", "|---|---|---|---|---|---|"]
     for mechanism, ranks, value, low, high, truth in rows:

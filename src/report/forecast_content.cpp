@@ -234,7 +234,6 @@ void add_monitoring(const Forecast& f, const SizePoint& at, ForecastPage& page) 
   };
   add("own work of a rank in a step", to_string(own(f.seen)), to_string(own(at)),
       std::abs(own(at) / own(f.seen) - 1) > 0.05 && f.projection.scaling == forecast::Scaling::Weak);
-  add("components that failed to make this forecast true", "none", "none", false);
   const double cost = f.seen.efficiency / at.efficiency;
   add("cost of a sample", "1.00", fmt::format("{:.2f}", cost), cost > 1.05);
 }
@@ -246,8 +245,11 @@ void add_implications(const Forecast& f, const SizePoint& at, ForecastPage& page
         "A sample costs {:.2f} times as much at {} ranks while every rank works as in the small run: this is coupling, not a "
         "broken part.",
         cost, grouped(at.ranks)));
-  page.implications.push_back(fmt::format("Beyond {} ranks, twice as many give x{:.2f}.", grouped(at.ranks),
-                                          std::pow(2.0, at.elasticity)));
+  const bool falls =
+      f.regimes && f.regimes->n_star.value.inside() && f.regimes->n_star.value.ranks < at.ranks;
+  if (!falls)
+    page.implications.push_back(fmt::format("Beyond {} ranks, twice as many give x{:.2f}.", grouped(at.ranks),
+                                            std::pow(2.0, at.elasticity)));
   if (f.regimes && f.regimes->n_star.value.inside())
     page.implications.push_back(
         fmt::format("More than {} ranks do less{}.", grouped(f.regimes->n_star.value.ranks),
@@ -276,8 +278,6 @@ void add_control(const forecast::Control& c, ForecastPage& page) {
   page.levers = c.levers;
   page.control = c.set;
   page.target = c.target;
-  if (c.set && c.set->reached && !c.set->already && !c.set->best.names.empty())
-    page.transition = "what is waited for changes, capacity does not";
   for (const std::string& note : c.notes) page.limits.push_back(note);
 }
 

@@ -39,10 +39,11 @@ print(f"{page}: {commands} commands, {quotes} quotes")
 PYTHON
 }
 
-for page in tutorial/01-find-a-straggler howto/mark-your-own-program; do
+for page in tutorial/01-find-a-straggler tutorial/02-will-it-scale howto/mark-your-own-program; do
   place=$work/$(basename "$page")
   mkdir -p "$place/build"
   ln -s "$build" "$place/build/release"
+  ln -s "$source_dir/examples" "$place/examples"
   run_page "$source_dir/docs/$page.md" "$place" || fail "$page"
 done
 

@@ -158,7 +158,8 @@ void add_goodput(Lines& out, const Control& c) {
                               percent(first.at_given.work)));
   if (c.most)
     out.push_back(
-        fmt::format("most work: {} {} nodes, where {} of the time is work, were a step as long at any size",
+        fmt::format("most work: {} {} nodes, where {} of the time is work, were a step as long at any "
+                    "size and each at its own best interval",
                     c.most->censored ? "beyond" : "at", grouped(c.most->nodes), percent(c.most->goodput)));
 }
 

@@ -192,7 +192,24 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   return {};
 }
 
+/// A scenario that other sizes can be made of: it names no nodes, and its switches go on with them.
+Status check_resizable(const model::Scenario& s) {
+  const bool grows = s.fabric.kind == model::FabricKind::FullBisection ||
+                     s.fabric.kind == model::FabricKind::FatTree ||
+                     s.fabric.kind == model::FabricKind::RailOptimised;
+  if (grows && s.job.places.packed() && s.cluster.classes.empty() && s.neighbours.empty()) return {};
+  return fail(
+      Error{.code = Errc::Unsupported,
+            .id = "forecast-004",
+            .message = s.name + (grows ? ": it names nodes (places, classes, neighbours), which other sizes "
+                                         "have not"
+                                       : ": its fabric is of one size"),
+            .hint = "`cox simulate FILE` simulates it as it is",
+            .where = {}});
+}
+
 Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {
+  COX_CHECK(check_resizable(*e.scenario));
   Question question = asked;
   if (!question.project.rest) question.project.rest = rest_of(*e.scenario);
   COX_TRY(out.parts, parts_of(*e.scenario));

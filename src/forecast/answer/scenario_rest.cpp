@@ -17,6 +17,7 @@ namespace cox::forecast {
 namespace {
 
 constexpr std::int64_t kMostSimulated = 16'384;
+constexpr std::int64_t kMostPlayed = 256;  ///< where messages are played on shared links: seconds each
 
 /// Ranks that a replica of the model has: a job grows by whole ones, and by whole nodes.
 std::int64_t unit_of(const model::Scenario& s) {
@@ -41,7 +42,11 @@ model::Scenario resized(model::Scenario s, std::int64_t ranks) {
 /// Communication at whole numbers of units, each simulated once.
 class Prices {
  public:
-  explicit Prices(const model::Scenario& scenario) : scenario_(scenario), unit_(unit_of(scenario)) {}
+  explicit Prices(const model::Scenario& scenario)
+      : scenario_(scenario),
+        unit_(unit_of(scenario)),
+        most_(std::max(
+            unit_, model::plays_links(scenario, scenario.job.workload()) ? kMostPlayed : kMostSimulated)) {}
 
   /// Nothing where it cannot be simulated.
   std::optional<Seconds> at(std::int64_t ranks) {
@@ -52,16 +57,18 @@ class Prices {
     return at->second;
   }
   [[nodiscard]] std::int64_t unit() const { return unit_; }
+  [[nodiscard]] std::int64_t most() const { return most_; }
   /// The largest power of two of units that is not above.
   [[nodiscard]] std::int64_t below(std::int64_t ranks) const {
     std::int64_t n = unit_;
-    while (n <= ranks / 2 && n <= kMostSimulated / 2) n *= 2;
+    while (n <= ranks / 2 && n <= most_ / 2) n *= 2;
     return n;
   }
 
  private:
   model::Scenario scenario_;
   std::int64_t unit_;
+  std::int64_t most_;
   std::mutex guard_;
   std::map<std::int64_t, std::optional<Seconds>> known_;
 };
@@ -76,7 +83,7 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   if (!a) return range({}, {}, {});
   if (low == ranks || ranks < low) return {.value = *a, .low = *a, .high = *a, .origin = Origin::Stated};
   const std::int64_t high = 2 * low;
-  if (high > kMostSimulated) {
+  if (high > prices.most()) {
     // Each doubling adds what the last one added times how much that was more than the one before: exact for rounds that
     // grow as the ranks (2) and as their logarithm (1).
     const Seconds last = *a - prices.at(low / 2).value_or(*a);

@@ -36,6 +36,9 @@ StepBudget budget_of_steps(const simulate::Outcome& o, Seconds mean, double samp
   return out;
 }
 
+/// A coefficient of variation below is of rounding, not of noise.
+constexpr double kRounding = 1e-9;
+
 Result<PlayedSeed> play_seed(const model::Scenario& scenario, std::uint64_t seed, int threads) {
   constexpr double kSteps = 1e6;  // so many that whole steps are as good as parts of them
   model::Scenario steps = scenario;
@@ -62,7 +65,7 @@ Result<PlayedSeed> play_seed(const model::Scenario& scenario, std::uint64_t seed
                  .median = quantile(lengths, 0.5),
                  .p95 = quantile(lengths, 0.95),
                  .p99 = quantile(lengths, 0.99),
-                 .cv = lengths.size() > 1 ? spread.cv() : 0};
+                 .cv = lengths.size() > 1 && spread.cv() > kRounding ? spread.cv() : 0};
   const StepBudget step = budget_of_steps(o, Seconds{out.mean}, samples_of(scenario));
   model::Scenario job = scenario;
   job.start = {};

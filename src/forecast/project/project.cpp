@@ -251,8 +251,9 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
   double independent = 0;
   for (const PositionParts& p : parts.positions) independent = std::max(independent, p.residual_sd.freedom);
-  point.rests_on = fmt::format("seen to 1 in {}, asked 1 in {}", sizes_text(independent),
-                               sizes_text(static_cast<double>(ranks) / 0.56));
+  if (independent > 0)
+    point.rests_on = fmt::format("seen to 1 in {}, asked 1 in {}", sizes_text(independent),
+                                 sizes_text(static_cast<double>(ranks) / 0.56));
   return point;
 }
 
@@ -364,6 +365,7 @@ std::string times_text(double a, double b) {
 /// Why there is no number; empty where there is one.
 std::string refusal(const Parts& parts, const SizePoint& point, double alone) {
   const std::string between = times_text(point.mean.low.count() / alone, point.mean.high.count() / alone);
+  const std::string seen = point.rests_on.empty() ? std::string("stated, not seen") : point.rests_on;
   for (const PositionParts& p : parts.positions) {
     if (p.tail_shape.origin == Origin::Measured && p.tail_shape.high >= 1 && p.tail_probability > 0) {
       return fmt::format(
@@ -373,15 +375,15 @@ std::string refusal(const Parts& parts, const SizePoint& point, double alone) {
     const double asked = static_cast<double>(point.ranks) / 0.56;
     if (p.tails.empty() && p.tail_probability > 0 && p.residual_sd.freedom > 0 &&
         asked > 10 * p.residual_sd.freedom) {
-      return fmt::format("{}, and no tail could be fitted: {}", point.rests_on, between);
+      return fmt::format("{}, and no tail could be fitted: {}", seen, between);
     }
   }
   const double low = point.mean.low.count();
   const double high = point.mean.high.count();
-  if (high > 2 * low) return fmt::format("{}: {}", point.rests_on, between);
+  if (high > 2 * low) return fmt::format("{}: {}", seen, between);
   if (low > alone && high - alone > 4 * (low - alone) && high > 1.2 * low) {
-    return fmt::format("{}; what {} ranks add to one is not known within a factor of four: {}",
-                       point.rests_on, grouped(point.ranks), between);
+    return fmt::format("{}; what {} ranks add to one is not known within a factor of four: {}", seen,
+                       grouped(point.ranks), between);
   }
   return {};
 }
