@@ -56,11 +56,12 @@ def rows_of(build, mechanism, steps, work_ms):
         foretold = forecast(build, [observed(build, folder, n, steps, work_ms, mechanism) for n in SEEN])
     rows = []
     for ranks in ASKED:
-        median = foretold[ranks]["median"]
-        rows.append((mechanism, ranks, median["value_s"], median["low_s"], median["high_s"],
-                     median_step(build, ranks, steps, work_ms, mechanism)))
-        print("{}, {} ranks: foretold {:.1f} ms ({:.1f} to {:.1f}), measured {:.1f} ms".format(
-            mechanism, ranks, *(1e3 * t for t in rows[-1][2:])), flush=True)
+        truth = median_step(build, ranks, steps, work_ms, mechanism)
+        median = foretold[ranks].get("median")  # none: refused
+        times = (median["value_s"], median["low_s"], median["high_s"]) if median else None
+        rows.append((mechanism, ranks, times, truth))
+        said = "{:.1f} ms ({:.1f} to {:.1f})".format(*(1e3 * t for t in times)) if times else "refused"
+        print(f"{mechanism}, {ranks} ranks: foretold {said}, measured {1e3 * truth:.1f} ms", flush=True)
     return rows
 
 
@@ -68,14 +69,21 @@ def table(rows, steps, work_ms):
     lines = [f"Jobs of {', '.join(map(str, SEEN))} ranks ({steps} steps of {work_ms:g} ms on timers), measured "
              f"{datetime.date.today()} on {os.cpu_count()} cores; median step in ms.", "",
              "| mechanism | ranks | foretold | band of 90 % | measured | error |", "|---|---|---|---|---|---|"]
-    for mechanism, ranks, value, low, high, truth in rows:
+    for mechanism, ranks, times, truth in rows:
+        if not times:
+            lines.append(f"| {mechanism} | {ranks} | refused | | {truth * 1e3:.1f} | |")
+            continue
+        value, low, high = times
         lines.append(f"| {mechanism} | {ranks} | {value * 1e3:.1f} | {low * 1e3:.1f} to {high * 1e3:.1f} | "
                      f"{truth * 1e3:.1f} | {100 * (value / truth - 1):+.1f} %{'' if low <= truth <= high else ', outside'} |")
-    errors = sorted(abs(value / truth - 1) for _, _, value, _, _, truth in rows)
-    inside = sum(low <= truth <= high for _, _, _, low, high, truth in rows)
-    lines += ["", f"Median error {100 * statistics.median(errors):.1f} %, worst {100 * errors[-1]:.1f} %; inside the band "
-              f"{inside} of {len(rows)}."]
-    good = statistics.median(errors) <= MEDIAN_BAR and inside >= INSIDE_BAR * len(rows)
+    answered = [(times, truth) for _, _, times, truth in rows if times]
+    if not answered:
+        return "\n".join(lines), False
+    errors = sorted(abs(times[0] / truth - 1) for times, truth in answered)
+    inside = sum(times[1] <= truth <= times[2] for times, truth in answered)
+    lines += ["", f"Of {len(rows)}, {len(answered)} answered: median error {100 * statistics.median(errors):.1f} %, worst "
+              f"{100 * errors[-1]:.1f} %; inside the band {inside}."]
+    good = statistics.median(errors) <= MEDIAN_BAR and inside >= INSIDE_BAR * len(answered)
     return "\n".join(lines), good
 
 
