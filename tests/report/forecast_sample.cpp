@@ -9,43 +9,10 @@
 #include <vector>
 
 #include "../../src/forecast/regimes/recipe.hpp"
+#include "support/noisy_training.hpp"
 
 namespace cox::test {
 namespace {
-
-/// 16 replicas on 8 nodes; one rank is slow, all have tails, and things fail.
-model::Scenario small_training() {
-  model::Scenario s;
-  s.cluster.nodes = 8;
-  s.cluster.devices_per_node = 2;
-  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
-  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
-  model::TrainingJob job;
-  job.layout.data = 16;
-  job.layers.assign(4, {.forward = Seconds{0.01},
-                        .backward = Seconds{0.02},
-                        .gradients = Bytes{100'000'000},
-                        .activations = {}});
-  s.job.work = job;
-  s.job.steps = 40;
-  model::NoiseSource tail;
-  tail.law = model::NoiseLaw::Exponential;
-  tail.mean_ratio = 0.1;
-  model::NoiseSource slow;
-  slow.law = model::NoiseLaw::Constant;
-  slow.mean_ratio = 0.5;
-  slow.ranks = {3};
-  s.noise = {tail, slow};
-  s.failures = {.node_mtbf = Seconds{8 * 86'400.0},
-                .restart = Seconds{600},
-                .checkpoint = Seconds{60},
-                .checkpoint_interval = Seconds{600}};
-  s.power = {.busy = Power::watts(8000),
-             .transfer = Power::watts(6000),
-             .wait = Power::watts(4000),
-             .idle = Power::watts(2000)};
-  return s;
-}
 
 void add_sizes(const forecast::ScalingJob& job, report::ForecastPage& page) {
   const double first = job.at(8, forecast::kEveryMechanism).throughput / 8;
@@ -126,7 +93,7 @@ report::ForecastPage sample_forecast() {
     page.path.values.push_back({moved, 0.5 - moved, 0.3, 0.2});
   }
   page.path.columns = page.coupling.columns;
-  const auto scenario = small_training();
+  const auto scenario = noisy_training(40);
   if (auto table = forecast::compare_levers(scenario, {.replicas = 3, .threads = 1}))
     page.levers = std::move(*table);
   const auto target = forecast::parse_target("throughput >= 1.05 * baseline");

@@ -54,10 +54,10 @@ struct LeverEffect {
       energy;       ///< per sample; empty where power is not known or the policy tells no states
   LeverRatio cost;  ///< node hours per sample, spares included
   std::optional<double> most_nodes;  ///< N*, steps as they are at this size; empty where nothing fails
-  double median_s = 0;               ///< seconds, of the step; what a target compares with
-  double p95_s = 0;
-  double p99_s = 0;
-  double mean_s = 0;
+  Seconds step_median{};             ///< what a target compares with, as the next three
+  Seconds step_p95{};
+  Seconds step_p99{};
+  Seconds step_mean{};
   double cv_now = 0;
 };
 

@@ -72,7 +72,7 @@ struct Curve {
 };
 
 /// Whether parts can be estimated from it at all: at least one rank and two steps, and of each position as many numbers as
-/// ranks and steps, finite and not negative.
+/// ranks and steps, from 0 to 1e9 s, and steps that take time.
 /// Errors: forecast-001 (what is wrong, where). Cost: linear. Held by: src/forecast/sample/sample_test.cpp
 [[nodiscard]] Status check(const Sample& sample);
 

@@ -165,7 +165,9 @@ void add_margin(Lines& out, const Forecast& f) {
 }
 
 void add_goodness(Lines& out, const Forecast& f) {
-  if (f.goodness)
+  if (f.goodness && f.goodness->reproduces && f.goodness->distance > f.goodness->limit)
+    out.emplace_back("check: neither the recorded steps nor those of the calibrated Scenario vary");
+  else if (f.goodness)
     out.push_back(
         f.goodness->reproduces
             ? fmt::format("check: the calibrated Scenario reproduces the recorded steps (distance {:.3f}, by "

@@ -124,10 +124,10 @@ LeverEffect effect_of(const PlayedJob& job, const PlayedJob& baseline) {
   out.cv = ratio_of(baseline, job, &PlayedSeed::cv);
   if (baseline.fails && job.fails) out.rework = ratio_of(baseline, job, &PlayedSeed::rework);
   out.energy = ratio_of(baseline, job, &PlayedSeed::energy);
-  out.mean_s = mean_of(job, &PlayedSeed::mean);
-  out.median_s = mean_of(job, &PlayedSeed::median);
-  out.p95_s = mean_of(job, &PlayedSeed::p95);
-  out.p99_s = mean_of(job, &PlayedSeed::p99);
+  out.step_mean = Seconds{mean_of(job, &PlayedSeed::mean)};
+  out.step_median = Seconds{mean_of(job, &PlayedSeed::median)};
+  out.step_p95 = Seconds{mean_of(job, &PlayedSeed::p95)};
+  out.step_p99 = Seconds{mean_of(job, &PlayedSeed::p99)};
   out.cv_now = mean_of(job, &PlayedSeed::cv);
   return out;
 }

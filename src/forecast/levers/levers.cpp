@@ -42,13 +42,13 @@ LeverEffect with(const model::Scenario& scenario, const std::vector<const Lever*
 double figure_of(const LeverEffect& job, Target::Figure figure) {
   switch (figure) {
     case Target::Figure::Mean:
-      return job.mean_s;
+      return job.step_mean.count();
     case Target::Figure::Median:
-      return job.median_s;
+      return job.step_median.count();
     case Target::Figure::P95:
-      return job.p95_s;
+      return job.step_p95.count();
     case Target::Figure::P99:
-      return job.p99_s;
+      return job.step_p99.count();
     case Target::Figure::Cv:
       return job.cv_now;
     case Target::Figure::Throughput:

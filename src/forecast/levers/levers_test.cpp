@@ -5,45 +5,10 @@
 
 #include <algorithm>
 
+#include "support/noisy_training.hpp"
+
 namespace cox::forecast {
 namespace {
-
-/// 16 replicas on 8 nodes; one rank is slow, all have tails, and things fail.
-model::Scenario noisy() {
-  model::Scenario s;
-  s.name = "noisy";
-  s.cluster.nodes = 8;
-  s.cluster.devices_per_node = 2;
-  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
-  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
-  model::TrainingJob job;
-  job.layout.data = 16;
-  job.layers.assign(4, {.forward = Seconds{0.01},
-                        .backward = Seconds{0.02},
-                        .gradients = Bytes{100'000'000},
-                        .activations = {}});
-  s.job.work = job;
-  s.job.steps = 60;
-  model::NoiseSource tail;
-  tail.name = "tail";
-  tail.law = model::NoiseLaw::Exponential;
-  tail.mean_ratio = 0.1;
-  model::NoiseSource slow;
-  slow.name = "slow";
-  slow.law = model::NoiseLaw::Constant;
-  slow.mean_ratio = 0.5;
-  slow.ranks = {3};
-  s.noise = {tail, slow};
-  s.failures = {.node_mtbf = Seconds{8 * 86'400.0},
-                .restart = Seconds{600},
-                .checkpoint = Seconds{60},
-                .checkpoint_interval = Seconds{600}};
-  s.power = {.busy = Power::watts(8000),
-             .transfer = Power::watts(6000),
-             .wait = Power::watts(4000),
-             .idle = Power::watts(2000)};
-  return s;
-}
 
 const LeverEffect& of(const LeverTable& table, std::string_view name) {
   const auto at = std::find_if(table.levers.begin(), table.levers.end(),
@@ -53,7 +18,7 @@ const LeverEffect& of(const LeverTable& table, std::string_view name) {
 }
 
 TEST(Levers, RatiosToTheJobAsItIs) {
-  const auto table = compare_levers(noisy(), {.replicas = 4, .threads = 1});
+  const auto table = compare_levers(test::noisy_training(60), {.replicas = 4, .threads = 1});
   ASSERT_TRUE(table) << table.error().to_string();
   EXPECT_EQ(table->baseline.throughput.value, 1);
   EXPECT_EQ(table->baseline.step.high, 1);
@@ -83,8 +48,8 @@ TEST(Levers, RatiosToTheJobAsItIs) {
 }
 
 TEST(Levers, TheSameForAnyNumberOfThreads) {
-  const auto one = compare_levers(noisy(), {.replicas = 2, .threads = 1});
-  const auto two = compare_levers(noisy(), {.replicas = 2, .threads = 2});
+  const auto one = compare_levers(test::noisy_training(60), {.replicas = 2, .threads = 1});
+  const auto two = compare_levers(test::noisy_training(60), {.replicas = 2, .threads = 2});
   ASSERT_TRUE(one && two);
   for (std::size_t i = 0; i < one->levers.size(); ++i) {
     EXPECT_EQ(one->levers[i].throughput.value, two->levers[i].throughput.value);
@@ -95,7 +60,7 @@ TEST(Levers, TheSameForAnyNumberOfThreads) {
 TEST(Levers, TheCheapestSetForATarget) {
   const auto target = parse_target("throughput >= 1.05 * baseline");
   ASSERT_TRUE(target);
-  const auto set = cheapest_levers(noisy(), *target, {.replicas = 2, .threads = 1});
+  const auto set = cheapest_levers(test::noisy_training(60), *target, {.replicas = 2, .threads = 1});
   ASSERT_TRUE(set);
   EXPECT_TRUE(set->reached);
   EXPECT_FALSE(set->already);
@@ -106,26 +71,26 @@ TEST(Levers, TheCheapestSetForATarget) {
 }
 
 TEST(Levers, TwoWhereOneIsNotEnough) {
-  const auto all = compare_levers(noisy(), {.replicas = 2, .threads = 1});
+  const auto all = compare_levers(test::noisy_training(60), {.replicas = 2, .threads = 1});
   double best = 1;
   for (const LeverEffect& e : all->levers)
     if (e.why_not.empty()) best = std::max(best, e.throughput.value);
   Target target = *parse_target("throughput >= 1.2 * baseline");
   target.factor = best * 1.01;
-  const auto set = cheapest_levers(noisy(), target, {.replicas = 2, .threads = 1});
+  const auto set = cheapest_levers(test::noisy_training(60), target, {.replicas = 2, .threads = 1});
   ASSERT_TRUE(set);
   EXPECT_TRUE(set->reached);
   EXPECT_GE(set->best.names.size(), 2u);
   target.factor = 1000;
-  const auto never = cheapest_levers(noisy(), target, {.replicas = 1, .threads = 1});
+  const auto never = cheapest_levers(test::noisy_training(60), target, {.replicas = 1, .threads = 1});
   EXPECT_FALSE(never->reached);
   EXPECT_GT(never->best.throughput.value, 1);
   EXPECT_GT(never->tried, 100);
 }
 
 TEST(Levers, WhatIsReachedAlreadyNeedsNone) {
-  const auto set =
-      cheapest_levers(noisy(), *parse_target("p99 <= 100 * median"), {.replicas = 1, .threads = 1});
+  const auto set = cheapest_levers(test::noisy_training(60), *parse_target("p99 <= 100 * median"),
+                                   {.replicas = 1, .threads = 1});
   ASSERT_TRUE(set);
   EXPECT_TRUE(set->already);
   EXPECT_TRUE(set->best.names.empty());

@@ -166,7 +166,8 @@ TEST(Project, RefusesSizesAndTailsBeyondWhatIsKnown) {
 
 /// A queue: rank r waits r times 2 s before it works for 100 s, so the slowest is 2 s a rank later, the mean only 1 s.
 Sample queue_of(std::int64_t ranks) {
-  Sample sample{.name = "queue"};
+  Sample sample;
+  sample.name = "queue";
   Position position;
   for (std::int32_t r = 0; r < ranks; ++r) sample.ranks.push_back({.rank = r});
   for (std::int64_t k = 0; k < 20; ++k) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -19,8 +18,10 @@ Status refuse(std::string message) {
                     .where = {}});
 }
 
+constexpr Seconds kMost{1e9};  ///< 30 years
+
 bool usable(Seconds time) {
-  return std::isfinite(time.count()) && time >= Seconds{};
+  return time >= Seconds{} && time <= kMost;
 }
 
 Status check_position(const Sample& sample, std::size_t p) {
@@ -33,7 +34,7 @@ Status check_position(const Sample& sample, std::size_t p) {
   const auto bad = std::find_if_not(position.own.begin(), position.own.end(), usable);
   if (bad == position.own.end()) return {};
   const auto at = static_cast<std::size_t>(bad - position.own.begin());
-  return refuse(fmt::format("{}: own work of rank {} in step {} is {} s, expected 0 or more", sample.name,
+  return refuse(fmt::format("{}: own work of rank {} in step {} is {} s, expected 0 to 1e9", sample.name,
                             sample.ranks[at % sample.ranks.size()].rank,
                             sample.steps[at / sample.ranks.size()].number, bad->count()));
 }
@@ -46,8 +47,11 @@ Status check(const Sample& sample) {
                               sample.ranks.size(), sample.steps.size()));
   for (const SampleStep& step : sample.steps)
     if (!usable(step.length))
-      return refuse(fmt::format("{}: step {} lasts {} s, expected 0 or more", sample.name, step.number,
+      return refuse(fmt::format("{}: step {} lasts {} s, expected 0 to 1e9", sample.name, step.number,
                                 step.length.count()));
+  const auto lasts = [](const SampleStep& step) { return step.length > Seconds{}; };
+  if (std::none_of(sample.steps.begin(), sample.steps.end(), lasts))
+    return refuse(sample.name + ": every step lasts 0 s, expected one that takes time");
   for (std::size_t p = 0; p < sample.positions.size(); ++p) COX_CHECK(check_position(sample, p));
   return {};
 }

@@ -35,6 +35,14 @@ TEST(Sample, WhatIsMissingOrImpossibleIsToldWithItsPlace) {
   EXPECT_NE(check(sample).error().message.find("step 8 lasts -1 s"), std::string::npos);
 
   sample = two_by_two();
+  for (SampleStep& step : sample.steps) step.length = Seconds{0};
+  EXPECT_NE(check(sample).error().message.find("every step lasts 0 s"), std::string::npos);
+
+  sample = two_by_two();
+  sample.positions[0].own[0] = Seconds{1e300};
+  EXPECT_FALSE(check(sample));
+
+  sample = two_by_two();
   sample.steps.pop_back();
   EXPECT_FALSE(check(sample));
 }

@@ -9,27 +9,14 @@
 
 #include "cox/simulate/outcome.hpp"
 
+#include "support/two_leaves.hpp"
+
 namespace cox::simulate {
 namespace {
 
-/// Two leaf switches of four hosts, one up-link each way of 1 GB/s.
-model::Scenario two_leaves(std::vector<int> nodes, int steps) {
-  model::Scenario s;
-  s.cluster.nodes = 8;
-  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(10)};
-  s.fabric.link = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
-  s.fabric.kind = model::FabricKind::FatTree;
-  s.fabric.hosts_per_leaf = 4;
-  s.fabric.oversubscription = 4;
-  s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
-  s.job.steps = steps;
-  s.job.places.nodes = std::move(nodes);
-  return s;
-}
-
 /// Ours: three layers of 4 MB, a bucket each, 1 ms forward and 4 ms backward.
 model::Scenario training(std::vector<int> nodes, int steps) {
-  model::Scenario s = two_leaves(std::move(nodes), steps);
+  model::Scenario s = test::two_leaves(std::move(nodes), steps);
   model::TrainingJob job;
   job.layout.data = 4;
   job.layers.assign(3, {.forward = Seconds{1e-3},
@@ -108,7 +95,7 @@ TEST(GradientSteps, ASlowNodeIsWaitedFor) {
 
 // Beside a job of collectives, and one that starts too late is said to.
 TEST(GradientSteps, BesideCollectivesAndTooLate) {
-  model::Scenario s = two_leaves({0, 1, 4, 5}, 4);
+  model::Scenario s = test::two_leaves({0, 1, 4, 5}, 4);
   s.job.work = model::CollectiveJob{.collective = {.kind = model::Collective::AllReduce,
                                                    .algorithm = model::Algorithm::Ring,
                                                    .ranks = 4,

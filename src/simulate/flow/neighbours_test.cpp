@@ -11,25 +11,17 @@
 #include "cox/simulate/attribution.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "support/two_leaves.hpp"
+
 namespace cox::simulate {
 namespace {
 
 constexpr double kCompute = 5e-3;
 constexpr double kRound = 1e-3;  // a chunk of 1 MB over a link of 1 GB/s
 
-/// Two leaf switches of four hosts, one up-link each way of 1 GB/s. A job computes 5 ms, then reduces 4 MB by ring
-/// over four hosts, six rounds of 1 MB.
+/// A job that computes 5 ms, then reduces 4 MB by ring over four hosts, six rounds of 1 MB.
 model::Scenario two_leaves(std::vector<int> nodes, int steps = 4) {
-  model::Scenario s;
-  s.cluster.nodes = 8;
-  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(10)};
-  s.fabric.link = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
-  s.fabric.kind = model::FabricKind::FatTree;
-  s.fabric.hosts_per_leaf = 4;
-  s.fabric.oversubscription = 4;
-  s.across = {.latency = {}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
-  s.job.steps = steps;
-  s.job.places.nodes = std::move(nodes);
+  model::Scenario s = test::two_leaves(std::move(nodes), steps);
   auto& job = s.job.as<model::CollectiveJob>();
   job.compute = Seconds{kCompute};
   job.collective = {.kind = model::Collective::AllReduce,
