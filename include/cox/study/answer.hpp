@@ -19,7 +19,9 @@ struct Computed {
   std::string name;
   Quantity value{};
   std::string_view engine;                  ///< `max-plus`, `closed-form`, ...
-  std::optional<Quantity> half_width_95{};  ///< of a mean over `replicas`
+  std::optional<Quantity> half_width_95{};  ///< of a mean or median over `replicas`
+  std::optional<Quantity> draw_low{};       ///< 2.5 % of the single draws are below
+  std::optional<Quantity> draw_high{};      ///< 2.5 % are above
   int replicas = 1;
 };
 
@@ -68,19 +70,28 @@ struct ComputeOptions {
 struct Judged {
   Verdict verdict = Verdict::Follows;
   std::optional<Computed> computed{};
-  bool inside_interval = false;  ///< NeedsARun: the printed number lies in ours
+  std::string reason;  ///< the file's sentence with its places filled from the result
 };
 
 struct Answer {
   Study study;
   Computation computation;
   std::vector<Judged> judged;  ///< parallel to `study.printed`
+  std::string text;            ///< the study's answer with its places filled from the result
   Verdict verdict = Verdict::Follows;
 };
 
-/// Judges what a study's source printed by what was computed. Errors: study-004 (what the file declares is
-/// not so: a contradiction between equals, an input that is not marked missing, a run without an interval, a
-/// computed name that does not exist). Held by: src/study/answer/judge_test.cpp
+/// Judges what a study's source printed by what was computed. Where something was computed, the comparison is
+/// the verdict, whatever the file declares. Errors: study-004 (what the file declares is not so: a
+/// contradiction between equals, an input that is not marked missing, a draw without draws of ours, a computed
+/// name that does not exist). Held by: src/study/answer/judge_test.cpp
 [[nodiscard]] Result<std::vector<Judged>> judge(const Study& study, const Computation& computation);
+
+/// `text` with every `{NAME}` and `{NAME as SAMPLE}` replaced: by the computed value NAME, or the input NAME as
+/// it is written; SAMPLE gives unit and decimals (`{ring as 1.0ms}`). So a sentence cannot go stale.
+/// Errors: study-004 (no such name, a sample of another dimension, a brace without its other), at `line`.
+/// Held by: src/study/answer/sentence_test.cpp
+[[nodiscard]] Result<std::string> fill(const Study& study, const Computation& computation,
+                                       std::string_view text, std::int64_t line);
 
 }  // namespace cox::study

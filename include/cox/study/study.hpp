@@ -18,15 +18,31 @@ namespace cox::study {
 
 /// What became of a printed number, from good to bad; a study's verdict is the worst of its numbers'.
 enum class Verdict : std::uint8_t {
-  Follows,        ///< computed from the source's inputs, it comes out as printed
-  TypedIn,        ///< the source put it in; it is no result
-  NeedsARun,      ///< no formula gives it; ours stands beside it, with its interval
-  InputMissing,   ///< the source does not say what it depends on
-  Contradicts,    ///< another place of the source prints something else for the same
-  DoesNotFollow,  ///< computed from the source's inputs, something else comes out
+  Follows,          ///< computed from the source's inputs, it comes out as printed
+  FollowsWithOurs,  ///< the same with inputs that the source does not state
+  Fitted,           ///< it comes out because the computation was fitted to it: no prediction
+  AmongDraws,       ///< one random draw, and the middle 95 % of ours enclose it
+  TypedIn,          ///< the source put it in; it is no result
+  InputMissing,     ///< nothing is computed: the source does not say what it depends on
+  Contradicts,      ///< nothing is computed: another place of the source prints something else for the same
+  NotWithOurs,      ///< computed with inputs that the source does not state, something else comes out
+  DoesNotFollow,    ///< computed from the source's inputs, something else comes out
 };
+inline constexpr int kVerdicts = 9;
 /// `does-not-follow`.
 [[nodiscard]] std::string_view name_of(Verdict v);
+
+/// What a study's file says about a printed number beside the comparison. It never replaces one.
+enum class Declared : std::uint8_t {
+  Nothing,
+  TypedIn,       ///< it repeats an input of the source
+  Fitted,        ///< the computation was fitted to it
+  Draw,          ///< the source drew it, once
+  InputMissing,  ///< it depends on inputs that the source does not state
+  Contradicts,   ///< another place of the source prints something else for the same
+};
+/// `input-missing`; empty for Nothing.
+[[nodiscard]] std::string_view name_of(Declared d);
 
 /// Where an input's value comes from.
 enum class InputOrigin : std::uint8_t {
@@ -42,6 +58,7 @@ struct Input {
   InputOrigin origin = InputOrigin::Source;
   int source_line = 0;  ///< of the source; 0 = not said
   std::string note;
+  std::string of_file{};  ///< what the file says where `set_input` has replaced it
   std::int64_t line = 0;  ///< of the study's file
 };
 
@@ -52,11 +69,9 @@ struct Printed {
   WrittenQuantity value{};
   std::optional<WrittenQuantity> up_to{};  ///< the upper end where a range was printed: `5%` to `20%`
   int source_line = 0;
-  Quantity within{};  ///< how closely ours must agree; default: half of the last printed digit
-  std::string reason;
-  /// What the file declares where it cannot be computed. Follows and DoesNotFollow are never declared.
-  bool is_declared = false;
-  Verdict declared = Verdict::Follows;
+  Quantity within{};   ///< how closely ours must agree; default: half of the last printed digit
+  std::string reason;  ///< a sentence with places: docs/reference/study-files.md
+  Declared declared = Declared::Nothing;
   std::vector<std::string> missing;  ///< InputMissing: which inputs
   std::string against;               ///< Contradicts: another printed number of this file
   std::string typed;                 ///< TypedIn: the input that it is
@@ -70,7 +85,7 @@ struct Study {
   std::string title;
   std::string question;
   std::string source;  ///< place in the source: `C.1, lines 2240-2255`
-  std::string answer;  ///< what to learn from it, a few sentences
+  std::string answer;  ///< what to learn from it, a few sentences with places for computed values
   std::string compute;
   std::vector<Input> inputs;
   std::vector<Printed> printed;
@@ -82,6 +97,11 @@ struct Study {
 /// nothing); with file and line. Bounds: text of at most 1 MB, 1000 inputs, 1000 printed numbers, 1000 values
 /// in a list. Held by: src/study/file/parse_test.cpp
 [[nodiscard]] Result<Study> parse_study(std::string_view text, const std::string& file);
+
+/// Replaces the value of one input: `change` is `NAME=VALUE`, of a list `NAME=[VALUE, VALUE]`; the name may stand
+/// in double quotes. Judged again, the printed numbers are held against the new value.
+/// Errors: study-008 (no such input; no value, or not of its kind). Held by: src/study/file/set_input_test.cpp
+[[nodiscard]] Status set_input(Study& study, std::string_view change);
 
 /// All `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to
 /// base-004, and those of `parse_study`.

@@ -122,6 +122,9 @@ Result<ExitCode> run_pacing_study(const Invocation& call, Console& console) {
   const bool from = !call.value("from").empty();
   if (call.has("quick") + call.has("full") + from > 1)
     return fail(usage_error("cli-003", "--quick, --full and --from exclude each other", "choose one"));
+  if (!call.value("set").empty())
+    return fail(usage_error("cli-003", "--set does not go with 'pacing', whose plan is frozen",
+                            "copy studies/pacing.toml, change it, and name its folder with --studies"));
   COX_TRY(study::PacingStudy study, frozen_study(call));
   COX_TRY(const evaluate::PacingChoice choice, evaluate::choose_pacing(study, call.value("only")));
   if (call.has("quick") && !call.value("only").empty()) COX_CHECK(check_quick(study, choice));

@@ -27,6 +27,7 @@
 #include "cox/simulate/training.hpp"
 #include "cox/trace/compact.hpp"
 
+#include "cli/input/changes.hpp"
 #include "cli/output/failure.hpp"
 #include "cli/output/output_file.hpp"
 #include "cli/output/step_rate.hpp"
@@ -58,29 +59,9 @@ Result<std::int64_t> whole_number(const Invocation& call, std::string_view flag,
   return n;
 }
 
-/// The values of `--set KEY=VALUE,KEY=VALUE`. A comma inside brackets, braces or quotes belongs to its value.
-model::ScenarioOptions said_by_set(const Invocation& call) {
-  model::ScenarioOptions options;
-  const std::string text = call.value("set");
-  if (text.empty()) return options;
-  options.set.emplace_back();
-  int depth = 0;
-  bool quoted = false;
-  for (const char c : text) {
-    if (c == '"') quoted = !quoted;
-    if (!quoted && (c == '[' || c == '{')) ++depth;
-    if (!quoted && (c == ']' || c == '}')) --depth;
-    if (c == ',' && depth <= 0 && !quoted)
-      options.set.emplace_back();
-    else
-      options.set.back() += c;
-  }
-  return options;
-}
-
 /// What the options change in a scenario: the reader hears it, so that it refuses what would have no effect.
 Result<model::ScenarioOptions> changes(const Invocation& call) {
-  model::ScenarioOptions options = said_by_set(call);
+  model::ScenarioOptions options{.set = split_changes(call.value("set"))};
   const std::string engine = call.value("engine");
   if (!engine.empty()) options.set.push_back("engine=" + engine);
   COX_TRY(const std::int64_t seed, whole_number(call, "seed", -1, 0, kMostSeed));

@@ -21,6 +21,7 @@
 #include "cox/study/write.hpp"
 
 #include "cli/frame/embedded.hpp"
+#include "cli/input/changes.hpp"
 #include "cli/output/envelope.hpp"
 #include "cli/output/failure.hpp"
 #include "cli/output/terminal.hpp"
@@ -133,6 +134,11 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.has("list") || call.args.empty()) return list_studies(std::move(studies), call, console);
   const std::string& name = call.args.front();
   COX_TRY(studies, chosen(std::move(studies), name));
+  const std::vector<std::string> changes = split_changes(call.value("set"));
+  if (!changes.empty() && name == kAll)
+    return fail(
+        usage_error("cli-003", "--set changes the inputs of one study, not of all", "name the study"));
+  for (const std::string& change : changes) COX_CHECK(study::set_input(studies.front(), change));
   const study::ComputationTable known = evaluate::computations();
   std::vector<study::Answer> answers;
   for (const study::Study& s : studies) {
@@ -166,11 +172,15 @@ const Command& study_command() {
            .about =
                "Computes studies with the engines and compares the result with what their source printed.",
            .examples = {{"cox study allreduce-crossover", "printed and computed, side by side"},
+                        {"cox study stragglers --set workers=64", "another input, judged again"},
                         {"cox study pacing --quick", "what holding early ranks back does on this machine"}},
            .args = {{.name = "NAME",
                      .help = "a study, all, or pacing (measured here); without one they are listed",
                      .required = false}},
            .flags = {{.name = "list", .help = "list the studies"},
+                     {.name = "set",
+                      .value = "NAME=VALUE,...",
+                      .help = "inputs instead of the study's, judged again: workers=64,sizes=[1MB,1GB]"},
                      {.name = "output",
                       .letter = 'o',
                       .value = "DIR",
@@ -196,10 +206,9 @@ const Command& study_command() {
                       .complete = Complete::Folder}},
            .shared = {.json = true, .threads = true},
            .notes =
-               "Verdicts, from good to bad: follows, typed-in, needs-a-run, input-missing, contradicts, "
-               "does-not-follow. Follows and does-not-follow are computed; the others are declared in "
-               "the study's file with a reason, and checked. A study's verdict is the worst of its "
-               "numbers'. How such a file is written: docs/reference/study-files.md.\n\n"
+               "A printed number follows or does not follow; that is computed. What a study's file declares beside "
+               "it (an input that the source does not state, a number that was fitted or drawn) is checked, named in "
+               "the verdict and counted apart, and never replaces the comparison: docs/reference/study-files.md.\n\n"
                "Pacing is another kind of study: real processes are measured on this machine, which should "
                "be idle. What runs and how it is judged is frozen in studies/pacing.toml. Conditions with a "
                "network need root; what cannot run here is skipped, and the reason is printed. "

@@ -76,39 +76,54 @@ Status check_contradiction(const Study& study, const Printed& p) {
   return {};
 }
 
-Status check_typed(const Study& study, const Printed& p) {
+/// Whether the input that is said to be printed again has its value.
+Result<bool> repeats_input(const Study& study, const Printed& p) {
   const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
                                [&](const Input& i) { return i.name == p.typed; });
-  const bool is_it =
-      in != study.inputs.end() && in->origin == InputOrigin::Source &&
-      std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
-        return w.value.dimension() == p.value.value.dimension() && is_printed(p, w.value, p.within);
-      });
-  if (!is_it)
-    return refuse(
-        study, p,
-        fmt::format("it is said to be typed in, but no input '{}' of the source has its value", p.typed),
-        "name the input that it repeats");
-  return {};
+  if (in == study.inputs.end() || in->origin != InputOrigin::Source)
+    return refuse(study, p,
+                  fmt::format("it is said to be typed in, but '{}' is no input of the source", p.typed),
+                  "name the input that it repeats");
+  return std::any_of(in->values.begin(), in->values.end(), [&](const WrittenQuantity& w) {
+    return w.value.dimension() == p.value.value.dimension() && is_printed(p, w.value, p.within);
+  });
+}
+
+/// Whether the printed number, or a number of the printed range, is among the middle 95 % of our draws.
+Result<bool> is_among_draws(const Study& study, const Printed& p, const Computed& c) {
+  if (!c.draw_low || !c.draw_high)
+    return refuse(study, p, "it is said to be a draw, but ours has no draws",
+                  "name a computed value that is drawn");
+  const double low = p.value.value.in_base_unit();
+  const double high = p.up_to ? p.up_to->value.in_base_unit() : low;
+  return low <= c.draw_high->in_base_unit() && high >= c.draw_low->in_base_unit();
+}
+
+/// Of what is computed: the comparison, in the words of what the file declares.
+Result<Verdict> compared(const Study& study, const Printed& p, const Computed& c) {
+  if (p.declared == Declared::Draw) {
+    COX_TRY(const bool among, is_among_draws(study, p, c));
+    return among ? Verdict::AmongDraws : Verdict::DoesNotFollow;
+  }
+  const bool follows = is_printed(p, c.value, p.within);
+  if (p.declared == Declared::InputMissing) return follows ? Verdict::FollowsWithOurs : Verdict::NotWithOurs;
+  if (!follows) return Verdict::DoesNotFollow;
+  return p.declared == Declared::Fitted ? Verdict::Fitted : Verdict::Follows;
 }
 
 Result<Judged> judge_one(const Study& study, const Printed& p, const Computation& c) {
   Judged j;
   COX_TRY(j.computed, computed_for(study, p, c));
-  if (!p.is_declared) {
-    const bool follows = is_printed(p, j.computed->value, p.within);
-    j.verdict = follows ? Verdict::Follows : Verdict::DoesNotFollow;
-    return j;
-  }
-  j.verdict = p.declared;
-  if (p.declared == Verdict::InputMissing) COX_CHECK(check_missing(study, p));
-  if (p.declared == Verdict::Contradicts) COX_CHECK(check_contradiction(study, p));
-  if (p.declared == Verdict::TypedIn) COX_CHECK(check_typed(study, p));
-  if (p.declared == Verdict::NeedsARun) {
-    if (!j.computed || !j.computed->half_width_95 || j.computed->replicas < 2)
-      return refuse(study, p, "it is said to need a run, but ours has no interval",
-                    "name a computed value that is a mean over replicas");
-    j.inside_interval = is_printed(p, j.computed->value, *j.computed->half_width_95);
+  COX_TRY(j.reason, fill(study, c, p.reason, p.line));
+  if (p.declared == Declared::InputMissing) COX_CHECK(check_missing(study, p));
+  if (p.declared == Declared::Contradicts) COX_CHECK(check_contradiction(study, p));
+  if (p.declared == Declared::TypedIn) {
+    COX_TRY(const bool repeats, repeats_input(study, p));
+    j.verdict = repeats ? Verdict::TypedIn : Verdict::DoesNotFollow;
+  } else if (j.computed) {
+    COX_TRY(j.verdict, compared(study, p, *j.computed));
+  } else {
+    j.verdict = p.declared == Declared::InputMissing ? Verdict::InputMissing : Verdict::Contradicts;
   }
   return j;
 }

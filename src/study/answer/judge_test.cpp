@@ -27,7 +27,9 @@ Computation computed() {
                .value = Quantity::of(Seconds{0.030}),
                .engine = "e",
                .half_width_95 = Quantity::of(Seconds{0.003}),
-               .replicas = 10}};
+               .draw_low = Quantity::of(Seconds{0.020}),
+               .draw_high = Quantity::of(Seconds{0.040}),
+               .replicas = 100}};
   return c;
 }
 
@@ -50,7 +52,8 @@ std::string refusal(const std::string& text) {
 TEST(Judge, FollowsIsComputed) {
   EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\n"), Verdict::Follows);
   EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28.0ms\"\n"), Verdict::DoesNotFollow);
-  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28.0ms\"\nwithin = \"0.2ms\"\n"), Verdict::Follows);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28.0ms\"\nwithin = \"0.2ms\"\nreason = \"r\"\n"),
+            Verdict::Follows);
   EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\n"), Verdict::DoesNotFollow);
   // 43.75 % may be printed as 43.8 % or as 43.7 %.
   EXPECT_EQ(verdict_of("quantity = \"edge\"\nvalue = \"43.8%\"\n"), Verdict::Follows);
@@ -66,43 +69,39 @@ TEST(Judge, ARangeIsMetAnywhereInIt) {
 }
 
 TEST(Judge, WhatIsDeclaredIsChecked) {
-  const std::string missing =
-      "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
-  EXPECT_EQ(verdict_of(missing), Verdict::InputMissing);
+  const std::string missing = "reason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
+  EXPECT_EQ(verdict_of("value = \"5ms\"\n" + missing), Verdict::InputMissing);
   EXPECT_NE(refusal(printed("p",
                             "value = \"5ms\"\nreason = \"r\"\njudgement = \"input-missing\"\nmissing "
                             "= [\"given\"]\n"))
                 .find("study-004"),
             std::string::npos);
-  EXPECT_EQ(verdict_of("value = \"28ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"),
-            Verdict::TypedIn);
+  const std::string typed = "reason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n";
+  EXPECT_EQ(verdict_of("value = \"28ms\"\n" + typed), Verdict::TypedIn);
+  EXPECT_EQ(verdict_of("value = \"29ms\"\n" + typed), Verdict::DoesNotFollow);
   EXPECT_NE(
-      refusal(printed("p", "value = \"29ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"given\"\n"))
+      refusal(printed("p", "value = \"28ms\"\nreason = \"r\"\njudgement = \"typed-in\"\ntyped = \"ours\"\n"))
           .find("typed in"),
       std::string::npos);
 }
 
-TEST(Judge, ARunNeedsAnInterval) {
-  const auto inside =
-      judge(study_with(printed("p",
-                               "quantity = \"mean\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement "
-                               "= \"needs-a-run\"\n")),
-            computed());
-  ASSERT_TRUE(inside);
-  EXPECT_TRUE(inside->at(0).inside_interval);
-  const auto outside =
-      judge(study_with(printed("p",
-                               "quantity = \"mean\"\nvalue = \"20ms\"\nreason = \"r\"\njudgement "
-                               "= \"needs-a-run\"\n")),
-            computed());
-  ASSERT_TRUE(outside);
-  EXPECT_FALSE(outside->at(0).inside_interval);
-  EXPECT_NE(
-      refusal(
-          printed("p",
-                  "quantity = \"exact\"\nvalue = \"28ms\"\nreason = \"r\"\njudgement = \"needs-a-run\"\n"))
-          .find("no interval"),
-      std::string::npos);
+// What is computed wins over what is declared.
+TEST(Judge, WhatIsComputedIsCompared) {
+  const std::string missing = "reason = \"r\"\njudgement = \"input-missing\"\nmissing = [\"ours\"]\n";
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\n" + missing), Verdict::FollowsWithOurs);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"700000ms\"\n" + missing), Verdict::NotWithOurs);
+  const std::string fitted = "reason = \"r\"\njudgement = \"fitted\"\n";
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"28ms\"\n" + fitted), Verdict::Fitted);
+  EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\n" + fitted), Verdict::DoesNotFollow);
+}
+
+TEST(Judge, ADrawIsComparedWithDraws) {
+  const std::string draw = "reason = \"r\"\njudgement = \"draw\"\n";
+  EXPECT_EQ(verdict_of("quantity = \"mean\"\nvalue = \"21ms\"\n" + draw), Verdict::AmongDraws);
+  EXPECT_EQ(verdict_of("quantity = \"mean\"\nvalue = \"19ms\"\n" + draw), Verdict::DoesNotFollow);
+  EXPECT_EQ(verdict_of("quantity = \"mean\"\nvalue = \"41ms\"\n" + draw), Verdict::DoesNotFollow);
+  EXPECT_NE(refusal(printed("p", "quantity = \"exact\"\nvalue = \"28ms\"\n" + draw)).find("no draws"),
+            std::string::npos);
 }
 
 TEST(Judge, AContradictionNamesAPlaceThatDiffers) {
@@ -114,7 +113,17 @@ TEST(Judge, AContradictionNamesAPlaceThatDiffers) {
   };
   const auto j = judge(study_with(two("28.3ms")), computed());
   ASSERT_TRUE(j) << j.error().to_string();
-  EXPECT_EQ(j->at(1).verdict, Verdict::Contradicts);
+  EXPECT_EQ(j->at(1).verdict, Verdict::DoesNotFollow);
+  EXPECT_EQ(judge(study_with(two("28.1ms")), computed())->at(1).verdict, Verdict::Follows);
+  const auto bare = judge(study_with(printed("there",
+                                             "value = \"23ms\"\nreason = \"r\"\njudgement = "
+                                             "\"input-missing\"\nmissing = [\"ours\"]\n") +
+                                     printed("here",
+                                             "value = \"28ms\"\nreason = \"r\"\njudgement = "
+                                             "\"contradicts\"\nagainst = \"there\"\n")),
+                          computed());
+  ASSERT_TRUE(bare) << bare.error().to_string();
+  EXPECT_EQ(bare->at(1).verdict, Verdict::Contradicts);
   EXPECT_NE(refusal(two("23.2ms")).find("does not contradict"), std::string::npos);
   EXPECT_NE(refusal(printed("here",
                             "quantity = \"exact\"\nvalue = \"1ms\"\nreason = \"r\"\njudgement = "

@@ -37,9 +37,10 @@ Result<Answer> run_study(const Study& study, const ComputationTable& known, cons
                       .message = fmt::format("no computation has the name '{}'", study.compute),
                       .hint = fmt::format("there are: {}", fmt::join(known.names(), ", ")),
                       .where = Where{.file = study.file}});
-  Answer answer{.study = study, .computation = {}, .judged = {}};
+  Answer answer{.study = study, .computation = {}, .judged = {}, .text = {}};
   COX_TRY(answer.computation, found->compute(Inputs(study), options));
   COX_TRY(answer.judged, judge(study, answer.computation));
+  COX_TRY(answer.text, fill(study, answer.computation, study.answer, 0));
   for (const Judged& j : answer.judged) answer.verdict = std::max(answer.verdict, j.verdict);
   return answer;
 }

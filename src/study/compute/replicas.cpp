@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/stats.hpp"
 #include "cox/simulate/spread.hpp"
 
 #include "study/compute/collective_run.hpp"
@@ -19,6 +20,15 @@ namespace {
 /// approximation of the binomial), at least 1.
 int median_rank_half_width(int n) {
   return std::max(1, static_cast<int>(std::ceil(0.98 * std::sqrt(static_cast<double>(n)))));
+}
+
+/// Between which the middle 95 % of the draws lie; nothing where they are too few to say.
+void add_draws(Computed& value, std::vector<double> sample) {
+  constexpr std::size_t kEnough = 40;  // one draw on each side of the middle 95 %
+  if (sample.size() < kEnough) return;
+  const Dimension d = value.value.dimension();
+  value.draw_low = Quantity(d, quantile(sample, 0.025));
+  value.draw_high = Quantity(d, quantile(sample, 0.975));
 }
 
 }  // namespace
@@ -36,6 +46,7 @@ void add_mean(Computation& out, std::string name, Dimension d, const std::vector
                         .engine = kDraws,
                         .half_width_95 = Quantity(d, half),
                         .replicas = static_cast<int>(sample.size())});
+  add_draws(out.values.back(), sample);
 }
 
 void add_median(Computation& out, std::string name, Dimension d, std::vector<double> sample) {
@@ -51,6 +62,7 @@ void add_median(Computation& out, std::string name, Dimension d, std::vector<dou
                         .engine = kDraws,
                         .half_width_95 = Quantity(d, half),
                         .replicas = n});
+  add_draws(out.values.back(), std::move(sample));
 }
 
 }  // namespace cox::study

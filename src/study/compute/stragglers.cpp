@@ -134,6 +134,9 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
              each(all, [](const Steps& s) { return s.p99; }));
     const double exact = lognormal_maximum(workers, cv).mean;
     add(out, fmt::format("slowest-over-mean-exact-{}", name), Quantity::ratio(exact), kClosedForm);
+    add(out, fmt::format("mean-over-slowest-exact-{}", name), Quantity::ratio(1 / exact), kClosedForm);
+    add(out, fmt::format("median-over-mean-exact-{}", name),
+        Quantity::ratio(lognormal_maximum_median(workers, cv) / exact), kClosedForm);
     // Sampled against quadrature: within three standard errors (the half width is two).
     out.checks.push_back({.name = fmt::format("slowest over mean, cv {:g}: draws against quadrature", cv),
                           .engine = sampled.value,
@@ -142,9 +145,11 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
     waste.x.push_back(cv);
     waste.y.push_back(100 / exact);
     jitter.x.push_back(cv);
-    jitter.y.push_back(100 * out.values[out.values.size() - 5].value.in_base_unit());
+    jitter.y.push_back(100 * lognormal_maximum_median(workers, cv) / exact);
   }
-  for (const WrittenQuantity& written : claim_cvs)
+  for (const WrittenQuantity& written : claim_cvs) {
+    add(out, fmt::format("one-beyond-110%-cv{:g}", written.value.in_base_unit()),
+        Quantity::ratio(lognormal_one_beyond(workers, written.value.in_base_unit(), 1.1)), kClosedForm);
     for (const int n : claims) {
       const double exact = lognormal_maximum(n, written.value.in_base_unit()).mean;
       add(out, fmt::format("slowest-over-mean-n{}-cv{:g}", n, written.value.in_base_unit()),
@@ -154,6 +159,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
       add(out, fmt::format("excess-n{}-cv{:g}", n, written.value.in_base_unit()), Quantity::ratio(exact - 1),
           kClosedForm);
     }
+  }
   add(out, "pareto-slowest-over-mean", Quantity::ratio(pareto_maximum_mean(workers, shape)), kClosedForm);
   Law local{.source = lognormal(local_cv),
             .workers = workers,

@@ -163,32 +163,25 @@ Result<Input> input_of(const Table& t) {
   return in;
 }
 
-/// What may be declared, and the key that goes with it.
-struct Declaration {
-  Verdict verdict;
-  std::string_view key;
-};
-constexpr std::array kDeclarations = {
-    Declaration{Verdict::InputMissing, "missing"}, Declaration{Verdict::Contradicts, "against"},
-    Declaration{Verdict::NeedsARun, ""}, Declaration{Verdict::TypedIn, "typed"}};
+constexpr std::array kDeclarations = {Declared::TypedIn, Declared::Fitted, Declared::Draw,
+                                      Declared::InputMissing, Declared::Contradicts};
 
 Status read_declaration(const Table& t, Printed& p) {
   COX_TRY(const std::string word, text_at(t, "judgement", false));
   if (word.empty()) return {};
   const auto* found = std::find_if(kDeclarations.begin(), kDeclarations.end(),
-                                   [&](const Declaration& d) { return name_of(d.verdict) == word; });
+                                   [&](Declared d) { return name_of(d) == word; });
   if (found == kDeclarations.end())
     return refuse(
         t.file, line_of(*t.keys.get("judgement")), fmt::format("judgement '{}'", shown(word)),
-        "declare input-missing, contradicts, needs-a-run or typed-in; follows and does-not-follow are computed");
-  p.is_declared = true;
-  p.declared = found->verdict;
+        "declare typed-in, fitted, draw, input-missing or contradicts; whether it follows is computed");
+  p.declared = *found;
   if (p.reason.empty())
     return refuse(t.file, p.line, fmt::format("'{}' is declared {} without a reason", shown(p.name), word),
                   "write reason = \"...\"");
-  COX_TRY(p.against, text_at(t, "against", p.declared == Verdict::Contradicts));
-  COX_TRY(p.typed, text_at(t, "typed", p.declared == Verdict::TypedIn));
-  if (p.declared != Verdict::InputMissing) return {};
+  COX_TRY(p.against, text_at(t, "against", p.declared == Declared::Contradicts));
+  COX_TRY(p.typed, text_at(t, "typed", p.declared == Declared::TypedIn));
+  if (p.declared != Declared::InputMissing) return {};
   const toml::array* names = t.keys.get("missing") == nullptr ? nullptr : t.keys.get("missing")->as_array();
   for (std::size_t i = 0; names != nullptr && i < std::min(names->size(), kMostEntries); ++i)
     if (const auto name = names->get(i)->value_exact<std::string>(); name && is_plain(*name))
@@ -231,10 +224,16 @@ Result<Printed> printed_of(const Table& t) {
     p.within = w.value;
   }
   COX_TRY(p.reason, text_at(t, "reason", false));
+  if (p.within.in_base_unit() > p.value.last_digit.in_base_unit() / 2 && p.reason.empty())
+    return refuse(t.file, p.line,
+                  fmt::format("'{}' is judged more widely than its digits without a reason", shown(p.name)),
+                  "write reason = \"...\", or leave `within` out");
   COX_CHECK(read_declaration(t, p));
-  if (p.quantity.empty() && !p.is_declared)
+  const bool needs_one =
+      p.declared == Declared::Nothing || p.declared == Declared::Fitted || p.declared == Declared::Draw;
+  if (p.quantity.empty() && needs_one)
     return refuse(t.file, p.line, fmt::format("printed '{}' is compared with nothing", shown(p.name)),
-                  "write quantity = the name of a computed value, or declare a judgement");
+                  "write quantity = the name of a computed value, or declare why there is none");
   return p;
 }
 
@@ -270,16 +269,40 @@ std::string_view name_of(Verdict v) {
   switch (v) {
     case Verdict::Follows:
       return "follows";
+    case Verdict::FollowsWithOurs:
+      return "follows-with-ours";
+    case Verdict::Fitted:
+      return "fitted";
+    case Verdict::AmongDraws:
+      return "among-draws";
     case Verdict::TypedIn:
       return "typed-in";
-    case Verdict::NeedsARun:
-      return "needs-a-run";
     case Verdict::InputMissing:
       return "input-missing";
     case Verdict::Contradicts:
       return "contradicts";
+    case Verdict::NotWithOurs:
+      return "not-with-ours";
     case Verdict::DoesNotFollow:
       return "does-not-follow";
+  }
+  return "";
+}
+
+std::string_view name_of(Declared d) {
+  switch (d) {
+    case Declared::Nothing:
+      return "";
+    case Declared::TypedIn:
+      return "typed-in";
+    case Declared::Fitted:
+      return "fitted";
+    case Declared::Draw:
+      return "draw";
+    case Declared::InputMissing:
+      return "input-missing";
+    case Declared::Contradicts:
+      return "contradicts";
   }
   return "";
 }

@@ -54,7 +54,7 @@ TEST(ParseStudy, SaysWhatIsWrongAndWhere) {
       {"[[printed]]\nname = \"p\"\nvalue = 1\nquantity = \"q\"\n", 6, "study-002", "no line"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\nquantity = \"q\"\njudgement = \"follows\"\n", 11,
        "study-002", "judgement 'follows'"},
-      {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\nquantity = \"q\"\njudgement = \"needs-a-run\"\n", 6,
+      {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\nquantity = \"q\"\njudgement = \"draw\"\n", 6,
        "study-002", "without a reason"},
       {"[[printed]]\nname = \"p\"\nvalue = 1\nline = 3\njudgement = \"input-missing\"\nreason = \"r\"\n", 6,
        "study-002", "which inputs"},

@@ -73,6 +73,19 @@ MaximumMoments lognormal_maximum(int n, double cv) {
   return of_normal(n, [=](double z) { return exponential(sigma * z - variance / 2); });
 }
 
+double lognormal_maximum_median(int n, double cv) {
+  const double variance = logarithm(1 + cv * cv);
+  std::array<double, 1> z = {exponential(-logarithm(2) / n)};
+  normal_quantiles(z);
+  return exponential(std::sqrt(variance) * z[0] - variance / 2);
+}
+
+double lognormal_one_beyond(int n, double cv, double factor) {
+  std::array<double, 1> below = {logarithm(factor) / std::sqrt(logarithm(1 + cv * cv))};
+  normal_probabilities(below);
+  return 1 - power(below[0], n);
+}
+
 MaximumMoments pareto_maximum(int n, double shape) {
   COX_ASSERT(n >= 1 && shape > 2, "the law has a variance");
   const double first = pareto_moment(n, shape, 1);

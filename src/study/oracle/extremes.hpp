@@ -23,6 +23,11 @@ struct MaximumMoments {
 /// Lognormal law with mean 1, likewise; sigma^2 = ln(1 + cv^2). Error of the mean: below 1e-9 for n <= 10^5,
 /// cv <= 1.
 [[nodiscard]] MaximumMoments lognormal_maximum(int n, double cv);
+/// Its median. Formula: exp(sigma Phi^-1(2^(-1/n)) - sigma^2 / 2), since P(M <= m) = F(m)^n.
+[[nodiscard]] double lognormal_maximum_median(int n, double cv);
+/// The probability that one of n is longer than `factor` medians of the single law. Formula:
+/// 1 - Phi(ln(factor) / sigma)^n.
+[[nodiscard]] double lognormal_one_beyond(int n, double cv, double factor);
 /// Pareto law with mean 1, `shape` > 2 (asserted). Formula: E[M^k] proportional to
 /// Gamma(n + 1) Gamma(1 - k/a) / Gamma(n + 1 - k/a) (Arnold 1983), so the CV goes to the constant
 /// sqrt(Gamma(1 - 2/a) / Gamma(1 - 1/a)^2 - 1).

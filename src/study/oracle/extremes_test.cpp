@@ -31,6 +31,17 @@ TEST(Extremes, LognormalByQuadrature) {
   EXPECT_NEAR(50 * lognormal_maximum(1024, 0.2).mean, 93.1, 1.0);
 }
 
+TEST(Extremes, LognormalMedianAndLimits) {
+  for (const double cv : {0.1, 0.5}) {
+    EXPECT_NEAR(lognormal_maximum_median(1, cv), 1 / std::sqrt(1 + cv * cv), 1e-9);
+    EXPECT_NEAR(lognormal_one_beyond(1, cv, 1), 0.5, 1e-9);
+    // Of two: both below the median with a quarter.
+    EXPECT_NEAR(lognormal_one_beyond(2, cv, 1), 0.75, 1e-9);
+  }
+  // chapter-part3, C.2: median over mean of the steps at a CV of 0.05.
+  EXPECT_NEAR(lognormal_maximum_median(256, 0.05) / lognormal_maximum(256, 0.05).mean, 0.9976, 1e-4);
+}
+
 /// The largest of two lognormals has a mean of 2 Phi(sigma / sqrt 2) times that of one.
 TEST(Extremes, LognormalOfTwo) {
   for (const double cv : {0.1, 0.3, 0.9}) {

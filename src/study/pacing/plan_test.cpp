@@ -46,8 +46,12 @@ TEST(PacingStudy, WaitsAsTheFileSays) {
     EXPECT_EQ(c.job.wait, c.name.starts_with("spin") ? pace::WaitMode::Spin : pace::WaitMode::Block)
         << c.name;
   for (const PacingArm& a : study.arms) {
-    if (a.name == "yield") EXPECT_EQ(a.wait, pace::WaitMode::Yield);
-    if (a.name == "block") EXPECT_EQ(a.wait, pace::WaitMode::Block);
+    if (a.name == "yield") {
+      EXPECT_EQ(a.wait, pace::WaitMode::Yield);
+    }
+    if (a.name == "block") {
+      EXPECT_EQ(a.wait, pace::WaitMode::Block);
+    }
   }
 }
 

@@ -28,6 +28,10 @@ Json json_of(const Computed& c) {
   if (c.half_width_95) {
     put(json, "half_width_95", *c.half_width_95);
     json["replicas"] = c.replicas;
+    if (c.draw_low && c.draw_high) {
+      put(json, "draw_low", *c.draw_low);
+      put(json, "draw_high", *c.draw_high);
+    }
   }
   json["engine"] = c.engine;
   return json;
@@ -45,8 +49,8 @@ Json json_of(const Printed& p, const Judged& j) {
   if (!p.quantity.empty()) json["quantity"] = p.quantity;
   if (!p.against.empty()) json["against"] = p.against;
   if (!p.missing.empty()) json["missing"] = p.missing;
-  if (j.verdict == Verdict::NeedsARun) json["inside_interval"] = j.inside_interval;
-  json["reason"] = p.reason;
+  if (p.declared != Declared::Nothing) json["declared"] = name_of(p.declared);
+  json["reason"] = j.reason;
   return json;
 }
 
@@ -54,6 +58,7 @@ Json json_of(const Input& in) {
   Json json;
   json["name"] = in.name;
   json["from"] = in.origin == InputOrigin::Source ? "source" : "missing";
+  if (!in.of_file.empty()) json["of_file"] = in.of_file;
   const std::string key = fmt::format("value{}", suffix_of(in.values.front().value.dimension()));
   if (!in.is_list) {
     json[key] = number(in.values.front().value.in_base_unit());
@@ -70,6 +75,7 @@ Json json_of(const Answer& a) {
   json["title"] = a.study.title;
   json["source"] = a.study.source;
   json["verdict"] = name_of(a.verdict);
+  json["answer"] = a.text;
   json["inputs"] = Json::array();
   for (const Input& in : a.study.inputs) json["inputs"].push_back(json_of(in));
   json["printed"] = Json::array();

@@ -26,20 +26,64 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-std::string with_interval(const Computed& c, const std::string& value, const std::string& half) {
-  return c.half_width_95 ? fmt::format("{} ± {}", value, half) : value;
+/// A value as `like` is written, with the ends of its interval where it has one: `7.26x (6.89x to 7.63x)`.
+std::string with_interval(const Computed& c, const WrittenQuantity& like) {
+  std::string out = text_like(c.value, like);
+  if (!c.half_width_95) return out;
+  const auto end = [&](double sign) {
+    return text_like(
+        Quantity(c.value.dimension(), c.value.in_base_unit() + sign * c.half_width_95->in_base_unit()), like);
+  };
+  return fmt::format("{} ({} to {})", out, end(-1), end(1));
 }
 
-/// Ours in the unit of what was printed; a dash where nothing can be computed.
+/// Ours in the unit of what was printed; a dash where nothing can be computed. Of draws, where most of them lie.
 std::string ours(const Printed& p, const Judged& j) {
   if (!j.computed) return "-";
   const Computed& c = *j.computed;
-  return with_interval(c, text_like(c.value, p.value),
-                       c.half_width_95 ? text_like(*c.half_width_95, p.value) : "");
+  if (p.declared == Declared::Draw && c.draw_low && c.draw_high)
+    return fmt::format("draws {} to {}", text_like(*c.draw_low, p.value), text_like(*c.draw_high, p.value));
+  return with_interval(c, p.value);
 }
 
+/// In the unit that reads best.
 std::string plain(const Computed& c) {
-  return with_interval(c, to_string(c.value), c.half_width_95 ? to_string(*c.half_width_95) : "");
+  std::string text = to_string(c.value);
+  std::string compact = text;
+  std::erase(compact, ' ');
+  const auto like = parse_quantity(compact);
+  return like ? with_interval(c, *like) : text;
+}
+
+/// A study's printed numbers by what may be counted together.
+struct Counts {
+  std::ptrdiff_t follow = 0;
+  std::ptrdiff_t do_not = 0;
+  std::ptrdiff_t with_ours = 0;
+  std::ptrdiff_t not_with_ours = 0;
+  std::ptrdiff_t fitted = 0;
+  std::ptrdiff_t not_computed = 0;
+};
+Counts counts_of(const Answer& a) {
+  const auto of = [&](Verdict v) {
+    return std::count_if(a.judged.begin(), a.judged.end(), [&](const Judged& j) { return j.verdict == v; });
+  };
+  return {.follow = of(Verdict::Follows) + of(Verdict::AmongDraws),
+          .do_not = of(Verdict::DoesNotFollow),
+          .with_ours = of(Verdict::FollowsWithOurs),
+          .not_with_ours = of(Verdict::NotWithOurs),
+          .fitted = of(Verdict::Fitted),
+          .not_computed = of(Verdict::TypedIn) + of(Verdict::InputMissing) + of(Verdict::Contradicts)};
+}
+
+/// `3 follow, 8 do not; 1 fitted`: what there is none of is left out, but for the first two.
+std::string counts_text(const Counts& c) {
+  std::string out = fmt::format("{} follow, {} do not", c.follow, c.do_not);
+  if (c.with_ours + c.not_with_ours > 0)
+    out += fmt::format("; with inputs of ours {} follow, {} do not", c.with_ours, c.not_with_ours);
+  if (c.fitted > 0) out += fmt::format("; {} fitted, which is no prediction", c.fitted);
+  if (c.not_computed > 0) out += fmt::format("; {} not computed", c.not_computed);
+  return out;
 }
 
 std::string values_text(const Input& in) {
@@ -63,12 +107,12 @@ std::string reasons(const Answer& a) {
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
     if (p.reason.empty()) continue;
-    out += fmt::format("- {}: {}", cell(p.name), cell(p.reason));
+    out += fmt::format("- {}: {}", cell(p.name), cell(a.judged[i].reason));
+    if (p.within.in_base_unit() > p.value.last_digit.in_base_unit() / 2)
+      out += fmt::format(" (judged within {})", cell(text_like(p.within, p.value)));
     if (!p.against.empty()) out += fmt::format(" (against: {})", cell(p.against));
     if (!p.missing.empty())
       out += fmt::format(" (missing: {})", cell(fmt::format("{}", fmt::join(p.missing, ", "))));
-    if (a.judged[i].verdict == Verdict::NeedsARun)
-      out += a.judged[i].inside_interval ? " (inside our interval)" : " (outside our interval)";
     out += '\n';
   }
   return out.empty() ? out : "\n" + out;
@@ -80,6 +124,7 @@ std::string inputs_table(const Answer& a) {
     std::string from = in.origin == InputOrigin::Source ? "the source" : "ours: the source does not say";
     if (in.source_line > 0) from += fmt::format(", line {}", in.source_line);
     if (!in.note.empty()) from += fmt::format("; {}", in.note);
+    if (!in.of_file.empty()) from = fmt::format("set here; the study has {}", in.of_file);
     out += fmt::format("| {} | {} | {} |\n", cell(in.name), cell(values_text(in)), cell(from));
   }
   return out;
@@ -118,10 +163,14 @@ std::string csv_cell(std::string_view text) {
 }  // namespace
 
 std::string to_markdown(const Answer& a, const std::string& picture_file) {
-  std::string out =
-      fmt::format("# {}\n\nMade by `cox study {}`; do not edit.\n\n{}\n\nSource: {}. Verdict: **{}**.\n\n",
-                  a.study.title, a.study.name, a.study.question, a.study.source, name_of(a.verdict));
-  if (!a.study.answer.empty()) out += a.study.answer + "\n\n";
+  std::string out = fmt::format("# {}\n\nMade by `cox study {}`; do not edit.\n\n{}\n\nSource: {}.\n\n",
+                                a.study.title, a.study.name, a.study.question, a.study.source);
+  if (!a.judged.empty())
+    out += fmt::format(
+        "Printed numbers: {} ([what the words "
+        "mean](../reference/study-files.md#printed-numbers-and-verdicts)).\n\n",
+        counts_text(counts_of(a)));
+  if (!a.text.empty()) out += a.text + "\n\n";
   if (!picture_file.empty()) out += fmt::format("![{}]({})\n\n", a.computation.picture.title, picture_file);
   if (!a.computation.section.empty()) out += a.computation.section + "\n";
   if (!a.study.printed.empty())
@@ -133,7 +182,12 @@ std::string to_markdown(const Answer& a, const std::string& picture_file) {
 }
 
 std::string to_text(const Answer& a) {
-  std::string out = fmt::format("{}: {}\n  {}\n", a.study.name, name_of(a.verdict), a.study.question);
+  std::string out = a.study.name;
+  if (!a.judged.empty()) out += ": " + counts_text(counts_of(a));
+  out += fmt::format("\n  {}\n", a.study.question);
+  for (const Input& in : a.study.inputs)
+    if (!in.of_file.empty())
+      out += fmt::format("  {} is set to {}; the study has {}\n", in.name, values_text(in), in.of_file);
   std::array<std::size_t, 3> wide{};
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
@@ -165,15 +219,28 @@ std::string index_markdown(std::span<const Answer> answers) {
       "question, computes the answer with\nthe engines and judges what a source printed for it. How such "
       "a file is written: [study files](../reference/study-files.md).\n\n`cox study pacing` is of another "
       "kind: real processes, measured; where it was run its page is [pacing.md](pacing.md).\n\n| study | "
-      "question | verdict | numbers that follow |\n"
-      "|---|---|---|---:|\n";
+      "question | follow | do not | with ours | not with ours | fitted | not computed |\n"
+      "|---|---|---:|---:|---:|---:|---:|---:|\n";
+  Counts all;
+  const auto row = [&](const std::string& name, const std::string& question, const Counts& c) {
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", name, question, c.follow, c.do_not,
+                       c.with_ours, c.not_with_ours, c.fitted, c.not_computed);
+  };
   for (const Answer& a : answers) {
-    const auto follow = std::count_if(a.judged.begin(), a.judged.end(),
-                                      [](const Judged& j) { return j.verdict == Verdict::Follows; });
-    out += fmt::format("| [{0}]({0}.md) | {1} | {2} | {3} of {4} |\n", a.study.name, cell(a.study.question),
-                       name_of(a.verdict), follow, a.judged.size());
+    const Counts c = counts_of(a);
+    row(fmt::format("[{0}]({0}.md)", a.study.name), cell(a.study.question), c);
+    all.follow += c.follow;
+    all.do_not += c.do_not;
+    all.with_ours += c.with_ours;
+    all.not_with_ours += c.not_with_ours;
+    all.fitted += c.fitted;
+    all.not_computed += c.not_computed;
   }
-  return out;
+  row("all", "", all);
+  return out +
+         "\n`follow`, `do not`: computed from inputs that the source states. `with ours`: some input is not "
+         "in the source, ours is taken.\n`fitted`: the computation was fitted to the number, so that it "
+         "comes out is no prediction. `not computed`: the page says why.\n";
 }
 
 }  // namespace cox::study

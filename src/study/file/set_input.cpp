@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cox/base/spelling.hpp"
+#include "cox/study/study.hpp"
+
+namespace cox::study {
+namespace {
+
+tl::unexpected<Error> refuse(std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "study-008",
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = {}});
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto from = text.find_first_not_of(' ');
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(' ') - from + 1);
+}
+
+/// `"a, b"` without its quotes.
+std::string_view unquoted(std::string_view text) {
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') return text.substr(1, text.size() - 2);
+  return text;
+}
+
+/// The values of `a` or `[a, b]`.
+std::vector<std::string_view> texts_of(std::string_view value, bool is_list) {
+  std::vector<std::string_view> out;
+  if (!is_list) return {unquoted(value)};
+  value = value.substr(1, value.size() - 2);
+  for (;;) {
+    const auto comma = value.find(',');
+    out.push_back(unquoted(trimmed(value.substr(0, comma))));
+    if (comma == std::string_view::npos) return out;
+    value.remove_prefix(comma + 1);
+  }
+}
+
+std::string joined(const std::vector<WrittenQuantity>& values) {
+  std::string out;
+  for (const WrittenQuantity& w : values) out += (out.empty() ? "" : ", ") + w.text;
+  return out;
+}
+
+Result<Input*> input_named(Study& study, const std::string& name) {
+  std::vector<std::string> names;
+  for (Input& in : study.inputs) {
+    if (in.name == name) return &in;
+    names.push_back(in.name);
+  }
+  const auto near = nearest(name, names);
+  return refuse(
+      fmt::format("the study {} has no input '{}'", study.name, name),
+      near ? fmt::format("did you mean '{}'?", *near) : fmt::format("there are: {}", fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+Status set_input(Study& study, std::string_view change) {
+  const auto equals = change.find('=');
+  if (equals == std::string_view::npos || trimmed(change.substr(equals + 1)).empty())
+    return refuse(fmt::format("'{}' gives an input no value", change), "write NAME=VALUE");
+  COX_TRY(Input * in, input_named(study, std::string(unquoted(trimmed(change.substr(0, equals))))));
+  const std::string_view value = trimmed(change.substr(equals + 1));
+  const bool is_list = value.front() == '[' && value.back() == ']' && value.size() > 2;
+  const Dimension dimension = in->values.front().value.dimension();
+  std::vector<WrittenQuantity> values;
+  for (const std::string_view text : texts_of(value, is_list)) {
+    auto read = parse_quantity(text);
+    if (!read || read->value.dimension() != dimension)
+      return refuse(fmt::format("'{}' for the input '{}', which is {}", text, in->name, noun_of(dimension)),
+                    fmt::format("the file has {}", joined(in->values)));
+    values.push_back(*std::move(read));
+  }
+  if (is_list != in->is_list)
+    return refuse(fmt::format("the input '{}' is {} list", in->name, in->is_list ? "a" : "no"),
+                  in->is_list ? "write NAME=[VALUE, VALUE]" : "give one value");
+  if (in->of_file.empty()) in->of_file = joined(in->values);
+  in->values = std::move(values);
+  return {};
+}
+
+}  // namespace cox::study
