@@ -9,11 +9,12 @@
 #include <set>
 #include <utility>
 
-#include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/calibrate.hpp"
 #include "cox/forecast/parts_job.hpp"
 #include "cox/forecast/scenario_parts.hpp"
+
+#include "forecast/answer/several_sizes.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -30,23 +31,6 @@ Error mixed(std::string message) {
       .message = std::move(message),
       .hint = "runs and tables of own work of one job together, or one table of sizes, or one scenario",
       .where = {}};
-}
-
-/// Mean step of a sample with its standard error; steps that resemble each other count as fewer.
-struct StepMean {
-  Seconds mean{};
-  Seconds error{};
-};
-StepMean step_mean(const Sample& sample) {
-  Welford all;
-  for (const SampleStep& s : sample.steps) all.add(s.length.count());
-  double together = 0;
-  for (std::size_t k = 1; k < sample.steps.size(); ++k)
-    together +=
-        (sample.steps[k].length.count() - all.mean()) * (sample.steps[k - 1].length.count() - all.mean());
-  const auto n = static_cast<double>(sample.steps.size());
-  const double r = all.variance() > 0 ? std::clamp(together / (n - 1) / all.variance(), 0.0, 0.99) : 0;
-  return {Seconds{all.mean()}, Seconds{all.stddev() / std::sqrt(n * (1 - r) / (1 + r))}};
 }
 
 std::vector<std::string> contradictions_of(const std::vector<Sample>& samples) {
@@ -101,10 +85,11 @@ void add_scenario(Forecast& out, const Evidence& e, const Question& question) {
     out.no_goodness = good.error().message;
 }
 
-void add_measured(Forecast& out, const Evidence& e, const Question& question) {
+void add_measured(Forecast& out, const Evidence& e, const Question& question, const std::vector<Way>& ways) {
   std::vector<std::int64_t> sizes;
   for (const Sample& s : e.samples) sizes.push_back(s.size());
-  const Projection here = project(*out.parts, sizes, question.project);
+  Projection here = project(*out.parts, sizes, question.project);
+  apply_ways(here, ways, e.samples, *out.parts);
   for (std::size_t i = 0; i < e.samples.size(); ++i) {
     const Seconds step = step_mean(e.samples[i]).mean;
     const TimeBand band = here.points[i].mean;
@@ -142,31 +127,14 @@ void add_bends(Forecast& out, const Question& question) {
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
 }
 
-/// A band that holds both.
-TimeBand widened(TimeBand band, Seconds below, Seconds above) {
-  band.low = std::max(Seconds{}, band.low - below);
-  band.high += above;
-  return band;
-}
-
-/// Of three sizes and more, plain curves through the steps say something too: their spread is in the band.
-void add_curves(Projection& projection, const std::vector<Sample>& samples, const Question& question) {
-  Curve curve{.name = samples.front().name, .value = CurveValue::StepTime, .points = {}};
-  std::map<std::int64_t, Seconds> steps;
-  for (const Sample& s : samples) steps.emplace(s.size(), step_mean(s).mean);
-  if (steps.size() < 3) return;
-  for (const auto& [size, step] : steps) curve.points.push_back({.size = size, .value = step.count()});
-  const CurveForecast told = project_curve(curve, question.sizes, question.project.scaling);
-  for (std::size_t i = 0; i < projection.points.size(); ++i) {
-    SizePoint& point = projection.points[i];
-    const CurvePrediction& by_curve = told.points[i];
-    if (!point.refused.empty() || !by_curve.refused.empty()) continue;
-    const Seconds below = std::max(Seconds{}, point.mean.low - Seconds{by_curve.low});
-    const Seconds above = std::max(Seconds{}, Seconds{by_curve.high} - point.mean.high);
-    for (TimeBand* band :
-         {&point.mean, &point.median, &point.p95, &point.p99, &point.p999, &point.with_unseen})
-      *band = widened(*band, below, above);
-  }
+/// The largest size that was seen.
+SizePoint seen_of(const Forecast& made, const Evidence& e, const Question& question,
+                  const std::vector<Way>& ways) {
+  Projection seen;
+  seen.scaling = question.project.scaling;
+  seen.points = {project_one(*made.parts, made.seen_ranks, question.project)};
+  apply_ways(seen, ways, e.samples, *made.parts);
+  return seen.points.front();
 }
 
 /// From samples: calibrated, projected, compared.
@@ -182,10 +150,12 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   }
   out.seen_ranks = out.parts->ranks;
   out.projection = project(*out.parts, question.sizes, question.project);
-  add_curves(out.projection, e.samples, question);
-  out.seen = project_one(*out.parts, out.seen_ranks, question.project);
+  const std::vector<Way> ways = ways_of(e.samples, question.project);
+  apply_ways(out.projection, ways, e.samples, *out.parts);
+  if (!ways.empty()) out.projection.notes.push_back(ways_text(ways));
+  out.seen = seen_of(out, e, question, ways);
   out.contradictions = contradictions_of(e.samples);
-  add_measured(out, e, question);
+  add_measured(out, e, question, ways);
   add_scenario(out, e, question);
   if (auto structure = structure_of(largest(e.samples))) out.structure = *std::move(structure);
   add_bends(out, question);

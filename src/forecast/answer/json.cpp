@@ -71,10 +71,11 @@ Json json_of(const SizePoint& p, double speed_up) {
   if (!p.refused.empty()) return j;
   j["step"] = json_of(p.mean);
   j["median"] = json_of(p.median);
-  j["p95"] = json_of(p.p95);
-  j["p99"] = json_of(p.p99);
-  j["p999"] = json_of(p.p999);
-  j["cv"] = p.cv;
+  const bool spread_told = p.p99.value > Seconds{};
+  j["p95"] = spread_told ? json_of(p.p95) : Json(nullptr);
+  j["p99"] = spread_told ? json_of(p.p99) : Json(nullptr);
+  j["p999"] = spread_told ? json_of(p.p999) : Json(nullptr);
+  j["cv"] = spread_told ? Json(p.cv) : Json(nullptr);
   j["communication_s"] = p.rest.count();
   j["throughput_ratio"] = speed_up;
   j["efficiency"] = p.efficiency;

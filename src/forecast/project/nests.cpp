@@ -162,6 +162,10 @@ PositionLaws drawn(const PositionParts& part, const DrawKey& key) {
   return laws;
 }
 
+bool may_have_no_mean(const PositionParts& part) {
+  return part.tail_shape.origin == Origin::Measured && part.tail_shape.high >= 1 && part.tail_probability > 0;
+}
+
 Nest nested(const PositionLaws& laws, const Parts& parts, double factor) {
   // What is a hundredth of the residual moves the slowest by less than a part in 10,000 of its spread.
   const double least = 0.01 * laws.residual.deviation().count();

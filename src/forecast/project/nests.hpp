@@ -42,6 +42,9 @@ struct DrawKey {
 [[nodiscard]] double uniform_of(const DrawKey& key, std::uint64_t parameter);
 [[nodiscard]] double normal_of(const DrawKey& key, std::uint64_t parameter);
 
+/// The interval of its tail's shape reaches 1: then there is no mean.
+[[nodiscard]] bool may_have_no_mean(const PositionParts& part);
+
 /// Nodes and ranks with parts of their own, or one law for all ranks; times `factor`.
 [[nodiscard]] Nest nested(const PositionLaws& laws, const Parts& parts, double factor);
 [[nodiscard]] Nest pooled(const PositionLaws& laws, const Parts& parts, double factor);

@@ -367,7 +367,7 @@ std::string refusal(const Parts& parts, const SizePoint& point, double alone) {
   const std::string between = times_text(point.mean.low.count() / alone, point.mean.high.count() / alone);
   const std::string seen = point.rests_on.empty() ? std::string("stated, not seen") : point.rests_on;
   for (const PositionParts& p : parts.positions) {
-    if (p.tail_shape.origin == Origin::Measured && p.tail_shape.high >= 1 && p.tail_probability > 0) {
+    if (may_have_no_mean(p)) {
       return fmt::format(
           "the tail may be so heavy that there is no mean (shape up to {:.2f}): the median is {:.2g}x of one rank's step",
           p.tail_shape.high, point.median.value.count() / alone);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Samples of several sizes: parts and plain curves, each held against the largest.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/forecast/parts.hpp"
+#include "cox/forecast/project.hpp"
+#include "cox/forecast/sample.hpp"
+
+namespace cox::forecast {
+
+/// Mean step of a sample, with its standard error: steps that resemble each other count as fewer.
+struct StepMean {
+  Seconds mean{};
+  Seconds median{};
+  Seconds error{};
+};
+[[nodiscard]] StepMean step_mean(const Sample& sample);
+
+/// One way to foretell other sizes from those seen: by parts, or by a curve.
+struct Way {
+  std::string name{};   ///< `parts`, or a curve's
+  double held_out = 0;  ///< relative error at the largest size, made from the smaller ones
+  double weight = 0;    ///< in the value; all sum to 1
+};
+
+/// The ways, where there are three sizes and more; empty otherwise, or where the smaller sizes cannot be taken apart.
+///
+/// Formula: weight ~ 1 / (held_out² + chance²), chance = twice the largest size's standard error, 0.2 % at least.
+/// Cost: one calibration. Held by: src/forecast/answer/several_sizes_test.cpp
+[[nodiscard]] std::vector<Way> ways_of(std::span<const Sample> samples, const ProjectOptions& options);
+
+/// The value becomes the ways' mean by weight. The band, beside that by parts, holds 1.645 times the ways' spread and their
+/// held-out error times how many times further the size is than the largest was from the one before it, in logarithms;
+/// the three add by squares. Quantiles move with the mean.
+/// Where the tail of `parts` may have no mean, curves alone answer: the median is then as far from the mean as at the largest size,
+/// and no other quantile is told. A band wider than a factor of 2 is refused.
+/// Held by: src/forecast/answer/several_sizes_test.cpp
+void apply_ways(Projection& projection, const std::vector<Way>& ways, std::span<const Sample> samples,
+                const Parts& parts);
+
+/// What weighs how much and why, as one sentence. Pre: ways, not none.
+[[nodiscard]] std::string ways_text(const std::vector<Way>& ways);
+
+}  // namespace cox::forecast
