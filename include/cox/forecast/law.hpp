@@ -45,6 +45,8 @@ class Law {
   [[nodiscard]] static Law detour(Seconds length, double probability);
   /// Values at even steps of probability from 0 to 1 - tail.probability, ascending (asserted); straight lines between.
   [[nodiscard]] static Law quantiles(std::span<const Seconds> values, const Tail& tail = {});
+  /// Of a shape in seconds: what the room's own computations end in.
+  [[nodiscard]] static Law of(std::shared_ptr<const LawShape> shape);
   [[nodiscard]] Law plus(Seconds shift) const;
   /// Pre: factor > 0 (asserted).
   [[nodiscard]] Law times(double factor) const;

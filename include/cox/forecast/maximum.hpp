@@ -53,6 +53,8 @@ class Maximum {
   [[nodiscard]] Seconds deviation() const;
   [[nodiscard]] Seconds quantile(double p) const;
   [[nodiscard]] double above(Seconds x) const;
+  /// As a law, to be a part of something larger. Below 1 in 10^9 its tail goes on as an exponential one.
+  [[nodiscard]] Law law() const;
   /// d mean / d ln N, at N = ranks: what one e-fold of ranks adds. Formula: -N ln-derivative of the outermost power.
   [[nodiscard]] Seconds growth() const;
 

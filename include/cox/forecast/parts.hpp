@@ -10,6 +10,7 @@
 
 #include "cox/base/units.hpp"
 #include "cox/forecast/law.hpp"
+#include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
 
@@ -92,6 +93,15 @@ struct PositionParts {
   TimeEstimate drift{};             ///< of the level, over the sample
 };
 
+/// How the ranks of a replica go through a step, where they do not all meet at every synchronisation.
+struct Pipeline {
+  int stages = 1;         ///< 1 = no pipeline
+  int members = 1;        ///< ranks of a stage, which go on together (tensor x context)
+  int micro_batches = 1;  ///< of a replica and step
+  int chunks = 1;         ///< of a stage: interleaved
+  model::PipelineSchedule schedule = model::PipelineSchedule::OneForwardOneBackward;
+};
+
 /// What a job is made of.
 struct Parts {
   std::int64_t ranks = 0;  ///< at which it was seen
@@ -99,7 +109,9 @@ struct Parts {
   std::int64_t nodes = 0;
   int nodes_per_group = 0;  ///< nodes at one switch; 0 = not known
   std::int64_t steps = 0;   ///< that carry it
+  /// Of a pipeline one for each stage, in order: its ranks' work of a whole step.
   std::vector<PositionParts> positions{};
+  Pipeline pipeline{};
   TimeEstimate rest{};     ///< of a step, beside own work: communication that nothing hides, at `ranks`
   TimeEstimate rest_sd{};  ///< from step to step
   std::vector<GrowthFit> rest_growth{};  ///< as of a level

@@ -8,6 +8,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/forecast/parts.hpp"
 #include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
@@ -19,7 +20,8 @@ struct Work {
 };
 struct StepWork {
   std::vector<Work> kinds;  ///< empty where the engine does not tell
-  Seconds rest{};           ///< of the step beside the longest work: communication, waiting in a pipeline
+  Pipeline pipeline{};
+  Seconds rest{};  ///< of the step beside the longest work, or what a pipeline makes of it: communication
 };
 
 /// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job.

@@ -293,10 +293,11 @@ Result<Parts> parts_of(const model::Scenario& s) {
   out.nodes = model::nodes_of(s);
   out.steps = s.job.steps;
   out.rest = stated(work.rest);
+  out.pipeline = work.pipeline;
   for (std::size_t kind = 0; kind < work.kinds.size(); ++kind) {
     PositionParts part;
-    part.name = work.kinds[kind].name;
     part.role = static_cast<std::int32_t>(kind);
+    if (work.kinds.size() > 1) part.ranks = out.ranks / static_cast<std::int64_t>(work.kinds.size());
     NoiseParts noise(part, work.kinds[kind].busy);
     for (std::size_t i = 0; i < s.noise.size(); ++i) {
       if (s.noise[i].off) continue;

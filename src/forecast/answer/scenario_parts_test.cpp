@@ -101,6 +101,52 @@ TEST(PartsOfScenario, PersistentPartsAndDriftAreApart) {
   EXPECT_EQ(p.level.origin, Origin::Stated);
 }
 
+/// Tensor 2 x pipeline 4 x data 8: 6 ms a micro-batch and stage.
+model::Scenario pipeline(model::PipelineSchedule schedule, std::vector<NoiseSource> noise) {
+  model::Scenario s = job(8, 8, std::move(noise));
+  model::TrainingJob work;
+  work.layout = {.data = 8, .tensor = 2, .pipeline = 4};
+  work.layers.assign(8, {.forward = Seconds{1e-3}, .backward = Seconds{2e-3}, .gradients = Bytes{1000}});
+  work.micro_batches = 8;
+  work.schedule = schedule;
+  work.interleave = schedule == model::PipelineSchedule::Interleaved ? 2 : 1;
+  s.job.work = work;
+  return s;
+}
+
+TEST(PartsOfScenario, APipelinesStepIsWhatSimulationGives) {
+  using enum model::PipelineSchedule;
+  NoiseSource exponential = source(NoiseLaw::Exponential, 0);
+  exponential.mean_ratio = 0.05;
+  struct Case {
+    model::PipelineSchedule schedule;
+    std::vector<NoiseSource> noise;
+    double within;
+  };
+  const std::vector<Case> cases = {
+      {GPipe, {}, 1e-6},
+      {OneForwardOneBackward, {}, 1e-6},
+      {GPipe, {source(NoiseLaw::Gaussian, 0.05)}, 0.003},
+      {GPipe, {exponential}, 0.003},
+      {OneForwardOneBackward, {source(NoiseLaw::Gaussian, 0.05)}, 0.003},
+      {OneForwardOneBackward, {exponential}, 0.005},
+      {OneForwardOneBackward, {source(NoiseLaw::Gaussian, 0.05, Node)}, 0.003},
+      {OneForwardOneBackward, {source(NoiseLaw::Gaussian, 0.05, Global)}, 0.003},
+      {Interleaved, {source(NoiseLaw::Gaussian, 0.05)}, 0.025},
+      {ZeroBubble, {source(NoiseLaw::Gaussian, 0.05)}, 0.02},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    model::Scenario s = pipeline(cases[i].schedule, cases[i].noise);
+    const auto parts = parts_of(s);
+    ASSERT_TRUE(parts) << parts.error().to_string();
+    s.job.steps = 1000;
+    const auto outcome = simulate::simulate(s, {.threads = 1});
+    ASSERT_TRUE(outcome);
+    const Seconds told = project_one(*parts, 64, {}).mean.value;
+    EXPECT_NEAR(told / (outcome->step_ends.back() / 1000), 1, cases[i].within) << "case " << i;
+  }
+}
+
 TEST(PartsOfScenario, WhatHasNoCounterpartIsSaid) {
   NoiseSource message = source(NoiseLaw::Gaussian, 0.1);
   message.target = model::NoiseTarget::Message;

@@ -12,6 +12,7 @@
 #include "cox/simulate/outcome.hpp"
 
 #include "forecast/answer/quiet_step.hpp"
+#include "forecast/project/pipeline.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -107,6 +108,16 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   return range(value, between(std::min(*a, *b)), between(std::max(*a, *b)));
 }
 
+Pipeline pipeline_of(const model::Scenario& s) {
+  if (s.job.workload() != model::Workload::Training) return {};
+  const auto& job = s.job.as<model::TrainingJob>();
+  return {.stages = job.layout.pipeline,
+          .members = job.layout.tensor * job.layout.context,
+          .micro_batches = job.micro_batches,
+          .chunks = job.interleave,
+          .schedule = job.schedule};
+}
+
 }  // namespace
 
 Result<StepWork> quiet_step(const model::Scenario& scenario) {
@@ -124,8 +135,14 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
     out.kinds.push_back({"", s.job.as<model::CollectiveJob>().compute});
   else
     for (const simulate::GroupTime& group : outcome.groups) out.kinds.push_back({group.name, group.busy});
-  Seconds most{};
-  for (const Work& w : out.kinds) most = std::max(most, w.busy);
+  out.pipeline = pipeline_of(s);
+  std::vector<Seconds> busy;
+  for (const Work& w : out.kinds) busy.push_back(w.busy);
+  const bool stages = out.pipeline.stages > 1 && busy.size() == static_cast<std::size_t>(out.pipeline.stages);
+  if (!stages) out.pipeline = {};
+  const Seconds most = stages ? pipelined(out.pipeline, busy)
+                              : std::accumulate(busy.begin(), busy.end(), Seconds{},
+                                                [](Seconds a, Seconds b) { return std::max(a, b); });
   const auto& ends = outcome.step_ends;
   const Seconds step = settles && ends.size() > 1
                            ? (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1)

@@ -80,6 +80,9 @@ Law Law::quantiles(std::span<const Seconds> values, const Tail& tail) {
   if (!has_tail && body.front() == body.back()) return constant(values.front());
   return {shapes::quantiles(std::move(body), tail), 0, 1};
 }
+Law Law::of(std::shared_ptr<const LawShape> shape) {
+  return {std::move(shape), 0, 1};
+}
 
 Law Law::plus(Seconds shift) const {
   return {shape_, shift_ + shift.count(), scale_};

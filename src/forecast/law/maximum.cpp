@@ -14,7 +14,9 @@
 #include "cox/base/elementary.hpp"
 
 #include "forecast/law/score_table.hpp"
+#include "forecast/law/shape.hpp"
 #include "forecast/law/special.hpp"
+#include "forecast/law/table_moments.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -194,36 +196,6 @@ ScoreTable slower(const ScoreTable& a, const ScoreTable& b) {
   return {std::move(x), t};
 }
 
-/// Places with weights that integrate over a table (Simpson's rule on every interval), with -ln G and G there.
-struct Nodes {
-  std::vector<double> x;
-  std::vector<double> weight;
-  std::vector<double> t;
-  std::vector<double> g;
-  explicit Nodes(const ScoreTable& table) {
-    const std::span<const double> at = table.x();
-    for (std::size_t i = 0; i + 1 < at.size(); ++i) {
-      const double h = at[i + 1] - at[i];
-      if (h <= 0) continue;
-      x.insert(x.end(), {at[i], at[i] + h / 2, at[i + 1]});
-      weight.insert(weight.end(), {h / 6, 4 * h / 6, h / 6});
-      t.insert(t.end(), {table.y()[i], table.middle(i), table.y()[i + 1]});
-    }
-    exponentials(t);
-    for (const double value : t) g.push_back(-value);
-    exponentials(g);
-  }
-  [[nodiscard]] double above(std::size_t i) const { return t[i] < 1e-5 ? t[i] - t[i] * t[i] / 2 : 1 - g[i]; }
-};
-
-/// What one e-fold of those that the table is the slowest of adds to its mean.
-double growth_of(const ScoreTable& table) {
-  const Nodes nodes(table);
-  double growth = 0;
-  for (std::size_t i = 0; i < nodes.x.size(); ++i) growth += nodes.weight[i] * nodes.t[i] * nodes.g[i];
-  return growth;
-}
-
 /// A level of sharing that is there, and the ranks below it.
 struct Level {
   Law law;
@@ -316,27 +288,6 @@ struct Maximum::Grid {
   double deviation = 0;
 
   Grid(ScoreTable made, double grown) : table(std::move(made)), growth(grown) {}
-
-  /// Beyond the last point 1 - G is taken to fall as a power of the distance from the first, with the slope that it has there.
-  void moments() {
-    const double first = table.x().front();
-    const double last = table.x().back();
-    const double length = last - first;
-    const double left = one_minus_exp(exponential(table.y().back()));
-    const double before = last - 1e-3 * length;
-    const double beta = length > 0 ? (table.score(before) - table.y().back()) * 1e3 : kInfinity;
-    const Nodes nodes(table);
-    mean = first;
-    for (std::size_t i = 0; i < nodes.x.size(); ++i) mean += nodes.weight[i] * nodes.above(i);
-    if (beta > 1 && std::isfinite(beta)) mean += left * length / (beta - 1);
-    double square = 0;
-    for (std::size_t i = 0; i < nodes.x.size(); ++i) {
-      const double away = nodes.x[i] - mean;
-      square += 2 * nodes.weight[i] * (away > 0 ? away * nodes.above(i) : -away * nodes.g[i]);
-    }
-    if (beta > 2 && std::isfinite(beta)) square += 2 * left * length * length / (beta - 2);
-    deviation = std::sqrt(std::max(square, 0.0));
-  }
 };
 
 Maximum::Maximum(const Nest& nest, std::int64_t ranks, const Quadrature& quadrature)
@@ -364,7 +315,9 @@ Maximum::Maximum(const std::vector<Crowd>& crowds, const Quadrature& quadrature)
   if (crowds.size() > 1) growth = growth_of(tables.front());
   for (const Law& law : common) tables.front() = sum(tables.front(), law, 1, quadrature);
   auto grid = std::make_shared<Grid>(std::move(tables.front()), growth);
-  grid->moments();
+  const TableMoments moments = moments_of(grid->table);
+  grid->mean = moments.mean;
+  grid->deviation = moments.deviation;
   for (const Crowd& crowd : crowds) {
     if (!all_finite(crowd.nest, &Law::mean)) grid->mean = kInfinity;
     if (!all_finite(crowd.nest, &Law::deviation)) grid->deviation = kInfinity;
@@ -423,6 +376,9 @@ Seconds Maximum::quantile(double p) const {
 }
 double Maximum::above(Seconds x) const {
   return one_minus_exp(exponential(grid_->table.score(x.count())));
+}
+Law Maximum::law() const {
+  return Law::of(shapes::tabled(grid_->table, grid_->mean, grid_->deviation));
 }
 Seconds Maximum::growth() const {
   return Seconds{grid_->growth};

@@ -29,6 +29,8 @@ class ScoreTable {
   [[nodiscard]] double place(double y) const;
   /// The same for many, by straight lines: good enough to say where a table is to have points.
   void add_places(std::span<const double> descending, std::span<double> out) const;
+  /// dy/dx at the last point and beyond.
+  [[nodiscard]] double steepness() const { return steepness_; }
   [[nodiscard]] std::span<const double> x() const { return x_; }
   [[nodiscard]] std::span<const double> y() const { return y_; }
   void move(double by) {

@@ -11,6 +11,7 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
 
+#include "forecast/law/score_table.hpp"
 #include "forecast/law/special.hpp"
 
 namespace cox::forecast::shapes {
@@ -309,6 +310,40 @@ class Quantiles final : public LawShape {
   double deviation_ = 0;
 };
 
+/// A distribution function as a table.
+class Tabled final : public LawShape {
+ public:
+  Tabled(ScoreTable table, double mean, double deviation)
+      : table_(std::move(table)), mean_(mean), deviation_(deviation) {}
+  [[nodiscard]] double above(double z) const override {
+    const double t = minus_log(z);
+    return t < 1e-5 ? t - t * t / 2 : -exponential_less_one(-t);
+  }
+  [[nodiscard]] double below(double z) const override { return exponential(-minus_log(z)); }
+  [[nodiscard]] double quantile(double p) const override {
+    return p > 0.5 ? upper_quantile(1 - p) : place(-logarithm(std::max(p, kLeast)));
+  }
+  [[nodiscard]] double upper_quantile(double p) const override {
+    return place(-logarithm_of_one_plus(-std::min(std::max(p, kLeast), 1 - 1e-16)));
+  }
+  [[nodiscard]] double mean() const override { return mean_; }
+  [[nodiscard]] double deviation() const override { return deviation_; }
+
+ private:
+  [[nodiscard]] double minus_log(double z) const { return exponential(table_.score(z)); }
+  [[nodiscard]] double place(double minus_log) const {
+    const double y = logarithm(std::max(minus_log, kLeast));
+    const double last = table_.x().back();
+    if (y >= table_.y().back()) return table_.place(y);
+    const double slope = table_.steepness();
+    return slope < 0 ? last + (y - table_.y().back()) / slope : last;
+  }
+
+  ScoreTable table_;
+  double mean_;
+  double deviation_;
+};
+
 }  // namespace
 
 Pointer normal() {
@@ -343,6 +378,9 @@ Pointer detour(double probability) {
 }
 Pointer quantiles(std::vector<double> body, const Tail& tail) {
   return std::make_shared<const Quantiles>(std::move(body), tail);
+}
+Pointer tabled(ScoreTable table, double mean, double deviation) {
+  return std::make_shared<const Tabled>(std::move(table), mean, deviation);
 }
 
 }  // namespace cox::forecast::shapes

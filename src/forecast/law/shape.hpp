@@ -10,6 +10,8 @@
 
 namespace cox::forecast {
 
+class ScoreTable;
+
 class LawShape {
  public:
   virtual ~LawShape() = default;
@@ -36,6 +38,8 @@ using Pointer = std::shared_ptr<const LawShape>;
 [[nodiscard]] Pointer standard_gamma(double skewness);
 [[nodiscard]] Pointer detour(double probability);
 [[nodiscard]] Pointer quantiles(std::vector<double> body, const Tail& tail);
+/// In seconds, with moments that the table's range need not tell. Above the table it goes on straight in y: exponential.
+[[nodiscard]] Pointer tabled(ScoreTable table, double mean, double deviation);
 }  // namespace shapes
 
 }  // namespace cox::forecast

@@ -19,6 +19,7 @@
 #include "forecast/calibrate/over_sizes.hpp"
 #include "forecast/law/special.hpp"
 #include "forecast/project/nests.hpp"
+#include "forecast/project/pipeline.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -87,16 +88,21 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
   std::array<double, 4> squares{};
   for (const auto& position : positions_of(parts)) {
     std::vector<Crowd> crowds;
+    std::vector<Nest> stages;
     double own = 0;
     double drift = 0;
     for (const std::size_t i : position) {
       const PositionLaws here = at_size(laws[i], parts, ranks);
-      crowds.push_back(
-          {.nest = model(here, parts, factor), .ranks = ranks_of(parts, parts.positions[i], ranks)});
+      if (parts.pipeline.stages > 1)
+        stages.push_back(model(here, parts, factor));
+      else
+        crowds.push_back(
+            {.nest = model(here, parts, factor), .ranks = ranks_of(parts, parts.positions[i], ranks)});
       own = std::max(own, factor * here.level.count());
       const double by_fold = here.growth == Growth::Linear ? static_cast<double>(ranks) : 1;
       if (here.growth != Growth::None) drift = std::max(drift, factor * here.slope.count() * by_fold);
     }
+    if (!stages.empty()) crowds.push_back(replicas_of(parts.pipeline, stages, ranks, quadrature));
     const Maximum slowest(crowds, quadrature);
     step.mean += slowest.mean().count();
     step.own += own;
@@ -119,8 +125,31 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
   return step;
 }
 
+/// Of a pipeline: what lasts of a replica's stages is taken as one normal part of the replica.
+double lasting_of_replicas(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks,
+                           double factor) {
+  std::vector<Nest> stages;
+  const std::vector<std::vector<double>> weights = weights_of(parts.pipeline);
+  double variance = 0;
+  for (std::size_t j = 0; j < laws.size(); ++j) {
+    double weight = 0;
+    for (const auto& slowest : weights) weight += slowest[j] / static_cast<double>(weights.size());
+    const double sd = std::hypot(laws[j].rank.count(), laws[j].node.count());
+    variance += weight * weight * sd * sd;
+    PositionLaws fresh = laws[j];
+    fresh.rank = fresh.node = {};
+    stages.push_back(nested(fresh, parts, 1));
+  }
+  if (variance <= 0) return 0;
+  const Crowd replicas = replicas_of(parts.pipeline, stages, ranks, kCoarse);
+  return factor * between_runs({.own = replicas.nest.own}, 1,
+                               Law::normal(Seconds{}, Seconds{std::sqrt(variance)}), replicas.ranks)
+                      .count();
+}
+
 /// Deviation of one run from the mean over runs: ranks' and nodes' lasting parts, each with all else fresh.
 double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks, double factor) {
+  if (parts.pipeline.stages > 1) return lasting_of_replicas(parts, laws, ranks, factor);
   double sum = 0;
   for (std::size_t i = 0; i < laws.size(); ++i) {
     const PositionLaws& l = laws[i];
@@ -189,7 +218,9 @@ double drawn_beyond(const Parts& parts, std::int64_t ranks, const DrawKey& key) 
 
 bool has_pooled(const Parts& parts) {
   return std::all_of(parts.positions.begin(), parts.positions.end(), [](const PositionParts& p) {
-    return !p.pooled.is_constant() || p.residual_sd.value <= Seconds{};
+    const bool alike =
+        std::max({p.residual_sd.value, p.rank.value, p.node.value, p.node_step.value}) <= Seconds{};
+    return !p.pooled.is_constant() || alike;
   });
 }
 
