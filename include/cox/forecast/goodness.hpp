@@ -44,6 +44,7 @@ struct GoodnessOptions {
   int simulations = 40;
   std::int64_t most_steps = 2000;  ///< of each simulation
   int threads = 0;
+  int synchronisations = 1;  ///< steps of the Scenario that are one recorded step
 };
 
 /// Simulates `calibrated` with so many seeds and compares. Parameters are not fitted again to each simulation, so the

@@ -28,13 +28,14 @@ namespace cox::forecast {
 /// Held by: src/forecast/answer/scenario_rest_test.cpp
 [[nodiscard]] RestAt rest_of(const model::Scenario& scenario);
 
-/// A Scenario that does what the parts say, at the size where they were seen: one collective a step, `compute` before it,
-/// [[noise]] for each part, messages that cost what was seen.
-/// Errors:  forecast-005 (several synchronisations in a step with unlike work, or several roles: a Scenario of collectives
-///          has one).
+/// A Scenario that does what the parts say, at the size where they were seen: a collective a step, `compute` before it, [[noise]]
+/// for each part, messages that cost what was seen. Unlike synchronisations of a step are so many alike steps, roles are named
+/// ranks; `notes` say what is lost.
+/// Errors:  forecast-005 (no own work).
 /// Held by: src/forecast/answer/calibrated_test.cpp
 struct Calibrated {
   model::Scenario scenario;
+  int synchronisations = 1;        ///< steps of the Scenario that are one that was seen
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
 };
 [[nodiscard]] Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample);

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cox/forecast/scenario_parts.hpp"
 #include "cox/model/closed_form.hpp"
+
+#include "forecast/answer/alike.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -22,7 +25,6 @@ using model::NoiseSource;
 constexpr Bytes kSmall{64 * 1024};  ///< up to here latency is what a message costs
 constexpr int kBody = 100;          ///< quantiles of a law's body
 constexpr double kTailFrom = 0.01;  ///< where the tail of a law without one begins
-constexpr double kMinor = 0.05;     ///< of own work: less before a synchronisation is not played as one
 
 /// How a collective is carried out, by its kind and size: what libraries do.
 struct Way {
@@ -145,20 +147,6 @@ NoiseSource as_quantiles(const Law& law, double probability, double shape, Noise
   return n;
 }
 
-void add_fresh(std::vector<NoiseSource>& out, const PositionParts& part) {
-  if (part.node_step.value > Seconds{}) {
-    NoiseSource n = source("node in step", NoiseScope::Node, NoisePattern::EveryStep);
-    const Law law = Law::shifted_gamma(Seconds{}, part.node_step.value, part.node_step_skewness);
-    out.push_back(as_quantiles(law, kTailFrom, 0, n));
-  }
-  if (part.residual_sd.value > Seconds{} && !part.residual.is_constant()) {
-    NoiseSource n = source("own", NoiseScope::Rank, NoisePattern::EveryStep);
-    n.correlation = rounded(std::clamp(part.correlation.value, 0.0, 0.999));
-    out.push_back(as_quantiles(part.residual, part.tail_probability > 0 ? part.tail_probability : kTailFrom,
-                               part.tail_probability > 0 ? std::min(part.tail_shape.value, 0.95) : 0, n));
-  }
-}
-
 /// Nodes that are slow for good, as often as they were seen.
 void add_slow_nodes(std::vector<NoiseSource>& out, const PositionParts& part) {
   if (part.slow.seen == 0 || part.slow.extra <= Seconds{}) return;
@@ -170,28 +158,11 @@ void add_slow_nodes(std::vector<NoiseSource>& out, const PositionParts& part) {
   out.push_back(n);
 }
 
-/// The position whose work decides a step; nothing where several do.
-const PositionParts* main_position(const Parts& parts) {
-  Seconds all{};
-  const PositionParts* main = nullptr;
-  for (const PositionParts& p : parts.positions) {
-    if (p.role != parts.positions.front().role) return nullptr;
-    all += p.level.value;
-    if (main == nullptr || p.level.value > main->level.value) main = &p;
-  }
-  for (const PositionParts& p : parts.positions)
-    if (&p != main && p.level.value > kMinor * all) return nullptr;
-  return main;
-}
-
-Error several(const Parts& parts) {
+Error no_work(const Sample& sample) {
   return Error{.code = Errc::Unsupported,
                .id = "forecast-005",
-               .message = fmt::format(
-                   "{} parts of a step carry work, by position or by role: a Scenario of collectives "
-                   "has one synchronisation of equal ranks",
-                   parts.positions.size()),
-               .hint = "the forecast itself takes them all",
+               .message = sample.name + ": what its ranks do in a step is not known",
+               .hint = "give a Run or a table with own work of each rank",
                .where = {}};
 }
 
@@ -203,65 +174,171 @@ void place(model::Scenario& s, const Parts& parts, std::vector<std::string>& not
     notes.emplace_back("which ranks share a node is not known, or nodes differ: each has a node of its own");
 }
 
-Traffic traffic_of(const Sample& sample, const PositionParts& main) {
+/// Of the position that most of the work is before.
+Traffic traffic_of(const Parts& parts, const Sample& sample) {
+  const auto main =
+      std::ranges::max_element(parts.positions, {}, [](const auto& p) { return p.level.value; });
   for (const Position& p : sample.positions)
-    if (p.name == main.name) return p.traffic;
+    if (main != parts.positions.end() && p.name == main->name) return p.traffic;
   return {};
+}
+
+/// Ranks of the Scenario that have a role: those of the sample, in its order.
+std::vector<int> ranks_with(std::int32_t role, const Sample& sample) {
+  std::vector<int> out;
+  for (std::size_t i = 0; i < sample.ranks.size(); ++i)
+    if (sample.ranks[i].role == role) out.push_back(static_cast<int>(i));
+  return out;
+}
+
+/// The ranks of the Scenario that a role's sources are of; empty = all.
+struct RoleRanks {
+  std::string name{};
+  std::vector<int> ranks{};
+};
+
+void push(std::vector<NoiseSource>& out, NoiseSource n, const RoleRanks& of) {
+  n.name += of.name;
+  n.ranks = of.ranks;
+  out.push_back(std::move(n));
+}
+
+/// What lasts of a role: what it does more than the one that does least, and ranks that differ.
+void add_lasting(std::vector<NoiseSource>& out, const PositionParts& role, Seconds more, Seconds compute,
+                 const RoleRanks& of) {
+  std::vector<NoiseSource> own;
+  if (more > Seconds{}) {
+    NoiseSource n = source("more work", NoiseScope::Rank, NoisePattern::EveryStep);
+    n.law = NoiseLaw::Constant;
+    n.relative = false;
+    n.mean = more;
+    own.push_back(n);
+  }
+  add_normal(own, "rank, for good", role.rank.value, compute, NoiseScope::Rank, NoisePattern::Persistent);
+  for (NoiseSource& n : own) push(out, std::move(n), of);
+}
+
+void add_own(std::vector<NoiseSource>& out, const PositionParts& part, const RoleRanks& of) {
+  if (part.residual_sd.value <= Seconds{} || part.residual.is_constant()) return;
+  NoiseSource n = source("own", NoiseScope::Rank, NoisePattern::EveryStep);
+  n.correlation = rounded(std::clamp(part.correlation.value, 0.0, 0.999));
+  push(out,
+       as_quantiles(part.residual, part.tail_probability > 0 ? part.tail_probability : kTailFrom,
+                    part.tail_probability > 0 ? std::min(part.tail_shape.value, 0.95) : 0, n),
+       of);
+}
+
+/// What ranks share: of several roles the mean, by their ranks.
+PositionParts shared_by(const std::vector<PositionParts>& roles) {
+  PositionParts out = roles.front();
+  double all = 0;
+  for (const PositionParts& r : roles) all += static_cast<double>(std::max<std::int64_t>(r.ranks, 1));
+  out.step.value = out.node.value = out.node_step.value = out.drift.value = out.drift.low = {};
+  out.node_step_skewness = 0;
+  for (const PositionParts& r : roles) {
+    const double share = static_cast<double>(std::max<std::int64_t>(r.ranks, 1)) / all;
+    out.step.value += share * r.step.value;
+    out.node.value += share * r.node.value;
+    out.node_step.value += share * r.node_step.value;
+    out.node_step_skewness += share * r.node_step_skewness;
+    out.drift.value += share * r.drift.value;
+    out.drift.low += share * r.drift.low;
+    if (r.slow.seen > out.slow.seen) out.slow = r.slow;
+  }
+  return out;
+}
+
+void add_shared(model::Scenario& s, const PositionParts& shared, Seconds rest_sd, Seconds compute) {
+  add_normal(s.noise, "node, for good", shared.node.value, compute, NoiseScope::Node,
+             NoisePattern::Persistent);
+  add_normal(s.noise, "step", Seconds{std::hypot(shared.step.value.count(), rest_sd.count())}, compute,
+             NoiseScope::Global, NoisePattern::EveryStep);
+  add_slow_nodes(s.noise, shared);
+  if (shared.node_step.value > Seconds{}) {
+    NoiseSource n = source("node in step", NoiseScope::Node, NoisePattern::EveryStep);
+    const Law law = Law::shifted_gamma(Seconds{}, shared.node_step.value, shared.node_step_skewness);
+    s.noise.push_back(as_quantiles(law, kTailFrom, 0, n));
+  }
+}
+
+void add_drift(model::Scenario& s, Seconds drift) {
+  NoiseSource n = source("drift", NoiseScope::Global, NoisePattern::Drift);
+  n.law = NoiseLaw::Constant;
+  n.relative = false;
+  n.mean = drift;
+  n.period_steps = s.job.steps;
+  s.noise.push_back(n);
+}
+
+/// What is lost between a step and `times` alike ones, and between roles.
+void say_alike(const Parts& parts, const AlikeStep& step, std::vector<std::string>& notes) {
+  std::set<std::string> names;
+  bool correlated = false;
+  for (const PositionParts& p : parts.positions) {
+    names.insert(p.name);
+    correlated = correlated || p.correlation.value > 0.05;
+  }
+  if (names.size() > static_cast<std::size_t>(step.times))
+    notes.emplace_back("synchronisations with less than a twentieth of the work are played as compute");
+  if (step.times > 1) {
+    notes.push_back(fmt::format(
+        "{0} synchronisations of a step are {0} steps of the Scenario, with the mean of their work before each: mean steps are kept "
+        "at every size, what steps vary by is less where they are unlike",
+        step.times));
+    if (correlated)
+      notes.emplace_back("what a rank's work resembles that of its last step by is not in the Scenario");
+  }
+  if (step.roles.size() > 1)
+    notes.push_back(fmt::format(
+        "{} roles are named ranks with noise of their own, who meet in every step; what nodes share is the mean of the roles'",
+        step.roles.size()));
 }
 
 }  // namespace
 
 Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample) {
-  const PositionParts* main = main_position(parts);
-  if (main == nullptr) return fail(several(parts));
+  if (parts.positions.empty()) return fail(no_work(sample));
   Calibrated out;
   model::Scenario& s = out.scenario;
   s.name = sample.name;
   place(s, parts, out.notes);
+  const AlikeStep step = alike_step(parts);
+  const double times = step.times;
+  out.synchronisations = step.times;
   const std::int64_t ranks = s.cluster.ranks();
-  const Way way = way_of(traffic_of(sample, *main));
-  Seconds compute{};
-  for (const PositionParts& p : parts.positions) compute += p.level.value;
-  const Seconds drift = main->drift.value;
-  const bool drifts = drift > Seconds{} && main->drift.low > Seconds{};
-  if (drifts) compute -= drift / 2;  // the level is the mean over the sample
-  s.across = s.inside = cost_of(way, ranks, parts.rest.value);
-  s.job.steps = static_cast<int>(std::clamp<std::int64_t>(parts.steps, 1, 1'000'000));
-  s.job.work =
-      model::CollectiveJob{.collective = spec_of(way, ranks), .compute = std::max(Seconds{}, compute)};
+  const Way way = way_of(traffic_of(parts, sample));
+  const PositionParts shared = shared_by(step.roles);
+  const Seconds least =
+      std::ranges::min_element(step.roles, {}, [](const auto& r) { return r.level.value; })->level.value;
+  const bool drifts = shared.drift.value > Seconds{} && shared.drift.low > Seconds{};
+  const Seconds before =
+      drifts ? shared.drift.value / 2 : Seconds{};  // the level is the mean over the sample
+  const Seconds compute = std::max(Seconds{}, least - before);
+  s.across = s.inside = cost_of(way, ranks, parts.rest.value / times);
+  s.job.steps = static_cast<int>(std::clamp<std::int64_t>(parts.steps * step.times, 1, 1'000'000));
+  s.job.work = model::CollectiveJob{.collective = spec_of(way, ranks), .compute = compute};
   s.engine = model::EngineKind::Auto;
-  add_normal(s.noise, "rank, for good", main->rank.value, compute, NoiseScope::Rank,
-             NoisePattern::Persistent);
-  add_normal(s.noise, "node, for good", main->node.value, compute, NoiseScope::Node,
-             NoisePattern::Persistent);
-  const Seconds shared{std::hypot(main->step.value.count(), parts.rest_sd.value.count())};
-  add_normal(s.noise, "step", shared, compute, NoiseScope::Global, NoisePattern::EveryStep);
+  std::vector<RoleRanks> named(step.roles.size());
+  if (named.size() > 1)
+    for (std::size_t i = 0; i < named.size(); ++i)
+      named[i] = {fmt::format(", role {}", step.roles[i].role), ranks_with(step.roles[i].role, sample)};
+  for (std::size_t i = 0; i < named.size(); ++i)
+    add_lasting(s.noise, step.roles[i], step.roles[i].level.value - least, compute, named[i]);
+  add_shared(s, shared, parts.rest_sd.value / std::sqrt(times), compute);
+  for (std::size_t i = 0; i < named.size(); ++i) add_own(s.noise, step.roles[i], named[i]);
   if (parts.rest_sd.value > Seconds{})
     out.notes.emplace_back(
         "what communication varies by from step to step is played as work that all ranks share");
-  add_slow_nodes(s.noise, *main);
-  add_fresh(s.noise, *main);
-  if (drifts) {
-    NoiseSource n = source("drift", NoiseScope::Global, NoisePattern::Drift);
-    n.law = NoiseLaw::Constant;
-    n.relative = false;
-    n.mean = drift;
-    n.period_steps = s.job.steps;
-    s.noise.push_back(n);
-  }
+  if (drifts) add_drift(s, shared.drift.value);
   out.notes.push_back(fmt::format("messages: all of the {} of communication is {}; one size does not tell",
                                   "measured time", way.by_latency ? "latency" : "bandwidth"));
-  if (parts.positions.size() > 1)
-    out.notes.emplace_back("synchronisations with less than a twentieth of the work are played as compute");
+  say_alike(parts, step, out.notes);
   return out;
 }
 
 RestAt rest_of(const Parts& parts, const Sample& sample) {
-  const PositionParts* main = parts.positions.empty() ? nullptr : &parts.positions.front();
-  for (const PositionParts& p : parts.positions)
-    if (p.level.value > main->level.value) main = &p;
-  if (main == nullptr || parts.ranks < 2 || parts.rest.value <= Seconds{}) return {};
-  const Way way = way_of(traffic_of(sample, *main));
+  if (parts.positions.empty() || parts.ranks < 2 || parts.rest.value <= Seconds{}) return {};
+  const Way way = way_of(traffic_of(parts, sample));
   const double here = smooth_price(way, parts.ranks);
   if (!(here > 0)) return {};
   const TimeEstimate rest = parts.rest;

@@ -111,15 +111,55 @@ TEST(Calibrated, SlowNodesAreAsFrequentAsTheyWereSeen) {
   EXPECT_EQ(at->scope, model::NoiseScope::Node);
 }
 
-TEST(Calibrated, UnlikeSynchronisationsOrRolesAreNoScenario) {
+Seconds simulated(const Calibrated& made) {
+  const auto outcome = simulate::simulate(made.scenario, {.threads = 1});
+  const auto steps = static_cast<double>(made.scenario.job.steps) / made.synchronisations;
+  return outcome->step_ends.back() / steps;
+}
+
+TEST(Calibrated, UnlikeSynchronisationsAreAlikeOnesWithTheSameMeanStep) {
   Parts p = parts();
   p.positions.push_back(p.positions.front());
+  p.positions.front().name = "1 of 2";
+  p.positions.back().name = "2 of 2";
+  p.positions.back().level = time(5e-3);
+  p.positions.back().residual = p.positions.front().residual.times(3);
+  p.positions.back().node_step = time(0.1e-3);
+  const auto made = calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->synchronisations, 2);
+  EXPECT_EQ(made->scenario.job.steps, 8000);
+  EXPECT_NEAR(simulated(*made) / project_one(p, 16, {}).mean.value, 1, 0.003);
+  p.positions.back().level = time(0.1e-3);
+  const auto barrier = calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8}));
+  ASSERT_TRUE(barrier);
+  EXPECT_EQ(barrier->synchronisations, 1) << "a barrier right behind the first is no work";
+  EXPECT_NEAR(barrier->scenario.job.as<model::CollectiveJob>().compute.count(), 10.1e-3, 1e-9);
+}
+
+TEST(Calibrated, RolesAreNamedRanks) {
+  Parts p = parts();
+  p.positions.push_back(p.positions.front());
+  p.positions[0].ranks = 12;
+  p.positions[1].ranks = 4;
+  p.positions[1].role = 1;
+  p.positions[1].level = time(10.5e-3);
+  p.positions[1].residual = p.positions[0].residual.times(2);
+  Sample seen = sample(model::Collective::AllReduce, Bytes{8});
+  for (int r = 0; r < 16; ++r) seen.ranks.push_back({.rank = r, .role = r % 4 == 3 ? 1 : 0});
+  const auto made = calibrated_scenario(p, seen);
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->synchronisations, 1);
+  EXPECT_NEAR(simulated(*made) / project_one(p, 16, {}).mean.value, 1, 0.005);
+  const auto read = model::parse_scenario(model::scenario_toml(made->scenario), "job.toml", ".");
+  ASSERT_TRUE(read) << read.error().to_string();
+}
+
+TEST(Calibrated, WithoutOwnWorkThereIsNone) {
+  Parts p = parts();
+  p.positions.clear();
   EXPECT_EQ(calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8})).error().id,
             "forecast-005");
-  p.positions.back().level = time(0.1e-3);
-  const auto made = calibrated_scenario(p, sample(model::Collective::AllReduce, Bytes{8}));
-  ASSERT_TRUE(made) << "a barrier right behind the first is no work";
-  EXPECT_NEAR(made->scenario.job.as<model::CollectiveJob>().compute.count(), 10.1e-3, 1e-9);
 }
 
 }  // namespace

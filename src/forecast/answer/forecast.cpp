@@ -78,7 +78,9 @@ void add_scenario(Forecast& out, const Evidence& e, const Question& question) {
   }
   out.scenario = std::move(made->scenario);
   out.scenario_notes = std::move(made->notes);
-  Result<Goodness> good = compare_steps(*out.scenario, sample, question.goodness);
+  GoodnessOptions goodness = question.goodness;
+  goodness.synchronisations = made->synchronisations;
+  Result<Goodness> good = compare_steps(*out.scenario, sample, goodness);
   if (good)
     out.goodness = *std::move(good);
   else

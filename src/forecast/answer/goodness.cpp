@@ -40,11 +40,26 @@ Steps recorded_steps(const Sample& sample) {
   return out;
 }
 
-Steps simulated_steps(const simulate::Outcome& outcome) {
+/// Of so many steps of the Scenario each; the first has no begin.
+Steps simulated_steps(const simulate::Outcome& outcome, std::size_t each) {
   Steps out;
-  for (std::size_t k = 1; k < outcome.step_ends.size(); ++k) {
-    out.length.push_back((outcome.step_ends[k] - outcome.step_ends[k - 1]).count());
-    out.follows.push_back(k > 1);
+  for (std::size_t k = 2 * each; k <= outcome.step_ends.size(); k += each) {
+    out.length.push_back((outcome.step_ends[k - 1] - outcome.step_ends[k - 1 - each]).count());
+    out.follows.push_back(out.length.size() > 1);
+  }
+  return out;
+}
+
+/// So many steps of a simulated sample as one: each rank's own work of all of them.
+Sample together(const Sample& sample, std::size_t each) {
+  if (each == 1) return sample;
+  Sample out = sample;
+  out.steps.resize(sample.steps.size() / each);
+  for (Position& p : out.positions) {
+    const std::vector<Seconds> own = std::exchange(p.own, {});
+    p.own.resize(out.steps.size() * out.ranks.size());
+    for (std::size_t i = 0; i < out.steps.size() * each * out.ranks.size(); ++i)
+      p.own[i / out.ranks.size() / each * out.ranks.size() + i % out.ranks.size()] += own[i];
   }
   return out;
 }
@@ -186,22 +201,24 @@ Result<Simulated> simulate_runs(model::Scenario s, const Sample& recorded, const
   Simulated out;
   const auto steps =
       std::min<std::int64_t>(options.most_steps, static_cast<std::int64_t>(recorded.steps.size()));
-  s.job.steps = static_cast<int>(steps) + 1;  // the first has no length of its own
+  const auto each = static_cast<std::size_t>(std::max(1, options.synchronisations));
+  s.job.steps =
+      static_cast<int>((steps + 1) * options.synchronisations);  // the first has no length of its own
   s.replicas = 1;
   for (int i = 0; i < options.simulations; ++i) {
     s.seed = static_cast<std::uint64_t>(i) + 1;
     COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = options.threads}));
-    out.runs.push_back(simulated_steps(outcome));
+    out.runs.push_back(simulated_steps(outcome, each));
   }
   if (recorded.positions.empty() || recorded.ranks.size() < 2 || recorded.ranks.size() > kMostRanks)
     return out;
-  s.job.steps = static_cast<int>(std::min<std::size_t>(kStepsOfRanks, recorded.steps.size())) + 2;
+  s.job.steps = static_cast<int>(std::min<std::size_t>(kStepsOfRanks, recorded.steps.size()) * each) + 2;
   for (int i = 0; i < std::min(kRunsOfRanks, options.simulations); ++i) {
     s.seed = static_cast<std::uint64_t>(i) + 1;
     COX_TRY(const simulate::Outcome outcome,
             simulate::simulate(s, {.threads = options.threads, .want_run = true}));
     COX_TRY(const Sample sample, sample_of(*outcome.run, options.threads));
-    out.last.push_back(last_share(sample));
+    out.last.push_back(last_share(together(sample, each)));
   }
   return out;
 }

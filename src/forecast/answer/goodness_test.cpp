@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "cox/forecast/calibrate.hpp"
 #include "cox/forecast/read.hpp"
+#include "cox/forecast/scenario_parts.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -73,6 +77,35 @@ TEST(Goodness, APersistentPartThatIsMissingIsNamed) {
   ASSERT_TRUE(g);
   EXPECT_FALSE(g->reproduces);
   EXPECT_NE(g->because.find("one rank is last more often"), std::string::npos) << g->because;
+}
+
+/// Two synchronisations of a step, recorded one behind the other.
+Sample two_positions(const test::KnownJob& first, const test::KnownJob& second) {
+  Sample out = test::sample_of(first, 4, 4, 400, 1);
+  const Sample behind = test::sample_of(second, 4, 4, 400, 2);
+  out.positions[0].name = "1 of 2";
+  out.positions.push_back(behind.positions[0]);
+  out.positions[1].name = "2 of 2";
+  for (std::size_t k = 0; k < out.steps.size(); ++k) out.steps[k].length += behind.steps[k].length;
+  return out;
+}
+
+TEST(Goodness, AStepOfTwoSynchronisationsIsHeldAgainstTwoStepsOfItsScenario) {
+  const auto compared = [](const test::KnownJob& first, const test::KnownJob& second) {
+    const Sample sample = two_positions(first, second);
+    auto parts = calibrate(sample);
+    parts->rest.value = Seconds{14};
+    const auto made = calibrated_scenario(*parts, sample);
+    EXPECT_EQ(made->synchronisations, 2);
+    GoodnessOptions options = kSome;
+    options.synchronisations = 2;
+    return *compare_steps(made->scenario, sample, options);
+  };
+  const Goodness alike = compared({.residual = 2}, {.residual = 2});
+  EXPECT_TRUE(alike.reproduces) << alike.because;
+  // Of two that are unlike the mean is kept, and what steps vary by is not.
+  const Goodness unlike = compared({.residual = 0.5}, {.step = 3, .residual = 6});
+  EXPECT_NEAR(unlike.figures[0].simulated / unlike.figures[0].recorded, 1, 0.01);
 }
 
 TEST(Goodness, ConstantStepsReproduce) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "forecast/answer/law_through.hpp"
 #include "forecast/answer/quiet_step.hpp"
 
 namespace cox::forecast {
@@ -135,19 +136,8 @@ class TwoParts {
   Seconds high_{};
 };
 
-/// Body by quantiles; the tail passes through those at 100 and 10,000 times smaller probability than where it begins.
 Law law_of_sum(const TwoParts& sum) {
-  std::vector<Seconds> body;
-  for (int i = 0; i <= kBody; ++i)
-    body.push_back(sum.upper_quantile(std::max(kTailFrom, 1 - (1 - kTailFrom) * i / kBody)));
-  const Seconds q1 = body.back();
-  const Seconds q2 = sum.upper_quantile(kTailFrom / 1e2);
-  const Seconds q3 = sum.upper_quantile(kTailFrom / 1e4);
-  if (!(q2 > q1) || !(q3 > q2)) return Law::quantiles(body);
-  const double shape = std::clamp(std::log((q3 - q2) / (q2 - q1)) / std::log(100.0), -0.9, 0.9);
-  const double unit = std::abs(shape) < 1e-6 ? std::log(100.0) : (std::pow(100.0, shape) - 1) / shape;
-  return Law::quantiles(
-      body, {.threshold = q1, .scale = (q2 - q1) / unit, .shape = shape, .probability = kTailFrom});
+  return law_through([&sum](double p) { return sum.upper_quantile(p); }, kBody, kTailFrom).law;
 }
 
 /// The law of a sum. One source that always acts is its own law, exactly.

@@ -37,7 +37,7 @@ trace::Run simulated(int nodes, int devices, int steps) {
 }
 
 TEST(SampleOfRun, OwnWorkIsWhatEachRankDidBeforeItMetTheOthers) {
-  const auto made = sample_of(simulated(2, 2, 20), 1);
+  const auto made = forecast::sample_of(simulated(2, 2, 20), 1);
   ASSERT_TRUE(made) << made.error().to_string();
   ASSERT_TRUE(check(*made));
   ASSERT_EQ(made->positions.size(), 1U);
@@ -57,17 +57,17 @@ TEST(SampleOfRun, OwnWorkIsWhatEachRankDidBeforeItMetTheOthers) {
 
 TEST(SampleOfRun, MoreThreadsChangeNothing) {
   const trace::Run run = simulated(2, 4, 10);
-  const auto one = sample_of(run, 1);
-  const auto four = sample_of(run, 4);
+  const auto one = forecast::sample_of(run, 1);
+  const auto four = forecast::sample_of(run, 4);
   ASSERT_TRUE(one && four);
   EXPECT_EQ(one->positions[0].own, four->positions[0].own);
 }
 
 TEST(SampleOfRun, TooFewStepsAreRefused) {
-  const auto made = sample_of(simulated(1, 4, 2), 1);
+  const auto made = forecast::sample_of(simulated(1, 4, 2), 1);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().id, "forecast-002");
-  EXPECT_FALSE(sample_of(trace::Run{}, 1));
+  EXPECT_FALSE(forecast::sample_of(trace::Run{}, 1));
 }
 
 }  // namespace
