@@ -71,6 +71,9 @@ struct SizeRule {
   bool state_grows = false;  ///< checkpoints are so many bytes per node, not of one model
 };
 
+/// Something is written against failures: a checkpoint takes time, or bytes through a storage.
+[[nodiscard]] bool writes_checkpoints(const model::Failures& failures);
+
 /// What `[failures]` and `[start]` of a scenario mean at `nodes`, as `simulate` plays them. Components count as
 /// failure classes say; the restart is that of an exponential race: -M ln E[e^(-R/M)], exact where restarts are drawn.
 /// Components are those of nodes as the scenario's; leaves of a fabric are as many as `nodes` fill.
@@ -105,7 +108,7 @@ struct WallShares {
 [[nodiscard]] WallShares wall_shares(const Interruptions& costs, const Intervals& intervals);
 
 /// The intervals of most goodput. Exact for one level; both searched for two. Never below what a write beside the steps
-/// takes. Infinite where nothing fails. Held by: src/forecast/checkpoints/interruptions_test.cpp
+/// takes. Infinite where nothing fails; a billionth of the time between failures where a checkpoint takes no time. Held by: src/forecast/checkpoints/interruptions_test.cpp
 [[nodiscard]] Intervals best_intervals(const Interruptions& costs);
 
 /// One number of nodes.

@@ -54,9 +54,8 @@ struct StepTerm {
 
 /// What failures cost, at the optimum interval between checkpoints.
 ///
-/// Formula: wall / work = M e^(R/M) (e^((tau + C)/M) - 1) / tau at its smallest, M = mean time of a node / nodes,
-///          R = restart + restart_per_node nodes. Its derivative by tau is zero there, so that by ln nodes is exact:
-///          -1 + (R + dR/d ln nodes)/M + u e^u/(e^u - 1), u = (tau + C)/M. Source: Daly 2006.
+/// Formula: that of `wall_shares` at `best_intervals`, M = mean time of a node / nodes, R = restart + restart_per_node
+///          nodes; its growth as a chord of 0.01 % of the nodes on either side.
 struct FailureTerm {
   Mechanism failures{"failures, their checkpoints and restarts", Reach::Lowers};
   Mechanism growing{"restarts that grow with the job", Reach::Lowers};

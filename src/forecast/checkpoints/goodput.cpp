@@ -10,6 +10,8 @@
 namespace cox::forecast {
 namespace {
 
+constexpr double kAllTheTime = 1e-9;  ///< an interval of no length, over the time between failures
+
 /// Times that pass until the next far checkpoint holds, and what passes in them.
 struct Passed {
   double busy = 0;     ///< at work, held or undone
@@ -166,6 +168,11 @@ WallShares while_enough_nodes(const Interruptions& c, const Intervals& intervals
 
 }  // namespace
 
+bool writes_checkpoints(const model::Failures& f) {
+  return f.checkpoint > Seconds{} || f.checkpoint_write > Seconds{} ||
+         (f.checkpoint_size > Bytes{} && f.storage.in_bytes_per_s() > 0);
+}
+
 WallShares wall_shares(const Interruptions& c, const Intervals& intervals) {
   WallShares w = while_enough_nodes(c, intervals);
   // Failures come as often, and cost as much, in the time in which there are nodes enough; the rest of it is lost.
@@ -183,7 +190,10 @@ Intervals best_intervals(const Interruptions& c) {
   const Seconds never{std::numeric_limits<double>::infinity()};
   if (std::isinf(c.between.count())) return {.far = never, .near = never};
   const Seconds write = mean_write(c);
-  if (is_plain(c)) return {.far = std::max(best_interval(c.blocks, c.between), write), .near = {}};
+  // What costs nothing is done all the time.
+  if (is_plain(c))
+    return {.far = std::max({best_interval(c.blocks, c.between), write, c.between * kAllTheTime}),
+            .near = {}};
   const Seconds cheap = std::min(mean_blocks(c), c.near_blocks > Seconds{} ? c.near_blocks : mean_blocks(c));
   const Seconds least = std::max({write, young_interval(cheap, c.between) * 0.1, Seconds{1e-6}});
   const Seconds most = std::max(c.between * 20, least * 2);
@@ -213,9 +223,7 @@ namespace {
 
 Status check(const model::Scenario& s) {
   const model::Failures& f = s.failures;
-  const bool written = f.checkpoint > Seconds{} || f.checkpoint_write > Seconds{} ||
-                       (f.checkpoint_size > Bytes{} && f.storage.in_bytes_per_s() > 0);
-  if (f.happen() && written) return {};
+  if (f.happen() && writes_checkpoints(f)) return {};
   return fail({.code = Errc::InvalidInput,
                .id = "forecast-030",
                .message = f.happen() ? "failures happen, and what a checkpoint takes is not said"

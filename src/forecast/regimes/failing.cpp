@@ -5,34 +5,53 @@
 #include <cmath>
 #include <limits>
 
-#include "cox/forecast/checkpoints.hpp"
-
 namespace cox::forecast {
 
-double Failing::goodput(double ranks, bool growing) const {
+void take_failures(ThroughputPoint& point, double size, double apart, double least,
+                   const std::function<double(double size)>& goodput) {
+  const double low = std::max(size - apart, least);
+  const double above = goodput(size + apart);
+  const double below = goodput(low);
+  point.throughput *= goodput(size);
+  if (point.throughput > 0 && above > 0)
+    point.elasticity += std::log(above / below) / std::log((size + apart) / low);
+  else
+    point.elasticity = -std::numeric_limits<double>::infinity();
+}
+
+Interruptions Failing::costs(double ranks, bool growing) const {
   model::Scenario with = scenario;
   if (!growing)
     with.failures.restart_per_node = with.failures.restart_per_pair = with.failures.restart_spread = {};
   const std::int64_t nodes = std::max<std::int64_t>(1, std::llround(ranks / per_node));
-  Interruptions costs = interruptions(with, nodes, step);
-  costs.between /= rate;
-  const Seconds far = scenario.failures.checkpoint_interval;
-  const Intervals intervals = far > Seconds{} ? Intervals{.far = far, .near = scenario.failures.near_interval}
-                                              : best_intervals(costs);
-  return wall_shares(costs, intervals).work;
+  Interruptions out = interruptions(with, nodes, step);
+  out.between /= rate;
+  return out;
+}
+
+Intervals Failing::intervals(const Interruptions& costs) const {
+  const model::Failures& f = scenario.failures;
+  if (f.checkpoint_interval > Seconds{}) return {.far = f.checkpoint_interval, .near = f.near_interval};
+  if (writes_checkpoints(f)) return best_intervals(costs);
+  return {.far = step * std::max<double>(scenario.job.steps, 1), .near = {}};
+}
+
+double Failing::goodput(double ranks, bool growing) const {
+  const Interruptions at = costs(ranks, growing);
+  return wall_shares(at, intervals(at)).work;
 }
 
 void Failing::apply(double ranks, bool growing, ThroughputPoint& point) const {
-  const double here = goodput(ranks, growing);
-  const double apart = std::max(0.01 * ranks, per_node);
-  const double low = std::max(ranks - apart, per_node);
-  const double above = goodput(ranks + apart, growing);
-  const double below = goodput(low, growing);
-  point.throughput *= here;
-  if (here > 0 && above > 0)
-    point.elasticity += std::log(above / below) / std::log((ranks + apart) / low);
-  else
-    point.elasticity = -std::numeric_limits<double>::infinity();
+  take_failures(point, ranks, std::max(0.01 * ranks, per_node), per_node,
+                [&](double size) { return goodput(size, growing); });
+}
+
+Failing failing_of(const Parts& parts, const model::Scenario& scenario) {
+  Failing out{.scenario = scenario,
+              .per_node = static_cast<double>(std::max(parts.ranks_per_node, 1)),
+              .step = parts.rest.value};
+  for (const PositionParts& p : parts.positions) out.step += p.level.value;
+  return out;
 }
 
 bool restarts_grow(const model::Failures& f) {

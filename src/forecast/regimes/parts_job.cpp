@@ -96,12 +96,7 @@ class Model {
   Model(Parts parts, const PartsJobOptions& options, double rest_place)
       : parts_(std::move(parts)), project_(options.project), rest_place_(rest_place) {
     project_.replicates = 0;
-    if (options.failing)
-      failing_ = Failing{.scenario = *options.failing,
-                         .per_node = static_cast<double>(std::max(parts_.ranks_per_node, 1)),
-                         .step = parts_.rest.value};
-    if (!failing_) return;
-    for (const PositionParts& p : parts_.positions) failing_->step += p.level.value;
+    if (options.failing) failing_ = failing_of(parts_, *options.failing);
   }
 
   struct Failures {

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/forecast/scaling_job.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
 #include <utility>
 
 #include "cox/base/assert.hpp"
-#include "cox/forecast/checkpoints.hpp"
+
+#include "forecast/regimes/failing.hpp"
 
 namespace cox::forecast {
 namespace {
 
-/// ln (wall / work) and its derivative by ln nodes.
-struct Lengthening {
-  double log = 0;
-  double growth = 0;
-};
+constexpr double kChord = 1e-4;  ///< of the size, on either side of where goodput's growth is asked
 
-Lengthening lengthening(const FailureTerm& f, double nodes, bool growing) {
-  const Seconds mean = f.node_mean_time / nodes;
-  const Seconds more = growing ? f.restart_per_node * nodes : Seconds{};
-  const Seconds restart = f.restart + more;
-  // What costs nothing is done all the time, and no work is lost.
-  if (f.checkpoint <= Seconds{}) return {restart / mean, (restart + more) / mean};
-  const Seconds interval = best_interval(f.checkpoint, mean);
-  const double u = (interval + f.checkpoint) / mean;
-  return {std::log(wall_over_work(interval, f.checkpoint, restart, mean)),
-          -1 + (restart + more) / mean + u / -std::expm1(-u)};
+/// Goodput at the optimum interval, at any number of nodes, whole or not.
+double goodput_of(const FailureTerm& f, double nodes, bool growing) {
+  Interruptions costs;
+  costs.nodes = std::max<std::int64_t>(1, std::llround(nodes));
+  costs.between = f.node_mean_time / nodes;
+  costs.restart = f.restart + (growing ? f.restart_per_node * nodes : Seconds{});
+  costs.blocks = f.checkpoint;
+  return wall_shares(costs, best_intervals(costs)).work;
 }
 
 /// What a job is made of, shared by the copies of its function.
@@ -51,9 +47,9 @@ struct Terms {
     const auto n = static_cast<double>(ranks);
     ThroughputPoint out{.throughput = n * (work / step.value), .elasticity = 1 - step.growth / step.value};
     if (!failures || !is_on(failures_bit)) return out;
-    const Lengthening by = lengthening(*failures, n / failures->ranks_per_node, is_on(growing_bit));
-    out.throughput *= std::exp(-by.log);
-    out.elasticity -= by.growth;
+    const double nodes = n / failures->ranks_per_node;
+    take_failures(out, nodes, kChord * nodes, 0,
+                  [&](double at) { return goodput_of(*failures, at, is_on(growing_bit)); });
     return out;
   }
 };
