@@ -116,9 +116,18 @@ struct Sensitivity {
   double at_less = 1;  ///< days over days as they are
   double at_more = 1;
 };
-/// Of time between failures, checkpoint, restart, computation, exposed communication: each alone, at the best interval.
+/// Cards and switches that pass `factor` times the bytes.
+void scale_links(model::Scenario& scenario, double factor);
+
+/// Steps of a scenario that was changed.
+using BudgetFrom = std::function<BudgetAt(const model::Scenario&)>;
+
+/// Of computation, exposed communication, time between failures, checkpoint, restart: each alone, at the best interval. Where
+/// `steps_of` is given and collectives are priced by their rounds, of the bandwidth between nodes too: steps are simulated
+/// again with other links. Held by: src/forecast/checkpoints/days_test.cpp
 [[nodiscard]] Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario,
                                                              const BudgetAt& budget, double tokens,
-                                                             std::int64_t nodes);
+                                                             std::int64_t nodes,
+                                                             const BudgetFrom& steps_of = {});
 
 }  // namespace cox::forecast

@@ -24,7 +24,12 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
                 const std::vector<std::int64_t>& nodes, Control& out) {
   model::Scenario steps = scenario;
   steps.job.steps = std::min<decltype(steps.job.steps)>(steps.job.steps, kMostSteps);
-  const BudgetAt budget = budget_of(steps, q.training->tokens_per_step, q.training->rule, q.options.threads);
+  const BudgetFrom steps_of = [&q, few = steps.job.steps](const model::Scenario& of) {
+    model::Scenario played = of;
+    played.job.steps = few;
+    return budget_of(played, q.training->tokens_per_step, q.training->rule, q.options.threads);
+  };
+  const BudgetAt budget = steps_of(steps);
   COX_TRY(const Days as_it_is, days(scenario, budget, q.training->tokens, nodes.front()));
   out.days.push_back(as_it_is);
   for (std::size_t i = 1; i < nodes.size(); ++i) {
@@ -34,7 +39,10 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
     else
       out.notes.push_back(fmt::format("{} nodes: {}", grouped(nodes[i]), more.error().message));
   }
-  COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front()));
+  COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front(), steps_of));
+  if (scenario.price != model::CollectivePrice::Rounds)
+    out.notes.emplace_back(
+        "other bandwidths are not simulated: collectives are priced by a table or by NCCL's model");
   if (q.training->within) {
     out.within = q.training->within;
     COX_TRY(out.nodes_for,

@@ -48,27 +48,27 @@ struct Fit {
 };
 
 Fit fit_of(const model::Scenario& s, std::int64_t nodes, Seconds step, bool at_given) {
-  if (!s.failures.happen() && s.failures.checkpoint_interval <= Seconds{})
-    return {.at = {}, .shares = {.work = 1}};
+  const model::Failures& f = s.failures;
+  if (!f.happen() && f.checkpoint_interval <= Seconds{}) return {.at = {}, .shares = {.work = 1}};
   const Interruptions costs = interruptions(s, nodes, step);
-  const Intervals given{.far = s.failures.checkpoint_interval, .near = s.failures.near_interval};
   const bool as_given =
-      given.far > Seconds{} && (at_given || !s.failures.happen() || costs.blocks <= Seconds{});
-  const Intervals at = as_given ? given : best_intervals(costs);
-  if (!(at.far > Seconds{})) return {.at = at, .shares = {}};
+      f.checkpoint_interval > Seconds{} && (at_given || !f.happen() || costs.blocks <= Seconds{});
+  if (!as_given && !writes_checkpoints(f)) return {};  // it gets nowhere: all of it at once, or not at all
+  const Intervals at =
+      as_given ? Intervals{.far = f.checkpoint_interval, .near = f.near_interval} : best_intervals(costs);
   return {.at = at, .shares = wall_shares(costs, at)};
 }
 
-}  // namespace
-
-std::string_view name_of(DaysPart p) {
-  constexpr std::array<std::string_view, kDaysParts> kNames = {
-      "start", "compute", "communication", "waiting", "checkpoints", "rework", "restarts", "repair"};
-  return kNames[static_cast<std::size_t>(p)];
+tl::unexpected<Error> never(std::int64_t nodes) {
+  return cannot(
+      fmt::format("{} nodes never finish: failures come quicker than a checkpoint is written and read",
+                  nodes),
+      "say what a checkpoint takes, make it or restarts quicker, or ask for fewer nodes");
 }
 
-Result<Days> days(const model::Scenario& scenario, const BudgetAt& budget, double tokens, std::int64_t nodes,
-                  bool at_given) {
+/// As `days`; nothing where the job gets nowhere.
+Result<std::optional<Days>> days_unless_never(const model::Scenario& scenario, const BudgetAt& budget,
+                                              double tokens, std::int64_t nodes, bool at_given) {
   if (!(tokens > 0) || !std::isfinite(tokens))
     return cannot(fmt::format("{} tokens to train on, wanted more than 0", tokens),
                   "say how many: --tokens 15e12");
@@ -78,11 +78,7 @@ Result<Days> days(const model::Scenario& scenario, const BudgetAt& budget, doubl
                               step.total().count()),
                   "say --tokens-per-step, and steps that take time");
   const Fit fit = fit_of(scenario, nodes, step.total(), at_given);
-  if (!(fit.shares.work > 0))
-    return cannot(
-        fmt::format("{} nodes never finish: failures come quicker than a checkpoint is written and read",
-                    nodes),
-        "say what a checkpoint takes, make it or restarts quicker, or ask for fewer nodes");
+  if (!(fit.shares.work > 0)) return std::optional<Days>{};
   Days out;
   out.nodes = nodes;
   out.tokens = tokens;
@@ -105,7 +101,22 @@ Result<Days> days(const model::Scenario& scenario, const BudgetAt& budget, doubl
   if (scenario.power.known()) out.energy = energy_of(scenario, out, step);
   if (scenario.node_price.node_hour > 0) out.cost = out.node_hours * scenario.node_price.node_hour;
   out.currency = scenario.node_price.currency;
-  return out;
+  return std::optional(std::move(out));
+}
+
+}  // namespace
+
+std::string_view name_of(DaysPart p) {
+  constexpr std::array<std::string_view, kDaysParts> kNames = {
+      "start", "compute", "communication", "waiting", "checkpoints", "rework", "restarts", "repair"};
+  return kNames[static_cast<std::size_t>(p)];
+}
+
+Result<Days> days(const model::Scenario& scenario, const BudgetAt& budget, double tokens, std::int64_t nodes,
+                  bool at_given) {
+  COX_TRY(std::optional<Days> out, days_unless_never(scenario, budget, tokens, nodes, at_given));
+  if (!out) return never(nodes);
+  return *std::move(out);
 }
 
 Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budget, double tokens,
@@ -113,29 +124,29 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
   if (multiple < 1 || most < multiple)
     return cannot(fmt::format("no size between {} and {} nodes", multiple, most), "ask for a larger range");
   std::optional<Days> quickest, reached;
-  Result<Days> last = cannot("no size of the range can be computed", "ask for sizes that the layout fits");
+  Result<std::optional<Days>> last =
+      cannot("no size of the range can be computed", "ask for sizes that the layout fits");
   std::int64_t before = 0;  // the largest size below `reached` that is too slow
   const auto look = [&](std::int64_t n) {
-    last = days(scenario, budget, tokens, n * multiple);
-    if (!last) return false;
-    if (!quickest || last->total < quickest->total) quickest = *last;
-    const bool in_time = last->total <= target;
-    if (in_time && (!reached || last->nodes < reached->nodes)) reached = *last;
+    last = days_unless_never(scenario, budget, tokens, n * multiple, false);
+    if (!last || !*last) return false;
+    const Days& here = **last;
+    if (!quickest || here.total < quickest->total) quickest = here;
+    const bool in_time = here.total <= target;
+    if (in_time && (!reached || here.nodes < reached->nodes)) reached = here;
     if (!in_time && !reached) before = n;
     return in_time;
   };
   // Eight sizes a doubling, since more nodes may be slower: the first in time, then the least between it and its neighbour.
   const std::int64_t sizes = most / multiple;
   // Behind the quickest, twice its time is far enough: failures only get more.
-  const auto hopeless = [&] {
-    return quickest && (last ? last->total > quickest->total * 2 : last.error().id == "forecast-032");
-  };
+  const auto hopeless = [&] { return quickest && last && (!*last || (*last)->total > quickest->total * 2); };
   for (double x = 1; x < static_cast<double>(sizes) + 1 && !reached;
        x = std::max(x + 1, std::floor(x * 1.0905))) {
     look(static_cast<std::int64_t>(x));
     if (hopeless()) break;
   }
-  if (!quickest) return fail(last.error());
+  if (!quickest) return last ? never(multiple) : fail(last.error());
   if (!reached)
     return NodesFor{
         .reached = false,
@@ -155,8 +166,15 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
   return NodesFor{.reached = true, .at = *reached, .why = {}};
 }
 
+void scale_links(model::Scenario& s, double factor) {
+  s.cluster.nic.bandwidth = s.cluster.nic.bandwidth * factor;
+  s.fabric.link.bandwidth = s.fabric.link.bandwidth * factor;
+  s.across.per_byte = TimePerByte::seconds_per_byte(s.across.per_byte.in_seconds_per_byte() / factor);
+}
+
 Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, const BudgetAt& budget,
-                                               double tokens, std::int64_t nodes) {
+                                               double tokens, std::int64_t nodes,
+                                               const BudgetFrom& steps_of) {
   COX_TRY(const StepBudget as_is, budget(nodes));
   COX_TRY(const Days plain, days(scenario, budget, tokens, nodes));
   const auto with = [&](const model::Scenario& s, StepBudget step) -> double {
@@ -177,6 +195,16 @@ Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, 
   std::vector<Sensitivity> out;
   out.push_back(both("computation", [](auto&, StepBudget& b, double k) { b.compute *= k; }));
   out.push_back(both("exposed communication", [](auto&, StepBudget& b, double k) { b.communication *= k; }));
+  if (steps_of && scenario.price == model::CollectivePrice::Rounds) {
+    Sensitivity links{.name = "bandwidth between nodes"};
+    for (const double k : {0.8, 1.2}) {
+      model::Scenario s = scenario;
+      scale_links(s, k);
+      COX_TRY(const StepBudget step, steps_of(s)(nodes));
+      (k < 1 ? links.at_less : links.at_more) = with(s, step);
+    }
+    out.push_back(std::move(links));
+  }
   if (!scenario.failures.happen()) return out;
   out.push_back(both("time between failures", [](model::Scenario& s, auto&, double k) {
     s.failures.node_mtbf *= k;

@@ -183,6 +183,26 @@ TEST(Days, Sensitivities) {
   EXPECT_LT((*all)[4].at_less, 1);
 }
 
+// A ring's bytes take five quarters of the time where links pass four fifths, so days grow by a quarter of its share.
+TEST(Days, OtherBandwidthsAreSimulatedAgain) {
+  model::Scenario s = small_training();
+  std::get<model::TrainingJob>(s.job.work).overlap = false;
+  const BudgetFrom steps_of = [](const model::Scenario& of) { return budget_of(of, 1e6, BatchRule::Grows); };
+  const BudgetAt budget = steps_of(s);
+  const auto all = sensitivities(s, budget, 1e12, 4, steps_of);
+  ASSERT_TRUE(all) << all.error().to_string();
+  ASSERT_EQ(all->size(), 3u);
+  const StepBudget step = *budget(4);
+  const double share = step.communication / step.total();
+  EXPECT_GT(share, 0.05);
+  EXPECT_EQ((*all)[2].name, "bandwidth between nodes");
+  EXPECT_NEAR((*all)[2].at_less, 1 + share / 4, 0.01 * share);
+  EXPECT_NEAR((*all)[2].at_more, 1 - share / 6, 0.01 * share);
+  model::Scenario priced = s;
+  priced.price = model::CollectivePrice::Nccl;
+  EXPECT_EQ(sensitivities(priced, budget, 1e12, 4, steps_of)->size(), 2u);
+}
+
 TEST(Days, WhatIsImpossibleIsSaid) {
   EXPECT_EQ(days({}, budget_of(seventy_billion()), 0, 32).error().id, "forecast-032");
   model::Scenario s = failing();

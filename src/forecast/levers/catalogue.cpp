@@ -119,13 +119,7 @@ void add_communication(const Scenario& s, const TrainingJob& job, std::vector<Le
                  .does = "cards and switches pass twice the bytes",
                  .learning = "",
                  .part = "links",
-                 .apply =
-                     [](Scenario& x) {
-                       x.cluster.nic.bandwidth = x.cluster.nic.bandwidth * 2;
-                       x.fabric.link.bandwidth = x.fabric.link.bandwidth * 2;
-                       x.across.per_byte =
-                           TimePerByte::seconds_per_byte(x.across.per_byte.in_seconds_per_byte() / 2);
-                     },
+                 .apply = [](Scenario& x) { scale_links(x, 2); },
                  .why_not = s.price == model::CollectivePrice::Rounds
                                 ? ""
                                 : "collectives are priced by a table or by NCCL's model"});
