@@ -66,23 +66,26 @@ void add_definition(const Forecast& f, ForecastPage& page) {
 }
 
 void add_sizes(const Forecast& f, ForecastPage& page) {
-  const double first = f.seen.efficiency > 0 ? f.seen.efficiency : 0;
-  const auto add = [&](const SizePoint& p, bool seen) {
+  const double first = f.seen.efficiency > 0 ? f.seen.efficiency * f.goodput_seen : 0;
+  const auto add = [&](const SizePoint& p, bool seen, double goodput) {
     ScalePoint out{.ranks = p.ranks, .seen = seen, .refused = p.refused};
     if (p.refused.empty() && !(p.efficiency > 0)) out.refused = "own work is not known";
     if (out.refused.empty()) {
       const auto ranks = static_cast<double>(p.ranks);
-      out.throughput = ranks * p.efficiency;
+      out.throughput = ranks * p.efficiency * goodput;
       out.low = p.mean.high > Seconds{} ? out.throughput * (p.mean.value / p.mean.high) : out.throughput;
       out.high = p.mean.low > Seconds{} ? out.throughput * (p.mean.value / p.mean.low) : out.throughput;
-      out.cost = first > 0 ? first / p.efficiency : 0;
+      out.cost = first > 0 && goodput > 0 ? first / (p.efficiency * goodput) : 0;
     }
     page.sizes.push_back(std::move(out));
   };
   const bool asked = std::any_of(f.projection.points.begin(), f.projection.points.end(),
                                  [&](const SizePoint& p) { return p.ranks == f.seen.ranks; });
-  if (f.seen.ranks > 0 && !asked) add(f.seen, true);
-  for (const SizePoint& p : f.projection.points) add(p, p.ranks == f.seen.ranks);
+  if (f.seen.ranks > 0 && !asked) add(f.seen, true, f.goodput_seen);
+  for (std::size_t i = 0; i < f.projection.points.size(); ++i) {
+    const SizePoint& p = f.projection.points[i];
+    add(p, p.ranks == f.seen.ranks, f.goodput.empty() ? 1 : f.goodput[i].shares.work);
+  }
   std::sort(page.sizes.begin(), page.sizes.end(),
             [](const ScalePoint& a, const ScalePoint& b) { return a.ranks < b.ranks; });
 }
@@ -158,6 +161,23 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
     page.coupling.rows.push_back(fmt::format("{} {}", s.groups_are_roles ? "role" : "node", g));
   page.coupling.columns = page.coupling.rows;
   page.coupling.values = s.entered;
+}
+
+/// What failures leave at a size.
+void add_failures(const Forecast& f, const SizePoint& at, ForecastPage& page) {
+  if (f.goodput.empty()) return;
+  const auto i = static_cast<std::size_t>(&at - f.projection.points.data());
+  const forecast::NodeHours h = f.node_hours(i);
+  page.observations.push_back(
+      {.sentence = fmt::format(
+           "Of the node hours at {} ranks {} are work that counts, {} communication, {} waiting for the slowest, {} "
+           "checkpoints, {} work done again, {} restarts.",
+           grouped(at.ranks), percent(h.own), percent(h.communication), percent(h.waiting), percent(h.writes),
+           percent(h.rework), percent(h.restarts + h.repair)),
+       .interval = {},
+       .evidence = fmt::format("a failure every {}, as stated", to_string(f.goodput[i].between)),
+       .anchor = "scaling",
+       .refuted_by = "failures, checkpoints or restarts that take another time than was stated"});
 }
 
 /// Shares of the units that are last most often, the others together.
@@ -294,6 +314,7 @@ ForecastPage page_of(const Forecast& f, const forecast::OverTime* over_time,
   if (f.structure) add_structure(*f.structure, page);
   if (over_time != nullptr) add_path(*over_time, page);
   if (at != nullptr) {
+    add_failures(f, *at, page);
     add_recognition(f, *at, page);
     add_monitoring(f, *at, page);
     add_implications(f, *at, page);

@@ -10,6 +10,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/control.hpp"
 #include "cox/forecast/curves.hpp"
 #include "cox/forecast/goodness.hpp"
@@ -53,6 +54,8 @@ struct Question {
   std::vector<std::int64_t> sizes{};
   ProjectOptions project{};
   GoodnessOptions goodness{};
+  /// Of a job whose input says none: what stops it, and what it writes against that. Empty = nothing fails.
+  model::Failures failures{};
 };
 
 /// A size that was measured, beside what the forecast says of it.
@@ -64,6 +67,27 @@ struct MeasuredSize {
   bool inside = false;  ///< of the band
 };
 
+/// What failures leave of a job at one size.
+struct SizeGoodput {
+  Seconds between{};        ///< failures, of all causes
+  Intervals intervals{};    ///< between checkpoints, as the shares have them
+  WallShares shares{};      ///< of the wall time; `work` is the goodput
+  Seconds best_interval{};  ///< that of most goodput; zero = nothing is written
+  double best_goodput = 0;  ///< there
+  double elasticity = 0;    ///< d ln throughput / d ln ranks, with what failures take
+};
+
+/// Where a size's node hours go, as shares that add up to 1.
+struct NodeHours {
+  double own = 0;            ///< work of ranks
+  double communication = 0;  ///< that nothing hides
+  double waiting = 0;        ///< for the slowest
+  double writes = 0;         ///< of checkpoints
+  double rework = 0;
+  double restarts = 0;
+  double repair = 0;  ///< no spare node is left
+};
+
 /// The answer.
 struct Forecast {
   std::string name{};
@@ -73,6 +97,8 @@ struct Forecast {
   std::optional<CurveForecast> curve{};  ///< where only sizes and values are known
   Projection projection{};               ///< at the sizes asked
   SizePoint seen{};                      ///< at `seen_ranks`: what throughput is compared with
+  std::vector<SizeGoodput> goodput{};    ///< in the order of the projection's points; empty = nothing fails
+  double goodput_seen = 1;               ///< at `seen_ranks`
   std::vector<MeasuredSize> measured{};
   std::vector<std::string> contradictions{};  ///< between inputs, one sentence each
   std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
@@ -87,10 +113,17 @@ struct Forecast {
   std::vector<std::string>
       not_seen;  ///< what would change the answer and is not in the data, one sentence each
   std::vector<std::string> left_out{};  ///< of the inputs, one sentence each
-  std::optional<Control> control{};  ///< of `scenario`, where it was asked for: `make_control`
+  std::optional<Control> control{};     ///< of `scenario`, where it was asked for: `make_control`
 
   /// Throughput over that at `seen_ranks`. Weak scaling: ranks over step; strong: one over step.
   [[nodiscard]] double speed_up(const SizePoint& point) const;
+  /// Of the i-th size asked, which is not refused. Without failures it is as if nothing were written or lost.
+  [[nodiscard]] NodeHours node_hours(std::size_t i) const;
+  /// Elasticity of throughput at the i-th size asked, with failures where there are some.
+  [[nodiscard]] double elasticity(std::size_t i) const;
+  /// Throughput over that at `seen_ranks`, at the i-th size asked, both with what failures take; 0 where
+  /// either gets nowhere.
+  [[nodiscard]] double net_speed_up(std::size_t i) const;
 };
 
 /// Reads nothing, prints nothing.

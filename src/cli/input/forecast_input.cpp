@@ -14,6 +14,7 @@
 #include "cox/model/toml.hpp"
 #include "cox/report/terminal.hpp"
 
+#include "cli/input/failures_option.hpp"
 #include "cli/input/run_input.hpp"
 
 namespace cox::cli {
@@ -40,8 +41,8 @@ void add_sample(Evidence& out, const std::string& path, InputKind kind, forecast
   out.samples.push_back(std::move(sample));
 }
 
-Status add_scenario(Evidence& out, const std::string& path) {
-  COX_TRY(model::ReadScenario read, model::read_scenario(path));
+Status add_scenario(Evidence& out, const std::string& path, const Invocation& call) {
+  COX_TRY(model::ReadScenario read, model::read_scenario(path, {.set = failures_said(call)}));
   if (out.scenario)
     return fail(Error{.code = Errc::Usage,
                       .id = "forecast-006",
@@ -102,7 +103,7 @@ Result<Evidence> read_evidence(const Invocation& call, Console& console) {
   Evidence out;
   for (const std::string& path : call.args) {
     if (std::filesystem::path(path).extension() == ".toml") {
-      COX_CHECK(add_scenario(out, path));
+      COX_CHECK(add_scenario(out, path, call));
       continue;
     }
     COX_TRY(const bool table, add_table(out, path));

@@ -15,6 +15,7 @@
 #include "cox/model/toml.hpp"
 #include "cox/report/terminal.hpp"
 
+#include "cli/input/failures_option.hpp"
 #include "cli/input/forecast_input.hpp"
 #include "cli/input/run_input.hpp"
 #include "cli/output/failure.hpp"
@@ -91,6 +92,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(question.sizes, sizes_of(call, evidence));
   question.project.scaling =
       call.value("scaling", "weak") == "strong" ? forecast::Scaling::Strong : forecast::Scaling::Weak;
+  COX_TRY(question.failures, failures_of(call));
   question.project.threads = call.common.threads;
   question.goodness.threads = call.common.threads;
   COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
@@ -150,6 +152,10 @@ const Command& forecast_command() {
                       .value = "FILE",
                       .help = "write a page: pictures, regimes, levers, what it means (HTML)",
                       .complete = Complete::File},
+                     {.name = "failures",
+                      .value = "KEY=VALUE,...",
+                      .help = "what stops the job: node_mtbf=1000h,restart=5min,checkpoint=1min,"
+                              "checkpoint_interval=1h"},
                      {.name = "levers", .help = "what would help, each lever alone, by simulation"},
                      {.name = "target",
                       .value = "TEXT",

@@ -14,6 +14,7 @@
 #include "cox/forecast/parts_job.hpp"
 #include "cox/forecast/scenario_parts.hpp"
 
+#include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/several_sizes.hpp"
 
 namespace cox::forecast {
@@ -111,12 +112,8 @@ void add_bends(Forecast& out, const Question& question) {
     if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
   }
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
-  if (out.scenario && out.scenario->failures.happen()) {
-    options.failing = out.scenario;
-    out.projection.notes.emplace_back(
-        "steps, throughput and regime of each size are those between failures; bends, most throughput and margins count what "
-        "failures cost");
-  }
+  options.failing = failing_scenario(out, question);
+  if (options.failing) add_goodput(out, *options.failing);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   const RegimeRange range{.from = from, .to = std::max(2 * from, most), .per_doubling = 2};
   const PartsJob job = job_of_parts(*out.parts, options);
@@ -203,6 +200,8 @@ void from_curves(Forecast& out, const Evidence& e, const Question& question) {
   out.curve = project_curve(all, question.sizes, question.project.scaling);
   out.seen_ranks = out.curve->largest;
   out.no_goodness = out.no_scenario = "a table of sizes says nothing of what the ranks do";
+  if (question.failures.happen())
+    out.not_seen.emplace_back("what failures take: how many nodes a size has is not in a table of sizes");
   out.not_seen.emplace_back(
       "why it grows: curves have no cause, and what begins beyond the largest size is not in them");
 }

@@ -66,7 +66,24 @@ Json json_of(const Parts& parts) {
   return j;
 }
 
-Json json_of(const SizePoint& p, double speed_up) {
+Json json_of(const SizeGoodput& g, double net_speed_up) {
+  const auto time = [](Seconds s) { return s > Seconds{} ? Json(s.count()) : Json(nullptr); };
+  return {{"between_failures_s", g.between.count()},
+          {"interval_s", time(g.intervals.far)},
+          {"goodput", g.shares.work},
+          {"best_interval_s", time(g.best_interval)},
+          {"best_goodput", g.best_goodput},
+          {"net_throughput_ratio", net_speed_up}};
+}
+
+Json json_of(const NodeHours& h) {
+  return {
+      {"own", h.own},       {"communication", h.communication}, {"waiting", h.waiting}, {"writes", h.writes},
+      {"rework", h.rework}, {"restarts", h.restarts},           {"repair", h.repair}};
+}
+
+Json size_json(const Forecast& f, std::size_t i) {
+  const SizePoint& p = f.projection.points[i];
   Json j{{"ranks", p.ranks}, {"refused", p.refused.empty() ? Json(nullptr) : Json(p.refused)}};
   if (!p.refused.empty()) return j;
   j["step"] = json_of(p.mean);
@@ -77,10 +94,12 @@ Json json_of(const SizePoint& p, double speed_up) {
   j["p999"] = spread_told ? json_of(p.p999) : Json(nullptr);
   j["cv"] = spread_told ? Json(p.cv) : Json(nullptr);
   j["communication_s"] = p.rest.count();
-  j["throughput_ratio"] = speed_up;
+  j["throughput_ratio"] = f.speed_up(p);
   j["efficiency"] = p.efficiency;
-  j["elasticity"] = p.elasticity;
-  j["regime"] = name_of(regime_of(p.elasticity));
+  j["elasticity"] = f.elasticity(i);
+  j["regime"] = name_of(regime_of(f.elasticity(i)));
+  j["node_hours"] = json_of(f.node_hours(i));
+  j["failures"] = f.goodput.empty() ? Json(nullptr) : json_of(f.goodput[i], f.net_speed_up(i));
   j["with_unseen"] = json_of(p.with_unseen);
   j["unseen_chance"] = p.unseen_chance;
   j["rests_on"] = p.rests_on;
@@ -216,7 +235,7 @@ std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
   j["scaling"] = f.projection.scaling == Scaling::Weak ? "weak" : "strong";
   j["seen_ranks"] = f.seen_ranks;
   j["sizes"] = Json::array();
-  for (const SizePoint& p : f.projection.points) j["sizes"].push_back(json_of(p, f.speed_up(p)));
+  for (std::size_t i = 0; i < f.projection.points.size(); ++i) j["sizes"].push_back(size_json(f, i));
   j["notes"] = f.projection.notes;
   j["not_seen"] = f.not_seen;
   j["measured"] = Json::array();

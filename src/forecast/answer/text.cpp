@@ -58,22 +58,52 @@ std::string band(const TimeBand& b) {
 
 /// The table of sizes.
 void add_table(Lines& out, const Forecast& f) {
+  const bool fails = !f.goodput.empty();
+  const auto failing = [fails](const std::string& goodput, const std::string& rate) {
+    return fails ? fmt::format(" {:>8} {:>9}", goodput, rate) : std::string();
+  };
   out.emplace_back();
-  out.push_back(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}  {}", "ranks", "step", "90 % band", "p99",
-                            "rate", "eff.", "regime"));
-  for (const SizePoint& p : f.projection.points) {
+  out.push_back(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}{}  {}", "ranks", "step", "90 % band",
+                            "p99", "rate", "eff.", failing("goodput", "net rate"), "regime"));
+  for (std::size_t i = 0; i < f.projection.points.size(); ++i) {
+    const SizePoint& p = f.projection.points[i];
     if (!p.refused.empty()) {
       out.push_back(fmt::format("{:>9} no number: {}", grouped(p.ranks), p.refused));
       continue;
     }
+    const std::string net =
+        fails ? failing(percent(f.goodput[i].shares.work), "x " + ratio(f.net_speed_up(i))) : "";
     out.push_back(fmt::format(
-        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}  {}", grouped(p.ranks), to_string(p.mean.value), band(p.mean),
-        p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
-        p.efficiency > 0 ? percent(p.efficiency) : "-", name_of(regime_of(p.elasticity))));
+        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}{}  {}", grouped(p.ranks), to_string(p.mean.value),
+        band(p.mean), p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
+        p.efficiency > 0 ? percent(p.efficiency) : "-", net, name_of(regime_of(f.elasticity(i)))));
   }
   if (f.seen_ranks > 0)
-    out.push_back(fmt::format("rate: throughput over that of {}; eff.: own work over step",
-                              plural(f.seen_ranks, "rank")));
+    out.push_back(fmt::format("rate: throughput over that of {}{}; eff.: own work over step",
+                              plural(f.seen_ranks, "rank"), fails ? " while the job runs" : ""));
+  if (fails)
+    out.emplace_back(
+        "goodput: part of the wall time whose work counts; net rate: with what checkpoints, failures and restarts take");
+}
+
+/// Where they go at the largest size that has a number, where something fails.
+void add_node_hours(Lines& out, const Forecast& f) {
+  if (f.goodput.empty()) return;
+  for (std::size_t i = f.projection.points.size(); i-- > 0;) {
+    const SizePoint& p = f.projection.points[i];
+    if (!p.refused.empty()) continue;
+    const NodeHours h = f.node_hours(i);
+    out.push_back(fmt::format(
+        "node hours at {} ranks: own work {}, communication {}, waiting {}, checkpoints {}, rework {}, restarts {}{}",
+        grouped(p.ranks), percent(h.own), percent(h.communication), percent(h.waiting), percent(h.writes),
+        percent(h.rework), percent(h.restarts), h.repair > 0 ? ", repair " + percent(h.repair) : ""));
+    const SizeGoodput& g = f.goodput[i];
+    if (g.best_interval > Seconds{} && g.best_goodput > g.shares.work + 0.001)
+      out.push_back(fmt::format("{} ranks: a failure every {}; a checkpoint every {} instead of {} leaves {}",
+                                grouped(p.ranks), to_string(g.between), to_string(g.best_interval),
+                                to_string(g.intervals.far), percent(g.best_goodput)));
+    return;
+  }
 }
 
 std::string in_table_unit(const CurveForecast& c, double value) {
@@ -227,6 +257,7 @@ std::vector<std::string> text_lines(const Forecast& f, bool all) {
   else
     add_table(out, f);
   if (!f.curve) out.emplace_back();
+  add_node_hours(out, f);
   add_grounds(out, f);
   add_bends(out, f);
   add_margin(out, f);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/node_hours.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/base/assert.hpp"
+
+#include "forecast/regimes/failing.hpp"
+
+namespace cox::forecast {
+namespace {
+
+SizeGoodput goodput_at(const Failing& failing, const SizePoint& point) {
+  const auto ranks = static_cast<double>(point.ranks);
+  const Interruptions costs = failing.costs(ranks);
+  SizeGoodput out{.between = costs.between, .intervals = failing.intervals(costs)};
+  out.shares = wall_shares(costs, out.intervals);
+  out.best_goodput = out.shares.work;
+  if (writes_checkpoints(failing.scenario.failures)) {
+    const Intervals best = best_intervals(costs);
+    out.best_interval = best.far;
+    out.best_goodput = wall_shares(costs, best).work;
+  }
+  ThroughputPoint with{.throughput = 1, .elasticity = point.elasticity};
+  failing.apply(ranks, true, with);
+  out.elasticity = with.elasticity;
+  return out;
+}
+
+}  // namespace
+
+std::optional<model::Scenario> failing_scenario(const Forecast& forecast, const Question& question) {
+  if (forecast.scenario && forecast.scenario->failures.happen()) return forecast.scenario;
+  if (!question.failures.happen() || !forecast.parts) return {};
+  model::Scenario out;
+  out.cluster.devices_per_node = std::max(forecast.parts->ranks_per_node, 1);
+  out.cluster.nodes = static_cast<int>(std::max<std::int64_t>(forecast.parts->nodes, 1));
+  out.job.steps = static_cast<int>(forecast.parts->steps);
+  out.failures = question.failures;
+  return out;
+}
+
+void add_goodput(Forecast& forecast, const model::Scenario& scenario) {
+  COX_ASSERT(forecast.parts, "failures are those of a job that is taken apart");
+  const Failing failing = failing_of(*forecast.parts, scenario);
+  for (const SizePoint& point : forecast.projection.points)
+    forecast.goodput.push_back(point.refused.empty() ? goodput_at(failing, point) : SizeGoodput{});
+  forecast.goodput_seen = failing.goodput(static_cast<double>(forecast.seen_ranks), true);
+  std::vector<std::string>& notes = forecast.projection.notes;
+  notes.emplace_back(
+      "step, p99 and rate are those while the job runs; goodput, net rate, regime, bends and margins count failures");
+  const model::Failures& f = scenario.failures;
+  if (f.checkpoint_interval <= Seconds{} && !writes_checkpoints(f))
+    notes.emplace_back("no checkpoint is written: every failure throws the job back to its first step");
+}
+
+double Forecast::elasticity(std::size_t i) const {
+  return goodput.empty() ? projection.points[i].elasticity : goodput[i].elasticity;
+}
+
+double Forecast::net_speed_up(std::size_t i) const {
+  const double whole = speed_up(projection.points[i]);
+  if (goodput.empty()) return whole;
+  return goodput_seen > 0 ? whole * goodput[i].shares.work / goodput_seen : 0;
+}
+
+NodeHours Forecast::node_hours(std::size_t i) const {
+  const SizePoint& p = projection.points[i];
+  const WallShares wall = goodput.empty() ? WallShares{.work = 1} : goodput[i].shares;
+  const double own = std::min(p.efficiency, 1.0);
+  const double communication = std::clamp(p.rest / p.mean.value, 0.0, 1 - own);
+  return {.own = wall.work * own,
+          .communication = wall.work * communication,
+          .waiting = wall.work * (1 - own - communication),
+          .writes = wall.write,
+          .rework = wall.rework,
+          .restarts = wall.restart,
+          .repair = wall.waiting};
+}
+
+}  // namespace cox::forecast

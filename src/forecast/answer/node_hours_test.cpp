@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/node_hours.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+namespace cox::forecast {
+namespace {
+
+/// Four nodes of two; a step computes 0.6 s, and what it exchanges takes some milliseconds.
+model::Scenario training() {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.devices_per_node = 2;
+  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
+  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
+  model::TrainingJob job;
+  job.layout.data = 8;
+  job.layers.assign(2, {.forward = Seconds{0.1},
+                        .backward = Seconds{0.2},
+                        .gradients = Bytes{100'000'000},
+                        .activations = {}});
+  s.job.work = job;
+  s.job.steps = 1'000;
+  return s;
+}
+
+model::Failures failures() {
+  return {.node_mtbf = Seconds{30 * 86'400.0},
+          .restart = Seconds{300},
+          .checkpoint = Seconds{30},
+          .checkpoint_interval = Seconds{600}};
+}
+
+Forecast made(const model::Scenario& scenario) {
+  Question q;
+  q.sizes = {16, 1'024};
+  q.project.replicates = 10;
+  auto out = make_forecast(Evidence{.scenario = scenario}, q);
+  EXPECT_TRUE(out) << out.error().to_string();
+  return out.value_or(Forecast{});
+}
+
+double sum(const NodeHours& h) {
+  return h.own + h.communication + h.waiting + h.writes + h.rework + h.restarts + h.repair;
+}
+
+// Daly's law by hand: M = 30 d / 512 nodes, R = 300 s, C = 30 s, tau = 600 s.
+TEST(NodeHours, GoodputOfEachSizeIsDalys) {
+  model::Scenario s = training();
+  s.failures = failures();
+  const Forecast f = made(s);
+  ASSERT_EQ(f.goodput.size(), 2U);
+  const double m = 30 * 86'400.0 / 512;
+  EXPECT_NEAR(f.goodput[1].between.count(), m, 1e-9 * m);
+  EXPECT_NEAR(f.goodput[1].shares.work, 600 / (m * std::exp(300 / m) * std::expm1(630 / m)), 1e-9);
+  EXPECT_GE(f.goodput[1].best_goodput, f.goodput[1].shares.work);
+  EXPECT_NEAR(sum(f.node_hours(1)), 1, 1e-12);
+  EXPECT_GT(f.node_hours(1).rework, 0);
+  EXPECT_NEAR(f.net_speed_up(1),
+              f.speed_up(f.projection.points[1]) * f.goodput[1].shares.work / f.goodput_seen, 1e-12);
+  EXPECT_LT(f.elasticity(1), f.projection.points[1].elasticity);
+  std::string text;
+  for (const std::string& line : text_lines(f)) text += line + "\n";
+  for (const char* word : {"goodput", "net rate", "node hours at 1 024 ranks: own work"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  EXPECT_NE(to_json(f, {}).find("\"net_throughput_ratio\""), std::string::npos);
+}
+
+// The row's elasticity is that of the same net throughput.
+TEST(NodeHours, ElasticityWithFailuresIsTheSlopeOfNetThroughput) {
+  model::Scenario s = training();
+  s.failures = failures();
+  Question q;
+  q.sizes = {8'000, 8'192, 8'388};
+  q.project.replicates = 2;
+  const auto f = make_forecast(Evidence{.scenario = s}, q);
+  ASSERT_TRUE(f) << f.error().to_string();
+  const double slope = std::log(f->net_speed_up(2) / f->net_speed_up(0)) / std::log(8'388.0 / 8'000);
+  EXPECT_NEAR(f->elasticity(1), slope, 5e-3);
+}
+
+TEST(NodeHours, WithoutFailuresNothingIsLost) {
+  const Forecast f = made(training());
+  EXPECT_TRUE(f.goodput.empty());
+  EXPECT_EQ(f.net_speed_up(1), f.speed_up(f.projection.points[1]));
+  EXPECT_NEAR(sum(f.node_hours(1)), 1, 1e-12);
+  EXPECT_EQ(f.node_hours(1).writes + f.node_hours(1).rework + f.node_hours(1).restarts, 0);
+}
+
+// Without a checkpoint a job of W works until W passes without a failure: M e^(R/M) (e^(W/M) - 1) / W.
+TEST(NodeHours, WithoutCheckpointsAFailureCostsTheWholeJob) {
+  model::Scenario s = training();
+  s.failures = {.node_mtbf = Seconds{86'400.0}, .restart = Seconds{300}};
+  s.job.steps = 100;
+  const Forecast f = made(s);
+  const double m = 86'400.0 / 8;
+  const double work = 100 * (f.parts->rest.value.count() + 0.6);
+  EXPECT_NEAR(f.goodput[0].shares.work, work / (m * std::exp(300 / m) * std::expm1(work / m)), 1e-6);
+  EXPECT_EQ(f.goodput[0].best_interval, Seconds{});
+}
+
+TEST(NodeHours, ARunHasTheFailuresThatTheQuestionSays) {
+  Sample sample;
+  sample.name = "job";
+  sample.positions.resize(1);
+  for (std::int32_t r = 0; r < 8; ++r) sample.ranks.push_back({.rank = r, .node = r / 2});
+  for (int k = 0; k < 200; ++k) {
+    for (int r = 0; r < 8; ++r) sample.positions[0].own.emplace_back(0.1 + 1e-3 * ((k * 7 + r * 5) % 11));
+    sample.steps.push_back({.number = k, .begin = Seconds{0.12 * k}, .length = Seconds{0.115}});
+  }
+  Question q;
+  q.sizes = {64};
+  q.project.replicates = 10;
+  q.goodness.simulations = 3;
+  Evidence e{.inputs = {{.name = "job", .ranks = 8}}, .samples = {sample}};
+  EXPECT_TRUE(make_forecast(e, q)->goodput.empty());
+  q.failures = failures();
+  const auto f = make_forecast(e, q);
+  ASSERT_TRUE(f) << f.error().to_string();
+  ASSERT_EQ(f->goodput.size(), 1U);
+  const double m = 30 * 86'400.0 / 32;
+  EXPECT_NEAR(f->goodput[0].shares.work, 600 / (m * std::exp(300 / m) * std::expm1(630 / m)), 1e-9);
+}
+
+}  // namespace
+}  // namespace cox::forecast
