@@ -34,14 +34,21 @@ struct ControlQuestion {
   LeverOptions options{};
 };
 
+/// A size with the set of levers that the target wants.
+struct ControlledSize {
+  std::int64_t ranks = 0;
+  double throughput_ratio = 1;  ///< over the job as it is, at this size
+};
+
 /// The answer, as far as it was asked for.
 struct Control {
   std::optional<LeverTable> levers{};
   std::optional<LeverSet> set{};
   std::string target{};
-  std::vector<GoodputPoint> goodput{};  ///< where something fails: the scenario's nodes, and those asked
-  std::optional<MostWork> most{};       ///< N*, steps as they are at the scenario's size
-  std::vector<Days> days{};             ///< by nodes
+  std::vector<ControlledSize> controlled{};  ///< sizes asked, where the set can be forecast there
+  std::vector<GoodputPoint> goodput{};       ///< where something fails: the scenario's nodes, and those asked
+  std::optional<MostWork> most{};            ///< N*, steps as they are at the scenario's size
+  std::vector<Days> days{};                  ///< by nodes
   std::optional<NodesFor> nodes_for{};
   std::optional<Seconds> within{};
   std::vector<Sensitivity> sensitivities{};

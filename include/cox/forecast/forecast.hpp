@@ -95,10 +95,11 @@ struct Forecast {
   std::int64_t seen_ranks = 0;           ///< the largest size that was measured or said
   std::optional<Parts> parts{};          ///< none where only sizes and values are known
   std::optional<CurveForecast> curve{};  ///< where only sizes and values are known
-  Projection projection{};               ///< at the sizes asked
-  SizePoint seen{};                      ///< at `seen_ranks`: what throughput is compared with
-  std::vector<SizeGoodput> goodput{};    ///< in the order of the projection's points; empty = nothing fails
-  double goodput_seen = 1;               ///< at `seen_ranks`
+  RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
+  Projection projection{};             ///< at the sizes asked
+  SizePoint seen{};                    ///< at `seen_ranks`: what throughput is compared with
+  std::vector<SizeGoodput> goodput{};  ///< in the order of the projection's points; empty = nothing fails
+  double goodput_seen = 1;             ///< at `seen_ranks`
   std::vector<MeasuredSize> measured{};
   std::vector<std::string> contradictions{};  ///< between inputs, one sentence each
   std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
@@ -133,6 +134,12 @@ struct Forecast {
 /// Cost:    calibration, 0.2 ms x (sizes x replicates + 1,000), goodness. Threads: same result for any number.
 /// Held by: src/forecast/answer/forecast_test.cpp, tests/golden/forecast.golden
 [[nodiscard]] Result<Forecast> make_forecast(const Evidence& evidence, const Question& question);
+
+/// Levers and a target by the job's parts, into `control`, at the largest size asked that has a number (`margins_at`), else at
+/// the measured one: for Runs, and for Scenarios whose steps are no training.
+/// Pre: forecast.parts (asserted). Cost: that of `compare_part_levers`. Held by: src/forecast/answer/part_control_test.cpp
+void add_part_levers(Forecast& forecast, const Evidence& evidence, const ProjectOptions& project,
+                     const ControlQuestion& question);
 
 /// The first screen, a line each.
 [[nodiscard]] std::vector<std::string> text_lines(const Forecast& forecast, bool all = false);

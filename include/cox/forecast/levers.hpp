@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What each lever would change in a job, as ratios to the job as it is, and the least set of levers that reaches a target.
+/// What each lever would change in a job, as ratios to the job as it is, and the cheapest set of levers that reaches a target.
 /// What each lever is, and what it does not say: docs/concepts/levers.md.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,11 +33,22 @@ struct Lever {
 /// Held by: src/forecast/levers/levers_test.cpp
 [[nodiscard]] std::vector<Lever> levers_of(const model::Scenario& scenario);
 
-/// A job over the job as it is: 1 = the same. The interval is of 90 %, over replicas on common draws.
+/// What levers cost to have, on a scale without unit: stated, never measured. What is not stated is that of the scale: 1 a
+/// setting or fewer of what is there, 3 code or what the model learns from, 5 a rank replaced, 30 cards, switches, all nodes.
+struct LeverPrices {
+  std::map<std::string, double, std::less<>> stated{};  ///< by name of the lever
+  [[nodiscard]] double of(std::string_view lever) const;
+};
+/// `faster-links=100,overlap=2`. Errors: forecast-037 (what was read, what can be said).
+/// Held by: src/forecast/levers/prices_test.cpp
+[[nodiscard]] Result<LeverPrices> parse_prices(std::string_view text);
+
+/// A job over the job as it is: 1 = the same. The interval is of 90 %, on common draws.
 struct LeverRatio {
   double value = 1;
   double low = 1;
   double high = 1;
+  bool operator==(const LeverRatio&) const = default;
 };
 
 /// A job, normalised: without units. The job as it is has all ratios 1.
@@ -48,13 +60,17 @@ struct LeverEffect {
   LeverRatio throughput;             ///< samples per time, failures included
   LeverRatio step;                   ///< mean
   std::optional<LeverRatio> cv;      ///< of the step; empty where the job as it is has none
-  LeverRatio p99;                    ///< of the step
+  std::optional<LeverRatio> p99;     ///< of the step; empty where it is not known
   std::optional<LeverRatio> rework;  ///< per sample; empty where nothing fails
   std::optional<LeverRatio>
       energy;       ///< per sample; empty where power is not known or the policy tells no states
   LeverRatio cost;  ///< node hours per sample, spares included
   std::optional<double> most_nodes;  ///< N*, steps as they are at this size; empty where nothing fails
-  Seconds step_median{};             ///< what a target compares with, as the next three
+  /// Smallest change of one parameter that crosses the boundary that is next for the job as it is, as a factor of at least 1;
+  /// infinite = none that is looked at does; empty = not known.
+  std::optional<double> margin;
+  double price = 0;       ///< of the levers, as `LeverPrices` says
+  Seconds step_median{};  ///< what a target compares with, as the next three
   Seconds step_p95{};
   Seconds step_p99{};
   Seconds step_mean{};
@@ -65,14 +81,17 @@ struct LeverOptions {
   int replicas = 8;  ///< seeds, each with and without the lever on the same draws
   std::uint64_t seed = 1;
   int threads = 1;
+  LeverPrices prices{};
 };
 
 struct LeverTable {
   LeverEffect baseline;
-  std::vector<LeverEffect> levers;  ///< one each, in the order of `levers_of`
+  std::vector<LeverEffect> levers;  ///< one each, in one order
   std::int64_t nodes = 0;
-  std::int64_t steps = 0;  ///< of each replica
-  int replicas = 0;
+  std::int64_t ranks = 0;
+  bool by_parts = false;   ///< by quadrature from the job's parts; else a scenario is simulated
+  std::int64_t steps = 0;  ///< of each replica; by parts: none is played
+  int replicas = 0;        ///< by parts: draws of the parameters
 };
 
 /// The job as it is and each lever alone.
@@ -102,15 +121,14 @@ struct Target {
 struct LeverSet {
   bool reached = false;
   bool already = false;               ///< by the job as it is
-  LeverEffect best;                   ///< reached: the cheapest of the smallest sets; else the nearest
+  LeverEffect best;                   ///< reached: of least price; else the nearest
   std::int64_t tried = 0;             ///< sets
   std::vector<std::string> left_out;  ///< levers that were not tried, and why
 };
 
-/// The fewest levers that reach the target; among sets of that number, that of least cost per sample. Single levers, then
-/// pairs, then triples of those that apply; two of one part are not combined. What a lever costs to buy or to build is not
-/// known, so it is not in it. Errors: as compare_levers. Cost: at most (n + n^2/2 + n^3/6) x replicas simulations.
-/// Held by: src/forecast/levers/levers_test.cpp
+/// The levers of least price that reach the target; of one price, those of least cost per sample. Sets of at most three that
+/// apply, in the order of their price; two of one part are not combined. Errors: as compare_levers. Cost: at most
+/// (n + n^2/2 + n^3/6) x replicas simulations. Held by: src/forecast/levers/levers_test.cpp, set_search_test.cpp
 [[nodiscard]] Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,
                                                const LeverOptions& options = {});
 

@@ -15,9 +15,10 @@ namespace cox::forecast {
 /// A parameter that may change: ranks, jitter, tail index, bandwidth, failure rate, drift.
 struct MarginParameter {
   std::string name{};
-  double error = 0;     ///< ln(high / low) / 2 of its own 90 % interval; 0 = not known
-  double most = 1'000;  ///< factors beyond it, and below 1 / it, are not looked at
-  bool worst = true;    ///< takes part in the worst combination; a size that one chooses does not
+  double error = 0;        ///< ln(high / low) / 2 of its own 90 % interval; 0 = not known
+  double most = 1'000;     ///< factors beyond it, and below 1 / it, are not looked at
+  bool worst = true;       ///< takes part in the worst combination; a size that one chooses does not
+  bool only_more = false;  ///< less of it is not looked at: nobody asks how far a smaller job is
 };
 
 /// eps with each parameter times its factor; all 1 = as it is. Pure.

@@ -19,6 +19,7 @@ struct PartsJobOptions {
   ProjectOptions project{};
   std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
   int replicates = 30;                       ///< parameters drawn again, for bands
+  bool worst = true;  ///< margins also along the worst combination, which costs more than all others
 };
 
 struct PartsJob {

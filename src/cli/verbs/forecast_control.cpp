@@ -53,6 +53,9 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
   if (!target.empty()) {
     COX_TRY(out.target, forecast::parse_target(target));
   }
+  if (const std::string prices = call.value("price"); !prices.empty()) {
+    COX_TRY(out.options.prices, forecast::parse_prices(prices));
+  }
   if (tokens > 0) {
     out.training =
         forecast::Training{.tokens = tokens,
@@ -64,19 +67,31 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
   return std::optional(std::move(out));
 }
 
-Status add_control(forecast::ControlQuestion question, const std::vector<std::int64_t>& ranks,
-                   forecast::Forecast& made) {
-  if (!made.scenario)
+Status add_control(forecast::ControlQuestion question, const forecast::Evidence& evidence,
+                   const forecast::Question& asked, forecast::Forecast& made) {
+  // Levers of training steps change a scenario; those of all other jobs change their parts.
+  const bool training =
+      evidence.scenario && std::holds_alternative<model::TrainingJob>(evidence.scenario->job.work);
+  const bool by_parts = made.parts && !training && (question.levers || question.target);
+  forecast::ControlQuestion played = question;
+  if (by_parts) {
+    played.levers = false;
+    played.target.reset();
+  }
+  if (made.scenario) {
+    const int devices = std::max(made.scenario->cluster.devices_per_node, 1);
+    for (const std::int64_t r : asked.sizes)
+      if (r % devices == 0) played.nodes.push_back(r / devices);
+    COX_TRY(made.control, forecast::make_control(*made.scenario, played));
+  } else if (!by_parts || question.training) {
     return fail(Error{.code = Errc::Unsupported,
                       .id = "forecast-035",
                       .message = "there is no scenario to change" +
                                  (made.no_scenario.empty() ? std::string() : ": " + made.no_scenario),
                       .hint = "leave --levers, --target and --tokens out, or give a Run or a scenario",
                       .where = {}});
-  const int devices = std::max(made.scenario->cluster.devices_per_node, 1);
-  for (const std::int64_t r : ranks)
-    if (r % devices == 0) question.nodes.push_back(r / devices);
-  COX_TRY(made.control, forecast::make_control(*made.scenario, question));
+  }
+  if (by_parts) forecast::add_part_levers(made, evidence, asked.project, question);
   return {};
 }
 

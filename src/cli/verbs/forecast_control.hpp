@@ -3,9 +3,7 @@
 /// `cox forecast`: what is asked beside sizes, and the page.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/forecast/forecast.hpp"
@@ -14,14 +12,14 @@
 
 namespace cox::cli {
 
-/// Of --levers, --target, --tokens, --tokens-per-step, --days, --scaling; nothing where none of them is there.
-/// Errors: forecast-033, forecast-036.
+/// Of --levers, --target, --price, --tokens, --tokens-per-step, --days, --scaling; nothing where nothing is asked.
+/// Errors: forecast-033, forecast-036, forecast-037.
 [[nodiscard]] Result<std::optional<forecast::ControlQuestion>> control_question(const Invocation& call);
 
-/// Asks the forecast's scenario. `ranks`: sizes of days and goodput, where nodes hold them. Errors: forecast-035, those of
-/// `make_control`.
-[[nodiscard]] Status add_control(forecast::ControlQuestion question, const std::vector<std::int64_t>& ranks,
-                                 forecast::Forecast& made);
+/// Asks the forecast's scenario, of levers also its parts; `asked.sizes` are those of days and goodput too, where nodes hold
+/// them. Errors: forecast-035, those of `make_control`.
+[[nodiscard]] Status add_control(forecast::ControlQuestion question, const forecast::Evidence& evidence,
+                                 const forecast::Question& asked, forecast::Forecast& made);
 
 /// --report FILE, with the forecast's JSON, its scenario and its sizes inside. Errors: report-002, those of files.
 [[nodiscard]] Status write_report(const Invocation& call, const forecast::Evidence& evidence,

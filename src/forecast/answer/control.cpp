@@ -9,6 +9,8 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "forecast/answer/lever_margins.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -82,6 +84,7 @@ Result<Control> make_control(const model::Scenario& scenario, const ControlQuest
     if (n >= 1 && std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
   if (q.levers) {
     COX_TRY(out.levers, compare_levers(scenario, q.options));
+    add_margins(scenario, q.options.threads, *out.levers);
   }
   if (q.target) {
     COX_TRY(out.set, cheapest_levers(scenario, *q.target, q.options));
@@ -109,25 +112,43 @@ std::string cell(const std::optional<LeverRatio>& r) {
   return r ? fmt::format("{:.3f}", r->value) : "-";
 }
 
+std::string margin_cell(const std::optional<double>& margin) {
+  if (!margin) return "-";
+  if (*margin <= 1) return "over";
+  return std::isfinite(*margin) ? fmt::format("x {:.3g}", *margin) : "none";
+}
+
+std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
+  const std::string most =
+      e.most_nodes && as_it_is.most_nodes ? fmt::format("{:.3f}", *e.most_nodes / *as_it_is.most_nodes) : "-";
+  return fmt::format("{:<19} {:>6.3f} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6.3f} {:>7} {:>6} {:>5}", name,
+                     e.throughput.value, fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high),
+                     cell(e.p99), cell(e.cv), cell(e.rework), cell(e.energy), e.cost.value,
+                     margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "");
+}
+
 void add_levers(Lines& out, const LeverTable& t) {
-  out.push_back(fmt::format(
-      "levers, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common draws)",
-      grouped(t.nodes), t.replicas, t.steps));
-  out.push_back(fmt::format("{:<20} {:>10} {:>17} {:>7} {:>7} {:>7} {:>10} {:>7}", "", "throughput",
-                            "90 % interval", "p99", "CV", "energy", "node hours", "N*"));
-  for (const LeverEffect& e : t.levers) {
-    if (!e.why_not.empty()) {
-      out.push_back(fmt::format("{:<20} not here: {}", e.names.front(), e.why_not));
-      continue;
-    }
-    const std::string most = e.most_nodes && t.baseline.most_nodes
-                                 ? fmt::format("{:.3f}", *e.most_nodes / *t.baseline.most_nodes)
-                                 : "-";
-    out.push_back(fmt::format("{:<20} {:>10.3f} {:>17} {:>7.3f} {:>7} {:>7} {:>10.3f} {:>7}", e.names.front(),
-                              e.throughput.value,
-                              fmt::format("{:.3f} .. {:.3f}", e.throughput.low, e.throughput.high),
-                              e.p99.value, cell(e.cv), cell(e.energy), e.cost.value, most));
-  }
+  out.push_back(
+      t.by_parts
+          ? fmt::format("levers, alone: ratios to the job as it is on {} ranks (by its parts, {} draws of "
+                        "what they are)",
+                        grouped(t.ranks), t.replicas)
+          : fmt::format(
+                "levers, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
+                "draws)",
+                grouped(t.nodes), t.replicas, t.steps));
+  out.push_back(fmt::format("{:<19} {:>6} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6} {:>7} {:>6} {:>5}", "", "rate",
+                            "90 % interval", "p99", "CV", "re-runs", "energy", "cost", "margin", "N*",
+                            "price"));
+  out.push_back(lever_row("as it is", t.baseline, t.baseline));
+  for (const LeverEffect& e : t.levers)
+    out.push_back(e.why_not.empty() ? lever_row(e.names.front(), e, t.baseline)
+                                    : fmt::format("{:<19} not here: {}", e.names.front(), e.why_not));
+  for (const LeverEffect& e : t.levers)
+    if (e.why_not.empty() && t.by_parts) out.push_back(fmt::format("{}: {}", e.names.front(), e.does));
+  out.emplace_back(
+      "rate: samples per time; re-runs, energy, cost (node hours): per sample; margin: the smallest change of one "
+      "parameter that crosses the next bend; price: stated, not measured (--price)");
   out.emplace_back(
       "what a lever does to learning is not included; what each one changes: docs/concepts/levers.md");
 }
@@ -144,11 +165,11 @@ void add_set(Lines& out, const LeverSet& s, const std::string& target) {
                               s.tried, names.empty() ? "" : "; nearest: ", names));
     return;
   }
-  out.push_back(fmt::format("target {}: {} ({} sets tried)", target, names, s.tried));
+  out.push_back(fmt::format("target {}: {}, the cheapest at a price of {:.3g} ({} sets tried)", target, names,
+                            s.best.price, s.tried));
   out.push_back("  " + s.best.does);
-  out.push_back(
-      fmt::format("  throughput {:.3f}, p99 {:.3f}, node hours per sample {:.3f} of the job as it is",
-                  s.best.throughput.value, s.best.p99.value, s.best.cost.value));
+  out.push_back(fmt::format("  throughput {:.3f}, p99 {}, node hours per sample {:.3f} of the job as it is",
+                            s.best.throughput.value, cell(s.best.p99), s.best.cost.value));
   if (!s.best.learning.empty()) out.push_back("  not included: " + s.best.learning);
 }
 

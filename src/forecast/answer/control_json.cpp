@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/answer/control_json.hpp"
 
+#include <cmath>
 #include <string>
 
 namespace cox::forecast {
@@ -23,6 +24,8 @@ Json effect_json(const LeverEffect& e) {
   j["energy_per_sample_ratio"] = ratio_json(e.energy);
   j["node_hours_per_sample_ratio"] = ratio_json(e.cost);
   j["most_nodes"] = e.most_nodes ? Json(*e.most_nodes) : Json(nullptr);
+  j["margin"] = e.margin && std::isfinite(*e.margin) ? Json(*e.margin) : Json(nullptr);
+  j["price"] = e.price;
   return j;
 }
 
@@ -60,10 +63,18 @@ Json control_json(const Control& c) {
   if (c.levers) {
     j["levers"] = Json::array();
     for (const LeverEffect& e : c.levers->levers) j["levers"].push_back(effect_json(e));
+    j["levers_at"] = {{"ranks", c.levers->ranks},
+                      {"by_parts", c.levers->by_parts},
+                      {"as_it_is", effect_json(c.levers->baseline)}};
   }
   if (c.set)
     j["target"] = {{"text", c.target},      {"reached", c.set->reached},       {"already", c.set->already},
                    {"tried", c.set->tried}, {"set", effect_json(c.set->best)}, {"left_out", c.set->left_out}};
+  if (!c.controlled.empty()) {
+    j["controlled"] = Json::array();
+    for (const ControlledSize& at : c.controlled)
+      j["controlled"].push_back({{"ranks", at.ranks}, {"throughput_ratio", at.throughput_ratio}});
+  }
   if (!c.goodput.empty()) {
     j["goodput"] = Json::array();
     for (const GoodputPoint& p : c.goodput)

@@ -148,6 +148,7 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
       question.project.rest = rest_of(*out.parts, largest(e.samples));
   }
   out.seen_ranks = out.parts->ranks;
+  out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   const std::vector<Way> ways = ways_of(e.samples, question.project);
   apply_ways(out.projection, ways, e.samples, *out.parts);
@@ -185,6 +186,7 @@ Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {
   out.scenario = e.scenario;
   out.no_goodness = "a scenario records nothing to compare with";
   out.seen_ranks = out.parts->ranks;
+  out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
   add_bends(out, question);

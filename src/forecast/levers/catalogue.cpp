@@ -36,6 +36,18 @@ void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
                           : job.layout.data < 3 ? "there are fewer than three replicas"
                                                 : "";
   const int backups = std::max(job.layout.data / 32, 1);
+  out.push_back({.name = "pacing",
+                 .does = "ranks that are early are held back, as the controller of live jobs decides",
+                 .learning = "",
+                 .part = "pacing",
+                 .apply =
+                     [](Scenario& x) {
+                       work_of(x).pace = {{"mode", "auto"}};
+                     },
+                 .why_not = !job.pace.empty()     ? "the scenario paces already"
+                            : !synchronous        ? "pacing is of synchronous steps"
+                            : job.layout.data < 2 ? "one replica waits for none"
+                                                  : ""});
   out.push_back(
       {.name = "backup-workers",
        .does = fmt::format("the slowest {} of {} replicas are not waited for", backups, job.layout.data),
@@ -233,13 +245,13 @@ void add_checkpoints(const Scenario& s, std::vector<Lever>& out) {
 
 std::vector<Lever> levers_of(const Scenario& s) {
   std::vector<Lever> out;
-  out.push_back(cannot(
-      "pacing", "ranks are held back so that they arrive together",
-      s.job.workload() == model::Workload::Iteration
-          ? "of an iteration with pacing `cox simulate` itself prints the gain, beside the same draws without"
-          : "not tried here: say `[pace]` with mode = \"auto\" in the scenario, and `cox simulate` paces its steps"));
   const auto* job = std::get_if<TrainingJob>(&s.job.work);
   if (job == nullptr) {
+    if (s.job.workload() == model::Workload::Iteration)
+      out.push_back(
+          cannot("pacing", "ranks are held back so that they arrive together",
+                 "of an iteration with pacing `cox simulate` itself prints the gain, beside the same "
+                 "draws without"));
     out.push_back(cannot("others", "what waits for whom, buckets, placement, checkpoints",
                          "they are those of training steps: workload = \"training\""));
     return out;

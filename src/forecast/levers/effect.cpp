@@ -119,7 +119,7 @@ LeverEffect effect_of(const PlayedJob& job, const PlayedJob& baseline) {
   LeverEffect out;
   out.throughput = ratio_of(baseline, job, &PlayedSeed::rate).value_or(LeverRatio{});
   out.step = ratio_of(baseline, job, &PlayedSeed::mean).value_or(LeverRatio{});
-  out.p99 = ratio_of(baseline, job, &PlayedSeed::p99).value_or(LeverRatio{});
+  out.p99 = ratio_of(baseline, job, &PlayedSeed::p99);
   out.cost = ratio_of(baseline, job, &PlayedSeed::cost).value_or(LeverRatio{});
   out.cv = ratio_of(baseline, job, &PlayedSeed::cv);
   if (baseline.fails && job.fails) out.rework = ratio_of(baseline, job, &PlayedSeed::rework);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "forecast/levers/effect.hpp"
+#include "forecast/levers/set_search.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -39,62 +40,7 @@ LeverEffect with(const model::Scenario& scenario, const std::vector<const Lever*
   return out;
 }
 
-double figure_of(const LeverEffect& job, Target::Figure figure) {
-  switch (figure) {
-    case Target::Figure::Mean:
-      return job.step_mean.count();
-    case Target::Figure::Median:
-      return job.step_median.count();
-    case Target::Figure::P95:
-      return job.step_p95.count();
-    case Target::Figure::P99:
-      return job.step_p99.count();
-    case Target::Figure::Cv:
-      return job.cv_now;
-    case Target::Figure::Throughput:
-      return job.throughput.value;
-    case Target::Figure::Cost:
-      return job.cost.value;
-    case Target::Figure::Energy:
-      return job.energy ? job.energy->value : std::numeric_limits<double>::quiet_NaN();
-  }
-  return 0;
-}
-
-/// How far from the target: at most 1 where it is reached. A step of NaN is never there.
-double distance(const LeverEffect& job, const Target& target, const LeverEffect& baseline) {
-  const double have = figure_of(job, target.figure);
-  const double bound = target.factor * (target.of_baseline ? figure_of(baseline, target.figure)
-                                        : target.of        ? figure_of(job, *target.of)
-                                                           : 1);
-  const double far = target.at_most ? have / bound : bound / have;
-  return std::isnan(far) ? std::numeric_limits<double>::infinity() : far;
-}
-
-/// Sets of `size` levers of different parts, in order.
-void sets_of(const std::vector<const Lever*>& from, std::size_t size, std::size_t first,
-             std::vector<const Lever*>& now, std::vector<std::vector<const Lever*>>& out) {
-  if (now.size() == size) {
-    out.push_back(now);
-    return;
-  }
-  for (std::size_t i = first; i < from.size(); ++i) {
-    const bool taken =
-        std::any_of(now.begin(), now.end(), [&](const Lever* l) { return l->part == from[i]->part; });
-    if (taken) continue;
-    now.push_back(from[i]);
-    sets_of(from, size, i + 1, now, out);
-    now.pop_back();
-  }
-}
-
 }  // namespace
-
-bool reaches(const LeverEffect& job, const Target& target) {
-  LeverEffect as_it_is;
-  as_it_is.energy = LeverRatio{};
-  return job.why_not.empty() && distance(job, target, as_it_is) <= 1 + 1e-12;
-}
 
 Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOptions& options) {
   COX_TRY(const PlayedJob baseline, play(scenario, options));
@@ -102,6 +48,7 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOp
   out.baseline = effect_of(baseline, baseline);
   out.baseline.most_nodes = most_nodes(scenario);
   out.nodes = nodes_of(scenario);
+  out.ranks = model::ranks_of(scenario.cluster, scenario.job.places);
   out.steps = scenario.job.steps;
   out.replicas = options.replicas;
   for (const Lever& lever : levers_of(scenario)) {
@@ -117,6 +64,7 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOp
       effect.learning = lever.learning;
       effect.why_not = lever.why_not;
     }
+    effect.price = options.prices.of(lever.name);
     out.levers.push_back(std::move(effect));
   }
   return out;
@@ -125,48 +73,17 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOp
 Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,
                                  const LeverOptions& options) {
   COX_TRY(const PlayedJob baseline, play(scenario, options));
-  LeverSet out;
-  out.best = effect_of(baseline, baseline);
-  const LeverEffect as_it_is = out.best;
-  out.already = out.reached = distance(as_it_is, target, as_it_is) <= 1;
-  if (out.already) return out;
   const std::vector<Lever> all = levers_of(scenario);
-  std::vector<const Lever*> usable;
-  for (const Lever& lever : all)
-    if (lever.why_not.empty())
-      usable.push_back(&lever);
-    else
-      out.left_out.push_back(lever.name + ": " + lever.why_not);
-  double nearest = distance(as_it_is, target, as_it_is);
-  std::vector<const Lever*> failed;
-  for (std::size_t size = 1; size <= 3 && !out.reached; ++size) {
-    std::vector<std::vector<const Lever*>> sets;
-    std::vector<const Lever*> now;
-    sets_of(usable, size, 0, now, sets);
-    for (const auto& set : sets) {
-      const bool skip = std::any_of(set.begin(), set.end(), [&](const Lever* l) {
-        return std::find(failed.begin(), failed.end(), l) != failed.end();
-      });
-      if (skip) continue;
-      ++out.tried;
-      LeverEffect effect = with(scenario, set, baseline, options);
-      if (!effect.why_not.empty()) {
-        if (size == 1) {
-          failed.push_back(set.front());
-          out.left_out.push_back(set.front()->name + ": " + effect.why_not);
-        }
-        continue;
-      }
-      const double far = distance(effect, target, as_it_is);
-      const bool there = far <= 1;
-      const bool better =
-          there ? !out.reached || effect.cost.value < out.best.cost.value : !out.reached && far < nearest;
-      if (!there) nearest = std::min(nearest, far);
-      if (better) out.best = std::move(effect);
-      out.reached = out.reached || there;
-    }
-  }
-  return out;
+  std::vector<Choice> choices;
+  for (const Lever& l : all)
+    choices.push_back(
+        {.name = l.name, .part = l.part, .why_not = l.why_not, .price = options.prices.of(l.name)});
+  return cheapest_set(choices, effect_of(baseline, baseline), target,
+                      [&](const std::vector<std::size_t>& set) {
+                        std::vector<const Lever*> levers;
+                        for (const std::size_t i : set) levers.push_back(&all[i]);
+                        return with(scenario, levers, baseline, options);
+                      });
 }
 
 }  // namespace cox::forecast

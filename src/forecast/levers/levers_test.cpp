@@ -43,7 +43,9 @@ TEST(Levers, RatiosToTheJobAsItIs) {
   EXPECT_GT(interval.throughput.value, 1);
   EXPECT_GT(*of(*table, "checkpoint-beside").most_nodes, *table->baseline.most_nodes);
   EXPECT_GT(of(*table, "checkpoint-near").throughput.value, 1);
-  EXPECT_NE(of(*table, "pacing").why_not, "");
+  // Nothing is shared between ranks here, so holding early ones back gains nothing.
+  EXPECT_EQ(of(*table, "pacing").why_not, "");
+  EXPECT_LE(of(*table, "pacing").throughput.value, 1 + 1e-9);
   EXPECT_NE(of(*table, "overlap").why_not, "");
 }
 
@@ -53,7 +55,7 @@ TEST(Levers, TheSameForAnyNumberOfThreads) {
   ASSERT_TRUE(one && two);
   for (std::size_t i = 0; i < one->levers.size(); ++i) {
     EXPECT_EQ(one->levers[i].throughput.value, two->levers[i].throughput.value);
-    EXPECT_EQ(one->levers[i].p99.high, two->levers[i].p99.high);
+    EXPECT_EQ(one->levers[i].p99, two->levers[i].p99);
   }
 }
 

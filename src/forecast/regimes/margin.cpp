@@ -71,6 +71,7 @@ std::optional<double> nearest_alone(Surface& surface, std::span<const MarginPara
                                     std::size_t which) {
   const double limit = std::log(all[which].most);
   const auto up = surface.first_along(axis(all.size(), which, 1), limit);
+  if (all[which].only_more) return up;
   const auto down = surface.first_along(axis(all.size(), which, -1), up.value_or(limit));
   if (down && (!up || *down < *up)) return -*down;
   return up;

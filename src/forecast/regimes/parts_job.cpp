@@ -12,6 +12,7 @@
 
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/failing.hpp"
+#include "forecast/regimes/redrawn.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -68,25 +69,6 @@ Parts varied(const Parts& parts, const Factors& f) {
     p.pooled = Law();
     p.residual_sd.value = std::max(p.residual_sd.value, Seconds{1e-12});
   }
-  return out;
-}
-
-/// A draw of all parameters from their intervals.
-Parts redrawn(const Parts& parts, std::uint64_t seed, std::uint64_t replicate) {
-  Parts out = parts;
-  for (std::size_t i = 0; i < out.positions.size(); ++i) {
-    PositionParts& p = out.positions[i];
-    const PositionLaws laws = drawn(p, {seed, replicate, i});
-    p.residual = laws.residual;
-    p.level.value = laws.level;
-    p.rank.value = laws.rank;
-    p.node.value = laws.node;
-    p.step.value = laws.step;
-    p.node_step.value = laws.node_step;
-    p.growth = {{.growth = laws.growth, .slope = laws.slope}};
-  }
-  if (!parts.rest_growth.empty())
-    out.rest_growth = {drawn_growth(parts.rest_growth, {seed, replicate, kRestDraw}, 1)};
   return out;
 }
 
@@ -220,7 +202,7 @@ struct MarginSwitch {
 std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOptions& options) {
   const PositionParts* first = parts.positions.empty() ? nullptr : &parts.positions.front();
   std::vector<MarginSwitch> out;
-  out.push_back({{.name = "ranks", .most = 1'000, .worst = false},
+  out.push_back({{.name = "ranks", .most = 1'000, .worst = false, .only_more = true},
                  [](double v, Factors&, Model::Failures&, double& ranks) { ranks *= v; }});
   if (first == nullptr) return out;
   const auto error = [](const TimeEstimate& e) { return log_error(e.low.count(), e.high.count()); };
@@ -248,18 +230,36 @@ std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOpti
   return out;
 }
 
-double place_of_rest(const PartsJobOptions& options, std::uint64_t replicate) {
-  return uniform_of({options.project.seed, replicate, kRestDraw}, 0);
+}  // namespace
+
+Parts redrawn(const Parts& parts, std::uint64_t seed, std::uint64_t replicate) {
+  Parts out = parts;
+  for (std::size_t i = 0; i < out.positions.size(); ++i) {
+    PositionParts& p = out.positions[i];
+    const PositionLaws laws = drawn(p, {seed, replicate, i});
+    p.residual = laws.residual;
+    p.level.value = laws.level;
+    p.rank.value = laws.rank;
+    p.node.value = laws.node;
+    p.step.value = laws.step;
+    p.node_step.value = laws.node_step;
+    p.growth = {{.growth = laws.growth, .slope = laws.slope}};
+  }
+  if (!parts.rest_growth.empty())
+    out.rest_growth = {drawn_growth(parts.rest_growth, {seed, replicate, kRestDraw}, 1)};
+  return out;
 }
 
-}  // namespace
+double place_of_rest(std::uint64_t seed, std::uint64_t replicate) {
+  return uniform_of({seed, replicate, kRestDraw}, 0);
+}
 
 PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
   PartsJob out{.job = job_from(parts, options, -1)};
   for (int r = 0; r < options.replicates; ++r) {
     const auto replicate = static_cast<std::uint64_t>(r);
     out.replicates.push_back(job_from(redrawn(parts, options.project.seed, replicate), options,
-                                      place_of_rest(options, replicate)));
+                                      place_of_rest(options.project.seed, replicate)));
   }
   return out;
 }
@@ -268,7 +268,10 @@ Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
                          const PartsJobOptions& options) {
   const std::vector<MarginSwitch> switches = margin_switches(parts, options);
   std::vector<MarginParameter> parameters;
-  for (const MarginSwitch& s : switches) parameters.push_back(s.parameter);
+  for (const MarginSwitch& s : switches) {
+    parameters.push_back(s.parameter);
+    parameters.back().worst = parameters.back().worst && options.worst;
+  }
   const auto elasticity_of = [&](const Parts& of, double rest_place) -> ElasticityWith {
     return [&switches, ranks,
             model = std::make_shared<const Model>(of, options, rest_place)](std::span<const double> factors) {
@@ -284,8 +287,8 @@ Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
   std::vector<ElasticityWith> replicates;
   for (int r = 0; r < options.replicates; ++r) {
     const auto replicate = static_cast<std::uint64_t>(r);
-    replicates.push_back(
-        elasticity_of(redrawn(parts, options.project.seed, replicate), place_of_rest(options, replicate)));
+    replicates.push_back(elasticity_of(redrawn(parts, options.project.seed, replicate),
+                                       place_of_rest(options.project.seed, replicate)));
   }
   return margins_of(parameters, elasticity_of(parts, -1), level, replicates);
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cox/base/assert.hpp"
+#include "cox/forecast/forecast.hpp"
+
+#include "forecast/levers/by_parts.hpp"
+
+namespace cox::forecast {
+
+void add_part_levers(Forecast& f, const Evidence& evidence, const ProjectOptions& project,
+                     const ControlQuestion& question) {
+  COX_ASSERT(f.parts.has_value(), "parts that levers change");
+  if (!f.control) f.control.emplace();
+  if (f.margins_at == 0)
+    f.control->notes.push_back(fmt::format(
+        "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
+  const auto seen = std::ranges::max_element(evidence.samples, {}, &Sample::size);
+  const PartsCase job{
+      .parts = *f.parts, .rest = f.rest, .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks};
+  const std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
+  const PartLeverOptions options{.project = project};
+  if (question.levers) f.control->levers = compare_part_levers(job, levers, options, question.options.prices);
+  if (!question.target) return;
+  f.control->set = cheapest_part_levers(job, levers, *question.target, options, question.options.prices);
+  f.control->target = question.target->text;
+  if (!f.control->set->reached || f.control->set->already) return;
+  for (const SizePoint& p : f.projection.points) {
+    if (!p.refused.empty()) continue;
+    if (const auto ratio = throughput_with(job, levers, f.control->set->best.names, p.ranks, options))
+      f.control->controlled.push_back({.ranks = p.ranks, .throughput_ratio = *ratio});
+  }
+}
+
+}  // namespace cox::forecast

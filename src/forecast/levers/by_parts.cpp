@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/levers/by_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "cox/base/parallel.hpp"
+#include "cox/base/stats.hpp"
+#include "cox/forecast/parts_job.hpp"
+#include "cox/forecast/regimes.hpp"
+
+#include "forecast/levers/nearest_margin.hpp"
+#include "forecast/levers/set_search.hpp"
+#include "forecast/regimes/redrawn.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// The job at one size: as estimated, and with parameters drawn again.
+struct PlayedParts {
+  SizePoint value;
+  std::vector<SizePoint> draws;
+  std::int64_t ranks = 0;
+};
+
+/// Nodes and ranks with parts of their own alone: one law for all would keep what a lever takes away.
+Parts without_pooled(Parts parts) {
+  for (PositionParts& p : parts.positions) {
+    p.pooled = Law();
+    p.residual_sd.value = std::max(p.residual_sd.value, Seconds{1e-12});
+  }
+  return parts;
+}
+
+/// Communication at one place of its range.
+RestAt at_place(const RestAt& rest, double place) {
+  if (!rest) return rest;
+  return [rest, place](std::int64_t ranks) {
+    TimeEstimate out = rest(ranks);
+    out.value = out.low + place * (out.high - out.low);
+    out.low = out.high = out.value;
+    return out;
+  };
+}
+
+/// Steps of which a share is another job's. Quantiles are not known then.
+SizePoint mixed(const SizePoint& usual, const SizePoint& rare, double share) {
+  const double mean = (1 - share) * usual.mean.value.count() + share * rare.mean.value.count();
+  double square = 0;
+  for (const auto& [point, part] : {std::pair{&usual, 1 - share}, std::pair{&rare, share}}) {
+    const double m = point->mean.value.count();
+    square += part * m * m * (1 + point->cv * point->cv);
+  }
+  SizePoint out;
+  out.ranks = usual.ranks;
+  out.mean.value = Seconds{mean};
+  out.cv = std::sqrt(std::max(square / (mean * mean) - 1, 0.0));
+  return out;
+}
+
+SizePoint point_of(const PartsCase& job, const ProjectOptions& asked,
+                   std::optional<std::uint64_t> replicate) {
+  ProjectOptions options = asked;
+  options.replicates = 0;
+  options.rest = replicate ? at_place(job.rest, place_of_rest(asked.seed, *replicate)) : job.rest;
+  const auto one = [&](const Parts& parts) {
+    return project_one(without_pooled(replicate ? redrawn(parts, asked.seed, *replicate) : parts), job.ranks,
+                       options);
+  };
+  const SizePoint usual = one(job.parts);
+  return job.detour ? mixed(usual, one(*job.detour), job.detours) : usual;
+}
+
+PlayedParts play(const PartsCase& job, const PartLeverOptions& options) {
+  PlayedParts out{.value = point_of(job, options.project, {}), .draws = {}, .ranks = job.ranks};
+  for (int r = 0; r < options.replicates; ++r)
+    out.draws.push_back(point_of(job, options.project, static_cast<std::uint64_t>(r)));
+  return out;
+}
+
+using Figure = double (*)(const SizePoint&);
+double mean_of(const SizePoint& p) {
+  return p.mean.value.count();
+}
+double p99_of(const SizePoint& p) {
+  return p.p99.value.count();
+}
+double cv_of(const SizePoint& p) {
+  return p.cv;
+}
+
+/// With over without, draw by draw. Nothing where either is not known.
+std::optional<LeverRatio> ratio_of(const PlayedParts& with, const PlayedParts& without, Figure figure) {
+  const auto ratio = [&](const SizePoint& a, const SizePoint& b) { return figure(a) / figure(b); };
+  const double value = ratio(with.value, without.value);
+  if (!std::isfinite(value) || !(value > 0)) return std::nullopt;
+  std::vector<double> drawn;
+  for (std::size_t r = 0; r < with.draws.size(); ++r)
+    if (const double x = ratio(with.draws[r], without.draws[r]); std::isfinite(x)) drawn.push_back(x);
+  if (drawn.empty()) return LeverRatio{.value = value, .low = value, .high = value};
+  return LeverRatio{.value = value,
+                    .low = std::min(value, quantile(drawn, 0.05)),
+                    .high = std::max(value, quantile(drawn, 0.95))};
+}
+
+LeverRatio inverse(const LeverRatio& r, double times) {
+  return {.value = times / r.value, .low = times / r.high, .high = times / r.low};
+}
+
+LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scaling scaling) {
+  LeverEffect out;
+  out.step = ratio_of(with, without, mean_of).value_or(LeverRatio{});
+  const double size = static_cast<double>(with.ranks) / static_cast<double>(without.ranks);
+  out.throughput = inverse(out.step, scaling == Scaling::Weak ? size : 1);
+  out.cost = inverse(out.throughput, size);
+  out.p99 = ratio_of(with, without, p99_of);
+  out.cv = ratio_of(with, without, cv_of);
+  out.step_mean = with.value.mean.value;
+  out.step_median = with.value.median.value;
+  out.step_p95 = with.value.p95.value;
+  out.step_p99 = with.value.p99.value;
+  out.cv_now = with.value.cv;
+  return out;
+}
+
+PartsJobOptions job_options(const PartsCase& job, const PartLeverOptions& options) {
+  PartsJobOptions out{.project = options.project, .failing = {}, .replicates = 0, .worst = false};
+  out.project.rest = job.rest;
+  return out;
+}
+
+/// N*, in nodes. Nothing makes throughput fall in weak scaling where nothing fails.
+std::optional<double> most_nodes(const PartsCase& job, const PartLeverOptions& options) {
+  if (options.project.scaling == Scaling::Weak || job.detour) return std::nullopt;
+  const std::int64_t from = std::max<std::int64_t>(job.parts.ranks, 1);
+  const RegimeMap map = map_regimes(job_of_parts(job.parts, job_options(job, options)).job,
+                                    {.from = from, .to = std::max(2 * from, job.ranks), .per_doubling = 2});
+  if (!map.n_star.inside()) return std::nullopt;
+  return static_cast<double>(map.n_star.ranks) / std::max(job.parts.ranks_per_node, 1);
+}
+
+void add_beyond_steps(const PartsCase& job, const PartLeverOptions& options, double level, LeverEffect& out) {
+  out.most_nodes = most_nodes(job, options);
+  if (job.detour) return;  // two jobs in turn have no margin in the parameters of one
+  out.margin = nearest_margin(margins_of_parts(job.parts, job.ranks, level, job_options(job, options)));
+}
+
+PartsCase with(const PartsCase& job, const std::vector<PartLever>& levers,
+               const std::vector<std::size_t>& set) {
+  PartsCase out = job;
+  for (const std::size_t i : set) levers[i].apply(out);
+  return out;
+}
+
+void describe(const std::vector<PartLever>& levers, const std::vector<std::size_t>& set, LeverEffect& out) {
+  for (const std::size_t i : set) {
+    out.names.push_back(levers[i].name);
+    out.does += (out.does.empty() ? "" : "; ") + levers[i].does;
+    if (!levers[i].learning.empty()) out.learning += (out.learning.empty() ? "" : "; ") + levers[i].learning;
+  }
+}
+
+LeverEffect effect_of_set(const PartsCase& job, const std::vector<PartLever>& levers,
+                          const std::vector<std::size_t>& set, const PlayedParts& baseline,
+                          const PartLeverOptions& options) {
+  LeverEffect out = effect_of(play(with(job, levers, set), options), baseline, options.project.scaling);
+  describe(levers, set, out);
+  return out;
+}
+
+}  // namespace
+
+LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,
+                               const PartLeverOptions& options, const LeverPrices& prices) {
+  const PlayedParts baseline = play(job, options);
+  const double level = next_level(baseline.value.elasticity);
+  LeverTable out;
+  out.nodes = std::max<std::int64_t>(job.ranks / std::max(job.parts.ranks_per_node, 1), 1);
+  out.ranks = job.ranks;
+  out.by_parts = true;
+  out.replicas = options.replicates;
+  out.baseline = effect_of(baseline, baseline, options.project.scaling);
+  add_beyond_steps(job, options, level, out.baseline);
+  out.levers.resize(levers.size());
+  parallel_for(levers.size(), options.project.threads, [&](std::size_t i) {
+    LeverEffect& effect = out.levers[i];
+    if (levers[i].why_not.empty()) {
+      effect = effect_of_set(job, levers, {i}, baseline, options);
+      add_beyond_steps(with(job, levers, {i}), options, level, effect);
+    } else {
+      describe(levers, {i}, effect);
+      effect.why_not = levers[i].why_not;
+    }
+    effect.price = prices.of(levers[i].name);
+  });
+  return out;
+}
+
+LeverSet cheapest_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,
+                              const Target& target, const PartLeverOptions& options,
+                              const LeverPrices& prices) {
+  std::vector<Choice> choices;
+  for (const PartLever& l : levers)
+    choices.push_back({.name = l.name, .part = l.part, .why_not = l.why_not, .price = prices.of(l.name)});
+  const PlayedParts baseline = play(job, options);
+  return cheapest_set(choices, effect_of(baseline, baseline, options.project.scaling), target,
+                      [&](const std::vector<std::size_t>& set) {
+                        return effect_of_set(job, levers, set, baseline, options);
+                      });
+}
+
+std::optional<double> throughput_with(const PartsCase& job, const std::vector<PartLever>& levers,
+                                      const std::vector<std::string>& names, std::int64_t ranks,
+                                      const PartLeverOptions& options) {
+  PartsCase here = job;
+  here.ranks = ranks;
+  PartsCase changed = here;
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(levers, name, &PartLever::name);
+    if (at == levers.end() || !at->why_not.empty()) return std::nullopt;
+    at->apply(changed);
+  }
+  PartLeverOptions once = options;
+  once.replicates = 0;
+  return effect_of(play(changed, once), play(here, once), options.project.scaling).throughput.value;
+}
+
+}  // namespace cox::forecast

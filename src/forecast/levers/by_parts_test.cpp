@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/levers/by_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/forecast/calibrate.hpp"
+
+#include "support/forecast_sample.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// Mean of the largest of n standard normals, by its own integral.
+double normal_maximum(double n) {
+  double sum = 0;
+  constexpr double kWidth = 1e-3;
+  for (double x = -8; x < 8; x += kWidth) {
+    const double below = std::pow(0.5 * std::erfc(-x / std::sqrt(2.0)), n);
+    sum += kWidth * (x < 0 ? -below : 1 - below);
+  }
+  return sum;
+}
+
+TimeEstimate exactly(double seconds) {
+  return {.value = Seconds{seconds}, .low = Seconds{seconds}, .high = Seconds{seconds}};
+}
+
+/// 64 ranks on nodes of their own: 100 s of work, 7 s of communication at any size.
+PartsCase case_of(const Law& residual, double rank_sd, std::int64_t ranks) {
+  PartsCase job;
+  job.parts.ranks = job.parts.nodes = 64;
+  job.parts.steps = 1'000;
+  PositionParts p;
+  p.level = exactly(100);
+  p.residual = residual;
+  p.residual_sd = exactly(residual.deviation().count());
+  p.rank = exactly(rank_sd);
+  job.parts.positions = {p};
+  job.parts.rest = exactly(7);
+  job.rest = [](std::int64_t) { return exactly(7); };
+  job.ranks = ranks;
+  return job;
+}
+
+/// Normal up to its 99 %, an exponential tail of 5 s from there on.
+PartsCase with_detours(std::int64_t ranks) {
+  std::vector<Seconds> body;
+  for (int i = 0; i < 201; ++i) body.emplace_back(i / 200.0);
+  PartsCase job = case_of(Law::quantiles(body, {Seconds{1}, Seconds{5}, 0, 0.01}), 0, ranks);
+  job.parts.positions[0].tail_probability = 0.01;
+  return job;
+}
+
+const LeverEffect& of(const LeverTable& table, std::string_view name) {
+  const auto at =
+      std::ranges::find_if(table.levers, [&](const LeverEffect& e) { return e.names.front() == name; });
+  EXPECT_NE(at, table.levers.end()) << name;
+  return *at;
+}
+
+LeverTable compared(const PartsCase& job, const Sample* sample = nullptr, int threads = 1) {
+  PartLeverOptions options{.replicates = 4};
+  options.project.threads = threads;
+  return compare_part_levers(job, part_levers(job, sample), options, {});
+}
+
+TEST(LeversByParts, RatiosAreThoseOfTheMaxima) {
+  const PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 4'096);
+  const LeverTable table = compared(job);
+  const double m = normal_maximum(4'096);
+  const double now = 107 + std::hypot(2, 3) * m;
+  EXPECT_NEAR(of(table, "equal-ranks").step.value, (107 + 2 * m) / now, 2e-4);
+  EXPECT_NEAR(of(table, "equal-ranks").throughput.value, now / (107 + 2 * m), 2e-4);
+  EXPECT_NEAR(of(table, "equal-ranks").cost.value, (107 + 2 * m) / now, 2e-4);
+  EXPECT_NEAR(of(table, "faster-links").step.value, (now - 3.5) / now, 1e-4);
+  const double half = (107 + std::hypot(2, 3) * normal_maximum(2'048)) / now;
+  EXPECT_NEAR(of(table, "fewer-ranks").step.value, half, 2e-4);
+  EXPECT_NEAR(of(table, "fewer-ranks").throughput.value, 0.5 / half, 2e-4);
+  EXPECT_NEAR(of(table, "fewer-ranks").cost.value, half, 2e-4);
+  EXPECT_NE(of(table, "equal-nodes").why_not, "");
+  EXPECT_NE(of(table, "no-detours").why_not, "");
+  EXPECT_GT(*of(table, "equal-ranks").margin, *table.baseline.margin);
+}
+
+// In 99 of 100 steps the slowest of the body, in one the slowest of 1,000 exponentials.
+TEST(LeversByParts, DetoursTogetherCostWhatTheirOwnMaximumDoes) {
+  const LeverTable table = compared(with_detours(1'000));
+  double harmonic = 0;
+  for (int i = 1; i <= 1'000; ++i) harmonic += 1.0 / i;
+  const double body = 107 + 1'000.0 / 1'001;
+  const double now = table.baseline.step_mean.count();
+  EXPECT_NEAR(of(table, "no-detours").step_mean.count(), body, 0.02);
+  EXPECT_NEAR(of(table, "aligned-detours").step_mean.count(), 0.99 * body + 0.01 * (108 + 5 * harmonic),
+              0.03);
+  EXPECT_LT(of(table, "aligned-detours").step.value, body / now + 0.01);
+  EXPECT_FALSE(of(table, "aligned-detours").p99);
+  EXPECT_GT(of(table, "aligned-detours").cv->value, 0);
+}
+
+TEST(LeversByParts, TheWorstRankIsNamedAndIsWhatHelps) {
+  Sample sample = test::sample_of({.rank = 0.3, .residual = 1}, 8, 4, 300, 5);
+  for (std::size_t k = 0; k < 300; ++k) {
+    Seconds& own = sample.positions[0].own[k * 32 + 21];
+    own += Seconds{20};
+    sample.steps[k].length = std::max(sample.steps[k].length, own + Seconds{7});
+  }
+  PartsCase job;
+  job.parts = calibrate(sample).value();
+  job.ranks = 32;
+  const LeverTable table = compared(job, &sample);
+  const LeverEffect& one = of(table, "remove-worst-1");
+  EXPECT_NE(one.does.find("rank 21 replaced"), std::string::npos) << one.does;
+  EXPECT_LT(one.step.high, 0.97);
+  EXPECT_GT(one.throughput.low, 1.03);
+  EXPECT_NEAR(of(table, "remove-worst-4").step.value, one.step.value, 0.02);
+  EXPECT_EQ(one.price, 5);
+  EXPECT_EQ(of(table, "remove-worst-4").price, 20);
+}
+
+TEST(LeversByParts, NobodyIsNamedWhereRanksDifferByChance) {
+  const Sample sample = test::sample_of({.residual = 1}, 8, 4, 200, 7);
+  PartsCase job;
+  job.parts = calibrate(sample).value();
+  for (PositionParts& p : job.parts.positions) p.rank = p.node = {};
+  job.ranks = 32;
+  for (const PartLever& lever : part_levers(job, &sample))
+    EXPECT_TRUE(!lever.name.starts_with("remove-worst") || !lever.why_not.empty()) << lever.name;
+}
+
+TEST(LeversByParts, TheCheapestSetReachesTheTarget) {
+  const PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 1'024);
+  const auto levers = part_levers(job, nullptr);
+  const Target target = parse_target("throughput >= 1.03 * baseline").value();
+  const LeverSet by_scale = cheapest_part_levers(job, levers, target, {.replicates = 0}, {});
+  ASSERT_TRUE(by_scale.reached);
+  EXPECT_EQ(by_scale.best.names, std::vector<std::string>{"equal-ranks"});
+  const LeverSet stated =
+      cheapest_part_levers(job, levers, target, {.replicates = 0}, {.stated = {{"faster-links", 2}}});
+  EXPECT_EQ(stated.best.names, std::vector<std::string>{"faster-links"});
+  EXPECT_EQ(stated.best.price, 2);
+  const auto ratio = throughput_with(job, levers, {"faster-links"}, 1'024, {});
+  ASSERT_TRUE(ratio);
+  EXPECT_NEAR(*ratio, stated.best.throughput.value, 1e-9);
+  EXPECT_FALSE(throughput_with(job, levers, {"nothing"}, 1'024, {}));
+}
+
+TEST(LeversByParts, TheSameForAnyNumberOfThreads) {
+  const PartsCase job = with_detours(256);
+  const LeverTable one = compared(job), two = compared(job, nullptr, 2);
+  for (std::size_t i = 0; i < one.levers.size(); ++i) {
+    EXPECT_EQ(one.levers[i].throughput, two.levers[i].throughput);
+    EXPECT_EQ(one.levers[i].margin, two.levers[i].margin);
+  }
+}
+
+}  // namespace
+}  // namespace cox::forecast

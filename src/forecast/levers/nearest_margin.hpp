@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One number of the margins of a job, for a column.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cox/forecast/margin.hpp"
+#include "cox/forecast/regimes.hpp"
+
+namespace cox::forecast {
+
+/// The boundary below this elasticity.
+[[nodiscard]] inline double next_level(double elasticity) {
+  return elasticity >= kLinearAbove ? kLinearAbove : elasticity >= kSublinearAbove ? kSublinearAbove : 0;
+}
+
+/// The smallest change of one parameter that crosses, as a factor of at least 1; 1 = crossed already; infinite = none does.
+/// Held by: src/forecast/levers/by_parts_test.cpp
+[[nodiscard]] inline double nearest_margin(const Margins& margins) {
+  if (margins.crossed) return 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Margin& one : margins.alone)
+    if (one.factor) least = std::min(least, std::abs(std::log(*one.factor)));
+  return std::exp(least);
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The cheapest set of levers for a target, whatever levers change.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cox/forecast/levers.hpp"
+
+namespace cox::forecast {
+
+/// One lever, as the search sees it.
+struct Choice {
+  std::string name{};
+  std::string part{};  ///< two of one part are not combined
+  std::string why_not{};
+  double price = 1;
+};
+
+/// The job with the levers at these places, ascending.
+using EffectOf = std::function<LeverEffect(const std::vector<std::size_t>& set)>;
+
+/// Sets of up to three in the order of their price, of one price in that of their size; ends behind the price at which the target is
+/// reached, of which that of least cost per sample is taken. Cost: one call a set, at most n + n^2/2 + n^3/6.
+/// Held by: src/forecast/levers/set_search_test.cpp
+[[nodiscard]] LeverSet cheapest_set(const std::vector<Choice>& choices, const LeverEffect& as_it_is,
+                                    const Target& target, const EffectOf& effect_of);
+
+}  // namespace cox::forecast
