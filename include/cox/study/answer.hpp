@@ -38,6 +38,9 @@ struct Series {
   std::string name;
   std::vector<double> x;
   std::vector<double> y;
+  std::vector<std::string>
+      of{};                 ///< the computed value of each point; `run_study` adds what was printed for it
+  bool is_printed = false;  ///< the source's numbers: dashed, with hollow markers
 };
 
 /// A curve or bars over a sweep; numbers in the units that the axes name.

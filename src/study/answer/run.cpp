@@ -8,6 +8,34 @@
 #include "cox/study/computation.hpp"
 
 namespace cox::study {
+namespace {
+
+/// What the source printed for the points of a curve; without points where it printed nothing for them.
+Series printed_for(const Series& curve, const Answer& a) {
+  Series out{.name = curve.name + ", printed", .x = {}, .y = {}, .of = {}, .is_printed = true};
+  for (std::size_t k = 0; k < curve.of.size(); ++k)
+    for (std::size_t i = 0; i < a.judged.size(); ++i) {
+      const Printed& p = a.study.printed[i];
+      const auto& ours = a.judged[i].computed;
+      if (p.quantity != curve.of[k] || !ours || ours->value.in_base_unit() == 0) continue;
+      const double scale = curve.y[k] / ours->value.in_base_unit();
+      out.x.push_back(curve.x[k]);
+      out.y.push_back(scale * p.value.value.in_base_unit());
+      if (!p.up_to) continue;
+      out.x.push_back(curve.x[k]);
+      out.y.push_back(scale * p.up_to->value.in_base_unit());
+    }
+  return out;
+}
+
+void add_printed(Picture& picture, const Answer& a) {
+  const std::size_t computed = picture.series.size();
+  for (std::size_t i = 0; i < computed; ++i)
+    if (Series printed = printed_for(picture.series[i], a); !printed.x.empty())
+      picture.series.push_back(std::move(printed));
+}
+
+}  // namespace
 
 void ComputationTable::add(std::span<const NamedComputation> more) {
   for (const NamedComputation& one : more) {
@@ -41,6 +69,7 @@ Result<Answer> run_study(const Study& study, const ComputationTable& known, cons
   COX_TRY(answer.computation, found->compute(Inputs(study), options));
   COX_TRY(answer.judged, judge(study, answer.computation));
   COX_TRY(answer.text, fill(study, answer.computation, study.answer, 0));
+  add_printed(answer.computation.picture, answer);
   for (const Judged& j : answer.judged) answer.verdict = std::max(answer.verdict, j.verdict);
   return answer;
 }

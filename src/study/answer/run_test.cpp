@@ -23,6 +23,7 @@ Result<Computation> compute_twice(const Inputs& in, const ComputeOptions& /*opti
   COX_TRY(const Seconds given, in.time("given"));
   Computation c;
   c.values = {{.name = "twice", .value = Quantity::of(2 * given), .engine = "by-hand"}};
+  c.picture.series = {{.name = "ours", .x = {1}, .y = {(2 * given).count() * 1e3}, .of = {"twice"}}};
   return c;
 }
 
@@ -37,6 +38,11 @@ TEST(RunStudy, AnotherRoomBringsItsOwnComputation) {
   EXPECT_EQ(a->verdict, Verdict::Follows);
   EXPECT_EQ(table.names().front(), engine_computations().front().name);
   EXPECT_EQ(table.names().back(), "twice");
+  // The printed 56 ms stand beside ours, in the picture's unit.
+  ASSERT_EQ(a->computation.picture.series.size(), 2U);
+  EXPECT_EQ(a->computation.picture.series[1].name, "ours, printed");
+  EXPECT_TRUE(a->computation.picture.series[1].is_printed);
+  EXPECT_DOUBLE_EQ(a->computation.picture.series[1].y.front(), 56);
 }
 
 TEST(RunStudy, OneThatNobodyBringsIsRefusedWithTheOthersNames) {

@@ -74,6 +74,7 @@ Result<Series> sweep_buckets(Computation& out, const Job& job, const std::vector
     if (b >= job.layers) whole = step;
     curve.x.push_back(b);
     curve.y.push_back(step.count() * 1e3);
+    curve.of.push_back(name);
   }
   add(out, fmt::format("best-bucket{}", suffix), Quantity::count(best), kTraining);
   if (whole > Seconds{0})

@@ -103,6 +103,7 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
     add(out, fmt::format("efficiency-n{}", n), Quantity::ratio(compute / t), kTraining);
     curve.x.push_back(n);
     curve.y.push_back(100 * (compute / t));
+    curve.of.push_back(fmt::format("efficiency-n{}", n));
   }
   out.notes = {
       "Weak scaling: each worker computes the same whatever their number; nothing overlaps.",

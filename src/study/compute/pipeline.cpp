@@ -90,6 +90,7 @@ Result<Computation> compute_pipeline(const Inputs& in, const ComputeOptions& /*o
         Quantity(Dimension::Size, per_batch * one.peak_live.front()), kReplay);
     gpipe.x.push_back(m);
     gpipe.y.push_back(100 * all.bubble_ratio);
+    gpipe.of.push_back(fmt::format("bubble-m{}", m));
   }
   add(out, "bubble-m2p",
       Quantity::ratio(
@@ -127,6 +128,7 @@ Result<Computation> compute_pipeline_bubble(const Inputs& in, const ComputeOptio
     add(out, fmt::format("bubble-m{}", m), Quantity::ratio(run.bubble_ratio), kReplay);
     curve.x.push_back(m);
     curve.y.push_back(100 * run.bubble_ratio);
+    curve.of.push_back(fmt::format("bubble-m{}", m));
   }
   out.picture = {.title = fmt::format("Bubble of a pipeline of {} stages", stages),
                  .x_label = "micro-batches",
@@ -193,6 +195,7 @@ Result<Computation> compute_pipeline_timeline(const Inputs& in, const ComputeOpt
     add(out, fmt::format("activations-m{}", m), Quantity::of(activations * run.peak_live.front()), kReplay);
     bars.x.push_back(m);
     bars.y.push_back(100 * (1 - run.bubble_ratio));
+    bars.of.push_back(fmt::format("efficiency-m{}", m));
   }
   const PipelineRun finer =
       run_pipeline(equal_stages(PipelineSchedule::GPipe, 2 * stages, sweep.front(), stage / 2, Seconds{0}));

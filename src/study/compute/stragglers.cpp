@@ -146,6 +146,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
     waste.y.push_back(100 / exact);
     jitter.x.push_back(cv);
     jitter.y.push_back(100 * lognormal_maximum_median(workers, cv) / exact);
+    jitter.of.push_back(fmt::format("median-over-mean-exact-{}", name));
   }
   for (const WrittenQuantity& written : claim_cvs) {
     add(out, fmt::format("one-beyond-110%-cv{:g}", written.value.in_base_unit()),

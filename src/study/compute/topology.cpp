@@ -90,6 +90,8 @@ Result<Computation> compute_all_reduce_crossover(const Inputs& in, const Compute
     rings.y.push_back(ring.count() * 1e3);
     trees.x.push_back(rings.x.back());
     trees.y.push_back(tree.count() * 1e3);
+    rings.of.push_back(fmt::format("ring-{}", size.text));
+    trees.of.push_back(fmt::format("tree-{}", size.text));
   }
   struct Place {
     const char* name;

@@ -331,42 +331,44 @@ std::string table_section(const TableStudy& s) {
 }
 
 Picture table_picture(const TableStudy& s) {
-  Picture rate{.kind = Picture::Kind::Lines,
-               .title = "Throughput against size: printed, fitted and predicted",
-               .x_label = "nodes",
-               .y_label = "samples per second",
-               .x_is_log = true};
-  Picture cv = rate;
-  cv.title = "Coefficient of variation of the iteration time";
-  cv.y_label = "CV";
-  const TablePrediction& input = s.predictions.front();
-  struct Point {
-    double rate;
-    double cv;
+  const auto panel = [](std::string title, std::string unit) {
+    return Picture{.kind = Picture::Kind::Lines,
+                   .title = std::move(title),
+                   .x_label = "nodes",
+                   .y_label = std::move(unit),
+                   .x_is_log = true};
   };
-  const auto add = [&](const char* name, const auto& point_at) {
-    Series above{.name = name, .x = {}, .y = {}};
-    Series below = above;
+  const auto series = [&](std::string name, const auto& value_at, bool is_printed = false) {
+    Series one{.name = std::move(name), .x = {}, .y = {}, .is_printed = is_printed};
     for (std::size_t i = 0; i < s.rows.size(); ++i) {
-      const Point p = point_at(i);
-      above.x.push_back(s.rows[i].nodes);
-      above.y.push_back(p.rate);
-      below.x.push_back(s.rows[i].nodes);
-      below.y.push_back(p.cv);
+      one.x.push_back(s.rows[i].nodes);
+      one.y.push_back(value_at(i));
     }
-    rate.series.push_back(std::move(above));
-    cv.series.push_back(std::move(below));
+    return one;
   };
-  add("Baseline, printed", [&](std::size_t i) {
-    return Point{s.rows[i].baseline_rate, s.rows[i].baseline_cv};
-  });
-  add("Coordination, printed", [&](std::size_t i) {
-    return Point{s.rows[i].coordination_rate, s.rows[i].coordination_cv};
-  });
-  add("input, fitted", [&](std::size_t i) { return Point{input.fit.rows[i].rate, input.fit.rows[i].cv}; });
-  add("input, paper", [&](std::size_t i) { return Point{input.paper[i].rate, input.paper[i].cv}; });
-  rate.below.push_back(std::move(cv));
-  return rate;
+  Picture gain = panel("Coordination: gain in throughput, printed and predicted", "%");
+  gain.series.push_back(series(
+      "printed",
+      [&](std::size_t i) { return 100 * (s.rows[i].coordination_rate / s.rows[i].baseline_rate - 1); },
+      true));
+  Picture cv = panel("Coordination: CV of the iteration time, printed and predicted", "CV");
+  cv.series.push_back(series(
+      "printed", [&](std::size_t i) { return s.rows[i].coordination_cv; }, true));
+  Picture rate = panel("Baseline: throughput, printed and fitted", "samples per second");
+  rate.series.push_back(series(
+      "printed", [&](std::size_t i) { return s.rows[i].baseline_rate; }, true));
+  Picture fitted_cv = panel("Baseline: CV of the iteration time, printed and fitted", "CV");
+  fitted_cv.series.push_back(series(
+      "printed", [&](std::size_t i) { return s.rows[i].baseline_cv; }, true));
+  for (const TablePrediction& p : s.predictions) {
+    const std::string name(name_of(p.fit.mechanism));
+    gain.series.push_back(series(name, [&](std::size_t i) { return 100 * p.paper[i].gain; }));
+    cv.series.push_back(series(name, [&](std::size_t i) { return p.paper[i].cv; }));
+    rate.series.push_back(series(name, [&](std::size_t i) { return p.fit.rows[i].rate; }));
+    fitted_cv.series.push_back(series(name, [&](std::size_t i) { return p.fit.rows[i].cv; }));
+  }
+  gain.below = {std::move(cv), std::move(rate), std::move(fitted_cv)};
+  return gain;
 }
 
 }  // namespace cox::study

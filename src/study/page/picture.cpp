@@ -20,6 +20,7 @@ constexpr double kRight = 700;
 constexpr double kTop = 50;
 constexpr double kBottom = 300;
 // Okabe and Ito 2008: told apart by the colour blind; mid lightness.
+constexpr std::size_t kMostMarkers = 30;  ///< of a series; more would be a band
 constexpr std::array kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"};
 
 std::string escaped(std::string_view text) {
@@ -49,7 +50,9 @@ class Axis {
     high_ = is_log_ ? std::ceil(std::log10(most) - 1e-9) : most;
     if (high_ <= low_) high_ = low_ + 1;
     step_ = is_log_ ? std::max(1.0, std::ceil((high_ - low_) / 6)) : round_step((high_ - low_) / 5);
-    if (!is_log_) high_ = std::ceil(high_ / step_ - 1e-9) * step_;
+    if (is_log_) return;
+    high_ = std::ceil(high_ / step_ - 1e-9) * step_;
+    low_ = std::floor(low_ / step_ + 1e-9) * step_;
   }
   [[nodiscard]] double at(double value) const {
     const double v = is_log_ ? std::log10(value) : value;
@@ -108,14 +111,37 @@ std::string y_axis_of(const Axis& y, const Picture& p) {
                      -(kTop + kBottom) / 2, escaped(p.y_label));
 }
 
+/// A point of series `i`: each has its own shape, so that curves on top of each other are still told apart.
+std::string marker_of(const Series& s, std::size_t i, double x, double y) {
+  const std::string_view colour = kColours[i % kColours.size()];
+  const std::string style = s.is_printed
+                                ? fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"", colour)
+                                : fmt::format("fill=\"{}\"", colour);
+  constexpr double kRadius = 4;
+  switch (i % 4) {
+    case 0:
+      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}/>\n", x, y, kRadius, style);
+    case 1:
+      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" {}/>\n", x - kRadius,
+                         y - kRadius, 2 * kRadius, 2 * kRadius, style);
+    case 2:
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l5 8.7h-10z\" {}/>\n", x, y - 5.8, style);
+    default:
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l5 5l-5 5l-5 -5z\" {}/>\n", x, y - 5, style);
+  }
+}
+
 std::string legend_of(const Picture& p) {
   std::string out;
   double x = kLeft;
   if (p.series.size() < 2) return out;
   for (std::size_t i = 0; i < p.series.size(); ++i) {
-    out += fmt::format(
-        "<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n<text x=\"{}\" y=\"39\">{}</text>\n",
-        x, kColours[i % kColours.size()], x + 14, escaped(p.series[i].name));
+    if (p.kind == Picture::Kind::Lines)
+      out += marker_of(p.series[i], i, x + 5, 35);
+    else
+      out += fmt::format("<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x,
+                         kColours[i % kColours.size()]);
+    out += fmt::format("<text x=\"{}\" y=\"39\">{}</text>\n", x + 14, escaped(p.series[i].name));
     x += 30 + 6.6 * static_cast<double>(p.series[i].name.size());
   }
   return out;
@@ -129,10 +155,15 @@ std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
   for (std::size_t i = 0; i < p.series.size(); ++i) {
     const Series& s = p.series[i];
     std::string points;
-    for (std::size_t k = 0; k < std::min(s.x.size(), s.y.size()); ++k)
+    std::string markers;
+    const std::size_t count = std::min(s.x.size(), s.y.size());
+    for (std::size_t k = 0; k < count; ++k) {
       points += fmt::format("{}{:.1f},{:.1f}", k == 0 ? "" : " ", x.at(s.x[k]), y.at(s.y[k]));
-    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", points,
-                       kColours[i % kColours.size()]);
+      if (count <= kMostMarkers) markers += marker_of(s, i, x.at(s.x[k]), y.at(s.y[k]));
+    }
+    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", points,
+                       kColours[i % kColours.size()], s.is_printed ? " stroke-dasharray=\"5 4\"" : "");
+    out += markers;
   }
   return out;
 }

@@ -29,6 +29,20 @@ TEST(Svg, EscapesAndDrawsEachSeries) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+TEST(Svg, PrintedPointsAreHollowAndNegativeOnesHaveATick) {
+  Picture p = two_curves();
+  p.series[1].is_printed = true;
+  p.series[1].y = {-7, 5, 0};
+  const std::string svg = to_svg(p);
+  std::size_t dashed = 0;
+  for (std::size_t at = svg.find("stroke-dasharray"); at != std::string::npos;
+       at = svg.find("stroke-dasharray", at + 1))
+    ++dashed;
+  EXPECT_EQ(dashed, 1U);
+  EXPECT_NE(svg.find("fill=\"none\" stroke=\"#e69f00\" stroke-width=\"1.5\""), std::string::npos);
+  EXPECT_NE(svg.find(">-10<"), std::string::npos) << svg;
+}
+
 TEST(Svg, PanelsStandBelowEachOther) {
   Picture p = two_curves();
   const std::string one = to_svg(p);
