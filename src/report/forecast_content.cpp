@@ -11,6 +11,8 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "report/curve_content.hpp"
+
 namespace cox::report {
 namespace {
 
@@ -52,14 +54,31 @@ std::string runtime_of(const model::Scenario& s) {
   return out;
 }
 
+std::string count_of(std::int64_t n, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s");
+}
+
+/// Several inputs by name; those of one name by how many ranks they have.
+std::string title_of(const Forecast& f) {
+  if (f.inputs.size() < 2) return f.name;
+  const bool alike = std::ranges::all_of(f.inputs, [&](const auto& i) { return i.name == f.name; });
+  std::string out = alike ? f.name + " of" : "";
+  for (std::size_t i = 0; i < f.inputs.size(); ++i)
+    out += fmt::format("{}{}",
+                       i == 0                    ? (alike ? " " : "")
+                       : i + 1 < f.inputs.size() ? ", "
+                                                 : " and ",
+                       alike ? grouped(f.inputs[i].ranks) : f.inputs[i].name);
+  return alike ? out + " ranks" : out;
+}
+
 void add_definition(const Forecast& f, ForecastPage& page) {
-  page.name = f.name;
   std::int64_t most = 0;
   for (const SizePoint& p : f.projection.points) most = std::max(most, p.ranks);
-  page.scale = fmt::format("{} ranks {}, up to {} asked", grouped(f.seen_ranks), f.parts ? "seen" : "said",
-                           grouped(most));
-  page.system = f.scenario ? fmt::format("{} devices of a node, {} nodes as given",
-                                         f.scenario->cluster.devices_per_node, grouped(nodes_of(*f.scenario)))
+  page.scale = fmt::format("{} {}, up to {} asked", count_of(f.seen_ranks, "rank"),
+                           f.measured.empty() ? "given" : "seen", grouped(most));
+  page.system = f.scenario ? fmt::format("{} with {} each", count_of(nodes_of(*f.scenario), "node"),
+                                         count_of(f.scenario->cluster.devices_per_node, "device"))
                            : "Not known: only what ranks did was seen";
   page.mode = f.scenario ? kind_of_job(*f.scenario) : "Synchronous steps";
   page.runtime = f.scenario ? runtime_of(*f.scenario) : "Not known";
@@ -152,9 +171,13 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
          .evidence = "slack of every rank and step",
          .anchor = "decay",
          .refuted_by = "more than the delay itself arriving: then something is shared"});
-    for (int step = 0; step <= 10; ++step)
-      page.kept.push_back(
-          {.step = static_cast<double>(step), .kept = k.kept.value, .low = k.kept.low, .high = k.kept.high});
+    page.kept_against = "delay, in steps of one rank's spread";
+    const Seconds unit = s.kept.front().delay;
+    for (const forecast::KeptPart& one : s.kept)
+      page.kept.push_back({.step = one.delay / unit,
+                           .kept = one.kept.value,
+                           .low = one.kept.low,
+                           .high = one.kept.high});
   }
   if (s.entered.empty()) return;
   for (const std::int32_t g : s.groups)
@@ -254,6 +277,9 @@ void add_monitoring(const Forecast& f, const SizePoint& at, ForecastPage& page) 
   };
   add("own work of a rank in a step", to_string(own(f.seen)), to_string(own(at)),
       std::abs(own(at) / own(f.seen) - 1) > 0.05 && f.projection.scaling == forecast::Scaling::Weak);
+  const auto moving = [](const SizePoint& p) { return p.rest / p.mean.value; };
+  add("share of a step in which links carry the job's data", percent(moving(f.seen)), percent(moving(at)),
+      std::abs(moving(at) - moving(f.seen)) > 0.05);
   const double cost = f.seen.efficiency / at.efficiency;
   add("cost of a sample", "1.00", fmt::format("{:.2f}", cost), cost > 1.05);
 }
@@ -285,7 +311,8 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
   if (f.regimes && f.regimes->n_star.value.inside())
     page.headline = fmt::format("More than {} ranks do less", grouped(f.regimes->n_star.value.ranks));
   else
-    page.headline = fmt::format("{} ranks do {} of their work", grouped(at->ranks), percent(at->efficiency));
+    page.headline = fmt::format("At {} a rank works {} of the time and waits the rest",
+                                count_of(at->ranks, "rank"), percent(at->efficiency));
   page.lead = fmt::format("A step takes {} there ({} to {}), from {} ranks {}.", to_string(at->mean.value),
                           to_string(at->mean.low), to_string(at->mean.high), grouped(f.seen_ranks),
                           f.structure ? "measured" : "given");
@@ -295,6 +322,11 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
 }
 
 void add_control(const forecast::Control& c, ForecastPage& page) {
+  for (const forecast::ControlledSize& at : c.controlled) {
+    const auto size = std::ranges::find(page.sizes, at.ranks, &ScalePoint::ranks);
+    if (size != page.sizes.end() && size->refused.empty())
+      page.controlled.push_back({.ranks = at.ranks, .throughput = size->throughput * at.throughput_ratio});
+  }
   page.levers = c.levers;
   page.control = c.set;
   page.target = c.target;
@@ -306,11 +338,16 @@ void add_control(const forecast::Control& c, ForecastPage& page) {
 ForecastPage page_of(const Forecast& f, const forecast::OverTime* over_time,
                      std::vector<Artefact> artefacts) {
   ForecastPage page;
-  add_definition(f, page);
+  page.name = title_of(f);
   const SizePoint* at = largest(f);
-  add_headline(f, at, page);
-  add_sizes(f, page);
-  add_margins(f, page);
+  if (f.curve) {
+    add_curve(f, page);
+  } else {
+    add_definition(f, page);
+    add_headline(f, at, page);
+    add_sizes(f, page);
+    add_margins(f, page);
+  }
   if (f.structure) add_structure(*f.structure, page);
   if (over_time != nullptr) add_path(*over_time, page);
   if (at != nullptr) {

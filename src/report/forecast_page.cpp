@@ -175,9 +175,10 @@ std::string projection(const ForecastPage& page) {
       figure("margin", "Margin against size",
              "The smallest change of one parameter that crosses into the next regime. At x1 nothing is left.",
              margin_picture(page));
-  out += figure("decay", "What is left of a delay",
-                "One rank is late once. At a barrier the part that no slack absorbs stays for good.",
-                decay_picture(page));
+  out += figure(
+      "decay", "What is left of a delay",
+      "One rank is late once. At a barrier the step's slack takes its part at once, and the rest stays for good.",
+      decay_picture(page));
   out +=
       figure("coupling", "Who hands the path to whom",
              "The stronger a cell, the more often the critical path goes through its row, from its column.",
@@ -218,7 +219,7 @@ std::string metrics(const ForecastPage& page) {
   for (const std::string& n : with.names) names += (names.empty() ? "" : " + ") + n;
   std::string text = fmt::format("<p>{}</p>\n", html(names + ": " + with.does));
   if (!page.target.empty())
-    text = fmt::format("<p>The smallest set of levers for <code>{}</code>:</p>\n", html(page.target)) + text;
+    text = fmt::format("<p>The cheapest set of levers for <code>{}</code>:</p>\n", html(page.target)) + text;
   if (!with.learning.empty())
     text += fmt::format("<p class=\"quiet\">Not included: {}.</p>\n", html(with.learning));
   if (!page.transition.empty()) text += fmt::format("<p>Transition type: {}</p>\n", html(page.transition));
@@ -230,38 +231,56 @@ std::string metrics(const ForecastPage& page) {
           rows + "</tbody></table></div>\n");
 }
 
+std::string lever_cell(const std::optional<LeverRatio>& r) {
+  return r ? fmt::format("<td class=\"n\">{:.3f}<span class=\"ends\">{:.3f} to {:.3f}</span></td>", r->value,
+                         r->low, r->high)
+           : std::string("<td class=\"n\">–</td>");
+}
+
+std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
+  const std::string margin = !e.margin                  ? "–"
+                             : *e.margin <= 1           ? "crossed"
+                             : std::isfinite(*e.margin) ? fmt::format("x{:.3g}", *e.margin)
+                                                        : "none crosses";
+  const std::string nodes = e.most_nodes && as_it_is.most_nodes
+                                ? fmt::format("{:.3f}", *e.most_nodes / *as_it_is.most_nodes)
+                                : std::string("–");
+  return fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", html(name),
+                     html(e.does)) +
+         lever_cell(e.throughput) + lever_cell(e.p99) + lever_cell(e.cv) + lever_cell(e.rework) +
+         lever_cell(e.energy) + lever_cell(e.cost) +
+         fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n", margin,
+                     nodes, e.price > 0 ? fmt::format("{:.3g}", e.price) : "");
+}
+
 std::string lever_table(const ForecastPage& page) {
   if (!page.levers) return {};
-  std::string rows;
-  for (const LeverEffect& e : page.levers->levers) {
-    const std::string name = html(e.names.empty() ? std::string() : e.names.front());
-    if (!e.why_not.empty()) {
-      rows += fmt::format("<tr><th scope=\"row\">{}</th><td colspan=\"5\" class=\"quiet\">{}</td></tr>\n",
-                          name, html(e.why_not));
-      continue;
-    }
-    const auto cell = [](const std::optional<LeverRatio>& r) {
-      return r ? fmt::format("<td class=\"n\">{:.3f}<span class=\"ends\">{:.3f} to {:.3f}</span></td>",
-                             r->value, r->low, r->high)
-               : std::string("<td class=\"n\">–</td>");
-    };
-    const std::string nodes = e.most_nodes && page.levers->baseline.most_nodes
-                                  ? fmt::format("{:.3f}", *e.most_nodes / *page.levers->baseline.most_nodes)
-                                  : std::string("–");
-    rows += fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", name, html(e.does)) +
-            cell(e.throughput) + cell(e.p99) + cell(e.energy) + cell(e.cost) +
-            fmt::format("<td class=\"n\">{}</td></tr>\n", nodes);
+  const forecast::LeverTable& t = *page.levers;
+  std::string rows = lever_row("as it is", t.baseline, t.baseline);
+  for (const LeverEffect& e : t.levers) {
+    const std::string name = e.names.empty() ? std::string() : e.names.front();
+    rows += e.why_not.empty()
+                ? lever_row(name, e, t.baseline)
+                : fmt::format("<tr><th scope=\"row\">{}</th><td colspan=\"9\" class=\"quiet\">{}</td></tr>\n",
+                              html(name), html(e.why_not));
   }
+  const std::string at = t.by_parts
+                             ? fmt::format("on {} ranks, by the job's parts, {} draws of what they are",
+                                           grouped(t.ranks), t.replicas)
+                             : fmt::format("on {} nodes, {} replicas of {} steps on common draws",
+                                           grouped(t.nodes), t.replicas, grouped(t.steps));
+  std::string heads;
+  for (const std::string_view name :
+       {"throughput", "p99", "CV", "re-runs", "energy", "node hours", "margin", "N*", "price"})
+    heads += fmt::format("<th scope=\"col\" class=\"n\">{}</th>", name);
   return section(
       "levers", "Every lever alone",
-      caption(fmt::format(
-          "Ratios to the job as it is, on {} nodes, {} replicas of {} steps on common draws; 90 % "
-          "intervals under each number. What a lever does to learning is not included.",
-          page.levers->nodes, page.levers->replicas, page.levers->steps)) +
-          "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">lever</th><th scope=\"col\" "
-          "class=\"n\">throughput</th><th scope=\"col\" class=\"n\">p99</th><th scope=\"col\" class=\"n\">energy</th><th "
-          "scope=\"col\" class=\"n\">node hours</th><th scope=\"col\" class=\"n\">N*</th></tr></thead>\n<tbody>\n" +
-          rows + "</tbody></table></div>\n");
+      caption(fmt::format("Ratios to the job as it is, {}; 90 % intervals under each number. Margin: the "
+                          "smallest change of one parameter that crosses the next bend. Prices are stated, "
+                          "not measured. What a lever does to learning is not included.",
+                          at)) +
+          "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">lever</th>" + heads +
+          "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n");
 }
 
 std::string monitoring(const ForecastPage& page) {

@@ -183,7 +183,7 @@ std::string scaling_picture(const ForecastPage& page) {
   std::string in;
   if (page.regimes) in += regimes_behind(*page.regimes, x, least, most);
   in += ticks_across(x, powers(least, most, most / least > 1e3 ? 10 : 2)) +
-        ticks_up(y, powers(lowest, highest, 10), short_number);
+        ticks_up(y, powers(lowest, highest, highest / lowest > 100 ? 10 : 2), short_number);
   in += fmt::format("<path class=\"ideal\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>",
                     x.at(std::max(least, lowest)), y.at(std::max(least, lowest)), x.at(most), y.at(most));
   const auto value = [](const ScalePoint& p) {
@@ -252,7 +252,7 @@ std::string decay_picture(const ForecastPage& page) {
       page.kept, x, y, [](const KeptPoint& p) { return std::pair(p.step, p.low); },
       [](const KeptPoint& p) { return std::pair(p.step, p.high); });
   in += line(page.kept, x, y, value, "series");
-  return svg("what is left of a delay", in + frame("steps behind the delay", "part that is kept"));
+  return svg("what is left of a delay", in + frame(page.kept_against, "part that is kept"));
 }
 
 std::string coupling_picture(const ShareTable& table) {

@@ -41,6 +41,7 @@ struct CurveForecast {
   std::int64_t sizes = 0;    ///< different ones
   std::vector<CurveModel> models{};
   std::vector<CurvePrediction> points{};
+  std::vector<CurvePrediction> given{};  ///< the sizes of the table, ascending
 };
 
 /// Models are fitted by least squares of relative errors, coefficients not below zero. The value is that of the model with

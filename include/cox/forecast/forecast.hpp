@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct Question {
   GoodnessOptions goodness{};
   /// Of a job whose input says none: what stops it, and what it writes against that. Empty = nothing fails.
   model::Failures failures{};
+  std::function<void(std::int64_t done, std::int64_t total)>
+      progress{};  ///< parts of the work; from one thread
 };
 
 /// A size that was measured, beside what the forecast says of it.

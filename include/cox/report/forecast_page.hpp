@@ -49,9 +49,9 @@ struct MarginPoint {
   double factor = 1;  ///< nearest relative change that crosses; 1 = on the boundary
 };
 
-/// What is left of a delay after so many steps.
+/// What is left of a delay.
 struct KeptPoint {
-  double step = 0;
+  double step = 0;  ///< or how long the delay is: `ForecastPage::kept_against`
   double kept = 0;
   double low = 0;
   double high = 0;
@@ -94,8 +94,9 @@ struct ForecastPage {
   std::vector<MarginPoint> margins{};
   std::optional<forecast::Margins> margin{};  ///< at the size asked
   std::vector<KeptPoint> kept{};
-  ShareTable coupling{};  ///< rows and columns the same groups
-  ShareTable path{};      ///< rows: windows of the run; columns: groups
+  std::string kept_against = "steps behind the delay";  ///< what `kept` is drawn against
+  ShareTable coupling{};                                ///< rows and columns the same groups
+  ShareTable path{};                                    ///< rows: windows of the run; columns: groups
   std::optional<forecast::LeverTable> levers{};
   std::optional<forecast::LeverSet> control{};  ///< what reaches the target
   std::string target{};

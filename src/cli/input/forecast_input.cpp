@@ -101,7 +101,15 @@ Status add_runs(Evidence& out, const std::string& path, const Invocation& call, 
 
 Result<Evidence> read_evidence(const Invocation& call, Console& console) {
   Evidence out;
+  std::set<std::filesystem::path> seen;
   for (const std::string& path : call.args) {
+    std::error_code ec;
+    if (!seen.insert(std::filesystem::weakly_canonical(path, ec)).second && !ec)
+      return fail(Error{.code = Errc::Usage,
+                        .id = "forecast-006",
+                        .message = "given twice, and the same data again is no new data",
+                        .hint = "name each input once",
+                        .where = Where{.file = path}});
     if (std::filesystem::path(path).extension() == ".toml") {
       COX_CHECK(add_scenario(out, path, call));
       continue;

@@ -96,7 +96,11 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   question.project.threads = call.common.threads;
   question.goodness.threads = call.common.threads;
   COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
+  // A forecast of a second should not say so in a log: on terminals only.
+  const auto progress = make_progress(call, console, "forecasting");
+  if (console.err_is_terminal) question.progress = callback(*progress);
   COX_TRY(forecast::Forecast made, forecast::make_forecast(evidence, question));
+  progress->finish();
   if (control) COX_CHECK(add_control(*control, evidence, question, made));
   COX_CHECK(write_report(call, evidence, made, console));
   COX_CHECK(write_scenario(call.value("scenario"), made, call, console));

@@ -9,7 +9,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
-#include "forecast/answer/lever_margins.hpp"
+#include "forecast/answer/changed_parts.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -75,6 +75,15 @@ Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestio
   return step.total();
 }
 
+void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes, Control& out) {
+  std::vector<std::int64_t> ranks;
+  for (const std::int64_t n : nodes) ranks.push_back(n * std::max(scenario.cluster.devices_per_node, 1));
+  out.controlled = controlled_sizes(scenario, out.set->best.names, ranks);
+  if (out.controlled.empty())
+    out.notes.emplace_back(
+        "the set of levers is not forecast at other sizes: its ranks do not meet in every step");
+}
+
 }  // namespace
 
 Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& q) {
@@ -89,6 +98,7 @@ Result<Control> make_control(const model::Scenario& scenario, const ControlQuest
   if (q.target) {
     COX_TRY(out.set, cheapest_levers(scenario, *q.target, q.options));
     out.target = q.target->text;
+    if (out.set->reached && !out.set->already) add_controlled(scenario, nodes, out);
   }
   if (q.training) COX_CHECK(add_days(scenario, q, nodes, out));
   if (!scenario.failures.happen()) return out;
@@ -124,7 +134,7 @@ std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEf
   return fmt::format("{:<19} {:>6.3f} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6.3f} {:>7} {:>6} {:>5}", name,
                      e.throughput.value, fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high),
                      cell(e.p99), cell(e.cv), cell(e.rework), cell(e.energy), e.cost.value,
-                     margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "");
+                     margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "-");
 }
 
 void add_levers(Lines& out, const LeverTable& t) {

@@ -256,11 +256,11 @@ CurveForecast project_curve(const Curve& curve, const std::vector<std::int64_t>&
   CurveForecast out{.value = curve.value,
                     .largest = curve.points.back().size,
                     .sizes = static_cast<std::int64_t>(points.size())};
-  for (const std::int64_t size : sizes) {
-    const auto n = static_cast<double>(size);
-    out.points.push_back(
-        predict(fitted, points, n, [&](double z) { return value_of(scaling, curve.value, n, z); }));
-  }
+  const auto at = [&](double n) {
+    return predict(fitted, points, n, [&](double z) { return value_of(scaling, curve.value, n, z); });
+  };
+  for (const std::int64_t size : sizes) out.points.push_back(at(static_cast<double>(size)));
+  for (const Point& p : points) out.given.push_back(at(p.n));
   out.models = std::move(fitted.models);
   return out;
 }

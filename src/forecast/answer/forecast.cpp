@@ -21,7 +21,8 @@ namespace cox::forecast {
 namespace {
 
 constexpr double kApart = 0.1;  ///< two samples of one size differ so much, and by more than chance: told
-constexpr double kErrors = 5;   ///< standard errors that chance explains
+constexpr std::int64_t kLeastTimes = 8;
+constexpr double kErrors = 5;                ///< standard errors that chance explains
 constexpr std::int64_t kLeastRange = 4'096;  ///< ranks up to which bends are looked for, at least
 constexpr int kBandReplicates = 20;          ///< parameters drawn again for the band of a boundary
 
@@ -136,9 +137,33 @@ SizePoint seen_of(const Forecast& made, const Evidence& e, const Question& quest
   return seen.points.front();
 }
 
+/// The work of a forecast from samples, by how long its parts take.
+enum class Done : std::int64_t { Calibrated = 1, Projected = 4, Measured = 6, Compared = 8, All = 10 };
+void tell(const Question& question, Done done) {
+  if (question.progress)
+    question.progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(Done::All));
+}
+
+/// So few times say nothing of how they are spread.
+Status check_enough(const std::vector<Sample>& samples) {
+  std::int64_t times = 0;
+  for (const Sample& s : samples) times += s.size() * static_cast<std::int64_t>(s.steps.size());
+  if (times >= kLeastTimes) return {};
+  const Sample& first = samples.front();
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "forecast-001",
+                    .message = fmt::format(
+                        "{}: {} times of own work, {} rank{} in {} steps; expected at least {}", first.name,
+                        times, first.size(), first.size() == 1 ? "" : "s", first.steps.size(), kLeastTimes),
+                    .hint = "record more steps",
+                    .where = {}});
+}
+
 /// From samples: calibrated, projected, compared.
 Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   COX_TRY(out.parts, calibrate(e.samples));
+  COX_CHECK(check_enough(e.samples));
+  tell(asked, Done::Calibrated);
   if (asked.project.scaling == Scaling::Weak) compare_sizes(*out.parts, e.samples);
   Question question = asked;
   // Several sizes tell how communication grows; one does not, so it is priced.
@@ -153,12 +178,16 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   const std::vector<Way> ways = ways_of(e.samples, question.project);
   apply_ways(out.projection, ways, e.samples, *out.parts);
   if (!ways.empty()) out.projection.notes.push_back(ways_text(ways));
+  tell(asked, Done::Projected);
   out.seen = seen_of(out, e, question, ways);
   out.contradictions = contradictions_of(e.samples);
   add_measured(out, e, question, ways);
+  tell(asked, Done::Measured);
   add_scenario(out, e, question);
+  tell(asked, Done::Compared);
   if (auto structure = structure_of(largest(e.samples))) out.structure = *std::move(structure);
   add_bends(out, question);
+  tell(asked, Done::All);
   return {};
 }
 

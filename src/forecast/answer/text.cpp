@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -63,8 +64,12 @@ void add_table(Lines& out, const Forecast& f) {
     return fails ? fmt::format(" {:>8} {:>9}", goodput, rate) : std::string();
   };
   out.emplace_back();
-  out.push_back(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}{}  {}", "ranks", "step", "90 % band",
-                            "p99", "rate", "eff.", failing("goodput", "net rate"), "regime"));
+  const auto efficiency = [](const SizePoint& p) { return p.efficiency > 0 ? percent(p.efficiency) : "-"; };
+  std::size_t wide = 5;  // "over 99.9 %" is longer than all others
+  for (const SizePoint& p : f.projection.points)
+    if (p.refused.empty()) wide = std::max(wide, efficiency(p).size());
+  out.push_back(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", "ranks", "step", "90 % band",
+                            "p99", "rate", "eff.", wide, failing("goodput", "net rate"), "regime"));
   for (std::size_t i = 0; i < f.projection.points.size(); ++i) {
     const SizePoint& p = f.projection.points[i];
     if (!p.refused.empty()) {
@@ -74,9 +79,9 @@ void add_table(Lines& out, const Forecast& f) {
     const std::string net =
         fails ? failing(percent(f.goodput[i].shares.work), "x " + ratio(f.net_speed_up(i))) : "";
     out.push_back(fmt::format(
-        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>5}{}  {}", grouped(p.ranks), to_string(p.mean.value),
+        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", grouped(p.ranks), to_string(p.mean.value),
         band(p.mean), p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
-        p.efficiency > 0 ? percent(p.efficiency) : "-", net, name_of(regime_of(f.elasticity(i)))));
+        efficiency(p), wide, net, name_of(regime_of(f.elasticity(i)))));
   }
   if (f.seen_ranks > 0)
     out.push_back(fmt::format("rate: throughput over that of {}{}; eff.: own work over step",
@@ -166,7 +171,7 @@ std::string place(const Boundary& b) {
 }
 
 void add_bends(Lines& out, const Forecast& f) {
-  if (!f.regimes) return;
+  if (!f.regimes || f.margins_at == 0) return;  // where no size has a number, none bends
   const Regimes& r = *f.regimes;
   const auto because = [](const TransitionBand& t) {
     return t.because.empty() ? "" : " (" + t.because + ")";
@@ -194,6 +199,18 @@ void add_margin(Lines& out, const Forecast& f) {
                               name_of(regime_of(m.elasticity)), name_of(regime_of(m.level - 1e-9)), nearest));
 }
 
+/// Times that differ in their fifth digit, in one unit.
+std::string outside_line(const MeasuredSize& m) {
+  const bool seconds = m.step >= Seconds{1}, millis = m.step >= Seconds{1e-3};
+  const double unit = seconds ? 1 : millis ? 1e-3 : 1e-6;
+  return fmt::format("check: {:.5g} {} was measured at {} ranks, the model says {:.5g} to {:.5g} there",
+                     m.step.count() / unit,
+                     seconds  ? "s"
+                     : millis ? "ms"
+                              : "us",
+                     grouped(m.ranks), m.forecast.low.count() / unit, m.forecast.high.count() / unit);
+}
+
 void add_goodness(Lines& out, const Forecast& f) {
   if (f.goodness && f.goodness->reproduces && f.goodness->distance > f.goodness->limit)
     out.emplace_back("check: neither the recorded steps nor those of the calibrated Scenario vary");
@@ -208,9 +225,7 @@ void add_goodness(Lines& out, const Forecast& f) {
   else if (!f.no_goodness.empty() && !f.curve)
     out.push_back(fmt::format("check: not made: {}", f.no_goodness));
   for (const MeasuredSize& m : f.measured)
-    if (!m.inside)
-      out.push_back(fmt::format("check: {} was measured at {} ranks, the model says {} there",
-                                to_string(m.step), grouped(m.ranks), band(m.forecast)));
+    if (!m.inside) out.push_back(outside_line(m));
 }
 
 /// Own work by position and role, for --all.

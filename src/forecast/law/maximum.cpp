@@ -22,7 +22,6 @@ namespace cox::forecast {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMostScore = 3.7;  // of y: G = 4e-18
 /// The probability above which a table ends, of the whole job.
 constexpr double kLeastTail = 1e-9;
 /// A rule may be this many deviations of what it is added to apart: the trapezoid's error is then exp(-2 pi²/1.5²), 2e-4.

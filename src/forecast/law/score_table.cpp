@@ -13,7 +13,6 @@ namespace cox::forecast {
 namespace {
 
 const double kMostMinusLog = 1e3;  // G = 0, to any precision that matters
-const double kMostScore = 3.7;     // ln 40
 
 /// ln(-ln F(x)^power) within [least, ln 1000].
 double score_of(const Law& law, double power, double x, double least) {

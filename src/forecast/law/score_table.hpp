@@ -11,6 +11,8 @@
 
 namespace cox::forecast {
 
+inline constexpr double kMostScore = 3.7;  ///< of y: ln 40, G = 4e-18
+
 /// Ascending in x, descending in y; two points with one x are a jump. Times in seconds.
 class ScoreTable {
  public:

@@ -20,6 +20,7 @@
 #include "forecast/law/special.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/project/pipeline.hpp"
+#include "forecast/project/unknown.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -394,8 +395,10 @@ std::string times_text(double a, double b) {
 }
 
 /// Why there is no number; empty where there is one.
-std::string refusal(const Parts& parts, const SizePoint& point, double alone) {
-  const std::string between = times_text(point.mean.low.count() / alone, point.mean.high.count() / alone);
+std::string refusal(const Parts& parts, const SizePoint& point, double alone, const TimeEstimate& rest) {
+  const std::string unknown = largest_unknown(parts, point.ranks, rest);
+  const std::string between = times_text(point.mean.low.count() / alone, point.mean.high.count() / alone) +
+                              (unknown.empty() ? "" : ", most of it from " + unknown);
   const std::string seen = point.rests_on.empty() ? std::string("stated, not seen") : point.rests_on;
   for (const PositionParts& p : parts.positions) {
     if (may_have_no_mean(p)) {
@@ -462,7 +465,7 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     point.p999 = band_of(a.step.quantiles[3], draws[s].quantiles[3], options.widening);
     point.with_unseen = band_of(a.step.mean, draws[s].unseen, options.widening);
     if (replicates.clean()) note_unseen(parts, options, point);
-    point.refused = refusal(parts, point, a.step.own + point.rest.count());
+    point.refused = refusal(parts, point, a.step.own + point.rest.count(), rest_at(parts, n, options));
     out.points.push_back(point);
     ++s;
   }

@@ -106,15 +106,16 @@ void add_band(TransitionBand& band, std::vector<Boundary> of_replicates) {
   band.below = share(Boundary::Place::Below);
 }
 
-/// The mechanism without which the boundary comes latest, where that is at least 1 % later. Of equals the last: what makes
-/// restarts grow is behind failures as a whole, and says more.
+/// The mechanism without which the boundary comes latest, where that is at least 1 % later. Where several take it beyond the range
+/// nobody sees which moves it most, so all of them are named.
 void add_cause(TransitionBand& band, const ScalingJob& job, bool only_what_lowers) {
   double latest = place_of(band.value) + std::log(1.01);
   for (std::size_t i = 0; i < job.mechanisms.size(); ++i) {
     const double moved = place_of(band.without[i].at);
     if (moved < latest || (only_what_lowers && job.mechanisms[i].reach == Reach::Flattens)) continue;
+    const bool also = moved == latest && !band.because.empty();
+    band.because = also ? band.because + "; or " + job.mechanisms[i].name : job.mechanisms[i].name;
     latest = moved;
-    band.because = job.mechanisms[i].name;
   }
 }
 

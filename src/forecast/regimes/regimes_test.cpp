@@ -44,6 +44,12 @@ TEST(Regimes, TheRecipeHasAllFour) {
   EXPECT_EQ(r.n_star.because, "failures, their checkpoints and restarts");
 }
 
+// Where the range ends before either of two is seen to move it most, both are named.
+TEST(Regimes, WhatMovesABoundaryBeyondTheRangeIsNamedWithAllOthersThatDo) {
+  const Regimes r = regimes_of(recipe(), {.from = 8, .to = 10'000});
+  EXPECT_EQ(r.n_star.because, "failures, their checkpoints and restarts; or restarts that grow with the job");
+}
+
 // One mechanism off moves what it makes, and hardly what it does not.
 TEST(Regimes, SwitchingAMechanismOffMovesItsBoundary) {
   const Regimes r = regimes_of(recipe(), {.from = 8, .to = 65'536});

@@ -69,9 +69,9 @@ TEST(SimulatedScaling, TheExampleHasFourRegimesWithTheirCauses) {
   }
   EXPECT_NE(r.n1.because.find("interruptions"), std::string::npos) << r.n1.because;
   EXPECT_GT(without(r.n1, "interruptions").ranks, 3 * r.n1.value.ranks);
-  EXPECT_EQ(r.n2.because, "restarts that grow with the job");
+  EXPECT_NE(r.n2.because.find("restarts that grow with the job"), std::string::npos) << r.n2.because;
   EXPECT_EQ(without(r.n2, "restarts that grow").place, Boundary::Place::Above);
-  EXPECT_EQ(r.n_star.because, "restarts that grow with the job");
+  EXPECT_NE(r.n_star.because.find("restarts that grow with the job"), std::string::npos) << r.n_star.because;
   EXPECT_EQ(without(r.n_star, "restarts that grow").place, Boundary::Place::Above);
   EXPECT_GT(r.n_star.cost, 1.5) << "a sample costs more than half as much again as on 8 nodes";
 

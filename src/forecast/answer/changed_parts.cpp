@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/lever_margins.hpp"
+#include "forecast/answer/changed_parts.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -30,6 +30,13 @@ std::optional<Parted> parted(const model::Scenario& scenario) {
   return out;
 }
 
+/// Samples per time, in any unit. Failures included.
+double rate_of(const Parted& job, std::int64_t ranks) {
+  Seconds own{};
+  for (const PositionParts& p : job.parts.positions) own += p.level.value;
+  return job_of_parts(job.parts, job.options).job.at(ranks, kEveryMechanism).throughput / own.count();
+}
+
 }  // namespace
 
 void add_margins(const model::Scenario& scenario, int threads, LeverTable& table) {
@@ -49,6 +56,20 @@ void add_margins(const model::Scenario& scenario, int threads, LeverTable& table
     levers[i].apply(changed);
     if (const std::optional<Parted> job = parted(changed)) table.levers[i].margin = margin_of(*job);
   });
+}
+
+std::vector<ControlledSize> controlled_sizes(const model::Scenario& scenario,
+                                             const std::vector<std::string>& levers,
+                                             const std::vector<std::int64_t>& ranks) {
+  model::Scenario changed = scenario;
+  for (const Lever& lever : levers_of(scenario))
+    if (std::ranges::find(levers, lever.name) != levers.end()) lever.apply(changed);
+  const std::optional<Parted> before = parted(scenario), after = parted(changed);
+  std::vector<ControlledSize> out;
+  if (!before || !after) return out;
+  for (const std::int64_t n : ranks)
+    out.push_back({.ranks = n, .throughput_ratio = rate_of(*after, n) / rate_of(*before, n)});
+  return out;
 }
 
 }  // namespace cox::forecast

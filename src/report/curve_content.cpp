@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/curve_content.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/number_text.hpp"
+
+namespace cox::report {
+namespace {
+
+using forecast::CurveForecast;
+using forecast::CurveModel;
+using forecast::CurvePrediction;
+
+/// Throughput of the smallest size given is that many ranks.
+ScalePoint scaled(const CurveForecast& c, const CurvePrediction& p) {
+  ScalePoint out{.ranks = p.size, .seen = p.measured, .refused = p.refused};
+  if (!p.refused.empty()) return out;
+  const CurvePrediction& first = c.given.front();
+  out.throughput = static_cast<double>(first.size) * p.throughput_ratio / first.throughput_ratio;
+  const bool times = c.value == forecast::CurveValue::StepTime;
+  out.low = out.throughput * (times ? p.value / p.high : p.low / p.value);
+  out.high = out.throughput * (times ? p.value / p.low : p.high / p.value);
+  out.cost = static_cast<double>(p.size) / out.throughput;
+  return out;
+}
+
+void add_model(const CurveForecast& c, const CurveModel& m, ForecastPage& page) {
+  page.observations.push_back(
+      {.sentence =
+           m.has_held_out
+               ? fmt::format("The curve {} misses size {} by {} when it is fitted to the smaller sizes.",
+                             m.name, grouped(c.largest), percent_change(m.held_out))
+               : fmt::format("Too few sizes to hold one out for the curve {}.", m.name),
+       .interval = {},
+       .evidence = m.formula,
+       .anchor = "scaling",
+       .refuted_by = "a measured size outside the band"});
+}
+
+}  // namespace
+
+void add_curve(const forecast::Forecast& f, ForecastPage& page) {
+  COX_ASSERT(f.curve && !f.curve->given.empty(), "a table of sizes");
+  const CurveForecast& c = *f.curve;
+  page.scale =
+      fmt::format("{} sizes given, {} to {}", c.sizes, grouped(c.given.front().size), grouped(c.largest));
+  page.system = "Not known: sizes and values only";
+  page.mode = "Not known";
+  page.runtime = "Not known";
+  for (const CurvePrediction& p : c.given) page.sizes.push_back(scaled(c, p));
+  const CurvePrediction* last = nullptr;
+  for (const CurvePrediction& p : c.points) {
+    if (!p.measured) page.sizes.push_back(scaled(c, p));
+    if (p.refused.empty()) last = &p;
+  }
+  std::ranges::sort(page.sizes, {}, &ScalePoint::ranks);
+  if (last == nullptr) {
+    page.headline = "No size that was asked has a number";
+    page.lead = c.points.empty() ? "" : c.points.front().refused;
+  } else {
+    page.headline = fmt::format("Size {} gives {:.3g} times the throughput of {}", grouped(last->size),
+                                last->throughput_ratio, grouped(c.largest));
+    page.lead = "Plain curves through the sizes given: they have no cause.";
+    page.implications.push_back(fmt::format("Beyond size {}, twice as much gives x{:.2f}.",
+                                            grouped(last->size), std::pow(2.0, last->elasticity)));
+  }
+  for (const CurveModel& m : c.models)
+    if (m.counts) add_model(c, m, page);
+}
+
+}  // namespace cox::report
