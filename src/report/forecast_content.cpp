@@ -174,10 +174,8 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
     page.kept_against = "delay, in steps of one rank's spread";
     const Seconds unit = s.kept.front().delay;
     for (const forecast::KeptPart& one : s.kept)
-      page.kept.push_back({.step = one.delay / unit,
-                           .kept = one.kept.value,
-                           .low = one.kept.low,
-                           .high = one.kept.high});
+      page.kept.push_back(
+          {.step = one.delay / unit, .kept = one.kept.value, .low = one.kept.low, .high = one.kept.high});
   }
   if (s.entered.empty()) return;
   for (const std::int32_t g : s.groups)
@@ -259,8 +257,9 @@ void add_recognition(const Forecast& f, const SizePoint& at, ForecastPage& page)
     add("p999 over median of the step", fmt::format("{:.3f}", at.p999.value / at.median.value),
         "the same, one step in a thousand");
   }
-  add("coefficient of variation of the step", fmt::format("{:.4f}", at.cv),
-      "deviation over mean of step times");
+  if (std::isfinite(at.cv))
+    add("coefficient of variation of the step", fmt::format("{:.4f}", at.cv),
+        "deviation over mean of step times");
   if (at.mean.value > Seconds{})
     add("communication that nothing hides, of the step", percent(at.rest / at.mean.value),
         "a profile of a few steps");

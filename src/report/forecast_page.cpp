@@ -165,26 +165,34 @@ std::string margin_text(const ForecastPage& page) {
          rows + "</tbody></table></div>\n";
 }
 
+/// What a table of sizes has none of is not announced.
+bool only_sizes(const ForecastPage& page) {
+  return page.margins.empty() && page.kept.empty() && page.coupling.rows.empty() && page.path.rows.empty() &&
+         !page.regimes;
+}
+
 std::string projection(const ForecastPage& page) {
   std::string out = "<div class=\"pictures\">\n";
-  out += figure(
-      "scaling", "Throughput against size",
-      "Line: forecast with its 90 % band. Dashed: every rank as quick as one alone. Second line: with control.",
-      scaling_picture(page));
-  out +=
-      figure("margin", "Margin against size",
-             "The smallest change of one parameter that crosses into the next regime. At x1 nothing is left.",
-             margin_picture(page));
-  out += figure(
-      "decay", "What is left of a delay",
-      "One rank is late once. At a barrier the step's slack takes its part at once, and the rest stays for good.",
-      decay_picture(page));
-  out +=
-      figure("coupling", "Who hands the path to whom",
-             "The stronger a cell, the more often the critical path goes through its row, from its column.",
-             coupling_picture(page.coupling));
-  out += figure("path", "Critical path over time", "One bar a window of the run; each colour a group.",
-                path_picture(page.path));
+  out += figure("scaling", "Throughput against size",
+                fmt::format("Line: forecast with its 90 % band. Dashed: every rank as quick as one alone.{}",
+                            page.controlled.size() > 1 ? " Second line: with control." : ""),
+                scaling_picture(page));
+  if (!only_sizes(page)) {
+    out += figure(
+        "margin", "Margin against size",
+        "The smallest change of one parameter that crosses into the next regime. At x1 nothing is left.",
+        margin_picture(page));
+    out += figure(
+        "decay", "What is left of a delay",
+        "One rank is late once. At a barrier the step's slack takes its part at once, and the rest stays for good.",
+        decay_picture(page));
+    out +=
+        figure("coupling", "Who hands the path to whom",
+               "The stronger a cell, the more often the critical path goes through its row, from its column.",
+               coupling_picture(page.coupling));
+    out += figure("path", "Critical path over time", "One bar a window of the run; each colour a group.",
+                  path_picture(page.path));
+  }
   out += "</div>\n";
   out += sizes_table(page);
   if (page.regimes) out += "<h3>Where it bends, and what bends it</h3>\n" + transitions(*page.regimes);

@@ -16,7 +16,7 @@
 namespace cox::report {
 namespace {
 
-constexpr double kWidth = 440, kHeight = 270, kLeft = 60, kRight = 14, kTop = 14, kBottom = 40;
+constexpr double kWidth = 440, kHeight = 270, kLeft = 60, kRight = 18, kTop = 14, kBottom = 40;
 constexpr std::size_t kMostGroups = 64;
 constexpr std::size_t kMostWindows = 200;
 
@@ -50,7 +50,8 @@ Axis up(double low, double high, bool logarithmic) {
 
 std::string short_number(double v) {
   if (v >= 1e6) return fmt::format("{:.3g}M", v / 1e6);
-  if (v >= 1e3) return fmt::format("{:.3g}k", v / 1e3);
+  if (v >= 1e4) return fmt::format("{:.3g}k", v / 1e3);
+  if (v >= 1e3) return fmt::format("{:.0f}", v);  // 1024, not 1.02k
   return fmt::format("{:.3g}", v);
 }
 
