@@ -113,7 +113,7 @@ set(diagnose_headers
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    law:law maximum:law sample:sample read:sample parts:calibrate calibrate:calibrate project:project structure:structure
+    law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
     twins:structure criticality:structure
     scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes parts_job:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer forecast:answer goodness:answer curves:answer

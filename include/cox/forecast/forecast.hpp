@@ -19,6 +19,7 @@
 #include "cox/forecast/parts.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/regimes.hpp"
+#include "cox/forecast/run_parameters.hpp"
 #include "cox/forecast/sample.hpp"
 #include "cox/forecast/structure.hpp"
 #include "cox/model/scenario.hpp"
@@ -111,6 +112,7 @@ struct Forecast {
   std::string no_scenario{};                  ///< why there is none; empty = there is
   std::vector<std::string> scenario_notes{};  ///< what was assumed in it, one sentence each
   std::optional<Structure> structure{};       ///< of the largest sample
+  RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
   std::optional<Regimes> regimes{};
   std::optional<Margins> margins{};  ///< at the largest size asked that is not refused
   std::int64_t margins_at = 0;       ///< that size

@@ -9,6 +9,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/forecast/run_record.hpp"
 #include "cox/model/collective.hpp"
 
 namespace cox::forecast {
@@ -53,6 +54,7 @@ struct Sample {
   std::vector<SampleStep> steps;
   std::vector<Position> positions;    ///< at least one; empty where only step times are known
   bool waits_only = false;            ///< own work is step time less wait, from a source that says no more
+  RunRecord record{};                 ///< what a Run tells beside; empty for tables
   std::vector<std::string> left_out;  ///< what of the input is not in here, and why: one sentence each
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(ranks.size()); }

@@ -5,8 +5,11 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+#include "cox/forecast/run_parameters.hpp"
 #include "cox/forecast/scenario_parts.hpp"
 #include "cox/model/closed_form.hpp"
 
@@ -31,7 +34,8 @@ struct Way {
   Collective kind = Collective::AllReduce;
   Algorithm algorithm = Algorithm::RecursiveDoubling;
   Bytes bytes{8};
-  bool by_latency = true;  ///< its time is latency; else bandwidth
+  bool by_latency = true;                 ///< its time is latency; else bandwidth
+  std::optional<double> latency_share{};  ///< of its time, where several sizes told it
 };
 
 Way way_of(const Traffic& traffic) {
@@ -63,10 +67,14 @@ model::CollectiveSpec spec_of(const Way& way, std::int64_t ranks) {
   return {.kind = way.kind, .algorithm = way.algorithm, .ranks = static_cast<int>(ranks), .bytes = way.bytes};
 }
 
+double latency_share(const Way& way) {
+  return way.latency_share.value_or(way.by_latency ? 1 : 0);
+}
+
 /// Time of the collective where a message costs one second, or one second per byte.
-double price(const Way& way, std::int64_t ranks) {
+double price(const Way& way, bool by_latency, std::int64_t ranks) {
   model::MessageCost cost;
-  if (way.by_latency)
+  if (by_latency)
     cost.latency = Seconds{1};
   else
     cost.per_byte = TimePerByte::seconds_per_byte(1);
@@ -75,13 +83,26 @@ double price(const Way& way, std::int64_t ranks) {
 }
 
 /// The same, a power of the ranks between powers of two: elsewhere a collective has rounds of its own.
-double smooth_price(const Way& way, std::int64_t ranks) {
+double smooth_price(const Way& way, bool by_latency, std::int64_t ranks) {
   std::int64_t below = 2;
   while (below <= ranks / 2) below *= 2;
-  const double low = price(way, below);
+  const double low = price(way, by_latency, below);
   if (ranks <= below) return low;
   const double part = std::log2(static_cast<double>(ranks) / static_cast<double>(below));
-  return low > 0 ? low * std::pow(price(way, 2 * below) / low, part) : 0;
+  return low > 0 ? low * std::pow(price(way, by_latency, 2 * below) / low, part) : 0;
+}
+
+/// Its time over that at another number of ranks; nothing where no algorithm is known for it.
+std::optional<double> growth_of(const Way& way, std::int64_t ranks, std::int64_t seen) {
+  double out = 0;
+  for (const bool by_latency : {true, false}) {
+    const double share = by_latency ? latency_share(way) : 1 - latency_share(way);
+    if (share <= 0) continue;
+    const double here = smooth_price(way, by_latency, seen);
+    if (!(here > 0)) return {};
+    out += share * smooth_price(way, by_latency, ranks) / here;
+  }
+  return out;
 }
 
 /// Ten petabytes a second: a scenario wants some bandwidth, and messages that latency decides shall not feel it.
@@ -91,12 +112,12 @@ constexpr TimePerByte kHardlyAny = TimePerByte::seconds_per_byte(1e-16);
 model::MessageCost cost_of(const Way& way, std::int64_t ranks, Seconds time) {
   model::MessageCost cost;
   cost.per_byte = kHardlyAny;
-  const double unit = price(way, ranks);
-  if (!(unit > 0)) return cost;
-  if (way.by_latency)
-    cost.latency = time / unit;
-  else
-    cost.per_byte = TimePerByte::seconds_per_byte(time.count() / unit);
+  const double share = latency_share(way);
+  const double rounds = price(way, true, ranks);
+  const double bytes = price(way, false, ranks);
+  if (share > 0 && rounds > 0) cost.latency = time * (share / rounds);
+  if (share < 1 && bytes > 0)
+    cost.per_byte = TimePerByte::seconds_per_byte(time.count() * (1 - share) / bytes);
   return cost;
 }
 
@@ -294,6 +315,21 @@ void say_alike(const Parts& parts, const AlikeStep& step, std::vector<std::strin
         step.roles.size()));
 }
 
+/// How the main collective is carried out; what of its time is latency by the fit over its sizes, where it told it.
+Way told_way(const Parts& parts, const Sample& sample) {
+  const Traffic traffic = traffic_of(parts, sample);
+  Way way = way_of(traffic);
+  if (traffic.bytes <= Bytes{}) return way;
+  for (const MessageFit& fit : run_parameters(std::span(&sample, 1)).messages) {
+    if (fit.kind != traffic.kind || fit.ranks != sample.size() || fit.latency.origin != Origin::Measured)
+      continue;
+    const Seconds bytes = fit.per_byte.value.over(traffic.bytes);
+    if (fit.latency.value + bytes > Seconds{})
+      way.latency_share = fit.latency.value / (fit.latency.value + bytes);
+  }
+  return way;
+}
+
 }  // namespace
 
 Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample) {
@@ -306,7 +342,7 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
   const double times = step.times;
   out.synchronisations = step.times;
   const std::int64_t ranks = s.cluster.ranks();
-  const Way way = way_of(traffic_of(parts, sample));
+  const Way way = told_way(parts, sample);
   const PositionParts shared = shared_by(step.roles);
   const Seconds least =
       std::ranges::min_element(step.roles, {}, [](const auto& r) { return r.level.value; })->level.value;
@@ -330,25 +366,28 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
     out.notes.emplace_back(
         "what communication varies by from step to step is played as work that all ranks share");
   if (drifts) add_drift(s, shared.drift.value);
-  out.notes.push_back(fmt::format("messages: all of the {} of communication is {}; one size does not tell",
-                                  "measured time", way.by_latency ? "latency" : "bandwidth"));
+  out.notes.push_back(
+      way.latency_share
+          ? fmt::format(
+                "messages: {} of the measured time of communication is latency, as several sizes of it tell",
+                percent(*way.latency_share))
+          : fmt::format("messages: all of the measured time of communication is {}; one size does not tell",
+                        way.by_latency ? "latency" : "bandwidth"));
   say_alike(parts, step, out.notes);
   return out;
 }
 
 RestAt rest_of(const Parts& parts, const Sample& sample) {
   if (parts.positions.empty() || parts.ranks < 2 || parts.rest.value <= Seconds{}) return {};
-  const Way way = way_of(traffic_of(parts, sample));
-  const double here = smooth_price(way, parts.ranks);
-  if (!(here > 0)) return {};
+  const Way way = told_way(parts, sample);
+  if (!growth_of(way, parts.ranks, parts.ranks)) return {};
   const TimeEstimate rest = parts.rest;
   const std::int64_t seen = parts.ranks;
   const Way by_rounds{.kind = Collective::AllReduce, .algorithm = Algorithm::RecursiveDoubling};
-  const double rounds_here = smooth_price(by_rounds, seen);
   return [=](std::int64_t ranks) {
     if (ranks == seen) return rest;
-    const double grows = smooth_price(way, ranks) / here;
-    const double rounds = smooth_price(by_rounds, ranks) / rounds_here;
+    const double grows = growth_of(way, ranks, seen).value_or(1);
+    const double rounds = growth_of(by_rounds, ranks, seen).value_or(1);
     const auto [least, most] = std::minmax({1.0, grows, ranks > seen ? 2 * std::max(rounds, grows) : rounds});
     return TimeEstimate{.value = rest.value * grows,
                         .low = std::min(rest.low, rest.value) * least,

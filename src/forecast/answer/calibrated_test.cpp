@@ -162,5 +162,25 @@ TEST(Calibrated, WithoutOwnWorkThereIsNone) {
             "forecast-005");
 }
 
+// Ring of 16: 30 rounds of a sixteenth each. 40 % of a millisecond is latency, as two sizes tell: 13.3 us a message.
+TEST(Calibrated, SizesOfMessagesPartLatencyFromBandwidth) {
+  const Parts p = parts();
+  Sample s = sample(model::Collective::AllReduce, Bytes{16'000'000});
+  s.ranks.resize(16);
+  for (const std::int64_t bytes : {160'000, 16'000'000})
+    s.record.messages.push_back(
+        {.kind = model::Collective::AllReduce,
+         .ranks = 16,
+         .bytes = Bytes{bytes},
+         .times = std::vector<Seconds>(20, Seconds{0.4e-3 + 0.6e-3 * static_cast<double>(bytes) / 16e6})});
+  const auto made = calibrated_scenario(p, s);
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_NEAR(made->scenario.across.latency.count(), 0.4e-3 / 30, 1e-9);
+  EXPECT_NEAR(made->scenario.across.per_byte.in_seconds_per_byte(), 0.6e-3 / 30e6, 1e-15);
+  // Four times the ranks: 126 rounds, and 126 / 64 of the bytes instead of 30 / 16.
+  const double expected = 0.4 * 126 / 30 + 0.6 * (126.0 / 64) / (30.0 / 16);
+  EXPECT_NEAR(rest_of(p, s)(64).value.count(), 1e-3 * expected, 1e-8);
+}
+
 }  // namespace
 }  // namespace cox::forecast

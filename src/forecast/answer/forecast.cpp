@@ -11,6 +11,7 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/calibrate.hpp"
+#include "cox/forecast/over_time.hpp"
 #include "cox/forecast/parts_job.hpp"
 #include "cox/forecast/scenario_parts.hpp"
 
@@ -185,6 +186,9 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   tell(asked, Done::Measured);
   add_scenario(out, e, question);
   tell(asked, Done::Compared);
+  std::vector<std::int64_t> restarts;
+  for (const Sample& s : e.samples) restarts.push_back(static_cast<std::int64_t>(restarts_of(s).size()));
+  out.run = run_parameters(e.samples, restarts);
   if (auto structure = structure_of(largest(e.samples))) out.structure = *std::move(structure);
   add_bends(out, question);
   tell(asked, Done::All);

@@ -4,30 +4,11 @@
 #include "cox/forecast/forecast.hpp"
 
 #include "forecast/answer/control_json.hpp"
+#include "forecast/answer/estimate_json.hpp"
+#include "forecast/answer/run_parameters_text.hpp"
 
 namespace cox::forecast {
 namespace {
-
-const char* origin_name(Origin o) {
-  constexpr const char* kNames[] = {"measured", "stated", "range"};
-  return kNames[static_cast<std::size_t>(o)];
-}
-
-Json json_of(const TimeEstimate& t) {
-  return {{"value_s", t.value.count()},
-          {"low_s", t.low.count()},
-          {"high_s", t.high.count()},
-          {"origin", origin_name(t.origin)},
-          {"units", t.units}};
-}
-
-Json json_of(const RatioEstimate& r) {
-  return {{"value", r.value},
-          {"low", r.low},
-          {"high", r.high},
-          {"origin", origin_name(r.origin)},
-          {"units", r.units}};
-}
 
 Json json_of(const TimeBand& b) {
   return {{"value_s", b.value.count()}, {"low_s", b.low.count()}, {"high_s", b.high.count()}};
@@ -248,6 +229,7 @@ std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
   j["scenario_notes"] = f.scenario_notes;
   j["regimes"] = or_null_json(f.regimes);
   j["margins"] = f.margins ? json_of(*f.margins, f.margins_at) : Json(nullptr);
+  j["run"] = run_json(f.run);
   j["structure"] = or_null_json(f.structure);
   j["control"] = f.control ? control_json(*f.control) : Json(nullptr);
   return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/forecast.hpp"
+
+#include "forecast/answer/run_parameters_text.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -277,6 +280,7 @@ std::vector<std::string> text_lines(const Forecast& f, bool all) {
   add_bends(out, f);
   add_margin(out, f);
   add_goodness(out, f);
+  for (std::string& line : run_lines(f.run, all)) out.push_back(std::move(line));
   add_list(out, "note", f.projection.notes, all);
   add_list(out, "not seen", f.not_seen, all);
   add_list(out, "left out", f.left_out, all);

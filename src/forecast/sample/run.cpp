@@ -17,6 +17,8 @@
 #include "cox/model/collective.hpp"
 #include "cox/trace/time_unit.hpp"
 
+#include "forecast/sample/record.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -369,6 +371,7 @@ Result<Sample> sample_of(const trace::Run& run, int threads) {
   for (std::size_t r = 0; r < run.ranks.size(); ++r)
     if (timeline.step_begins(r).empty())
       return fail(nothing(run, fmt::format("no steps can be told of rank {}", run.ranks[r].rank.value())));
+  out.record = record_of(run, timeline);
   if (run.times == trace::TimesKind::Steps) return of_step_times(run, timeline, std::move(out));
   const std::set<CommId> widest = widest_communicators(run);
   std::vector<RankSteps> steps;

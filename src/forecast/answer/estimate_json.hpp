@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Estimates as JSON: docs/reference/forecast-json.md.
+#pragma once
+
+#include "cox/base/json.hpp"
+#include "cox/forecast/parts.hpp"
+
+namespace cox::forecast {
+
+inline const char* origin_name(Origin o) {
+  constexpr const char* kNames[] = {"measured", "stated", "range"};
+  return kNames[static_cast<std::size_t>(o)];
+}
+
+inline Json json_of(const TimeEstimate& t) {
+  return {{"value_s", t.value.count()},
+          {"low_s", t.low.count()},
+          {"high_s", t.high.count()},
+          {"origin", origin_name(t.origin)},
+          {"units", t.units}};
+}
+
+inline Json json_of(const RatioEstimate& r) {
+  return {{"value", r.value},
+          {"low", r.low},
+          {"high", r.high},
+          {"origin", origin_name(r.origin)},
+          {"units", r.units}};
+}
+
+}  // namespace cox::forecast
