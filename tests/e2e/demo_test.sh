@@ -16,6 +16,7 @@ equal "$(json "$diagnosis" 'd["schema"]')" cox.diagnose/1 "schema"
 equal "$(json "$diagnosis" 'r["coverage"]')" 1.0 coverage
 if [ "$rank" = none ]; then
   equal "$(json "$diagnosis" 'r["findings"]')" "[]" "findings"
+  [ $# -gt 0 ] || /usr/bin/python3 "$source_dir/tests/e2e/forecast_check.py" "$cox" "$work/demo/run" 8 run
 else
   equal "$(json "$diagnosis" 'r["findings"][0]["rank"]')" "$rank" "rank of the first finding"
   equal "$(json "$diagnosis" 'r["findings"][0]["ranks"]')" "[$rank]" "ranks of the first finding"

@@ -17,3 +17,6 @@ if [[ $program == */mpi_calls.* ]]; then
   equal "$(status "$cox" export "$work/r1" --to perfetto -o "$work/trace.json")" 0 "exit status of export"
   /usr/bin/python3 "$source_dir/tests/e2e/mpi_peers.py" "$work/trace.json" 4
 fi
+if [[ $program == */mpi_train.openmpi ]]; then
+  /usr/bin/python3 "$source_dir/tests/e2e/forecast_check.py" "$cox" "$work/r1" 4 run
+fi

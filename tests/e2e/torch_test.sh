@@ -19,3 +19,4 @@ assert len(printed) == 4 and found == printed, (found, printed)
 assert r["coverage"] == 1.0, (r["coverage"], r["coverage_detail"])
 print("steps on each rank as printed:", found)
 PY
+/usr/bin/python3 "$source_dir/tests/e2e/forecast_check.py" "$cox" "$work/r2" 4 run
