@@ -73,14 +73,16 @@ struct SlowNodes {
 struct PositionParts {
   std::string name{};
   std::int32_t role = 0;
-  std::int64_t ranks = 0;         ///< of this role, at the size at which it was seen; 0 = all
-  TimeEstimate level{};           ///< mean over ranks and steps
-  TimeEstimate rank{};            ///< standard deviation of what is a rank's for good
-  TimeEstimate node{};            ///< of what is a node's for good
-  TimeEstimate step{};            ///< of what all ranks share in a step
+  std::int64_t ranks = 0;  ///< of this role, at the size at which it was seen; 0 = all
+  bool fixed = false;      ///< so many ranks at any size: those that a Scenario names, or one after the other
+  TimeEstimate level{};    ///< mean over ranks and steps
+  TimeEstimate rank{};     ///< standard deviation of what is a rank's for good
+  TimeEstimate node{};     ///< of what is a node's for good
+  TimeEstimate step{};     ///< of what all ranks share in a step
   TimeEstimate node_step{};       ///< of what the ranks of a node share in a step
   double node_step_skewness = 0;  ///< of that, within [0, 4]
-  Law residual{};  ///< of mean 0: body by quantiles, tail generalised Pareto where there is one
+  Law group_step{};  ///< of mean 0: what the nodes at a switch share in a step; only a Scenario tells it
+  Law residual{};    ///< of mean 0: body by quantiles, tail generalised Pareto where there is one
   TimeEstimate residual_sd{};
   RatioEstimate tail_shape{};   ///< xi; value 0, Origin::Range where there are too few exceedances
   double tail_probability = 0;  ///< 0 = no tail

@@ -14,11 +14,12 @@
 
 namespace cox::forecast {
 
-/// The own work of a Scenario's ranks, as it says: compute and [[noise]]. What has no counterpart (noise of messages and
-/// links, of named ranks, of switches, rails and stages, recorded traces) is in `untold`, one sentence each.
+/// The own work of a Scenario's ranks, as it says: compute and [[noise]], a pipeline as stages. Named ranks, and whoever's turn it
+/// is, are so many at any size. What messages and links are disturbed by is in `rest`, simulated. What has no counterpart (noise
+/// that happens once, of rails and stages, recorded traces) is in `untold`, one sentence each.
 /// Errors:  forecast-004 (a job without steps of compute and a synchronisation: goal, trace, iteration; a policy that does
 ///          not meet in every step), those of `simulate::simulate` (training: one step without noise is simulated).
-/// Cost:    a simulated step; 0.1 s for each source of fresh noise of a rank beyond the first. Held by:
+/// Cost:    that of `quiet_step`; 0.1 s for each source of fresh noise of a rank beyond the first. Held by:
 ///          src/forecast/answer/scenario_parts_test.cpp
 [[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A step of a Scenario without noise, failures and start: what its ranks do, and what is left of it.
+/// A step of a Scenario without noise of compute, failures and start: what its ranks do, and what is left of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,18 @@ namespace cox::forecast {
 struct Work {
   std::string name;
   Seconds busy{};
+  std::int64_t ranks = 0;  ///< 0 = all
 };
 struct StepWork {
   std::vector<Work> kinds;  ///< empty where the engine does not tell
   Pipeline pipeline{};
-  Seconds rest{};  ///< of the step beside the longest work, or what a pipeline makes of it: communication
+  TimeEstimate
+      rest{};         ///< of the step beside the longest work, or what a pipeline makes of it: communication
+  Seconds rest_sd{};  ///< of that, from step to step
 };
 
-/// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job.
+/// Messages and links that are disturbed: the mean of several steps, with its interval.
+/// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job; 20 to 400 where messages are disturbed.
 [[nodiscard]] Result<StepWork> quiet_step(const model::Scenario& scenario);
 
 }  // namespace cox::forecast

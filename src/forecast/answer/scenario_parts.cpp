@@ -156,29 +156,19 @@ Law sum_of(const std::vector<Part>& parts) {
 /// Takes the sources of a scenario into the parts of one kind of work.
 class NoiseParts {
  public:
-  NoiseParts(PositionParts& out, Seconds compute) : out_(out), compute_(compute) {}
+  NoiseParts(PositionParts& out, Seconds compute, int steps) : out_(out), compute_(compute), steps_(steps) {}
 
-  /// Empty where it was taken; else why not.
-  std::string take(const NoiseSource& n) {
-    if (n.target != model::NoiseTarget::Compute) return "disturbs messages or links";
-    if (!n.ranks.empty()) return "is of named ranks, which other sizes do not tell";
-    if (n.pattern == NoisePattern::Once) return "happens once";
-    if (n.pattern == NoisePattern::Rotating) return "goes round the ranks";
-    if (n.scope != NoiseScope::Rank && n.scope != NoiseScope::Node && n.scope != NoiseScope::Global)
-      return "is shared by a switch, a rail or a stage";
+  /// Takes a source of compute that concerns these ranks.
+  void take(const NoiseSource& n) {
     if (n.pattern == NoisePattern::Periodic) return take_daemon(n);
-    const std::optional<Law> law = law_of(n, compute_);
-    if (!law) return "is read from a file";
-    if (!std::isfinite(law->deviation().count()) && n.scope != NoiseScope::Rank)
-      return "is shared and has no variance";
+    const Law law = *law_of(n, compute_);
+    if (n.pattern == NoisePattern::Drift) return take_drift(n, law);
     const double chance = chance_of(n);
-    mean_ += law->mean() * chance;
-    if (n.pattern == NoisePattern::Drift) return take_drift(*law);
-    if (n.pattern == NoisePattern::Persistent)
-      take_persistent(n.scope, *law);
+    mean_ += law.mean() * chance;
+    if (n.pattern == NoisePattern::Persistent && n.burst_steps == 0)
+      take_persistent(n.scope, law);
     else
-      take_fresh(n, *law, chance);
-    return {};
+      take_fresh(n, law, chance);
   }
 
   void finish() {
@@ -186,6 +176,8 @@ class NoiseParts {
     const Seconds mean = residual.mean();
     out_.residual = residual.plus(-mean);
     out_.residual_sd = stated(residual.deviation());
+    const Law group = sum_of(group_);
+    out_.group_step = group.plus(-group.mean());
     out_.level = stated(compute_ + mean_);
     out_.rank = stated(root(rank_));
     out_.node = stated(root(node_));
@@ -208,28 +200,39 @@ class NoiseParts {
   static Seconds root(double variance) { return Seconds{std::sqrt(variance)}; }
   static double square(Seconds s) { return s.count() * s.count(); }
 
-  std::string take_daemon(const NoiseSource& n) {
+  void take_daemon(const NoiseSource& n) {
     const double chance = std::min(1.0, compute_ / n.period);
     mean_ += n.mean * chance;
-    if (n.scope == NoiseScope::Rank)
-      fresh_.push_back({Law::constant(n.mean), chance});
+    if (n.scope == NoiseScope::Rank || n.scope == NoiseScope::Switch)
+      (n.scope == NoiseScope::Rank ? fresh_ : group_).push_back({Law::constant(n.mean), chance});
     else
       (n.scope == NoiseScope::Node ? node_step_ : step_) += square(n.mean) * chance * (1 - chance);
-    return {};
   }
-  std::string take_drift(const Law& law) {
-    drift_ += law.mean();
-    rank_ += square(law.deviation());
-    return {};
+  /// From nothing to the drawn value over `period_steps`: the level is the mean over the job's steps.
+  void take_drift(const NoiseSource& n, const Law& law) {
+    const auto period = static_cast<double>(n.period_steps);
+    const double last = std::min(1.0, (steps_ - 1) / period);
+    const double mean = steps_ <= period ? last / 2 : 1 - (period + 1) / (2 * steps_);
+    mean_ += law.mean() * mean;
+    drift_ += law.mean() * last;
+    take_persistent(n.scope, law.deviation() > Seconds{} ? law.times(std::max(mean, 1e-9)) : Law());
   }
   void take_persistent(NoiseScope scope, const Law& law) {
     if (scope == NoiseScope::Global) return;  // the same for all, for good: a level
+    if (scope == NoiseScope::Switch) {
+      group_.push_back({law, 1});
+      return;
+    }
     (scope == NoiseScope::Rank ? rank_ : node_) += square(law.deviation());
   }
   void take_fresh(const NoiseSource& n, const Law& law, double chance) {
     if (n.scope == NoiseScope::Rank) {
       fresh_.push_back({law, chance});
       correlation_ = std::max(correlation_, n.correlation);
+      return;
+    }
+    if (n.scope == NoiseScope::Switch) {
+      group_.push_back({law, chance});
       return;
     }
     // A thinned law: E[x^2] p - (E[x] p)^2.
@@ -253,7 +256,9 @@ class NoiseParts {
 
   PositionParts& out_;
   Seconds compute_;
+  double steps_;
   std::vector<Part> fresh_;
+  std::vector<Part> group_;
   Seconds mean_{};
   Seconds drift_{};
   double rank_ = 0, node_ = 0, step_ = 0, node_step_ = 0, node_skew_ = 0;  ///< variances, third moment
@@ -263,6 +268,88 @@ class NoiseParts {
 
 std::string name_of(const NoiseSource& n, std::size_t i) {
   return n.name.empty() ? fmt::format("noise {}", i) : n.name;
+}
+
+/// Why a source is not in the parts; empty where it is.
+std::string left_out(const NoiseSource& n, bool pipeline) {
+  if (n.target != model::NoiseTarget::Compute)
+    return n.ranks.empty() ? "" : "disturbs messages of named ranks, which other sizes do not tell";
+  if (pipeline && (!n.ranks.empty() || n.pattern == NoisePattern::Rotating))
+    return "is of some ranks of a pipeline only";
+  if (n.pattern == NoisePattern::Once) return "happens once";
+  if (n.scope == NoiseScope::Rail || n.scope == NoiseScope::Stage) return "is shared by a rail or a stage";
+  if (pipeline && n.scope == NoiseScope::Switch) return "is shared by the nodes at a switch, in a pipeline";
+  if (n.pattern == NoisePattern::Rotating && n.scope != NoiseScope::Rank && n.scope != NoiseScope::Node)
+    return "goes round the switches";
+  if (n.pattern == NoisePattern::Periodic) return {};
+  const std::optional<Law> law = law_of(n, Seconds{1});
+  if (!law) return "is read from a file";
+  if (!std::isfinite(law->deviation().count()) && n.scope != NoiseScope::Rank)
+    return "is shared and has no variance";
+  return {};
+}
+
+/// Ranks that have sources of their own, at any size: named ones, and who is next of those that take turns.
+struct Few {
+  std::vector<int> named{};  ///< empty = whoever is next
+  std::int64_t ranks = 0;
+  std::vector<NoiseSource> sources{};
+};
+
+/// A scenario's sources by whom they concern.
+struct Sorted {
+  std::vector<NoiseSource> all{};
+  std::vector<Few> few{};
+  std::vector<std::string> untold{};
+};
+
+bool meet(const std::vector<int>& a, const std::vector<int>& b) {
+  return std::ranges::any_of(a, [&b](int rank) { return std::ranges::find(b, rank) != b.end(); });
+}
+
+/// Turns are taken by ranks that nothing else concerns: exact but for the steps in which a named one has its turn.
+Sorted sorted_sources(const model::Scenario& s, bool pipeline) {
+  Sorted out;
+  for (std::size_t i = 0; i < s.noise.size(); ++i) {
+    NoiseSource n = s.noise[i];
+    if (n.off) continue;
+    if (s.cluster.devices_per_node == 1 && n.scope == NoiseScope::Node) n.scope = NoiseScope::Rank;
+    std::string why = left_out(n, pipeline);
+    const bool turns = n.pattern == NoisePattern::Rotating;
+    if (why.empty() && !turns && !n.ranks.empty() && n.target == model::NoiseTarget::Compute) {
+      std::ranges::sort(n.ranks);
+      const auto same = std::ranges::find(out.few, n.ranks, &Few::named);
+      const bool overlaps = same == out.few.end() && std::ranges::any_of(out.few, [&n](const Few& f) {
+                              return meet(f.named, n.ranks);
+                            });
+      if (overlaps)
+        why = "is of some ranks that another source names with others";
+      else if (same != out.few.end())
+        same->sources.push_back(n);
+      else
+        out.few.push_back({n.ranks, static_cast<std::int64_t>(n.ranks.size()), {n}});
+    }
+    if (!why.empty()) {
+      out.untold.push_back(fmt::format("{} {}: it is not in the forecast", name_of(n, i), why));
+      continue;
+    }
+    if (n.target != model::NoiseTarget::Compute) {
+      out.untold.push_back(name_of(n, i) +
+                           ": its mean is in the price of communication, from simulated steps");
+    } else if (turns) {
+      const bool node = n.scope == NoiseScope::Node;
+      n.pattern = NoisePattern::EveryStep;
+      out.few.push_back({{}, node ? s.cluster.devices_per_node : 1, {n}});
+    } else if (n.ranks.empty()) {
+      out.all.push_back(n);
+      if (n.pattern == NoisePattern::Persistent && n.law != NoiseLaw::Gaussian &&
+          n.scope != NoiseScope::Switch)
+        out.untold.push_back(name_of(n, i) + ": what lasts is taken as normal, with its deviation");
+    }
+  }
+  if (!out.few.empty())
+    out.untold.emplace_back("named ranks, and whoever's turn it is, are so many at any size");
+  return out;
 }
 
 }  // namespace
@@ -282,30 +369,33 @@ Result<Parts> parts_of(const model::Scenario& s) {
   out.ranks_per_node = s.cluster.devices_per_node;
   out.nodes = model::nodes_of(s);
   out.steps = s.job.steps;
-  out.rest = stated(work.rest);
+  out.rest = work.rest;
+  out.rest_sd = stated(work.rest_sd);
   out.pipeline = work.pipeline;
-  for (std::size_t kind = 0; kind < work.kinds.size(); ++kind) {
+  Sorted sources = sorted_sources(s, out.pipeline.stages > 1);
+  out.untold = std::move(sources.untold);
+  if (std::ranges::any_of(sources.all, [](const auto& n) { return n.scope == NoiseScope::Switch; }))
+    out.nodes_per_group = std::max(1, s.fabric.hosts_per_leaf);
+  bool rare = false;
+  const auto add = [&](const Work& kind, const Few* few) {
     PositionParts part;
-    part.role = static_cast<std::int32_t>(kind);
-    if (work.kinds.size() > 1) part.ranks = out.ranks / static_cast<std::int64_t>(work.kinds.size());
-    NoiseParts noise(part, work.kinds[kind].busy);
-    for (std::size_t i = 0; i < s.noise.size(); ++i) {
-      if (s.noise[i].off) continue;
-      NoiseSource n = s.noise[i];
-      if (out.ranks_per_node == 1 && n.scope == NoiseScope::Node) n.scope = NoiseScope::Rank;
-      const std::string why = noise.take(n);
-      if (kind > 0) continue;
-      if (!why.empty())
-        out.untold.push_back(fmt::format("{} {}: it is not in the forecast", name_of(n, i), why));
-      else if (n.pattern == NoisePattern::Persistent && n.law != NoiseLaw::Gaussian)
-        out.untold.push_back(name_of(n, i) + ": what lasts is taken as normal, with its deviation");
-    }
+    part.role = static_cast<std::int32_t>(out.positions.size());
+    part.ranks = few != nullptr ? few->ranks : kind.ranks;
+    part.fixed = few != nullptr;
+    NoiseParts noise(part, kind.busy, s.job.steps);
+    for (const NoiseSource& n : sources.all) noise.take(n);
+    if (few != nullptr)
+      for (const NoiseSource& n : few->sources) noise.take(n);
     noise.finish();
-    if (kind == 0 && noise.rare())
-      out.untold.emplace_back(
-          "what the ranks of a node share in a step is rarer than the law that is taken for it: the slowest is later");
+    rare = rare || noise.rare();
     out.positions.push_back(std::move(part));
-  }
+  };
+  for (const Work& kind : work.kinds) add(kind, nullptr);
+  const Work& slowest = *std::ranges::max_element(work.kinds, {}, &Work::busy);
+  for (const Few& few : sources.few) add(slowest, &few);
+  if (rare)
+    out.untold.emplace_back(
+        "what the ranks of a node share in a step is rarer than the law that is taken for it: the slowest is later");
   return out;
 }
 

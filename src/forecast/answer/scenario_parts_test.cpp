@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cox/forecast/maximum.hpp"
@@ -147,19 +148,79 @@ TEST(PartsOfScenario, APipelinesStepIsWhatSimulationGives) {
   }
 }
 
+NoiseSource extra(double ratio, model::NoisePattern pattern, std::vector<int> ranks = {}) {
+  NoiseSource n = source(NoiseLaw::Constant, 0, Rank, pattern);
+  n.mean_ratio = ratio;
+  n.ranks = std::move(ranks);
+  return n;
+}
+
+TEST(PartsOfScenario, FewRanksBurstsAndSwitchesGiveTheStepThatSimulationGives) {
+  const NoiseSource jitter = source(NoiseLaw::Gaussian, 0.05);
+  NoiseSource recurring = extra(0.3, Recurring);
+  recurring.period_steps = 40;
+  NoiseSource bursts = extra(0.2, EveryStep);
+  bursts.burst_steps = 10;
+  bursts.calm_steps = 490;
+  NoiseSource turns = source(NoiseLaw::Exponential, 0, Node, Rotating);
+  turns.mean_ratio = 0.2;
+  turns.period_steps = 3;
+  NoiseSource throttled = source(NoiseLaw::Bimodal, 0, Switch);
+  throttled.mean_ratio = 0.3;
+  throttled.probability = 0.02;
+  NoiseSource drift = extra(0.2, Drift);
+  drift.period_steps = 2500;
+  NoiseSource dips = source(NoiseLaw::Constant, 0, Global);
+  dips.target = model::NoiseTarget::Message;
+  dips.mean_ratio = 5;
+  dips.probability = 0.2;
+  const std::vector<std::vector<NoiseSource>> cases = {
+      {jitter, extra(0.1, Persistent, {17})},
+      {jitter, extra(0.1, EveryStep, {3, 4}), extra(0.08, EveryStep, {5})},
+      {jitter, extra(0.15, Rotating)},
+      {jitter, turns},
+      {jitter, recurring},
+      {jitter, bursts},
+      {source(NoiseLaw::Gaussian, 0.01), throttled},
+      {jitter, drift},
+      {jitter, dips}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    model::Scenario s = job(8, 4, cases[i]);
+    s.fabric.hosts_per_leaf = 2;
+    s.job.steps = 4000;
+    const auto parts = parts_of(s);
+    ASSERT_TRUE(parts) << parts.error().to_string();
+    EXPECT_NEAR(project_one(*parts, 32, {}).mean.value / simulated(s), 1, 0.006) << "case " << i;
+  }
+}
+
+TEST(PartsOfScenario, NamedRanksAreAsManyAtAnySize) {
+  const auto parts = parts_of(job(8, 4, {extra(0.1, Persistent, {17})}));
+  ASSERT_TRUE(parts);
+  for (const std::int64_t n : {32, 4096})
+    EXPECT_NEAR(project_one(*parts, n, {}).mean.value.count() - parts->rest.value.count(), 11e-3, 1e-9);
+}
+
 TEST(PartsOfScenario, WhatHasNoCounterpartIsSaid) {
   NoiseSource message = source(NoiseLaw::Gaussian, 0.1);
   message.target = model::NoiseTarget::Message;
+  message.ranks = {1};
   NoiseSource named = source(NoiseLaw::Gaussian, 0.1);
   named.ranks = {1};
+  NoiseSource others = named;
+  others.ranks = {1, 2};
   NoiseSource once = source(NoiseLaw::Constant, 0, Rank, Once);
   once.mean_ratio = 1;
-  NoiseSource off = source(NoiseLaw::Gaussian, 0.1, Switch);
+  NoiseSource off = source(NoiseLaw::Gaussian, 0.1, Rail);
   off.off = true;
   const auto parts =
-      parts_of(job(4, 2, {message, named, once, off, source(NoiseLaw::Gaussian, 0.1, Switch)}));
+      parts_of(job(4, 2, {message, named, others, once, off, source(NoiseLaw::Gaussian, 0.1, Rail)}));
   ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->untold.size(), 4U);
+  ASSERT_EQ(parts->untold.size(), 5U);
+  for (const char* what : {"named ranks, which", "names with others", "happens once", "a rail or a stage"})
+    EXPECT_TRUE(std::ranges::any_of(parts->untold, [what](const auto& t) {
+      return t.find(what) != std::string::npos;
+    })) << what;
 }
 
 TEST(PartsOfScenario, JobsThatDoNotMeetInEveryStepAreRefused) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "cox/base/stats.hpp"
 #include "cox/forecast/scenario_parts.hpp"
 #include "cox/simulate/outcome.hpp"
 
@@ -18,7 +19,8 @@ namespace cox::forecast {
 namespace {
 
 constexpr std::int64_t kMostSimulated = 16'384;
-constexpr std::int64_t kMostPlayed = 256;  ///< where messages are played on shared links: seconds each
+constexpr std::int64_t kDisturbed = 65'536;  ///< ranks x steps whose messages are disturbed
+constexpr std::int64_t kMostPlayed = 256;    ///< where messages are played on shared links: seconds each
 
 /// Ranks that a replica of the model has: a job grows by whole ones, and by whole nodes.
 std::int64_t unit_of(const model::Scenario& s) {
@@ -47,17 +49,22 @@ class Prices {
       : scenario_(scenario),
         unit_(unit_of(scenario)),
         most_(std::max(
-            unit_, model::plays_links(scenario, scenario.job.workload()) ? kMostPlayed : kMostSimulated)) {}
+            unit_, model::plays_links(scenario, scenario.job.workload()) || model::disturbs_messages(scenario)
+                       ? kMostPlayed
+                       : kMostSimulated)) {}
 
   /// Nothing where it cannot be simulated.
-  std::optional<Seconds> at(std::int64_t ranks) {
+  std::optional<TimeEstimate> estimate_at(std::int64_t ranks) {
     const std::scoped_lock lock(guard_);
     const auto [at, fresh] = known_.try_emplace(ranks);
     if (!fresh) return at->second;
     if (const auto step = quiet_step(resized(scenario_, ranks))) at->second = step->rest;
     return at->second;
   }
-  [[nodiscard]] std::int64_t unit() const { return unit_; }
+  std::optional<Seconds> at(std::int64_t ranks) {
+    const auto found = estimate_at(ranks);
+    return found ? std::optional(found->value) : std::nullopt;
+  }
   [[nodiscard]] std::int64_t most() const { return most_; }
   /// The largest power of two of units that is not above.
   [[nodiscard]] std::int64_t below(std::int64_t ranks) const {
@@ -71,7 +78,7 @@ class Prices {
   std::int64_t unit_;
   std::int64_t most_;
   std::mutex guard_;
-  std::map<std::int64_t, std::optional<Seconds>> known_;
+  std::map<std::int64_t, std::optional<TimeEstimate>> known_;
 };
 
 TimeEstimate range(Seconds value, Seconds low, Seconds high) {
@@ -82,7 +89,7 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   const std::int64_t low = prices.below(ranks);
   const std::optional<Seconds> a = prices.at(low);
   if (!a) return range({}, {}, {});
-  if (low == ranks || ranks < low) return {.value = *a, .low = *a, .high = *a, .origin = Origin::Stated};
+  if (low == ranks || ranks < low) return *prices.estimate_at(low);
   const std::int64_t high = 2 * low;
   if (high > prices.most()) {
     // Each doubling adds what the last one added times how much that was more than the one before: exact for rounds that
@@ -118,36 +125,64 @@ Pipeline pipeline_of(const model::Scenario& s) {
           .schedule = job.schedule};
 }
 
+/// Steps whose mean is taken where messages are disturbed.
+int steps_for(const model::Scenario& s) {
+  const std::int64_t ranks = std::max<std::int64_t>(1, model::ranks_of(s.cluster, s.job.places));
+  return static_cast<int>(std::clamp<std::int64_t>(kDisturbed / ranks, 20, 400));
+}
+
+/// The mean of several steps' rest; with its interval where they vary. Steps that resemble each other count as fewer.
+void set_rest(StepWork& out, const std::vector<double>& rests, bool varies) {
+  Welford all;
+  for (const double x : rests) all.add(x);
+  double together = 0;
+  for (std::size_t k = 1; k < rests.size(); ++k)
+    together += (rests[k] - all.mean()) * (rests[k - 1] - all.mean());
+  const auto n = static_cast<double>(rests.size());
+  const double r =
+      n > 1 && all.variance() > 0 ? std::clamp(together / (n - 1) / all.variance(), 0.0, 0.99) : 0;
+  const double error = varies && n > 1 ? 1.645 * all.stddev() / std::sqrt(n * (1 - r) / (1 + r)) : 0;
+  const auto positive = [](double v) { return Seconds{std::max(v, 0.0)}; };
+  out.rest = {.value = positive(all.mean()),
+              .low = positive(all.mean() - error),
+              .high = positive(all.mean() + error),
+              .origin = Origin::Stated};
+  if (varies && n > 1) out.rest_sd = Seconds{all.stddev()};
+}
+
 }  // namespace
 
 Result<StepWork> quiet_step(const model::Scenario& scenario) {
   model::Scenario s = scenario;
-  s.noise.clear();
+  std::erase_if(s.noise, [](const model::NoiseSource& n) {
+    return n.off || n.target == model::NoiseTarget::Compute || !n.ranks.empty();
+  });
   s.failures = {};
   s.start = {};
   // The first step of a collective job pays for what later ones find under way.
   const bool settles = s.job.workload() == model::Workload::Collective && s.job.steps > 1;
-  s.job.steps = settles ? std::min(s.job.steps, 3) : 1;
+  s.job.steps = !s.noise.empty() ? steps_for(s) : settles ? std::min(s.job.steps, 3) : 1;
   s.replicas = 1;
   COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
   StepWork out;
   if (s.job.workload() == model::Workload::Collective)
     out.kinds.push_back({"", s.job.as<model::CollectiveJob>().compute});
   else
-    for (const simulate::GroupTime& group : outcome.groups) out.kinds.push_back({group.name, group.busy});
+    for (const simulate::GroupTime& group : outcome.groups)
+      out.kinds.push_back({group.name, group.busy, outcome.groups.size() > 1 ? group.ranks : 0});
   out.pipeline = pipeline_of(s);
   std::vector<Seconds> busy;
   for (const Work& w : out.kinds) busy.push_back(w.busy);
   const bool stages = out.pipeline.stages > 1 && busy.size() == static_cast<std::size_t>(out.pipeline.stages);
   if (!stages) out.pipeline = {};
-  const Seconds most = stages ? pipelined(out.pipeline, busy)
-                              : std::accumulate(busy.begin(), busy.end(), Seconds{},
-                                                [](Seconds a, Seconds b) { return std::max(a, b); });
+  const Seconds most = stages         ? pipelined(out.pipeline, busy)
+                       : busy.empty() ? Seconds{}
+                                      : *std::ranges::max_element(busy);
+  std::vector<double> rests;
   const auto& ends = outcome.step_ends;
-  const Seconds step = settles && ends.size() > 1
-                           ? (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1)
-                           : outcome.total - outcome.started;
-  out.rest = std::max(Seconds{}, step - most);
+  for (std::size_t k = 1; k < ends.size(); ++k) rests.push_back((ends[k] - ends[k - 1] - most).count());
+  if (rests.empty()) rests.push_back((outcome.total - outcome.started - most).count());
+  set_rest(out, rests, !s.noise.empty());
   return out;
 }
 

@@ -125,6 +125,7 @@ GrowthFit drawn_growth(const std::vector<GrowthFit>& fits, const DrawKey& key, s
 PositionLaws as_estimated(const PositionParts& part) {
   PositionLaws laws{.residual = part.residual,
                     .pooled = part.pooled,
+                    .group_step = part.group_step,
                     .level = part.level.value,
                     .rank = part.rank.value,
                     .node = part.node.value,
@@ -176,6 +177,7 @@ Nest nested(const PositionLaws& laws, const Parts& parts, double factor) {
   const double part = node > 0 ? laws.node_step.count() / node : 0;
   Nest nest{.own = laws.residual.plus(laws.level).times(factor),
             .node = Law::shifted_gamma(Seconds{}, Seconds{factor * node}, laws.skewness * part * part * part),
+            .group = laws.group_step.times(factor),
             .common = Law::normal(Seconds{}, factor * laws.step),
             .ranks_per_node = parts.ranks_per_node,
             .nodes_per_group = parts.nodes_per_group,

@@ -16,6 +16,7 @@ namespace cox::forecast {
 struct PositionLaws {
   Law residual;
   Law pooled;
+  Law group_step{};
   Seconds level{};
   Seconds rank{};
   Seconds node{};

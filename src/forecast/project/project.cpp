@@ -67,6 +67,7 @@ std::vector<std::vector<std::size_t>> positions_of(const Parts& parts) {
 
 /// The whole job's ranks, of one role.
 std::int64_t ranks_of(const Parts& parts, const PositionParts& part, std::int64_t ranks) {
+  if (part.fixed) return std::min(part.ranks, ranks);
   if (part.ranks <= 0 || part.ranks >= parts.ranks) return ranks;
   const double share = static_cast<double>(part.ranks) / static_cast<double>(parts.ranks);
   return std::max<std::int64_t>(std::llround(share * static_cast<double>(ranks)), 1);

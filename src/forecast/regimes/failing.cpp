@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "cox/forecast/project.hpp"
+
 namespace cox::forecast {
 
 void take_failures(ThroughputPoint& point, double size, double apart, double least,
@@ -47,11 +49,9 @@ void Failing::apply(double ranks, bool growing, ThroughputPoint& point) const {
 }
 
 Failing failing_of(const Parts& parts, const model::Scenario& scenario) {
-  Failing out{.scenario = scenario,
-              .per_node = static_cast<double>(std::max(parts.ranks_per_node, 1)),
-              .step = parts.rest.value};
-  for (const PositionParts& p : parts.positions) out.step += p.level.value;
-  return out;
+  return {.scenario = scenario,
+          .per_node = static_cast<double>(std::max(parts.ranks_per_node, 1)),
+          .step = project_one(parts, parts.ranks, {.replicates = 0}).mean.value};
 }
 
 bool restarts_grow(const model::Failures& f) {

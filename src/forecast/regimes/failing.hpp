@@ -33,7 +33,7 @@ struct Failing {
   void apply(double ranks, bool growing, ThroughputPoint& point) const;
 };
 
-/// Steps as the parts say them at the size where they were seen, nobody waiting.
+/// Steps as they are at the size where the parts were seen.
 [[nodiscard]] Failing failing_of(const Parts& parts, const model::Scenario& scenario);
 
 /// Restarts take longer the more nodes there are.
