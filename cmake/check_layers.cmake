@@ -116,7 +116,7 @@ set(forecast_headers
     law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
     twins:structure criticality:structure
     scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes parts_job:regimes
-    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer forecast:answer goodness:answer curves:answer
+    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer
     scenario_parts:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers

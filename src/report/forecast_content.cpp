@@ -243,6 +243,33 @@ void add_path(const forecast::OverTime& o, ForecastPage& page) {
   }
 }
 
+/// What changed in the run, and what warns.
+void add_changes(const forecast::OverTime& o, ForecastPage& page) {
+  const auto add = [&](std::string sentence, std::string interval, std::string evidence,
+                       std::string refuted) {
+    page.observations.push_back({.sentence = std::move(sentence),
+                                 .interval = std::move(interval),
+                                 .evidence = std::move(evidence),
+                                 .anchor = "path",
+                                 .refuted_by = std::move(refuted)});
+  };
+  for (const diagnose::ChangePoint& c : o.changes)
+    add(fmt::format("From step {} on steps take {} instead of {}.", grouped(c.first_step.value()),
+                    to_string(c.after), to_string(c.before)),
+        fmt::format("steps {} to {}", grouped(c.earliest_step.value()), grouped(c.latest_step.value())),
+        "step times before and after", "the same level in a run of the same job");
+  if (o.restarts.verdict == forecast::AfterRestart::Higher ||
+      o.restarts.verdict == forecast::AfterRestart::Lower)
+    add(fmt::format("After a restart steps are {:.2f} times as unsteady as before it.", o.restarts.ratio),
+        fmt::format("{:.2f} to {:.2f}", o.restarts.low, o.restarts.high),
+        fmt::format("{} restarts", o.restarts.restarts),
+        "as steady steps on both sides of the next restarts");
+  if (o.warning.alarm)
+    add("The job grows less steady: spread, memory or margin of its steps has a trend.",
+        fmt::format("by chance in 5 % of steady runs"), fmt::format("{} windows", o.warning.windows),
+        "no trend in a longer run");
+}
+
 void add_recognition(const Forecast& f, const SizePoint& at, ForecastPage& page) {
   const auto add = [&](std::string_view sign, std::string now, std::string_view look_at) {
     page.recognised.push_back(
@@ -334,8 +361,7 @@ void add_control(const forecast::Control& c, ForecastPage& page) {
 
 }  // namespace
 
-ForecastPage page_of(const Forecast& f, const forecast::OverTime* over_time,
-                     std::vector<Artefact> artefacts) {
+ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
   ForecastPage page;
   page.name = title_of(f);
   const SizePoint* at = largest(f);
@@ -348,7 +374,10 @@ ForecastPage page_of(const Forecast& f, const forecast::OverTime* over_time,
     add_margins(f, page);
   }
   if (f.structure) add_structure(*f.structure, page);
-  if (over_time != nullptr) add_path(*over_time, page);
+  if (f.over_time) {
+    add_path(*f.over_time, page);
+    add_changes(*f.over_time, page);
+  }
   if (at != nullptr) {
     add_failures(f, *at, page);
     add_recognition(f, *at, page);

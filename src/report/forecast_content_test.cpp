@@ -38,7 +38,7 @@ forecast::Forecast small_forecast() {
 }
 
 TEST(ForecastContent, ThroughputIsThatOfRanksThatNeverWait) {
-  const ForecastPage page = page_of(small_forecast(), nullptr, {});
+  const ForecastPage page = page_of(small_forecast(), {});
   ASSERT_EQ(page.sizes.size(), 4u);
   EXPECT_TRUE(page.sizes[0].seen);
   EXPECT_DOUBLE_EQ(page.sizes[2].throughput, 2048);
@@ -49,7 +49,7 @@ TEST(ForecastContent, ThroughputIsThatOfRanksThatNeverWait) {
 }
 
 TEST(ForecastContent, MarginsAreTheNextBoundaryOverTheSize) {
-  const ForecastPage page = page_of(small_forecast(), nullptr, {});
+  const ForecastPage page = page_of(small_forecast(), {});
   ASSERT_EQ(page.margins.size(), 3u);
   EXPECT_DOUBLE_EQ(page.margins[0].factor, 8);
   EXPECT_DOUBLE_EQ(page.margins[1].factor, 2);
@@ -57,7 +57,7 @@ TEST(ForecastContent, MarginsAreTheNextBoundaryOverTheSize) {
 }
 
 TEST(ForecastContent, WhatWasNotAskedIsLeftOutAndWhatWasRefusedIsNot) {
-  const ForecastPage page = page_of(small_forecast(), nullptr, {{.name = "a", .what = "b", .text = "c"}});
+  const ForecastPage page = page_of(small_forecast(), {{.name = "a", .what = "b", .text = "c"}});
   EXPECT_FALSE(page.levers);
   EXPECT_EQ(page.artefacts.size(), 2u);
   EXPECT_EQ(page.artefacts[1].text.substr(0, page.artefacts[1].text.find('\n')),
@@ -131,7 +131,7 @@ TEST(ForecastContent, AForecastThatRefusesEverythingSaysSo) {
   forecast::Forecast f = small_forecast();
   f.regimes.reset();
   for (forecast::SizePoint& p : f.projection.points) p.refused = "too little was seen";
-  const ForecastPage page = page_of(f, nullptr, {});
+  const ForecastPage page = page_of(f, {});
   EXPECT_EQ(page.headline, "No size that was asked has a number");
   EXPECT_TRUE(render_forecast(page));
 }

@@ -16,12 +16,14 @@
 #include "cox/forecast/curves.hpp"
 #include "cox/forecast/goodness.hpp"
 #include "cox/forecast/margin.hpp"
+#include "cox/forecast/over_time.hpp"
 #include "cox/forecast/parts.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/regimes.hpp"
 #include "cox/forecast/run_parameters.hpp"
 #include "cox/forecast/sample.hpp"
 #include "cox/forecast/structure.hpp"
+#include "cox/forecast/structure_detail.hpp"
 #include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
@@ -60,6 +62,7 @@ struct Question {
   model::Failures failures{};
   std::function<void(std::int64_t done, std::int64_t total)>
       progress{};  ///< parts of the work; from one thread
+  StructureQuestion structure{};
 };
 
 /// A size that was measured, beside what the forecast says of it.
@@ -113,6 +116,8 @@ struct Forecast {
   std::vector<std::string> scenario_notes{};  ///< what was assumed in it, one sentence each
   std::optional<Structure> structure{};       ///< of the largest sample
   RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
+  std::optional<OverTime> over_time{};        ///< of the same
+  std::optional<StructureDetail> detail{};    ///< where it was asked for
   std::optional<Regimes> regimes{};
   std::optional<Margins> margins{};  ///< at the largest size asked that is not refused
   std::int64_t margins_at = 0;       ///< that size

@@ -41,4 +41,9 @@ struct PartsJob {
 [[nodiscard]] Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
                                        const PartsJobOptions& options);
 
+/// ln of the factor on jitter that makes eps fall to `level` at `ranks`; 0 = it is below already, nothing = no factor up to
+/// 1,000 does, or there is no jitter. Cost: 60 calls. Held by: src/forecast/regimes/parts_job_test.cpp
+[[nodiscard]] std::optional<double> jitter_margin(const Parts& parts, std::int64_t ranks, double level,
+                                                  const PartsJobOptions& options);
+
 }  // namespace cox::forecast

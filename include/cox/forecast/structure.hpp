@@ -65,7 +65,9 @@ struct PartElasticity {
 /// How much of a delay that hits one rank once is kept, at the sample's own size.
 struct KeptPart {
   Seconds delay{};
-  Proportion kept{};  ///< D_0 / d = E[(d - slack)^+] / d, over ranks, steps and synchronisations
+  Proportion kept{};    ///< D_0 / d = E[(d - slack)^+] / d, over ranks, steps and synchronisations
+  double one_low = 0;   ///< of single delays nine in ten keep this part,
+  double one_high = 1;  ///< up to this
 };
 
 struct Structure {
@@ -94,7 +96,8 @@ struct Structure {
 /// (no correction). Without moves. Held by: src/forecast/structure/concentration_test.cpp
 [[nodiscard]] Concentration concentration_of(std::span<const double> shares, double counted);
 
-/// How much of `delay` on one random rank is kept, from the sample at one of its positions.
-[[nodiscard]] KeptPart kept_of(const Sample& sample, std::size_t position, Seconds delay);
+/// How much of `delay` on one random rank, before a random synchronisation, is kept. Pre: delay > 0, the sample has positions
+/// (asserted). Held by: src/forecast/structure/structure_test.cpp
+[[nodiscard]] KeptPart kept_of(const Sample& sample, Seconds delay);
 
 }  // namespace cox::forecast

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -55,12 +56,16 @@ enum class Waits : std::uint8_t {
   OneSide,   ///< for the rank before
   TwoSides,  ///< for both neighbours
   Groups,    ///< for its group, and for those beside it: ranks of a group meet, groups exchange
+  Stages,  ///< stages of a pipeline: for the one before, in the same step; for the one behind, `ahead` steps ago
+  Bounded,  ///< asynchronous workers: for the slowest, `ahead` steps ago
 };
+[[nodiscard]] std::string_view name_of(Waits waits);
 
 struct WaveQuestion {
   Waits waits = Waits::TwoSides;
   int ranks = 200;  ///< in a ring
   int per_group = 8;
+  int ahead = 4;  ///< Stages, Bounded: steps that somebody may be ahead
   int steps = 100;
   int twins = 40;
   Seconds delay{};
@@ -75,15 +80,17 @@ struct Wave {
   /// The same, the latest that it ever is there: behind the front more comes by other ways.
   std::vector<double> reaches{};
   std::vector<int>
-      late{};        ///< by step: ranks that are late by more than a thousandth of d, in the first twin
-  double speed = 0;  ///< distance per step; 0 = it does not travel
+      late{};            ///< by step: ranks that are late by more than a thousandth of d, in the first twin
+  double half_life = 0;  ///< steps until half of kept[0] is left; 0 = it does not fall so far
+  double speed = 0;  ///< distance per step; 0 = it does not travel, or reaches all in the step that it hits
   Seconds loss{};    ///< per distance, at the front
   double loss_in_deviations = 0;  ///< of one rank's work in a step; 0 where that has none
   double extinction = 0;          ///< distance at which nothing is left: d / loss; 0 = no end
 };
 
 /// Ranks that work as `own` says, independent in every step, and wait for each other; the same with one rank that is late by
-/// `delay` once. Formula: x_r(k + 1) = max over those that r waits for of x(k) + own. Max-plus maps expand nothing:
+/// `delay` once. Formula: x_r(k + 1) = max over those that r waits for of x(k) + own; stages x_r(k + 1) = max(x_r(k),
+/// x_(r-1)(k + 1), x_(r+1)(k - ahead)) + own; bounded max(x_r(k), max x(k - ahead)) + own. Max-plus maps expand nothing:
 /// 0 <= D <= d. Pre: at least 2 ranks and steps, delay > 0 (asserted). Cost: ranks x steps x twins draws.
 /// Held by: src/forecast/structure/twins_test.cpp
 [[nodiscard]] Wave follow_wave(const Law& own, const WaveQuestion& question);

@@ -6,16 +6,14 @@
 #include <vector>
 
 #include "cox/forecast/forecast.hpp"
-#include "cox/forecast/over_time.hpp"
 #include "cox/report/forecast_page.hpp"
 
 namespace cox::report {
 
-/// A page of what is there; what was not asked for is left out. `over_time` may be null. Throughput is that of
+/// A page of what is there; what was not asked for is left out. Throughput is that of
 /// ranks which never wait: ranks x own work over step. Margins are in ranks: next boundary over size.
 /// Held by: src/report/forecast_content_test.cpp
-[[nodiscard]] ForecastPage page_of(const forecast::Forecast& forecast, const forecast::OverTime* over_time,
-                                   std::vector<Artefact> artefacts);
+[[nodiscard]] ForecastPage page_of(const forecast::Forecast& forecast, std::vector<Artefact> artefacts);
 
 /// `ranks,throughput,low,high,cost,refused`, a line a size: what the page draws.
 [[nodiscard]] std::string sizes_csv(const ForecastPage& page);

@@ -95,6 +95,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(question.failures, failures_of(call));
   question.project.threads = call.common.threads;
   question.goodness.threads = call.common.threads;
+  COX_TRY(question.structure, structure_question(call));
   COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
   // A forecast of a second should not say so in a log: on terminals only.
   const auto progress = make_progress(call, console, "forecasting");
@@ -102,7 +103,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(forecast::Forecast made, forecast::make_forecast(evidence, question));
   progress->finish();
   if (control) COX_CHECK(add_control(*control, evidence, question, made));
-  COX_CHECK(write_report(call, evidence, made, console));
+  COX_CHECK(write_report(call, made, console));
   COX_CHECK(write_scenario(call.value("scenario"), made, call, console));
   if (call.common.json) {
     output.stream() << forecast::to_json(made, call.args);
@@ -131,6 +132,7 @@ const Command& forecast_command() {
                 {"cox forecast sizes.csv --to 512", "a table `ranks,step_ms`: curves, with their spread"},
                 {"cox forecast job.toml --to 16384 --levers --target 'p99 <= 1.2 * median' --report job.html",
                  "what would help, and a page of it"},
+                {"cox forecast run --structure --delay 50ms", "who sets the pace; where a delay goes"},
                 {"cox forecast job.toml --tokens 15e12 --tokens-per-step 4e6 --days 30",
                  "how long a training takes, and how many nodes finish in a month"},
                 {"cox forecast run --scenario run.toml && cox simulate run.toml",
@@ -161,6 +163,10 @@ const Command& forecast_command() {
                  .value = "KEY=VALUE,...",
                  .help = "what stops the job: node_mtbf=1000h,restart=5min,checkpoint=1min,"
                          "checkpoint_interval=1h"},
+                {.name = "structure", .help = "who sets the pace, where a delay goes, what changed"},
+                {.name = "delay",
+                 .value = "TIME",
+                 .help = "the same, for one rank that loses so much once, like 50ms"},
                 {.name = "levers", .help = "what would help, each lever alone"},
                 {.name = "target",
                  .value = "TEXT",

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "cox/forecast/over_time.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/report/forecast_content.hpp"
 #include "cox/report/terminal.hpp"
@@ -67,6 +67,18 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
   return std::optional(std::move(out));
 }
 
+Result<forecast::StructureQuestion> structure_question(const Invocation& call) {
+  const std::string text = call.value("delay");
+  forecast::StructureQuestion out{.asked = call.has("structure") || !text.empty()};
+  if (text.empty()) return out;
+  const auto delay = parse_seconds(text);
+  if (!delay || !(*delay > Seconds{}))
+    return fail(
+        usage_error("cli-003", fmt::format("--delay: got '{}', expected a time above 0", text), "like 50ms"));
+  out.delay = *delay;
+  return out;
+}
+
 Status add_control(forecast::ControlQuestion question, const forecast::Evidence& evidence,
                    const forecast::Question& asked, forecast::Forecast& made) {
   // Levers of training steps change a scenario; those of all other jobs change their parts.
@@ -95,23 +107,16 @@ Status add_control(forecast::ControlQuestion question, const forecast::Evidence&
   return {};
 }
 
-Status write_report(const Invocation& call, const forecast::Evidence& evidence,
-                    const forecast::Forecast& made, Console& console) {
+Status write_report(const Invocation& call, const forecast::Forecast& made, Console& console) {
   const std::string name = call.value("report");
   if (name.empty()) return {};
-  std::optional<forecast::OverTime> over_time;
-  const auto longest = std::max_element(evidence.samples.begin(), evidence.samples.end(),
-                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  if (longest != evidence.samples.end())
-    if (auto windows = forecast::over_time_of(*longest)) over_time = std::move(*windows);
   std::vector<report::Artefact> artefacts{{.name = "forecast.json",
                                            .what = "everything that was found",
                                            .text = forecast::to_json(made, call.args)}};
   if (made.scenario)
     artefacts.push_back(
         {.name = "scenario.toml", .what = "for cox simulate", .text = model::scenario_toml(*made.scenario)});
-  COX_TRY(const std::string page, report::render_forecast(report::page_of(
-                                      made, over_time ? &*over_time : nullptr, std::move(artefacts))));
+  COX_TRY(const std::string page, report::render_forecast(report::page_of(made, std::move(artefacts))));
   COX_TRY(Output output,
           Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
   output.stream() << page;

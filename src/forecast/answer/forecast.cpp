@@ -17,6 +17,7 @@
 
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/several_sizes.hpp"
+#include "forecast/answer/structure_detail.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -106,6 +107,11 @@ void add_measured(Forecast& out, const Evidence& e, const Question& question, co
   }
 }
 
+/// The boundary below.
+double next_level(double elasticity) {
+  return elasticity >= kLinearAbove ? kLinearAbove : elasticity >= kSublinearAbove ? kSublinearAbove : 0;
+}
+
 /// Regimes up to the largest size asked, and margins at the largest that is not refused: to the next boundary below.
 void add_bends(Forecast& out, const Question& question) {
   std::int64_t most = kLeastRange;
@@ -123,8 +129,8 @@ void add_bends(Forecast& out, const Question& question) {
                            question.project.threads);
   if (out.margins_at == 0) return;
   const double now = job.job.at(out.margins_at, kEveryMechanism).elasticity;
-  const double level = now >= kLinearAbove ? kLinearAbove : now >= kSublinearAbove ? kSublinearAbove : 0;
-  options.replicates = 0;
+  const double level = next_level(now);
+  options.replicates = question.structure.asked ? kBandReplicates : 0;
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
 }
 
@@ -160,6 +166,18 @@ Status check_enough(const std::vector<Sample>& samples) {
                     .where = {}});
 }
 
+/// What the largest sample says of itself; asked for, how its margin moves too.
+void add_structure(Forecast& out, const Sample& sample, const Question& question) {
+  if (auto structure = structure_of(sample)) out.structure = *std::move(structure);
+  MarginOf margin;
+  if (question.structure.asked)
+    margin = [&, level = next_level(out.seen.elasticity)](const Sample& window) {
+      return window_margin(window, level, question.project);
+    };
+  if (auto over_time = over_time_of(sample, margin)) out.over_time = *std::move(over_time);
+  if (question.structure.asked) out.detail = detail_of(out, &sample, question);
+}
+
 /// From samples: calibrated, projected, compared.
 Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   COX_TRY(out.parts, calibrate(e.samples));
@@ -189,8 +207,8 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   std::vector<std::int64_t> restarts;
   for (const Sample& s : e.samples) restarts.push_back(static_cast<std::int64_t>(restarts_of(s).size()));
   out.run = run_parameters(e.samples, restarts);
-  if (auto structure = structure_of(largest(e.samples))) out.structure = *std::move(structure);
   add_bends(out, question);
+  add_structure(out, largest(e.samples), question);
   tell(asked, Done::All);
   return {};
 }
@@ -223,6 +241,7 @@ Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
   add_bends(out, question);
+  if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "forecast/answer/control_json.hpp"
 #include "forecast/answer/estimate_json.hpp"
 #include "forecast/answer/run_parameters_text.hpp"
+#include "forecast/answer/structure_detail.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -145,29 +146,12 @@ Json json_of(const Margins& m, std::int64_t ranks) {
   for (const Margin& one : m.alone)
     j["alone"].push_back({{"name", one.name},
                           {"factor", or_null(one.factor, [](double f) { return f; })},
+                          {"low", or_null(one.low, [](double f) { return f; })},
+                          {"high", or_null(one.high, [](double f) { return f; })},
+                          {"beyond", one.beyond},
                           {"within_error", one.within_error}});
   j["worst"] = nullptr;
   if (m.worst) j["worst"] = {{"factors", m.worst->factors}, {"distance", m.worst->distance}};
-  return j;
-}
-
-Json json_of(const Proportion& p) {
-  return {{"value", p.value}, {"low", p.low}, {"high", p.high}};
-}
-
-Json json_of(const Structure& s) {
-  Json j{{"synchronisations", s.synchronisations},
-         {"amplification", s.amplification},
-         {"entropy", s.who.entropy},
-         {"entropy_normalised", s.who.normalised},
-         {"effective_ranks", s.who.effective},
-         {"moves", json_of(s.who.moves)},
-         {"ranks", Json::array()},
-         {"kept", Json::array()}};
-  for (const UnitPace& u : s.ranks)
-    j["ranks"].push_back({{"rank", u.unit}, {"critical", json_of(u.critical)}, {"elasticity", u.elasticity}});
-  for (const KeptPart& k : s.kept)
-    j["kept"].push_back({{"delay_s", k.delay.count()}, {"kept", json_of(k.kept)}});
   return j;
 }
 
@@ -230,7 +214,9 @@ std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
   j["regimes"] = or_null_json(f.regimes);
   j["margins"] = f.margins ? json_of(*f.margins, f.margins_at) : Json(nullptr);
   j["run"] = run_json(f.run);
-  j["structure"] = or_null_json(f.structure);
+  j["structure"] = f.structure ? structure_json(*f.structure) : Json(nullptr);
+  j["over_time"] = f.over_time ? over_time_json(*f.over_time) : Json(nullptr);
+  j["structure_detail"] = f.detail ? structure_detail_json(*f.detail) : Json(nullptr);
   j["control"] = f.control ? control_json(*f.control) : Json(nullptr);
   return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));
 }

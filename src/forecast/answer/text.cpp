@@ -12,6 +12,7 @@
 #include "cox/forecast/forecast.hpp"
 
 #include "forecast/answer/run_parameters_text.hpp"
+#include "forecast/answer/structure_detail.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -279,11 +280,16 @@ std::vector<std::string> text_lines(const Forecast& f, bool all) {
   add_grounds(out, f);
   add_bends(out, f);
   add_margin(out, f);
+  for (const std::string& line : structure_lines(f)) out.push_back(line);
   add_goodness(out, f);
   for (std::string& line : run_lines(f.run, all)) out.push_back(std::move(line));
   add_list(out, "note", f.projection.notes, all);
   add_list(out, "not seen", f.not_seen, all);
   add_list(out, "left out", f.left_out, all);
+  if (f.detail) {
+    out.emplace_back();
+    for (const std::string& line : structure_detail_lines(f)) out.push_back(line);
+  }
   if (f.control) {
     out.emplace_back();
     const Lines control = text_lines(*f.control);

@@ -169,6 +169,9 @@ void add_band(Margin& margin, const MarginParameter& parameter,
   const auto factor = [](std::optional<double> x) { return x ? std::optional{std::exp(*x)} : std::nullopt; };
   margin.low = factor(of_replicates[static_cast<std::size_t>(std::floor(0.05 * last))]);
   margin.high = factor(of_replicates[static_cast<std::size_t>(std::ceil(0.95 * last))]);
+  // Value and draws rest on different places of a price's range: the band holds both.
+  if (margin.factor && margin.low) margin.low = std::min(*margin.low, *margin.factor);
+  if (margin.factor && margin.high) margin.high = std::max(*margin.high, *margin.factor);
   margin.beyond =
       static_cast<double>(std::ranges::count_if(of_replicates, [](const auto& x) { return !x; })) /
       (last + 1);
@@ -187,6 +190,7 @@ Margins margins_of(std::span<const MarginParameter> parameters, const Elasticity
     if (const auto x = nearest_alone(surface, parameters, i)) margin.factor = std::exp(*x);
     std::vector<std::optional<double>> drawn;
     for (const ElasticityWith& replicate : replicates) {
+      if (!margin.factor) break;
       Surface other(replicate, level, n);
       // A replicate that lies on the other side has no margin left.
       drawn.push_back(other.began_crossed() == out.crossed ? nearest_alone(other, parameters, i) : 0.0);

@@ -264,6 +264,22 @@ PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
   return out;
 }
 
+std::optional<double> jitter_margin(const Parts& parts, std::int64_t ranks, double level,
+                                    const PartsJobOptions& options) {
+  if (!any(parts, [](const auto& p) { return !p.residual.is_constant(); })) return std::nullopt;
+  const Model model(parts, options, -1);
+  const MarginParameter jitter{.name = "jitter", .worst = false};
+  const Margins m = margins_of(
+      {&jitter, 1},
+      [&](std::span<const double> factor) {
+        return model.at(ranks, Factors{.jitter = factor[0]}, {}).elasticity;
+      },
+      level);
+  if (m.crossed) return 0.0;
+  const auto& factor = m.alone[0].factor;
+  return factor ? std::optional{std::log(*factor)} : std::nullopt;
+}
+
 Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
                          const PartsJobOptions& options) {
   const std::vector<MarginSwitch> switches = margin_switches(parts, options);

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/stats.hpp"
 
 #include "forecast/structure/last.hpp"
@@ -216,39 +217,41 @@ Seconds spread_in_a_step(const Sample& sample, const Position& position) {
 }
 
 void add_kept(const Sample& sample, Structure& out) {
-  for (const double deviations : {1.0, 3.0, 5.0, 10.0}) {
-    KeptPart mean{.delay = {}, .kept = {.value = 0, .low = 0, .high = 0}};
-    const auto n = static_cast<double>(sample.positions.size());
-    for (std::size_t p = 0; p < sample.positions.size(); ++p) {
-      const Seconds d = deviations * spread_in_a_step(sample, sample.positions[p]);
-      if (!(d > Seconds{})) continue;
-      const KeptPart one = kept_of(sample, p, d);
-      mean.delay += d / n;
-      mean.kept.value += one.kept.value / n;
-      mean.kept.low += one.kept.low / n;
-      mean.kept.high += one.kept.high / n;
-    }
-    if (mean.delay > Seconds{}) out.kept.push_back(mean);
-  }
+  Seconds deviation{};
+  for (const Position& p : sample.positions)
+    deviation += spread_in_a_step(sample, p) / static_cast<double>(sample.positions.size());
+  if (!(deviation > Seconds{})) return;
+  for (const double times : {1.0, 3.0, 5.0, 10.0}) out.kept.push_back(kept_of(sample, times * deviation));
 }
 
 }  // namespace
 
-KeptPart kept_of(const Sample& sample, std::size_t position, Seconds delay) {
+KeptPart kept_of(const Sample& sample, Seconds delay) {
+  COX_ASSERT(delay > Seconds{} && !sample.positions.empty(), "a delay before a synchronisation");
   const std::size_t ranks = sample.ranks.size();
-  const Position& at = sample.positions[position];
-  std::vector<Seconds> kept;
-  for (std::size_t k = 0; k < sample.steps.size(); ++k) {
-    const auto own = std::span(at.own).subspan(k * ranks, ranks);
-    const Seconds longest = *std::ranges::max_element(own);
-    Seconds sum{};
-    for (const Seconds x : own) sum += std::max(Seconds{}, delay - (longest - x));
-    kept.push_back(sum / static_cast<double>(ranks));
-  }
+  const auto each = static_cast<double>(ranks * sample.positions.size());
+  std::vector<Seconds> kept(sample.steps.size());
+  std::vector<double> single;
+  single.reserve(kept.size() * ranks * sample.positions.size());
+  for (const Position& at : sample.positions)
+    for (std::size_t k = 0; k < sample.steps.size(); ++k) {
+      const auto own = std::span(at.own).subspan(k * ranks, ranks);
+      const Seconds longest = *std::ranges::max_element(own);
+      for (const Seconds x : own) {
+        const Seconds left = std::max(Seconds{}, delay - (longest - x));
+        kept[k] += left / each;
+        single.push_back(left / delay);
+      }
+    }
   Proportion share = ratio_over_blocks(kept, std::vector<Seconds>(kept.size(), delay));
   share.low = std::max(0.0, share.low);
   share.high = std::min(1.0, share.high);
-  return {.delay = delay, .kept = share};
+  const auto place = [&](double p) {
+    const auto at = single.begin() + std::lround(p * static_cast<double>(single.size() - 1));
+    std::ranges::nth_element(single, at);
+    return *at;
+  };
+  return {.delay = delay, .kept = share, .one_low = place(0.05), .one_high = place(0.95)};
 }
 
 Result<Structure> structure_of(const Sample& sample) {

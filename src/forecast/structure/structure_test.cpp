@@ -115,17 +115,20 @@ TEST(Structure, OneRankIsAlwaysLastAndKeepsAllOfADelay) {
   EXPECT_EQ(s.ranks[0].critical.value, 1);
   EXPECT_EQ(s.who.effective, 1);
   EXPECT_EQ(s.amplification, 1);
-  EXPECT_NEAR(kept_of(one, 0, Seconds{2}).kept.value, 1, 1e-12);
+  EXPECT_NEAR(kept_of(one, Seconds{2}).kept.value, 1, 1e-12);
 }
 
 // D_0 / d by an integral of its own: exponential, 8 ranks, d = 3 means: 0.483; 64 ranks: 0.099.
 TEST(Structure, WhatIsKeptOfADelayIsWhatSlackLeaves) {
   const auto draw = [](std::int64_t k, int r) { return exponential_draw(k, r); };
-  const KeptPart eight = kept_of(sample_of(8, 4'000, draw), 0, Seconds{3});
+  const KeptPart eight = kept_of(sample_of(8, 4'000, draw), Seconds{3});
   EXPECT_NEAR(eight.kept.value, 0.483, 0.01);
   EXPECT_LT(eight.kept.low, 0.483);
   EXPECT_GT(eight.kept.high, 0.483);
-  EXPECT_NEAR(kept_of(sample_of(64, 2'000, draw), 0, Seconds{3}).kept.value, 0.099, 0.006);
+  EXPECT_NEAR(kept_of(sample_of(64, 2'000, draw), Seconds{3}).kept.value, 0.099, 0.006);
+  // One rank in eight has no slack, so all of its delay stays; the slack of more than one in twenty is above d.
+  EXPECT_EQ(eight.one_high, 1);
+  EXPECT_EQ(eight.one_low, 0);
 }
 
 // A rank that is slow for 20 steps at a time: who is last depends on who was before, and its interval is wider.

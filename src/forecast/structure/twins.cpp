@@ -25,7 +25,13 @@ struct Part {
   bool less = true;  ///< there can be less of it
 };
 
+/// With what [[noise]] adds to it: what is relative to it follows by itself.
 void scale_work(Scenario& s, double factor) {
+  for (model::NoiseSource& n : s.noise)
+    if (n.target == model::NoiseTarget::Compute && !n.relative) {
+      n.mean *= factor;
+      n.unit *= factor;
+    }
   if (auto* job = std::get_if<model::CollectiveJob>(&s.job.work)) job->compute *= factor;
   auto* job = std::get_if<model::TrainingJob>(&s.job.work);
   if (job == nullptr) return;
@@ -156,7 +162,7 @@ Decay decay_of(const simulate::KeptDelay& delay) {
   }
   out.first = out.kept.front();
   out.last = out.kept.back();
-  for (std::size_t k = 1; k < out.kept.size() && out.half_life == 0; ++k)
+  for (std::size_t k = 1; out.first > 0 && k < out.kept.size() && out.half_life == 0; ++k)
     if (out.kept[k] <= out.first / 2) out.half_life = static_cast<double>(k);
   constexpr double kSame = 0.01;
   out.lasts = out.first > 0 && std::ranges::all_of(out.kept, [&](double kept) {

@@ -69,6 +69,41 @@ TEST(Wave, GroupsPassItOnGroupByGroup) {
   EXPECT_GT(w.extinction, 10);
 }
 
+// Workers up to three steps ahead: the others go on for three steps, then all wait for the one that was held up.
+TEST(Wave, BoundedWorkersFeelADelayWhenTheirLeadIsUsedUp) {
+  const Wave w = follow_wave(
+      Law::constant(Seconds{1}),
+      {.waits = Waits::Bounded, .ranks = 8, .ahead = 3, .steps = 10, .twins = 1, .delay = Seconds{5}});
+  EXPECT_EQ(w.late[0], 1);
+  EXPECT_EQ(w.late[3], 1);
+  EXPECT_EQ(w.late[4], 8);
+  EXPECT_DOUBLE_EQ(w.kept[9], 1) << "nothing is left over to make up for it";
+  const Law own = Law::normal(Seconds{1}, Seconds{0.1});
+  WaveQuestion q{
+      .waits = Waits::Bounded, .ranks = 8, .ahead = 0, .steps = 5, .twins = 20, .delay = Seconds{0.3}};
+  const Wave none_ahead = follow_wave(own, q);
+  q.waits = Waits::All;
+  EXPECT_EQ(none_ahead.kept, follow_wave(own, q).kept) << "no lead is a barrier";
+  q.waits = Waits::Bounded;
+  q.ahead = 4;
+  EXPECT_LT(follow_wave(own, q).kept[0], none_ahead.kept[0]);
+}
+
+// Down a pipeline a delay reaches every stage in the micro-batch that it hits; with noise what waits in between takes some.
+TEST(Wave, APipelineHandsADelayDown) {
+  WaveQuestion q{.waits = Waits::Stages, .ranks = 8, .steps = 30, .twins = 1, .delay = Seconds{3}};
+  const Wave even = follow_wave(Law::constant(Seconds{1}), q);
+  EXPECT_EQ(even.late[0], 8);
+  EXPECT_DOUBLE_EQ(even.front[7], 1);
+  EXPECT_DOUBLE_EQ(even.kept[29], 1);
+  EXPECT_EQ(even.speed, 0);
+  q.twins = 40;
+  const Wave noisy = follow_wave(Law::normal(Seconds{1}, Seconds{0.3}), q);
+  EXPECT_LT(noisy.front[7], noisy.front[1]);
+  EXPECT_GT(noisy.front[7], 0);
+  for (const double d : noisy.kept) EXPECT_LE(d, 1 + 1e-12);
+}
+
 /// Eight nodes at a barrier.
 model::Scenario barrier(double cv) {
   model::Scenario s;
