@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "cox/base/units_text.hpp"
@@ -178,6 +177,10 @@ void add_structure(Forecast& out, const Sample& sample, const Question& question
   if (question.structure.asked) out.detail = detail_of(out, &sample, question);
 }
 
+bool is_one_size(const std::vector<Sample>& samples) {
+  return std::ranges::all_of(samples, [&](const Sample& s) { return s.size() == samples.front().size(); });
+}
+
 /// From samples: calibrated, projected, compared.
 Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   COX_TRY(out.parts, calibrate(e.samples));
@@ -186,11 +189,8 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   if (asked.project.scaling == Scaling::Weak) compare_sizes(*out.parts, e.samples);
   Question question = asked;
   // Several sizes tell how communication grows; one does not, so it is priced.
-  if (std::set<std::int64_t> sizes; true) {
-    for (const Sample& s : e.samples) sizes.insert(s.size());
-    if (sizes.size() == 1 && !question.project.rest)
-      question.project.rest = rest_of(*out.parts, largest(e.samples));
-  }
+  if (is_one_size(e.samples) && !question.project.rest)
+    question.project.rest = rest_of(*out.parts, largest(e.samples));
   out.seen_ranks = out.parts->ranks;
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);

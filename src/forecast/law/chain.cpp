@@ -26,7 +26,6 @@ constexpr double kBeyond = 8.2;   // deviations of the others' sum that count
 constexpr double kGap = 0.6;  // of the distance of two places: what the others' sum smooths it by, at least
 constexpr double kNarrowest = 1e-7;  // of what a chain takes: an atom is as wide as this
 constexpr std::size_t kEvery = 8;    // so many places apart a first table has points
-constexpr double kMostScore = 3.7;   // of y: G = 4e-18
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1e3;  // -ln G: G = 0, to any precision that matters
 
