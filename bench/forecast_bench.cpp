@@ -69,7 +69,7 @@ void four_sizes_and_all_levers(benchmark::State& state) {
   control.levers = true;
   for (auto _ : state) {
     Result<Forecast> made = make_forecast(evidence, question);
-    if (state.range(0) != 0) add_part_levers(*made, evidence, question.project, control);
+    if (state.range(0) != 0) add_part_levers(*made, evidence, question, control);
     state.counters["at ranks"] = static_cast<double>(made->margins_at);
     benchmark::DoNotOptimize(made);
   }

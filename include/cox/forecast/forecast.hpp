@@ -148,7 +148,7 @@ struct Forecast {
 /// Levers and a target by the job's parts, into `control`, at the largest size asked that has a number (`margins_at`), else at
 /// the measured one: for Runs, and for Scenarios whose steps are no training.
 /// Pre: forecast.parts (asserted). Cost: that of `compare_part_levers`. Held by: src/forecast/answer/part_control_test.cpp
-void add_part_levers(Forecast& forecast, const Evidence& evidence, const ProjectOptions& project,
+void add_part_levers(Forecast& forecast, const Evidence& evidence, const Question& asked,
                      const ControlQuestion& question);
 
 /// The first screen, a line each.

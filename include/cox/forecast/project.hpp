@@ -38,6 +38,8 @@ struct ProjectOptions {
   RestAt rest{};  ///< empty = the measured one, as a range up to twice, at all sizes
   UnseenPrior prior{};
   int replicates = 200;
+  bool coarse =
+      false;  ///< half the points of each integral in `project_one`: for draws, which differ by more than that
   double widening = 1;     ///< of the bands; what simulated jobs want is in docs/accuracy.md
   std::int64_t steps = 0;  ///< of the run whose mean is forecast; 0 = as many as were seen
   std::uint64_t seed = 1;

@@ -103,7 +103,7 @@ Status add_control(forecast::ControlQuestion question, const forecast::Evidence&
                       .hint = "leave --levers, --target and --tokens out, or give a Run or a scenario",
                       .where = {}});
   }
-  if (by_parts) forecast::add_part_levers(made, evidence, asked.project, question);
+  if (by_parts) forecast::add_part_levers(made, evidence, asked, question);
   return {};
 }
 

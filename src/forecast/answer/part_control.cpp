@@ -6,11 +6,12 @@
 #include "cox/base/assert.hpp"
 #include "cox/forecast/forecast.hpp"
 
+#include "forecast/answer/node_hours.hpp"
 #include "forecast/levers/by_parts.hpp"
 
 namespace cox::forecast {
 
-void add_part_levers(Forecast& f, const Evidence& evidence, const ProjectOptions& project,
+void add_part_levers(Forecast& f, const Evidence& evidence, const Question& asked,
                      const ControlQuestion& question) {
   COX_ASSERT(f.parts.has_value(), "parts that levers change");
   if (!f.control) f.control.emplace();
@@ -18,10 +19,12 @@ void add_part_levers(Forecast& f, const Evidence& evidence, const ProjectOptions
     f.control->notes.push_back(fmt::format(
         "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
   const auto seen = std::ranges::max_element(evidence.samples, {}, &Sample::size);
-  const PartsCase job{
-      .parts = *f.parts, .rest = f.rest, .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks};
+  const PartsCase job{.parts = *f.parts,
+                      .rest = f.rest,
+                      .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks,
+                      .failing = failing_scenario(f, asked)};
   const std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
-  const PartLeverOptions options{.project = project};
+  const PartLeverOptions options{.project = asked.project};
   if (question.levers) f.control->levers = compare_part_levers(job, levers, options, question.options.prices);
   if (!question.target) return;
   f.control->set = cheapest_part_levers(job, levers, *question.target, options, question.options.prices);

@@ -15,6 +15,7 @@
 
 #include "forecast/levers/nearest_margin.hpp"
 #include "forecast/levers/set_search.hpp"
+#include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/redrawn.hpp"
 
 namespace cox::forecast {
@@ -25,6 +26,7 @@ struct PlayedParts {
   SizePoint value;
   std::vector<SizePoint> draws;
   std::int64_t ranks = 0;
+  double goodput = 1;
 };
 
 /// Nodes and ranks with parts of their own alone: one law for all would keep what a lever takes away.
@@ -66,6 +68,7 @@ SizePoint point_of(const PartsCase& job, const ProjectOptions& asked,
                    std::optional<std::uint64_t> replicate) {
   ProjectOptions options = asked;
   options.replicates = 0;
+  options.coarse = replicate.has_value();
   options.rest = replicate ? at_place(job.rest, place_of_rest(asked.seed, *replicate)) : job.rest;
   const auto one = [&](const Parts& parts) {
     return project_one(without_pooled(replicate ? redrawn(parts, asked.seed, *replicate) : parts), job.ranks,
@@ -77,6 +80,8 @@ SizePoint point_of(const PartsCase& job, const ProjectOptions& asked,
 
 PlayedParts play(const PartsCase& job, const PartLeverOptions& options) {
   PlayedParts out{.value = point_of(job, options.project, {}), .draws = {}, .ranks = job.ranks};
+  if (job.failing)
+    out.goodput = failing_of(job.parts, *job.failing).goodput(static_cast<double>(job.ranks), true);
   for (int r = 0; r < options.replicates; ++r)
     out.draws.push_back(point_of(job, options.project, static_cast<std::uint64_t>(r)));
   return out;
@@ -115,7 +120,11 @@ LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scali
   LeverEffect out;
   out.step = ratio_of(with, without, mean_of).value_or(LeverRatio{});
   const double size = static_cast<double>(with.ranks) / static_cast<double>(without.ranks);
-  out.throughput = inverse(out.step, scaling == Scaling::Weak ? size : 1);
+  if (!(with.goodput > 0) || !(without.goodput > 0)) {
+    out.why_not = "the job gets nowhere between two failures";
+    return out;
+  }
+  out.throughput = inverse(out.step, (scaling == Scaling::Weak ? size : 1) * with.goodput / without.goodput);
   out.cost = inverse(out.throughput, size);
   out.p99 = ratio_of(with, without, p99_of);
   out.cv = ratio_of(with, without, cv_of);
@@ -128,17 +137,18 @@ LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scali
 }
 
 PartsJobOptions job_options(const PartsCase& job, const PartLeverOptions& options) {
-  PartsJobOptions out{.project = options.project, .failing = {}, .replicates = 0, .worst = false};
+  PartsJobOptions out{.project = options.project, .failing = job.failing, .replicates = 0, .worst = false};
   out.project.rest = job.rest;
   return out;
 }
 
 /// N*, in nodes. Nothing makes throughput fall in weak scaling where nothing fails.
 std::optional<double> most_nodes(const PartsCase& job, const PartLeverOptions& options) {
-  if (options.project.scaling == Scaling::Weak || job.detour) return std::nullopt;
+  if ((options.project.scaling == Scaling::Weak && !job.failing) || job.detour) return std::nullopt;
   const std::int64_t from = std::max<std::int64_t>(job.parts.ranks, 1);
-  const RegimeMap map = map_regimes(job_of_parts(job.parts, job_options(job, options)).job,
-                                    {.from = from, .to = std::max(2 * from, job.ranks), .per_doubling = 2});
+  const RegimeMap map =
+      map_regimes(job_of_parts(job.parts, job_options(job, options)).job,
+                  {.from = from, .to = std::max<std::int64_t>(2 * from, 1'048'576), .per_doubling = 2});
   if (!map.n_star.inside()) return std::nullopt;
   return static_cast<double>(map.n_star.ranks) / std::max(job.parts.ranks_per_node, 1);
 }

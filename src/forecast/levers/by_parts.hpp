@@ -13,6 +13,7 @@
 #include "cox/forecast/parts.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/sample.hpp"
+#include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
 
@@ -23,6 +24,7 @@ struct PartsCase {
   std::optional<Parts> detour{};  ///< what the job is in a step in which all ranks take their detour together
   double detours = 0;             ///< share of such steps
   std::int64_t ranks = 0;
+  std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
 };
 
 struct PartLever {
@@ -44,7 +46,7 @@ struct PartLeverOptions {
   int replicates = 20;  ///< parameters drawn again, the same draw with and without a lever
 };
 
-/// The job as it is and each lever alone, at the case's size: the same figures as `compare_levers`, without failures and energy.
+/// The job as it is and each lever alone, at the case's size: the same figures as `compare_levers`, without energy and rework.
 ///
 /// Formula: means and quantiles of maxima, nodes and ranks with parts of their own; the interval of a ratio is that of 90 % of the
 /// draws of all parameters. Margin: `margins_of_parts` to the boundary that is next for the job as it is. Errors: none.

@@ -8,6 +8,7 @@
 
 #include "cox/forecast/calibrate.hpp"
 
+#include "forecast/regimes/failing.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
@@ -98,6 +99,25 @@ TEST(LeversByParts, DetoursTogetherCostWhatTheirOwnMaximumDoes) {
   EXPECT_LT(of(table, "aligned-detours").step.value, body / now + 0.01);
   EXPECT_FALSE(of(table, "aligned-detours").p99);
   EXPECT_GT(of(table, "aligned-detours").cv->value, 0);
+}
+
+// Half the ranks fail half as often: what is left of the time counts, and nothing else does.
+TEST(LeversByParts, WhatFailuresLeaveIsInTheThroughput) {
+  PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 4'096);
+  const LeverTable safe = compared(job);
+  model::Scenario failing;
+  failing.failures = {
+      .node_mtbf = Seconds{4'096 * 3'600.0}, .restart = Seconds{300}, .checkpoint = Seconds{30}};
+  job.failing = failing;
+  const LeverTable table = compared(job);
+  const Failing f = failing_of(job.parts, failing);
+  EXPECT_NEAR(of(table, "fewer-ranks").throughput.value,
+              of(safe, "fewer-ranks").throughput.value * f.goodput(2'048, true) / f.goodput(4'096, true),
+              1e-12);
+  EXPECT_EQ(of(table, "fewer-ranks").step, of(safe, "fewer-ranks").step);
+  EXPECT_FALSE(safe.baseline.most_nodes);
+  ASSERT_TRUE(table.baseline.most_nodes);
+  EXPECT_GT(*of(table, "fewer-ranks").most_nodes, 0);
 }
 
 TEST(LeversByParts, TheWorstRankIsNamedAndIsWhatHelps) {

@@ -241,7 +241,7 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
   const double factor = factor_at(parts, ranks, options.scaling);
   const std::vector<PositionLaws> laws = estimates(parts);
   Answer a;
-  a.step = evaluate(parts, laws, ranks, factor, nested, {});
+  a.step = evaluate(parts, laws, ranks, factor, nested, options.coarse ? kCoarse : Quadrature{});
   if (has_pooled(parts)) {
     a.apart = a.step.mean - evaluate(parts, laws, ranks, factor, pooled, kCoarse).mean;
     if (!std::isfinite(a.apart)) a.apart = 0;

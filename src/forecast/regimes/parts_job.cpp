@@ -256,9 +256,11 @@ double place_of_rest(std::uint64_t seed, std::uint64_t replicate) {
 
 PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
   PartsJob out{.job = job_from(parts, options, -1)};
+  PartsJobOptions drawn = options;
+  drawn.project.coarse = true;
   for (int r = 0; r < options.replicates; ++r) {
     const auto replicate = static_cast<std::uint64_t>(r);
-    out.replicates.push_back(job_from(redrawn(parts, options.project.seed, replicate), options,
+    out.replicates.push_back(job_from(redrawn(parts, options.project.seed, replicate), drawn,
                                       place_of_rest(options.project.seed, replicate)));
   }
   return out;
