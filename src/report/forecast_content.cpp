@@ -294,6 +294,14 @@ void add_recognition(const Forecast& f, const SizePoint& at, ForecastPage& page)
       "throughput of two sizes");
 }
 
+/// Of a sample at one of the sizes asked, over the small run: own work and goodput lost. 1 where it is not known.
+double cost_at(const Forecast& f, const SizePoint& at) {
+  const auto i = static_cast<std::size_t>(&at - f.projection.points.data());
+  const double kept = f.goodput.empty() ? 1 : f.goodput[i].shares.work / f.goodput_seen;
+  return f.seen.efficiency > 0 && at.efficiency > 0 && kept > 0 ? f.seen.efficiency / (at.efficiency * kept)
+                                                                : 1;
+}
+
 void add_monitoring(const Forecast& f, const SizePoint& at, ForecastPage& page) {
   if (!(at.efficiency > 0) || !(f.seen.efficiency > 0)) return;
   const auto own = [](const SizePoint& p) { return p.mean.value * p.efficiency; };
@@ -306,12 +314,12 @@ void add_monitoring(const Forecast& f, const SizePoint& at, ForecastPage& page) 
   const auto moving = [](const SizePoint& p) { return p.rest / p.mean.value; };
   add("share of a step in which links carry the job's data", percent(moving(f.seen)), percent(moving(at)),
       std::abs(moving(at) - moving(f.seen)) > 0.05);
-  const double cost = f.seen.efficiency / at.efficiency;
+  const double cost = cost_at(f, at);
   add("cost of a sample", "1.00", fmt::format("{:.2f}", cost), cost > 1.05);
 }
 
 void add_implications(const Forecast& f, const SizePoint& at, ForecastPage& page) {
-  const double cost = f.seen.efficiency > 0 && at.efficiency > 0 ? f.seen.efficiency / at.efficiency : 1;
+  const double cost = cost_at(f, at);
   if (cost > 1.05)
     page.implications.push_back(fmt::format(
         "A sample costs {:.2f} times as much at {} ranks while every rank works as in the small run: this is coupling, not a "
@@ -337,7 +345,7 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
   if (f.regimes && f.regimes->n_star.value.inside())
     page.headline = fmt::format("More than {} ranks do less", grouped(f.regimes->n_star.value.ranks));
   else
-    page.headline = fmt::format("At {} a rank works {} of the time and waits the rest",
+    page.headline = fmt::format("At {} a rank works {} of a step and waits or communicates the rest",
                                 count_of(at->ranks, "rank"), percent(at->efficiency));
   page.lead = fmt::format("A step takes {} there ({} to {}), from {} ranks {}.", to_string(at->mean.value),
                           to_string(at->mean.low), to_string(at->mean.high), grouped(f.seen_ranks),
