@@ -86,6 +86,40 @@ TEST(RunRecord, WhatTheProgramDoesNotWaitForIsHidden) {
   EXPECT_TRUE(record(job()).background.empty()) << "nobody waits elsewhere";
 }
 
+// Started 600 us before its end, waited for in the last 150: the call of 50 us and the wait are not hidden.
+TEST(RunRecord, RequestsAreUnderWayUntilTheirWaitReturns) {
+  trace::Run run = job();
+  for (trace::RankTrack& t : run.ranks) {
+    trace::EventColumns events;
+    for (std::size_t i = 0; i < t.events.size(); ++i) {
+      trace::Event e = t.events[i];
+      const Duration end = e.end;
+      if (e.kind == trace::EventKind::Collective) {
+        e.begin = end - Duration{600us};
+        e.end = e.begin + Duration{50us};
+        e.flags |= trace::kNonBlocking;
+      }
+      events.push_back(e);
+      if (e.kind != trace::EventKind::Collective) continue;
+      events.push_back({.kind = trace::EventKind::Wait,
+                        .op = static_cast<std::uint8_t>(trace::WaitKind::Request),
+                        .begin = end - Duration{150us},
+                        .end = end,
+                        .comm = e.comm,
+                        .seq = e.seq});
+    }
+    t.events = events;
+  }
+  const RunRecord r = record(run);
+  ASSERT_EQ(r.background.size(), 4U);
+  EXPECT_TRUE(r.until_waits);
+  EXPECT_TRUE(r.messages.empty()) << "when they were done is not recorded";
+  for (const BackgroundTime& b : r.background) {
+    EXPECT_NEAR(b.in_flight.count(), 19 * 600e-6, 1e-9);
+    EXPECT_NEAR(b.hidden / b.in_flight, 400.0 / 600, 1e-9);
+  }
+}
+
 TEST(RunRecord, StartUpCountsFromTheFirstProcess) {
   trace::Run run = job();
   run.info.provenance = trace::Provenance::Observed;
