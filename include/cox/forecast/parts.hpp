@@ -30,6 +30,7 @@ struct TimeEstimate {
   std::int64_t units = 0;  ///< independent units that carry it: ranks, nodes, steps
   double freedom = 0;  ///< of a deviation: degrees of freedom of its square; 0 = not estimated from a spread
   Seconds noise{};     ///< of a deviation: what the measured spread would be if it were zero
+  Seconds spread{};    ///< of a deviation: the measured spread, with that noise in it
 };
 struct RatioEstimate {
   double value = 0;

@@ -85,6 +85,7 @@ Component together(const std::vector<Decomposed>& tables, Component Decomposed::
   return sum;
 }
 
+/// The value is the one that is as likely too low as too high: few units show less than their deviation more often than not.
 TimeEstimate deviation_of(const Component& c, std::int64_t units) {
   TimeEstimate e;
   if (c.freedom <= 0) {
@@ -96,12 +97,13 @@ TimeEstimate deviation_of(const Component& c, std::int64_t units) {
     return Seconds{
         std::sqrt(std::max(seen * c.freedom / chi_square_upper_quantile(c.freedom, above) - c.noise, 0.0))};
   };
-  e.value = Seconds{std::sqrt(std::max(c.variance, 0.0))};
+  e.value = at(0.5);
   e.low = at(0.05);
   e.high = at(0.95);
   e.units = units;
   e.freedom = c.freedom;
   e.noise = Seconds{std::sqrt(c.noise)};
+  e.spread = Seconds{std::sqrt(seen)};
   return e;
 }
 

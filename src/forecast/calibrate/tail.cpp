@@ -15,7 +15,10 @@ namespace {
 
 constexpr double kLeastShape = -0.5;
 constexpr double kMostShape = 2;
-constexpr double kFewest = 50;  // independent exceedances for a shape
+constexpr double kFewest = 50;    // independent exceedances for a shape
+constexpr double kSurely = 0.05;  // of all: up to there a tail is fitted in any case
+constexpr double kMisfit =
+    0.8;  // Anderson, Darling's A² that a sample of the law itself exceeds in about 5 of 100
 constexpr int kBody = 201;
 
 double mean_of(std::span<const double> values) {
@@ -140,7 +143,7 @@ ParetoFit fit_pareto(std::span<const double> excesses) {
 std::vector<TailFit> fit_tails(std::span<const double> ascending, double independent) {
   std::vector<TailFit> fits;
   const double n = static_cast<double>(ascending.size());
-  for (const double p : {0.003, 0.01, 0.03}) {
+  for (const double p : {0.003, 0.01, 0.03, 0.1}) {
     const auto count = static_cast<std::size_t>(p * n);
     if (static_cast<double>(count) * independent < kFewest) continue;
     const double threshold = ascending[ascending.size() - count - 1];
@@ -157,6 +160,7 @@ std::vector<TailFit> fit_tails(std::span<const double> ascending, double indepen
                   .probability = static_cast<double>(count) / n};
     found.exceedances = static_cast<double>(count) * independent;
     found.distance = distance(excesses, found.tail);
+    if (p > kSurely && found.distance * found.exceedances > kMisfit) continue;
     fits.push_back(found);
   }
   return fits;

@@ -43,7 +43,8 @@ Seconds draw_deviation(const TimeEstimate& e, const DrawKey& key, Parameter para
   if (e.origin == Origin::Range) return e.low + u * (e.high - e.low);
   if (e.freedom <= 0) return e.value;
   const double noise = e.noise.count() * e.noise.count();
-  const double seen = e.value.count() * e.value.count() + noise;
+  const double seen =
+      e.spread > Seconds{} ? e.spread.count() * e.spread.count() : e.value.count() * e.value.count() + noise;
   const double factor = std::min(e.freedom / chi_square_upper_quantile(e.freedom, u), 25.0);
   return Seconds{std::sqrt(std::max(seen * factor - noise, 0.0))};
 }
