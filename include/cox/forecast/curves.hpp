@@ -46,7 +46,8 @@ struct CurveForecast {
 
 /// Models are fitted by least squares of relative errors, coefficients not below zero. The value is that of the model with
 /// the least held-out error (the simplest among equals); the band spans all that count, widened by the best held-out error
-/// times how many times further the size is, in logarithms, than the largest was from the one before it. Refused: beyond the
+/// times how many times further the size is, in logarithms, than the largest was from the one before it; where one curve alone
+/// was held out and counts, as of two sizes, that error is 2 % at least: what published weak scalings add in a doubling. Refused: beyond the
 /// table with one size; where the band is wider than a factor of 2.
 /// Source: Extra-P's held-out choice (Calotoiu et al. 2013); USL: Gunther 2007. Limits: docs/concepts/forecasting.md.
 /// Pre: at least one point, ascending (as read). Cost: microseconds a point.

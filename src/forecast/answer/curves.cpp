@@ -15,8 +15,10 @@
 namespace cox::forecast {
 namespace {
 
-constexpr double kWidest = 2;     ///< of a band, upper over lower end
-constexpr double kFar = 3;        ///< times the best held-out error: such a model does not count
+constexpr double kWidest = 2;  ///< of a band, upper over lower end
+constexpr double kFar = 3;     ///< times the best held-out error: such a model does not count
+constexpr double kAlone =
+    0.02;  ///< least error where fewer than two curves were held against the largest size and count
 constexpr double kAlways = 0.05;  ///< held-out error up to which a model counts in any case
 
 /// z at one size: mean of the repetitions.
@@ -201,6 +203,9 @@ Fitted fit_all(Points points) {
   if (!std::isfinite(out.error)) out.error = 0;
   for (CurveModel& m : out.models)
     m.counts = !m.has_held_out || std::abs(m.held_out) <= std::max(kAlways, kFar * out.error);
+  const auto tried = std::count_if(out.models.begin(), out.models.end(),
+                                   [](const CurveModel& m) { return m.counts && m.has_held_out; });
+  if (tried < 2) out.error = std::max(out.error, kAlone);
   return out;
 }
 

@@ -75,6 +75,17 @@ TEST(Curves, ConstantDataHaveNoSpreadAndUnitsChangeNoRatio) {
   EXPECT_NEAR(ms.points[0].elasticity, s.points[0].elasticity, 1e-9);
 }
 
+TEST(Curves, OneCurveLeftOverAndTwoSizesAreNotSure) {
+  const auto width = [](const CurveForecast& f) { return f.points[0].high / f.points[0].low; };
+  const CurveForecast steep =
+      project_curve(curve({4, 8, 16}, [](double n) { return 5 + n; }), {32}, Scaling::Weak);
+  EXPECT_GE(width(steep), 1.02);
+  const CurveForecast equal =
+      project_curve(curve({8, 16}, [](double) { return 3.0; }), {32, 64}, Scaling::Weak);
+  EXPECT_GE(width(equal), 1.04);
+  EXPECT_GT(equal.points[1].high / equal.points[1].low, width(equal)) << "further is less sure";
+}
+
 // Throughput of 4 to 64 nodes, baseline and coordinated: Table 1 of the source of `cox study pacing`. Fitted to 4, 8 and 16
 // nodes: 32 lies in the spread; 64 gets no number, and would lie in it.
 TEST(Curves, TableOneIsForecastToTwiceItsSizeAndNotFurther) {
