@@ -33,10 +33,17 @@ struct UnseenPrior {
   double most = 0.5;
 };
 
+/// How a step may grow with the size by what one size does not show: as a power of the ranks over those seen. Not below it.
+struct GrowthPrior {
+  double usual = 0;  ///< mean of the power, exponential, in every band; 0 = growth is told, or there is none
+  double most = 0;   ///< where all ranks share something: the power is uniform up to this, in `with_shared`
+};
+
 struct ProjectOptions {
   Scaling scaling = Scaling::Weak;
   RestAt rest{};  ///< empty = the measured one, as a range up to twice, at all sizes
   UnseenPrior prior{};
+  GrowthPrior growth{};
   int replicates = 200;
   bool coarse =
       false;  ///< half the points of each integral in `project_one`: for draws, which differ by more than that
@@ -61,10 +68,12 @@ struct SizePoint {
   TimeBand p99;
   TimeBand p999;
   double cv = 0;
-  Seconds rest{};            ///< communication that nothing hides
-  double efficiency = 0;     ///< own work of one rank over the step
-  double elasticity = 0;     ///< d ln throughput / d ln ranks
-  TimeBand with_unseen;      ///< mean, with slow units that were not seen, under the prior
+  Seconds rest{};         ///< communication that nothing hides
+  double efficiency = 0;  ///< own work of one rank over the step
+  double elasticity = 0;  ///< d ln throughput / d ln ranks
+  TimeBand with_unseen;   ///< mean, with slow units that were not seen, under the prior
+  TimeBand
+      with_shared;  ///< mean, where something is shared by all, under the prior on growth; 0 = none asked
   double unseen_chance = 0;  ///< under the prior, that a slow unit is among those asked where none was seen
   std::string rests_on;      ///< "seen to 1 in 128,000, asked 1 in 4,096"
   std::string refused;       ///< why there is no number; empty = there is one

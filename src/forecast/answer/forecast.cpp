@@ -23,7 +23,10 @@ namespace {
 
 constexpr double kApart = 0.1;  ///< two samples of one size differ so much, and by more than chance: told
 constexpr std::int64_t kLeastTimes = 8;
-constexpr double kErrors = 5;                ///< standard errors that chance explains
+constexpr double kErrors = 5;  ///< standard errors that chance explains
+/// One size does not tell growth. Of 30 published weak scalings half grow by more than N^0.03 and 26 by less than N^0.09, with what
+/// parts tell in it; jobs on one shared host and one shared link grew by N^0.3 and N^0.45 (docs/concepts/forecasting.md).
+constexpr GrowthPrior kGrowth{.usual = 0.03, .most = 0.5};
 constexpr std::int64_t kLeastRange = 4'096;  ///< ranks up to which bends are looked for, at least
 constexpr int kBandReplicates = 20;          ///< parameters drawn again for the band of a boundary
 
@@ -189,8 +192,10 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   if (asked.project.scaling == Scaling::Weak) compare_sizes(*out.parts, e.samples);
   Question question = asked;
   // Several sizes tell how communication grows; one does not, so it is priced.
-  if (is_one_size(e.samples) && !question.project.rest)
-    question.project.rest = rest_of(*out.parts, largest(e.samples));
+  if (is_one_size(e.samples)) {
+    question.project.growth = kGrowth;
+    if (!question.project.rest) question.project.rest = rest_of(*out.parts, largest(e.samples));
+  }
   out.seen_ranks = out.parts->ranks;
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);

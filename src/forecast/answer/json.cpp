@@ -84,6 +84,7 @@ Json size_json(const Forecast& f, std::size_t i) {
   j["failures"] = f.goodput.empty() ? Json(nullptr) : json_of(f.goodput[i], f.net_speed_up(i));
   j["with_unseen"] = json_of(p.with_unseen);
   j["unseen_chance"] = p.unseen_chance;
+  j["with_shared"] = p.with_shared.high > Seconds{} ? json_of(p.with_shared) : Json(nullptr);
   j["rests_on"] = p.rests_on;
   return j;
 }

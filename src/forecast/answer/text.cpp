@@ -158,6 +158,10 @@ void add_grounds(Lines& out, const Forecast& f) {
       out.push_back(
           fmt::format("{} ranks: a slow node that was not seen is among them with {} (prior); then {}",
                       grouped(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
+    if (at->with_shared.high > at->mean.high)
+      out.push_back(fmt::format(
+          "{} ranks: one size does not tell growth; where all share something, up to N^0.5 (prior), {}",
+          grouped(at->ranks), band(at->with_shared)));
     return;
   }
 }

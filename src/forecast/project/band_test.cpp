@@ -46,6 +46,47 @@ TEST(Band, MoreStepsDoNotWidenItBeyondChance) {
   }
 }
 
+TEST(Band, HalfTheStepsDoNotNarrowItBeyondChance) {
+  // The median of 25 ratios; bench/forecast_accuracy --properties has 100.
+  for (const KnownJob& job : jobs()) {
+    std::vector<double> ratios;
+    for (std::uint64_t seed = 0; seed < 25; ++seed)
+      ratios.push_back(width_of(sample_of(job, 4, 4, 100, seed), 256) /
+                       width_of(sample_of(job, 4, 4, 200, seed), 256));
+    EXPECT_GE(median(ratios), 0.95) << job.rank;
+  }
+}
+
+TEST(Band, MillisecondsChangeNoRatio) {
+  for (const KnownJob& job : jobs()) {
+    Sample scaled = sample_of(job, 4, 4, 200, 1);
+    for (Seconds& x : scaled.positions[0].own) x *= 1e-3;
+    for (SampleStep& s : scaled.steps) s.length *= 1e-3;
+    const SizePoint s = point_of(sample_of(job, 4, 4, 200, 1), 256);
+    const SizePoint ms = point_of(scaled, 256);
+    EXPECT_NEAR(ms.mean.low / s.mean.low, 1e-3, 1e-8);
+    EXPECT_NEAR(ms.mean.high / s.mean.high, 1e-3, 1e-8);
+    EXPECT_NEAR(ms.p99.high / s.p99.high, 1e-3, 1e-8);
+    EXPECT_NEAR(ms.elasticity, s.elasticity, 1e-6);
+    EXPECT_EQ(ms.refused.empty(), s.refused.empty());
+  }
+}
+
+TEST(Band, GrowthThatOneSizeDoesNotShowIsInItBeyondThatSize) {
+  const Parts parts = calibrate(sample_of({.residual = 1}, 4, 4, 200, 1)).value();
+  const Projection told = project(parts, {16, 64}, {.replicates = 60});
+  const Projection unseen =
+      project(parts, {16, 64}, {.growth = {.usual = 0.02, .most = 0.5}, .replicates = 60});
+  EXPECT_EQ(unseen.points[0].mean.high, told.points[0].mean.high) << "at its own size nothing grows";
+  EXPECT_EQ(unseen.points[1].mean.value, told.points[1].mean.value);
+  EXPECT_EQ(unseen.points[1].mean.low, told.points[1].mean.low) << "there may be no growth";
+  // 95 of 100 powers are below 0.06, and below 0.475.
+  const double mean = told.points[1].mean.value.count();
+  EXPECT_NEAR(unseen.points[1].mean.high.count() / mean, std::pow(4, 0.06), 0.03);
+  EXPECT_NEAR(unseen.points[1].with_shared.high.count() / mean, std::pow(4, 0.475), 0.1);
+  EXPECT_EQ(told.points[1].with_shared.high.count(), 0);
+}
+
 TEST(Band, MoreNodesMakeWhatLastsSurer) {
   std::vector<double> ratios;
   for (std::uint64_t seed = 0; seed < 9; ++seed) {

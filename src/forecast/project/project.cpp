@@ -38,7 +38,9 @@ enum : std::uint64_t {
   kRestGrowth,
   kShare = kRestGrowth + 2,
   kSlowDown,
-  kBeyondGrowth
+  kBeyondGrowth,
+  kUsualGrowth = kBeyondGrowth + 2,
+  kSharedGrowth
 };
 
 /// One step at one size.
@@ -293,6 +295,8 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
 struct Draws {
   std::vector<double> mean;
   std::vector<double> unseen;
+  std::vector<double> grown;   // by what one size does not show
+  std::vector<double> shared;  // by what all share, instead
   std::array<std::vector<double>, 4> quantiles;
 };
 
@@ -308,6 +312,12 @@ TimeBand band_of(double value, std::vector<double> draws, double widening) {
   const double high = quantile_in_place(draws, 0.95);
   return {Seconds{value}, Seconds{std::max(value - widening * std::max(value - low, 0.0), 0.0)},
           Seconds{value + widening * std::max(high - value, 0.0)}};
+}
+
+/// What a step of `mean` grows by beyond the ranks seen, as this power of them.
+double grown_by(double power_of_ranks, const Parts& parts, std::int64_t ranks, double mean) {
+  const double times = static_cast<double>(ranks) / static_cast<double>(parts.ranks);
+  return times > 1 ? mean * (power(times, power_of_ranks) - 1) : 0;
 }
 
 /// One draw of everything that is not known, at all sizes.
@@ -333,6 +343,8 @@ class Replicates {
     for (Draws& d : out) {
       d.mean.resize(count);
       d.unseen.resize(count);
+      d.grown.resize(count);
+      d.shared.resize(count);
       for (auto& q : d.quantiles) q.resize(count);
     }
     parallel_for(count, options_.threads, [&](std::size_t r) { one(r, out); });
@@ -358,6 +370,8 @@ class Replicates {
       l.slow_share = share;
       l.slow_extra = slower * l.level;
     }
+    const double usual = -options_.growth.usual * logarithm(uniform_of(whole, kUsualGrowth));
+    const double shared = options_.growth.most * uniform_of(whole, kSharedGrowth);
     for (std::size_t s = 0; s < sizes_.size(); ++s) {
       const std::int64_t ranks = sizes_[s];
       const double factor = factor_at(parts_, ranks, options_.scaling);
@@ -379,6 +393,8 @@ class Replicates {
                                 ? evaluate(parts_, slow, ranks, factor, nested, kCoarse).mean - step.mean
                                 : 0;
       out[s].unseen[r] = out[s].mean[r] + unseen;
+      out[s].grown[r] = grown_by(usual, parts_, ranks, a.step.mean);
+      out[s].shared[r] = grown_by(shared, parts_, ranks, a.step.mean);
     }
   }
 
@@ -433,6 +449,29 @@ void note_unseen(const Parts& parts, const ProjectOptions& options, SizePoint& p
       1 - exponential(log_gamma(b + more) + log_gamma(a + b) - log_gamma(b) - log_gamma(a + b + more));
 }
 
+std::vector<double> sums(std::vector<double> a, const std::vector<double>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+/// What one size does not show, in all bands: above, since it may be nothing. A point is refused by what it rests on, or else by
+/// its width.
+void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& options) {
+  const auto grown = [&](TimeBand band, const std::vector<double>& d, const std::vector<double>& more) {
+    band.high = std::max(band.high, band_of(band.value.count(), sums(d, more), options.widening).high);
+    return band;
+  };
+  point.with_shared = grown(point.mean, draws.mean, draws.shared);
+  point.mean = grown(point.mean, draws.mean, draws.grown);
+  point.median = grown(point.median, draws.quantiles[0], draws.grown);
+  point.p95 = grown(point.p95, draws.quantiles[1], draws.grown);
+  point.p99 = grown(point.p99, draws.quantiles[2], draws.grown);
+  point.p999 = grown(point.p999, draws.quantiles[3], draws.grown);
+  point.with_unseen = grown(point.with_unseen, draws.unseen, draws.grown);
+  if (point.refused.empty() && point.mean.high > 2 * point.mean.low)
+    point.refused = "how a step grows with the ranks is not in one size: runs of other sizes tell";
+}
+
 }  // namespace
 
 SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
@@ -467,6 +506,7 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     point.with_unseen = band_of(a.step.mean, draws[s].unseen, options.widening);
     if (replicates.clean()) note_unseen(parts, options, point);
     point.refused = refusal(parts, point, a.step.own + point.rest.count(), rest_at(parts, n, options));
+    if (options.growth.usual > 0) add_growth(point, draws[s], options);
     out.points.push_back(point);
     ++s;
   }
