@@ -82,6 +82,8 @@ Json control_json(const Control& c) {
           {{"nodes", p.nodes},
            {"between_failures_s", p.costs.between.count()},
            {"best_interval_s", p.best.far.count()},
+           {"young_interval_s", young_interval(p.costs.blocks, p.costs.between).count()},
+           {"daly_interval_s", daly_interval(p.costs.blocks, p.costs.between).count()},
            {"shares", shares_json(p.at_best)},
            {"given_interval_s", p.given.far > Seconds{} ? Json(p.given.far.count()) : Json(nullptr)},
            {"shares_at_given", p.given.far > Seconds{} ? shares_json(p.at_given) : Json(nullptr)}});
