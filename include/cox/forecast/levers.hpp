@@ -142,9 +142,5 @@ struct Exceedance {
 /// Formula: least + integral of P(Binomial(n + spare, P(X > x)) > spare). Exponential: H_(n + spare) - H_spare.
 /// Cost: 4,000 points x (1 + spare). Held by: src/forecast/levers/order_test.cpp
 [[nodiscard]] Seconds mean_without_slowest(const Exceedance& law, std::int64_t n, std::int64_t spare);
-/// Mean per step of the slowest of n where ranks meet only every `steps` steps, at most 64 (asserted). Formula: mean
-/// maximum of sums, over steps; sums by convolution on 2,048 cells a draw, so the range should end where nothing matters.
-/// Cost: 2 million operations x steps^2. Held by: src/forecast/levers/order_test.cpp
-[[nodiscard]] Seconds mean_of_local_steps(const Exceedance& law, std::int64_t n, int steps);
 
 }  // namespace cox::forecast

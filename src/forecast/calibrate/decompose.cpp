@@ -208,10 +208,33 @@ std::vector<double> residuals_of(const WorkTable& table, const Sums& s, bool by_
   return out;
 }
 
-}  // namespace
+/// What the components' mean squares are taken over.
+struct TableShape {
+  double nodes = 0;
+  double ranks = 0;
+  double steps = 0;
+  double per_node = 0;  ///< harmonic mean
+  double in_nodes = 0;  ///< ranks beyond one in each node
+  bool alone =
+      false;  ///< one rank a node: what is left after the node in the step is nothing, the node's part is its own
+  bool node_told = false;
+};
 
-Decomposed decompose(WorkTable table) {
-  Decomposed out;
+TableShape shape_of(const WorkTable& table) {
+  TableShape out{.nodes = static_cast<double>(table.nodes.size()),
+                 .ranks = static_cast<double>(table.ranks()),
+                 .steps = static_cast<double>(table.steps)};
+  double inverse = 0;
+  for (const auto& node : table.nodes) inverse += 1 / static_cast<double>(node.size());
+  out.per_node = out.nodes / inverse;
+  out.in_nodes = out.ranks - out.nodes;
+  out.alone = out.in_nodes == 0;
+  out.node_told = table.nodes.size() > 1 && !out.alone;
+  return out;
+}
+
+/// The last regime alone, without nodes that are slow for good, and without the line through its steps.
+void straighten(WorkTable& table, Decomposed& out) {
   std::vector<double> medians = step_medians(table);
   out.first_step = last_regime(medians);
   if (out.first_step > 0) {
@@ -223,107 +246,121 @@ Decomposed decompose(WorkTable table) {
   out.level = mean_of(table.own);
   take_off_slow(table, out);
   const std::size_t ranks = table.ranks();
-  const std::size_t nodes = table.nodes.size();
   const double slope = line_through(medians, 0, table.steps).slope;
   out.drift = slope * static_cast<double>(table.steps - 1);
   for (std::size_t k = 0; k < table.steps; ++k) {
     const double off = slope * (static_cast<double>(k) - (static_cast<double>(table.steps) - 1) / 2);
     for (std::size_t c = 0; c < ranks; ++c) table.own[k * ranks + c] -= off;
   }
-  const Sums s = sums_of(table);
-  if (out.slow_nodes > 0) out.level = s.all;
+}
 
-  const auto a = static_cast<double>(nodes);
-  const auto big_k = static_cast<double>(table.steps);
-  double inverse = 0;
-  for (const auto& node : table.nodes) inverse += 1 / static_cast<double>(node.size());
-  const double m = a / inverse;                            // harmonic mean
-  const double in_nodes = static_cast<double>(ranks) - a;  // ranks beyond one in each node
-  // With one rank a node what is left after the node in the step is nothing: the node's part is the rank's own.
-  const bool alone = in_nodes == 0;
-  const double within_freedom = (alone ? a - 1 : in_nodes) * (big_k - 1);
-  const double within = alone ? s.between : s.within;
-  if (ranks == 1) {
+/// What is fresh in a step: residual, node in step, step.
+void add_fresh(const WorkTable& table, const Sums& s, const TableShape& shape, Decomposed& out) {
+  const double within_freedom = (shape.alone ? shape.nodes - 1 : shape.in_nodes) * (shape.steps - 1);
+  const double within = shape.alone ? s.between : s.within;
+  if (table.ranks() == 1) {
     Welford w;
     for (const double x : table.own) w.add(x);
-    out.residual = {.variance = w.variance(), .noise = 0, .freedom = big_k - 1};
+    out.residual = {.variance = w.variance(), .noise = 0, .freedom = shape.steps - 1};
   } else {
     out.residual = {
         .variance = within_freedom > 0 ? within / within_freedom : 0, .noise = 0, .freedom = within_freedom};
   }
-  const bool node_told = nodes > 1 && !alone;
-  const double between = node_told ? s.between / ((a - 1) * (big_k - 1)) : 0;
-  if (node_told) {
-    out.node_step = {.variance = (between - out.residual.variance) / m,
-                     .noise = out.residual.variance / m,
-                     .freedom = (a - 1) * (big_k - 1)};
+  const double between = shape.node_told ? s.between / ((shape.nodes - 1) * (shape.steps - 1)) : 0;
+  if (shape.node_told) {
+    out.node_step = {.variance = (between - out.residual.variance) / shape.per_node,
+                     .noise = out.residual.variance / shape.per_node,
+                     .freedom = (shape.nodes - 1) * (shape.steps - 1)};
   }
-  // Correlation in time, of residuals where they show it.
-  double noise = 0;
-  const double under =
-      node_told ? between : out.residual.variance;  // what nodes (or ranks) alone do to a step's mean
+  // What nodes (or ranks) alone do to a step's mean.
+  const double under = shape.node_told ? between : out.residual.variance;
   double steps = 0;
   for (const double c : s.step) steps += (c - s.all) * (c - s.all);
-  const double units = node_told ? a * m : static_cast<double>(ranks);
-  out.step = {.variance = steps / (big_k - 1) - under / units,
+  const double units = shape.node_told ? shape.nodes * shape.per_node : shape.ranks;
+  out.step = {.variance = steps / (shape.steps - 1) - under / units,
               .noise = under / units,
-              .freedom = ranks > 1 ? big_k - 1 : 0};
-  const auto apart = [&](const Component& c, double f) {
-    return c.freedom > 0 &&
-           c.variance > f * c.noise * std::sqrt(2 / std::min(c.freedom, big_k)) + 0.01 * c.noise;
-  };
-  const bool by_node = node_told && apart(out.node_step, 4);
-  const bool by_step = apart(out.step, 4);
-  out.residuals = residuals_of(table, s, by_node, by_step, noise);
+              .freedom = table.ranks() > 1 ? shape.steps - 1 : 0};
+}
+
+/// Correlation in time, of residuals where they show it, and how many of them count as independent.
+void add_memory(std::size_t ranks, const TableShape& shape, Decomposed& out) {
   double product = 0;
   double square = 0;
   for (std::size_t i = ranks; i < out.residuals.size(); ++i) {
     product += out.residuals[i] * out.residuals[i - ranks];
     square += out.residuals[i] * out.residuals[i];
   }
-  out.correlation = square > 0 ? std::clamp(product / square + 1 / big_k, -0.5, 0.99) : 0;
-  if (out.correlation < 3 / std::sqrt(big_k * static_cast<double>(ranks)))
+  out.correlation = square > 0 ? std::clamp(product / square + 1 / shape.steps, -0.5, 0.99) : 0;
+  if (out.correlation < 3 / std::sqrt(shape.steps * shape.ranks))
     out.correlation = std::min(out.correlation, 0.0);
   const double phi = out.correlation;
-  out.independent = std::clamp((1 - phi) / (1 + phi), 2 / big_k, 1.0);
-  const double steps_told = std::max(big_k * out.independent, 2.0);
+  out.independent = std::clamp((1 - phi) / (1 + phi), 2 / shape.steps, 1.0);
   // A table that is short for its correlation shows less than the variance: its ranks' means moved with it.
-  const double shown = 1 - 1 / steps_told + 1 / big_k;
+  const double shown = 1 - 1 / std::max(shape.steps * out.independent, 2.0) + 1 / shape.steps;
   out.residual.variance /= shown;
+}
 
+/// What lasts: ranks' and nodes'.
+void add_lasting(const WorkTable& table, const Sums& s, const TableShape& shape, Decomposed& out) {
+  const double steps_told = std::max(shape.steps * out.independent, 2.0);
   double rank_squares = 0;
   double node_squares = 0;
-  for (std::size_t n = 0; n < nodes; ++n) {
+  for (std::size_t n = 0; n < table.nodes.size(); ++n) {
     node_squares += (s.node[n] - s.all) * (s.node[n] - s.all);
     for (const std::size_t c : table.nodes[n])
       rank_squares += (s.rank[c] - s.node[n]) * (s.rank[c] - s.node[n]);
   }
-  if (alone) {
-    const double n = out.residual.variance / steps_told;
-    out.rank = {.variance = a > 1 ? node_squares / (a - 1) - n : 0, .noise = n, .freedom = a - 1};
-  } else {
-    const double n = out.residual.variance / steps_told;
-    out.rank = {.variance = rank_squares / in_nodes - n, .noise = n, .freedom = in_nodes};
-    if (node_told) {
-      const double other =
-          (std::max(out.rank.variance, 0.0) + n) / m + std::max(out.node_step.variance, 0.0) / big_k;
-      out.node = {.variance = node_squares / (a - 1) - other,
-                  .noise = other,
-                  .freedom = a - 1 - static_cast<double>(out.slow_nodes)};
-    }
+  const double noise = out.residual.variance / steps_told;
+  if (shape.alone) {
+    out.rank = {.variance = shape.nodes > 1 ? node_squares / (shape.nodes - 1) - noise : 0,
+                .noise = noise,
+                .freedom = shape.nodes - 1};
+    return;
   }
-  if (node_told && s.cubed > 0 && a > 2) {
-    const double of_means = s.between3 / (a * big_k) * a * a / ((a - 1) * (a - 2));
-    const double of_ranks = s.within3 / static_cast<double>(s.cubed);
-    out.node_step_third = of_means - of_ranks / (m * m);
-    out.node_step_told = true;
-  }
+  out.rank = {.variance = rank_squares / shape.in_nodes - noise, .noise = noise, .freedom = shape.in_nodes};
+  if (!shape.node_told) return;
+  const double other = (std::max(out.rank.variance, 0.0) + noise) / shape.per_node +
+                       std::max(out.node_step.variance, 0.0) / shape.steps;
+  out.node = {.variance = node_squares / (shape.nodes - 1) - other,
+              .noise = other,
+              .freedom = shape.nodes - 1 - static_cast<double>(out.slow_nodes)};
+}
+
+void add_third(const Sums& s, const TableShape& shape, Decomposed& out) {
+  if (!shape.node_told || s.cubed <= 0 || shape.nodes <= 2) return;
+  const double of_means = s.between3 / (shape.nodes * shape.steps) * shape.nodes * shape.nodes /
+                          ((shape.nodes - 1) * (shape.nodes - 2));
+  const double of_ranks = s.within3 / static_cast<double>(s.cubed);
+  out.node_step_third = of_means - of_ranks / (shape.per_node * shape.per_node);
+  out.node_step_told = true;
+}
+
+}  // namespace
+
+Decomposed decompose(WorkTable table) {
+  Decomposed out;
+  straighten(table, out);
+  const Sums s = sums_of(table);
+  if (out.slow_nodes > 0) out.level = s.all;
+  const TableShape shape = shape_of(table);
+  add_fresh(table, s, shape, out);
+  const auto apart = [&](const Component& c, double f) {
+    return c.freedom > 0 &&
+           c.variance > f * c.noise * std::sqrt(2 / std::min(c.freedom, shape.steps)) + 0.01 * c.noise;
+  };
+  const bool by_node = shape.node_told && apart(out.node_step, 4);
+  const bool by_step = apart(out.step, 4);
+  double noise = 0;
+  out.residuals = residuals_of(table, s, by_node, by_step, noise);
+  add_memory(table.ranks(), shape, out);
+  add_lasting(table, s, shape, out);
+  add_third(s, shape, out);
   out.narrower = std::sqrt(1 / (1 + noise));
   const double mean = mean_of(out.residuals);
   for (double& e : out.residuals) e -= mean;
   for (std::size_t k = 0; k < table.steps; ++k)
-    for (std::size_t c = 0; c < ranks; ++c)
-      out.pooled.push_back(table.own[k * ranks + c] - s.all - (by_step ? s.step[k] - s.all : 0));
+    for (std::size_t c = 0; c < table.ranks(); ++c)
+      out.pooled.push_back(table.own[k * table.ranks() + c] - s.all - (by_step ? s.step[k] - s.all : 0));
   return out;
 }
 

@@ -10,12 +10,12 @@
 
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/forecast/parts_job.hpp"
 #include "cox/forecast/regimes.hpp"
 
 #include "forecast/levers/nearest_margin.hpp"
 #include "forecast/levers/set_search.hpp"
 #include "forecast/regimes/failing.hpp"
+#include "forecast/regimes/parts_job.hpp"
 #include "forecast/regimes/redrawn.hpp"
 
 namespace cox::forecast {

@@ -12,6 +12,8 @@
 namespace cox::forecast {
 namespace {
 
+constexpr const char* kAlone = "one replica exchanges no gradients";
+
 using model::Scenario;
 using model::TrainingJob;
 
@@ -80,10 +82,9 @@ void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
                                : "a replica is more than one rank"});
 }
 
-/// Levers that change what communication takes.
-void add_communication(const Scenario& s, const TrainingJob& job, std::vector<Lever>& out) {
-  const bool many = job.layout.data > 1;
-  const std::string alone = many ? "" : "one replica exchanges no gradients";
+/// Levers that change how gradients are exchanged.
+void add_exchange(const Scenario& s, const TrainingJob& job, std::vector<Lever>& out) {
+  const std::string alone = job.layout.data > 1 ? "" : kAlone;
   const int group = s.cluster.devices_per_node / std::max(job.layout.tensor, 1);
   const bool can_nest = group > 1 && job.layout.data % group == 0 && job.layout.data > group;
   out.push_back({.name = "hierarchical",
@@ -114,6 +115,10 @@ void add_communication(const Scenario& s, const TrainingJob& job, std::vector<Le
                  .part = "overlap",
                  .apply = [](Scenario& x) { work_of(x).overlap = true; },
                  .why_not = job.overlap ? "they are already" : alone});
+}
+
+/// Levers that change what the messages are and what carries them.
+void add_network(const Scenario& s, const TrainingJob& job, std::vector<Lever>& out) {
   out.push_back({.name = "placement",
                  .does = "ranks are placed node after node",
                  .learning = "",
@@ -126,7 +131,9 @@ void add_communication(const Scenario& s, const TrainingJob& job, std::vector<Le
        .learning = "rounded gradients: usually harmless with error feedback, which is not included",
        .part = "compression",
        .apply = [](Scenario& x) { work_of(x).compression = {.kind = model::Compressor::Quantised}; },
-       .why_not = job.compression.kind != model::Compressor::None ? "they are compressed already" : alone});
+       .why_not = job.compression.kind != model::Compressor::None ? "they are compressed already"
+                  : job.layout.data > 1                           ? ""
+                                                                  : kAlone});
   out.push_back({.name = "faster-links",
                  .does = "cards and switches pass twice the bytes",
                  .learning = "",
@@ -257,7 +264,8 @@ std::vector<Lever> levers_of(const Scenario& s) {
     return out;
   }
   add_policies(s, *job, out);
-  add_communication(s, *job, out);
+  add_exchange(s, *job, out);
+  add_network(s, *job, out);
   add_ranks(s, out);
   add_checkpoints(s, out);
   return out;

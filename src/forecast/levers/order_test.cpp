@@ -21,18 +21,10 @@ TEST(Order, TheSlowestFewAreNotWaitedFor) {
   EXPECT_NEAR(mean_without_slowest(exponential(), 1, 0).count(), 1, 1e-4);
 }
 
-TEST(Order, RanksThatMeetEveryEightSteps) {
-  EXPECT_NEAR(mean_of_local_steps(exponential(), 64, 8).count(), 2.019608, 0.002);
-  EXPECT_NEAR(mean_of_local_steps(exponential(), 64, 1).count(), 4.743891, 0.003);
-  // One rank waits for nobody, however rarely it meets itself.
-  EXPECT_NEAR(mean_of_local_steps(exponential(), 1, 8).count(), 1, 0.001);
-}
-
 TEST(Order, AConstantIsAConstant) {
   const Exceedance constant{
       .above = [](Seconds x) { return x < Seconds{3} ? 1.0 : 0.0; }, .least = Seconds{2}, .most = Seconds{4}};
   EXPECT_NEAR(mean_without_slowest(constant, 100, 3).count(), 3, 0.001);
-  EXPECT_NEAR(mean_of_local_steps(constant, 100, 8).count(), 3, 0.001);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/simulated_scaling.hpp"
+#include "forecast/regimes/simulated_scaling.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -185,69 +186,85 @@ std::vector<Mechanism> mechanisms_of(const model::Scenario& scenario, Curves& cu
   return out;
 }
 
-}  // namespace
+/// The scenario at each size, and what is simulated there: without failures and starts.
+struct Sizes {
+  std::vector<model::Scenario> simulated;
+  std::vector<double> x;     ///< ln ranks
+  model::Scenario as_given;  ///< the largest
+};
 
-Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedScalingOptions& options) {
+Result<Sizes> sizes_of(const ScenarioAt& at, const SimulatedScalingOptions& options) {
   COX_CHECK(check_sizes(options.nodes));
-  std::vector<model::Scenario> sizes;
-  std::vector<double> x;
+  Sizes out;
   for (const std::int64_t nodes : options.nodes) {
     COX_TRY(model::Scenario one, at(nodes));
-    x.push_back(std::log(static_cast<double>(model::ranks_of(one.cluster, one.job.places))));
+    out.x.push_back(std::log(static_cast<double>(model::ranks_of(one.cluster, one.job.places))));
     if (options.steps > 0) one.job.steps = options.steps;
     // One engine for all, or its own small differences would be some mechanism's.
     one.plays_links = model::engine_for(one) == model::EngineKind::Flow;
-    sizes.push_back(std::move(one));
+    out.simulated.push_back(std::move(one));
   }
-  const model::Scenario as_given = sizes.back();
-  for (model::Scenario& one : sizes) {
+  out.as_given = out.simulated.back();
+  for (model::Scenario& one : out.simulated) {
     one.failures = {};
     one.start = {};
   }
-  const auto switched = std::ranges::count_if(simulate::switches_of(sizes[0]), concerns_steps);
+  return out;
+}
+
+/// Curves through the means of these replicas.
+Curves curves_of(const Sizes& sizes, const Steps& steps, const std::vector<std::size_t>& picked, bool weak) {
+  const std::size_t mechanisms = steps[0].size() - 1;
+  Curves curves{.all = curve(sizes.x, steps, mechanisms, picked), .without = {}, .failing = {}};
+  for (std::size_t m = 0; m < mechanisms; ++m) curves.without.push_back(curve(sizes.x, steps, m, picked));
+  curves.weak = weak;
+  const double one = curves.step(sizes.x[0], 0).y;
+  curves.scale = weak ? one : one * std::exp(sizes.x[0]);
+  const model::Scenario& given = sizes.as_given;
+  if (given.failures.happen())
+    curves.failing = Failing{.scenario = given,
+                             .per_node = static_cast<double>(given.cluster.devices_per_node),
+                             .step = Seconds{std::exp(curves.all.at(sizes.x[0]).y)}};
+  return curves;
+}
+
+}  // namespace
+
+Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedScalingOptions& options) {
+  COX_TRY(const Sizes sizes, sizes_of(at, options));
+  const auto switched = std::ranges::count_if(simulate::switches_of(sizes.simulated[0]), concerns_steps);
   const auto mechanisms = static_cast<std::size_t>(switched);
-  COX_TRY(const Steps steps, simulate_steps(sizes, mechanisms, options.threads));
+  COX_TRY(const Steps steps, simulate_steps(sizes.simulated, mechanisms, options.threads));
 
   const std::size_t replicas = steps[0][0].size();
   std::vector<std::size_t> picked(replicas);
-  for (std::size_t i = 0; i < replicas; ++i) picked[i] = i;
-  const auto curves_of = [&] {
-    Curves curves{.all = curve(x, steps, mechanisms, picked), .without = {}, .failing = {}};
-    for (std::size_t m = 0; m < mechanisms; ++m) curves.without.push_back(curve(x, steps, m, picked));
-    curves.weak = options.batch == BatchRule::Grows;
-    const double one = std::exp(curves.step(x[0], 0).y > 0 ? std::log(curves.step(x[0], 0).y) : 0);
-    curves.scale = curves.weak ? one : one * std::exp(x[0]);
-    if (as_given.failures.happen())
-      curves.failing = Failing{.scenario = as_given,
-                               .per_node = static_cast<double>(as_given.cluster.devices_per_node),
-                               .step = Seconds{std::exp(curves.all.at(x[0]).y)}};
-    return curves;
-  };
+  std::iota(picked.begin(), picked.end(), std::size_t{0});
+  const bool weak = options.batch == BatchRule::Grows;
   SimulatedScaling out;
-  Curves base = curves_of();
-  const std::vector<Mechanism> names = mechanisms_of(as_given, base);
+  Curves base = curves_of(sizes, steps, picked, weak);
+  const std::vector<Mechanism> names = mechanisms_of(sizes.as_given, base);
   const auto with_bits = [&](Curves curves) {
     curves.failures_bit = base.failures_bit;
     curves.growing_bit = base.growing_bit;
     return job_of_curves(names, std::move(curves));
   };
   out.job = with_bits(base);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
+  for (std::size_t i = 0; i < sizes.x.size(); ++i) {
     const simulate::ReplicaSpread spread = simulate::spread_of(steps[i][mechanisms]);
-    const double n = std::exp(x[i]);
+    const double n = std::exp(sizes.x[i]);
     out.sizes.push_back({.ranks = std::llround(n),
                          .step = spread.mean,
                          .half_width = spread.half_width_95,
                          .goodput = base.failing ? base.failing->goodput(n, true) : 1});
   }
-  SplitMix random{as_given.seed};
+  SplitMix random{sizes.as_given.seed};
   for (int r = 0; r < options.replicates && replicas > 1; ++r) {
     for (std::size_t& p : picked) p = random.below(replicas);
-    out.replicates.push_back(with_bits(curves_of()));
+    out.replicates.push_back(with_bits(curves_of(sizes, steps, picked, weak)));
   }
   out.notes.push_back(fmt::format("steps simulated at {} sizes, {} time{} each; between them a smooth curve",
-                                  sizes.size(), replicas, replicas == 1 ? "" : "s"));
-  if (as_given.failures.happen())
+                                  sizes.x.size(), replicas, replicas == 1 ? "" : "s"));
+  if (sizes.as_given.failures.happen())
     out.notes.push_back("failures by formula: their parameters are taken as exact, so they add no width");
   return out;
 }
