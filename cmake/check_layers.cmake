@@ -21,7 +21,7 @@ set(bench_may base model trace pace simulate guest)
 set(evaluate_may base pace study bench forecast)
 set(observe_may base model trace pace guest)
 set(diagnose_may base model trace replay pace)
-set(forecast_may base model trace replay pace simulate diagnose)
+set(forecast_may base model trace simulate diagnose)
 set(report_may base model trace replay pace simulate diagnose forecast)
 set(cli_may base model guest trace replay pace sync simulate study bench evaluate observe diagnose forecast report)
 set(abi_may)
@@ -55,9 +55,9 @@ set(forecast/sample_may "")
 set(forecast/calibrate_may law sample)
 set(forecast/project_may law sample calibrate)
 set(forecast/regimes_may law calibrate project checkpoints)
-set(forecast/structure_may law sample calibrate project regimes)
-set(forecast/checkpoints_may law)
-set(forecast/levers_may law sample calibrate project regimes checkpoints)
+set(forecast/structure_may law sample)
+set(forecast/checkpoints_may "")
+set(forecast/levers_may sample calibrate project regimes checkpoints)
 set(forecast/answer_may law sample calibrate project regimes structure checkpoints levers)
 set(guest/writer_may "")
 set(guest/seam_may writer)
@@ -114,10 +114,9 @@ set(diagnose_headers
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
     law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
-    twins:structure criticality:structure
-    scaling_job:regimes regimes:regimes margin:regimes simulated_scaling:regimes parts_job:regimes
-    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer
-    scenario_parts:answer)
+    twins:structure
+    scaling_job:regimes regimes:regimes margin:regimes
+    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event

@@ -10,10 +10,10 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/forecast/run_parameters.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 #include "cox/model/closed_form.hpp"
 
 #include "forecast/answer/alike.hpp"
+#include "forecast/answer/scenario_parts.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -4,9 +4,10 @@
 #include <algorithm>
 
 #include "cox/forecast/maximum.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "forecast/answer/scenario_parts.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "cox/base/parallel.hpp"
-#include "cox/forecast/parts_job.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 
+#include "forecast/answer/scenario_parts.hpp"
 #include "forecast/levers/nearest_margin.hpp"
+#include "forecast/regimes/parts_job.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -10,13 +10,12 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/over_time.hpp"
-#include "cox/forecast/parts_job.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/scenario_parts.hpp"
 #include "forecast/answer/several_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
+#include "forecast/regimes/parts_job.hpp"
 
 namespace cox::forecast {
 namespace {

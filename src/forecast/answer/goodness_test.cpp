@@ -5,10 +5,11 @@
 
 #include "cox/forecast/calibrate.hpp"
 #include "cox/forecast/read.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 #include "cox/simulate/outcome.hpp"
 
 #include "support/forecast_sample.hpp"
+
+#include "forecast/answer/scenario_parts.hpp"
 
 namespace cox::forecast {
 namespace {

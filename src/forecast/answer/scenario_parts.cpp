@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/scenario_parts.hpp"
+#include "forecast/answer/scenario_parts.hpp"
 
 #include <fmt/format.h>
 

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 #include "cox/simulate/outcome.hpp"
 
 #include "forecast/answer/quiet_step.hpp"
+#include "forecast/answer/scenario_parts.hpp"
 #include "forecast/project/pipeline.hpp"
 
 namespace cox::forecast {

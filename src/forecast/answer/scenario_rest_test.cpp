@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cox/forecast/scenario_parts.hpp"
+#include "forecast/answer/scenario_parts.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -9,14 +9,15 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/criticality.hpp"
 #include "cox/forecast/levers.hpp"
 #include "cox/forecast/maximum.hpp"
-#include "cox/forecast/parts_job.hpp"
-#include "cox/forecast/scenario_parts.hpp"
 #include "cox/simulate/delay.hpp"
 
+#include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/scenario_parts.hpp"
 #include "forecast/project/nests.hpp"
+#include "forecast/regimes/parts_job.hpp"
+#include "forecast/structure/criticality.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -141,8 +142,8 @@ void add_sizes(const Forecast& f, const PositionParts& part, const Question& que
   std::vector<std::int64_t> sizes{f.seen_ranks};
   for (const SizePoint& p : f.projection.points)
     if (p.refused.empty() && p.ranks != f.seen_ranks) sizes.push_back(p.ranks);
-  PartsJobOptions options{.project = question.project, .failing = {}, .replicates = 0};
-  if (f.scenario && f.scenario->failures.happen()) options.failing = f.scenario;
+  PartsJobOptions options{
+      .project = question.project, .failing = failing_scenario(f, question), .replicates = 0};
   const PartsJob job = job_of_parts(*f.parts, options);
   const bool told = job.job.mechanisms.size() <= kMostShapley;
   if (!told) out.notes.emplace_back("too many mechanisms to share the amplification among them");

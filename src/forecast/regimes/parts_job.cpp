@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/parts_job.hpp"
+#include "forecast/regimes/parts_job.hpp"
 
 #include <algorithm>
 #include <cmath>

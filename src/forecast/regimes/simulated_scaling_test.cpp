@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/simulated_scaling.hpp"
+#include "forecast/regimes/simulated_scaling.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/criticality.hpp"
+#include "forecast/structure/criticality.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "cox/forecast/criticality.hpp"
+#include "forecast/structure/criticality.hpp"
 
 namespace cox::forecast {
 namespace {
