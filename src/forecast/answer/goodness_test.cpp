@@ -7,9 +7,8 @@
 #include "cox/forecast/read.hpp"
 #include "cox/simulate/outcome.hpp"
 
-#include "support/forecast_sample.hpp"
-
 #include "forecast/answer/scenario_parts.hpp"
+#include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
 namespace {

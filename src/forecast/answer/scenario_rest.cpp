@@ -30,18 +30,6 @@ std::int64_t unit_of(const model::Scenario& s) {
   return std::lcm(unit, std::int64_t{l.tensor} * l.pipeline * l.context);
 }
 
-/// The scenario with so many units.
-model::Scenario resized(model::Scenario s, std::int64_t ranks) {
-  s.cluster.nodes = static_cast<int>(ranks / s.cluster.devices_per_node);
-  if (s.job.workload() == model::Workload::Collective)
-    s.job.as<model::CollectiveJob>().collective.ranks = static_cast<int>(ranks);
-  if (s.job.workload() == model::Workload::Training) {
-    model::Layout& l = s.job.as<model::TrainingJob>().layout;
-    l.data = static_cast<int>(ranks / (std::int64_t{l.tensor} * l.pipeline * l.context));
-  }
-  return s;
-}
-
 /// Communication at whole numbers of units, each simulated once.
 class Prices {
  public:
@@ -184,6 +172,17 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   if (rests.empty()) rests.push_back((outcome.total - outcome.started - most).count());
   set_rest(out, rests, !s.noise.empty());
   return out;
+}
+
+model::Scenario resized(model::Scenario s, std::int64_t ranks) {
+  s.cluster.nodes = static_cast<int>(ranks / s.cluster.devices_per_node);
+  if (s.job.workload() == model::Workload::Collective)
+    s.job.as<model::CollectiveJob>().collective.ranks = static_cast<int>(ranks);
+  if (s.job.workload() == model::Workload::Training) {
+    model::Layout& l = s.job.as<model::TrainingJob>().layout;
+    l.data = static_cast<int>(ranks / (std::int64_t{l.tensor} * l.pipeline * l.context));
+  }
+  return s;
 }
 
 RestAt rest_of(const model::Scenario& scenario) {

@@ -17,6 +17,7 @@
 #include "forecast/answer/scenario_parts.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/parts_job.hpp"
+#include "forecast/regimes/simulated_scaling.hpp"
 #include "forecast/structure/criticality.hpp"
 
 namespace cox::forecast {
@@ -206,6 +207,32 @@ void add_twins(const Forecast& f, int threads, StructureDetail& out) {
     out.notes.push_back("elasticities by twins: " + twins.error().message);
 }
 
+/// As it is, and twice as large.
+void add_checks(const Forecast& f, const Question& question, StructureDetail& out) {
+  const std::int64_t devices = f.scenario->cluster.devices_per_node;
+  const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
+    model::Scenario s = resized(*f.scenario, nodes * devices);
+    s.replicas = std::clamp(s.replicas, 4, 16);
+    s.job.steps = std::max(s.job.steps, kTwinSteps);
+    return s;
+  };
+  const std::int64_t nodes = f.seen_ranks / devices;
+  if (nodes < 1) return;
+  const auto simulated = simulate_scaling(at, {.nodes = {nodes, 2 * nodes},
+                                               .steps = kTwinSteps,
+                                               .replicates = 0,
+                                               .threads = question.project.threads});
+  if (!simulated) {
+    out.notes.push_back("sizes simulated: " + simulated.error().message);
+    return;
+  }
+  for (const SimulatedSize& s : simulated->sizes)
+    out.checks.push_back({.ranks = s.ranks,
+                          .simulated = s.step,
+                          .half_width = s.half_width,
+                          .forecast = project_one(*f.parts, s.ranks, question.project).mean.value});
+}
+
 }  // namespace
 
 StructureDetail detail_of(const Forecast& f, const Sample* sample, const Question& question) {
@@ -231,6 +258,7 @@ StructureDetail detail_of(const Forecast& f, const Sample* sample, const Questio
   }
   if (out.delay > Seconds{}) add_simulated(f, question, out);
   add_twins(f, question.project.threads, out);
+  add_checks(f, question, out);
   return out;
 }
 

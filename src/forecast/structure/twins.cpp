@@ -17,6 +17,7 @@ namespace {
 using model::Scenario;
 
 constexpr double kBy = 0.01;
+constexpr int kMostLinks = 8;  ///< nodes whose links are tried: the flow engine is slower
 
 /// A part, and how the scenario looks with `factor` times as much of it.
 struct Part {
@@ -69,6 +70,15 @@ Part work_of_node(int node, int ranks_per_node) {
           false};
 }
 
+/// The cards of a node, where messages are played on links.
+Part links_of_node(int node) {
+  return {fmt::format("links of node {}", node), [node](Scenario& s, double factor) {
+            model::Link nic = s.cluster.nic;
+            nic.bandwidth = nic.bandwidth * factor;
+            s.cluster.classes.push_back({.name = "twin", .first = node, .nic = nic});
+          }};
+}
+
 std::vector<Part> parts_of(const Scenario& s, int most_nodes) {
   std::vector<Part> out{{"own work", scale_work}};
   if (s.cluster.nodes > 1) {
@@ -85,6 +95,10 @@ std::vector<Part> parts_of(const Scenario& s, int most_nodes) {
   if (s.job.places.packed())
     for (int node = 0; node < std::min(s.cluster.nodes, most_nodes); ++node)
       out.push_back(work_of_node(node, s.cluster.devices_per_node));
+  if (s.plays_links && s.cluster.nodes > 1 && s.cluster.classes.empty() &&
+      s.cluster.nic.bandwidth > Bandwidth{})
+    for (int node = 0; node < std::min({s.cluster.nodes, most_nodes, kMostLinks}); ++node)
+      out.push_back(links_of_node(node));
   return out;
 }
 

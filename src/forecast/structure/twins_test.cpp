@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -163,6 +164,29 @@ TEST(Twins, AtATieMoreOfOneCostsAllOfIt) {
   const auto e = twin_elasticities(s, {});
   ASSERT_TRUE(e);
   EXPECT_NEAR(value_of(*e, "work of node 3"), 1 / 1.003, 1e-3);
+}
+
+// A ring over equal links waits for the slowest: less of one is less of all, more of one is nothing.
+TEST(Twins, OneLinkOfARingIsAsMuchAsAllOfThem) {
+  model::Scenario s = barrier(0);
+  s.noise.clear();
+  s.replicas = 1;
+  s.job.steps = 2;
+  s.cluster.nodes = 4;
+  s.cluster.nic = s.fabric.link = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  s.across = {.latency = Seconds{4e-6}, .per_byte = Bandwidth::gbyte_per_s(10).time_per_byte()};
+  s.job.as<model::CollectiveJob>() = {.collective = {.kind = model::Collective::AllReduce,
+                                                     .algorithm = model::Algorithm::Ring,
+                                                     .ranks = 4,
+                                                     .bytes = Bytes{1'000'000'000}},
+                                      .compute = Seconds{1e-3}};
+  s.engine = model::EngineKind::Flow;
+  const auto e = twin_elasticities(s, {});
+  ASSERT_TRUE(e) << e.error().to_string();
+  const auto link = std::ranges::find(*e, "links of node 2", &TwinElasticity::to);
+  ASSERT_NE(link, e->end());
+  EXPECT_NEAR(link->if_less, value_of(*e, "bandwidth between nodes"), 0.02);
+  EXPECT_NEAR(link->if_more, 0, 0.02);
 }
 
 TEST(Twins, DecayTellsWhatLastsWhatHalvesAndWhatIsShared) {
