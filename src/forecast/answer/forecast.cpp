@@ -12,6 +12,7 @@
 #include "cox/forecast/calibrate.hpp"
 
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/resize.hpp"
 #include "forecast/answer/scenario_parts.hpp"
 #include "forecast/answer/several_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
@@ -215,22 +216,6 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   add_structure(out, largest(e.samples), question);
   tell(asked, Done::All);
   return {};
-}
-
-/// A scenario that other sizes can be made of: it names no nodes, and its switches go on with them.
-Status check_resizable(const model::Scenario& s) {
-  const bool grows = s.fabric.kind == model::FabricKind::FullBisection ||
-                     s.fabric.kind == model::FabricKind::FatTree ||
-                     s.fabric.kind == model::FabricKind::RailOptimised;
-  if (grows && s.job.places.packed() && s.cluster.classes.empty() && s.neighbours.empty()) return {};
-  return fail(
-      Error{.code = Errc::Unsupported,
-            .id = "forecast-004",
-            .message = s.name + (grows ? ": it names nodes (places, classes, neighbours), which other sizes "
-                                         "have not"
-                                       : ": its fabric is of one size"),
-            .hint = "`cox simulate FILE` simulates it as it is",
-            .where = {}});
 }
 
 Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {

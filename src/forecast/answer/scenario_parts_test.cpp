@@ -9,6 +9,8 @@
 #include "cox/forecast/maximum.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "forecast/answer/resize.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -191,6 +193,20 @@ TEST(PartsOfScenario, FewRanksBurstsAndSwitchesGiveTheStepThatSimulationGives) {
     const auto parts = parts_of(s);
     ASSERT_TRUE(parts) << parts.error().to_string();
     EXPECT_NEAR(project_one(*parts, 32, {}).mean.value / simulated(s), 1, 0.006) << "case " << i;
+  }
+}
+
+TEST(PartsOfScenario, NodesOfAClassAreRanksOfTheirOwn) {
+  model::Scenario s = job(8, 4, {source(NoiseLaw::Gaussian, 0.05)});
+  s.cluster.classes = {{.name = "old", .first = 5, .count = 2, .speed = 0.95}};
+  for (const std::int64_t ranks : {32, 256}) {
+    const model::Scenario at = resized(s, ranks);
+    const auto parts = parts_of(at);
+    ASSERT_TRUE(parts) << parts.error().to_string();
+    const Seconds simulated_step = simulated(at);
+    ProjectOptions options;
+    options.rest = rest_of(s);
+    EXPECT_NEAR(project_one(*parts_of(s), ranks, options).mean.value / simulated_step, 1, 0.005) << ranks;
   }
 }
 
