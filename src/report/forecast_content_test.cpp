@@ -76,7 +76,7 @@ TEST(ForecastContent, ControlIsDrawnBesideTheJobAsItIs) {
   f.control->controlled = {{.ranks = 256, .throughput_ratio = 1.1},
                            {.ranks = 4096, .throughput_ratio = 1.5},
                            {.ranks = 1'048'576, .throughput_ratio = 9}};
-  const ForecastPage page = page_of(f, nullptr, {});
+  const ForecastPage page = page_of(f, {});
   ASSERT_EQ(page.controlled.size(), 2u) << "a size without a number has none with control";
   EXPECT_DOUBLE_EQ(page.controlled[1].throughput, 1.5 * 2048);
   EXPECT_NE(render_forecast(page)->find("class=\"control\""), std::string::npos);
@@ -86,13 +86,13 @@ TEST(ForecastContent, TitlesAndScaleCountAsPeopleDo) {
   forecast::Forecast f = small_forecast();
   f.name = "run";
   f.inputs = {{.name = "run", .ranks = 4}, {.name = "run", .ranks = 8}, {.name = "run", .ranks = 16}};
-  EXPECT_EQ(page_of(f, nullptr, {}).name, "run of 4, 8 and 16 ranks");
+  EXPECT_EQ(page_of(f, {}).name, "run of 4, 8 and 16 ranks");
   f.inputs[1].name = "other";
-  EXPECT_EQ(page_of(f, nullptr, {}).name, "run, other and run");
+  EXPECT_EQ(page_of(f, {}).name, "run, other and run");
   f.scenario.emplace();
   f.scenario->cluster.nodes = 1;
   f.scenario->cluster.devices_per_node = 1;
-  EXPECT_EQ(page_of(f, nullptr, {}).system, "1 node with 1 device each");
+  EXPECT_EQ(page_of(f, {}).system, "1 node with 1 device each");
 }
 
 // How much of a delay stays depends on how long it is, not on how long ago it was.
@@ -101,7 +101,7 @@ TEST(ForecastContent, ADelayIsDrawnAgainstItsLength) {
   f.structure.emplace();
   f.structure->kept = {{.delay = Seconds{0.1}, .kept = {.value = 0.1, .low = 0.05, .high = 0.2}},
                        {.delay = Seconds{0.3}, .kept = {.value = 0.3, .low = 0.25, .high = 0.4}}};
-  const ForecastPage page = page_of(f, nullptr, {});
+  const ForecastPage page = page_of(f, {});
   ASSERT_EQ(page.kept.size(), 2u);
   EXPECT_NEAR(page.kept[1].step, 3, 1e-12);
   EXPECT_NE(render_forecast(page)->find("delay, in steps of"), std::string::npos);
@@ -115,7 +115,7 @@ TEST(ForecastContent, ATableOfSizesHasAPage) {
        {std::pair{4, 0.1}, std::pair{8, 0.105}, std::pair{16, 0.11}, std::pair{32, 0.116}})
     curve.points.push_back({.size = size, .value = step});
   f.curve = forecast::project_curve(curve, {64}, forecast::Scaling::Weak);
-  const ForecastPage page = page_of(f, nullptr, {});
+  const ForecastPage page = page_of(f, {});
   ASSERT_EQ(page.sizes.size(), 5u);
   EXPECT_DOUBLE_EQ(page.sizes[0].throughput, 4);
   EXPECT_NEAR(page.sizes[3].throughput, 32 * 0.1 / 0.116, 1e-9);

@@ -23,10 +23,6 @@ namespace cox::forecast {
 ///          src/forecast/answer/scenario_parts_test.cpp
 [[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
 
-/// The Scenario with so many ranks: whole nodes, and whole replicas of a model. What names ranks or nodes stays as it is.
-/// Held by: src/forecast/answer/scenario_rest_test.cpp, by what is simulated with it
-[[nodiscard]] model::Scenario resized(model::Scenario scenario, std::int64_t ranks);
-
 /// Communication of a Scenario at other sizes: a step without noise is simulated there, at most at 16,384 ranks; beyond it
 /// grows on as over the last doublings, as a range from not at all. More data parallel replicas, same layout otherwise.
 /// Memory of what was simulated is kept in the function. Threads: safe.

@@ -222,17 +222,6 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   return out;
 }
 
-model::Scenario resized(model::Scenario s, std::int64_t ranks) {
-  s.cluster.nodes = static_cast<int>(ranks / s.cluster.devices_per_node);
-  if (s.job.workload() == model::Workload::Collective)
-    s.job.as<model::CollectiveJob>().collective.ranks = static_cast<int>(ranks);
-  if (s.job.workload() == model::Workload::Training) {
-    model::Layout& l = s.job.as<model::TrainingJob>().layout;
-    l.data = static_cast<int>(ranks / (std::int64_t{l.tensor} * l.pipeline * l.context));
-  }
-  return s;
-}
-
 RestAt rest_of(const model::Scenario& scenario) {
   const auto prices = std::make_shared<Prices>(scenario);
   return [prices](std::int64_t ranks) { return price(*prices, ranks); };

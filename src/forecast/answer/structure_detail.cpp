@@ -14,6 +14,7 @@
 #include "cox/simulate/delay.hpp"
 
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/resize.hpp"
 #include "forecast/answer/scenario_parts.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/parts_job.hpp"
@@ -209,6 +210,10 @@ void add_twins(const Forecast& f, int threads, StructureDetail& out) {
 
 /// As it is, and twice as large.
 void add_checks(const Forecast& f, const Question& question, StructureDetail& out) {
+  if (const Status can = check_resizable(*f.scenario); !can) {
+    out.notes.push_back("sizes simulated: " + can.error().message);
+    return;
+  }
   const std::int64_t devices = f.scenario->cluster.devices_per_node;
   const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
     model::Scenario s = resized(*f.scenario, nodes * devices);
