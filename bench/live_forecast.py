@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecast against measured: real processes at 4, 8 and 16 ranks are observed, 32 and 64 are foretold and then run.
 
-usage: live_forecast.py BUILD [MECHANISM]... [--steps N] [--work MS] [--runs FOLDER] [--write FILE]
+usage: live_forecast.py BUILD [MECHANISM]... [--steps N] [--work MS] [--draws N]
+                        [--runs FOLDER] [--write FILE]
 
 Devices are timers, collectives are Gloo's (bench/live_jitter.cpp, which says what each mechanism is). Every job has draws
 of its own. What is compared is the median step; the forecast sees the three small Runs and nothing else, then that of 16 alone.
 --steps  steps of each job (200)
 --work   milliseconds of work in a step (100): long beside what the host needs to carry so many processes
+--draws  added to the seed of each job, which is its number of ranks (0)
 --runs   keep Runs and step times in FOLDER; what is there is not run again
 --write  put the table between its marks into FILE
 Needs chrt (real time: others on the host shall not count) and the programs cox and live_jitter of BUILD.
@@ -28,8 +30,9 @@ MEDIAN_BAR, INSIDE_BAR = 0.08, 0.9
 BEGIN, END = "<!-- live forecast: written by bench/live_forecast.py -->", "<!-- /live forecast -->"
 
 
-def job(build, ranks, steps, work_ms, mechanism):
-    return ["chrt", "-r", "1", f"{build}/live_jitter", str(ranks), str(steps), str(work_ms), mechanism, str(ranks)]
+def job(build, ranks, steps, work_ms, mechanism, draws):
+    seed = str(ranks + draws)
+    return ["chrt", "-r", "1", f"{build}/live_jitter", str(ranks), str(steps), str(work_ms), mechanism, seed]
 
 
 def observed(build, folder, *of_job):
@@ -58,10 +61,10 @@ def forecast(build, runs):
     return {point["ranks"]: point for point in json.loads(text)["result"]["sizes"]}
 
 
-def rows_of(build, folder, mechanism, steps, work_ms):
+def rows_of(build, folder, mechanism, steps, work_ms, draws):
     os.makedirs(folder, exist_ok=True)
-    runs = [observed(build, folder, n, steps, work_ms, mechanism) for n in SEEN]
-    truths = [median_step(build, folder, ranks, steps, work_ms, mechanism) for ranks in ASKED]
+    runs = [observed(build, folder, n, steps, work_ms, mechanism, draws) for n in SEEN]
+    truths = [median_step(build, folder, ranks, steps, work_ms, mechanism, draws) for ranks in ASKED]
     rows = []
     for seen, given in (("three", runs), ("16", runs[-1:])):
         foretold = forecast(build, given)
@@ -125,7 +128,7 @@ def main():
         return value
 
     steps, work_ms, page = int(option("--steps", 200)), float(option("--work", 100)), option("--write", None)
-    kept = option("--runs", None)
+    kept, draws = option("--runs", None), int(option("--draws", 0))
     if not words:
         sys.exit(__doc__)
     build = os.path.abspath(words[0])
@@ -134,7 +137,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix="cox-live.") as made:
         rows = [row for mechanism in words[1:] or MECHANISMS
-                for row in rows_of(build, os.path.join(kept or made, mechanism), mechanism, steps, work_ms)]
+                for row in rows_of(build, os.path.join(kept or made, mechanism), mechanism, steps, work_ms, draws)]
     text, good = table(rows, steps, work_ms)
     print(text)
     if page:
