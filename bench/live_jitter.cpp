@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous steps whose devices are timers, for bench/live_forecast.py:
+// Synchronous steps whose devices are timers, for bench/live_forecast.py and live_decay.py:
 //   live_jitter RANKS STEPS WORK_MS MECHANISM SEED [DELAY_MS DELAY_RANK DELAY_STEP]
 // Forks RANKS processes. A step of one: WORK_MS on a timer, longer or shorter as MECHANISM says, then one small all-reduce
 // over Gloo, on loopback. The draws of rank r in step k depend on SEED, r and k alone, so that a job with the delay is the
