@@ -20,7 +20,7 @@ void study(std::string_view bytes) {
   }
   for (const cox::study::Input& in : read->inputs) COX_ASSERT(!in.values.empty(), "an input has a value");
   for (const cox::study::Printed& p : read->printed)
-    COX_ASSERT(p.is_declared || !p.quantity.empty(), "a printed number can be judged");
+    COX_ASSERT(p.declared != cox::study::Declared::Nothing || !p.quantity.empty(), "a printed number can be judged");
 }
 
 }  // namespace cox::fuzz
