@@ -7,7 +7,7 @@ if(NOT ROOT)
 endif()
 
 # One line per room. A room may always see itself and cox/abi, which sees nothing.
-set(rooms base model pace guest trace replay sync simulate study bench evaluate observe diagnose forecast report cli)
+set(rooms base model pace guest trace replay sync simulate learn study bench evaluate observe diagnose forecast report cli)
 set(base_may)
 set(model_may base pace)
 set(guest_may base model trace pace)
@@ -16,6 +16,7 @@ set(replay_may base model trace)
 set(pace_may base)
 set(sync_may base model)
 set(simulate_may base model trace replay pace sync)
+set(learn_may base model sync simulate)
 set(study_may base model trace replay pace sync simulate)
 set(bench_may base model trace pace simulate guest)
 set(evaluate_may base pace study bench forecast)
@@ -23,12 +24,12 @@ set(observe_may base model trace pace guest)
 set(diagnose_may base model trace replay pace)
 set(forecast_may base model trace simulate diagnose)
 set(report_may base model trace replay pace simulate diagnose forecast)
-set(cli_may base model guest trace replay pace sync simulate study bench evaluate observe diagnose forecast report)
+set(cli_may base model guest trace replay pace sync simulate learn study bench evaluate observe diagnose forecast report)
 set(abi_may)
 
 # One line per sub-room, a folder of a room with more than one: which other folders of the room it may see. `.` is the
 # room's own folder. A room without lines here is one folder, or its folders see each other.
-set(parted_rooms cli diagnose forecast guest simulate study trace trace/import)
+set(parted_rooms cli diagnose forecast guest learn simulate study trace trace/import)
 set(cli/frame_may "")
 set(cli/output_may frame)
 set(cli/input_may frame output)
@@ -97,6 +98,11 @@ set(trace/import/bytes_may "")
 set(trace/import/part_may bytes)
 set(trace/import/mpi_may bytes part)
 set(trace/import/paraver_may bytes part)
+set(learn/problem_may "")
+set(learn/optimize_may problem)
+set(learn/compress_may "")
+set(learn/stability_may "")
+set(learn/run_may problem optimize compress)
 set(trace/import/kineto_may bytes part)
 set(trace/import/nccl_may bytes part)
 set(trace/import/graphs_may bytes part)
@@ -118,6 +124,7 @@ set(forecast_headers
     scaling_job:regimes regimes:regimes margin:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
+set(learn_headers problem:problem optimizer:optimize)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
