@@ -10,16 +10,10 @@ namespace cox::sync {
 using model::PolicyKind;
 
 Policy::Policy(const model::PolicySpec& spec, int workers)
-    : spec_(spec),
-      workers_(workers),
-      read_(static_cast<std::size_t>(workers)),
-      steps_(static_cast<std::size_t>(workers)),
-      begun_(static_cast<std::size_t>(workers), 1),
-      at_(1, workers) {
+    : spec_(spec), members_(workers), workers_(static_cast<std::size_t>(workers)), at_(1, workers) {
   COX_ASSERT(workers > 0, "a policy without workers");
   spec_.staleness = std::max(spec_.staleness, 0);
   spec_.local_steps = std::max(spec_.local_steps, 1);
-  spec_.backups = std::clamp(spec_.backups, 0, workers - 1);
 }
 
 bool Policy::communicates(std::int64_t step) const {
@@ -27,85 +21,124 @@ bool Policy::communicates(std::int64_t step) const {
 }
 
 std::int64_t Policy::clock(int worker) const {
-  return begun_[static_cast<std::size_t>(worker)] - 1;
+  return workers_[static_cast<std::size_t>(worker)].begun - 1;
 }
 
 int Policy::quorum() const {
-  return spec_.kind == PolicyKind::Backup ? workers_ - spec_.backups : workers_;
+  return spec_.kind == PolicyKind::Backup ? members_ - std::clamp(spec_.backups, 0, std::max(members_ - 1, 0))
+                                          : members_;
+}
+
+void Policy::start_call(std::vector<int>& released) {
+  released.clear();
+  events_.clear();
 }
 
 void Policy::begin_step(int worker, std::vector<int>& released) {
-  const auto w = static_cast<std::size_t>(worker);
-  read_[w] = version_;
-  ++begun_[w];
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  if (w.local == 0) {
+    w.read = version_;
+    note(Event::Kind::Read, {.worker = worker, .version_read = version_});
+  }
+  ++w.begun;
   released.push_back(worker);
 }
 
-bool Policy::count_step(int worker) {
+bool Policy::drop_empty_levels() {
   const std::int64_t before = slowest_;
-  const auto level = static_cast<std::size_t>(steps_[static_cast<std::size_t>(worker)]++ - slowest_);
-  --at_[level];
-  if (at_.size() == level + 1) at_.push_back(0);
-  ++at_[level + 1];
-  for (; at_.front() == 0; at_.pop_front()) ++slowest_;
+  for (; members_ > 0 && at_.front() == 0; at_.pop_front()) ++slowest_;
   return slowest_ > before;
 }
 
+bool Policy::count_step(Worker& worker) {
+  const auto level = static_cast<std::size_t>(worker.steps++ - slowest_);
+  --at_[level];
+  if (at_.size() == level + 1) at_.push_back(0);
+  ++at_[level + 1];
+  return drop_empty_levels();
+}
+
+void Policy::hold_meeting(std::vector<int>& released) {
+  std::sort(waiting_.begin(), waiting_.end());
+  for (const int member : waiting_) {
+    Worker& w = workers_[static_cast<std::size_t>(member)];
+    note(Event::Kind::Delivered,
+         {.worker = member, .version_read = w.read, .version_applied = version_, .steps = w.local});
+    w.local = 0;
+  }
+  ++version_;
+  note(Event::Kind::Advanced, {.worker = waiting_.back(), .version_applied = version_});
+  for (const int member : waiting_) begin_step(member, released);
+  waiting_.clear();
+}
+
 Ruling Policy::meet(int worker, std::vector<int>& released) {
-  const auto w = static_cast<std::size_t>(worker);
-  if (read_[w] < version_) {
-    log_.push_back({worker, read_[w], version_, false});
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  if (w.read < version_) {
+    note(Event::Kind::Delivered, {.worker = worker,
+                                  .version_read = w.read,
+                                  .version_applied = version_,
+                                  .applied = false,
+                                  .steps = w.local});
+    w.local = 0;
     begin_step(worker, released);
     return Ruling::Discard;
   }
   waiting_.push_back(worker);
   if (static_cast<int>(waiting_.size()) < quorum()) return Ruling::Wait;
-  std::sort(waiting_.begin(), waiting_.end());
-  for (const int member : waiting_)
-    log_.push_back({member, read_[static_cast<std::size_t>(member)], version_, true});
-  ++version_;
-  for (const int member : waiting_) begin_step(member, released);
-  waiting_.clear();
+  hold_meeting(released);
   return Ruling::Go;
 }
 
-Ruling Policy::deliver(int worker, bool moved, std::vector<int>& released) {
-  const auto w = static_cast<std::size_t>(worker);
+void Policy::release_within_bound(std::vector<int>& released) {
+  const auto may_go = [&](int worker) {
+    return workers_[static_cast<std::size_t>(worker)].steps - slowest_ <= spec_.staleness;
+  };
+  const auto rest = std::stable_partition(waiting_.begin(), waiting_.end(), may_go);
+  std::sort(waiting_.begin(), rest);
+  for (auto member = waiting_.begin(); member != rest; ++member) begin_step(*member, released);
+  waiting_.erase(waiting_.begin(), rest);
+}
+
+Ruling Policy::apply(int worker, bool moved, std::vector<int>& released) {
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
   const bool too_old =
-      spec_.kind == PolicyKind::BoundedDiscard && version_ - read_[w] > std::int64_t{spec_.staleness};
-  log_.push_back({worker, read_[w], version_, !too_old});
-  if (!too_old) ++version_;
+      spec_.kind == PolicyKind::BoundedDiscard && version_ - w.read > std::int64_t{spec_.staleness};
+  note(Event::Kind::Delivered,
+       {.worker = worker, .version_read = w.read, .version_applied = version_, .applied = !too_old});
+  w.local = 0;
+  if (!too_old) {
+    ++version_;
+    note(Event::Kind::Advanced, {.worker = worker, .version_applied = version_});
+  }
   if (spec_.kind != PolicyKind::BoundedWait) {
     begin_step(worker, released);
     return too_old ? Ruling::Discard : Ruling::Go;
   }
-  // Whoever waits is exactly one step too far ahead: none of them goes on, or,
-  // once the slowest has moved, all.
-  if (!moved && steps_[w] - slowest_ > spec_.staleness) {
-    waiting_.push_back(worker);
-    return Ruling::Wait;
+  // Those who wait are too far ahead until the slowest has moved.
+  const bool may_go = w.steps - slowest_ <= spec_.staleness;
+  if (!moved && may_go) {
+    begin_step(worker, released);
+    return Ruling::Go;
   }
-  if (moved) waiting_.swap(members_);
-  members_.push_back(worker);
-  std::sort(members_.begin(), members_.end());
-  for (const int member : members_) begin_step(member, released);
-  members_.clear();
-  return Ruling::Go;
+  waiting_.push_back(worker);
+  if (moved) release_within_bound(released);
+  return may_go ? Ruling::Go : Ruling::Wait;
 }
 
-Ruling Policy::finished(int worker, std::vector<int>& released) {
-  COX_ASSERT(worker >= 0 && worker < workers_, "a worker that the policy does not know");
-  const auto w = static_cast<std::size_t>(worker);
-  COX_ASSERT(begun_[w] == steps_[w] + 1, "a worker finished a step that it had not begun");
-  released.clear();
-  const std::int64_t step = steps_[w];
-  const bool moved = count_step(worker);
+Ruling Policy::delivered(int worker, std::vector<int>& released) {
+  COX_ASSERT(worker >= 0 && worker < static_cast<int>(workers_.size()), "a worker that the policy does not know");
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  COX_ASSERT(w.here && w.begun == w.steps + 1, "a worker finished a step that it had not begun");
+  start_call(released);
+  ++w.local;
+  const bool moved = count_step(w);
   switch (spec_.kind) {
     case PolicyKind::Synchronous:
     case PolicyKind::Backup:
       return meet(worker, released);
     case PolicyKind::LocalSgd:
-      if (communicates(step)) return meet(worker, released);
+      if (w.local >= spec_.local_steps) return meet(worker, released);
       begin_step(worker, released);
       return Ruling::Go;
     case PolicyKind::BoundedWait:
@@ -113,7 +146,41 @@ Ruling Policy::finished(int worker, std::vector<int>& released) {
     case PolicyKind::Asynchronous:
       break;
   }
-  return deliver(worker, moved, released);
+  return apply(worker, moved, released);
+}
+
+void Policy::left(int worker, std::vector<int>& released) {
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  COX_ASSERT(w.here, "a worker left twice");
+  start_call(released);
+  w.here = false;
+  --members_;
+  note(Event::Kind::Left, {.worker = worker});
+  --at_[static_cast<std::size_t>(w.steps - slowest_)];
+  std::erase(waiting_, worker);
+  if (members_ == 0) return;
+  drop_empty_levels();
+  if (spec_.kind == PolicyKind::BoundedWait)
+    release_within_bound(released);
+  else if (!waiting_.empty() && static_cast<int>(waiting_.size()) >= quorum())
+    hold_meeting(released);
+}
+
+int Policy::joined(std::vector<int>& released) {
+  start_call(released);
+  const int worker = static_cast<int>(workers_.size());
+  workers_.push_back({.read = version_, .steps = slowest_, .begun = slowest_});
+  ++members_;
+  ++at_.front();
+  note(Event::Kind::Joined, {.worker = worker});
+  begin_step(worker, released);
+  return worker;
+}
+
+void Policy::set_staleness(int staleness, std::vector<int>& released) {
+  start_call(released);
+  spec_.staleness = std::max(staleness, 0);
+  if (spec_.kind == PolicyKind::BoundedWait) release_within_bound(released);
 }
 
 }  // namespace cox::sync

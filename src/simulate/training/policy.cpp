@@ -153,7 +153,7 @@ class Job {
 
   Status delivered(int w, Seconds at) {
     const std::int64_t step = begun_[static_cast<std::size_t>(w)] - 1;
-    static_cast<void>(policy_.finished(w, released_));
+    static_cast<void>(policy_.delivered(w, released_));
     note(at);
     if (!network_)
       out_.messages += std::int64_t{2} * replicas_ * std::max(1, plan_.scenario().policy.servers);
@@ -223,7 +223,7 @@ class Job {
 
   /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
   Status meet(int w, Seconds at) {
-    const sync::Ruling ruling = policy_.finished(w, released_);
+    const sync::Ruling ruling = policy_.delivered(w, released_);
     if (ruling == sync::Ruling::Wait) return {};
     if (ruling == sync::Ruling::Discard) {
       note(at);
@@ -295,11 +295,13 @@ class Job {
   }
 
   void note(Seconds at) {
-    if (log_ != nullptr) log_->at.resize(policy_.log().size(), at);
+    if (log_ == nullptr) return;
+    for (const sync::Event& e : policy_.events())
+      if (e.kind == sync::Event::Kind::Delivered) log_->log.push_back(e.update);
+    log_->at.resize(log_->log.size(), at);
   }
 
   void report() {
-    log_->log = policy_.log();
     log_->step_ends = out_.step_ends;
     log_->idle = idle_;
     double ages = 0;

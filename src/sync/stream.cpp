@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/sync/stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cox::sync {
+
+Ledger::Ledger(int workers)
+    : read_(static_cast<std::size_t>(workers), 0),
+      here_(static_cast<std::size_t>(workers), 1),
+      in_flight_(workers) {}
+
+bool Ledger::wrong(std::string why) {
+  error_ = std::move(why);
+  return false;
+}
+
+bool Ledger::delivered(const Update& u) {
+  std::int64_t& read = read_[static_cast<std::size_t>(u.worker)];
+  if (read < 0) return wrong("worker " + std::to_string(u.worker) + " delivers, and has read nothing");
+  if (u.version_read != read)
+    return wrong("worker " + std::to_string(u.worker) + " delivers of version " + std::to_string(u.version_read) +
+                 ", and has read " + std::to_string(read));
+  if (u.version_applied != version_)
+    return wrong("an update meets version " + std::to_string(u.version_applied) + ", and " +
+                 std::to_string(version_) + " is there");
+  --in_flight_;
+  reads_in_flight_ -= read;
+  delivered_ages_ += u.age();
+  read = -1;
+  if (!u.applied) {
+    ++discarded_;
+    return true;
+  }
+  ++applied_;
+  ++since_;
+  applied_ages_ += u.age();
+  largest_age_ = std::max(largest_age_, u.age());
+  return true;
+}
+
+bool Ledger::take(const Event& event) {
+  if (!error_.empty()) return false;
+  const Update& u = event.update;
+  const auto w = static_cast<std::size_t>(u.worker);
+  if (event.kind == Event::Kind::Joined && w == read_.size()) {
+    read_.push_back(-1);
+    here_.push_back(0);
+  }
+  if (u.worker < 0 || w >= read_.size()) return wrong("there is no worker " + std::to_string(u.worker));
+  switch (event.kind) {
+    case Event::Kind::Read:
+      if (u.version_read != version_)
+        return wrong("version " + std::to_string(u.version_read) + " is read, and " + std::to_string(version_) +
+                     " is the newest");
+      if (here_[w] == 0 || read_[w] >= 0)
+        return wrong("worker " + std::to_string(u.worker) + " reads, and is gone or has not delivered");
+      read_[w] = version_;
+      ++in_flight_;
+      reads_in_flight_ += version_;
+      return true;
+    case Event::Kind::Delivered:
+      return delivered(u);
+    case Event::Kind::Advanced:
+      if (u.version_applied != version_ + 1 || since_ == 0)
+        return wrong("version " + std::to_string(u.version_applied) + " is made of " + std::to_string(since_) +
+                     " updates after version " + std::to_string(version_));
+      ++version_;
+      since_ = 0;
+      aged_ += in_flight_;
+      return true;
+    case Event::Kind::Left:
+      if (here_[w] == 0) return wrong("worker " + std::to_string(u.worker) + " leaves twice");
+      here_[w] = 0;
+      if (read_[w] >= 0) {
+        --in_flight_;
+        reads_in_flight_ -= read_[w];
+        delivered_ages_ += version_ - read_[w];
+        read_[w] = -1;
+      }
+      return true;
+    case Event::Kind::Joined:
+      if (here_[w] != 0) return wrong("worker " + std::to_string(u.worker) + " joins twice");
+      here_[w] = 1;
+      return true;
+  }
+  return wrong("an event of no kind");
+}
+
+}  // namespace cox::sync
