@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,18 @@ struct PolicyOutcome {
 /// One replica of a job under BoundedWait, BoundedDiscard, Asynchronous or Backup, by event time.
 /// Errors: as simulate_training, simulate-003 for other policies.
 [[nodiscard]] Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed);
+
+/// Takes what happens to the parameters, and when; false ends the job.
+using UpdateSink = std::function<bool(const sync::Event& event, Seconds at)>;
+/// Those of a training job that deliver updates: the replicas of the model, or groups of them that share experts.
+/// Errors: as simulate_training.
+[[nodiscard]] Result<int> update_workers(const model::Scenario& scenario);
+/// One replica of a job under any policy, at most `scenario.job.steps` steps of each worker, event by event: nothing is
+/// kept. The job's start, its failures and its pacing are not in the times.
+/// Errors: as simulate_training. Held by: src/simulate/training/stream_test.cpp (times are those of simulate and of
+/// simulate_policy; the ledger of ages)
+[[nodiscard]] Status stream_updates(const model::Scenario& scenario, std::uint64_t seed,
+                                    const UpdateSink& sink);
 
 /// Where a job's time went: total = start + work + write + rework + restart + repair + cold.
 struct FailureOutcome {

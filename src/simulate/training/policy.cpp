@@ -71,10 +71,12 @@ class Servers {
 /// Workers are the replicas of the model, or groups of them that share experts; each works through its steps on its own.
 class Job {
  public:
-  Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log)
+  Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log,
+      const UpdateSink* sink)
       : plan_(plan),
         recorder_(recorder),
         log_(log),
+        sink_(sink),
         replicas_(plan.layout().expert),
         seed_(seed),
         workers_(plan.layout().data / replicas_),
@@ -105,6 +107,7 @@ class Job {
       events_.pop();
       COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
     }
+    if (stopped_) return std::move(out_);
     if (network_) take_network();
     out_.accounts = times_.close(*std::ranges::max_element(out_.step_ends));
     if (log_ != nullptr) report();
@@ -238,7 +241,7 @@ class Job {
     last_meeting_ = *std::max_element(times.begin(), times.end());
     note(last_meeting_);
     out_.step_ends[static_cast<std::size_t>(policy_.version() - 1)] = last_meeting_;
-    over_ = policy_.version() >= plan_.scenario().job.steps;
+    over_ = stopped_ || policy_.version() >= plan_.scenario().job.steps;
     const std::vector<int> members = released_;
     for (std::size_t m = 0; m < members.size(); ++m) {
       idle_[static_cast<std::size_t>(members[m])] += at - finished_[static_cast<std::size_t>(members[m])];
@@ -295,6 +298,8 @@ class Job {
   }
 
   void note(Seconds at) {
+    for (const sync::Event& e : policy_.events())
+      if (sink_ != nullptr && !stopped_) stopped_ = over_ = !(*sink_)(e, streamed_ = std::max(streamed_, at));
     if (log_ == nullptr) return;
     for (const sync::Event& e : policy_.events())
       if (e.kind == sync::Event::Kind::Delivered) log_->log.push_back(e.update);
@@ -322,6 +327,7 @@ class Job {
   const Plan& plan_;
   Recorder* recorder_;
   PolicyOutcome* log_;
+  const UpdateSink* sink_;
   int replicas_;  ///< of a worker
   std::uint64_t seed_;
   int workers_;
@@ -340,6 +346,8 @@ class Job {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Seconds last_meeting_{};
   bool over_ = false;
+  bool stopped_ = false;  ///< by the sink
+  Seconds streamed_{};    ///< a meeting is over later than those who come late to it are sent away
   Played out_;
 };
 
@@ -359,7 +367,8 @@ Status check_synchronous(const model::Scenario& scenario) {
                 "ask for the synchronous or the local-SGD policy");
 }
 
-Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log) {
+Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log,
+                           const UpdateSink* sink) {
   const model::Scenario& s = plan.scenario();
   if (s.policy.in_step())
     return cannot("a synchronous policy has no log of updates", "ask for another policy");
@@ -376,7 +385,7 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
     return cannot("workers that have no common step are priced without time-outs of messages",
                   "remove fabric.timeout, or use the synchronous or the local-SGD policy");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
-  COX_TRY(Played played, Job(plan, noise, seed, recorder, log).play());
+  COX_TRY(Played played, Job(plan, noise, seed, recorder, log, sink).play());
   played.repeats =
       noise.repeats(s.job.steps, *std::max_element(played.step_ends.begin(), played.step_ends.end()));
   return played;

@@ -9,6 +9,7 @@
 
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/outcome.hpp"
+#include "cox/simulate/training.hpp"
 
 #include "simulate/training/plan.hpp"
 #include "simulate/training/rank_groups.hpp"
@@ -44,8 +45,8 @@ using StepsDone = std::function<void(std::int64_t)>;
 [[nodiscard]] Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts shortcuts,
                                         Recorder* recorder, const StepsDone& progress,
                                         const std::optional<pace::Settings>& pace = {});
-/// The others, by event time. `log` may be null.
+/// The others, by event time. `log` and `sink` may be null; a sink that says no ends it, and only that much is known then.
 [[nodiscard]] Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder,
-                                         PolicyOutcome* log);
+                                         PolicyOutcome* log, const UpdateSink* sink = nullptr);
 
 }  // namespace cox::simulate::training

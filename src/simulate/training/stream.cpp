@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
+#include "cox/simulate/training.hpp"
+
+#include "simulate/training/runs.hpp"
+#include "simulate/training/step_pacing.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using training::Plan;
+
+/// All workers end each step together; what they do then is the policy's.
+Status stream_steps(const Plan& plan, std::uint64_t seed, int workers, const UpdateSink& sink) {
+  const model::Scenario& s = plan.scenario();
+  COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
+  training::StepEngine engine(plan, &noise, seed, 0, plan.layout().data, {});
+  sync::Policy policy(s.policy, workers);
+  std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
+  std::vector<int> released;
+  for (std::int64_t k = 0; k < s.job.steps; ++k) {
+    COX_CHECK(training::play_paced(engine, k, training::meeting_of(s, k), now, nullptr, nullptr, nullptr));
+    const Seconds end = *std::max_element(now.begin(), now.end());
+    for (int w = 0; w < workers; ++w) {
+      policy.delivered(w, released);
+      for (const sync::Event& e : policy.events())
+        if (!sink(e, end)) return {};
+    }
+  }
+  return {};
+}
+
+int workers_of(const Plan& plan) {
+  return plan.scenario().policy.in_step() ? plan.layout().data : plan.layout().data / plan.layout().expert;
+}
+
+}  // namespace
+
+Result<int> update_workers(const model::Scenario& scenario) {
+  COX_TRY(const Plan plan, Plan::make(scenario));
+  return workers_of(plan);
+}
+
+Status stream_updates(const model::Scenario& scenario, std::uint64_t seed, const UpdateSink& sink) {
+  COX_TRY(const Plan plan, Plan::make(scenario));
+  if (scenario.policy.in_step()) return stream_steps(plan, seed, workers_of(plan), sink);
+  COX_TRY(const training::Played played, training::play_policy(plan, seed, nullptr, nullptr, &sink));
+  static_cast<void>(played);
+  return {};
+}
+
+}  // namespace cox::simulate
