@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -56,5 +57,33 @@ class Problem {
   /// Of one sample, forward and backward.
   [[nodiscard]] virtual Flops flops() const = 0;
 };
+
+enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares };
+[[nodiscard]] std::string_view name_of(ProblemKind kind);  ///< `quadratic`, `least-squares`
+
+/// Which problem. A field that a kind does not name is not looked at.
+struct ProblemSpec {
+  ProblemKind kind = ProblemKind::Quadratic;
+  std::int64_t dimension = 100;  ///< parameters of a quadratic, features else
+  double condition =
+      100;  ///< quadratic: largest curvature over the smallest, between them even in the logarithm
+  double curvature = 1;  ///< quadratic: the largest
+  double noise =
+      0;  ///< standard deviation: quadratic, per coordinate of one sample's gradient; else of a label
+  double spread = 0;  ///< quadratic: root mean square over workers of their optima, per coordinate
+  double hessian_spread =
+      0;  ///< quadratic: curvatures are 1 - this ... 1 + this times the mean, even over workers
+  std::int64_t workers = 1;      ///< quadratic: whose optima or curvatures differ
+  std::int64_t reflections = 0;  ///< quadratic: of the basis; 0 = diagonal
+  std::int64_t seed = 1;
+};
+
+/// Reads `quadratic,dimension=100,condition=100,noise=1`: a kind, then what differs from the defaults.
+/// Errors: learn-001, one line that says what is allowed. Held by: src/learn/problem/problem_spec_test.cpp
+[[nodiscard]] Result<ProblemSpec> read_problem(std::string_view text);
+
+/// The problem itself. Errors: learn-001 where a field is out of range.
+/// Cost: O(parameters), and O(parameters x workers) where workers differ.
+[[nodiscard]] Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec);
 
 }  // namespace cox::learn

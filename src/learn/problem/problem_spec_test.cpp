@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cox/learn/problem.hpp"
+
+namespace cox::learn {
+namespace {
+
+TEST(ProblemSpec, IsReadFromText) {
+  const auto read = read_problem("quadratic,dimension=10,condition=50,noise=0.5,spread=2,workers=4,seed=7");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->dimension, 10);
+  EXPECT_EQ(read->condition, 50);
+  EXPECT_EQ(read->noise, 0.5);
+  EXPECT_EQ(read->workers, 4);
+  EXPECT_EQ(read->seed, 7);
+  const auto problem = make_problem(*read);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ((*problem)->parameters(), 10);
+}
+
+TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
+  const auto message = [](const char* text) {
+    const auto read = read_problem(text);
+    return read ? std::string("read") : read.error().message;
+  };
+  EXPECT_EQ(message("quadratik"), R"("quadratik" is no problem, expected one of quadratic, least-squares)");
+  EXPECT_EQ(message("least-squares,condition=3"),
+            R"(least-squares has no setting "condition", expected one of dimension, noise, seed)");
+  EXPECT_EQ(message("quadratic,dimension=0"),
+            "dimension of quadratic is 0, expected a whole number from 1 to 100000000");
+  EXPECT_EQ(message("quadratic,dimension=1.5"),
+            R"(dimension of quadratic is "1.5", expected a whole number from 1 to 100000000)");
+  EXPECT_EQ(message("quadratic,spread=1"),
+            "workers of quadratic is 1, expected a whole number from 2 to 1048576");
+  EXPECT_EQ(read_problem("quadratik").error().hint, "did you mean quadratic?");
+  EXPECT_EQ(read_problem("quadratic,nose=1").error().hint, "did you mean noise?");
+}
+
+TEST(ProblemSpec, RangesHoldForWhatIsNotRead) {
+  const auto made = make_problem({.dimension = -1});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "learn-001");
+}
+
+}  // namespace
+}  // namespace cox::learn

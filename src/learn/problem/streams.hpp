@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What each random stream of a problem is for, so that no two purposes share draws. Step: the sample's number (or 0).
+#pragma once
+
+#include <cstdint>
+
+namespace cox::learn {
+
+enum Stream : std::uint32_t {
+  kNoise = 0x6c0001,  ///< of gradients and labels
+  kFeatures,          ///< of samples
+  kTruth,             ///< what produces the labels
+  kOffsets,           ///< of workers' optima
+  kBasis,             ///< reflections
+};
+
+}  // namespace cox::learn
