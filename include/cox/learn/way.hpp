@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A way of synchronising, whole: who meets whom, and what is done with what they bring.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cox/base/result.hpp"
+#include "cox/learn/optimizer.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::learn {
+
+/// What an update's age takes off its step.
+enum class AgeWeight : std::uint8_t {
+  None,
+  Inverse,  ///< 1 / (1 + age)
+};
+
+/// What becomes of an inner optimizer's state when a round of local steps begins.
+enum class LocalState : std::uint8_t { Keep, Reset };
+
+/// The default is synchronous data parallelism.
+struct Way {
+  std::string name = "synchronous";  ///< as it was asked for
+  model::PolicySpec policy{};
+  AgeWeight weight = AgeWeight::None;
+  /// Synchronous for so many steps of each worker, then local: post-local SGD (Lin et al. 2020). 0 = local at once.
+  std::int64_t synchronous_steps = 0;
+  /// What the mean difference of a round of local steps goes through: sgd with rate 1 is the mean of the parameters
+  /// (local SGD, FedAvg); nesterov with rate 0.7 is DiLoCo (Douillard et al. 2023).
+  OptimizerSpec outer{.kind = OptimizerKind::Sgd, .rate = 1};
+  LocalState local_state = LocalState::Keep;
+  double proximal = 0;            ///< FedProx: of local steps, towards where the round began (Li et al. 2020)
+  bool control_variates = false;  ///< SCAFFOLD, option II (Karimireddy et al. 2020)
+
+  /// Workers bring differences of parameters, not gradients.
+  [[nodiscard]] bool is_local() const {
+    return policy.kind == model::PolicyKind::LocalSgd &&
+           (policy.local_steps > 1 || outer.kind != OptimizerKind::Sgd || outer.rate != 1 || proximal > 0 ||
+            control_variates);
+  }
+};
+
+/// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
+/// `age-weighted` (asynchronous with weight 1 / (1 + age)), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
+/// then what differs from the defaults. Local SGD with one local step and a mean is synchronous: gradients are
+/// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
+[[nodiscard]] Result<Way> read_way(std::string_view text);
+
+}  // namespace cox::learn

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/learn/learner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "cox/base/assert.hpp"
+
+#include "learn/run/tree_sum.hpp"
+#include "learn/run/versions.hpp"
+
+namespace cox::learn {
+namespace {
+
+/// Position of the first value that is infinite or not a number; the size where there is none.
+std::size_t first_not_finite(std::span<const float> values) {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::uint32_t any = 0;
+  for (const float v : values) any |= (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent ? 1U : 0U;
+  if (any == 0) return values.size();
+  const auto bad = [](float v) { return (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent; };
+  return static_cast<std::size_t>(std::ranges::find_if(values, bad) - values.begin());
+}
+
+/// Of local steps, kept from round to round.
+struct Local {
+  Optimizer optimizer;
+  std::vector<float> variate;  ///< SCAFFOLD's c_i
+};
+
+}  // namespace
+
+class Learner::Impl {
+ public:
+  Impl(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share, int workers)
+      : problem_(problem),
+        inner_(optimizer),
+        way_(way),
+        share_(share),
+        numbering_(workers),
+        size_(static_cast<std::size_t>(problem.parameters())),
+        versions_(problem, workers),
+        optimizer_(optimizer, problem.tensors()),
+        outer_(way.outer, problem.tensors()),
+        sum_(size_),
+        variates_(size_),
+        gradient_(size_) {
+    workers_.resize(static_cast<std::size_t>(workers));
+    if (way_.control_variates) variate_.assign(size_, 0.0F);
+  }
+
+  bool take(const sync::Event& event) {
+    if (diverged_) return false;
+    const sync::Update& u = event.update;
+    switch (event.kind) {
+      case sync::Event::Kind::Read:
+        versions_.read(u.worker);
+        return true;
+      case sync::Event::Kind::Delivered:
+        deliver(u);
+        return !diverged_;
+      case sync::Event::Kind::Advanced:
+        advance();
+        return true;
+      case sync::Event::Kind::Left:
+        versions_.forget(u.worker);
+        return true;
+      case sync::Event::Kind::Joined:
+        COX_ASSERT(static_cast<std::size_t>(u.worker) == workers_.size(), "workers are numbered as they come");
+        workers_.emplace_back();
+        versions_.add_worker();
+        return true;
+    }
+    return true;
+  }
+
+  [[nodiscard]] const std::optional<Divergence>& diverged() const { return diverged_; }
+  [[nodiscard]] std::span<const float> parameters() const { return versions_.newest(); }
+  [[nodiscard]] std::int64_t version() const { return version_; }
+  [[nodiscard]] std::int64_t samples() const { return samples_; }
+  [[nodiscard]] std::int64_t wasted() const { return wasted_; }
+
+ private:
+  struct Worker {
+    std::int64_t step = 0;  ///< finished
+    std::optional<Local> local{};
+  };
+
+  /// The samples of leaf `leaf` of a worker's step.
+  [[nodiscard]] Shard shard(int worker, std::int64_t step, std::int64_t leaf) const {
+    return {.first = ((step * numbering_ + worker) * share_.leaves + leaf) * share_.samples,
+            .count = share_.samples,
+            .worker = worker};
+  }
+
+  void check(std::span<const float> values, int worker, std::int64_t step) {
+    const std::size_t at = first_not_finite(values);
+    if (at == values.size()) return;
+    std::string name;
+    for (const Tensor& t : problem_.tensors())
+      if (t.first <= static_cast<std::int64_t>(at)) name = t.name;
+    diverged_ = Divergence{.worker = worker, .step = step, .tensor = std::move(name)};
+  }
+
+  void deliver(const sync::Update& u) {
+    Worker& w = workers_[static_cast<std::size_t>(u.worker)];
+    const std::int64_t samples = share_.batch() * u.steps;
+    if (u.applied) {
+      age_ = u.age();
+      in_rounds_ = way_.is_local() && w.step >= way_.synchronous_steps;
+      const std::span<const float> x = versions_.of(u.worker);
+      if (in_rounds_)
+        add_difference(u, w, x);
+      else
+        add_gradient(u, w, x);
+      samples_ += samples;
+    } else {
+      wasted_ += samples;
+    }
+    w.step += u.steps;
+    versions_.forget(u.worker);
+  }
+
+  void add_gradient(const sync::Update& u, const Worker& w, std::span<const float> x) {
+    for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
+      problem_.gradient(x, shard(u.worker, w.step, leaf), gradient_);
+      check(gradient_, u.worker, w.step);
+      if (diverged_) return;
+      sum_.add(gradient_);
+    }
+  }
+
+  /// Mean gradient of one local step, corrected as the way says.
+  void local_gradient(std::span<const float> y, std::span<const float> began, int worker, std::int64_t step,
+                      const Local& local) {
+    if (share_.leaves == 1) {
+      problem_.gradient(y, shard(worker, step, 0), gradient_);
+    } else {
+      for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
+        problem_.gradient(y, shard(worker, step, leaf), gradient_);
+        own_sum_.add(gradient_);
+      }
+      const std::span<float> mean = own_sum_.take();
+      const float over = 1.0F / static_cast<float>(share_.leaves);
+      for (std::size_t i = 0; i < size_; ++i) gradient_[i] = mean[i] * over;
+    }
+    if (way_.proximal > 0) {
+      const auto pull = static_cast<float>(way_.proximal);
+      for (std::size_t i = 0; i < size_; ++i) gradient_[i] += pull * (y[i] - began[i]);
+    }
+    if (way_.control_variates)
+      for (std::size_t i = 0; i < size_; ++i) gradient_[i] += variate_[i] - local.variate[i];
+  }
+
+  void add_difference(const sync::Update& u, Worker& w, std::span<const float> began) {
+    if (!w.local)
+      w.local.emplace(Local{.optimizer = Optimizer(inner_, problem_.tensors()),
+                            .variate = std::vector<float>(way_.control_variates ? size_ : 0)});
+    Local& local = *w.local;
+    if (way_.local_state == LocalState::Reset) local.optimizer.reset();
+    local_.assign(began.begin(), began.end());
+    for (int k = 0; k < u.steps; ++k) {
+      local_gradient(local_, began, u.worker, w.step + k, local);
+      check(gradient_, u.worker, w.step + k);
+      if (diverged_) return;
+      local.optimizer.step(local_, gradient_);
+    }
+    for (std::size_t i = 0; i < size_; ++i) local_[i] = began[i] - local_[i];
+    sum_.add(local_);
+    if (way_.control_variates) move_variate(local, u.steps);
+  }
+
+  /// c_i+ = c_i - c + (x - y) / (K rate); `local_` is x - y. Their changes are summed for the mean variate.
+  void move_variate(Local& local, int steps) {
+    const auto over = static_cast<float>(1 / (steps * inner_.rate));
+    for (std::size_t i = 0; i < size_; ++i) {
+      const float change = local_[i] * over - variate_[i];
+      local.variate[i] += change;
+      gradient_[i] = change;
+    }
+    variates_.add(gradient_);
+  }
+
+  [[nodiscard]] double factor() const {
+    return way_.weight == AgeWeight::Inverse ? 1 / (1 + static_cast<double>(age_)) : 1;
+  }
+
+  void advance() {
+    const std::int64_t leaves = sum_.leaves();
+    COX_ASSERT(leaves > 0, "a version is made of updates");
+    const std::span<float> mean = sum_.take();
+    const float over = 1.0F / static_cast<float>(leaves);
+    for (float& v : mean) v *= over;
+    const std::span<float> x = versions_.next();
+    (in_rounds_ ? outer_ : optimizer_).step(x, mean, factor());
+    if (in_rounds_ && way_.control_variates) {
+      const std::span<float> change = variates_.take();
+      for (std::size_t i = 0; i < size_; ++i) variate_[i] += change[i] * over;
+    }
+    ++version_;
+  }
+
+  Problem& problem_;
+  OptimizerSpec inner_;
+  Way way_;
+  StepShare share_;
+  std::int64_t numbering_;  ///< workers that the numbers of samples are made for
+  std::size_t size_;
+  Versions versions_;
+  Optimizer optimizer_;
+  Optimizer outer_;
+  TreeSum sum_;
+  TreeSum variates_;
+  TreeSum own_sum_{size_};
+  std::vector<float> gradient_;
+  std::vector<float> local_;
+  std::vector<float> variate_;  ///< SCAFFOLD's c
+  std::vector<Worker> workers_;
+  std::int64_t version_ = 0, samples_ = 0, wasted_ = 0;
+  std::int64_t age_ = 0;    ///< of the last update that was applied
+  bool in_rounds_ = false;  ///< it was a difference
+  std::optional<Divergence> diverged_;
+};
+
+std::string Divergence::text() const {
+  return fmt::format("worker {}, step {}: {} is not a number any more", worker, step, tensor);
+}
+
+Learner::Learner(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share,
+                 int workers)
+    : impl_(std::make_unique<Impl>(problem, optimizer, way, share, workers)) {}
+Learner::~Learner() = default;
+Learner::Learner(Learner&&) noexcept = default;
+bool Learner::take(const sync::Event& event) {
+  return impl_->take(event);
+}
+const std::optional<Divergence>& Learner::diverged() const {
+  return impl_->diverged();
+}
+std::span<const float> Learner::parameters() const {
+  return impl_->parameters();
+}
+std::int64_t Learner::version() const {
+  return impl_->version();
+}
+std::int64_t Learner::samples() const {
+  return impl_->samples();
+}
+std::int64_t Learner::wasted_samples() const {
+  return impl_->wasted();
+}
+
+}  // namespace cox::learn

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/learn/way.hpp"
+
+#include <array>
+#include <vector>
+
+#include "learn/problem/settings.hpp"
+
+namespace cox::learn {
+namespace {
+
+using model::PolicyKind;
+
+/// A word, the policy behind it, and what it fills in.
+struct Word {
+  std::string_view name;
+  PolicyKind kind;
+};
+constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
+                               Word{"backup", PolicyKind::Backup},
+                               Word{"bounded-wait", PolicyKind::BoundedWait},
+                               Word{"bounded-discard", PolicyKind::BoundedDiscard},
+                               Word{"asynchronous", PolicyKind::Asynchronous},
+                               Word{"age-weighted", PolicyKind::Asynchronous},
+                               Word{"local-sgd", PolicyKind::LocalSgd},
+                               Word{"post-local", PolicyKind::LocalSgd},
+                               Word{"diloco", PolicyKind::LocalSgd},
+                               Word{"fedprox", PolicyKind::LocalSgd},
+                               Word{"scaffold", PolicyKind::LocalSgd}};
+
+/// Numbers of a way as they are read, before they go to where they belong.
+struct Numbers {
+  std::int64_t staleness = 3;
+  std::int64_t backups = 1;
+  std::int64_t local_steps = 8;
+  std::int64_t servers = 1;
+  std::int64_t reset = 0;
+};
+
+constexpr double kMostSteps = 1e9;
+
+std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
+  std::vector<Setting> all;
+  switch (way.policy.kind) {
+    case PolicyKind::Synchronous:
+      break;
+    case PolicyKind::Backup:
+      all.push_back({"backups", &n.backups, 0, 1 << 20});
+      break;
+    case PolicyKind::BoundedWait:
+    case PolicyKind::BoundedDiscard:
+      all.push_back({"staleness", &n.staleness, 0, kMostSteps});
+      [[fallthrough]];
+    case PolicyKind::Asynchronous:
+      all.push_back({"servers", &n.servers, 1, 1 << 20});
+      break;
+    case PolicyKind::LocalSgd:
+      all.push_back({"local-steps", &n.local_steps, 1, kMostSteps});
+      all.push_back({"reset", &n.reset, 0, 1});
+      break;
+  }
+  if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
+  if (name == "diloco") {
+    all.push_back({"outer-rate", &way.outer.rate, 0, 100});
+    all.push_back({"outer-momentum", &way.outer.momentum, 0, 1, true});
+  }
+  if (name == "fedprox") all.push_back({"proximal", &way.proximal, 0, 1e9});
+  return all;
+}
+
+}  // namespace
+
+Result<Way> read_way(std::string_view text) {
+  Way way;
+  way.name = text;
+  const std::string_view name = take_kind(text);
+  std::array<std::string_view, kWords.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kWords[i].name;
+  COX_TRY(const std::size_t found, find_kind("policy", name, names));
+  way.policy.kind = kWords[found].kind;
+  if (name == "age-weighted") way.weight = AgeWeight::Inverse;
+  if (name == "post-local") way.synchronous_steps = 100;
+  if (name == "diloco") way.outer = {.kind = OptimizerKind::Nesterov, .rate = 0.7, .momentum = 0.9};
+  if (name == "fedprox") way.proximal = 0.1;
+  way.control_variates = name == "scaffold";
+  Numbers n;
+  COX_CHECK(read_settings(name, text, settings_of(name, way, n)));
+  switch (way.policy.kind) {
+    case PolicyKind::Synchronous:
+      break;
+    case PolicyKind::Backup:
+      way.policy.backups = static_cast<int>(n.backups);
+      break;
+    case PolicyKind::BoundedWait:
+    case PolicyKind::BoundedDiscard:
+      way.policy.staleness = static_cast<int>(n.staleness);
+      [[fallthrough]];
+    case PolicyKind::Asynchronous:
+      way.policy.servers = static_cast<int>(n.servers);
+      break;
+    case PolicyKind::LocalSgd:
+      way.policy.local_steps = static_cast<int>(n.local_steps);
+      way.local_state = n.reset != 0 ? LocalState::Reset : LocalState::Keep;
+      break;
+  }
+  return way;
+}
+
+}  // namespace cox::learn
