@@ -103,6 +103,7 @@ set(learn/optimize_may problem)
 set(learn/compress_may "")
 set(learn/stability_may "")
 set(learn/run_may problem optimize compress)
+set(learn/answer_may problem optimize run)
 set(trace/import/kineto_may bytes part)
 set(trace/import/nccl_may bytes part)
 set(trace/import/graphs_may bytes part)
@@ -124,7 +125,7 @@ set(forecast_headers
     scaling_job:regimes regimes:regimes margin:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
-set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run)
+set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced

@@ -13,6 +13,7 @@
 #include "cli/verbs/explain_command.hpp"
 #include "cli/verbs/export_command.hpp"
 #include "cli/verbs/forecast_command.hpp"
+#include "cli/verbs/learn_command.hpp"
 #include "cli/verbs/observe_command.hpp"
 #include "cli/verbs/pace_command.hpp"
 #include "cli/verbs/report_command.hpp"
@@ -24,11 +25,11 @@ namespace cox::cli {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &observe_command(),  &diagnose_command(), &report_command(),     &pace_command(),
-      &simulate_command(), &forecast_command(), &study_command(),      &bench_command(),
-      &export_command(),   &collect_command(),  &compact_command(),    &detach_command(),
-      &doctor_command(),   &explain_command(),  &completion_command(), &version_command(),
-      &help_command(),     &complete_command(), &man_command(),        &docs_command(),
+      &observe_command(),    &diagnose_command(), &report_command(), &pace_command(),     &simulate_command(),
+      &forecast_command(),   &learn_command(),    &study_command(),  &bench_command(),    &export_command(),
+      &collect_command(),    &compact_command(),  &detach_command(), &doctor_command(),   &explain_command(),
+      &completion_command(), &version_command(),  &help_command(),   &complete_command(), &man_command(),
+      &docs_command(),
   };
   return all;
 }

@@ -149,6 +149,11 @@ std::string render_lines(const std::vector<std::string>& lines, const TextStyle&
   return in_charset(cuts ? out + last : out, style.charset);
 }
 
+bool is_row(const std::string& line) {
+  return line.empty() ||
+         line.find("  ", std::min(line.find_first_not_of(' '), line.size())) != std::string::npos;
+}
+
 std::string render_row(const std::string& row, const TextStyle& style) {
   return in_charset(terminal_text(row) + '\n', style.charset);
 }

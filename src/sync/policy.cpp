@@ -127,7 +127,8 @@ Ruling Policy::apply(int worker, bool moved, std::vector<int>& released) {
 }
 
 Ruling Policy::delivered(int worker, std::vector<int>& released) {
-  COX_ASSERT(worker >= 0 && worker < static_cast<int>(workers_.size()), "a worker that the policy does not know");
+  COX_ASSERT(worker >= 0 && worker < static_cast<int>(workers_.size()),
+             "a worker that the policy does not know");
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   COX_ASSERT(w.here && w.begun == w.steps + 1, "a worker finished a step that it had not begun");
   start_call(released);

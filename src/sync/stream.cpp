@@ -20,8 +20,8 @@ bool Ledger::delivered(const Update& u) {
   std::int64_t& read = read_[static_cast<std::size_t>(u.worker)];
   if (read < 0) return wrong("worker " + std::to_string(u.worker) + " delivers, and has read nothing");
   if (u.version_read != read)
-    return wrong("worker " + std::to_string(u.worker) + " delivers of version " + std::to_string(u.version_read) +
-                 ", and has read " + std::to_string(read));
+    return wrong("worker " + std::to_string(u.worker) + " delivers of version " +
+                 std::to_string(u.version_read) + ", and has read " + std::to_string(read));
   if (u.version_applied != version_)
     return wrong("an update meets version " + std::to_string(u.version_applied) + ", and " +
                  std::to_string(version_) + " is there");
@@ -52,8 +52,8 @@ bool Ledger::take(const Event& event) {
   switch (event.kind) {
     case Event::Kind::Read:
       if (u.version_read != version_)
-        return wrong("version " + std::to_string(u.version_read) + " is read, and " + std::to_string(version_) +
-                     " is the newest");
+        return wrong("version " + std::to_string(u.version_read) + " is read, and " +
+                     std::to_string(version_) + " is the newest");
       if (here_[w] == 0 || read_[w] >= 0)
         return wrong("worker " + std::to_string(u.worker) + " reads, and is gone or has not delivered");
       read_[w] = version_;
@@ -64,8 +64,8 @@ bool Ledger::take(const Event& event) {
       return delivered(u);
     case Event::Kind::Advanced:
       if (u.version_applied != version_ + 1 || since_ == 0)
-        return wrong("version " + std::to_string(u.version_applied) + " is made of " + std::to_string(since_) +
-                     " updates after version " + std::to_string(version_));
+        return wrong("version " + std::to_string(u.version_applied) + " is made of " +
+                     std::to_string(since_) + " updates after version " + std::to_string(version_));
       ++version_;
       since_ = 0;
       aged_ += in_flight_;

@@ -34,7 +34,8 @@ struct Trial {
       if (gone[w]) continue;
       policy.delivered(w, released);
       taken();
-      if (churn && mixed(seed * 977 + static_cast<std::uint64_t>(i)) % 50 == 0) change(seed + static_cast<std::uint64_t>(i));
+      if (churn && mixed(seed * 977 + static_cast<std::uint64_t>(i)) % 50 == 0)
+        change(seed + static_cast<std::uint64_t>(i));
     }
   }
   void begin(int w) { events.emplace(time + 50 + static_cast<std::int64_t>(mixed(++draws) % 200), w); }
@@ -101,7 +102,8 @@ TEST(Ledger, BusyWorkersAgeByAllOthers) {
 
 /// Who may deliver next, and a ledger of what happens.
 struct Walk {
-  Walk(int bound, int workers) : policy({.kind = PolicyKind::BoundedWait, .staleness = bound}, workers), ledger(workers) {
+  Walk(int bound, int workers)
+      : policy({.kind = PolicyKind::BoundedWait, .staleness = bound}, workers), ledger(workers) {
     for (int w = 0; w < workers; ++w) can.push_back(w);
   }
   bool deliver(int w) {

@@ -48,7 +48,8 @@ struct Divergence {
 class Learner {
  public:
   /// `problem` outlives it. `workers`: those that begin.
-  Learner(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share, int workers);
+  Learner(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share,
+          int workers);
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;

@@ -61,6 +61,8 @@ struct RunLine {
                                        std::string_view more = {});
 /// A row of a table: as wide as it is, in the style's characters.
 [[nodiscard]] std::string render_row(const std::string& row, const TextStyle& style);
+/// Columns are held apart by two blanks; such a line is not broken. An empty one is none that could be.
+[[nodiscard]] bool is_row(const std::string& line);
 /// The same as a list in Markdown. Text from files cannot become markup.
 [[nodiscard]] std::string render_list(const std::vector<std::string>& lines);
 

@@ -25,9 +25,9 @@ struct Event {
   enum class Kind : std::uint8_t {
     Read,       ///< `update.worker` took version `update.version_read`
     Delivered,  ///< `update`
-    Advanced,   ///< version `update.version_applied` exists: what was delivered and applied since the last one is in it
-    Left,       ///< `update.worker` is gone; what it works at is lost
-    Joined,     ///< `update.worker` is there; a Read follows
+    Advanced,  ///< version `update.version_applied` exists: what was delivered and applied since the last one is in it
+    Left,    ///< `update.worker` is gone; what it works at is lost
+    Joined,  ///< `update.worker` is there; a Read follows
   };
   Kind kind = Kind::Delivered;
   Update update{};

@@ -78,12 +78,6 @@ Status write_scenario(const std::string& name, const forecast::Forecast& made, c
   return {};
 }
 
-/// Columns are held apart by two blanks; such a line is not broken.
-bool is_row(const std::string& line) {
-  return line.empty() ||
-         line.find("  ", std::min(line.find_first_not_of(' '), line.size())) != std::string::npos;
-}
-
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const IfExists if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
@@ -111,7 +105,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     const report::TextStyle style =
         text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
     for (const std::string& line : forecast::text_lines(made, call.has("all")))
-      output.stream() << (is_row(line) ? report::render_row(line, style)
+      output.stream() << (report::is_row(line) ? report::render_row(line, style)
                                        : report::render_lines({line}, style));
   }
   COX_CHECK(output.commit());

@@ -69,7 +69,8 @@ class Learner::Impl {
         versions_.forget(u.worker);
         return true;
       case sync::Event::Kind::Joined:
-        COX_ASSERT(static_cast<std::size_t>(u.worker) == workers_.size(), "workers are numbered as they come");
+        COX_ASSERT(static_cast<std::size_t>(u.worker) == workers_.size(),
+                   "workers are numbered as they come");
         workers_.emplace_back();
         versions_.add_worker();
         return true;

@@ -49,7 +49,8 @@ OptimizerSpec sgd(double rate) {
 }
 
 /// After `updates` versions under constant step times.
-double after(Problem& problem, const OptimizerSpec& optimizer, const Way& way, int workers, std::int64_t versions) {
+double after(Problem& problem, const OptimizerSpec& optimizer, const Way& way, int workers,
+             std::int64_t versions) {
   Learner learner(problem, optimizer, way, {}, workers);
   stream_drawn(way.policy, {.workers = workers}, [&](const sync::Event& e, Seconds) {
     return learner.take(e) && learner.version() < versions;
@@ -64,20 +65,21 @@ double edge(int tau) {
 
 TEST(Learner, ConstantDelaysAreStableUpToTheirEdge) {
   // Versions after which 1 % beyond the edge has grown a thousandfold: learning.md, check 10.
-  const std::pair<int, std::int64_t> delays[] = {{0, 350}, {1, 1400}, {2, 2400}, {3, 3400}, {5, 5300},
-                                                 {10, 10300}, {20, 20000}, {50, 49300}};
+  const std::pair<int, std::int64_t> delays[] = {{0, 350},  {1, 1400},   {2, 2400},   {3, 3400},
+                                                 {5, 5300}, {10, 10300}, {20, 20000}, {50, 49300}};
   for (const auto& [tau, versions] : delays)
     for (const double off : {0.99, 1.01}) {
       Scalars problem({1}, {0}, 1);
       Learner learner(problem, sgd(off * edge(tau)), way_of("asynchronous"), {}, tau + 1);
       double widest = 0;  // of the last period
       const std::int64_t period = 2 * (2 * tau + 1);
-      stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1}, [&](const sync::Event& e, Seconds) {
-        if (!learner.take(e)) return false;
-        if (learner.version() > versions - period)
-          widest = std::max(widest, std::abs(static_cast<double>(learner.parameters()[0])));
-        return learner.version() < versions;
-      });
+      stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1},
+                   [&](const sync::Event& e, Seconds) {
+                     if (!learner.take(e)) return false;
+                     if (learner.version() > versions - period)
+                       widest = std::max(widest, std::abs(static_cast<double>(learner.parameters()[0])));
+                     return learner.version() < versions;
+                   });
       if (off < 1)
         EXPECT_LT(widest, 0.01) << "delay " << tau;
       else
@@ -97,11 +99,13 @@ TEST(Learner, MomentumLowersTheEdge) {
       const OptimizerSpec spec{.kind = kind, .rate = off * at, .momentum = 0.9};
       Learner learner(problem, spec, way_of("asynchronous"), {}, tau + 1);
       double widest = 0;
-      stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1}, [&](const sync::Event& e, Seconds) {
-        if (!learner.take(e)) return false;
-        if (learner.version() > 39'000) widest = std::max(widest, std::abs(static_cast<double>(learner.parameters()[0])));
-        return learner.version() < 40'000;
-      });
+      stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1},
+                   [&](const sync::Event& e, Seconds) {
+                     if (!learner.take(e)) return false;
+                     if (learner.version() > 39'000)
+                       widest = std::max(widest, std::abs(static_cast<double>(learner.parameters()[0])));
+                     return learner.version() < 40'000;
+                   });
       if (off < 1)
         EXPECT_LT(widest, 0.1) << name_of(kind) << " delay " << tau;
       else
@@ -111,7 +115,8 @@ TEST(Learner, MomentumLowersTheEdge) {
 
 TEST(Learner, LocalSgdFedAvgAndDiLoCoShareABiasedFixedPoint) {
   // Curvatures 1 and 3, optima 0 and 1, rate 0.1; the optimum of the mean is 0.75: learning.md, section 3.
-  const std::pair<int, double> points[] = {{2, 0.728571}, {4, 0.688440}, {8, 0.623296}, {16, 0.550232}, {32, 0.508731}};
+  const std::pair<int, double> points[] = {
+      {2, 0.728571}, {4, 0.688440}, {8, 0.623296}, {16, 0.550232}, {32, 0.508731}};
   for (const auto& [k, x] : points)
     for (const char* word : {"local-sgd", "diloco"}) {
       Scalars problem({1, 3}, {0, 1}, 5);
@@ -214,7 +219,8 @@ TEST(Learner, ANumberThatIsNoneIsNamed) {
   Scalars problem({1}, {0}, 1);
   problem.poisoned = (7 * 4 + 2);  // worker 2 of 4, its step 7
   Learner learner(problem, sgd(0.1), {}, {}, 4);
-  stream_drawn({}, {.workers = 4, .steps = 20}, [&](const sync::Event& e, Seconds) { return learner.take(e); });
+  stream_drawn({}, {.workers = 4, .steps = 20},
+               [&](const sync::Event& e, Seconds) { return learner.take(e); });
   ASSERT_TRUE(learner.diverged());
   EXPECT_EQ(learner.diverged()->text(), "worker 2, step 7: x is not a number any more");
   EXPECT_EQ(learner.version(), 7);
@@ -224,14 +230,16 @@ TEST(Learner, DiscardedWorkIsCountedAndNotLearned) {
   Scalars problem({1}, {0}, 1);
   Learner learner(problem, sgd(0.01), way_of("bounded-discard,staleness=3"), {.samples = 2}, 8);
   std::int64_t discarded = 0, applied = 0;
-  stream_drawn(way_of("bounded-discard,staleness=3").policy, {.workers = 8, .law = StepLaw::Lognormal, .cv = 0.3, .steps = 200},
+  stream_drawn(way_of("bounded-discard,staleness=3").policy,
+               {.workers = 8, .law = StepLaw::Lognormal, .cv = 0.3, .steps = 200},
                [&](const sync::Event& e, Seconds) {
                  if (e.kind == sync::Event::Kind::Delivered) ++(e.update.applied ? applied : discarded);
                  return learner.take(e);
                });
   EXPECT_EQ(learner.samples(), 2 * applied);
   EXPECT_EQ(learner.wasted_samples(), 2 * discarded);
-  EXPECT_NEAR(static_cast<double>(discarded) / static_cast<double>(discarded + applied), 0.48, 0.04);  // section 3
+  EXPECT_NEAR(static_cast<double>(discarded) / static_cast<double>(discarded + applied), 0.48,
+              0.04);  // section 3
 }
 
 }  // namespace

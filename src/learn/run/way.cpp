@@ -16,17 +16,13 @@ struct Word {
   std::string_view name;
   PolicyKind kind;
 };
-constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
-                               Word{"backup", PolicyKind::Backup},
-                               Word{"bounded-wait", PolicyKind::BoundedWait},
-                               Word{"bounded-discard", PolicyKind::BoundedDiscard},
-                               Word{"asynchronous", PolicyKind::Asynchronous},
-                               Word{"age-weighted", PolicyKind::Asynchronous},
-                               Word{"local-sgd", PolicyKind::LocalSgd},
-                               Word{"post-local", PolicyKind::LocalSgd},
-                               Word{"diloco", PolicyKind::LocalSgd},
-                               Word{"fedprox", PolicyKind::LocalSgd},
-                               Word{"scaffold", PolicyKind::LocalSgd}};
+constexpr std::array kWords = {
+    Word{"synchronous", PolicyKind::Synchronous},   Word{"backup", PolicyKind::Backup},
+    Word{"bounded-wait", PolicyKind::BoundedWait},  Word{"bounded-discard", PolicyKind::BoundedDiscard},
+    Word{"asynchronous", PolicyKind::Asynchronous}, Word{"age-weighted", PolicyKind::Asynchronous},
+    Word{"local-sgd", PolicyKind::LocalSgd},        Word{"post-local", PolicyKind::LocalSgd},
+    Word{"diloco", PolicyKind::LocalSgd},           Word{"fedprox", PolicyKind::LocalSgd},
+    Word{"scaffold", PolicyKind::LocalSgd}};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {

@@ -66,7 +66,8 @@ TEST(UpdateStream, TimesAreThoseOfTheSimulation) {
       ASSERT_TRUE(out);
       const auto every = static_cast<std::size_t>(policy.local_steps);
       ASSERT_EQ(versions.size(), out->step_ends.size() / every);
-      for (std::size_t v = 0; v < versions.size(); ++v) EXPECT_EQ(versions[v], out->step_ends[(v + 1) * every - 1]);
+      for (std::size_t v = 0; v < versions.size(); ++v)
+        EXPECT_EQ(versions[v], out->step_ends[(v + 1) * every - 1]);
     } else {
       const auto out = simulate_policy(s, s.seed);
       ASSERT_TRUE(out);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Ways of synchronising compared by the time that each takes to a target: times are those of the scenario's job, what is
+/// learned is the problem's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cox/base/resample.hpp"
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/learn/learner.hpp"
+#include "cox/learn/optimizer.hpp"
+#include "cox/learn/problem.hpp"
+#include "cox/learn/way.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::learn {
+
+/// What was asked.
+struct Question {
+  ProblemSpec problem{};
+  OptimizerSpec optimizer{};
+  StepShare share{};
+  std::vector<Way> ways{};  ///< the first is what the others are held against
+  double target = 0;        ///< loss to reach; 0 = one hundredth of where it begins
+  /// Times the optimizer's rate: each way runs with all of them on `tuning_seeds` seeds of their own, and is judged with
+  /// the best one on the others.
+  std::vector<double> rate_factors{0.015625, 0.03125, 0.0625, 0.125, 0.25, 0.5, 1, 2, 4};
+  int tuning_seeds = 2;
+  int seeds = 5;
+  std::int64_t steps = 2000;  ///< of each worker at most
+  int threads = 0;
+  std::function<void(std::int64_t done, std::int64_t total)> progress{};  ///< runs; from one thread
+};
+
+/// One way with one rate and one seed.
+struct Attempt {
+  std::uint64_t seed = 0;
+  double rate = 0;
+  bool reached = false;
+  /// The following until the target, or until it ended without.
+  Seconds time{};
+  std::int64_t versions = 0;
+  std::int64_t samples = 0;  ///< whose gradients were applied
+  std::int64_t wasted = 0;   ///< whose work was thrown away
+  std::int64_t meetings = 0;
+  Bytes sent{};  ///< through the port of one worker, both directions together
+  double mean_age = 0;
+  std::int64_t largest_age = 0;
+  double first_loss = 0;
+  double loss = 0;
+  double accuracy = 0;
+  std::optional<Divergence> diverged{};
+};
+
+/// A way and all its attempts with the rate that was best for it.
+struct WayResult {
+  Way way{};
+  double rate_factor = 1;
+  bool at_edge = false;  ///< of the rates that were tried: a better one may lie beyond
+  std::vector<Attempt> attempts{};
+  std::string refused{};  ///< why the scenario cannot run it; empty = it did
+
+  [[nodiscard]] std::int64_t reached() const;
+  [[nodiscard]] bool all_reached() const;
+  /// Where all reached it. Geometric means over seeds.
+  Seconds time{};
+  Interval time_s{};  ///< of the mean, 95 %, Student's t over seeds on logarithms
+  double samples = 0;
+  double sent_bytes = 0;
+  double mean_age = 0;
+  /// Against the first way, seed by seed, where both reached it: time, 95 % of it, and what it is the product of.
+  double time_ratio = 0;
+  Interval time_ratio_95{};
+  double samples_ratio = 0;      ///< samples computed (thrown away ones too) to the target
+  double sample_time_ratio = 0;  ///< time per sample computed
+};
+
+struct Comparison {
+  int workers = 0;
+  Bytes gradients{};  ///< of one replica of the scenario's job
+  double first_loss = 0;
+  double target = 0;
+  double score_every = 0;  ///< relative distance of two scores: times are that much too long at most
+  std::vector<WayResult>
+      ways;  ///< the fastest first; then those that did not reach it on every seed, and refused ones
+  std::size_t baseline = 0;  ///< where the first way of the question is
+};
+
+/// Runs every way at every rate. The same seeds for all ways: draws of samples are common, so ratios are paired.
+/// Errors: learn-002 (the scenario has no training job, a problem for other workers, a number out of range), those of simulate
+/// for the first way. Deterministic for any number of threads. Cost: ways x (rates x tuning seeds + seeds) runs.
+/// Held by: src/learn/answer/compare_test.cpp
+[[nodiscard]] Result<Comparison> compare(const model::Scenario& scenario, const Question& question);
+
+/// The screen, line by line; rows of the table have two blanks between columns.
+[[nodiscard]] std::vector<std::string> text_lines(const Comparison& answer, const model::Scenario& scenario,
+                                                  const Question& question);
+/// `cox.learn/1`: docs/reference/learn-json.md.
+[[nodiscard]] std::string to_json(const Comparison& answer, const model::Scenario& scenario,
+                                  const Question& question, const std::vector<std::string>& inputs);
+
+}  // namespace cox::learn

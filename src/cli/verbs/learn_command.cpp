@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/learn_command.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/learn/compare.hpp"
+#include "cox/model/toml.hpp"
+#include "cox/report/terminal.hpp"
+
+#include "cli/input/changes.hpp"
+#include "cli/input/run_input.hpp"
+#include "cli/output/failure.hpp"
+#include "cli/output/output_file.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace cox::cli {
+namespace {
+
+constexpr const char* kPolicies =
+    "synchronous backup,backups=1 bounded-wait,staleness=1 bounded-wait,staleness=8 "
+    "bounded-discard,staleness=16 asynchronous age-weighted local-sgd,local-steps=4 local-sgd,local-steps=16 "
+    "post-local,local-steps=16 diloco,local-steps=16 scaffold,local-steps=16";
+constexpr const char* kProblem = "quadratic,dimension=100,condition=100,noise=1";
+constexpr std::size_t kMostPolicies = 64;
+
+template <class Number>
+Result<Number> number(const Invocation& call, std::string_view flag, Number fallback, Number least,
+                      Number most, std::string_view expected) {
+  const std::string text = call.value(flag);
+  if (text.empty()) return fallback;
+  Number n{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc{} || end != text.data() + text.size() || !(n >= least && n <= most))
+    return fail(usage_error(
+        "cli-003",
+        fmt::format("--{}: got '{}', expected {} from {} to {}", flag, text, expected, least, most),
+        "digits only"));
+  return n;
+}
+
+Result<std::vector<learn::Way>> ways_of(const Invocation& call) {
+  std::vector<learn::Way> ways;
+  const std::string text = call.value("policies", kPolicies);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) {
+      COX_TRY(learn::Way way, learn::read_way(std::string_view(text).substr(at, end - at)));
+      ways.push_back(std::move(way));
+    }
+    at = end + 1;
+  }
+  if (ways.empty() || ways.size() > kMostPolicies)
+    return fail(usage_error("cli-003",
+                            fmt::format("--policies: got {}, expected 1 to {}", ways.size(), kMostPolicies),
+                            "words with blanks between them, like 'synchronous local-sgd,local-steps=8'"));
+  return ways;
+}
+
+Result<learn::Question> question_of(const Invocation& call) {
+  learn::Question q;
+  COX_TRY(q.problem, learn::read_problem(call.value("problem", kProblem)));
+  COX_TRY(q.optimizer, learn::read_optimizer(call.value("optimizer", "sgd,rate=0.5")));
+  COX_TRY(q.ways, ways_of(call));
+  COX_TRY(q.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
+  COX_TRY(q.target, number<double>(call, "target", 0, 0, 1e30, "a loss"));
+  COX_TRY(q.seeds, number<int>(call, "seeds", 5, 2, 1000, "a whole number"));
+  COX_TRY(q.steps, number<std::int64_t>(call, "steps", 2000, 1, 10'000'000, "a whole number"));
+  q.threads = call.common.threads;
+  return q;
+}
+
+Result<ExitCode> run(const Invocation& call, Console& console) {
+  COX_TRY(Output output, Output::open(call.value("output"),
+                                      call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+  COX_TRY(learn::Question question, question_of(call));
+  COX_TRY(const model::ReadScenario read,
+          model::read_scenario(call.args.front(), {.set = split_changes(call.value("set"))}));
+  const auto progress = make_progress(call, console, "learning");
+  if (console.err_is_terminal) question.progress = callback(*progress);
+  COX_TRY(const learn::Comparison made, learn::compare(read.scenario, question));
+  progress->finish();
+  if (call.common.json) {
+    output.stream() << learn::to_json(made, read.scenario, question, call.args);
+  } else {
+    const report::TextStyle style =
+        text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
+    for (const std::string& line : learn::text_lines(made, read.scenario, question))
+      output.stream() << (report::is_row(line) ? report::render_row(line, style)
+                                               : report::render_lines({line}, style));
+  }
+  COX_CHECK(output.commit());
+  return ExitCode::Ok;
+}
+
+}  // namespace
+
+const Command& learn_command() {
+  static const Command command{
+      .spec =
+          {.name = "learn",
+           .summary =
+               "say which way of synchronising reaches a target first, by real gradients in virtual time",
+           .about = "Trains a small problem under each policy, with the times of the scenario's job.",
+           .examples = {{"cox learn job.toml", "twelve policies on a noisy quadratic, the fastest first"},
+                        {"cox learn job.toml --policies 'synchronous local-sgd,local-steps=8 asynchronous'",
+                         "these three"},
+                        {"cox learn job.toml --problem quadratic,spread=0.5 --target 0.01",
+                         "workers with unlike data"},
+                        {"cox learn job.toml --optimizer momentum,rate=0.1 --seeds 20 --json",
+                         "more seeds, for programs"}},
+           .args = {{.name = "SCENARIO",
+                     .help = "a scenario with a training job (.toml)",
+                     .complete = Complete::File}},
+           .flags =
+               {{.name = "policies",
+                 .value = "LIST",
+                 .help = "these, with blanks between them; the first is what the others are held against"},
+                {.name = "problem",
+                 .value = "KIND,KEY=VALUE,...",
+                 .help = "what is learned",
+                 .fallback = kProblem},
+                {.name = "optimizer",
+                 .value = "KIND,KEY=VALUE,...",
+                 .help = "and how",
+                 .fallback = "sgd,rate=0.5"},
+                {.name = "batch", .value = "N", .help = "samples of a worker in a step", .fallback = "1"},
+                {.name = "target",
+                 .value = "LOSS",
+                 .help = "to reach; without it one hundredth of where it begins"},
+                {.name = "seeds",
+                 .value = "N",
+                 .help = "runs of each policy, beside two for its rate",
+                 .fallback = "5"},
+                {.name = "steps", .value = "N", .help = "of each worker, at most", .fallback = "2000"},
+                {.name = "set", .value = "KEY=VALUE,...", .help = "change the scenario, as in cox simulate"},
+                {.name = "output",
+                 .letter = 'o',
+                 .value = "FILE",
+                 .help = "write there instead of to standard output",
+                 .complete = Complete::File},
+                {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
+           .shared = {.json = true, .threads = true},
+           .notes =
+               "Each policy runs at nine rates on seeds of their own, and is judged at its best one. What is "
+               "modelled and what is not: docs/concepts/learning.md."},
+      .run = run};
+  return command;
+}
+
+}  // namespace cox::cli

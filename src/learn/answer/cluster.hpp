@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The stream of a way on a scenario's cluster.
+#pragma once
+
+#include <cstdint>
+
+#include "cox/learn/way.hpp"
+#include "cox/simulate/training.hpp"
+
+namespace cox::learn {
+
+/// The scenario with the way's policy, and its steps.
+[[nodiscard]] model::Scenario under(const model::Scenario& scenario, const Way& way, std::int64_t steps);
+
+/// Every event of one run of at most `steps` steps of each worker. A way that begins synchronous is two jobs, one after the
+/// other, whose versions and times go on. Errors: those of simulate::stream_updates.
+/// Held by: src/learn/answer/cluster_test.cpp
+[[nodiscard]] Status stream_way(const model::Scenario& scenario, const Way& way, std::int64_t steps,
+                                std::uint64_t seed, const simulate::UpdateSink& sink);
+
+}  // namespace cox::learn

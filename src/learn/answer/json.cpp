@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/base/json.hpp"
+
+#include "cox/learn/compare.hpp"
+
+namespace cox::learn {
+namespace {
+
+Json json_of(const Interval& i) {
+  return {{"low", i.low}, {"high", i.high}};
+}
+
+Json json_of(const Attempt& a) {
+  return {{"seed", a.seed},
+          {"reached", a.reached},
+          {"time_s", a.time.count()},
+          {"versions", a.versions},
+          {"samples", a.samples},
+          {"wasted_samples", a.wasted},
+          {"sent_bytes", a.sent.count()},
+          {"mean_age", a.mean_age},
+          {"largest_age", a.largest_age},
+          {"first_loss", a.first_loss},
+          {"loss", a.loss},
+          {"accuracy", a.accuracy},
+          {"diverged", a.diverged ? Json(a.diverged->text()) : Json(nullptr)}};
+}
+
+Json json_of(const WayResult& w, bool baseline) {
+  Json j{{"policy", w.way.name},
+         {"baseline", baseline},
+         {"refused", w.refused.empty() ? Json(nullptr) : Json(w.refused)},
+         {"rate_factor", w.rate_factor},
+         {"rate_at_edge", w.at_edge},
+         {"reached", w.reached()},
+         {"time_s", nullptr},
+         {"time_95_s", nullptr},
+         {"samples", nullptr},
+         {"sent_bytes", nullptr},
+         {"mean_age", nullptr},
+         {"time_ratio", nullptr},
+         {"time_ratio_95", nullptr},
+         {"samples_ratio", nullptr},
+         {"sample_time_ratio", nullptr},
+         {"attempts", Json::array()}};
+  if (w.all_reached()) {
+    j["time_s"] = w.time.count();
+    j["time_95_s"] = json_of(w.time_s);
+    j["samples"] = w.samples;
+    j["sent_bytes"] = w.sent_bytes;
+    j["mean_age"] = w.mean_age;
+  }
+  if (w.time_ratio > 0) {
+    j["time_ratio"] = w.time_ratio;
+    j["time_ratio_95"] = json_of(w.time_ratio_95);
+    j["samples_ratio"] = w.samples_ratio;
+    j["sample_time_ratio"] = w.sample_time_ratio;
+  }
+  for (const Attempt& a : w.attempts) j["attempts"].push_back(json_of(a));
+  return j;
+}
+
+}  // namespace
+
+std::string to_json(const Comparison& c, const model::Scenario& scenario, const Question& q,
+                    const std::vector<std::string>& inputs) {
+  Json result{{"scenario", scenario.name},
+              {"workers", c.workers},
+              {"gradients_bytes", c.gradients.count()},
+              {"problem", name_of(q.problem.kind)},
+              {"dimension", q.problem.dimension},
+              {"optimizer", name_of(q.optimizer.kind)},
+              {"rate", q.optimizer.rate},
+              {"batch_per_worker", q.share.batch()},
+              {"steps", q.steps},
+              {"seeds", q.seeds},
+              {"tuning_seeds", q.tuning_seeds},
+              {"rate_factors", q.rate_factors},
+              {"first_loss", c.first_loss},
+              {"target_loss", c.target},
+              {"score_every_ratio", c.score_every},
+              {"policies", Json::array()}};
+  for (std::size_t i = 0; i < c.ways.size(); ++i)
+    result["policies"].push_back(json_of(c.ways[i], i == c.baseline));
+  return framed({.schema = "cox.learn/1", .inputs = inputs, .warnings = {}}, std::move(result));
+}
+
+}  // namespace cox::learn
