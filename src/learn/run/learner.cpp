@@ -194,7 +194,8 @@ class Learner::Impl {
     COX_ASSERT(leaves > 0, "a version is made of updates");
     const std::span<float> mean = sum_.take();
     const float over = 1.0F / static_cast<float>(leaves);
-    for (float& v : mean) v *= over;
+    if (leaves > 1)
+      for (float& v : mean) v *= over;
     const std::span<float> x = versions_.next();
     (in_rounds_ ? outer_ : optimizer_).step(x, mean, factor());
     if (in_rounds_ && way_.control_variates) {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/learn/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "learn/answer/job_for_tests.hpp"
+
+namespace cox::learn {
+namespace {
+
+Question question(std::initializer_list<const char*> ways) {
+  Question q{
+      .problem = {.dimension = 20, .condition = 10, .noise = 0.3}, .optimizer = {.rate = 0.5}, .ways = {}};
+  for (const char* way : ways) {
+    auto read = read_way(way);
+    EXPECT_TRUE(read) << way;
+    q.ways.push_back(*read);
+  }
+  q.rate_factors = {0.0625, 0.25, 1};
+  q.seeds = 3;
+  q.steps = 400;
+  return q;
+}
+
+const WayResult& of(const Comparison& c, std::string_view name) {
+  const auto at = std::ranges::find_if(c.ways, [&](const WayResult& w) { return w.way.name == name; });
+  EXPECT_NE(at, c.ways.end()) << name;
+  return *at;
+}
+
+Comparison run(const model::Scenario& s, const Question& q) {
+  auto made = compare(s, q);
+  EXPECT_TRUE(made) << (made ? "" : made.error().message);
+  return made.value_or(Comparison{});
+}
+
+TEST(CompareWays, RatiosAreProductsAndTheFirstWayIsOne) {
+  const Comparison c =
+      run(testing::job(4), question({"synchronous", "local-sgd,local-steps=4", "asynchronous"}));
+  const WayResult& first = c.ways[c.baseline];
+  EXPECT_EQ(first.way.name, "synchronous");
+  EXPECT_EQ(first.time_ratio, 1);
+  for (const WayResult& w : c.ways) {
+    ASSERT_TRUE(w.all_reached()) << w.way.name;
+    EXPECT_NEAR(w.time_ratio, w.samples_ratio * w.sample_time_ratio, 1e-12);
+    EXPECT_NEAR(w.time_ratio, w.time / first.time, 1e-9) << "paired by seed, as many of both";
+    EXPECT_LE(w.time_ratio_95.low, w.time_ratio);
+    EXPECT_GE(w.time_ratio_95.high, w.time_ratio);
+    for (const Attempt& a : w.attempts) EXPECT_LE(a.loss, c.target);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(c.ways, {}, [](const WayResult& w) { return w.time; }));
+}
+
+TEST(CompareWays, ASlowNetworkIsForThoseWhoMeetSeldom) {
+  const auto ways = {"synchronous", "local-sgd,local-steps=8", "asynchronous"};
+  const Comparison fast = run(testing::job(8, Bandwidth::gbyte_per_s(100)), question(ways));
+  const Comparison slow = run(testing::job(8, Bandwidth::gbit_per_s(1)), question(ways));
+  EXPECT_GT(of(fast, "local-sgd,local-steps=8").time_ratio, 0.9);
+  EXPECT_LT(of(slow, "local-sgd,local-steps=8").time_ratio, 0.4);
+  EXPECT_EQ(slow.ways.front().way.name, "local-sgd,local-steps=8");
+  // The bytes say why.
+  EXPECT_LT(of(slow, "local-sgd,local-steps=8").sent_bytes, of(slow, "synchronous").sent_bytes / 4);
+}
+
+TEST(CompareWays, UnevenSpeedsAreForThoseWhoDoNotWait) {
+  const auto ways = {"synchronous", "asynchronous"};
+  model::Scenario uneven = testing::job(8);
+  testing::make_uneven(uneven, 0.6);
+  const double even_ratio = of(run(testing::job(8), question(ways)), "asynchronous").sample_time_ratio;
+  const double uneven_ratio = of(run(uneven, question(ways)), "asynchronous").sample_time_ratio;
+  EXPECT_LT(uneven_ratio, 0.8 * even_ratio);
+}
+
+TEST(CompareWays, TheSameForAnyNumberOfThreads) {
+  Question q = question({"synchronous", "asynchronous", "diloco,local-steps=4"});
+  const model::Scenario s = testing::job(4);
+  std::string text;
+  for (const int threads : {1, 3}) {
+    q.threads = threads;
+    const std::string now = to_json(run(s, q), s, q, {"job.toml"});
+    if (!text.empty()) {
+      EXPECT_EQ(now, text);
+    }
+    text = now;
+  }
+}
+
+TEST(CompareWays, WhatIsOutOfReachAndWhatDivergesIsSaid) {
+  Question q = question({"synchronous", "asynchronous"});
+  q.problem.noise = 0;
+  q.rate_factors = {64};
+  const Comparison c = run(testing::job(4), q);
+  for (const WayResult& w : c.ways) {
+    EXPECT_EQ(w.reached(), 0);
+    EXPECT_EQ(w.time_ratio, 0);
+  }
+  const auto lines = text_lines(c, testing::job(4), q);
+  EXPECT_TRUE(std::ranges::any_of(
+      lines, [](const std::string& l) { return l.find("3 diverged") != std::string::npos; }));
+  q.rate_factors = {1e-6};
+  const auto slow = text_lines(run(testing::job(4), q), testing::job(4), q);
+  EXPECT_TRUE(std::ranges::any_of(
+      slow, [](const std::string& l) { return l.find("too slow") != std::string::npos; }));
+}
+
+TEST(CompareWays, APolicyThatTheScenarioRulesOutIsNamedAndTheOthersRun) {
+  model::Scenario s = testing::job(4);
+  s.job.as<model::TrainingJob>().zero_stage = 2;
+  const Comparison c = run(s, question({"synchronous", "asynchronous"}));
+  EXPECT_TRUE(c.ways[0].all_reached());
+  EXPECT_NE(c.ways[1].refused.find("zero_stage 2"), std::string::npos);
+}
+
+TEST(CompareWays, WhatMakesNoSenseIsRefused) {
+  Question q = question({"synchronous"});
+  EXPECT_EQ(compare(model::Scenario{}, q).error().id, "learn-002");
+  q.target = 1e9;
+  EXPECT_NE(compare(testing::job(2), q).error().message.find("not below the loss at the beginning"),
+            std::string::npos);
+  q.target = 0;
+  q.problem.spread = 1;
+  q.problem.workers = 3;
+  EXPECT_NE(compare(testing::job(2), q).error().message.find("3 workers, and the scenario has 2"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cox::learn

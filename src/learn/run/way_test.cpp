@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/learn/way.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cox::learn {
+namespace {
+
+using model::PolicyKind;
+
+TEST(Way, WordsAndTheirNumbers) {
+  const auto way = [](std::string_view text) {
+    auto read = read_way(text);
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    return read.value_or(Way{});
+  };
+  EXPECT_EQ(way("synchronous").policy.kind, PolicyKind::Synchronous);
+  EXPECT_EQ(way("backup,backups=3").policy.backups, 3);
+  EXPECT_EQ(way("bounded-wait,staleness=5,servers=2").policy.staleness, 5);
+  EXPECT_EQ(way("bounded-wait,staleness=5,servers=2").policy.servers, 2);
+  EXPECT_EQ(way("bounded-discard").policy.kind, PolicyKind::BoundedDiscard);
+  EXPECT_EQ(way("asynchronous").weight, AgeWeight::None);
+  EXPECT_EQ(way("age-weighted").weight, AgeWeight::Inverse);
+  EXPECT_EQ(way("local-sgd,local-steps=6").policy.local_steps, 6);
+  EXPECT_EQ(way("local-sgd").local_state, LocalState::Keep);
+  EXPECT_EQ(way("local-sgd,reset=1").local_state, LocalState::Reset);
+  EXPECT_EQ(way("post-local,synchronous-steps=7").synchronous_steps, 7);
+  const Way diloco = way("diloco,outer-rate=0.5");
+  EXPECT_EQ(diloco.outer.kind, OptimizerKind::Nesterov);
+  EXPECT_EQ(diloco.outer.rate, 0.5);
+  EXPECT_EQ(diloco.outer.momentum, 0.9);
+  EXPECT_EQ(way("fedprox,proximal=2").proximal, 2);
+  EXPECT_TRUE(way("scaffold").control_variates);
+  EXPECT_FALSE(way("local-sgd,local-steps=1").is_local()) << "gradients are averaged";
+  EXPECT_TRUE(way("diloco,local-steps=1").is_local());
+  EXPECT_EQ(way("backup,backups=3").name, "backup,backups=3");
+}
+
+TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
+  for (const char* text : {"", "sync", "backup,backups", "backup,backups=-1", "synchronous,staleness=1",
+                           "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x"}) {
+    const auto read = read_way(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().id, "learn-001");
+    EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
+  }
+  EXPECT_NE(read_way("sync").error().message.find("policy"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cox::learn
