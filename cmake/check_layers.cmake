@@ -100,10 +100,10 @@ set(trace/import/mpi_may bytes part)
 set(trace/import/paraver_may bytes part)
 set(learn/problem_may "")
 set(learn/optimize_may problem)
-set(learn/compress_may "")
-set(learn/stability_may "")
+set(learn/compress_may problem)
+set(learn/stability_may problem)
 set(learn/run_may problem optimize compress)
-set(learn/answer_may problem optimize run)
+set(learn/answer_may problem optimize compress run)
 set(trace/import/kineto_may bytes part)
 set(trace/import/nccl_may bytes part)
 set(trace/import/graphs_may bytes part)
@@ -125,7 +125,7 @@ set(forecast_headers
     scaling_job:regimes regimes:regimes margin:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
-set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer)
+set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress number_format:compress)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
