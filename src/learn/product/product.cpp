@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/product/product.hpp"
+
+#include <algorithm>
+
+namespace cox::learn {
+namespace {
+
+// A block of B is half a MiB: it stays in the second cache. Only speed depends on it.
+constexpr std::size_t kDepth = 256;
+constexpr std::size_t kWidth = 512;
+
+/// to[p][r] = element (r, p) of `from`, 0 from `rows` on.
+void pack(std::size_t rows, std::size_t k, std::size_t width, Operand from, float* to) {
+  if (from.row_stride == 1) {  // neighbours lie side by side
+    for (std::size_t p = 0; p < k; ++p, to += width) {
+      const float* line = from.data + p * from.column_stride;
+      std::copy(line, line + rows, to);
+      std::fill(to + rows, to + width, 0.0F);
+    }
+    return;
+  }
+  for (std::size_t r = 0; r < width; ++r) {
+    const float* line = from.data + r * from.row_stride;
+    for (std::size_t p = 0; p < k; ++p) to[p * width + r] = r < rows ? line[p * from.column_stride] : 0.0F;
+  }
+}
+
+Operand moved(Operand o, std::size_t row, std::size_t column) {
+  o.data += row * o.row_stride + column * o.column_stride;
+  return o;
+}
+
+Operand transposed(Operand o) {
+  std::swap(o.row_stride, o.column_stride);
+  return o;
+}
+
+}  // namespace
+
+void Product::add(std::size_t m, std::size_t n, std::size_t k, Operand a, Operand b, float* c) {
+  const std::size_t width = tile_.columns;
+  a_.resize(tile_.rows * kDepth);
+  b_.resize(kDepth * (kWidth + width));
+  edge_.resize(tile_.rows * width);
+  for (std::size_t column = 0; column < n; column += kWidth) {
+    const std::size_t columns = std::min(kWidth, n - column);
+    for (std::size_t at = 0; at < k; at += kDepth) {
+      const std::size_t depth = std::min(kDepth, k - at);
+      for (std::size_t j = 0; j < columns; j += width)
+        pack(std::min(width, columns - j), depth, width, transposed(moved(b, at, column + j)),
+             b_.data() + j * depth);
+      add_block(m, columns, depth, moved(a, 0, at), c + column, n);
+    }
+  }
+}
+
+void Product::add_block(std::size_t m, std::size_t n, std::size_t k, Operand a, float* c,
+                        std::size_t stride) {
+  const std::size_t width = tile_.columns;
+  for (std::size_t i = 0; i < m; i += tile_.rows) {
+    const std::size_t rows = std::min(tile_.rows, m - i);
+    pack(rows, k, tile_.rows, moved(a, i, 0), a_.data());
+    for (std::size_t j = 0; j < n; j += width) {
+      const float* panel = b_.data() + j * k;
+      float* corner = c + i * stride + j;
+      const std::size_t columns = std::min(width, n - j);
+      if (rows == tile_.rows && columns == width) {
+        tile_.run(k, a_.data(), panel, corner, stride);
+        continue;
+      }
+      std::ranges::fill(edge_, 0.0F);
+      for (std::size_t r = 0; r < rows; ++r)
+        std::copy(corner + r * stride, corner + r * stride + columns, edge_.data() + r * width);
+      tile_.run(k, a_.data(), panel, edge_.data(), width);
+      for (std::size_t r = 0; r < rows; ++r)
+        std::copy(edge_.data() + r * width, edge_.data() + r * width + columns, corner + r * stride);
+    }
+  }
+}
+
+}  // namespace cox::learn
