@@ -58,8 +58,9 @@ class Problem {
   [[nodiscard]] virtual Flops flops() const = 0;
 };
 
-enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares };
-[[nodiscard]] std::string_view name_of(ProblemKind kind);  ///< `quadratic`, `least-squares`
+enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares, Logistic, Mlp };
+[[nodiscard]] std::string_view name_of(
+    ProblemKind kind);  ///< `quadratic`, `least-squares`, `logistic`, `mlp`
 
 /// Which problem. A field that a kind does not name is not looked at.
 struct ProblemSpec {
@@ -68,13 +69,19 @@ struct ProblemSpec {
   double condition =
       100;  ///< quadratic: largest curvature over the smallest, between them even in the logarithm
   double curvature = 1;  ///< quadratic: the largest
-  double noise =
-      0;  ///< standard deviation: quadratic, per coordinate of one sample's gradient; else of a label
+  /// Standard deviation. quadratic: of one sample's gradient, per coordinate; least-squares: of a label; logistic,
+  /// mlp: of what labels see of the features, so that no classifier is always right.
+  double noise = 0;
   double spread = 0;  ///< quadratic: root mean square over workers of their optima, per coordinate
   double hessian_spread =
       0;  ///< quadratic: curvatures are 1 - this ... 1 + this times the mean, even over workers
   std::int64_t workers = 1;      ///< quadratic: whose optima or curvatures differ
   std::int64_t reflections = 0;  ///< quadratic: of the basis; 0 = diagonal
+  std::int64_t classes = 4;      ///< logistic
+  std::int64_t pairs = 1;        ///< mlp: of features that decide; 2^pairs classes
+  std::int64_t hidden = 64;      ///< mlp: width of a hidden layer
+  std::int64_t layers = 1;       ///< mlp: hidden ones
+  std::int64_t held_out = 1000;  ///< logistic, mlp: samples that a score is the mean over
   std::int64_t seed = 1;
 };
 

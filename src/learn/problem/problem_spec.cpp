@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <array>
 
 #include "cox/learn/problem.hpp"
 
+#include "learn/problem/classifier.hpp"
 #include "learn/problem/least_squares.hpp"
 #include "learn/problem/quadratic.hpp"
 #include "learn/problem/settings.hpp"
@@ -10,7 +13,7 @@
 namespace cox::learn {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNames = {"quadratic", "least-squares"};
+constexpr std::array<std::string_view, 4> kNames = {"quadratic", "least-squares", "logistic", "mlp"};
 constexpr double kMostParameters = 1e8;
 constexpr double kMostWorkers = 1 << 20;
 constexpr double kMostSeed = 9e15;  // whole as a double
@@ -31,8 +34,40 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
       break;
     case ProblemKind::LeastSquares:
       break;
+    case ProblemKind::Logistic:
+      add({{"classes", &s.classes, 2, 1e3}, {"held-out", &s.held_out, 1, 1e6}});
+      break;
+    case ProblemKind::Mlp:
+      all.front().least = 2 * static_cast<double>(s.pairs);  // of the dimension
+      add({{"pairs", &s.pairs, 1, 10},
+           {"hidden", &s.hidden, 2, 1e5},
+           {"layers", &s.layers, 1, 16},
+           {"held-out", &s.held_out, 1, 1e6}});
+      break;
   }
   return all;
+}
+
+/// Weights without biases.
+double weights_of(const ProblemSpec& s) {
+  const auto inputs = static_cast<double>(s.dimension);
+  if (s.kind == ProblemKind::Logistic) return inputs * static_cast<double>(s.classes);
+  if (s.kind != ProblemKind::Mlp) return inputs;
+  const auto hidden = static_cast<double>(s.hidden);
+  return hidden * (inputs + hidden * static_cast<double>(s.layers - 1) + static_cast<double>(1 << s.pairs));
+}
+
+/// Each value, and whether they fit each other.
+Status check(ProblemSpec spec) {
+  COX_CHECK(check_settings(name_of(spec.kind), settings_of(spec)));
+  if (weights_of(spec) > kMostParameters)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "learn-001",
+                      .message = fmt::format("{} would have {} weights, expected {} at most",
+                                             name_of(spec.kind), weights_of(spec), kMostParameters),
+                      .hint = "",
+                      .where = {}});
+  return {};
 }
 
 }  // namespace
@@ -46,20 +81,22 @@ Result<ProblemSpec> read_problem(std::string_view text) {
   COX_TRY(const std::size_t found, find_kind("problem", kind, kNames));
   ProblemSpec spec{.kind = static_cast<ProblemKind>(found)};
   COX_CHECK(read_settings(kind, text, settings_of(spec)));
-  COX_CHECK(check_settings(kind, settings_of(spec)));  // again: the range of `workers` depends on the others
+  COX_CHECK(check(spec));  // again: some ranges depend on other values
   return spec;
 }
 
 Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec) {
-  ProblemSpec checked = spec;
-  COX_CHECK(check_settings(name_of(spec.kind), settings_of(checked)));
+  COX_CHECK(check(spec));
   switch (spec.kind) {
     case ProblemKind::Quadratic:
       return std::make_unique<Quadratic>(spec);
     case ProblemKind::LeastSquares:
+      return std::make_unique<LeastSquares>(spec);
+    case ProblemKind::Logistic:
+    case ProblemKind::Mlp:
       break;
   }
-  return std::make_unique<LeastSquares>(spec);
+  return std::make_unique<Classifier>(spec);
 }
 
 }  // namespace cox::learn

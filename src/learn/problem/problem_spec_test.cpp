@@ -24,7 +24,8 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
     const auto read = read_problem(text);
     return read ? std::string("read") : read.error().message;
   };
-  EXPECT_EQ(message("quadratik"), R"("quadratik" is no problem, expected one of quadratic, least-squares)");
+  EXPECT_EQ(message("quadratik"),
+            R"("quadratik" is no problem, expected one of quadratic, least-squares, logistic, mlp)");
   EXPECT_EQ(message("least-squares,condition=3"),
             R"(least-squares has no setting "condition", expected one of dimension, noise, seed)");
   EXPECT_EQ(message("quadratic,dimension=0"),
@@ -33,6 +34,10 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
             R"(dimension of quadratic is "1.5", expected a whole number from 1 to 100000000)");
   EXPECT_EQ(message("quadratic,spread=1"),
             "workers of quadratic is 1, expected a whole number from 2 to 1048576");
+  EXPECT_EQ(message("mlp,dimension=5,pairs=3"),
+            "dimension of mlp is 5, expected a whole number from 6 to 100000000");
+  EXPECT_EQ(message("mlp,hidden=100000,layers=2"),
+            "mlp would have 10010200000 weights, expected 100000000 at most");
   EXPECT_EQ(read_problem("quadratik").error().hint, "did you mean quadratic?");
   EXPECT_EQ(read_problem("quadratic,nose=1").error().hint, "did you mean noise?");
 }

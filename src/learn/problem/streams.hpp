@@ -13,6 +13,9 @@ enum Stream : std::uint32_t {
   kTruth,             ///< what produces the labels
   kOffsets,           ///< of workers' optima
   kBasis,             ///< reflections
+  kWeights,           ///< where training begins
+  kHeldOut,           ///< features of samples that are not trained on
+  kHeldOutNoise,      ///< what their labels see
 };
 
 }  // namespace cox::learn

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/problem/classifier.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/base/assert.hpp"
+
+#include "learn/problem/softmax.hpp"
+#include "learn/problem/streams.hpp"
+
+namespace cox::learn {
+namespace {
+
+constexpr std::size_t kPart = 256;
+
+}  // namespace
+
+Classifier::Classifier(const ProblemSpec& spec) : spec_(spec), samples_(spec) {
+  widths_.push_back(static_cast<std::size_t>(spec.dimension));
+  if (spec.kind == ProblemKind::Mlp)
+    widths_.insert(widths_.end(), static_cast<std::size_t>(spec.layers),
+                   static_cast<std::size_t>(spec.hidden));
+  widths_.push_back(samples_.classes());
+  std::int64_t at = 0;
+  for (std::size_t l = 1; l < widths_.size(); ++l) {
+    const auto inputs = static_cast<std::int64_t>(widths_[l - 1]);
+    const auto outputs = static_cast<std::int64_t>(widths_[l]);
+    tensors_.push_back(
+        {.name = fmt::format("weights.{}", l), .first = at, .rows = inputs, .columns = outputs});
+    tensors_.push_back(
+        {.name = fmt::format("bias.{}", l), .first = at + inputs * outputs, .rows = outputs, .columns = 1});
+    at += (inputs + 1) * outputs;
+  }
+  part_.values.resize(widths_.size());
+}
+
+void Classifier::initial(std::span<float> x) const {
+  std::ranges::fill(x, 0.0F);
+  if (spec_.kind == ProblemKind::Logistic) return;
+  const RandomStream stream(static_cast<std::uint64_t>(spec_.seed), kWeights);
+  for (std::size_t t = 0; t < tensors_.size(); t += 2) {
+    std::vector<double> z(static_cast<std::size_t>(tensors_[t].size()));
+    stream.normals(t, 0, z);
+    const double deviation = std::sqrt(2 / static_cast<double>(tensors_[t].rows));
+    std::ranges::transform(z, x.begin() + tensors_[t].first,
+                           [&](double v) { return static_cast<float>(deviation * v); });
+  }
+}
+
+void Classifier::draw(std::int64_t first, std::size_t count, bool held_out) {
+  const std::size_t width = widths_.front();
+  part_.count = count;
+  part_.labels.resize(count);
+  part_.values.front().resize(count * width);
+  for (std::size_t i = 0; i < count; ++i)
+    part_.labels[i] = samples_.draw(first + static_cast<std::int64_t>(i), held_out,
+                                    std::span(part_.values.front()).subspan(i * width, width));
+}
+
+void Classifier::forward(std::span<const float> x) {
+  for (std::size_t l = 1; l < widths_.size(); ++l) {
+    const float* weights = x.data() + tensors_[2 * l - 2].first;
+    const float* bias = x.data() + tensors_[2 * l - 1].first;
+    const std::size_t width = widths_[l];
+    std::vector<float>& out = part_.values[l];
+    out.resize(part_.count * width);
+    for (std::size_t i = 0; i < part_.count; ++i) std::copy(bias, bias + width, out.data() + i * width);
+    product_.add(part_.count, width, widths_[l - 1], rows_of(part_.values[l - 1].data(), widths_[l - 1]),
+                 rows_of(weights, width), out.data());
+    if (l + 1 == widths_.size()) break;
+    for (float& v : out) v = v < 0 ? 0 : v;  // NaN stays NaN
+  }
+}
+
+void Classifier::losses(Sums& sums) {
+  const std::size_t width = widths_.back();
+  for (std::size_t i = 0; i < part_.count; ++i) {
+    const ClassLoss one =
+        cross_entropy(std::span(part_.values.back()).subspan(i * width, width), part_.labels[i], room_);
+    sums.loss += one.loss;
+    sums.right += one.right ? 1 : 0;
+  }
+}
+
+/// Adds to g. What is after the last layer is the slope already.
+void Classifier::backward(std::span<const float> x, std::span<float> g) {
+  slope_ = part_.values.back();
+  for (std::size_t l = widths_.size() - 1; l > 0; --l) {
+    const std::size_t inputs = widths_[l - 1];
+    const std::size_t outputs = widths_[l];
+    const std::vector<float>& in = part_.values[l - 1];
+    float* bias = g.data() + tensors_[2 * l - 1].first;
+    for (std::size_t i = 0; i < part_.count; ++i)
+      for (std::size_t j = 0; j < outputs; ++j) bias[j] += slope_[i * outputs + j];
+    product_.add(inputs, outputs, part_.count, columns_of(in.data(), inputs), rows_of(slope_.data(), outputs),
+                 g.data() + tensors_[2 * l - 2].first);
+    if (l == 1) return;
+    before_.assign(part_.count * inputs, 0.0F);
+    product_.add(part_.count, inputs, outputs, rows_of(slope_.data(), outputs),
+                 columns_of(x.data() + tensors_[2 * l - 2].first, outputs), before_.data());
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      if (in[i] <= 0) before_[i] = 0;
+    std::swap(slope_, before_);
+  }
+}
+
+double Classifier::gradient(std::span<const float> x, const Shard& shard, std::span<float> g) {
+  COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
+             "sizes are the problem's");
+  std::ranges::fill(g, 0.0F);
+  Sums sums;
+  for (std::int64_t done = 0; done < shard.count; done += kPart) {
+    draw(shard.first + done, std::min(kPart, static_cast<std::size_t>(shard.count - done)), false);
+    forward(x);
+    losses(sums);
+    backward(x, g);
+  }
+  const auto scale = static_cast<float>(1 / static_cast<double>(shard.count));
+  for (float& v : g) v *= scale;
+  return sums.loss / static_cast<double>(shard.count);
+}
+
+Score Classifier::score(std::span<const float> x) {
+  Sums sums;
+  for (std::int64_t done = 0; done < spec_.held_out; done += kPart) {
+    draw(done, std::min(kPart, static_cast<std::size_t>(spec_.held_out - done)), true);
+    forward(x);
+    losses(sums);
+  }
+  const auto n = static_cast<double>(spec_.held_out);
+  return {.loss = sums.loss / n, .accuracy = static_cast<double>(sums.right) / n};
+}
+
+Flops Classifier::flops() const {
+  double weights = 0;
+  for (std::size_t t = 0; t < tensors_.size(); t += 2) weights += static_cast<double>(tensors_[t].size());
+  const auto first = static_cast<double>(tensors_.front().size());
+  return Flops{6 * weights -
+               2 * first};  // forward 2, backward 4 per weight; nothing goes back beyond the first layer
+}
+
+}  // namespace cox::learn
