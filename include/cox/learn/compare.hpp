@@ -23,7 +23,7 @@ namespace cox::learn {
 
 /// What was asked.
 struct Question {
-  ProblemSpec problem{};
+  ProblemSpec problem{};  ///< `workers` 1: as many as the job has, where they differ
   OptimizerSpec optimizer{};
   StepShare share{};
   std::vector<Way> ways{};  ///< the first is what the others are held against
@@ -52,6 +52,8 @@ struct Attempt {
   Bytes sent{};  ///< through the port of one worker, both directions together
   double mean_age = 0;
   std::int64_t largest_age = 0;
+  int busiest = 0;           ///< worker whose updates were applied most often
+  double busiest_share = 0;  ///< of all that were applied
   double first_loss = 0;
   double loss = 0;
   double accuracy = 0;
@@ -74,6 +76,8 @@ struct WayResult {
   double samples = 0;
   double sent_bytes = 0;
   double mean_age = 0;
+  int busiest = 0;  ///< of the attempt in which one worker's share was the largest
+  double busiest_share = 0;
   /// Against the first way, seed by seed, where both reached it: time, 95 % of it, and what it is the product of.
   double time_ratio = 0;
   Interval time_ratio_95{};
@@ -84,6 +88,7 @@ struct WayResult {
 struct Comparison {
   int workers = 0;
   Bytes gradients{};  ///< of one replica of the scenario's job
+  std::int64_t parameters = 0;  ///< of the problem
   double first_loss = 0;
   double target = 0;
   double score_every = 0;  ///< relative distance of two scores: times are that much too long at most

@@ -64,6 +64,8 @@ class Learner {
   /// Samples whose gradients were applied, and those whose work was thrown away.
   [[nodiscard]] std::int64_t samples() const;
   [[nodiscard]] std::int64_t wasted_samples() const;
+  /// What workers that compress put on the wire, all together; zero where nobody does.
+  [[nodiscard]] Bytes sent() const;
 
  private:
   class Impl;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cox/base/result.hpp"
+#include "cox/learn/compressor.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/model/scenario.hpp"
 
@@ -35,6 +36,7 @@ struct Way {
   LocalState local_state = LocalState::Keep;
   double proximal = 0;            ///< FedProx: of local steps, towards where the round began (Li et al. 2020)
   bool control_variates = false;  ///< SCAFFOLD, option II (Karimireddy et al. 2020)
+  CompressorSpec compressor{};    ///< of what each worker brings
 
   /// Workers bring differences of parameters, not gradients.
   [[nodiscard]] bool is_local() const {
@@ -46,8 +48,8 @@ struct Way {
 
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age)), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
-/// then what differs from the defaults. Local SGD with one local step and a mean is synchronous: gradients are
-/// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
+/// then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
+/// averaged. Errors: learn-001, learn-020, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);
 
 }  // namespace cox::learn

@@ -26,8 +26,9 @@ namespace {
 constexpr const char* kPolicies =
     "synchronous backup,backups=1 bounded-wait,staleness=1 bounded-wait,staleness=8 "
     "bounded-discard,staleness=16 asynchronous age-weighted local-sgd,local-steps=4 local-sgd,local-steps=16 "
-    "post-local,local-steps=16 diloco,local-steps=16 scaffold,local-steps=16";
-constexpr const char* kProblem = "quadratic,dimension=100,condition=100,noise=1";
+    "post-local,local-steps=16,synchronous-steps=10 diloco,local-steps=16 synchronous+int8 "
+    "synchronous+top-k,keep=0.05";
+constexpr const char* kProblem = "quadratic,dimension=100,condition=30,noise=0.2";
 constexpr std::size_t kMostPolicies = 64;
 
 template <class Number>
@@ -108,7 +109,7 @@ const Command& learn_command() {
            .summary =
                "say which way of synchronising reaches a target first, by real gradients in virtual time",
            .about = "Trains a small problem under each policy, with the times of the scenario's job.",
-           .examples = {{"cox learn job.toml", "twelve policies on a noisy quadratic, the fastest first"},
+           .examples = {{"cox learn job.toml", "thirteen policies on a noisy quadratic, the fastest first"},
                         {"cox learn job.toml --policies 'synchronous local-sgd,local-steps=8 asynchronous'",
                          "these three"},
                         {"cox learn job.toml --problem quadratic,spread=0.5 --target 0.01",

@@ -5,18 +5,23 @@
 
 #include <cstdint>
 
+#include "cox/learn/problem.hpp"
 #include "cox/learn/way.hpp"
 #include "cox/simulate/training.hpp"
 
 namespace cox::learn {
 
-/// The scenario with the way's policy, and its steps.
-[[nodiscard]] model::Scenario under(const model::Scenario& scenario, const Way& way, std::int64_t steps);
+/// The scenario with the way's policy and steps, and with gradients as it packs them: in the problem's proportion.
+[[nodiscard]] model::Scenario under(const model::Scenario& scenario, const Way& way,
+                                    const model::Compression& wire, std::int64_t steps);
+/// Of the problem's first gradient, as the way packs it.
+[[nodiscard]] model::Compression wire_of(const Way& way, Problem& problem);
 
 /// Every event of one run of at most `steps` steps of each worker. A way that begins synchronous is two jobs, one after the
 /// other, whose versions and times go on. Errors: those of simulate::stream_updates.
 /// Held by: src/learn/answer/cluster_test.cpp
-[[nodiscard]] Status stream_way(const model::Scenario& scenario, const Way& way, std::int64_t steps,
-                                std::uint64_t seed, const simulate::UpdateSink& sink);
+[[nodiscard]] Status stream_way(const model::Scenario& scenario, const Way& way,
+                                const model::Compression& wire, std::int64_t steps, std::uint64_t seed,
+                                const simulate::UpdateSink& sink);
 
 }  // namespace cox::learn

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "learn/answer/job_for_tests.hpp"
 
 namespace cox::learn {
@@ -14,7 +17,7 @@ TEST(StreamOfAWay, PostLocalIsSynchronousFirstAndOneStreamThroughout) {
   sync::Ledger ledger(4);
   Seconds last{};
   std::int64_t single = 0, rounds = 0;
-  ASSERT_TRUE(stream_way(testing::job(4), *way, 60, 1, [&](const sync::Event& e, Seconds at) {
+  ASSERT_TRUE(stream_way(testing::job(4), *way, {}, 60, 1, [&](const sync::Event& e, Seconds at) {
     EXPECT_TRUE(ledger.take(e)) << ledger.error();
     EXPECT_GE(at, last);
     last = at;
@@ -30,10 +33,27 @@ TEST(StreamOfAWay, StopsInEitherPart) {
   const auto way = read_way("post-local,local-steps=5,synchronous-steps=20");
   for (const int events : {10, 200}) {
     int taken = 0;
-    ASSERT_TRUE(stream_way(testing::job(4), *way, 60, 1,
+    ASSERT_TRUE(stream_way(testing::job(4), *way, {}, 60, 1,
                            [&](const sync::Event&, Seconds) { return ++taken < events; }));
     EXPECT_EQ(taken, events);
   }
+}
+
+TEST(StreamOfAWay, FewerBytesTakeLessTime) {
+  auto problem = make_problem({.dimension = 1000});
+  std::map<std::string, Seconds> ends;
+  for (const char* text : {"synchronous", "synchronous+fp16", "synchronous+top-k,keep=0.01"}) {
+    const auto way = read_way(text);
+    ASSERT_TRUE(way) << text;
+    const model::Scenario slow = testing::job(8, Bandwidth::gbit_per_s(1));
+    ASSERT_TRUE(stream_way(slow, *way, wire_of(*way, **problem), 5, 1, [&](const sync::Event&, Seconds at) {
+      ends[text] = at;
+      return true;
+    }));
+  }
+  // 80 MB at 1 Gbit/s: 2 x 7/8 of it in a ring, half of that in FP16, 7 x 1 % x 2 of it in an all-gather.
+  EXPECT_NEAR(ends["synchronous"] / ends["synchronous+fp16"], 2, 0.1);
+  EXPECT_GT(ends["synchronous"] / ends["synchronous+top-k,keep=0.01"], 8);
 }
 
 }  // namespace

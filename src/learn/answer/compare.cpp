@@ -38,6 +38,26 @@ struct Setting {
   double target = 0;
 };
 
+/// Who delivered most of what was applied.
+class Busiest {
+ public:
+  explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
+  void take(const sync::Event& e) {
+    if (e.kind == sync::Event::Kind::Delivered && e.update.applied)
+      applied_[static_cast<std::size_t>(e.update.worker)] += e.update.steps;
+  }
+  [[nodiscard]] int worker() const {
+    return static_cast<int>(std::ranges::max_element(applied_) - applied_.begin());
+  }
+  [[nodiscard]] double share() const {
+    const auto all = std::accumulate(applied_.begin(), applied_.end(), std::int64_t{0});
+    return all > 0 ? static_cast<double>(std::ranges::max(applied_)) / static_cast<double>(all) : 0;
+  }
+
+ private:
+  std::vector<std::int64_t> applied_;
+};
+
 /// One learner on its way to the target.
 class Racer {
  public:
@@ -52,7 +72,7 @@ class Racer {
     next_ = setting.question.share.batch() * setting.workers;
   }
   /// False: it is there, or will never be.
-  bool take(const sync::Event& e, Seconds at, const sync::Ledger& ledger) {
+  bool take(const sync::Event& e, Seconds at, const sync::Ledger& ledger, const Busiest& busiest) {
     if (!racing_) return false;
     racing_ = learner_.take(e);
     const bool due = e.kind == sync::Event::Kind::Advanced && learner_.samples() >= next_;
@@ -60,9 +80,12 @@ class Racer {
     result_.time = at;
     result_.mean_age = ledger.mean_age();
     result_.largest_age = ledger.largest_age();
+    result_.busiest = busiest.worker();
+    result_.busiest_share = busiest.share();
     if (due) score();
     return racing_;
   }
+  [[nodiscard]] Problem& problem() { return *problem_; }
   [[nodiscard]] Attempt end(Seconds last) {
     if (racing_) {
       result_.time = last;
@@ -101,12 +124,20 @@ class Racer {
   bool racing_ = true;
 };
 
-/// Through a worker's port in both directions: a ring's sum for a meeting, what is pushed and pulled for servers.
-Bytes sent_by(const Setting& s, const Way& way, std::int64_t meetings, std::int64_t deliveries) {
+/// Through a worker's port in both directions: what is pushed and pulled for servers; for a meeting a ring's sum, or an
+/// all-gather of what differs in its places.
+Bytes sent_by(const Setting& s, const Way& way, const model::Compression& wire, std::int64_t meetings,
+              std::int64_t deliveries) {
   const double d = static_cast<double>(s.gradients.count());
   const double n = s.workers;
-  const double bytes = way.policy.has_servers() ? 2 * d * static_cast<double>(deliveries) / n
-                                                : 4 * (n - 1) / n * d * static_cast<double>(meetings);
+  const double packed = wire.kind == model::Compressor::Quantised ? d * wire.bits / 32
+                        : wire.kind == model::Compressor::Sparse  ? d * wire.density * 2
+                                                                  : d;
+  double bytes = 4 * (n - 1) / n * packed * static_cast<double>(meetings);
+  if (way.policy.has_servers())
+    bytes = (packed + d) * static_cast<double>(deliveries) / n;
+  else if (wire.kind == model::Compressor::Sparse)
+    bytes = 2 * (n - 1) * packed * static_cast<double>(meetings);
   return Bytes{static_cast<std::int64_t>(bytes)};
 }
 
@@ -120,20 +151,23 @@ Result<std::vector<Attempt>> race(const Setting& s, const Way& way, std::span<co
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
     racers.push_back(std::make_unique<Racer>(s, way, factor, seed, std::move(problem)));
   }
+  const model::Compression wire = wire_of(way, racers.front()->problem());
   sync::Ledger ledger(s.workers);
+  Busiest busiest(s.workers);
   Seconds last{};
   std::int64_t delivered = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> traffic(
       racers.size());  // meetings, deliveries until the end
-  COX_CHECK(stream_way(s.scenario, way, s.question.steps, s.scenario.seed + seed,
+  COX_CHECK(stream_way(s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
                        [&](const sync::Event& e, Seconds at) {
                          const bool possible = ledger.take(e);
                          COX_ASSERT(possible, "a policy's stream keeps its ledger");
                          last = at;
+                         busiest.take(e);
                          delivered += e.kind == sync::Event::Kind::Delivered ? 1 : 0;
                          bool any = false;
                          for (std::size_t r = 0; r < racers.size(); ++r) {
-                           const bool racing = racers[r]->take(e, at, ledger);
+                           const bool racing = racers[r]->take(e, at, ledger, busiest);
                            if (racing || traffic[r].second == 0) traffic[r] = {ledger.version(), delivered};
                            any = any || racing;
                          }
@@ -143,7 +177,7 @@ Result<std::vector<Attempt>> race(const Setting& s, const Way& way, std::span<co
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last));
     attempts.back().meetings = attempts.back().versions;
-    attempts.back().sent = sent_by(s, way, attempts.back().versions, traffic[r].second);
+    attempts.back().sent = sent_by(s, way, wire, attempts.back().versions, traffic[r].second);
   }
   return attempts;
 }
@@ -207,6 +241,9 @@ void sum_up(WayResult& w) {
   w.samples = geometric_mean(samples).value;
   w.sent_bytes = geometric_mean(bytes).value;
   w.mean_age = age.mean();
+  const auto most = std::ranges::max_element(w.attempts, {}, &Attempt::busiest_share);
+  w.busiest = most->busiest;
+  w.busiest_share = most->busiest_share;
 }
 
 void hold_against(const WayResult& first, WayResult& w) {
@@ -230,7 +267,7 @@ Result<Setting> setting_of(const model::Scenario& scenario, const Question& q) {
   if (q.ways.empty() || q.seeds < 1 || q.tuning_seeds < 1 || q.rate_factors.empty() || q.steps < 1)
     return refuse("nothing to compare: no way, no rate, no seed or no steps", "give at least one of each");
   Setting s{.scenario = scenario, .question = q};
-  COX_TRY(s.workers, simulate::update_workers(under(scenario, q.ways.front(), 1)));
+  COX_TRY(s.workers, simulate::update_workers(under(scenario, q.ways.front(), {}, 1)));
   for (const model::Layer& l : scenario.job.as<model::TrainingJob>().layers) s.gradients += l.gradients;
   if (q.problem.workers > 1 && q.problem.workers != s.workers)
     return refuse(fmt::format("the problem is made for {} workers, and the scenario has {}",
@@ -262,6 +299,7 @@ Result<Comparison> compare(const model::Scenario& scenario, const Question& aske
     std::vector<float> x(static_cast<std::size_t>(problem->parameters()));
     problem->initial(x);
     out.first_loss = problem->score(x).loss;
+    out.parameters = problem->parameters();
   }
   out.target = setting.target = question.target > 0 ? question.target : out.first_loss / 100;
   if (!(out.target < out.first_loss))

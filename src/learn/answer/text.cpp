@@ -29,29 +29,47 @@ std::vector<std::string> table(const std::vector<std::vector<std::string>>& rows
   return lines;
 }
 
-std::vector<std::string> row_of(const WayResult& w, bool baseline) {
+std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
   const std::string& name = w.way.name;
-  if (!w.refused.empty()) return {name, "not possible", "", "", "", "", "", ""};
-  if (!w.all_reached()) {
-    const auto lost = std::ranges::count_if(
-        w.attempts, [](const Attempt& a) { return a.diverged.has_value() || !(a.loss <= a.first_loss); });
+  if (!w.refused.empty()) return {name, "not possible"};
+  const auto lost = std::ranges::count_if(
+      w.attempts, [](const Attempt& a) { return a.diverged.has_value() || !(a.loss <= a.first_loss); });
+  if (!w.all_reached())
+    return {name, lost > 0 ? fmt::format("{} diverged", lost)
+                           : fmt::format("{} of {}", w.reached(), w.attempts.size())};
+  if (&w == &first || w.time_ratio == 0)
     return {name,
-            fmt::format("{} of {}", w.reached(), w.attempts.size()),
-            lost > 0 ? fmt::format("{} diverged", lost) : "too slow",
+            to_string(w.time),
+            "1",
             "",
-            "",
-            "",
-            "",
+            "1",
+            "1",
+            "1",
+            fmt::format("{:.1f}", w.mean_age),
             factor_text(w.rate_factor)};
-  }
   return {name,
           to_string(w.time),
-          fmt::format("{} .. {}", to_string(Seconds{w.time_s.low}), to_string(Seconds{w.time_s.high})),
-          baseline ? "1" : fmt::format("{:.3g}", w.time_ratio),
-          baseline ? "1" : fmt::format("{:.3g}", w.samples_ratio),
-          baseline ? "1" : fmt::format("{:.3g}", w.sample_time_ratio),
+          fmt::format("{:.3g}", w.time_ratio),
+          fmt::format("{:.3g} .. {:.3g}", w.time_ratio_95.low, w.time_ratio_95.high),
+          fmt::format("{:.3g}", w.samples_ratio),
+          fmt::format("{:.3g}", w.sample_time_ratio),
+          fmt::format("{:.2g}", w.sent_bytes / first.sent_bytes),
           fmt::format("{:.1f}", w.mean_age),
           factor_text(w.rate_factor)};
+}
+
+/// Why the first of the table is there.
+std::string reason_of(const WayResult& best, const WayResult& first) {
+  if (&best == &first)
+    return fmt::format("{} is first: what others save in time, they lose in samples", best.way.name);
+  const bool both = best.sample_time_ratio < 1 && best.samples_ratio < 1;
+  return fmt::format("{} is first: it needs {:.3g} x the samples of {}, {} {:.3g} x the time{}",
+                     best.way.name, best.samples_ratio, first.way.name,
+                     both ? "and each takes" : "but each takes", best.sample_time_ratio,
+                     best.sent_bytes < first.sent_bytes / 2
+                         ? fmt::format(", for {:.2g} x the bytes", best.sent_bytes / first.sent_bytes)
+                     : best.mean_age > 0 ? std::string(", for nobody waits for the slowest")
+                                         : std::string());
 }
 
 /// What a row says that is not in its figures.
@@ -66,6 +84,9 @@ void add_notes(const Comparison& c, std::vector<std::string>& lines) {
         lines.push_back(fmt::format("{}, seed {}: {}", w.way.name, a.seed, a.diverged->text()));
         break;
       }
+    if (w.busiest_share > 2.0 / c.workers && w.all_reached())
+      lines.push_back(fmt::format("{}: worker {} delivered {} of what was applied, its fair share is {}",
+                                  w.way.name, w.busiest, percent(w.busiest_share), percent(1.0 / c.workers)));
     if (w.at_edge && w.all_reached())
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }
@@ -77,22 +98,22 @@ std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& 
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}: {} workers; a job of {} of gradients gives the times", scenario.name,
                               grouped(c.workers), to_string(c.gradients)));
-  lines.push_back(fmt::format("learned: {} of {} parameters, {}, {} samples a worker and step",
-                              name_of(q.problem.kind), grouped(q.problem.dimension),
-                              name_of(q.optimizer.kind), grouped(q.share.batch())));
+  lines.push_back(fmt::format("learned: {} of {} parameters, {}, {} {} a worker and step",
+                              name_of(q.problem.kind), grouped(c.parameters), name_of(q.optimizer.kind),
+                              grouped(q.share.batch()), q.share.batch() == 1 ? "sample" : "samples"));
   lines.push_back(fmt::format("target: loss {:.3g}, from {:.3g}; {} seeds, {} more for the rates", c.target,
                               c.first_loss, q.seeds, q.tuning_seeds));
   lines.emplace_back();
   std::vector<std::vector<std::string>> rows{
-      {"policy", "to target", "95 %", "ratio", "samples", "time each", "age", "rate"}};
-  for (std::size_t i = 0; i < c.ways.size(); ++i) rows.push_back(row_of(c.ways[i], i == c.baseline));
+      {"policy", "to target", "ratio", "95 %", "samples", "time each", "bytes", "age", "rate"}};
+  const WayResult& first = c.ways[c.baseline];
+  for (const WayResult& w : c.ways) rows.push_back(row_of(w, first));
   for (std::string& line : table(rows)) lines.push_back(std::move(line));
-  const std::string& first = c.ways[c.baseline].way.name;
-  lines.push_back(fmt::format(
-      "ratio: time over that of {}, = samples it has to compute over those x time of each", first));
-  lines.push_back(
-      "age: versions that others made between reading and delivering, mean; rate: times the one asked for");
+  lines.push_back(fmt::format("ratio, bytes: over those of {}; ratio = samples x time each", first.way.name));
+  lines.emplace_back(
+      "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
   lines.emplace_back();
+  if (c.ways.front().time_ratio > 0) lines.push_back(reason_of(c.ways.front(), first));
   add_notes(c, lines);
   lines.push_back(
       "note: times are simulated, what is learned is computed; a problem of this size says nothing of "

@@ -12,8 +12,8 @@
 
 namespace cox::learn {
 
-enum class NumberFormat : std::
-    uint8_t;  // not its header: no inline function may be compiled per instruction set
+// Not its header: no inline function may be compiled per instruction set.
+enum class NumberFormat : std::uint8_t;
 
 struct CompressKernels {
   /// Bits of the largest |x|; of a NaN where there is one. 0 of none.

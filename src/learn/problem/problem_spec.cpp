@@ -29,7 +29,7 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
            {"curvature", &s.curvature, 0, 1e9},
            {"spread", &s.spread, 0, 1e9},
            {"hessian-spread", &s.hessian_spread, 0, 1, true},
-           {"workers", &s.workers, s.spread > 0 || s.hessian_spread > 0 ? 2.0 : 1.0, kMostWorkers},
+           {"workers", &s.workers, 1, kMostWorkers},
            {"reflections", &s.reflections, 0, 64}});
       break;
     case ProblemKind::LeastSquares:
@@ -55,6 +55,16 @@ double weights_of(const ProblemSpec& s) {
   if (s.kind != ProblemKind::Mlp) return inputs;
   const auto hidden = static_cast<double>(s.hidden);
   return hidden * (inputs + hidden * static_cast<double>(s.layers - 1) + static_cast<double>(1 << s.pairs));
+}
+
+/// A job has workers; a problem that is read may leave their number to it.
+Status check_workers(const ProblemSpec& s) {
+  if ((s.spread <= 0 && s.hessian_spread <= 0) || s.workers >= 2) return {};
+  return fail(Error{.code = Errc::Usage,
+                    .id = "learn-001",
+                    .message = fmt::format("{} has one worker, and its workers differ", name_of(s.kind)),
+                    .hint = "a job of two workers or more, or no spread",
+                    .where = {}});
 }
 
 /// Each value, and whether they fit each other.
@@ -87,6 +97,7 @@ Result<ProblemSpec> read_problem(std::string_view text) {
 
 Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec) {
   COX_CHECK(check(spec));
+  COX_CHECK(check_workers(spec));
   switch (spec.kind) {
     case ProblemKind::Quadratic:
       return std::make_unique<Quadratic>(spec);

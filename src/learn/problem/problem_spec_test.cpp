@@ -32,8 +32,8 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
             "dimension of quadratic is 0, expected a whole number from 1 to 100000000");
   EXPECT_EQ(message("quadratic,dimension=1.5"),
             R"(dimension of quadratic is "1.5", expected a whole number from 1 to 100000000)");
-  EXPECT_EQ(message("quadratic,spread=1"),
-            "workers of quadratic is 1, expected a whole number from 2 to 1048576");
+  EXPECT_EQ(make_problem(*read_problem("quadratic,spread=1")).error().message,
+            "quadratic has one worker, and its workers differ");
   EXPECT_EQ(message("mlp,dimension=5,pairs=3"),
             "dimension of mlp is 5, expected a whole number from 6 to 100000000");
   EXPECT_EQ(message("mlp,hidden=100000,layers=2"),

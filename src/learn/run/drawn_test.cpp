@@ -58,7 +58,8 @@ TEST(DrawnSteps, TheSlowestSetsThePaceOfAMeeting) {
   // for it would be 1.829 and 1.429 (learning.md, check 42) if all began together; here, as in TensorFlow's, a late
   // worker finishes what it is at, so that it is between.
   double before = 1e9;
-  for (const auto& [backups, least] : {std::pair{0, 2.717857}, std::pair{1, 1.828968}, std::pair{2, 1.428968}}) {
+  for (const auto& [backups, least] :
+       {std::pair{0, 2.717857}, std::pair{1, 1.828968}, std::pair{2, 1.428968}}) {
     Seconds last{};
     std::int64_t versions = 0;
     stream_drawn({.kind = PolicyKind::Backup, .backups = backups},

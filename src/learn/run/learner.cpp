@@ -25,6 +25,8 @@ std::size_t first_not_finite(std::span<const float> values) {
   return static_cast<std::size_t>(std::ranges::find_if(values, bad) - values.begin());
 }
 
+constexpr std::uint64_t kCompression = 0x6c02;  ///< seed of what is drawn to compress
+
 /// Of local steps, kept from round to round.
 struct Local {
   Optimizer optimizer;
@@ -47,7 +49,8 @@ class Learner::Impl {
         outer_(way.outer, problem.tensors()),
         sum_(size_),
         variates_(size_),
-        gradient_(size_) {
+        gradient_(size_),
+        compressor_(way.compressor, problem.tensors(), kCompression) {
     workers_.resize(static_cast<std::size_t>(workers));
     if (way_.control_variates) variate_.assign(size_, 0.0F);
   }
@@ -83,11 +86,13 @@ class Learner::Impl {
   [[nodiscard]] std::int64_t version() const { return version_; }
   [[nodiscard]] std::int64_t samples() const { return samples_; }
   [[nodiscard]] std::int64_t wasted() const { return wasted_; }
+  [[nodiscard]] Bytes sent() const { return sent_; }
 
  private:
   struct Worker {
     std::int64_t step = 0;  ///< finished
     std::optional<Local> local{};
+    std::optional<Feedback> unsent{};
   };
 
   /// The samples of leaf `leaf` of a worker's step.
@@ -125,7 +130,13 @@ class Learner::Impl {
     versions_.forget(u.worker);
   }
 
-  void add_gradient(const sync::Update& u, const Worker& w, std::span<const float> x) {
+  void add_gradient(const sync::Update& u, Worker& w, std::span<const float> x) {
+    if (compresses()) {
+      mean_gradient(x, u.worker, w.step);
+      check(gradient_, u.worker, w.step);
+      if (!diverged_) add_compressed(gradient_, u.worker, w, inner_.rate * factor());
+      return;
+    }
     for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
       problem_.gradient(x, shard(u.worker, w.step, leaf), gradient_);
       check(gradient_, u.worker, w.step);
@@ -134,20 +145,34 @@ class Learner::Impl {
     }
   }
 
+  [[nodiscard]] bool compresses() const { return way_.compressor.kind != CompressorKind::Dense; }
+
+  /// What arrives of what a worker brings, for a step of `rate`.
+  void add_compressed(std::span<float> brought, int worker, Worker& w, double rate) {
+    if (!w.unsent) w.unsent.emplace(way_.compressor.feedback, problem_.parameters());
+    sent_ += w.unsent->compress(compressor_, brought, rate, w.step, worker, brought);
+    sum_.add(brought);
+  }
+
+  /// Over the worker's leaves, into `gradient_`.
+  void mean_gradient(std::span<const float> x, int worker, std::int64_t step) {
+    if (share_.leaves == 1) {
+      problem_.gradient(x, shard(worker, step, 0), gradient_);
+      return;
+    }
+    for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
+      problem_.gradient(x, shard(worker, step, leaf), gradient_);
+      own_sum_.add(gradient_);
+    }
+    const std::span<float> mean = own_sum_.take();
+    const float over = 1.0F / static_cast<float>(share_.leaves);
+    for (std::size_t i = 0; i < size_; ++i) gradient_[i] = mean[i] * over;
+  }
+
   /// Mean gradient of one local step, corrected as the way says.
   void local_gradient(std::span<const float> y, std::span<const float> began, int worker, std::int64_t step,
                       const Local& local) {
-    if (share_.leaves == 1) {
-      problem_.gradient(y, shard(worker, step, 0), gradient_);
-    } else {
-      for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
-        problem_.gradient(y, shard(worker, step, leaf), gradient_);
-        own_sum_.add(gradient_);
-      }
-      const std::span<float> mean = own_sum_.take();
-      const float over = 1.0F / static_cast<float>(share_.leaves);
-      for (std::size_t i = 0; i < size_; ++i) gradient_[i] = mean[i] * over;
-    }
+    mean_gradient(y, worker, step);
     if (way_.proximal > 0) {
       const auto pull = static_cast<float>(way_.proximal);
       for (std::size_t i = 0; i < size_; ++i) gradient_[i] += pull * (y[i] - began[i]);
@@ -170,8 +195,11 @@ class Learner::Impl {
       local.optimizer.step(local_, gradient_);
     }
     for (std::size_t i = 0; i < size_; ++i) local_[i] = began[i] - local_[i];
-    sum_.add(local_);
     if (way_.control_variates) move_variate(local, u.steps);
+    if (compresses())
+      add_compressed(local_, u.worker, w, 1);
+    else
+      sum_.add(local_);
   }
 
   /// c_i+ = c_i - c + (x - y) / (K rate); `local_` is x - y. Their changes are summed for the mean variate.
@@ -218,6 +246,8 @@ class Learner::Impl {
   TreeSum variates_;
   TreeSum own_sum_{size_};
   std::vector<float> gradient_;
+  Compressor compressor_;
+  Bytes sent_{};  ///< compressed
   std::vector<float> local_;
   std::vector<float> variate_;  ///< SCAFFOLD's c
   std::vector<Worker> workers_;
@@ -253,6 +283,9 @@ std::int64_t Learner::samples() const {
 }
 std::int64_t Learner::wasted_samples() const {
   return impl_->wasted();
+}
+Bytes Learner::sent() const {
+  return impl_->sent();
 }
 
 }  // namespace cox::learn

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "cox/learn/drawn.hpp"
 
@@ -213,6 +215,40 @@ TEST(Learner, NoiseHasItsFloorAndTheBatchDividesIt) {
     });
     EXPECT_NEAR(sum / count, 0.083333, 0.001) << workers << " workers";
   }
+}
+
+TEST(Learner, CompressionThatKeepsAllIsDenseBitForBit) {
+  const ProblemSpec spec{.dimension = 50, .noise = 1};
+  std::vector<std::vector<float>> ends;
+  for (const char* word :
+       {"synchronous", "synchronous+top-k,keep=1", "synchronous+top-k,keep=1,feedback=none"}) {
+    auto problem = make_problem(spec);
+    Learner learner(**problem, sgd(0.1), way_of(word), {}, 4);
+    stream_drawn({}, {.workers = 4, .steps = 30},
+                 [&](const sync::Event& e, Seconds) { return learner.take(e); });
+    ends.emplace_back(learner.parameters().begin(), learner.parameters().end());
+    EXPECT_EQ(learner.sent() > Bytes{}, ends.size() > 1);
+  }
+  EXPECT_EQ(ends[0], ends[1]);
+  EXPECT_EQ(ends[0], ends[2]);
+}
+
+TEST(Learner, UnlikeWorkersNeedFeedbackAndEf21IsExact) {
+  // learning.md, section 5: no feedback stalls, feedback has a floor, EF21 has none (without noise).
+  const ProblemSpec spec{.dimension = 20, .condition = 10, .spread = 3, .workers = 4};
+  std::map<std::string, double> loss;
+  for (const char* feedback : {"none", "error", "ef21"}) {
+    auto problem = make_problem(spec);
+    Learner learner(**problem, sgd(0.01),
+                    way_of(std::string("synchronous+top-k,keep=0.1,feedback=") + feedback), {}, 4);
+    stream_drawn({}, {.workers = 4, .steps = 20'000},
+                 [&](const sync::Event& e, Seconds) { return learner.take(e); });
+    loss[feedback] = (*problem)->score(learner.parameters()).loss;
+  }
+  EXPECT_GT(loss["none"], 0.5);
+  EXPECT_LT(loss["error"], 0.1 * loss["none"]);
+  EXPECT_GT(loss["error"], 1e-6);
+  EXPECT_LT(loss["ef21"], 1e-9);
 }
 
 TEST(Learner, ANumberThatIsNoneIsNamed) {

@@ -69,6 +69,10 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
 Result<Way> read_way(std::string_view text) {
   Way way;
   way.name = text;
+  if (const std::size_t plus = text.find('+'); plus != std::string_view::npos) {
+    COX_TRY(way.compressor, read_compressor(text.substr(plus + 1)));
+    text = text.substr(0, plus);
+  }
   const std::string_view name = take_kind(text);
   std::array<std::string_view, kWords.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kWords[i].name;

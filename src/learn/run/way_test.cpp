@@ -33,6 +33,11 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_TRUE(way("scaffold").control_variates);
   EXPECT_FALSE(way("local-sgd,local-steps=1").is_local()) << "gradients are averaged";
   EXPECT_TRUE(way("diloco,local-steps=1").is_local());
+  const Way packed = way("local-sgd,local-steps=4+top-k,keep=0.1");
+  EXPECT_EQ(packed.policy.local_steps, 4);
+  EXPECT_EQ(packed.compressor.kind, CompressorKind::TopK);
+  EXPECT_EQ(packed.compressor.keep, 0.1);
+  EXPECT_EQ(way("synchronous").compressor.kind, CompressorKind::Dense);
   EXPECT_EQ(way("backup,backups=3").name, "backup,backups=3");
 }
 
@@ -44,6 +49,7 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
     EXPECT_EQ(read.error().id, "learn-001");
     EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
   }
+  EXPECT_EQ(read_way("synchronous+zip").error().id, "learn-020");
   EXPECT_NE(read_way("sync").error().message.find("policy"), std::string::npos);
 }
 
