@@ -57,11 +57,20 @@ struct Picture {
   std::vector<Picture> below{};           ///< further panels under this one; theirs are not drawn
 };
 
+/// Computed values side by side, as texts.
+struct ValueTable {
+  std::string title;
+  std::string says;  ///< what it shows: sentences whose figures come from the result
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  ///< a cell for each column; the first names the row
+};
+
 struct Computation {
   std::vector<Computed> values;
   std::vector<CrossCheck> checks;
   std::vector<std::string> notes;  ///< what was assumed, a sentence each
   Picture picture;
+  std::vector<ValueTable> tables{};
   std::string section{};  ///< Markdown of its own, headings of level two and below; may be empty
 };
 

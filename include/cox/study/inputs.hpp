@@ -18,6 +18,12 @@ struct Between {
   std::int64_t most = 1'000'000;
 };
 
+/// Bounds of a ratio: above `above` (1 = 100 %), at most `most`.
+struct RatioBetween {
+  double above = 0;
+  double most = 1;
+};
+
 /// Every call: study-003 where there is no such input, it is a list (or is none), is of another dimension, or
 /// is out of bounds.
 class Inputs {
@@ -27,6 +33,8 @@ class Inputs {
   [[nodiscard]] Result<Bytes> size(std::string_view name) const;
   [[nodiscard]] Result<Bandwidth> rate(std::string_view name) const;
   [[nodiscard]] Result<double> ratio(std::string_view name) const;
+  [[nodiscard]] Result<double> ratio(std::string_view name, RatioBetween bounds) const;
+  [[nodiscard]] Result<std::vector<double>> ratios(std::string_view name, RatioBetween bounds) const;
   [[nodiscard]] Result<int> count(std::string_view name, Between bounds = {}) const;
   /// Of any kind.
   [[nodiscard]] Result<Quantity> quantity(std::string_view name, Dimension d) const;

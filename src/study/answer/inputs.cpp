@@ -44,6 +44,15 @@ Result<int> whole(const Study& study, const Input& in, Quantity q, Between bound
   return static_cast<int>(value);
 }
 
+Result<double> bounded(const Study& study, const Input& in, Quantity q, RatioBetween bounds) {
+  const double value = q.in_base_unit();
+  if (value > bounds.above && value <= bounds.most) return value;
+  return refuse(study, in.line,
+                fmt::format("input '{}' is {}, expected above {} and up to {}", in.name, to_string(q),
+                            to_string(Quantity::ratio(bounds.above)), to_string(Quantity::ratio(bounds.most))),
+                "give a ratio in these bounds");
+}
+
 }  // namespace
 
 Result<Quantity> Inputs::quantity(std::string_view name, Dimension d) const {
@@ -67,6 +76,19 @@ Result<Bandwidth> Inputs::rate(std::string_view name) const {
 Result<double> Inputs::ratio(std::string_view name) const {
   COX_TRY(const Quantity q, quantity(name, Dimension::Ratio));
   return q.in_base_unit();
+}
+Result<double> Inputs::ratio(std::string_view name, RatioBetween bounds) const {
+  COX_TRY(const Input* in, input_named(study_, name, Dimension::Ratio, false));
+  return bounded(study_, *in, in->values.front().value, bounds);
+}
+Result<std::vector<double>> Inputs::ratios(std::string_view name, RatioBetween bounds) const {
+  COX_TRY(const Input* in, input_named(study_, name, Dimension::Ratio, true));
+  std::vector<double> out;
+  for (const WrittenQuantity& w : in->values) {
+    COX_TRY(const double one, bounded(study_, *in, w.value, bounds));
+    out.push_back(one);
+  }
+  return out;
 }
 Result<int> Inputs::count(std::string_view name, Between bounds) const {
   COX_TRY(const Input* in, input_named(study_, name, Dimension::Count, false));

@@ -137,6 +137,24 @@ std::string computed_table(const Answer& a) {
   return out;
 }
 
+std::string row_of(const std::vector<std::string>& cells) {
+  std::string out = "|";
+  for (const std::string& c : cells) out += fmt::format(" {} |", cell(c));
+  return out + "\n";
+}
+
+std::string tables_text(const Answer& a) {
+  std::string out;
+  for (const ValueTable& t : a.computation.tables) {
+    out += fmt::format("## {}\n\n{}\n\n{}|---|", t.title, t.says, row_of(t.columns));
+    for (std::size_t i = 1; i < t.columns.size(); ++i) out += "---:|";
+    out += '\n';
+    for (const auto& row : t.rows) out += row_of(row);
+    out += '\n';
+  }
+  return out;
+}
+
 std::string checks_text(const Answer& a) {
   if (a.computation.checks.empty()) return {};
   std::string out = "\n## Checks\n\n| engine against oracle | engine | oracle | |\n|---|---:|---:|---|\n";
@@ -175,7 +193,7 @@ std::string to_markdown(const Answer& a, const std::string& picture_file) {
   if (!a.computation.section.empty()) out += a.computation.section + "\n";
   if (!a.study.printed.empty())
     out += "## Printed against computed\n\n" + printed_table(a) + reasons(a) + "\n";
-  out += "## Inputs\n\n" + inputs_table(a) + "\n## Computed\n\n" + computed_table(a) + checks_text(a);
+  out += tables_text(a) + "## Inputs\n\n" + inputs_table(a) + "\n## Computed\n\n" + computed_table(a) + checks_text(a);
   if (!a.computation.notes.empty()) out += "\n## Notes\n\n";
   for (const std::string& note : a.computation.notes) out += fmt::format("- {}\n", note);
   return out;

@@ -94,6 +94,23 @@ TEST(Write, MarkdownKeepsItsTable) {
   EXPECT_NE(index_markdown(all).find("What \\| is &lt;it>?"), std::string::npos);
 }
 
+TEST(Write, TablesStandBetweenThePrintedNumbersAndTheInputs) {
+  Answer a = answer();
+  const std::string without = to_markdown(a, "");
+  a.computation.tables = {{.title = "By size",
+                           .says = "Larger takes longer.",
+                           .columns = {"size", "time"},
+                           .rows = {{"1 MB", "2 ms"}, {"a|b", "3 ms"}}}};
+  const std::string table =
+      "## By size\n\nLarger takes longer.\n\n| size | time |\n|---|---:|\n| 1 MB | 2 ms |\n| a\\|b | 3 ms |\n\n";
+  std::string page = to_markdown(a, "");
+  const auto at = page.find(table);
+  ASSERT_NE(at, std::string::npos) << page;
+  EXPECT_LT(page.find("## Printed against computed"), at);
+  EXPECT_EQ(page.substr(at + table.size(), 9), "## Inputs");
+  EXPECT_EQ(page.erase(at, table.size()), without);
+}
+
 TEST(Write, CsvQuotesCommas) {
   EXPECT_EQ(to_csv(answer()),
             "name,value,unit,half_width_95,replicas,engine\n\"exact, too\",0.0281,s,,1,max-plus\n");
