@@ -125,9 +125,8 @@ double lognormal_without_slowest(int n, double cv, int dropped) {
 
 double lognormal_maximum_of_copies(int n, double cv, int copies) {
   const double sigma = sigma_of(cv);
-  return mean_of(Range(sigma, 0), [&](double x) {
-    return power(1 - power(1 - lognormal_below(sigma, x), copies), n);
-  });
+  return mean_of(Range(sigma, 0),
+                 [&](double x) { return power(1 - power(1 - lognormal_below(sigma, x), copies), n); });
 }
 
 double lognormal_over_normal_beyond(double cv, double deviations) {

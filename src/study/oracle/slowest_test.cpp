@@ -29,9 +29,8 @@ TEST(Slowest, DelaysOfAllShiftTheMean) {
   const double plain = lognormal_maximum(64, 0.1).mean;
   EXPECT_NEAR(DelayedMaximum(0.1, {{.groups = 8, .workers = 8, .delay = 0.5}}).mean(), plain + 0.5, 1e-6);
   // One group of all, late with a half: half the time.
-  EXPECT_NEAR(
-      DelayedMaximum(0.1, {{.groups = 1, .workers = 64, .delay = 0.5, .probability = 0.5}}).mean(),
-      plain + 0.25, 1e-6);
+  EXPECT_NEAR(DelayedMaximum(0.1, {{.groups = 1, .workers = 64, .delay = 0.5, .probability = 0.5}}).mean(),
+              plain + 0.25, 1e-6);
 }
 
 // chapter-part3, C.2: racks of 8, of which 10 % are 20 % slower, over 256 workers with a CV of 0.05.

@@ -193,7 +193,8 @@ std::string to_markdown(const Answer& a, const std::string& picture_file) {
   if (!a.computation.section.empty()) out += a.computation.section + "\n";
   if (!a.study.printed.empty())
     out += "## Printed against computed\n\n" + printed_table(a) + reasons(a) + "\n";
-  out += tables_text(a) + "## Inputs\n\n" + inputs_table(a) + "\n## Computed\n\n" + computed_table(a) + checks_text(a);
+  out += tables_text(a) + "## Inputs\n\n" + inputs_table(a) + "\n## Computed\n\n" + computed_table(a) +
+         checks_text(a);
   if (!a.computation.notes.empty()) out += "\n## Notes\n\n";
   for (const std::string& note : a.computation.notes) out += fmt::format("- {}\n", note);
   return out;
