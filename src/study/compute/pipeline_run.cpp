@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "study/compute/pipeline_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -142,6 +144,16 @@ PipelineRun run_pipeline(const PipelinePlan& plan) {
   }
   run.peak_live = b.peak;
   return run;
+}
+
+double balanced_bubble(int stages, int micro_batches) {
+  return static_cast<double>(stages - 1) / (micro_batches + stages - 1);
+}
+
+void check_bubble(Computation& out, const PipelineRun& run, int stages, int micro_batches) {
+  out.checks.push_back({.name = fmt::format("bubble, p = {}, m = {}", stages, micro_batches),
+                        .engine = Quantity::ratio(run.bubble_ratio),
+                        .oracle = Quantity::ratio(balanced_bubble(stages, micro_batches))});
 }
 
 }  // namespace cox::study

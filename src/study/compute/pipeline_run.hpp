@@ -7,6 +7,7 @@
 
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/study/answer.hpp"
 
 namespace cox::study {
 
@@ -33,5 +34,10 @@ struct PipelineRun {
 /// Cost: O(stages x micro-batches), times the passes until every order is placed
 /// (at most stages + micro-batches).
 [[nodiscard]] PipelineRun run_pipeline(const PipelinePlan& plan);
+
+/// (p - 1) / (m + p - 1): the idle share of equal stages under GPipe and 1F1B.
+[[nodiscard]] double balanced_bubble(int stages, int micro_batches);
+/// Adds the check of a run of equal stages against it.
+void check_bubble(Computation& out, const PipelineRun& run, int stages, int micro_batches);
 
 }  // namespace cox::study

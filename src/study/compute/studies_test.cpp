@@ -387,7 +387,9 @@ TEST(Studies, Pipeline) {
                              {"activations-1f1b-m32", 12e9, 0.2e9},
                              {"micro-batches-for-5-percent", 133, 0},
                              {"micro-batches-for-90-percent-use", 63, 0},
-                             {"bubble-m2p-one-stage-slow-gpipe", 0.45, 0.01}});
+                             {"bubble-m2p-slow-stage-7-gpipe", 0.45, 0.01},
+                             {"bubble-m2p-slow-stage-1f1b-least", 0.38, 0.005},
+                             {"bubble-m2p-slow-stage-1f1b-most", 0.45, 0.005}});
   expect_values("pipeline-bubble", {{"bubble-m24", 7.0 / 31, 1e-9}, {"bubble-m40", 7.0 / 47, 1e-9}});
 }
 
