@@ -359,20 +359,28 @@ TEST(Studies, DataParallelStep) {
 }
 
 TEST(Studies, AllReduceCrossover) {
-  expect_values("allreduce-crossover", {{"crossover", 17.633e6, 2e4},
-                                        {"crossover-one-way-tree", 41.8e6, 1e5},
-                                        {"crossover-node", 1.1e6, 5e4},
-                                        {"crossover-ethernet", 6.9e6, 5e4},
-                                        {"ring-1MB", 0.00514, 5e-6},
-                                        {"ring-10MB", 0.00550, 5e-6},
-                                        {"ring-100MB", 0.00908, 5e-6},
-                                        {"ring-500MB", 0.02502, 5e-6},
-                                        {"ring-1000MB", 0.04494, 5e-6},
-                                        {"tree-1MB", 0.00048, 5e-6},
-                                        {"tree-10MB", 0.00336, 5e-6},
-                                        {"tree-100MB", 0.03216, 5e-6},
-                                        {"tree-500MB", 0.16016, 5e-6},
-                                        {"tree-1000MB", 0.32016, 5e-6}});
+  expect_values("allreduce-crossover",
+                {{"crossover", 17.633e6, 2e4},
+                 {"crossover-one-way-tree", 41.8e6, 1e5},
+                 {"crossover-node", 1.1e6, 5e4},
+                 {"crossover-ethernet", 6.9e6, 5e4},
+                 {"crossover-with-cpu", 17.633e6 * 1.2, 2e4},
+                 {"crossover-with-efficiency", 17.633e6 * 0.85, 2e4},
+                 {"crossover-with-2-at-once", 17.633e6 / 2, 2e4},
+                 {"crossover-two-trees", 247 * 2 * 10e-6 * 50e9 / (8 - 2 * 255.0 / 256), 1e5},
+                 {"cpu-of-a-ring", 510 * 2e-6, 1e-12},
+                 {"cpu-of-a-tree", 16 * 2e-6, 1e-12},
+                 {"utilisation-of-a-tree", 14.0 / 8 / 6, 1e-3},
+                 {"ring-1MB", 0.00514, 5e-6},
+                 {"ring-10MB", 0.00550, 5e-6},
+                 {"ring-100MB", 0.00908, 5e-6},
+                 {"ring-500MB", 0.02502, 5e-6},
+                 {"ring-1000MB", 0.04494, 5e-6},
+                 {"tree-1MB", 0.00048, 5e-6},
+                 {"tree-10MB", 0.00336, 5e-6},
+                 {"tree-100MB", 0.03216, 5e-6},
+                 {"tree-500MB", 0.16016, 5e-6},
+                 {"tree-1000MB", 0.32016, 5e-6}});
 }
 
 TEST(Studies, Pipeline) {

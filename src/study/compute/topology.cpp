@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which all-reduce on which links: C.4, C.18 and the worked examples 5 and 8.
+// Which all-reduce on which links: C.18 and the worked examples 5 and 8.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,120 +17,7 @@ using model::Algorithm;
 
 constexpr Between kRanks{.least = 2, .most = 4096};
 
-/// Sizes at which two collectives take equally long.
-struct Crossing {
-  model::CollectiveSpec few_rounds;  ///< quicker for small messages
-  model::CollectiveSpec few_bytes;
-};
-
-/// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over
-/// runs of the engine; nothing where there is none up to 2^40 bytes.
-Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& links) {
-  const auto slower = [&](std::int64_t n) -> Result<bool> {
-    c.few_rounds.bytes = c.few_bytes.bytes = Bytes{n};
-    COX_TRY(const Seconds a, idle_time(c.few_rounds, links));
-    COX_TRY(const Seconds b, idle_time(c.few_bytes, links));
-    return b > a;
-  };
-  std::int64_t low = 1;
-  std::int64_t high = std::int64_t{1} << 40;
-  COX_TRY(const bool never, slower(high));
-  if (never) return std::optional<Bytes>{};
-  while (high - low > std::max<std::int64_t>(1, low >> 16)) {
-    const std::int64_t middle = low + (high - low) / 2;
-    COX_TRY(const bool still, slower(middle));
-    (still ? low : high) = middle;
-  }
-  return std::optional(Bytes{high});
-}
-
-/// m* = alpha ((N - 1) - log2 N) / (beta (log2 N - (N - 1) / N)), both collectives with a factor of 2;
-/// `passes`: 2 for a tree that reduces and broadcasts, 1 for one way. Continuous sizes: a check to 1e-3.
-Seconds::rep crossing_by_formula(int n, Seconds alpha, Bandwidth w, int passes) {
-  int log2 = 0;
-  while ((1 << log2) < n) ++log2;
-  const double rounds = 2.0 * (n - 1) - passes * log2;
-  const double bytes = passes * log2 - 2.0 * (n - 1) / n;
-  return alpha.count() * rounds / (bytes / w.in_bytes_per_s());
-}
-
-model::CollectiveSpec one_way_tree(int ranks) {
-  return {.kind = model::Collective::Broadcast,
-          .algorithm = Algorithm::BinomialTree,
-          .ranks = ranks,
-          .bytes = {}};
-}
-
 }  // namespace
-
-Result<Computation> compute_all_reduce_crossover(const Inputs& in, const ComputeOptions& /*options*/) {
-  COX_TRY(const int workers, in.count("workers", kRanks));
-  COX_TRY(const Seconds latency, in.time("latency"));
-  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth"));
-  COX_TRY(const auto sizes, in.list("sizes", Dimension::Size));
-  COX_TRY(const int node, in.count("workers of the node claim", kRanks));
-  COX_TRY(const Seconds node_latency, in.time("latency of the node claim"));
-  COX_TRY(const Bandwidth node_bandwidth, in.rate("bandwidth of the node claim"));
-  COX_TRY(const int many, in.count("workers of the Ethernet claim", kRanks));
-  COX_TRY(const Seconds slow_latency, in.time("latency of the Ethernet claim"));
-  COX_TRY(const Bandwidth slow_bandwidth, in.rate("bandwidth of the Ethernet claim"));
-  const simulate::LinkCosts links = uniform_links(latency, bandwidth);
-  Computation out;
-  Series rings{.name = "ring", .x = {}, .y = {}};
-  Series trees{.name = "tree", .x = {}, .y = {}};
-  for (const WrittenQuantity& size : sizes) {
-    const Bytes bytes{std::llround(size.value.in_base_unit())};
-    COX_TRY(const Seconds ring, checked_time(out, fmt::format("ring, {}", size.text),
-                                             all_reduce(Algorithm::Ring, workers, bytes), links));
-    COX_TRY(const Seconds tree, checked_time(out, fmt::format("tree, {}", size.text),
-                                             all_reduce(Algorithm::BinomialTree, workers, bytes), links));
-    add(out, fmt::format("ring-{}", size.text), Quantity::of(ring), kMaxPlus);
-    add(out, fmt::format("tree-{}", size.text), Quantity::of(tree), kMaxPlus);
-    rings.x.push_back(static_cast<double>(bytes.count()) / 1e6);
-    rings.y.push_back(ring.count() * 1e3);
-    trees.x.push_back(rings.x.back());
-    trees.y.push_back(tree.count() * 1e3);
-    rings.of.push_back(fmt::format("ring-{}", size.text));
-    trees.of.push_back(fmt::format("tree-{}", size.text));
-  }
-  struct Place {
-    const char* name;
-    int ranks;
-    Seconds latency;
-    Bandwidth bandwidth;
-    int passes;
-  };
-  for (const Place& p : {Place{"crossover", workers, latency, bandwidth, 2},
-                         Place{"crossover-one-way-tree", workers, latency, bandwidth, 1},
-                         Place{"crossover-node", node, node_latency, node_bandwidth, 2},
-                         Place{"crossover-ethernet", many, slow_latency, slow_bandwidth, 2}}) {
-    const Crossing pair{.few_rounds = p.passes == 2 ? all_reduce(Algorithm::BinomialTree, p.ranks, Bytes{0})
-                                                    : one_way_tree(p.ranks),
-                        .few_bytes = all_reduce(Algorithm::Ring, p.ranks, Bytes{0})};
-    COX_TRY(const auto at, crossing(pair, uniform_links(p.latency, p.bandwidth)));
-    if (!at) continue;
-    add(out, p.name, Quantity::of(*at), kMaxPlus);
-    out.checks.push_back(
-        {.name = p.name,
-         .engine = Quantity::of(*at),
-         .oracle = Quantity(Dimension::Size, crossing_by_formula(p.ranks, p.latency, p.bandwidth, p.passes)),
-         .limit_ratio = 2e-3});
-  }
-  add(out, "time-per-byte", Quantity::of(bandwidth.time_per_byte()), kClosedForm);
-  COX_TRY(const Bytes sent, most_sent(all_reduce(Algorithm::Ring, workers, Bytes{1'000'000'000})));
-  add(out, "sent-per-worker-over-size", Quantity::ratio(sent / Bytes{1'000'000'000}), kSchedule);
-  out.notes = {
-      "The tree reduces to a root and broadcasts, the whole buffer in each of 2 log2 N rounds; "
-      "nothing is cut into pieces.",
-      "Below the crossover the tree is quicker, above it the ring."};
-  out.picture = {.title = fmt::format("All-reduce over {} workers", workers),
-                 .x_label = "size, MB",
-                 .y_label = "ms",
-                 .x_is_log = true,
-                 .y_is_log = true,
-                 .series = {std::move(rings), std::move(trees)}};
-  return out;
-}
 
 Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
   COX_TRY(const int workers, in.count("workers", kRanks));
