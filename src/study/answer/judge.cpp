@@ -33,16 +33,18 @@ tl::unexpected<Error> refuse(const Study& study, const Printed& p, std::string m
                     .where = Where{.file = study.file, .line = p.line}});
 }
 
-Result<std::optional<Computed>> computed_for(const Study& study, const Printed& p, const Computation& c) {
-  if (p.quantity.empty()) return std::optional<Computed>{};
+/// What is computed under `name`, for comparing it with `p`; nothing for no name.
+Result<std::optional<Computed>> computed_for(const Study& study, const Printed& p, const std::string& name,
+                                             const Computation& c) {
+  if (name.empty()) return std::optional<Computed>{};
   const auto found =
-      std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == p.quantity; });
+      std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == name; });
   if (found == c.values.end())
-    return refuse(study, p, fmt::format("nothing computed has the name '{}'", p.quantity),
+    return refuse(study, p, fmt::format("nothing computed has the name '{}'", name),
                   fmt::format("`cox study {} --json` lists what is computed", study.name));
   if (found->value.dimension() != p.value.value.dimension())
     return refuse(study, p,
-                  fmt::format("{} is compared with {}, which is {}", p.value.text, p.quantity,
+                  fmt::format("{} is compared with {}, which is {}", p.value.text, name,
                               noun_of(found->value.dimension())),
                   "name a computed value of the same kind");
   return std::optional(*found);
@@ -99,13 +101,22 @@ Result<bool> is_among_draws(const Study& study, const Printed& p, const Computed
   return low <= c.draw_high->in_base_unit() && high >= c.draw_low->in_base_unit();
 }
 
-/// Of what is computed: the comparison, in the words of what the file declares.
-Result<Verdict> compared(const Study& study, const Printed& p, const Computed& c) {
+/// Whether the printed number, or the upper end of the printed range, is below what it must be at least.
+bool is_below(const Printed& p, const Computed& bound) {
+  const Quantity most = p.up_to ? p.up_to->value : p.value.value;
+  return most.in_base_unit() < bound.value.in_base_unit() && !near(most, bound.value, p.within);
+}
+
+/// Of what is computed: the comparison, in the words of what the file declares. Below a bound that no missing input
+/// changes, a number does not follow, whatever these are.
+Result<Verdict> compared(const Study& study, const Printed& p, const Computed& c,
+                         const std::optional<Computed>& bound) {
   if (p.declared == Declared::Draw) {
     COX_TRY(const bool among, is_among_draws(study, p, c));
     return among ? Verdict::AmongDraws : Verdict::DoesNotFollow;
   }
   const bool follows = is_printed(p, c.value, p.within);
+  if (bound && is_below(p, *bound)) return Verdict::DoesNotFollow;
   if (p.declared == Declared::InputMissing) return follows ? Verdict::FollowsWithOurs : Verdict::NotWithOurs;
   if (!follows) return Verdict::DoesNotFollow;
   return p.declared == Declared::Fitted ? Verdict::Fitted : Verdict::Follows;
@@ -113,7 +124,8 @@ Result<Verdict> compared(const Study& study, const Printed& p, const Computed& c
 
 Result<Judged> judge_one(const Study& study, const Printed& p, const Computation& c) {
   Judged j;
-  COX_TRY(j.computed, computed_for(study, p, c));
+  COX_TRY(j.computed, computed_for(study, p, p.quantity, c));
+  COX_TRY(const std::optional<Computed> bound, computed_for(study, p, p.at_least, c));
   COX_TRY(j.reason, fill(study, c, p.reason, p.line));
   if (p.declared == Declared::InputMissing) COX_CHECK(check_missing(study, p));
   if (p.declared == Declared::Contradicts) COX_CHECK(check_contradiction(study, p));
@@ -121,7 +133,7 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
     COX_TRY(const bool repeats, repeats_input(study, p));
     j.verdict = repeats ? Verdict::TypedIn : Verdict::DoesNotFollow;
   } else if (j.computed) {
-    COX_TRY(j.verdict, compared(study, p, *j.computed));
+    COX_TRY(j.verdict, compared(study, p, *j.computed, bound));
   } else {
     j.verdict = p.declared == Declared::InputMissing ? Verdict::InputMissing : Verdict::Contradicts;
   }

@@ -95,6 +95,26 @@ TEST(Judge, WhatIsComputedIsCompared) {
   EXPECT_EQ(verdict_of("quantity = \"exact\"\nvalue = \"29ms\"\n" + fitted), Verdict::DoesNotFollow);
 }
 
+// Whatever the missing input is, 28.1 ms is the least: 27 ms is wrong, 29 ms only not ours.
+TEST(Judge, ABoundHoldsWhateverIsMissing) {
+  const std::string rest =
+      "line = 1\njudgement = \"input-missing\"\nmissing = [\"ours\"]\nreason = \"r\"\nquantity = \"mean\"\n";
+  const auto verdict = [&](const std::string& more) {
+    const auto j = judge(study_with("[[printed]]\nname = \"p\"\n" + rest + more), computed());
+    EXPECT_TRUE(j) << j.error().to_string();
+    return j ? j->at(0).verdict : Verdict::TypedIn;
+  };
+  EXPECT_EQ(verdict("value = \"27ms\"\n"), Verdict::NotWithOurs);
+  EXPECT_EQ(verdict("value = \"27ms\"\nat_least = \"exact\"\n"), Verdict::DoesNotFollow);
+  EXPECT_EQ(verdict("value = \"29ms\"\nat_least = \"exact\"\n"), Verdict::NotWithOurs);
+  EXPECT_EQ(verdict("value = \"28ms\"\nat_least = \"exact\"\n"), Verdict::NotWithOurs);  // as printed
+  EXPECT_EQ(verdict("value = \"30ms\"\nat_least = \"exact\"\n"), Verdict::FollowsWithOurs);
+  EXPECT_EQ(verdict("value = \"20ms\"\nup_to = \"29ms\"\nat_least = \"exact\"\n"), Verdict::NotWithOurs);
+  EXPECT_EQ(
+      refusal("[[printed]]\nname = \"p\"\n" + rest + "value = \"27ms\"\nat_least = \"none\"\n").substr(0, 9),
+      "study-004");
+}
+
 TEST(Judge, ADrawIsComparedWithDraws) {
   const std::string draw = "reason = \"r\"\njudgement = \"draw\"\n";
   EXPECT_EQ(verdict_of("quantity = \"mean\"\nvalue = \"21ms\"\n" + draw), Verdict::AmongDraws);

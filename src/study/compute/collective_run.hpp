@@ -16,6 +16,7 @@ namespace cox::study {
 inline constexpr std::string_view kMaxPlus = "max-plus";
 inline constexpr std::string_view kFlow = "flow";  ///< links are shared
 inline constexpr std::string_view kTraining = "training";
+inline constexpr std::string_view kFluid = "fluid";  ///< all-reduces beside each other and a backward pass
 inline constexpr std::string_view kSchedule = "schedule";       ///< counted on the collective's messages
 inline constexpr std::string_view kReplay = "replay";           ///< an operation graph
 inline constexpr std::string_view kDraws = "draws";             ///< random, over seeds

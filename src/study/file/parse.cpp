@@ -181,6 +181,11 @@ Status read_declaration(const Table& t, Printed& p) {
                   "write reason = \"...\"");
   COX_TRY(p.against, text_at(t, "against", p.declared == Declared::Contradicts));
   COX_TRY(p.typed, text_at(t, "typed", p.declared == Declared::TypedIn));
+  COX_TRY(p.at_least, text_at(t, "at_least", false));
+  if (p.declared != Declared::InputMissing && !p.at_least.empty())
+    return refuse(t.file, p.line,
+                  fmt::format("'{}' has a bound beside a number that is compared", shown(p.name)),
+                  "leave at_least out, or declare input-missing");
   if (p.declared != Declared::InputMissing) return {};
   const toml::array* names = t.keys.get("missing") == nullptr ? nullptr : t.keys.get("missing")->as_array();
   for (std::size_t i = 0; names != nullptr && i < std::min(names->size(), kMostEntries); ++i)
@@ -194,7 +199,7 @@ Status read_declaration(const Table& t, Printed& p) {
 
 Result<Printed> printed_of(const Table& t) {
   COX_CHECK(check_keys(t, {"name", "quantity", "value", "up_to", "line", "within", "reason", "judgement",
-                           "missing", "against", "typed"}));
+                           "missing", "at_least", "against", "typed"}));
   Printed p;
   p.line = line_of(t.keys);
   COX_TRY(p.name, text_at(t, "name", true));

@@ -47,6 +47,7 @@ Json json_of(const Printed& p, const Judged& j) {
   put(json, "within", p.within);
   if (j.computed) put(json, "computed", j.computed->value);
   if (!p.quantity.empty()) json["quantity"] = p.quantity;
+  if (!p.at_least.empty()) json["at_least"] = p.at_least;
   if (!p.against.empty()) json["against"] = p.against;
   if (!p.missing.empty()) json["missing"] = p.missing;
   if (p.declared != Declared::Nothing) json["declared"] = name_of(p.declared);

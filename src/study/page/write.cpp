@@ -110,6 +110,7 @@ std::string reasons(const Answer& a) {
     out += fmt::format("- {}: {}", cell(p.name), cell(a.judged[i].reason));
     if (p.within.in_base_unit() > p.value.last_digit.in_base_unit() / 2)
       out += fmt::format(" (judged within {})", cell(text_like(p.within, p.value)));
+    if (!p.at_least.empty()) out += fmt::format(" (whatever they are, at least `{}`)", cell(p.at_least));
     if (!p.against.empty()) out += fmt::format(" (against: {})", cell(p.against));
     if (!p.missing.empty())
       out += fmt::format(" (missing: {})", cell(fmt::format("{}", fmt::join(p.missing, ", "))));
