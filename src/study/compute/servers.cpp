@@ -2,8 +2,22 @@
 // Parameter servers against rings: C.11 and worked example 6.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cox/simulate/training.hpp"
+
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
+#include "study/compute/routing.hpp"
+#include "study/compute/section_table.hpp"
+#include "study/compute/training_run.hpp"
 
 namespace cox::study {
 namespace {
@@ -18,6 +32,217 @@ model::CollectiveSpec push_and_pull(int workers, int servers, Bytes bytes) {
   return spec;
 }
 
+/// Dense gradients of so many workers in so many shards, over one kind of link without latency.
+struct Comparison {
+  int workers = 0;
+  int shards = 0;
+  Bytes gradients{};
+  Bandwidth link{};
+
+  [[nodiscard]] Result<Seconds> servers(Bytes bytes) const {
+    return idle_time(push_and_pull(workers, shards, bytes), uniform_links(Seconds{0}, link));
+  }
+  [[nodiscard]] Result<Seconds> ring() const {
+    return idle_time(all_reduce(Algorithm::Ring, workers, gradients), uniform_links(Seconds{0}, link));
+  }
+  [[nodiscard]] Result<double> servers_over_ring() const {
+    COX_TRY(const Seconds s, servers(gradients));
+    COX_TRY(const Seconds r, ring());
+    return s / r;
+  }
+};
+
+/// Fewest workers from which on the servers take more than twice as long as a ring; nothing up to 4,096. With more
+/// workers than shards the ratio grows with the workers.
+Result<std::optional<int>> workers_for_twice(Comparison c) {
+  const auto above = [&](int n) -> Result<bool> {
+    c.workers = n;
+    COX_TRY(const double at, c.servers_over_ring());
+    return at > 2;
+  };
+  int low = std::max<int>(kRanks.least, c.shards + 1);
+  int high = low;
+  for (;; high = std::min<int>(2 * high, kRanks.most)) {
+    COX_TRY(const bool there, above(high));
+    if (there) break;
+    if (high == kRanks.most) return std::optional<int>{};
+    low = high + 1;
+  }
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    COX_TRY(const bool there, above(middle));
+    if (there)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return std::optional(high);
+}
+
+/// Over numbers of workers.
+Result<Picture> add_workers(Computation& out, Comparison c, const std::vector<int>& sweep) {
+  SectionTable table{.heading = "Numbers of workers", .columns = {"workers", "servers", "ring", "ratio"}};
+  Series servers{.name = fmt::format("{} shards", c.shards), .x = {}, .y = {}, .of = {}};
+  Series rings{.name = "ring", .x = {}, .y = {}, .of = {}};
+  const Comparison stated = c;
+  double least = std::numeric_limits<double>::infinity();
+  for (const int n : sweep) {
+    c.workers = n;
+    COX_TRY(const Seconds server, c.servers(c.gradients));
+    COX_TRY(const Seconds ring, c.ring());
+    add(out, fmt::format("servers-n{}", n), Quantity::of(server), kMaxPlus);
+    add(out, fmt::format("ring-n{}", n), Quantity::of(ring), kMaxPlus);
+    table.rows.push_back(
+        {fmt::format("{}", n), cell_of(server), cell_of(ring), fmt::format("{:.3f}x", server / ring)});
+    least = std::min(least, server / ring);
+    for (Series* s : {&servers, &rings}) s->x.push_back(n);
+    servers.y.push_back(server.count() * 1e3);
+    rings.y.push_back(ring.count() * 1e3);
+    servers.of.push_back(fmt::format("servers-n{}", n));
+    rings.of.push_back(fmt::format("ring-n{}", n));
+  }
+  COX_TRY(const auto twice, workers_for_twice(stated));
+  if (twice) add(out, "workers-that-make-servers-half-as-efficient", Quantity::count(*twice), kMaxPlus);
+  table.sentence = fmt::format(
+      "{} shards, {} of dense gradients. At best the servers take {:.3f} times as long as a ring: a worker's own link passes "
+      "all of its gradients, and the shards' links those of all workers.{}",
+      c.shards, to_string(Quantity::of(c.gradients)), least,
+      twice ? fmt::format(" From {} workers on it is more than twice as long.", *twice) : "");
+  out.section += to_section(table);
+  return Picture{.title = "Time of a step's gradients over numbers of workers",
+                 .x_label = "workers",
+                 .y_label = "ms",
+                 .x_is_log = true,
+                 .y_is_log = true,
+                 .series = {std::move(servers), std::move(rings)}};
+}
+
+/// Sparse gradients: values and their indices to the servers, the whole to the ring.
+Status add_densities(Computation& out, const Comparison& c, const std::vector<double>& densities, Bytes index,
+                     Bytes value) {
+  SectionTable table{.heading = "Sparse gradients",
+                     .columns = {"density", "sent to the servers", "servers", "servers over ring"}};
+  const double per_value = 1 + index / value;
+  COX_TRY(const Seconds ring, c.ring());
+  const auto sent = [&](double density) {
+    // A sender whose indices would cost more than they save sends everything.
+    return Bytes{std::llround(std::min(1.0, density * per_value) * static_cast<double>(c.gradients.count()))};
+  };
+  for (const double d : densities) {
+    COX_TRY(const Seconds servers, c.servers(sent(d)));
+    add(out, fmt::format("servers-over-ring-density-{:g}%", 100 * d), Quantity::ratio(servers / ring),
+        kMaxPlus);
+    table.rows.push_back({fmt::format("{:g} %", 100 * d), to_string(Quantity::of(sent(d))), cell_of(servers),
+                          fmt::format("{:.3f}x", servers / ring)});
+  }
+  // Without latency time is proportional to bytes.
+  COX_TRY(const double dense, c.servers_over_ring());
+  const double even = 1 / (dense * per_value);
+  add(out, "sparsity-that-makes-servers-as-quick", Quantity::count(1 / even), kMaxPlus);
+  if (even * per_value <= 1) {
+    COX_TRY(const Seconds servers, c.servers(sent(even)));
+    out.checks.push_back({.name = "servers and ring, at the density that makes them equal",
+                          .engine = Quantity::of(servers),
+                          .oracle = Quantity::of(ring),
+                          .limit_ratio = 1e-4});
+  }
+  table.sentence = fmt::format(
+      "A value that is sent takes {} bytes and {} more for its place; the ring adds up all {}. Servers are as quick as a ring "
+      "where one value in {:.3g} is not zero.",
+      value.count(), index.count(), to_string(Quantity::of(c.gradients)), 1 / even);
+  out.section += to_section(table);
+  return {};
+}
+
+/// Shards of unequal load: the busiest holds everybody up.
+Status add_skew(Computation& out, const Comparison& c, const std::vector<int>& exponents) {
+  SectionTable table{
+      .heading = "Hot keys",
+      .columns = {"Zipf exponent", "load of the busiest shard", "servers", "times even shards"}};
+  COX_TRY(const Seconds even, c.servers(c.gradients));
+  double most = 1;
+  for (const int e : exponents) {
+    const double share = zipf_shares(c.shards, e).front();
+    Comparison busiest = c;
+    busiest.shards = 1;
+    COX_TRY(const Seconds time,
+            busiest.servers(Bytes{std::llround(share * static_cast<double>(c.gradients.count()))}));
+    add(out, fmt::format("servers-zipf{}", e), Quantity::of(time), kMaxPlus);
+    most = std::max(most, time / even);
+    table.rows.push_back(
+        {fmt::format("{}", e), cell_of_ratio(share), cell_of(time), fmt::format("{:.3f}x", time / even)});
+  }
+  table.sentence = fmt::format(
+      "Shard i of {} takes a share proportional to 1 / i^exponent, and a step lasts as long as its busiest shard: up to "
+      "{:.3g} times as long as with even shards. Exponent 0 is even.",
+      c.shards, most);
+  out.section += to_section(table);
+  return {};
+}
+
+/// When each worker's last update was taken, all together.
+Seconds last_updates(const simulate::PolicyOutcome& run, int workers) {
+  std::vector<Seconds> last(static_cast<std::size_t>(workers));
+  for (std::size_t i = 0; i < run.log.size(); ++i)
+    last[static_cast<std::size_t>(run.log[i].worker)] = run.at[i];
+  return std::accumulate(last.begin(), last.end(), Seconds{0});
+}
+
+/// Asynchronous steps: who is at the servers at a time, and how old gradients are.
+Status add_queues(Computation& out, const Comparison& c, const std::vector<WrittenQuantity>& computes,
+                  double cv, int steps) {
+  SectionTable table{
+      .heading = "Queues of an asynchronous job",
+      .columns = {"compute of a step", "step", "workers at the servers", "busiest port", "mean age"}};
+  double most = 0;
+  for (const WrittenQuantity& w : computes) {
+    model::Scenario s = data_parallel_job(
+        c.workers, uniform_links(Seconds{0}, c.link),
+        {{.forward = Seconds{w.value.in_base_unit()}, .gradients = c.gradients}}, c.gradients);
+    s.policy = {.kind = model::PolicyKind::Asynchronous, .servers = c.shards};
+    s.job.steps = steps;
+    s.noise = {{.name = "compute", .law = model::NoiseLaw::Lognormal, .cv = cv}};
+    COX_TRY(const simulate::PolicyOutcome run, simulate::simulate_policy(s, s.seed));
+    s.across.per_byte = {};  // the same draws, with nothing at the servers
+    COX_TRY(const simulate::PolicyOutcome alone, simulate::simulate_policy(s, s.seed));
+    const Seconds all = last_updates(run, c.workers);
+    const double waiting = c.workers * ((all - last_updates(alone, c.workers)) / all);
+    most = std::max(most, waiting);
+    const std::string suffix = fmt::format("-compute-{}", w.text);
+    add(out, "queue" + suffix, Quantity::count(waiting), kTraining);
+    add(out, "age" + suffix, Quantity::count(run.mean_age), kTraining);
+    add(out, "ports-busy" + suffix, Quantity::ratio(run.servers_busy), kTraining);
+    table.rows.push_back({w.text, cell_of(all / c.workers / steps), fmt::format("{:.1f}", waiting),
+                          cell_of_ratio(run.servers_busy), fmt::format("{:.1f}", run.mean_age)});
+  }
+  table.sentence = fmt::format(
+      "{} workers in {} steps each, compute times of coefficient of variation {:g} %. At the servers are those who push, pull "
+      "or wait: up to {:.1f} of them at a time. Age is how many updates came between reading and writing.",
+      c.workers, steps, 100 * cv, most);
+  out.section += to_section(table);
+  return {};
+}
+
+/// Over numbers of shards.
+Result<Picture> shards_picture(Computation& out, Comparison c, const std::vector<int>& sweep) {
+  Series curve{.name = "servers over ring", .x = {}, .y = {}, .of = {}};
+  for (const int s : sweep) {
+    c.shards = s;
+    COX_TRY(const double ratio, c.servers_over_ring());
+    const std::string name = fmt::format("servers-over-ring-s{}", s);
+    add(out, name, Quantity::ratio(ratio), kMaxPlus);
+    curve.x.push_back(s);
+    curve.y.push_back(ratio);
+    curve.of.push_back(name);
+  }
+  return Picture{.title = fmt::format("Time of push and pull over that of a ring, {} workers", c.workers),
+                 .x_label = "shards",
+                 .y_label = "ratio",
+                 .x_is_log = true,
+                 .y_is_log = true,
+                 .series = {std::move(curve)}};
+}
+
 }  // namespace
 
 Result<Computation> compute_server_against_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
@@ -26,9 +251,20 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   COX_TRY(const int shards, in.count("shards", kRanks));
   COX_TRY(const Bandwidth stated, in.rate("bandwidth"));
   COX_TRY(const Bandwidth meant, in.rate("bandwidth if it is bits"));
-  COX_TRY(const std::vector<int> sweep, in.counts("shard counts", {.least = 1, .most = 4096}));
+  COX_TRY(const std::vector<int> shard_counts, in.counts("shard counts", {.least = 1, .most = 4096}));
+  COX_TRY(const std::vector<int> worker_counts, in.counts("worker counts", kRanks));
+  COX_TRY(const std::vector<double> densities, in.shares("densities"));
+  COX_TRY(const Bytes index, in.size("bytes per index"));
+  COX_TRY(const Bytes value, in.size("bytes per value"));
+  COX_TRY(const std::vector<int> exponents,
+          in.counts("Zipf exponents of the shards", {.least = 0, .most = 8}));
+  COX_TRY(const auto computes, in.list("compute of an asynchronous step", Dimension::Time));
+  COX_TRY(const double cv, in.share("spread of compute"));
+  COX_TRY(const int steps, in.count("asynchronous steps", {.least = 1, .most = 1000}));
   COX_TRY(const Bytes model_size, in.size("model of the 100 Gbps claim"));
   COX_TRY(const Bandwidth slow, in.rate("bandwidth of the 100 Gbps claim"));
+  COX_CHECK(in.check_draws(1.0 * workers * shards * steps * static_cast<double>(computes.size()),
+                           "workers, shards and asynchronous steps"));
   const Seconds none{0};
   Computation out;
   const model::CollectiveSpec server = push_and_pull(workers, shards, gradients);
@@ -41,6 +277,8 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
           checked_time(out, "one server", push_and_pull(workers, 1, gradients), uniform_links(none, stated)));
   COX_TRY(const Seconds large,
           checked_time(out, "1 GB", push_and_pull(workers, shards, model_size), uniform_links(none, slow)));
+  COX_TRY(const model::Schedule large_messages,
+          model::Schedule::make(push_and_pull(workers, shards, model_size)));
   add(out, "servers", Quantity::of(server_time), kMaxPlus);
   add(out, "ring", Quantity::of(ring_time), kMaxPlus);
   add(out, "servers-over-ring", Quantity::ratio(server_time / ring_time), kMaxPlus);
@@ -52,27 +290,24 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   add(out, "efficiency-by-its-formula", Quantity::ratio(1 / (1 + static_cast<double>(workers - 1) / shards)),
       kClosedForm);
   add(out, "one-gigabyte-at-100-gbps", Quantity::of(large), kMaxPlus);
+  // A worker pulls as much as it pushes.
+  add(out, "traffic-per-worker", Quantity::of(2 * model::bytes_sent(large_messages).front()), kSchedule);
   out.checks.push_back(
       {.name = "servers over ring is N^2 / ((N - 1) S)",
        .engine = Quantity::ratio(server_time / ring_time),
        .oracle = Quantity::ratio(static_cast<double>(workers) * workers / ((workers - 1.0) * shards)),
        .limit_ratio = 1e-4});
-  Series curve{.name = "servers over ring", .x = {}, .y = {}};
-  for (const int s : sweep) {
-    COX_TRY(const Seconds t, idle_time(push_and_pull(workers, s, gradients), uniform_links(none, stated)));
-    add(out, fmt::format("servers-over-ring-s{}", s), Quantity::ratio(t / ring_time), kMaxPlus);
-    curve.x.push_back(s);
-    curve.y.push_back(t / ring_time);
-  }
+  const Comparison c{.workers = workers, .shards = shards, .gradients = gradients, .link = stated};
+  COX_TRY(out.picture, add_workers(out, c, worker_counts));
+  COX_CHECK(add_densities(out, c, densities, index, value));
+  COX_CHECK(add_skew(out, c, exponents));
+  COX_CHECK(add_queues(out, c, computes, cv, steps));
+  COX_TRY(Picture by_shards, shards_picture(out, c, shard_counts));
+  out.picture.below.push_back(std::move(by_shards));
   out.notes = {
       "All workers push at once; a shard takes one message after the other at its link's rate and answers "
-      "when it has all. No latency: the source gives none."};
-  out.picture = {.title = fmt::format("Time of push and pull over that of a ring, {} workers", workers),
-                 .x_label = "shards",
-                 .y_label = "ratio",
-                 .x_is_log = true,
-                 .y_is_log = true,
-                 .series = {std::move(curve)}};
+      "when it has all. No latency: the source gives none. Adding gradients up takes no time.",
+      "Efficiency is the ring's time over that of the servers."};
   return out;
 }
 
