@@ -8,6 +8,7 @@
 
 #include "cox/base/assert.hpp"
 
+#include "learn/problem/sample_normals.hpp"
 #include "learn/problem/softmax.hpp"
 #include "learn/problem/streams.hpp"
 
@@ -40,13 +41,13 @@ Classifier::Classifier(const ProblemSpec& spec) : spec_(spec), samples_(spec) {
 void Classifier::initial(std::span<float> x) const {
   std::ranges::fill(x, 0.0F);
   if (spec_.kind == ProblemKind::Logistic) return;
-  const RandomStream stream(static_cast<std::uint64_t>(spec_.seed), kWeights);
+  const SampleNormals normals(spec_.seed, kWeights);
   for (std::size_t t = 0; t < tensors_.size(); t += 2) {
-    std::vector<double> z(static_cast<std::size_t>(tensors_[t].size()));
-    stream.normals(t, 0, z);
-    const double deviation = std::sqrt(2 / static_cast<double>(tensors_[t].rows));
-    std::ranges::transform(z, x.begin() + tensors_[t].first,
-                           [&](double v) { return static_cast<float>(deviation * v); });
+    const std::span<float> weights =
+        x.subspan(static_cast<std::size_t>(tensors_[t].first), static_cast<std::size_t>(tensors_[t].size()));
+    normals.draw(static_cast<std::int64_t>(t), weights);
+    const auto deviation = static_cast<float>(std::sqrt(2 / static_cast<double>(tensors_[t].rows)));
+    for (float& w : weights) w *= deviation;
   }
 }
 

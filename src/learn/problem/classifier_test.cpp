@@ -6,6 +6,7 @@
 #include "cox/learn/optimizer.hpp"
 
 #include "learn/problem/dual_test.hpp"
+#include "learn/problem/sample_normals.hpp"
 
 namespace cox::learn {
 namespace {
@@ -44,10 +45,9 @@ const ProblemSpec kMlp{
     .kind = ProblemKind::Mlp, .dimension = 5, .noise = 0.1, .pairs = 2, .hidden = 7, .layers = 2};
 
 std::vector<float> somewhere(const Problem& p) {
-  std::vector<double> z(index(p.parameters()));
-  RandomStream(3, 4).normals(0, 0, z);
-  std::vector<float> x(z.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(0.5 * z[i]);
+  std::vector<float> x(index(p.parameters()));
+  SampleNormals(3, 4).draw(0, x);
+  for (float& v : x) v *= 0.5F;
   return x;
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "cox/base/random.hpp"
+
+#include "learn/problem/sample_normals.hpp"
 #include "learn/problem/streams.hpp"
 
 namespace cox::learn {
@@ -19,13 +22,11 @@ LabelledSamples::LabelledSamples(const ProblemSpec& spec)
 }
 
 std::size_t LabelledSamples::draw(std::int64_t number, bool held_out, std::span<float> features) {
-  const auto seed = static_cast<std::uint64_t>(spec_.seed);
-  const auto step = static_cast<std::uint64_t>(number);
-  RandomStream(seed, held_out ? kHeldOut : kFeatures).normals32(step, 0, seen_);
-  std::ranges::transform(seen_, features.begin(), [](double v) { return static_cast<float>(v); });
+  SampleNormals(spec_.seed, held_out ? kHeldOut : kFeatures).draw(number, features);
+  std::ranges::copy(features, seen_.begin());
   if (spec_.noise > 0) {
-    RandomStream(seed, held_out ? kHeldOutNoise : kNoise).normals32(step, 0, noise_);
-    for (std::size_t k = 0; k < seen_.size(); ++k) seen_[k] += spec_.noise * noise_[k];
+    SampleNormals(spec_.seed, held_out ? kHeldOutNoise : kNoise).draw(number, noise_);
+    for (std::size_t k = 0; k < seen_.size(); ++k) seen_[k] += spec_.noise * static_cast<double>(noise_[k]);
   }
   return rows_.empty() ? class_of_signs() : class_of_product();
 }

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "cox/base/random.hpp"
 #include "cox/learn/problem.hpp"
 
 namespace cox::learn {
@@ -33,7 +32,7 @@ class LabelledSamples {
   std::size_t classes_;
   std::vector<double> rows_;  ///< logistic: classes x dimension
   std::vector<double> seen_;  ///< room for one call
-  std::vector<double> noise_;
+  std::vector<float> noise_;
 };
 
 }  // namespace cox::learn

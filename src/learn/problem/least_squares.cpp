@@ -2,24 +2,40 @@
 #include "learn/problem/least_squares.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cox/base/assert.hpp"
 
 #include "learn/problem/streams.hpp"
 
 namespace cox::learn {
+namespace {
+
+/// In lanes, in an order that depends on the length only.
+double product(std::span<const float> a, std::span<const double> b) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  std::size_t k = 0;
+  for (; k + kLanes <= a.size(); k += kLanes)
+    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] += static_cast<double>(a[k + j]) * b[k + j];
+  for (; k < a.size(); ++k) lanes[0] += static_cast<double>(a[k]) * b[k];
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace
 
 LeastSquares::LeastSquares(const ProblemSpec& spec)
     : noise_(spec.noise),
       tensor_{.name = "x", .first = 0, .rows = 1, .columns = spec.dimension},
-      features_(static_cast<std::uint64_t>(spec.seed), kFeatures),
+      features_(spec.seed, kFeatures),
       errors_(static_cast<std::uint64_t>(spec.seed), kNoise),
       truth_(static_cast<std::size_t>(spec.dimension)),
       away_(truth_.size()),
       a_(truth_.size()),
       sum_(truth_.size()) {
-  RandomStream(static_cast<std::uint64_t>(spec.seed), kTruth).normals(0, 0, a_);
-  std::ranges::transform(a_, truth_.begin(), [](double v) { return static_cast<float>(v); });
+  SampleNormals(spec.seed, kTruth).draw(0, truth_);
 }
 
 void LeastSquares::initial(std::span<float> x) const {
@@ -34,11 +50,11 @@ double LeastSquares::gradient(std::span<const float> x, const Shard& shard, std:
   std::ranges::fill(sum_, 0.0);
   double loss = 0;
   for (std::int64_t i = 0; i < shard.count; ++i) {
-    const auto sample = static_cast<std::uint64_t>(shard.first + i);
-    features_.normals32(sample, 0, a_);
-    double residual = noise_ > 0 ? -noise_ * errors_.normal(sample, 0) : 0;
-    for (std::size_t k = 0; k < size; ++k) residual += a_[k] * away_[k];
-    for (std::size_t k = 0; k < size; ++k) sum_[k] += residual * a_[k];
+    features_.draw(shard.first + i, a_);
+    double residual =
+        noise_ > 0 ? -noise_ * errors_.normal(static_cast<std::uint64_t>(shard.first + i), 0) : 0;
+    residual += product(a_, away_);
+    for (std::size_t k = 0; k < size; ++k) sum_[k] += residual * static_cast<double>(a_[k]);
     loss += residual * residual;
   }
   const auto n = static_cast<double>(shard.count);

@@ -8,6 +8,8 @@
 #include "cox/base/random.hpp"
 #include "cox/learn/problem.hpp"
 
+#include "learn/problem/sample_normals.hpp"
+
 namespace cox::learn {
 
 /// A sample is (a, a'w + noise e), a and e standard normal by (seed, sample), w likewise once; loss (a'x - label)^2 / 2.
@@ -30,11 +32,11 @@ class LeastSquares final : public Problem {
  private:
   double noise_;
   Tensor tensor_;
-  RandomStream features_;
+  SampleNormals features_;
   RandomStream errors_;
   std::vector<float> truth_;
   std::vector<double> away_;  ///< room for one call
-  std::vector<double> a_;
+  std::vector<float> a_;
   std::vector<double> sum_;
 };
 

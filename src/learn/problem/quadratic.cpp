@@ -7,6 +7,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/base/random.hpp"
 
 #include "learn/problem/streams.hpp"
 
@@ -29,12 +30,10 @@ Quadratic::Quadratic(const ProblemSpec& spec)
     : spec_(spec),
       size_(index(spec.dimension)),
       tensor_{.name = "x", .first = 0, .rows = 1, .columns = spec.dimension},
-      draws_(static_cast<std::uint64_t>(spec.seed), kNoise),
+      draws_(spec.seed, kNoise),
       curvatures_(size_),
       none_(size_),
       mean_optimum_(size_),
-      draw_(size_),
-      sum_(size_),
       noise_(size_),
       turned_(size_),
       inside_(size_) {
@@ -108,15 +107,11 @@ void Quadratic::initial(std::span<float> x) const {
   std::ranges::transform(y, x.begin(), [](double v) { return static_cast<float>(v); });
 }
 
-void Quadratic::draw_noise(const Shard& shard) {
-  const auto first = static_cast<std::uint64_t>(shard.first);
-  draws_.normals32(first, 0, sum_);
-  for (std::int64_t i = 1; i < shard.count; ++i) {
-    draws_.normals32(first + static_cast<std::uint64_t>(i), 0, draw_);
-    for (std::size_t k = 0; k < size_; ++k) sum_[k] += draw_[k];
-  }
-  const double factor = spec_.noise / static_cast<double>(shard.count);
-  for (std::size_t k = 0; k < size_; ++k) noise_[k] = static_cast<float>(factor * sum_[k]);
+void Quadratic::add_noise(const Shard& shard, std::span<float> g) {
+  std::ranges::fill(noise_, 0.0F);
+  for (std::int64_t i = 0; i < shard.count; ++i) draws_.add(shard.first + i, noise_);
+  const auto factor = static_cast<float>(spec_.noise / static_cast<double>(shard.count));
+  for (std::size_t k = 0; k < size_; ++k) g[k] += factor * noise_[k];
 }
 
 /// g = s c (y - b), without noise. The loss is summed in lanes, in an order that depends on the dimension only.
@@ -160,10 +155,7 @@ double Quadratic::gradient(std::span<const float> x, const Shard& shard, std::sp
     turn(turned_, false);
     std::ranges::transform(turned_, g.begin(), [](double v) { return static_cast<float>(v); });
   }
-  if (spec_.noise > 0) {
-    draw_noise(shard);
-    for (std::size_t k = 0; k < size_; ++k) g[k] += noise_[k];
-  }
+  if (spec_.noise > 0) add_noise(shard, g);
   return loss;
 }
 

@@ -5,8 +5,9 @@
 
 #include <vector>
 
-#include "cox/base/random.hpp"
 #include "cox/learn/problem.hpp"
+
+#include "learn/problem/sample_normals.hpp"
 
 namespace cox::learn {
 
@@ -46,23 +47,21 @@ class Quadratic final : public Problem {
   void draw_reflections();
   /// v = Q v, or Q'v.
   void turn(std::span<double> v, bool transposed) const;
-  /// noise_ = mean draw of the shard's samples, scaled.
-  void draw_noise(const Shard& shard);
+  /// Adds the mean draw of the shard's samples, scaled.
+  void add_noise(const Shard& shard, std::span<float> g);
   double gradient_by_eigenvalues(const float* y, const Shard& shard, float* g);
 
   ProblemSpec spec_;
   std::size_t size_;
   Tensor tensor_;
-  RandomStream draws_;
+  SampleNormals draws_;
   std::vector<float> curvatures_;
   std::vector<float> scales_;         ///< empty: all 1
   std::vector<float> offsets_;        ///< worker by worker; empty: all 0
   std::vector<float> none_;           ///< zeros, for workers without offset
   std::vector<double> mean_optimum_;  ///< in the eigenbasis
   std::vector<double> reflections_;   ///< unit vectors, one by one
-  std::vector<double> draw_;          ///< room for one call
-  std::vector<double> sum_;
-  std::vector<float> noise_;
+  std::vector<float> noise_;          ///< room for one call
   std::vector<double> turned_;
   std::vector<float> inside_;
 };
