@@ -41,6 +41,7 @@ struct Question {
 /// One way with one rate and one seed.
 struct Attempt {
   std::uint64_t seed = 0;
+  int workers = 0;  ///< that deliver: replicas, or groups of them that share experts where there are servers
   double rate = 0;
   bool reached = false;
   /// The following until the target, or until it ended without.
@@ -86,8 +87,8 @@ struct WayResult {
 };
 
 struct Comparison {
-  int workers = 0;
-  Bytes gradients{};  ///< of one replica of the scenario's job
+  int workers = 0;              ///< replicas of the model
+  Bytes gradients{};            ///< of one replica of the scenario's job
   std::int64_t parameters = 0;  ///< of the problem
   double first_loss = 0;
   double target = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <ostream>
 #include <string>
@@ -97,7 +98,12 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                                                : report::render_lines({line}, style));
   }
   COX_CHECK(output.commit());
-  return ExitCode::Ok;
+  const bool any = std::ranges::any_of(made.ways, [](const learn::WayResult& w) { return w.all_reached(); });
+  if (!any)
+    console.err << fmt::format(
+        "cox: no policy reached the target on every seed within {} steps; ask for less, or for more --steps\n",
+        question.steps);
+  return any ? ExitCode::Ok : ExitCode::BadAnswer;
 }
 
 }  // namespace
@@ -150,7 +156,7 @@ const Command& learn_command() {
            .shared = {.json = true, .threads = true},
            .notes =
                "Each policy runs at nine rates on seeds of their own, and is judged at its best one. What is "
-               "modelled and what is not: docs/concepts/learning.md."},
+               "modelled and what is not: docs/concepts/learning.md. Exit code 1: no policy reached the target."},
       .run = run};
   return command;
 }

@@ -38,6 +38,19 @@ struct Setting {
   double target = 0;
 };
 
+/// Who delivers under a way, and what each takes: where replicas share experts, servers see their group as one.
+struct Crew {
+  int workers = 0;
+  StepShare share{};
+};
+
+Result<Crew> crew_of(const Setting& s, const Way& way) {
+  Crew crew{.workers = s.workers, .share = s.question.share};
+  COX_TRY(crew.workers, simulate::update_workers(under(s.scenario, way, {}, 1)));
+  crew.share.leaves *= s.workers / crew.workers;
+  return crew;
+}
+
 /// Who delivered most of what was applied.
 class Busiest {
  public:
@@ -61,12 +74,13 @@ class Busiest {
 /// One learner on its way to the target.
 class Racer {
  public:
-  Racer(const Setting& setting, const Way& way, double factor, std::uint64_t seed,
+  Racer(const Setting& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
         std::unique_ptr<Problem> problem)
       : setting_(setting),
         problem_(std::move(problem)),
-        learner_(*problem_, scaled(setting, factor), way, setting.question.share, setting.workers) {
+        learner_(*problem_, scaled(setting, factor), way, crew.share, crew.workers) {
     result_.seed = seed;
+    result_.workers = crew.workers;
     result_.rate = setting.question.optimizer.rate * factor;
     result_.first_loss = problem_->score(learner_.parameters()).loss;
     next_ = setting.question.share.batch() * setting.workers;
@@ -144,16 +158,17 @@ Bytes sent_by(const Setting& s, const Way& way, const model::Compression& wire, 
 /// All rates on one stream: what happens when does not depend on them.
 Result<std::vector<Attempt>> race(const Setting& s, const Way& way, std::span<const double> factors,
                                   std::uint64_t seed) {
+  COX_TRY(const Crew crew, crew_of(s, way));
   std::vector<std::unique_ptr<Racer>> racers;
   for (const double factor : factors) {
     ProblemSpec spec = s.question.problem;
     spec.seed += static_cast<std::int64_t>(seed);
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
-    racers.push_back(std::make_unique<Racer>(s, way, factor, seed, std::move(problem)));
+    racers.push_back(std::make_unique<Racer>(s, way, crew, factor, seed, std::move(problem)));
   }
   const model::Compression wire = wire_of(way, racers.front()->problem());
-  sync::Ledger ledger(s.workers);
-  Busiest busiest(s.workers);
+  sync::Ledger ledger(crew.workers);
+  Busiest busiest(crew.workers);
   Seconds last{};
   std::int64_t delivered = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> traffic(
@@ -267,7 +282,7 @@ Result<Setting> setting_of(const model::Scenario& scenario, const Question& q) {
   if (q.ways.empty() || q.seeds < 1 || q.tuning_seeds < 1 || q.rate_factors.empty() || q.steps < 1)
     return refuse("nothing to compare: no way, no rate, no seed or no steps", "give at least one of each");
   Setting s{.scenario = scenario, .question = q};
-  COX_TRY(s.workers, simulate::update_workers(under(scenario, q.ways.front(), {}, 1)));
+  COX_TRY(s.workers, simulate::update_workers(under(scenario, Way{}, {}, 1)));
   for (const model::Layer& l : scenario.job.as<model::TrainingJob>().layers) s.gradients += l.gradients;
   if (q.problem.workers > 1 && q.problem.workers != s.workers)
     return refuse(fmt::format("the problem is made for {} workers, and the scenario has {}",
@@ -288,7 +303,7 @@ bool WayResult::all_reached() const {
 Result<Comparison> compare(const model::Scenario& scenario, const Question& asked) {
   Question question = asked;
   if ((question.problem.spread > 0 || question.problem.hessian_spread > 0) && question.problem.workers <= 1) {
-    COX_TRY(const int workers, simulate::update_workers(scenario));
+    COX_TRY(const int workers, simulate::update_workers(under(scenario, Way{}, {}, 1)));
     question.problem.workers = workers;
   }
   COX_TRY(Setting setting, setting_of(scenario, question));

@@ -101,8 +101,8 @@ TEST(CompareWays, WhatIsOutOfReachAndWhatDivergesIsSaid) {
       lines, [](const std::string& l) { return l.find("3 diverged") != std::string::npos; }));
   q.rate_factors = {1e-6};
   const auto slow = text_lines(run(testing::job(4), q), testing::job(4), q);
-  EXPECT_TRUE(std::ranges::any_of(
-      slow, [](const std::string& l) { return l.find("0 of 3") != std::string::npos; }));
+  EXPECT_TRUE(
+      std::ranges::any_of(slow, [](const std::string& l) { return l.find("0 of 3") != std::string::npos; }));
 }
 
 TEST(CompareWays, APolicyThatTheScenarioRulesOutIsNamedAndTheOthersRun) {

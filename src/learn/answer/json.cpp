@@ -12,6 +12,7 @@ Json json_of(const Interval& i) {
 
 Json json_of(const Attempt& a) {
   return {{"seed", a.seed},
+          {"workers", a.workers},
           {"reached", a.reached},
           {"time_s", a.time.count()},
           {"versions", a.versions},

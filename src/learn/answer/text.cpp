@@ -84,9 +84,10 @@ void add_notes(const Comparison& c, std::vector<std::string>& lines) {
         lines.push_back(fmt::format("{}, seed {}: {}", w.way.name, a.seed, a.diverged->text()));
         break;
       }
-    if (w.busiest_share > 2.0 / c.workers && w.all_reached())
+    if (w.all_reached() && w.busiest_share > 2.0 / w.attempts.front().workers)
       lines.push_back(fmt::format("{}: worker {} delivered {} of what was applied, its fair share is {}",
-                                  w.way.name, w.busiest, percent(w.busiest_share), percent(1.0 / c.workers)));
+                                  w.way.name, w.busiest, percent(w.busiest_share),
+                                  percent(1.0 / w.attempts.front().workers)));
     if (w.at_edge && w.all_reached())
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }
