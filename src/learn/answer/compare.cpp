@@ -14,12 +14,10 @@
 #include "cox/base/stats.hpp"
 
 #include "learn/answer/cluster.hpp"
+#include "learn/answer/race.hpp"
 
 namespace cox::learn {
 namespace {
-
-constexpr double kScoreEvery = 0.02;
-constexpr double kHopeless = 1e6;  ///< times the first loss: nothing comes back from there
 
 tl::unexpected<Error> refuse(std::string message, std::string hint) {
   return fail({.code = Errc::InvalidInput,
@@ -27,174 +25,6 @@ tl::unexpected<Error> refuse(std::string message, std::string hint) {
                .message = std::move(message),
                .hint = std::move(hint),
                .where = std::nullopt});
-}
-
-/// What all runs of a comparison share.
-struct Setting {
-  const model::Scenario& scenario;
-  const Question& question;
-  int workers = 0;
-  Bytes gradients{};
-  double target = 0;
-};
-
-/// Who delivers under a way, and what each takes: where replicas share experts, servers see their group as one.
-struct Crew {
-  int workers = 0;
-  StepShare share{};
-};
-
-Result<Crew> crew_of(const Setting& s, const Way& way) {
-  Crew crew{.workers = s.workers, .share = s.question.share};
-  COX_TRY(crew.workers, simulate::update_workers(under(s.scenario, way, {}, 1)));
-  crew.share.leaves *= s.workers / crew.workers;
-  return crew;
-}
-
-/// Who delivered most of what was applied.
-class Busiest {
- public:
-  explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
-  void take(const sync::Event& e) {
-    if (e.kind == sync::Event::Kind::Delivered && e.update.applied)
-      applied_[static_cast<std::size_t>(e.update.worker)] += e.update.steps;
-  }
-  [[nodiscard]] int worker() const {
-    return static_cast<int>(std::ranges::max_element(applied_) - applied_.begin());
-  }
-  [[nodiscard]] double share() const {
-    const auto all = std::accumulate(applied_.begin(), applied_.end(), std::int64_t{0});
-    return all > 0 ? static_cast<double>(std::ranges::max(applied_)) / static_cast<double>(all) : 0;
-  }
-
- private:
-  std::vector<std::int64_t> applied_;
-};
-
-/// One learner on its way to the target.
-class Racer {
- public:
-  Racer(const Setting& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
-        std::unique_ptr<Problem> problem)
-      : setting_(setting),
-        problem_(std::move(problem)),
-        learner_(*problem_, scaled(setting, factor), way, crew.share, crew.workers) {
-    result_.seed = seed;
-    result_.workers = crew.workers;
-    result_.rate = setting.question.optimizer.rate * factor;
-    result_.first_loss = problem_->score(learner_.parameters()).loss;
-    next_ = setting.question.share.batch() * setting.workers;
-  }
-  /// False: it is there, or will never be.
-  bool take(const sync::Event& e, Seconds at, const sync::Ledger& ledger, const Busiest& busiest) {
-    if (!racing_) return false;
-    racing_ = learner_.take(e);
-    const bool due = e.kind == sync::Event::Kind::Advanced && learner_.samples() >= next_;
-    if (racing_ && !due) return true;
-    result_.time = at;
-    result_.mean_age = ledger.mean_age();
-    result_.largest_age = ledger.largest_age();
-    result_.busiest = busiest.worker();
-    result_.busiest_share = busiest.share();
-    if (due) score();
-    return racing_;
-  }
-  [[nodiscard]] Problem& problem() { return *problem_; }
-  [[nodiscard]] Attempt end(Seconds last) {
-    if (racing_) {
-      result_.time = last;
-      score();
-    }
-    result_.versions = learner_.version();
-    result_.samples = learner_.samples();
-    result_.wasted = learner_.wasted_samples();
-    result_.diverged = learner_.diverged();
-    return result_;
-  }
-
- private:
-  static OptimizerSpec scaled(const Setting& setting, double factor) {
-    OptimizerSpec spec = setting.question.optimizer;
-    spec.rate *= factor;
-    return spec;
-  }
-  void score() {
-    const Score now = problem_->score(learner_.parameters());
-    result_.loss = now.loss;
-    result_.accuracy = now.accuracy;
-    result_.reached = now.loss <= setting_.target;
-    const std::int64_t round = setting_.question.share.batch() * setting_.workers;
-    const auto further = static_cast<std::int64_t>(kScoreEvery * static_cast<double>(learner_.samples()));
-    next_ = learner_.samples() + std::max(round, further);
-    // A loss that is no number ends it, too.
-    racing_ = !result_.reached && now.loss <= kHopeless * result_.first_loss;
-  }
-
-  const Setting& setting_;
-  std::unique_ptr<Problem> problem_;
-  Learner learner_;
-  Attempt result_;
-  std::int64_t next_ = 0;
-  bool racing_ = true;
-};
-
-/// Through a worker's port in both directions: what is pushed and pulled for servers; for a meeting a ring's sum, or an
-/// all-gather of what differs in its places.
-Bytes sent_by(const Setting& s, const Way& way, const model::Compression& wire, std::int64_t meetings,
-              std::int64_t deliveries) {
-  const double d = static_cast<double>(s.gradients.count());
-  const double n = s.workers;
-  const double packed = wire.kind == model::Compressor::Quantised ? d * wire.bits / 32
-                        : wire.kind == model::Compressor::Sparse  ? d * wire.density * 2
-                                                                  : d;
-  double bytes = 4 * (n - 1) / n * packed * static_cast<double>(meetings);
-  if (way.policy.has_servers())
-    bytes = (packed + d) * static_cast<double>(deliveries) / n;
-  else if (wire.kind == model::Compressor::Sparse)
-    bytes = 2 * (n - 1) * packed * static_cast<double>(meetings);
-  return Bytes{static_cast<std::int64_t>(bytes)};
-}
-
-/// All rates on one stream: what happens when does not depend on them.
-Result<std::vector<Attempt>> race(const Setting& s, const Way& way, std::span<const double> factors,
-                                  std::uint64_t seed) {
-  COX_TRY(const Crew crew, crew_of(s, way));
-  std::vector<std::unique_ptr<Racer>> racers;
-  for (const double factor : factors) {
-    ProblemSpec spec = s.question.problem;
-    spec.seed += static_cast<std::int64_t>(seed);
-    COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
-    racers.push_back(std::make_unique<Racer>(s, way, crew, factor, seed, std::move(problem)));
-  }
-  const model::Compression wire = wire_of(way, racers.front()->problem());
-  sync::Ledger ledger(crew.workers);
-  Busiest busiest(crew.workers);
-  Seconds last{};
-  std::int64_t delivered = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> traffic(
-      racers.size());  // meetings, deliveries until the end
-  COX_CHECK(stream_way(s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
-                       [&](const sync::Event& e, Seconds at) {
-                         const bool possible = ledger.take(e);
-                         COX_ASSERT(possible, "a policy's stream keeps its ledger");
-                         last = at;
-                         busiest.take(e);
-                         delivered += e.kind == sync::Event::Kind::Delivered ? 1 : 0;
-                         bool any = false;
-                         for (std::size_t r = 0; r < racers.size(); ++r) {
-                           const bool racing = racers[r]->take(e, at, ledger, busiest);
-                           if (racing || traffic[r].second == 0) traffic[r] = {ledger.version(), delivered};
-                           any = any || racing;
-                         }
-                         return any;
-                       }));
-  std::vector<Attempt> attempts;
-  for (std::size_t r = 0; r < racers.size(); ++r) {
-    attempts.push_back(racers[r]->end(last));
-    attempts.back().meetings = attempts.back().versions;
-    attempts.back().sent = sent_by(s, way, wire, attempts.back().versions, traffic[r].second);
-  }
-  return attempts;
 }
 
 double log_time(const Attempt& a) {
@@ -291,96 +121,135 @@ Result<Setting> setting_of(const model::Scenario& scenario, const Question& q) {
   return s;
 }
 
+/// A comparison while it is made.
+class Contest {
+ public:
+  Contest(const Setting& setting, Comparison& out)
+      : setting_(setting), out_(out), ways_(setting.question.ways.size()) {}
+
+  /// Every way at every rate, on seeds that are not used again; each keeps the best.
+  Status choose_rates() {
+    const Question& q = setting_.question;
+    const auto seeds = static_cast<std::size_t>(q.tuning_seeds);
+    std::vector<std::vector<std::vector<Attempt>>> tried(ways_, std::vector<std::vector<Attempt>>(seeds));
+    std::vector<std::string> refused(ways_ * seeds);
+    parallel_for(ways_ * seeds, q.threads, [&](std::size_t i) {
+      auto attempts = race(setting_, q.ways[i / seeds], q.rate_factors, kTuningSeeds + i % seeds);
+      if (attempts)
+        tried[i / seeds][i % seeds] = *std::move(attempts);
+      else
+        refused[i] = attempts.error().message;
+      count();
+    });
+    out_.ways.resize(ways_);
+    for (std::size_t w = 0; w < ways_; ++w) {
+      WayResult& result = out_.ways[w];
+      result.way = q.ways[w];
+      for (std::size_t k = 0; k < seeds && result.refused.empty(); ++k)
+        result.refused = refused[w * seeds + k];
+      if (!result.refused.empty()) continue;
+      const std::size_t best = best_rate(tried[w], q.rate_factors.size());
+      result.rate_factor = q.rate_factors[best];
+      result.at_edge = q.rate_factors.size() > 1 && (best == 0 || best + 1 == q.rate_factors.size());
+    }
+    const WayResult& first = out_.ways.front();
+    if (!first.refused.empty())
+      return refuse(fmt::format("{}: {}", first.way.name, first.refused), "compare other ways");
+    return {};
+  }
+
+  /// Each at its rate, on the seeds that count.
+  void run() {
+    const auto seeds = static_cast<std::size_t>(setting_.question.seeds);
+    std::vector<std::string> refused(ways_ * seeds);
+    for (WayResult& w : out_.ways)
+      if (w.refused.empty()) w.attempts.resize(seeds);
+    parallel_for(ways_ * seeds, setting_.question.threads, [&](std::size_t i) {
+      WayResult& w = out_.ways[i / seeds];
+      if (w.refused.empty()) {
+        auto attempts = race(setting_, w.way, std::span(&w.rate_factor, 1), i % seeds);
+        if (attempts)
+          w.attempts[i % seeds] = attempts->front();
+        else
+          refused[i] = attempts.error().message;
+      }
+      count();
+    });
+    for (std::size_t i = 0; i < refused.size(); ++i)
+      if (!refused[i].empty()) out_.ways[i / seeds].refused = refused[i];
+  }
+
+  /// The fastest first; then those that did not reach it on every seed, then those that could not run.
+  void rank() {
+    for (WayResult& w : out_.ways) sum_up(w);
+    const WayResult first = out_.ways.front();
+    for (WayResult& w : out_.ways) hold_against(first, w);
+    const auto key = [](const WayResult& r) {
+      return std::tuple(!r.refused.empty(), !r.all_reached(),
+                        r.all_reached() ? r.time.count() : -static_cast<double>(r.reached()));
+    };
+    std::ranges::stable_sort(out_.ways,
+                             [&](const WayResult& a, const WayResult& b) { return key(a) < key(b); });
+    const auto at =
+        std::ranges::find_if(out_.ways, [&](const WayResult& w) { return w.way.name == first.way.name; });
+    out_.baseline = static_cast<std::size_t>(at - out_.ways.begin());
+  }
+
+ private:
+  static constexpr std::uint64_t kTuningSeeds = 1'000'000;
+
+  void count() {
+    const std::scoped_lock lock(guard_);
+    ++done_;
+    const Question& q = setting_.question;
+    if (q.progress) q.progress(done_, static_cast<std::int64_t>(ways_) * (q.tuning_seeds + q.seeds));
+  }
+
+  const Setting& setting_;
+  Comparison& out_;
+  std::size_t ways_;
+  std::mutex guard_;
+  std::int64_t done_ = 0;
+};
+
+/// Where the problem begins, and what is to be reached.
+Status set_target(Setting& setting, Comparison& out) {
+  COX_TRY(const std::unique_ptr<Problem> problem, make_problem(setting.question.problem));
+  std::vector<float> x(static_cast<std::size_t>(problem->parameters()));
+  problem->initial(x);
+  out.first_loss = problem->score(x).loss;
+  out.parameters = problem->parameters();
+  out.target = setting.target = setting.question.target > 0 ? setting.question.target : out.first_loss / 100;
+  if (out.target < out.first_loss) return {};
+  return refuse(fmt::format("the target {:.3g} is not below the loss at the beginning, {:.3g}", out.target,
+                            out.first_loss),
+                "ask for less");
+}
+
 }  // namespace
 
 std::int64_t WayResult::reached() const {
   return std::ranges::count_if(attempts, [](const Attempt& a) { return a.reached; });
 }
 bool WayResult::all_reached() const {
-  return !attempts.empty() && reached() == static_cast<std::int64_t>(attempts.size());
+  return refused.empty() && !attempts.empty() && reached() == static_cast<std::int64_t>(attempts.size());
 }
 
 Result<Comparison> compare(const model::Scenario& scenario, const Question& asked) {
   Question question = asked;
-  if ((question.problem.spread > 0 || question.problem.hessian_spread > 0) && question.problem.workers <= 1) {
+  const bool differ = question.problem.spread > 0 || question.problem.hessian_spread > 0;
+  if (differ && question.problem.workers <= 1) {
     COX_TRY(const int workers, simulate::update_workers(under(scenario, Way{}, {}, 1)));
     question.problem.workers = workers;
   }
   COX_TRY(Setting setting, setting_of(scenario, question));
   Comparison out{
       .workers = setting.workers, .gradients = setting.gradients, .score_every = kScoreEvery, .ways = {}};
-  {
-    COX_TRY(const std::unique_ptr<Problem> problem, make_problem(question.problem));
-    std::vector<float> x(static_cast<std::size_t>(problem->parameters()));
-    problem->initial(x);
-    out.first_loss = problem->score(x).loss;
-    out.parameters = problem->parameters();
-  }
-  out.target = setting.target = question.target > 0 ? question.target : out.first_loss / 100;
-  if (!(out.target < out.first_loss))
-    return refuse(fmt::format("the target {:.3g} is not below the loss at the beginning, {:.3g}", out.target,
-                              out.first_loss),
-                  "ask for less");
-  const std::size_t ways = question.ways.size();
-  const auto tuning = static_cast<std::size_t>(question.tuning_seeds),
-             seeds = static_cast<std::size_t>(question.seeds);
-  std::vector<std::vector<std::vector<Attempt>>> tuned(ways, std::vector<std::vector<Attempt>>(tuning));
-  std::vector<std::string> refused(ways);
-  std::mutex guard;
-  std::int64_t done = 0;
-  const auto count = [&] {
-    const std::scoped_lock lock(guard);
-    ++done;
-    if (question.progress) question.progress(done, static_cast<std::int64_t>(ways * (tuning + seeds)));
-  };
-  parallel_for(ways * tuning, question.threads, [&](std::size_t i) {
-    const std::size_t w = i / tuning, k = i % tuning;
-    auto attempts = race(setting, question.ways[w], question.rate_factors, 1'000'000 + k);
-    if (attempts)
-      tuned[w][k] = *std::move(attempts);
-    else if (k == 0)
-      refused[w] = attempts.error().message;
-    count();
-  });
-  out.ways.resize(ways);
-  for (std::size_t w = 0; w < ways; ++w) {
-    out.ways[w].way = question.ways[w];
-    out.ways[w].refused = refused[w];
-    if (!refused[w].empty()) continue;
-    const std::size_t best = best_rate(tuned[w], question.rate_factors.size());
-    out.ways[w].rate_factor = question.rate_factors[best];
-    out.ways[w].at_edge =
-        question.rate_factors.size() > 1 && (best == 0 || best + 1 == question.rate_factors.size());
-    out.ways[w].attempts.resize(seeds);
-  }
-  if (!refused[0].empty())
-    return refuse(fmt::format("{}: {}", question.ways[0].name, refused[0]), "compare other ways");
-  parallel_for(ways * seeds, question.threads, [&](std::size_t i) {
-    WayResult& w = out.ways[i / seeds];
-    if (w.refused.empty()) {
-      auto attempts = race(setting, w.way, std::span(&w.rate_factor, 1), i % seeds);
-      COX_ASSERT(attempts.has_value(), "what ran with one seed runs with another");
-      w.attempts[i % seeds] = attempts->front();
-    }
-    count();
-  });
-  for (WayResult& w : out.ways) sum_up(w);
-  const WayResult first = out.ways.front();
-  for (WayResult& w : out.ways) hold_against(first, w);
-  std::vector<std::size_t> order(ways);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto key = [&](std::size_t w) {
-    const WayResult& r = out.ways[w];
-    return std::tuple(!r.refused.empty(), !r.all_reached(),
-                      r.all_reached() ? r.time.count() : -static_cast<double>(r.reached()));
-  };
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  std::vector<WayResult> ranked;
-  for (const std::size_t w : order) {
-    if (w == 0) out.baseline = ranked.size();
-    ranked.push_back(std::move(out.ways[w]));
-  }
-  out.ways = std::move(ranked);
+  COX_CHECK(set_target(setting, out));
+  Contest contest(setting, out);
+  COX_CHECK(contest.choose_rates());
+  contest.run();
+  contest.rank();
   return out;
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/answer/race.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "cox/base/assert.hpp"
+
+#include "learn/answer/cluster.hpp"
+
+namespace cox::learn {
+namespace {
+
+constexpr double kHopeless = 1e6;  ///< times the first loss: nothing comes back from there
+
+/// Who delivers under a way, and what each takes: where replicas share experts, servers see their group as one.
+struct Crew {
+  int workers = 0;
+  StepShare share{};
+};
+
+Result<Crew> crew_of(const Setting& s, const Way& way) {
+  Crew crew{.workers = s.workers, .share = s.question.share};
+  COX_TRY(crew.workers, simulate::update_workers(under(s.scenario, way, {}, 1)));
+  crew.share.leaves *= s.workers / crew.workers;
+  return crew;
+}
+
+/// Who delivered most of what was applied.
+class Busiest {
+ public:
+  explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
+  void take(const sync::Event& e) {
+    if (e.kind == sync::Event::Kind::Delivered && e.update.applied)
+      applied_[static_cast<std::size_t>(e.update.worker)] += e.update.steps;
+  }
+  [[nodiscard]] int worker() const {
+    return static_cast<int>(std::ranges::max_element(applied_) - applied_.begin());
+  }
+  [[nodiscard]] double share() const {
+    const auto all = std::accumulate(applied_.begin(), applied_.end(), std::int64_t{0});
+    return all > 0 ? static_cast<double>(std::ranges::max(applied_)) / static_cast<double>(all) : 0;
+  }
+
+ private:
+  std::vector<std::int64_t> applied_;
+};
+
+/// One learner on its way to the target.
+class Racer {
+ public:
+  Racer(const Setting& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
+        std::unique_ptr<Problem> problem)
+      : setting_(setting),
+        problem_(std::move(problem)),
+        learner_(*problem_, scaled(setting, factor), way, crew.share, crew.workers) {
+    result_.seed = seed;
+    result_.workers = crew.workers;
+    result_.rate = setting.question.optimizer.rate * factor;
+    result_.first_loss = problem_->score(learner_.parameters()).loss;
+    next_ = setting.question.share.batch() * setting.workers;
+  }
+  /// False: it is there, or will never be.
+  bool take(const sync::Event& e, Seconds at, const sync::Ledger& ledger, const Busiest& busiest) {
+    if (!racing_) return false;
+    racing_ = learner_.take(e);
+    const bool due = e.kind == sync::Event::Kind::Advanced && learner_.samples() >= next_;
+    if (racing_ && !due) return true;
+    result_.time = at;
+    result_.mean_age = ledger.mean_age();
+    result_.largest_age = ledger.largest_age();
+    result_.busiest = busiest.worker();
+    result_.busiest_share = busiest.share();
+    if (due) score();
+    return racing_;
+  }
+  [[nodiscard]] Problem& problem() { return *problem_; }
+  [[nodiscard]] Attempt end(Seconds last) {
+    if (racing_) {
+      result_.time = last;
+      score();
+    }
+    result_.versions = learner_.version();
+    result_.samples = learner_.samples();
+    result_.wasted = learner_.wasted_samples();
+    result_.diverged = learner_.diverged();
+    return result_;
+  }
+
+ private:
+  static OptimizerSpec scaled(const Setting& setting, double factor) {
+    OptimizerSpec spec = setting.question.optimizer;
+    spec.rate *= factor;
+    return spec;
+  }
+  void score() {
+    const Score now = problem_->score(learner_.parameters());
+    result_.loss = now.loss;
+    result_.accuracy = now.accuracy;
+    result_.reached = now.loss <= setting_.target;
+    const std::int64_t round = setting_.question.share.batch() * setting_.workers;
+    const auto further = static_cast<std::int64_t>(kScoreEvery * static_cast<double>(learner_.samples()));
+    next_ = learner_.samples() + std::max(round, further);
+    // A loss that is no number ends it, too.
+    racing_ = !result_.reached && now.loss <= kHopeless * result_.first_loss;
+  }
+
+  const Setting& setting_;
+  std::unique_ptr<Problem> problem_;
+  Learner learner_;
+  Attempt result_;
+  std::int64_t next_ = 0;
+  bool racing_ = true;
+};
+
+/// Through a worker's port in both directions: what is pushed and pulled for servers; for a meeting a ring's sum, or an
+/// all-gather of what differs in its places.
+Bytes sent_by(const Setting& s, const Way& way, const model::Compression& wire, std::int64_t meetings,
+              std::int64_t deliveries) {
+  const double d = static_cast<double>(s.gradients.count());
+  const double n = s.workers;
+  const double packed = wire.kind == model::Compressor::Quantised ? d * wire.bits / 32
+                        : wire.kind == model::Compressor::Sparse  ? d * wire.density * 2
+                                                                  : d;
+  double bytes = 4 * (n - 1) / n * packed * static_cast<double>(meetings);
+  if (way.policy.has_servers())
+    bytes = (packed + d) * static_cast<double>(deliveries) / n;
+  else if (wire.kind == model::Compressor::Sparse)
+    bytes = 2 * (n - 1) * packed * static_cast<double>(meetings);
+  return Bytes{static_cast<std::int64_t>(bytes)};
+}
+
+}  // namespace
+
+Result<std::vector<Attempt>> race(const Setting& s, const Way& way, std::span<const double> factors,
+                                  std::uint64_t seed) {
+  COX_TRY(const Crew crew, crew_of(s, way));
+  std::vector<std::unique_ptr<Racer>> racers;
+  for (const double factor : factors) {
+    ProblemSpec spec = s.question.problem;
+    spec.seed += static_cast<std::int64_t>(seed);
+    COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
+    racers.push_back(std::make_unique<Racer>(s, way, crew, factor, seed, std::move(problem)));
+  }
+  const model::Compression wire = wire_of(way, racers.front()->problem());
+  sync::Ledger ledger(crew.workers);
+  Busiest busiest(crew.workers);
+  Seconds last{};
+  std::int64_t delivered = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> traffic(
+      racers.size());  // meetings, deliveries until the end
+  COX_CHECK(stream_way(s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
+                       [&](const sync::Event& e, Seconds at) {
+                         const bool possible = ledger.take(e);
+                         COX_ASSERT(possible, "a policy's stream keeps its ledger");
+                         last = at;
+                         busiest.take(e);
+                         delivered += e.kind == sync::Event::Kind::Delivered ? 1 : 0;
+                         bool any = false;
+                         for (std::size_t r = 0; r < racers.size(); ++r) {
+                           const bool racing = racers[r]->take(e, at, ledger, busiest);
+                           if (racing || traffic[r].second == 0) traffic[r] = {ledger.version(), delivered};
+                           any = any || racing;
+                         }
+                         return any;
+                       }));
+  std::vector<Attempt> attempts;
+  for (std::size_t r = 0; r < racers.size(); ++r) {
+    attempts.push_back(racers[r]->end(last));
+    attempts.back().meetings = attempts.back().versions;
+    attempts.back().sent = sent_by(s, way, wire, attempts.back().versions, traffic[r].second);
+  }
+  return attempts;
+}
+
+}  // namespace cox::learn
