@@ -55,6 +55,26 @@ Result<Bytes> most_sent(const model::CollectiveSpec& spec) {
   return *std::max_element(sent.begin(), sent.end());
 }
 
+Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few_rounds_links,
+                                      const simulate::LinkCosts& few_bytes_links) {
+  const auto slower = [&](std::int64_t n) -> Result<bool> {
+    c.few_rounds.bytes = c.few_bytes.bytes = Bytes{n};
+    COX_TRY(const Seconds a, idle_time(c.few_rounds, few_rounds_links));
+    COX_TRY(const Seconds b, idle_time(c.few_bytes, few_bytes_links));
+    return b > a;
+  };
+  std::int64_t low = 1;
+  std::int64_t high = std::int64_t{1} << 40;
+  COX_TRY(const bool never, slower(high));
+  if (never) return std::optional<Bytes>{};
+  while (high - low > std::max<std::int64_t>(1, low >> 16)) {
+    const std::int64_t middle = low + (high - low) / 2;
+    COX_TRY(const bool still, slower(middle));
+    (still ? low : high) = middle;
+  }
+  return std::optional(Bytes{high});
+}
+
 void add(Computation& out, std::string name, Quantity value, std::string_view engine) {
   out.values.push_back({.name = std::move(name), .value = value, .engine = engine});
 }

@@ -3,6 +3,7 @@
 /// Collectives on an idle network for studies: the max-plus engine, with the closed form as its oracle.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cox/base/result.hpp"
@@ -39,6 +40,16 @@ inline constexpr std::string_view kClosedForm = "closed-form";  ///< arithmetic 
                                            const simulate::LinkCosts& costs);
 /// Bytes that the busiest participant sends, counted message by message. Errors: model-001.
 [[nodiscard]] Result<Bytes> most_sent(const model::CollectiveSpec& spec);
+
+/// Sizes at which two collectives take equally long.
+struct Crossing {
+  model::CollectiveSpec few_rounds;  ///< quicker for small messages
+  model::CollectiveSpec few_bytes;
+};
+/// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over
+/// runs of the engine; nothing where there is none up to 2^40 bytes. `few_rounds_links` are those of the other one.
+[[nodiscard]] Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few_rounds_links,
+                                                    const simulate::LinkCosts& few_bytes_links);
 
 void add(Computation& out, std::string name, Quantity value, std::string_view engine);
 

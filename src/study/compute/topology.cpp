@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which all-reduce on which links: C.18 and the worked examples 5 and 8.
+// Which all-reduce on which links: the worked examples 5 and 8.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,76 +18,6 @@ using model::Algorithm;
 constexpr Between kRanks{.least = 2, .most = 4096};
 
 }  // namespace
-
-Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
-  COX_TRY(const int workers, in.count("workers", kRanks));
-  COX_TRY(const int group, in.count("workers per node", kRanks));
-  COX_TRY(const Bytes gradients, in.size("gradients"));
-  COX_TRY(const Seconds inside_latency, in.time("latency inside a node"));
-  COX_TRY(const Bandwidth inside_bandwidth, in.rate("bandwidth inside a node"));
-  COX_TRY(const Seconds latency, in.time("latency between nodes"));
-  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth between nodes"));
-  const simulate::LinkCosts inside = uniform_links(inside_latency, inside_bandwidth);
-  const simulate::LinkCosts across = uniform_links(latency, bandwidth);
-  const simulate::LinkCosts shared = uniform_links(latency, bandwidth * (1.0 / group));
-  const simulate::LinkCosts railed = uniform_links(latency, bandwidth * group);
-  const int nodes = workers / group;
-  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
-  two_level.group = group;
-  Computation out;
-  COX_TRY(const Seconds flat,
-          checked_time(out, "flat ring", all_reduce(Algorithm::Ring, workers, gradients), across));
-  COX_TRY(const Seconds flat_rails,
-          checked_time(out, "flat ring, all rails", all_reduce(Algorithm::Ring, workers, gradients), railed));
-  COX_TRY(const Seconds in_node,
-          checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
-  COX_TRY(const Seconds one_nic,
-          shared_time(two_level, one_nic_cluster(nodes, group, {inside_latency, inside_bandwidth},
-                                                 {latency, bandwidth})));
-  COX_TRY(const Seconds evenly, idle_time(two_level, two_level_links(inside, shared, group)));
-  out.checks.push_back({.name = "one NIC: shared links against a bandwidth divided by the devices",
-                        .engine = Quantity::of(one_nic),
-                        .oracle = Quantity::of(evenly)});
-  COX_TRY(const Seconds rails, idle_time(two_level, two_level_links(inside, across, group)));
-  // What the source's code adds up: each of the 2 (n - 1) rounds between nodes carries the whole buffer.
-  COX_TRY(const Seconds uncut, checked_time(out, "between nodes, not cut",
-                                            all_reduce(Algorithm::Ring, nodes, gradients * nodes), across));
-  const Seconds as_coded = in_node + uncut;
-  add(out, "as-coded", Quantity::of(as_coded), kMaxPlus);
-  add(out, "flat-ring", Quantity::of(flat), kMaxPlus);
-  add(out, "speedup-as-coded", Quantity::ratio(flat / as_coded), kMaxPlus);
-  add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
-  add(out, "one-nic", Quantity::of(one_nic), kFlow);
-  add(out, "speedup-one-nic", Quantity::ratio(flat / one_nic), kFlow);
-  add(out, "a-rail-per-device", Quantity::of(rails), kMaxPlus);
-  add(out, "speedup-a-rail-per-device", Quantity::ratio(flat / rails), kMaxPlus);
-  add(out, "flat-ring-all-rails", Quantity::of(flat_rails), kMaxPlus);
-  add(out, "fair-speedup", Quantity::ratio(flat_rails / rails), kMaxPlus);
-  COX_TRY(const Bytes sent, most_sent(two_level));
-  add(out, "sent-per-device", Quantity::of(sent), kSchedule);
-  const Seconds by_formula =
-      2 * (group - 1) * (inside_latency + inside_bandwidth.time_per_byte().over(gradients) / group) +
-      2 * (nodes - 1) * (latency + bandwidth.time_per_byte().over(gradients) / workers);
-  out.checks.push_back({.name = "two levels, a rail per device",
-                        .engine = Quantity::of(rails),
-                        .oracle = Quantity::of(by_formula),
-                        .limit_ratio = 1e-6});
-  Series bars{.name = "time", .x = {}, .y = {}};
-  for (const Seconds t : {flat, as_coded, one_nic, flat_rails, rails}) bars.y.push_back(t.count() * 1e3);
-  out.notes = {
-      "One NIC: the node's devices send their parts at the same time and share its bandwidth.",
-      "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
-      "node for its one crossing."};
-  out.picture = {
-      .kind = Picture::Kind::Bars,
-      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
-      .x_label = "",
-      .y_label = "ms",
-      .y_is_log = true,
-      .series = {std::move(bars)},
-      .categories = {"flat ring", "as coded", "two levels, 1 NIC", "flat, all rails", "two levels, rails"}};
-  return out;
-}
 
 Result<Computation> compute_ring_pattern(const Inputs& in, const ComputeOptions& /*options*/) {
   COX_TRY(const int workers, in.count("workers", kRanks));

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce in two levels against flat ones: C.18.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "study/compute/collective_run.hpp"
+#include "study/compute/computations.hpp"
+#include "study/compute/flow_run.hpp"
+#include "study/compute/section_table.hpp"
+
+namespace cox::study {
+namespace {
+
+using model::Algorithm;
+
+constexpr Between kRanks{.least = 2, .most = 4096};
+
+/// Devices in nodes, and what they all-reduce. A rail is a NIC of every node; all devices of a node have an equal part of
+/// its rails, and a flat ring uses all of them for its one crossing.
+struct Levels {
+  int workers = 0;
+  int group = 0;  ///< devices per node
+  Bytes bytes{};
+  model::Link inside{};
+  model::Link between{};  ///< of one rail
+
+  [[nodiscard]] simulate::LinkCosts flat_links(int rails) const {
+    return uniform_links(between.latency, between.bandwidth * rails);
+  }
+  [[nodiscard]] simulate::LinkCosts level_links(int rails) const {
+    return two_level_links(uniform_links(inside.latency, inside.bandwidth),
+                           uniform_links(between.latency, between.bandwidth * (1.0 * rails / group)), group);
+  }
+  [[nodiscard]] model::CollectiveSpec flat(Algorithm algorithm) const {
+    return all_reduce(algorithm, workers, bytes);
+  }
+  [[nodiscard]] model::CollectiveSpec two_level() const {
+    model::CollectiveSpec spec = all_reduce(Algorithm::Hierarchical2, workers, bytes);
+    spec.group = group;
+    return spec;
+  }
+};
+
+/// A flat ring and two levels on the same rails.
+struct Pair {
+  Seconds flat{};
+  Seconds levels{};
+  [[nodiscard]] double gain() const { return flat / levels; }
+};
+Result<Pair> on_rails(const Levels& l, int rails) {
+  Pair out;
+  COX_TRY(out.flat, idle_time(l.flat(Algorithm::Ring), l.flat_links(rails)));
+  COX_TRY(out.levels, idle_time(l.two_level(), l.level_links(rails)));
+  return out;
+}
+
+/// The same rails in both columns.
+Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rails) {
+  SectionTable table{.heading = "Rails", .columns = {"rails per node", "flat ring", "two levels", "gain"}};
+  double least = 0;
+  double most = 0;
+  for (const int r : rails) {
+    COX_TRY(const Pair p, on_rails(l, r));
+    add(out, fmt::format("flat-ring-rails{}", r), Quantity::of(p.flat), kMaxPlus);
+    add(out, fmt::format("two-levels-rails{}", r), Quantity::of(p.levels), kMaxPlus);
+    add(out, fmt::format("gain-rails{}", r), Quantity::ratio(p.gain()), kMaxPlus);
+    least = least == 0 ? p.gain() : std::min(least, p.gain());
+    most = std::max(most, p.gain());
+    table.rows.push_back(
+        {fmt::format("{}", r), cell_of(p.flat), cell_of(p.levels), fmt::format("{:.3f}x", p.gain())});
+  }
+  table.sentence = fmt::format(
+      "{} over {} devices, {} in a node. Both use the same NICs: two levels gain between {:.3f}x and {:.3f}x.",
+      to_string(Quantity::of(l.bytes)), l.workers, l.group, least, most);
+  out.section += to_section(table);
+  return {};
+}
+
+/// Nodes of other sizes, the number of devices unchanged.
+Result<Picture> add_groups(Computation& out, Levels l, const std::vector<int>& groups) {
+  SectionTable table{
+      .heading = "Devices per node",
+      .columns = {"devices per node", "two levels, 1 rail", "gain", "two levels, a rail per device", "gain"}};
+  Series one{.name = "1 rail per node", .x = {}, .y = {}, .of = {}};
+  Series each{.name = "a rail per device", .x = {}, .y = {}, .of = {}};
+  int best = 0;
+  Seconds least{};
+  for (const int g : groups) {
+    l.group = g;
+    COX_TRY(const Pair single, on_rails(l, 1));
+    COX_TRY(const Pair railed, on_rails(l, g));
+    if (best == 0 || single.levels < least) {
+      least = single.levels;
+      best = g;
+    }
+    add(out, fmt::format("gain-g{}", g), Quantity::ratio(single.gain()), kMaxPlus);
+    add(out, fmt::format("gain-g{}-rail-per-device", g), Quantity::ratio(railed.gain()), kMaxPlus);
+    table.rows.push_back({fmt::format("{}", g), cell_of(single.levels), fmt::format("{:.3f}x", single.gain()),
+                          cell_of(railed.levels), fmt::format("{:.3f}x", railed.gain())});
+    for (Series* s : {&one, &each}) s->x.push_back(g);
+    one.y.push_back(single.gain());
+    each.y.push_back(railed.gain());
+    one.of.push_back(fmt::format("gain-g{}", g));
+    each.of.push_back(fmt::format("gain-g{}-rail-per-device", g));
+  }
+  add(out, "best-devices-per-node", Quantity::count(best), kMaxPlus);
+  table.sentence = fmt::format(
+      "Gain over a flat ring on the same rails. With one rail per node, nodes of {} devices are the quickest of these.",
+      best);
+  out.section += to_section(table);
+  return Picture{.title = "Gain of two levels over a flat ring on the same rails",
+                 .x_label = "devices per node",
+                 .y_label = "times",
+                 .x_is_log = true,
+                 .series = {std::move(one), std::move(each)}};
+}
+
+/// Small messages and large ones, one rail.
+Result<Picture> add_sizes(Computation& out, Levels l, const std::vector<WrittenQuantity>& sizes) {
+  SectionTable table{.heading = "Sizes",
+                     .columns = {"size", "flat tree", "flat ring", "two levels", "quickest"}};
+  Series trees{.name = "flat tree", .x = {}, .y = {}, .of = {}};
+  Series rings{.name = "flat ring", .x = {}, .y = {}, .of = {}};
+  Series levels{.name = "two levels", .x = {}, .y = {}, .of = {}};
+  for (const WrittenQuantity& w : sizes) {
+    l.bytes = Bytes{std::llround(w.value.in_base_unit())};
+    COX_TRY(const Seconds tree, idle_time(l.flat(Algorithm::BinomialTree), l.flat_links(1)));
+    COX_TRY(const Pair p, on_rails(l, 1));
+    const Seconds least = std::min({tree, p.flat, p.levels});
+    table.rows.push_back({w.text, cell_of(tree), cell_of(p.flat), cell_of(p.levels),
+                          least == tree     ? "flat tree"
+                          : least == p.flat ? "flat ring"
+                                            : "two levels"});
+    const auto point = [&](Series& s, const char* name, Seconds t) {
+      s.x.push_back(w.value.in_base_unit() / 1e6);
+      s.y.push_back(t.count() * 1e3);
+      s.of.push_back(fmt::format("{}-{}", name, w.text));
+      add(out, s.of.back(), Quantity::of(t), kMaxPlus);
+    };
+    point(trees, "tree", tree);
+    point(rings, "ring", p.flat);
+    point(levels, "levels", p.levels);
+  }
+  COX_TRY(const auto at, crossing({.few_rounds = l.flat(Algorithm::BinomialTree), .few_bytes = l.two_level()},
+                                  l.flat_links(1), l.level_links(1)));
+  if (at) add(out, "size-from-which-two-levels-beat-a-tree", Quantity::of(*at), kMaxPlus);
+  table.sentence = fmt::format(
+      "One rail per node. {} A flat tree and a flat ring are counted as the source does: every message has a link between nodes "
+      "to itself.",
+      at ? fmt::format("Below {} a flat tree is quicker than two levels.", to_string(Quantity::of(*at)))
+         : "A flat tree is always quicker than two levels.");
+  out.section += to_section(table);
+  return Picture{.title = "One rail per node, over sizes",
+                 .x_label = "size, MB",
+                 .y_label = "ms",
+                 .x_is_log = true,
+                 .y_is_log = true,
+                 .series = {std::move(trees), std::move(rings), std::move(levels)}};
+}
+
+/// Bytes that leave a node, counted message by message; `group` neighbours share one.
+Result<double> bytes_out_of_a_node(const model::CollectiveSpec& spec, int group) {
+  COX_TRY(const model::Schedule schedule, model::Schedule::make(spec));
+  double bytes = 0;
+  std::vector<model::Transfer> messages;
+  for (int lane = 0; lane < schedule.lanes(); ++lane)
+    for (std::int64_t k = 0; k < schedule.rounds(lane); ++k) {
+      schedule.transfers(k, messages, lane);
+      for (const model::Transfer& m : messages)
+        if (m.from / group != m.to / group) bytes += static_cast<double>(m.bytes.count());
+    }
+  return bytes * group / spec.ranks;
+}
+
+/// What a flat ring sends out of a node over what two levels do.
+Status add_traffic(Computation& out, const Levels& l) {
+  COX_TRY(const double levels, bytes_out_of_a_node(l.two_level(), l.group));
+  COX_TRY(const double in_order, bytes_out_of_a_node(l.flat(Algorithm::Ring), l.group));
+  COX_TRY(const double all, bytes_out_of_a_node(l.flat(Algorithm::Ring), 1));
+  add(out, "traffic-over-two-levels", Quantity::ratio(all * l.group / levels), kSchedule);
+  add(out, "traffic-over-two-levels-in-node-order", Quantity::ratio(in_order / levels), kSchedule);
+  return {};
+}
+
+}  // namespace
+
+Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const int workers, in.count("workers", kRanks));
+  COX_TRY(const int group, in.count("workers per node", kRanks));
+  COX_TRY(const Bytes gradients, in.size("gradients"));
+  COX_TRY(const Seconds inside_latency, in.time("latency inside a node"));
+  COX_TRY(const Bandwidth inside_bandwidth, in.rate("bandwidth inside a node"));
+  COX_TRY(const Seconds latency, in.time("latency between nodes"));
+  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth between nodes"));
+  COX_TRY(const std::vector<int> rail_counts, in.counts("rails per node", {.least = 1, .most = group}));
+  COX_TRY(const int rails_of_text, in.count("rails", {.least = 1, .most = group}));
+  COX_TRY(const std::vector<int> groups, in.counts("sizes of a node", kRanks));
+  COX_TRY(const auto sizes, in.list("sizes", Dimension::Size));
+  COX_TRY(const Bandwidth claimed, in.rate("bandwidth of the 3 to 5 times claim"));
+  const simulate::LinkCosts inside = uniform_links(inside_latency, inside_bandwidth);
+  const simulate::LinkCosts across = uniform_links(latency, bandwidth);
+  const simulate::LinkCosts shared = uniform_links(latency, bandwidth * (1.0 / group));
+  const simulate::LinkCosts railed = uniform_links(latency, bandwidth * group);
+  const int nodes = workers / group;
+  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
+  two_level.group = group;
+  Computation out;
+  COX_TRY(const Seconds flat,
+          checked_time(out, "flat ring", all_reduce(Algorithm::Ring, workers, gradients), across));
+  COX_TRY(const Seconds flat_rails,
+          checked_time(out, "flat ring, all rails", all_reduce(Algorithm::Ring, workers, gradients), railed));
+  COX_TRY(const Seconds in_node,
+          checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
+  COX_TRY(const Seconds one_nic,
+          shared_time(two_level, one_nic_cluster(nodes, group, {inside_latency, inside_bandwidth},
+                                                 {latency, bandwidth})));
+  COX_TRY(const Seconds evenly, idle_time(two_level, two_level_links(inside, shared, group)));
+  out.checks.push_back({.name = "one NIC: shared links against a bandwidth divided by the devices",
+                        .engine = Quantity::of(one_nic),
+                        .oracle = Quantity::of(evenly)});
+  COX_TRY(const Seconds rails, idle_time(two_level, two_level_links(inside, across, group)));
+  // What the source's code adds up: each of the 2 (n - 1) rounds between nodes carries the whole buffer.
+  COX_TRY(const Seconds uncut, checked_time(out, "between nodes, not cut",
+                                            all_reduce(Algorithm::Ring, nodes, gradients * nodes), across));
+  const Seconds as_coded = in_node + uncut;
+  add(out, "as-coded", Quantity::of(as_coded), kMaxPlus);
+  add(out, "flat-ring", Quantity::of(flat), kMaxPlus);
+  add(out, "speedup-as-coded", Quantity::ratio(flat / as_coded), kMaxPlus);
+  add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
+  add(out, "one-nic", Quantity::of(one_nic), kFlow);
+  add(out, "speedup-one-nic", Quantity::ratio(flat / one_nic), kFlow);
+  add(out, "a-rail-per-device", Quantity::of(rails), kMaxPlus);
+  add(out, "speedup-a-rail-per-device", Quantity::ratio(flat / rails), kMaxPlus);
+  add(out, "flat-ring-all-rails", Quantity::of(flat_rails), kMaxPlus);
+  add(out, "fair-speedup", Quantity::ratio(flat_rails / rails), kMaxPlus);
+  COX_TRY(const Bytes sent, most_sent(two_level));
+  add(out, "sent-per-device", Quantity::of(sent), kSchedule);
+  const Seconds by_formula =
+      2 * (group - 1) * (inside_latency + inside_bandwidth.time_per_byte().over(gradients) / group) +
+      2 * (nodes - 1) * (latency + bandwidth.time_per_byte().over(gradients) / workers);
+  out.checks.push_back({.name = "two levels, a rail per device",
+                        .engine = Quantity::of(rails),
+                        .oracle = Quantity::of(by_formula),
+                        .limit_ratio = 1e-6});
+  const Levels levels{.workers = workers,
+                      .group = group,
+                      .bytes = gradients,
+                      .inside = {inside_latency, inside_bandwidth},
+                      .between = {latency, bandwidth}};
+  Levels slower = levels;
+  slower.between.bandwidth = claimed;
+  COX_TRY(const Pair same, on_rails(levels, rails_of_text));
+  COX_TRY(const Pair slow, on_rails(slower, rails_of_text));
+  add(out, "flat-ring-on-the-rails", Quantity::of(same.flat), kMaxPlus);
+  add(out, "two-levels-on-the-rails", Quantity::of(same.levels), kMaxPlus);
+  add(out, "gain-on-the-rails", Quantity::ratio(same.gain()), kMaxPlus);
+  add(out, "gain-on-slower-rails", Quantity::ratio(slow.gain()), kMaxPlus);
+  COX_CHECK(add_traffic(out, levels));
+  COX_CHECK(add_rails(out, levels, rail_counts));
+  COX_TRY(Picture by_group, add_groups(out, levels, groups));
+  COX_TRY(Picture by_size, add_sizes(out, levels, sizes));
+  Series bars{.name = "time", .x = {}, .y = {}};
+  for (const Seconds t : {flat, as_coded, one_nic, flat_rails, rails}) bars.y.push_back(t.count() * 1e3);
+  out.notes = {
+      "One NIC: the node's devices send their parts at the same time and share its bandwidth.",
+      "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
+      "node for its one crossing."};
+  out.picture = {
+      .kind = Picture::Kind::Bars,
+      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
+      .x_label = "",
+      .y_label = "ms",
+      .y_is_log = true,
+      .series = {std::move(bars)},
+      .categories = {"flat ring", "as coded", "two levels, 1 NIC", "flat, all rails", "two levels, rails"},
+      .below = {std::move(by_group), std::move(by_size)}};
+  return out;
+}
+
+}  // namespace cox::study
