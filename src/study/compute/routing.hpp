@@ -23,6 +23,29 @@ namespace cox::study {
 [[nodiscard]] std::vector<std::int64_t> route_tokens(std::span<const double> shares, std::int64_t tokens,
                                                      const RandomStream& stream, std::uint64_t step);
 
+/// Tokens that ranks send to each other's experts. Token t of `tokens` is on rank t ranks / tokens, expert e of the shares
+/// on rank e ranks / experts (rounded down).
+struct Exchange {
+  int ranks = 0;
+  std::vector<std::int64_t> sent{};   ///< [from * ranks + to]
+  std::vector<std::int64_t> loads{};  ///< per expert
+};
+
+/// Each token goes to `choices` different experts (top-k): the first with the given shares, each further one with those
+/// of the experts that are left. Draw of choice c of token t: `stream.uniform(step, t choices + c)`; the first choices
+/// are those of `route_tokens` where `choices` is one. Preconditions (asserted): 1 <= choices <= experts, ranks >= 1.
+/// Cost: O(tokens choices (log experts + choices)).
+/// Held by: src/study/compute/routing_test.cpp (every token arrives; means of draws without replacement)
+[[nodiscard]] Exchange exchange_tokens(std::span<const double> shares, std::int64_t tokens, int choices,
+                                       int ranks, const RandomStream& stream, std::uint64_t step);
+
+/// Tokens through the busiest NIC that sends or takes one: no exchange is shorter than these over its bandwidth. What
+/// stays on its rank needs none. The way back has the same.
+[[nodiscard]] std::int64_t busiest_nic(const Exchange& exchange);
+
+/// Standard deviation of the loads over their mean.
+[[nodiscard]] double load_variation(std::span<const std::int64_t> loads);
+
 /// Largest load over the mean: how much longer the step of the busiest expert is.
 [[nodiscard]] double imbalance(std::span<const std::int64_t> loads);
 

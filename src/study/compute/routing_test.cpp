@@ -54,5 +54,40 @@ TEST(Routing, NothingRoutedIsBalanced) {
   EXPECT_EQ(dropped(none, 1), 0);
 }
 
+TEST(Exchange, EveryTokenArrivesAtDifferentExperts) {
+  const RandomStream stream(1, 0);
+  const Exchange e = exchange_tokens(zipf_shares(8, 2), 1000, 8, 4, stream, 0);
+  // All of eight experts: each has every token, each rank sends a quarter of what it has to each.
+  for (const std::int64_t l : e.loads) EXPECT_EQ(l, 1000);
+  for (const std::int64_t n : e.sent) EXPECT_EQ(n, 250 * 2);
+  EXPECT_EQ(busiest_nic(e), 3 * 500);
+  EXPECT_EQ(load_variation(e.loads), 0);
+}
+
+TEST(Exchange, OneChoiceIsTopOne) {
+  const RandomStream stream(1, 0);
+  const std::vector<double> shares = zipf_shares(16, 1);
+  EXPECT_EQ(exchange_tokens(shares, 5000, 1, 4, stream, 3).loads, route_tokens(shares, 5000, stream, 3));
+}
+
+// Two of three without replacement, shares p: expert i is missed with the chance that the other two come in either order.
+TEST(Exchange, SecondChoicesAreDrawnFromWhatIsLeft) {
+  const std::vector<double> p = {0.5, 0.3, 0.2};
+  constexpr int kTokens = 200'000;
+  const Exchange e = exchange_tokens(p, kTokens, 2, 1, RandomStream(1, 0), 0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double a = p[(i + 1) % 3];
+    const double b = p[(i + 2) % 3];
+    const double missed = a * b / (1 - a) + b * a / (1 - b);
+    EXPECT_NEAR(static_cast<double>(e.loads[i]) / kTokens, 1 - missed, 0.004);
+  }
+  EXPECT_EQ(busiest_nic(e), 0);  // one rank sends to nobody
+}
+
+TEST(Exchange, VariationOfUniformLoadsIsThatOfCounts) {
+  const Exchange e = exchange_tokens(uniform_shares(64), 64 * 400, 1, 8, RandomStream(1, 0), 0);
+  EXPECT_NEAR(load_variation(e.loads), 1 / std::sqrt(400.0), 0.02);
+}
+
 }  // namespace
 }  // namespace cox::study
