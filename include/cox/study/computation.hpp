@@ -41,7 +41,7 @@ class ComputationTable {
 
 /// Computes a study and judges what its source printed.
 /// Errors: study-003 (no such computation in `known`; it asks for an input that is missing, of another
-/// dimension or out of bounds), those of `judge` and of the engines.
+/// dimension or out of bounds, or leaves a value that is no number), those of `judge` and of the engines.
 /// Deterministic for any thread count. Held by: src/study/answer/run_test.cpp,
 /// src/study/compute/studies_test.cpp
 [[nodiscard]] Result<Answer> run_study(const Study& study, const ComputationTable& known,

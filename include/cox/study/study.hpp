@@ -23,12 +23,13 @@ enum class Verdict : std::uint8_t {
   Fitted,           ///< it comes out because the computation was fitted to it: no prediction
   AmongDraws,       ///< one random draw, and the middle 95 % of ours enclose it
   TypedIn,          ///< the source put it in; it is no result
+  NotComputed,      ///< nothing has its name with the inputs that were set in place of the file's
   InputMissing,     ///< nothing is computed: the source does not say what it depends on
   Contradicts,      ///< nothing is computed: another place of the source prints something else for the same
   NotWithOurs,      ///< computed with inputs that the source does not state, something else comes out
   DoesNotFollow,    ///< computed from the source's inputs, something else comes out
 };
-inline constexpr int kVerdicts = 9;
+inline constexpr int kVerdicts = 10;
 /// `does-not-follow`.
 [[nodiscard]] std::string_view name_of(Verdict v);
 
@@ -91,6 +92,8 @@ struct Study {
   std::vector<Input> inputs;
   std::vector<Printed> printed;
   std::string file;  ///< as shown in errors
+  /// Whether `set_input` has replaced one: names that sweeps gave may be gone then.
+  [[nodiscard]] bool has_set_inputs() const;
 };
 
 /// Reads one study. `file` is its name in errors.

@@ -39,6 +39,7 @@ Result<std::optional<Computed>> computed_for(const Study& study, const Printed& 
   if (name.empty()) return std::optional<Computed>{};
   const auto found =
       std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == name; });
+  if (found == c.values.end() && study.has_set_inputs()) return std::optional<Computed>{};
   if (found == c.values.end())
     return refuse(study, p, fmt::format("nothing computed has the name '{}'", name),
                   fmt::format("`cox study {} --json` lists what is computed", study.name));
@@ -134,6 +135,8 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
     j.verdict = repeats ? Verdict::TypedIn : Verdict::DoesNotFollow;
   } else if (j.computed) {
     COX_TRY(j.verdict, compared(study, p, *j.computed, bound));
+  } else if (!p.quantity.empty()) {
+    j.verdict = Verdict::NotComputed;
   } else {
     j.verdict = p.declared == Declared::InputMissing ? Verdict::InputMissing : Verdict::Contradicts;
   }

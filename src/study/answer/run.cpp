@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cox/base/assert.hpp"
 #include "cox/study/computation.hpp"
@@ -33,6 +34,18 @@ void add_printed(Picture& picture, const Answer& a) {
   for (std::size_t i = 0; i < computed; ++i)
     if (Series printed = printed_for(picture.series[i], a); !printed.x.empty())
       picture.series.push_back(std::move(printed));
+}
+
+/// An input of zero may leave nothing to divide by.
+Status check_finite(const Study& study, const Computation& c) {
+  for (const Computed& v : c.values)
+    if (!std::isfinite(v.value.in_base_unit()))
+      return fail(Error{.code = Errc::InvalidInput,
+                        .id = "study-003",
+                        .message = fmt::format("'{}' is no number with these inputs", v.name),
+                        .hint = "an input that it is divided by is zero, or one is far too large",
+                        .where = Where{.file = study.file}});
+  return {};
 }
 
 }  // namespace
@@ -67,6 +80,7 @@ Result<Answer> run_study(const Study& study, const ComputationTable& known, cons
                       .where = Where{.file = study.file}});
   Answer answer{.study = study, .computation = {}, .judged = {}, .text = {}};
   COX_TRY(answer.computation, found->compute(Inputs(study), options));
+  COX_CHECK(check_finite(study, answer.computation));
   COX_TRY(answer.judged, judge(study, answer.computation));
   COX_TRY(answer.text, fill(study, answer.computation, study.answer, 0));
   add_printed(answer.computation.picture, answer);

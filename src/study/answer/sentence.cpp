@@ -21,6 +21,7 @@ tl::expected<std::string, std::string> filled(const Study& study, const Computat
   if (value == c.values.end()) {
     const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
                                  [&](const Input& i) { return i.name == name; });
+    if (in == study.inputs.end() && study.has_set_inputs()) return "(not computed)";
     if (in == study.inputs.end() || as != std::string_view::npos)
       return tl::unexpected(
           fmt::format("'{}' is no computed value{}", name, in == study.inputs.end() ? " and no input" : ""));

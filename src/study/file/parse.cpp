@@ -282,6 +282,8 @@ std::string_view name_of(Verdict v) {
       return "among-draws";
     case Verdict::TypedIn:
       return "typed-in";
+    case Verdict::NotComputed:
+      return "not-computed";
     case Verdict::InputMissing:
       return "input-missing";
     case Verdict::Contradicts:

@@ -65,6 +65,10 @@ Result<Input*> input_named(Study& study, const std::string& name) {
 
 }  // namespace
 
+bool Study::has_set_inputs() const {
+  return std::any_of(inputs.begin(), inputs.end(), [](const Input& i) { return !i.of_file.empty(); });
+}
+
 Status set_input(Study& study, std::string_view change) {
   const auto equals = change.find('=');
   if (equals == std::string_view::npos || trimmed(change.substr(equals + 1)).empty())

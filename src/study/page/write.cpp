@@ -73,7 +73,7 @@ Counts counts_of(const Answer& a) {
           .with_ours = of(Verdict::FollowsWithOurs),
           .not_with_ours = of(Verdict::NotWithOurs),
           .fitted = of(Verdict::Fitted),
-          .not_computed = of(Verdict::TypedIn) + of(Verdict::InputMissing) + of(Verdict::Contradicts)};
+          .not_computed = of(Verdict::TypedIn) + of(Verdict::NotComputed) + of(Verdict::InputMissing) + of(Verdict::Contradicts)};
 }
 
 /// `3 follow, 8 do not; 1 fitted`: what there is none of is left out, but for the first two.

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of the source's tasks against closed forms, as `cox study NAME --set` changes them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cox/study/computation.hpp"
+
+#include "study/compute/routing.hpp"
+
+namespace cox::study {
+namespace {
+
+using Values = std::map<std::string, double>;
+
+/// What is computed with these inputs, in base units.
+Values values_of(const std::string& name, const std::vector<std::string>& changes = {}) {
+  const auto studies = read_studies(COX_STUDIES);
+  EXPECT_TRUE(studies);
+  ComputationTable table;
+  table.add(engine_computations());
+  Values out;
+  for (Study s : *studies) {
+    if (s.name != name) continue;
+    for (const std::string& c : changes) EXPECT_TRUE(set_input(s, c)) << c;
+    const auto a = run_study(s, table, {.threads = 1});
+    EXPECT_TRUE(a) << a.error().to_string();
+    if (!a) return out;
+    for (const Computed& c : a->computation.values) out[c.name] = c.value.in_base_unit();
+  }
+  return out;
+}
+
+// Whatever is beside what: between the longer of both and their sum; with one bucket nothing is beside it.
+TEST(BucketingParameters, StepsLieBetweenTheLongerAndTheSum) {
+  const double backward = 96 * 5e-3;
+  const double whole = 2 * 255 * (10e-6 + 700e6 / 256 / 50e9);
+  for (const char* efficiency : {"100%", "90%", "70%"})
+    for (const int streams : {1, 2, 4}) {
+      const Values v = values_of("bucketing-overlap", {fmt::format("overlap efficiency=[{}]", efficiency),
+                                                       fmt::format("communication streams=[{}]", streams)});
+      for (const int b : {1, 2, 4, 8, 12, 16, 24, 48, 96}) {
+        const double step = v.at(fmt::format("step-b{}", b));
+        EXPECT_GE(step, backward);
+        // Slower computing is not bounded by the sum; pieces of a ring are of whole bytes.
+        if (std::string(efficiency) == "100%") {
+          EXPECT_LE(step, backward + 96.0 / b * 510 * 10e-6 + 510 * 700e6 / 256 / 50e9 + 1e-6);
+        }
+        EXPECT_LE(v.at(fmt::format("hidden-b{}", b)), 1);
+      }
+      EXPECT_NEAR(v.at("step-b96"), backward + whole, 1e-6);
+      EXPECT_NEAR(v.at("hidden-b96"), 0, 1e-4);
+    }
+}
+
+TEST(BucketingParameters, ASlowerBackwardPassIsNeverQuicker) {
+  const Values v = values_of("bucketing-overlap");
+  EXPECT_LT(v.at("best-step"), v.at("best-step-streams1-90%"));
+  EXPECT_LT(v.at("best-step-streams1-90%"), v.at("best-step-streams1-70%"));
+  EXPECT_LE(v.at("best-step-streams2-100%"), v.at("best-step"));
+}
+
+// A worker's port passes d twice, a shard's N d / S twice: the longer of both; the ring 2 (N - 1) d / N.
+TEST(ServerParameters, WorkersFollowTheirPorts) {
+  const Values v = values_of("server-against-allreduce");
+  for (const int n : {2, 4, 8, 16, 32, 64, 128, 256}) {
+    const double ports = std::max(1.0, n / 16.0);
+    EXPECT_NEAR(v.at(fmt::format("servers-n{}", n)), 2 * ports * 700e6 / 200e9, 1e-8);
+    EXPECT_NEAR(v.at(fmt::format("ring-n{}", n)), 2 * (n - 1.0) / n * 700e6 / 200e9, 1e-8);
+  }
+  EXPECT_EQ(v.at("workers-that-make-servers-half-as-efficient"), 31);  // 31^2 > 2 x 30 x 16 >= 30^2 x 30 / 29
+}
+
+TEST(ServerParameters, SparseAndSkewedLoadsFollowTheirShares) {
+  const Values v = values_of("server-against-allreduce");
+  const double dense = v.at("servers-over-ring");
+  EXPECT_NEAR(v.at("servers-over-ring-density-100%"), dense, 1e-6);
+  EXPECT_NEAR(v.at("servers-over-ring-density-10%"), dense * 0.2, 1e-4);
+  EXPECT_NEAR(v.at("servers-over-ring-density-1%"), dense * 0.02, 1e-4);
+  EXPECT_NEAR(v.at("sparsity-that-makes-servers-as-quick"), 2 * dense, 1e-6);
+  for (const int e : {0, 1, 2})
+    EXPECT_NEAR(v.at(fmt::format("servers-zipf{}", e)), v.at("servers") * 16 * zipf_shares(16, e).front(),
+                1e-6);
+}
+
+// Hardly anybody meets: of a step's time each worker is 2 d / B at the servers.
+TEST(ServerParameters, FewMeetWhereComputeIsLong) {
+  const Values v = values_of("server-against-allreduce", {"compute of an asynchronous step=[20s]"});
+  const double alone = 2 * 700e6 / 200e9;
+  EXPECT_NEAR(v.at("queue-compute-20s"), 256 * alone / (20 + alone), 0.02);
+  EXPECT_NEAR(v.at("ports-busy-compute-20s"), v.at("queue-compute-20s") / 32, 0.0005);  // 16 shards, two ways
+}
+
+TEST(ExpertParameters, AHotExpertHoldsUpByItsShare) {
+  const Values v = values_of("expert-routing", {"draws=101", "tokens per expert=8"});
+  // Rank 0 has the first expert alone and keeps 1 / 64 of its tokens, as all do.
+  EXPECT_NEAR(v.at("exchange-over-balanced-Zipf-top1"), 64 * zipf_shares(64, 1).front(), 0.15);
+  EXPECT_GT(v.at("exchange-over-balanced-uniform-top1"), 1);
+  EXPECT_LT(v.at("exchange-over-balanced-uniform-top1"), 1.3);
+  EXPECT_NEAR(v.at("load-variation-uniform-top1"), 1 / std::sqrt(256.0), 0.01);
+  const Values half = values_of("expert-routing", {"hidden=2048", "draws=101", "tokens per expert=8"});
+  EXPECT_NEAR(half.at("dispatch-Zipf-top1"), v.at("dispatch-Zipf-top1") / 2, 1e-12);
+  EXPECT_EQ(half.at("favoured-over-mean"), 21);
+}
+
+// A ring's all-gather and reduce-scatter of n bytes take (k - 1) n / k, its all-reduce twice that.
+TEST(TensorParameters, SplitsFollowTheirCollectives) {
+  const Values v = values_of("tensor-parallel");
+  const double one = 7.0 / 8 * 2.0 * 2048 * 12288 / 300e9;
+  EXPECT_NEAR(v.at("block-by columns, gathered"), 3 * 5 * one, 1e-9);
+  EXPECT_NEAR(v.at("block-by rows"), 3 * 5 * one, 1e-9);
+  EXPECT_NEAR(v.at("block-columns, then rows"), 4 * one, 1e-9);
+  EXPECT_NEAR(v.at("block-the same, scattered between"), 4 * one, 1e-9);
+  EXPECT_EQ(v.at("numeric-difference-columns"), 0);
+  EXPECT_GT(v.at("numeric-difference-rows"), 0);
+  EXPECT_LT(v.at("numeric-difference-rows"), 1e-5);
+  const double alone = 6 * 12.0 * 12288 * 12288 * 2048 * 96 / 312e12 / 0.45;
+  EXPECT_NEAR(v.at("speedup-k8"), alone / (alone / 8 + 4 * 96 * 2 * one), 1e-6);
+}
+
+TEST(HierarchyParameters, RailsAndGroupsFollowTheFormula) {
+  const Values v = values_of("hierarchical-allreduce");
+  const auto levels = [](int g, double per_device) {
+    const int nodes = 256 / g;
+    return 2 * (g - 1) * (1e-6 + 700e6 / g / 600e9) + 2 * (nodes - 1) * (10e-6 + 700e6 / 256 / per_device);
+  };
+  const auto flat = [](int rails) { return 2 * 255 * (10e-6 + 700e6 / 256 / (25e9 * rails)); };
+  for (const int r : {1, 2, 4, 8}) {
+    EXPECT_NEAR(v.at(fmt::format("two-levels-rails{}", r)), levels(8, 25e9 * r / 8), 1e-7);
+    EXPECT_NEAR(v.at(fmt::format("flat-ring-rails{}", r)), flat(r), 1e-7);
+  }
+  for (const int g : {2, 4, 8, 16, 32, 64}) {
+    EXPECT_NEAR(v.at(fmt::format("gain-g{}", g)), flat(1) / levels(g, 25e9 / g), 1e-5);
+    EXPECT_NEAR(v.at(fmt::format("gain-g{}-rail-per-device", g)), flat(g) / levels(g, 25e9), 1e-5);
+  }
+  // Per node: 8 x 2 d 255 / 256 over 2 d 31 / 32, and once 2 d 255 / 256.
+  EXPECT_NEAR(v.at("traffic-over-two-levels"), 8 * 255.0 / 256 / (31.0 / 32), 1e-5);
+  EXPECT_NEAR(v.at("traffic-over-two-levels-in-node-order"), 255.0 / 256 / (31.0 / 32), 1e-5);
+}
+
+}  // namespace
+}  // namespace cox::study
