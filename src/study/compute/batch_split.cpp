@@ -2,6 +2,7 @@
 #include "study/compute/batch_split.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 
@@ -33,6 +34,36 @@ std::vector<int> split_by_speed(int batch, std::span<const double> speeds) {
     ++sizes[first];
   }
   return sizes;
+}
+
+std::optional<std::vector<int>> split_within(int batch, std::span<const double> speeds, ShareBounds bounds) {
+  COX_ASSERT(!speeds.empty() && bounds.least >= 0, "somebody takes the batch");
+  std::vector<int> sizes(speeds.size(), bounds.least);
+  int left = batch - bounds.least * static_cast<int>(speeds.size());
+  if (left < 0) return std::nullopt;
+  for (; left > 0; --left) {
+    std::size_t first = sizes.size();
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i] < bounds.most &&
+          (first == sizes.size() || (sizes[i] + 1) / speeds[i] < (sizes[first] + 1) / speeds[first]))
+        first = i;
+    if (first == sizes.size()) return std::nullopt;
+    ++sizes[first];
+  }
+  return sizes;
+}
+
+std::optional<std::vector<int>> split_by_ratio(int batch, std::span<const double> speeds, double ratio) {
+  std::optional<std::vector<int>> best;
+  const int workers = static_cast<int>(speeds.size());
+  for (int least = 1; least <= batch / workers; ++least) {
+    const double most = std::floor(ratio * least + 1e-9);
+    if (most * workers < batch) continue;
+    const auto sizes = split_within(
+        batch, speeds, {.least = least, .most = static_cast<int>(std::min<double>(most, batch))});
+    if (sizes && (!best || slowest(*sizes, speeds) < slowest(*best, speeds))) best = sizes;
+  }
+  return best;
 }
 
 double slowest(std::span<const int> sizes, std::span<const double> speeds) {

@@ -16,12 +16,14 @@ TEST(BatchSplit, EqualSharesDifferByAtMostOne) {
   EXPECT_EQ(split_equally(0, 2), (std::vector<int>{0, 0}));
 }
 
-/// Least max(size / speed) over all ways to deal `left` samples to the workers from `at` on.
-double best(int left, std::span<const double> speeds, std::size_t at) {
-  if (at + 1 == speeds.size()) return left / speeds[at];
-  double least = 1e300;
-  for (int n = 0; n <= left; ++n)
-    least = std::min(least, std::max(n / speeds[at], best(left - n, speeds, at + 1)));
+constexpr double kNone = 1e300;
+
+/// Least max(size / speed) over all ways to deal `left` samples to the workers from `at` on; kNone where there is none.
+double best(int left, std::span<const double> speeds, std::size_t at, ShareBounds bounds = {}) {
+  if (at + 1 == speeds.size()) return left < bounds.least || left > bounds.most ? kNone : left / speeds[at];
+  double least = kNone;
+  for (int n = bounds.least; n <= std::min(left, bounds.most); ++n)
+    least = std::min(least, std::max(n / speeds[at], best(left - n, speeds, at + 1, bounds)));
   return least;
 }
 
@@ -36,6 +38,33 @@ TEST(BatchSplit, BySpeedIsOptimal) {
     EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), 0), batch);
     EXPECT_DOUBLE_EQ(slowest(sizes, speeds), best(batch, speeds, 0));
   }
+}
+
+TEST(BatchSplit, BoundedSharesAreOptimal) {
+  const RandomStream stream(12, 0);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    std::vector<double> speeds(2 + i % 3);
+    stream.uniforms(i, 0, speeds);
+    for (double& s : speeds) s += 0.1;
+    const int batch = static_cast<int>(5 + i % 9);
+    const ShareBounds bounds{.least = static_cast<int>(i % 3), .most = 4 + static_cast<int>(i % 2)};
+    const double least = best(batch, speeds, 0, bounds);
+    const auto sizes = split_within(batch, speeds, bounds);
+    ASSERT_EQ(sizes.has_value(), least < kNone) << i;
+    if (sizes) {
+      EXPECT_DOUBLE_EQ(slowest(*sizes, speeds), least);
+    }
+    double by_ratio = kNone;
+    for (int low = 1; low <= batch; ++low)
+      by_ratio = std::min(by_ratio, best(batch, speeds, 0, {.least = low, .most = 2 * low}));
+    const auto limited = split_by_ratio(batch, speeds, 2);
+    ASSERT_EQ(limited.has_value(), by_ratio < kNone);
+    if (limited) {
+      EXPECT_DOUBLE_EQ(slowest(*limited, speeds), by_ratio);
+    }
+  }
+  EXPECT_FALSE(split_by_ratio(3, std::vector<double>{1, 1, 1, 1}, 2));  // no share of zero
+  EXPECT_EQ(split_within(8, std::vector<double>{1, 3}, {}), split_by_speed(8, std::vector<double>{1, 3}));
 }
 
 // Place: chapter-part3, section 7, oracle 9: proportional over equal is mean over minimum of the speeds.

@@ -35,15 +35,22 @@ std::vector<Study> studies_of_this_room() {
 
 /// What the inputs that say how often we draw are set to here: they set the width of an interval, not what lies in it.
 const std::map<std::string, double>& sampling() {
-  static const std::map<std::string, double> few = {
-      {"draws", 101}, {"replicas", 4}, {"seeds", 3}, {"steps", 64}};
+  static const std::map<std::string, double> few = {{"draws", 101},
+                                                    {"replicas", 4},
+                                                    {"seeds", 3},
+                                                    {"steps", 64},
+                                                    {"draws of the limits", 8},
+                                                    {"seeds of the drift", 2},
+                                                    {"draws of the policies", 3},
+                                                    {"draws of the gradients", 100}};
   return few;
 }
 
 /// Inputs that are smaller here, so that many values of the others can be tried.
 const std::map<std::string, double>& smaller() {
   static const std::map<std::string, double> less = {
-      {"tokens per expert", 8}, {"tokens of a step", 640}, {"asynchronous steps", 2}, {"layers", 64}};
+      {"tokens per expert", 8}, {"tokens of a step", 640},  {"asynchronous steps", 2},
+      {"layers", 64},           {"steps of the drift", 30}, {"steps of the policies", 20}};
   return less;
 }
 
