@@ -35,18 +35,18 @@ bench::PacePlan worker_plan(const PacingStudy& study, const PacingCondition& con
   return out;
 }
 
-study::MeasuredGroup measured(PacingPlan plan, const bench::PaceRows& rows) {
-  study::MeasuredGroup group{.plan = std::move(plan)};
+study::MeasuredStart measured(PacingPlan plan, const bench::PaceRows& rows, int ranks) {
+  study::MeasuredStart start{.plan = std::move(plan)};
   for (const bench::PaceBlockRows& b : rows.blocks) {
     study::MeasuredBlock& block =
-        group.blocks.emplace_back(study::MeasuredBlock{.steal_ratio = b.steal_ratio});
+        start.blocks.emplace_back(study::MeasuredBlock{.steal_ratio = b.steal_ratio});
     for (const bench::PaceStep& s : b.steps)
       block.steps.push_back({.period = s.period,
                              .mean_wait = s.mean_wait,
                              .mean_delay = s.mean_delay,
-                             .is_held = s.reason == pace::Reason::Holding});
+                             .holding = static_cast<double>(s.holding) / ranks});
   }
-  return group;
+  return start;
 }
 
 /// Where the results of a condition are, empty ones for it from now on.
@@ -58,7 +58,7 @@ std::size_t place_of(std::vector<PacingConditionResult>& results, const std::str
   return static_cast<std::size_t>(at - results.begin());
 }
 
-/// The evaluation while it runs: groups of every condition, and what they say so far.
+/// The evaluation while it runs: starts of every condition, and what they say so far.
 class Evaluation {
  public:
   Evaluation(const PacingStudy& study, const PacingChoice& choice, PacingDepth depth, PacingResults before,
@@ -74,17 +74,12 @@ class Evaluation {
         sizes_.push_back({.condition = &c, .result = place_of(results_.sizes, c.name)});
   }
 
+  /// In turns, so that the starts of one condition lie apart, and a run that is ended has as many of each.
   Result<PacingResults> run() && {
-    const int cap = depth_ == PacingDepth::Full ? study_.protocol.groups : 1;
-    COX_CHECK(measure_groups(0, 1, [](const PacingCondition&) { return true; }));
-    for (State& size : sizes_) {
-      COX_CHECK(measure(size, results_.sizes[size.result], size.condition->arms));
-      COX_CHECK(keep());
-    }
-    // Those that have a bar come first: they must not stay unresolved.
-    COX_CHECK(measure_groups(1, cap, [](const PacingCondition& c) { return c.bar > 0; }));
-    COX_CHECK(measure_groups(1, cap, [](const PacingCondition& c) { return c.bar <= 0; }));
-    study::correct_tests(study_, results_.conditions);
+    for (int start = 0; start < study_.protocol.starts; ++start)
+      for (State& state : conditions_) COX_CHECK(measure(state, results_.conditions[state.result], start));
+    for (int start = 0; start < study_.protocol.starts; ++start)
+      for (State& state : sizes_) COX_CHECK(measure(state, results_.sizes[state.result], start));
     return std::move(results_);
   }
 
@@ -92,38 +87,17 @@ class Evaluation {
   struct State {
     const PacingCondition* condition = nullptr;
     std::size_t result = 0;  // its place among the results
-    std::vector<study::MeasuredGroup> groups{};
-    int measured = 0;  // groups, those that failed included
+    std::vector<study::MeasuredStart> starts{};
     int failed = 0;
     std::string failure{};
   };
 
-  /// Those that this machine can run; in further groups only what is undecided: off against off, and auto
-  /// with what it is compared with.
-  [[nodiscard]] std::vector<std::size_t> arms_of(std::size_t i, int group) const {
-    const PacingCondition& c = *conditions_[i].condition;
-    const bool is_open =
-        group == 0 || study::is_auto_open(study_, c, results_.conditions[conditions_[i].result]);
+  /// Arms that this machine can run.
+  [[nodiscard]] std::vector<std::size_t> arms_of(const PacingCondition& c) const {
     std::vector<std::size_t> arms;
-    for (const std::size_t a : c.arms) {
-      const std::string& name = study_.arms[a].name;
-      if (study_.arms[a].nice != 0 && world_.no_priority) continue;
-      const bool is_undecided = name == study::kArmAgain || (is_open && name == study::kArmAuto) ||
-                                (is_open && c.bar > 0 && name == study::kArmRandom);
-      if (group == 0 || is_undecided) arms.push_back(a);
-    }
+    for (const std::size_t a : c.arms)
+      if (study_.arms[a].nice == 0 || !world_.no_priority) arms.push_back(a);
     return arms;
-  }
-
-  /// Groups of those conditions that are chosen and want them, in turns.
-  Status measure_groups(int from, int to, bool (*is_chosen)(const PacingCondition&)) {
-    for (int group = from; group < to; ++group)
-      for (std::size_t i = 0; i < conditions_.size(); ++i) {
-        if (!is_chosen(*conditions_[i].condition) || !wants(i, group)) continue;
-        COX_CHECK(measure(conditions_[i], results_.conditions[conditions_[i].result], arms_of(i, group)));
-        COX_CHECK(keep());
-      }
-    return {};
   }
 
   Status keep() {
@@ -131,41 +105,32 @@ class Evaluation {
     return world_.keep(results_);
   }
 
-  [[nodiscard]] bool wants(std::size_t i, int group) const {
-    const PacingConditionResult& so_far = results_.conditions[conditions_[i].result];
-    if (!so_far.skipped.empty()) return false;
-    if (group == 0) return true;
-    const PacingCondition& c = *conditions_[i].condition;
-    const Seconds lasts = study::plan_pacing(study_, c, arms_of(i, group), depth_, group).lasts(c);
-    const Seconds passed = world_.now() - begin_;
-    return passed + lasts <= study_.protocol.limit && study::wants_more(study_, c, so_far);
-  }
-
-  /// The next group of one condition.
-  Status measure(State& state, PacingConditionResult& result, const std::vector<std::size_t>& arms) {
+  /// One start of a condition, where there is time for it.
+  Status measure(State& state, PacingConditionResult& result, int start) {
     const PacingCondition& c = *state.condition;
-    const int group = state.measured++;
-    PacingPlan plan = study::plan_pacing(study_, c, arms, depth_, group);
-    world_.tell(fmt::format("cox: {}: group {}, about {:.0f} s\n", c.name, group + 1, plan.lasts(c).count()));
-    const auto rows = world_.run(worker_plan(study_, c, plan), 10 * plan.lasts(c) + Seconds{60});
-    if (!rows) {
-      if (group > 0) {
-        world_.tell(fmt::format("cox: warning: {}: group {} left out: {}\n", c.name, group + 1,
-                                rows.error().to_string()));
-        result.failure = state.failure = rows.error().message;
-        result.failed_groups = ++state.failed;
-        return {};
-      }
+    if (!result.skipped.empty()) return {};
+    PacingPlan plan = study::plan_pacing(study_, c, arms_of(c), depth_, start);
+    const Seconds lasts = plan.lasts(c);
+    if (world_.now() - begin_ + lasts > study_.protocol.limit) return {};
+    world_.tell(fmt::format("cox: {}: start {} of {}, about {:.0f} s\n", c.name, start + 1,
+                            study_.protocol.starts, lasts.count()));
+    const auto rows = world_.run(worker_plan(study_, c, plan), 10 * lasts + Seconds{60});
+    if (rows) {
+      state.starts.push_back(measured(std::move(plan), *rows, c.job.ranks));
+      result = study::judge_condition(study_, c, state.starts);
+    } else if (start == 0) {
       if (!world_.has_program) return fail(rows.error());
       result.skipped = rows.error().message;
     } else {
-      state.groups.push_back(measured(std::move(plan), *rows));
-      result = study::judge_condition(study_, c, state.groups);
-      result.failed_groups = state.failed;
-      result.failure = state.failure;
+      world_.tell(fmt::format("cox: warning: {}: start {} left out: {}\n", c.name, start + 1,
+                              rows.error().to_string()));
+      state.failure = rows.error().message;
+      ++state.failed;
     }
+    result.failed_starts = state.failed;
+    result.failure = state.failure;
     world_.tell(study::condition_text(study_, result));
-    return {};
+    return keep();
   }
 
   const PacingStudy& study_;

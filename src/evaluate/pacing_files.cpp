@@ -14,6 +14,16 @@ namespace cox::evaluate {
 namespace {
 
 constexpr std::size_t kMostResults = std::size_t{16} << 20U;
+constexpr std::size_t kMostPage = std::size_t{1} << 20U;
+
+/// Results of a file, judged by this program: what the file says of intervals and tests is not used.
+Result<study::PacingResults> judged_results(const study::PacingStudy& study,
+                                            const std::filesystem::path& file) {
+  COX_TRY(const std::string text, read_file(file, kMostResults));
+  COX_TRY(study::PacingResults results, study::parse_pacing_json(text, file.string()));
+  study::judge_all(study, results);
+  return results;
+}
 
 }  // namespace
 
@@ -42,16 +52,25 @@ Result<study::PacingResults> read_results_before(const study::PacingStudy& study
   return before;
 }
 
+Result<std::string> put_pacing_claims(const study::PacingStudy& study, const std::filesystem::path& results,
+                                      const std::filesystem::path& page) {
+  COX_TRY(const study::PacingResults judged, judged_results(study, results));
+  COX_TRY(const std::string text, read_file(page, kMostPage));
+  return study::with_claims(text, study::pacing_claims(study, judged), page.string());
+}
+
 Result<PacingPage> make_pacing_page(const study::PacingStudy& study, const std::filesystem::path& file,
                                     int threads) {
-  COX_TRY(const std::string text, read_file(file, kMostResults));
-  COX_TRY(const study::PacingResults results, study::parse_pacing_json(text, file.string()));
+  COX_TRY(const study::PacingResults results, judged_results(study, file));
   COX_TRY(const std::vector<study::SimulatedCondition> simulated, study::simulate_pacing(study, threads));
   PacingPage page{.svg = study::to_svg(study::sizes_picture(study, results, simulated))};
   const std::array sections = {
-      study::protocol_section(study), study::measured_section(study, results, simulated),
+      study::findings_section(study, results),
+      study::protocol_section(study),
+      study::measured_section(study, results, simulated),
       study::sizes_section(study, results, simulated, page.svg.empty() ? "" : "pacing.svg"),
-      study::limits_section(study), study::table_link_section()};
+      study::limits_section(study),
+      study::table_link_section()};
   page.markdown = study::pacing_page(study, sections);
   return page;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <vector>
 
 #include "cox/base/file.hpp"
@@ -27,16 +26,15 @@ PacingStudy frozen() {
   auto study = study::parse_pacing(text.value_or(""), "pacing.toml");
   EXPECT_TRUE(study) << study.error().to_string();
   if (!study) return {};
-  study->protocol.groups = 3;  // enough to see what follows the first
+  study->protocol.starts = 3;
   return *study;
 }
 
-/// Steps that take as long as expected; those of `auto` gain `gain`, those of `again` jump by `unrest`.
+/// Steps that take as long as expected; those of `auto` gain `gain`.
 class FakeWorld {
  public:
   double gain = 0;
-  double unrest = 0;
-  int fails_from = 1 << 30;  ///< group, over all conditions
+  int fails_from = 1 << 30;  ///< start, over all conditions
   int runs = 0;
   int kept = 0;
   Seconds passed{};
@@ -62,11 +60,9 @@ class FakeWorld {
       return fail(Error{
           .code = Errc::Unsupported, .id = "bench-010", .message = "no link here", .hint = {}, .where = {}});
     bench::PaceRows rows;
-    std::map<std::uint32_t, int> blocks;  // of an arm, so far
     for (const bench::PaceBlock& b : plan.blocks) {
       const std::string& arm = plan.arms[b.arm].name;
-      double factor = arm == "auto" ? 1 / (1 + gain) : 1;
-      if (arm == "again" && ++blocks[b.arm] % 2 == 0) factor *= 1 + unrest;
+      const double factor = arm == "auto" ? 1 / (1 + gain) : 1;
       bench::PaceBlockRows& out = rows.blocks.emplace_back(bench::PaceBlockRows{.block = b});
       out.steps.resize(static_cast<std::size_t>(b.steps), {.period = duration_from_seconds(0.02 * factor)});
     }
@@ -112,68 +108,59 @@ TEST(PacingChoice, NamesConditionsAndSizes) {
   EXPECT_TRUE(kept.sizes.empty());
 }
 
-TEST(MeasurePacing, QuickIsOneGroupOfThoseThatAreQuick) {
+TEST(MeasurePacing, QuickIsTheQuickConditions) {
   const PacingStudy study = frozen();
   FakeWorld fake;
   const PacingResults results = measure(study, only(study, ""), PacingDepth::Quick, fake);
   const auto quick = std::count_if(study.conditions.begin(), study.conditions.end(),
                                    [](const study::PacingCondition& c) { return c.quick; });
-  EXPECT_EQ(fake.runs, quick);
-  EXPECT_EQ(fake.kept, quick);
+  EXPECT_EQ(fake.runs, 3 * quick);
+  EXPECT_EQ(fake.kept, 3 * quick);
   ASSERT_EQ(results.conditions.size(), static_cast<std::size_t>(quick));
-  for (const PacingConditionResult& r : results.conditions) EXPECT_EQ(r.groups, 1) << r.name;
+  for (const PacingConditionResult& r : results.conditions) EXPECT_EQ(r.starts, 3) << r.name;
   EXPECT_FALSE(results.full);
   EXPECT_EQ(results.plan, study.digest);
 }
 
-TEST(MeasurePacing, WhatIsDecidedGetsNoSecondGroup) {
+/// Whatever they show, there are as many starts, each with all arms; those of one condition lie apart.
+TEST(MeasurePacing, TheNumberOfStartsIsFixed) {
   const PacingStudy study = frozen();
-  ASSERT_GT(condition(study, kQuick).bar, 0);
-  FakeWorld fake;
-  fake.gain = 0.5;  // beyond any bar, and no unrest at all
-  const PacingResults results = measure(study, only(study, kQuick), PacingDepth::Full, fake);
-  EXPECT_EQ(fake.runs, 1);
-  EXPECT_TRUE(results.conditions.at(0).is_resolved);
-  EXPECT_TRUE(results.conditions.at(0).superior.passed);
+  for (const double gain : {0.0, 0.5}) {
+    FakeWorld fake;
+    fake.gain = gain;
+    const PacingResults results = measure(study, only(study, "jitter,spin"), PacingDepth::Full, fake);
+    ASSERT_EQ(fake.runs, 6);
+    for (const PacingConditionResult& r : results.conditions) EXPECT_EQ(r.starts, 3) << r.name;
+    for (std::size_t i = 0; i < 6; ++i) {
+      std::set<std::uint32_t> arms;
+      for (const bench::PaceBlock& b : fake.plans[i].blocks) arms.insert(b.arm);
+      EXPECT_EQ(arms.size(), condition(study, i % 2 == 0 ? "jitter" : "spin").arms.size() + 1) << i;
+    }
+    EXPECT_EQ(results.conditions.at(0).no_harm.passed, true) << "no unrest at all";
+  }
 }
 
-TEST(MeasurePacing, WhatIsUndecidedGetsGroupsOfTheArmsThatDecide) {
-  const PacingStudy study = frozen();
-  FakeWorld fake;
-  fake.gain = 0.5;
-  fake.unrest = 0.2;  // the floor stays too wide
-  const PacingResults results = measure(study, only(study, kQuick), PacingDepth::Full, fake);
-  EXPECT_EQ(fake.runs, study.protocol.groups);
-  EXPECT_EQ(results.conditions.at(0).groups, study.protocol.groups);
-  EXPECT_FALSE(results.conditions.at(0).is_resolved);
-  ASSERT_GT(fake.plans.size(), 1U);
-  std::set<std::string> arms;
-  for (const bench::PaceBlock& b : fake.plans[1].blocks) arms.insert(fake.plans[1].arms[b.arm].name);
-  EXPECT_EQ(arms, (std::set<std::string>{"off", "again"}));
-}
-
-TEST(MeasurePacing, AFurtherGroupStartsOnlyWhereItCanEndInTime) {
+TEST(MeasurePacing, AStartBeginsOnlyWhereItCanEndInTime) {
   PacingStudy study = frozen();
+  study.protocol.limit = Seconds{130};
   FakeWorld fake;
-  fake.unrest = 0.2;
-  measure(study, only(study, kQuick), PacingDepth::Full, fake);
-  ASSERT_GT(fake.runs, 1);
+  const PacingResults results = measure(study, only(study, kQuick), PacingDepth::Full, fake);
+  EXPECT_EQ(fake.runs, 2);
+  EXPECT_EQ(results.conditions.at(0).starts, 2);
   study.protocol.limit = Seconds{1};
   FakeWorld late;
-  late.unrest = 0.2;
-  measure(study, only(study, kQuick), PacingDepth::Full, late);
-  EXPECT_EQ(late.runs, 1);
+  EXPECT_TRUE(measure(study, only(study, kQuick), PacingDepth::Full, late).conditions.at(0).effects.empty());
+  EXPECT_EQ(late.runs, 0);
 }
 
-TEST(MeasurePacing, AGroupThatFailsIsLeftOutAndSaysWhy) {
+TEST(MeasurePacing, AStartThatFailsIsLeftOutAndSaysWhy) {
   const PacingStudy study = frozen();
   FakeWorld fake;
-  fake.unrest = 0.2;
   fake.fails_from = 1;
   const PacingResults results = measure(study, only(study, kQuick), PacingDepth::Full, fake);
   const PacingConditionResult& r = results.conditions.at(0);
-  EXPECT_EQ(r.groups, 1);
-  EXPECT_EQ(r.failed_groups, study.protocol.groups - 1);
+  EXPECT_EQ(r.starts, 1);
+  EXPECT_EQ(r.failed_starts, study.protocol.starts - 1);
   EXPECT_EQ(r.failure, "no link here");
   EXPECT_TRUE(r.skipped.empty());
 }

@@ -139,13 +139,11 @@ title = "A small evaluation"
 [protocol]
 seed = 7
 window = 2
-quads = 1
-groups = 3
+starts = 3
 segment = "1s"
 chunk = "0.25s"
 chunk_off = "0.1s"
 limit = "60s"
-draws = 200
 steal = 1.0
 floor = 0.0
 harm = 0.99
@@ -176,7 +174,7 @@ def study(folder, *flags):
 
 
 def check_evaluation():
-    """Groups are added where something is undecided, of what is undecided; results belong to their plan."""
+    """As many starts as the plan says, each with all arms; results belong to their plan; claims go into a page."""
     folder = os.path.join(scratch.name, "studies")
     os.mkdir(folder)
     plan = os.path.join(folder, "pacing.toml")
@@ -188,11 +186,11 @@ def check_evaluation():
     with open(results) as file:
         measured = json.load(file)
     for condition in measured["conditions"]:
-        # A floor of nothing cannot be met, so all groups are made; a gain of -99 % is excluded at once, so auto is
-        # measured in the first one alone. No pair is struck out, however much this machine's host takes away.
-        pairs = {e["arm"]: e["pairs"] + e["struck"] for e in condition["effects"]}
-        assert condition["groups"] == 3 and condition["failed_groups"] == 0, condition
-        assert pairs == {"again": 6, "auto": 4}, json.dumps(condition["effects"])
+        # Two chunks of auto in a start, off beside each, and again beside that; a floor of nothing cannot be met.
+        # No pair is struck out, however much this machine's host takes away.
+        pairs = {e["arm"]: [len(s["pair_gain_ratios"]) for s in e["starts"]] for e in condition["effects"]}
+        assert condition["starts"] == 3 and condition["failed_starts"] == 0, condition
+        assert pairs == {"again": [4] * 3, "auto": [4] * 3}, json.dumps(condition["effects"])
         assert not condition["resolved"]
     before = open(results).read()
     again = study(folder, "--full", "--only", "two", "--into", results)
@@ -211,6 +209,16 @@ def check_evaluation():
         refused = study(folder, *flags)
         assert refused.returncode != 0 and said in refused.stderr, (flags, refused.stderr)
     assert open(results).read() == kept != before
+    claims = os.path.join(folder, "page.md")
+    with open(claims, "w") as file:
+        file.write("a\n<!-- pacing study: sentence -->\nold\n<!-- end -->\nb\n")
+    for _ in range(2):  # the second time it finds what it wrote
+        put = study(folder, "--from", results, "--into", claims)
+        assert put.returncode == 0, put.stderr
+        text = open(claims).read()
+        assert "Measured on" in text and "old" not in text and text.startswith("a\n") and text.endswith("\nb\n"), text
+    refused = study(folder, "--from", results, "--into", plan)
+    assert refused.returncode != 0 and "no mark" in refused.stderr, refused.stderr
     page = study(folder, "--from", results)
     assert page.returncode == 0 and "measured by another plan" in page.stdout, page.stderr
 

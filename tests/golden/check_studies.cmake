@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# cmake -DCOX=... -DPAGES=docs/studies -DMADE=<scratch> -P check_studies.cmake: docs/studies is what the program makes.
+# cmake -DCOX=... -DPAGES=docs/studies -DMADE=<scratch> -P check_studies.cmake: docs/studies is what the program makes,
+# and so is what README and the page on pacing claim of the measurement.
 file(REMOVE_RECURSE ${MADE})
 execute_process(COMMAND ${COX} study all --quiet -o ${MADE} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB made RELATIVE ${MADE} ${MADE}/*)
@@ -30,6 +31,19 @@ if(EXISTS ${PAGES}/pacing.json)
     if(differs)
       message(SEND_ERROR "docs/studies/${name} is not what the program makes of pacing.json; make it anew: cox study pacing "
                          "--from docs/studies/pacing.json -o docs/studies --force")
+    endif()
+  endforeach()
+  cmake_path(GET PAGES PARENT_PATH docs)
+  cmake_path(GET docs PARENT_PATH root)
+  foreach(page README.md docs/concepts/pacing.md)
+    file(COPY ${root}/${page} DESTINATION ${MADE}/claims)
+    cmake_path(GET page FILENAME name)
+    execute_process(COMMAND ${COX} study pacing --from ${PAGES}/pacing.json --into ${MADE}/claims/${name} OUTPUT_QUIET
+                    COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${MADE}/claims/${name} ${root}/${page} RESULT_VARIABLE differs)
+    if(differs)
+      message(SEND_ERROR "${page} claims something else than pacing.json says; make it anew: cox study pacing "
+                         "--from docs/studies/pacing.json --into ${page}")
     endif()
   endforeach()
 endif()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The evaluation of pacing, carried out: which groups of which conditions are measured,
-/// in which order, and when it is enough. What a group is and what it says is the business of `study`,
-/// its processes are those of `bench`.
+/// The evaluation of pacing, carried out: the starts of its conditions in their order. What a start is and
+/// what it says is the business of `study`, its processes are those of `bench`.
 #pragma once
 
 #include <filesystem>
@@ -49,7 +48,7 @@ struct PacingWorld {
   std::function<Seconds()> now;
   /// What happens, in lines.
   std::function<void(const std::string& text)> tell;
-  /// Is given all results after every group, so that nothing is lost with the rest.
+  /// Is given all results after every start, so that nothing is lost with the rest.
   std::function<Status(const study::PacingResults& results)> keep;
   /// Whether the program of the processes is there; else the first failure ends everything.
   bool has_program = true;
@@ -59,9 +58,8 @@ struct PacingWorld {
 /// This host: `cox-bench-pace` beside this program.
 [[nodiscard]] PacingWorld pacing_world();
 
-/// Measures what was chosen: one group of each condition, then the sizes, then more groups of what is
-/// undecided while there is time, those with a bar first. A group after the first that fails is left out; a
-/// condition whose first group fails is skipped, with the reason.
+/// Measures what was chosen: as many starts of each condition as the protocol says, in turns, then of the sizes.
+/// A start that fails is left out; a condition whose first one fails is skipped, with the reason.
 ///
 /// `before`: what is not chosen keeps its results, and is part of the corrections.
 /// Errors: those of `world.keep`; of `world.run` where there is no program.
@@ -81,5 +79,11 @@ struct PacingPage {
 /// `study::simulate_pacing`, and of reading `results`.
 [[nodiscard]] Result<PacingPage> make_pacing_page(const study::PacingStudy& study,
                                                   const std::filesystem::path& results, int threads);
+
+/// `page` as it is to be: the claims of the results between its marks. Errors: those of `study::with_claims`,
+/// and of reading either file. Held by: golden/studies (README and the pages that have claims)
+[[nodiscard]] Result<std::string> put_pacing_claims(const study::PacingStudy& study,
+                                                    const std::filesystem::path& results,
+                                                    const std::filesystem::path& page);
 
 }  // namespace cox::evaluate

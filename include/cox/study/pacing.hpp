@@ -19,22 +19,21 @@ namespace cox::study {
 /// How it is measured and judged; every field is a key of `[protocol]`.
 struct PacingProtocol {
   std::uint64_t seed = 7;
-  std::int64_t window = 16;  ///< steps
-  std::int64_t block_windows = 3;
-  std::int64_t dropped_windows = 1;
-  std::int64_t lead_in_windows = 4;
-  int quads = 2;
-  int groups = 6;
-  Seconds segment{60};
-  Seconds chunk{10};
-  Seconds chunk_off{4};
-  Seconds chunk_off_quick{2.4};
-  Seconds limit{5280};
-  int draws = 4000;
+  std::int64_t window = 8;  ///< steps
+  std::int64_t block_windows = 4;
+  std::int64_t dropped_windows = 2;
+  std::int64_t lead_in_windows = 2;
+  int starts = 4;  ///< cold starts of every condition: fixed, whatever they show
+  Seconds segment{10};
+  Seconds chunk{5};
+  Seconds chunk_off{2};
+  Seconds limit{1500};  ///< no start begins that would end later
   double confidence = 0.95;
   double alpha = 0.05;
+  /// Correlation that the starts of a condition may have, at which tests and intervals still hold.
+  double start_correlation = 0.3;
   double steal = 0.02;
-  double floor = 0.005;
+  double floor = 0.01;
   double harm = 0.01;
 };
 
@@ -56,6 +55,7 @@ struct PacingCondition {
   double cv_bar = 0;  ///< CV while holding over that of off may be at most this; 0 = no such bar
   Seconds period{};   ///< of a step, expected
   Seconds best{};     ///< of a step at its shortest, expected: a segment of so many steps is long enough
+  Seconds segment{};  ///< instead of the protocol's; zero = that one
   model::Iteration job{};
   double background = 0;  ///< share of the episodes in which others use the link (bench::PaceBackground)
   std::int64_t background_episode = 4;
@@ -108,13 +108,15 @@ struct PacingPlan {
   [[nodiscard]] Seconds lasts(const PacingCondition& condition) const;
 };
 
+/// Quick: the quick conditions with their quick arms; otherwise the same.
 enum class PacingDepth : std::uint8_t { Quick, Full };
 
-/// Group number `group` of one condition: every arm's quads (off on on off, or the other way round, drawn),
-/// in an order that is drawn too, and the segment of auto before or after them. The same for the same study.
-/// `arms`: those that this machine can run. Quick: the short arms share their off blocks, in an order that
-/// reads the same backwards. Held by: src/study/pacing/plan_test.cpp
+/// Cold start number `start` of one condition. Its rounds are chunks of auto, which begins cold once, each
+/// beside a block of off; the short arms are spread over the rounds and share these blocks. Every other round
+/// runs backwards, and every other start is the one before it backwards, so that a drift takes as much from
+/// either side. The same for the same study. `arms`: those that this machine can run.
+/// Held by: src/study/pacing/plan_test.cpp
 [[nodiscard]] PacingPlan plan_pacing(const PacingStudy& study, const PacingCondition& condition,
-                                     const std::vector<std::size_t>& arms, PacingDepth depth, int group);
+                                     const std::vector<std::size_t>& arms, PacingDepth depth, int start);
 
 }  // namespace cox::study

@@ -72,6 +72,14 @@ Result<ExitCode> write_page(const study::PacingStudy& study, const Invocation& c
   return ExitCode::Ok;
 }
 
+/// The claims of results that were measured before, between the marks of a page that is there.
+Result<ExitCode> write_claims(const study::PacingStudy& study, const Invocation& call) {
+  const fs::path page = call.value("into");
+  COX_TRY(const std::string text, evaluate::put_pacing_claims(study, call.value("from"), page));
+  COX_CHECK(write_file_atomically(page, text, IfExists::Replace));
+  return ExitCode::Ok;
+}
+
 Result<ExitCode> measure_all(study::PacingStudy study, const evaluate::PacingChoice& choice,
                              const Invocation& call, Console& console) {
   const auto depth = call.has("quick") ? study::PacingDepth::Quick : study::PacingDepth::Full;
@@ -135,15 +143,16 @@ Result<ExitCode> run_pacing_study(const Invocation& call, Console& console) {
     return ExitCode::Ok;
   }
   if (from) {
-    if (call.common.json || !call.value("into").empty())
-      return fail(usage_error("cli-003", "--from writes the page; --json and --into go with a measurement",
-                              "leave them out: the results are in the file of --from"));
+    if (call.common.json)
+      return fail(usage_error("cli-003", "--from writes the page; --json goes with a measurement",
+                              "leave it out: the results are in the file of --from"));
     evaluate::keep_only(study, choice);
+    if (!call.value("into").empty()) return write_claims(study, call);
     return write_page(study, call, console);
   }
   if (call.has("quick") || call.has("full")) return measure_all(std::move(study), choice, call, console);
   return fail(usage_error("cli-004", "'pacing' is measured, not computed",
-                          "choose --quick (6 minutes), --full (90 minutes), --dry-run, or --from FILE"));
+                          "choose --quick (6 minutes), --full (25 minutes), --dry-run, or --from FILE"));
 }
 
 }  // namespace cox::cli

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "cox/base/assert.hpp"
-#include "cox/base/elementary.hpp"
 #include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/pace/settings.hpp"
@@ -13,11 +12,9 @@
 namespace cox::study {
 namespace {
 
-constexpr std::uint32_t kBootstrapStream = 0x70616369;
-
-/// The pairs of one arm over all groups, and the steps on either side.
+/// The starts of one arm, and the steps on either side.
 struct ArmData {
-  std::vector<PairSums> pairs;
+  std::vector<PacingStart> starts;
   int struck = 0;
   std::vector<double> off_periods;
   std::vector<double> on_periods;
@@ -25,46 +22,79 @@ struct ArmData {
   Welford off_wait;
   Welford on_wait;
   Welford on_delay;
+  Welford holding;
 };
 
-void add_side(const PacingBlock& block, const MeasuredBlock& measured, Seconds& sum, std::int64_t& steps,
-              std::vector<double>& periods) {
-  for (std::size_t i = static_cast<std::size_t>(block.dropped); i < measured.steps.size(); ++i) {
-    const double period = in_seconds(measured.steps[i].period);
-    sum += Seconds{period};
-    ++steps;
-    periods.push_back(period);
+/// Counted steps of one side.
+struct Sums {
+  double time_s = 0;
+  double steps = 0;
+  void operator+=(const Sums& other) {
+    time_s += other.time_s;
+    steps += other.steps;
   }
+};
+double gain_of(const Sums& off, const Sums& on) {
+  return off.time_s / off.steps / (on.time_s / on.steps) - 1;
 }
 
-ArmData collect(const PacingStudy& study, std::span<const MeasuredGroup> groups, std::size_t arm) {
-  ArmData data;
-  for (const MeasuredGroup& group : groups) {
-    COX_ASSERT(group.blocks.size() == group.plan.blocks.size(), "a block that was planned was not measured");
-    for (const PacingPair& pair : group.plan.pairs) {
-      if (pair.arm != arm) continue;
-      const MeasuredBlock& off = group.blocks[pair.off];
-      const MeasuredBlock& on = group.blocks[pair.on];
-      if (std::max(off.steal_ratio, on.steal_ratio) > study.protocol.steal) {
-        ++data.struck;
-        continue;
-      }
-      PairSums sums;
-      add_side(group.plan.blocks[pair.off], off, sums.off, sums.off_steps, data.off_periods);
-      add_side(group.plan.blocks[pair.on], on, sums.on, sums.on_steps, data.on_periods);
-      const auto off_from = static_cast<std::size_t>(group.plan.blocks[pair.off].dropped);
-      const auto on_from = static_cast<std::size_t>(group.plan.blocks[pair.on].dropped);
-      for (std::size_t i = off_from; i < off.steps.size(); ++i)
-        data.off_wait.add(in_seconds(off.steps[i].mean_wait));
-      for (std::size_t i = on_from; i < on.steps.size(); ++i) {
-        data.on_wait.add(in_seconds(on.steps[i].mean_wait));
-        data.on_delay.add(in_seconds(on.steps[i].mean_delay));
-        if (on.steps[i].is_held) data.held_periods.push_back(in_seconds(on.steps[i].period));
-      }
-      if (sums.off_steps > 0 && sums.on_steps > 0) data.pairs.push_back(sums);
-    }
+/// Steps of a block that count: after the dropped ones, and no more than the other block has draws for.
+std::span<const PacedMeasurement> counted(const PacingBlock& block, const MeasuredBlock& measured,
+                                          const PacingBlock& other) {
+  const std::span<const PacedMeasurement> steps = measured.steps;
+  // Chunks of auto are charged as they are, and all of the off beside them is what they are charged against.
+  const bool is_matched = block.dropped > 0 && other.dropped > 0;
+  const std::size_t end =
+      is_matched ? std::min(steps.size(), static_cast<std::size_t>(other.steps)) : steps.size();
+  const auto from = static_cast<std::size_t>(block.dropped);
+  return from < end ? steps.subspan(from, end - from) : std::span<const PacedMeasurement>{};
+}
+
+Sums add_side(std::span<const PacedMeasurement> steps, std::vector<double>& periods) {
+  Sums sums;
+  for (const PacedMeasurement& s : steps) {
+    periods.push_back(in_seconds(s.period));
+    sums += {periods.back(), 1};
   }
-  return data;
+  return sums;
+}
+
+/// The pairs of one arm in one start.
+void collect_start(const PacingStudy& study, const MeasuredStart& measured, std::size_t arm, int number,
+                   ArmData& data) {
+  COX_ASSERT(measured.blocks.size() == measured.plan.blocks.size(), "a planned block was not measured");
+  PacingStart start{.number = number};
+  Sums all_off;
+  Sums all_on;
+  for (const PacingPair& pair : measured.plan.pairs) {
+    if (pair.arm != arm) continue;
+    const MeasuredBlock& off = measured.blocks[pair.off];
+    const MeasuredBlock& on = measured.blocks[pair.on];
+    if (std::max(off.steal_ratio, on.steal_ratio) > study.protocol.steal) {
+      ++data.struck;
+      continue;
+    }
+    const PacingBlock& off_block = measured.plan.blocks[pair.off];
+    const PacingBlock& on_block = measured.plan.blocks[pair.on];
+    const auto off_steps = counted(off_block, off, on_block);
+    const auto on_steps = counted(on_block, on, off_block);
+    if (off_steps.empty() || on_steps.empty()) continue;
+    const Sums of_off = add_side(off_steps, data.off_periods);
+    const Sums of_on = add_side(on_steps, data.on_periods);
+    for (const PacedMeasurement& s : off_steps) data.off_wait.add(in_seconds(s.mean_wait));
+    for (const PacedMeasurement& s : on_steps) {
+      data.on_wait.add(in_seconds(s.mean_wait));
+      data.on_delay.add(in_seconds(s.mean_delay));
+      data.holding.add(s.holding);
+      if (s.holding > 0.5 && s.mean_delay > Duration{}) data.held_periods.push_back(in_seconds(s.period));
+    }
+    start.pair_gains.push_back(gain_of(of_off, of_on));
+    all_off += of_off;
+    all_on += of_on;
+  }
+  if (start.pair_gains.empty()) return;
+  start.total_gain = gain_of(all_off, all_on);
+  data.starts.push_back(std::move(start));
 }
 
 double cv_of(std::span<const double> periods) {
@@ -90,36 +120,6 @@ PacingSide side_of(std::span<const double> periods, const Welford& wait, const W
   return s;
 }
 
-/// Share of the replicates at or below the border: how often chance alone says so.
-double p_at_most(std::span<const double> replicates, double border) {
-  const auto below =
-      std::count_if(replicates.begin(), replicates.end(), [&](double r) { return r <= border; });
-  return static_cast<double>(1 + below) / static_cast<double>(1 + replicates.size());
-}
-
-/// The larger of the bootstrap's p and of Student's for the same estimate, with the spread of its replicates:
-/// a bootstrap of few pairs says "never" as soon as all of them lie on one side of the border.
-double p_at_most(double estimate, std::span<const double> replicates, double border, int pairs) {
-  Welford spread;
-  for (const double r : replicates) spread.add(r);
-  const double by_bootstrap = p_at_most(replicates, border);
-  if (spread.stddev() == 0) return by_bootstrap;
-  return std::max(by_bootstrap, student_upper_tail((estimate - border) / spread.stddev(), pairs - 1));
-}
-
-/// The bootstrap's, widened around the estimate by Student's quantile over the normal one: without that, 95 %
-/// of few pairs hold far less (60 % of two).
-Interval interval_of(double estimate, const std::vector<double>& replicates, double confidence, int pairs) {
-  const double tail = (1 - confidence) / 2;
-  double normal = 1 - tail;
-  normal_quantiles({&normal, 1});
-  const double widened = pairs < 2 ? 1 : student_quantile(tail, pairs - 1) / normal;
-  const auto at = [&](double q) {
-    return std::expm1(estimate + widened * (quantile(replicates, q) - estimate));
-  };
-  return {at(tail), at(1 - tail)};
-}
-
 pace::WaitMode wait_of(const PacingArm& arm, const PacingCondition& condition) {
   return arm.wait.value_or(condition.job.wait);
 }
@@ -128,40 +128,59 @@ double waiting_power(pace::WaitMode wait) {
   return wait == pace::WaitMode::Block ? pace::Settings{}.idle_power : 1;
 }
 
-void set_gains(const PacingProtocol& p, const BootstrapOfPairs& boot, PacingEffect& e) {
-  e.gain = std::expm1(boot.median);
-  e.total_gain = std::expm1(boot.total);
-  const Interval median = interval_of(boot.median, boot.medians, p.confidence, e.pairs);
-  const Interval total = interval_of(boot.total, boot.totals, p.confidence, e.pairs);
-  e.low = median.low;
-  e.high = median.high;
-  e.total_low = total.low;
-  e.total_high = total.high;
-}
-
 PacingEffect effect_of(const PacingStudy& study, const PacingCondition& condition, std::size_t arm,
-                       const ArmData& data, const BootstrapOfPairs& boot) {
-  const PacingProtocol& p = study.protocol;
-  PacingEffect e{
-      .arm = study.arms[arm].name, .pairs = static_cast<int>(data.pairs.size()), .struck = data.struck};
+                       ArmData data) {
+  PacingEffect e{.arm = study.arms[arm].name, .starts = std::move(data.starts), .struck = data.struck};
   e.off = side_of(data.off_periods, data.off_wait, Welford{}, waiting_power(condition.job.wait));
   e.on = side_of(data.on_periods, data.on_wait, data.on_delay,
                  waiting_power(wait_of(study.arms[arm], condition)));
   e.held_steps = static_cast<std::int64_t>(data.held_periods.size());
-  if (e.held_steps >= 2 * p.window) e.held_cv = cv_of(data.held_periods);
-  for (const PairSums& sums : data.pairs) e.pair_gains.push_back(std::expm1(sums.log_ratio()));
-  if (data.pairs.empty()) return e;
-  set_gains(p, boot, e);
-  if (data.pairs.size() < 2) return e;  // no spread to test with
-  const auto p_of = [&](double border) {
-    const double at = std::log1p(border);
-    const double by_median = p_at_most(boot.median, boot.medians, at, e.pairs);
-    return e.arm == kArmAuto ? std::max(by_median, p_at_most(boot.total, boot.totals, at, e.pairs))
-                             : by_median;
-  };
-  e.p_harm = p_of(-p.harm);
-  if (condition.bar > 0) e.p_bar = p_of(condition.bar);
+  e.holding = data.holding.mean();
+  if (e.held_steps >= 2 * study.protocol.window) e.held_cv = cv_of(data.held_periods);
   return e;
+}
+
+/// A start's log ratio by its pairs: their mean, of auto their median.
+double log_of_pairs(const PacingEffect& e, const PacingStart& start) {
+  std::vector<double> logs;
+  for (const double gain : start.pair_gains) logs.push_back(std::log1p(gain));
+  if (e.arm == kArmAuto) return median(logs);
+  return std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+}
+
+void set_gain(const StartsEstimate& estimate, double confidence, double& gain, double& low, double& high) {
+  gain = low = high = std::expm1(estimate.mean);
+  if (estimate.starts < 2) return;
+  const Interval within = estimate.interval(confidence);
+  low = std::expm1(within.low);
+  high = std::expm1(within.high);
+}
+
+void judge_effect(const PacingProtocol& p, double bar, PacingEffect& e) {
+  std::vector<double> logs;
+  std::vector<double> totals;
+  for (const PacingStart& start : e.starts) {
+    logs.push_back(log_of_pairs(e, start));
+    totals.push_back(std::log1p(start.total_gain));
+  }
+  const StartsEstimate by_pairs = estimate_starts(logs, p.start_correlation);
+  const StartsEstimate by_total = estimate_starts(totals, p.start_correlation);
+  set_gain(by_pairs, p.confidence, e.gain, e.low, e.high);
+  set_gain(by_total, p.confidence, e.total_gain, e.total_low, e.total_high);
+  const StartsEstimate& charged = e.arm == kArmAuto ? by_total : by_pairs;
+  e.p_harm = charged.p_at_most(std::log1p(-p.harm));
+  e.p_bar = bar > 0 ? charged.p_at_most(std::log1p(bar)) : 1;
+  const double above = charged.p_at_most(0);
+  e.p_zero = e.starts.size() < 2 ? 1 : 2 * std::min(above, 1 - above);
+}
+
+/// Of the starts that have both: how much better the first arm does than the second.
+StartsEstimate difference(const PacingProtocol& p, const PacingEffect& one, const PacingEffect& other) {
+  std::vector<double> logs;
+  for (const PacingStart& a : one.starts)
+    for (const PacingStart& b : other.starts)
+      if (a.number == b.number) logs.push_back(log_of_pairs(one, a) - log_of_pairs(other, b));
+  return estimate_starts(logs, p.start_correlation);
 }
 
 PacingEffect* find(PacingConditionResult& result, std::string_view arm) {
@@ -169,25 +188,24 @@ PacingEffect* find(PacingConditionResult& result, std::string_view arm) {
                                [&](const PacingEffect& e) { return e.arm == arm; });
   return at == result.effects.end() ? nullptr : &*at;
 }
-const PacingEffect* find(const PacingConditionResult& result, std::string_view arm) {
-  return find(const_cast<PacingConditionResult&>(result), arm);
-}
-
 void set_floor(const PacingStudy& study, PacingConditionResult& result) {
   const PacingEffect* again = find(result, kArmAgain);
-  if (again == nullptr || again->pairs < 2) return;
+  result.floor_half_width = -1;
+  result.is_resolved = false;
+  if (again == nullptr || again->starts.size() < 2) return;
   result.floor_half_width = (again->high - again->low) / 2;
   result.is_resolved = result.floor_half_width <= study.protocol.floor;
 }
 
 /// Corrects one family of tests: the same member of all results that have it.
 template <class Has, class P>
-void correct(std::vector<PacingConditionResult>& results, double alpha,
+void correct(std::vector<PacingConditionResult>& results, double alpha, std::string_view arm,
              PacingVerdict PacingConditionResult::*verdict, Has has, P p_of) {
   std::vector<double> p;
   std::vector<PacingConditionResult*> members;
   for (PacingConditionResult& r : results) {
-    const PacingEffect* e = find(r, kArmAuto);
+    const PacingEffect* e = find(r, arm);
+    r.*verdict = {};
     if (!r.skipped.empty() || e == nullptr || !has(r)) continue;
     p.push_back(p_of(*e));
     members.push_back(&r);
@@ -199,41 +217,33 @@ void correct(std::vector<PacingConditionResult>& results, double alpha,
 
 }  // namespace
 
-double PairSums::log_ratio() const {
-  return std::log((off / static_cast<double>(off_steps)) / (on / static_cast<double>(on_steps)));
+std::size_t PacingEffect::pairs() const {
+  std::size_t count = 0;
+  for (const PacingStart& start : starts) count += start.pair_gains.size();
+  return count;
 }
 
-BootstrapOfPairs bootstrap_pairs(std::span<const PairSums> pairs, std::uint64_t seed, int draws) {
-  COX_ASSERT(!pairs.empty(), "nothing to resample");
-  const std::size_t n = pairs.size();
-  std::vector<double> ratios(n);
-  std::transform(pairs.begin(), pairs.end(), ratios.begin(), [](const PairSums& s) { return s.log_ratio(); });
-  const auto total_of = [](const PairSums& s) { return s.log_ratio(); };
-  const auto add = [](PairSums& sum, const PairSums& one) {
-    sum.off += one.off;
-    sum.on += one.on;
-    sum.off_steps += one.off_steps;
-    sum.on_steps += one.on_steps;
-  };
-  BootstrapOfPairs boot;
-  boot.median = median(ratios);
-  PairSums all;
-  for (const PairSums& s : pairs) add(all, s);
-  boot.total = total_of(all);
-  const double stretch = n > 1 ? std::sqrt(static_cast<double>(n) / static_cast<double>(n - 1)) : 1;
-  const UnitDraws draw(n, seed, kBootstrapStream);
-  std::vector<double> drawn(n);
-  for (int b = 0; b < draws; ++b) {
-    PairSums sum;
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t pick = draw.pick(static_cast<std::size_t>(b), i);
-      drawn[i] = ratios[pick];
-      add(sum, pairs[pick]);
-    }
-    boot.medians.push_back(boot.median + stretch * (median_in_place(drawn) - boot.median));
-    boot.totals.push_back(boot.total + stretch * (total_of(sum) - boot.total));
-  }
-  return boot;
+Interval StartsEstimate::interval(double confidence) const {
+  COX_ASSERT(starts >= 2, "no spread to make an interval of");
+  const double half = error > 0 ? student_quantile((1 - confidence) / 2, starts - 1) * error : 0;
+  return {mean - half, mean + half};
+}
+
+double StartsEstimate::p_at_most(double border) const {
+  if (starts < 2) return 1;
+  if (error > 0) return student_upper_tail((mean - border) / error, starts - 1);
+  return mean > border ? 0 : 1;
+}
+
+StartsEstimate estimate_starts(std::span<const double> effects, double correlation) {
+  COX_ASSERT(correlation >= 0 && correlation < 1, "no correlation that leaves a spread");
+  Welford spread;
+  for (const double e : effects) spread.add(e);
+  StartsEstimate estimate{.starts = static_cast<int>(effects.size()), .mean = spread.mean()};
+  if (estimate.starts >= 2)
+    estimate.error = spread.stddev() *
+                     std::sqrt(1 / static_cast<double>(estimate.starts) + correlation / (1 - correlation));
+  return estimate;
 }
 
 std::vector<double> holm_adjusted(std::span<const double> p) {
@@ -250,56 +260,28 @@ std::vector<double> holm_adjusted(std::span<const double> p) {
 }
 
 PacingConditionResult judge_condition(const PacingStudy& study, const PacingCondition& condition,
-                                      std::span<const MeasuredGroup> groups) {
-  PacingConditionResult result{.name = condition.name, .groups = static_cast<int>(groups.size())};
-  BootstrapOfPairs of_auto;
-  BootstrapOfPairs of_random;
-  int fewest = 0;  // pairs of either
+                                      std::span<const MeasuredStart> starts) {
+  PacingConditionResult result{.name = condition.name, .starts = static_cast<int>(starts.size())};
   for (const std::size_t arm : condition.arms) {
-    const ArmData data = collect(study, groups, arm);
-    if (data.pairs.empty() && data.struck == 0) continue;
-    // The seed differs by arm, so that two arms' replicates are independent.
-    const BootstrapOfPairs boot =
-        data.pairs.empty() ? BootstrapOfPairs{}
-                           : bootstrap_pairs(data.pairs, study.protocol.seed + arm, study.protocol.draws);
-    result.effects.push_back(effect_of(study, condition, arm, data, boot));
-    if (data.pairs.size() < 2) continue;
-    const std::string& name = study.arms[arm].name;
-    if (name == kArmAuto || name == kArmRandom) {
-      (name == kArmAuto ? of_auto : of_random) = boot;
-      const int pairs = static_cast<int>(data.pairs.size());
-      fewest = fewest == 0 ? pairs : std::min(fewest, pairs);
-    }
+    ArmData data;
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      collect_start(study, starts[i], arm, static_cast<int>(i), data);
+    if (data.starts.empty() && data.struck == 0) continue;
+    result.effects.push_back(effect_of(study, condition, arm, std::move(data)));
   }
-  if (!of_auto.medians.empty() && !of_random.medians.empty()) {
-    std::vector<double> difference = std::move(of_auto.medians);
-    std::transform(difference.begin(), difference.end(), of_random.medians.begin(), difference.begin(),
-                   std::minus<>{});
-    find(result, kArmAuto)->p_random =
-        p_at_most(of_auto.median - of_random.median, difference, std::log1p(-study.protocol.harm), fewest);
-  }
-  set_floor(study, result);
+  judge_effects(study, condition, result);
   return result;
 }
 
-bool is_auto_open(const PacingStudy& study, const PacingCondition& condition,
-                  const PacingConditionResult& result) {
-  const PacingEffect* effect = find(result, kArmAuto);
-  if (effect == nullptr) return false;
-  if (effect->pairs < 2) return true;
-  const auto is_open = [&](const PacingVerdict& verdict, double border) {
-    return !verdict.passed && effect->high >= border && effect->total_high >= border;
-  };
-  if (is_open(result.no_harm, -study.protocol.harm)) return true;
-  if (condition.bar <= 0) return false;
-  return is_open(result.superior, condition.bar) ||
-         (!result.no_worse_than_random.passed && find(result, kArmRandom) != nullptr);
-}
-
-bool wants_more(const PacingStudy& study, const PacingCondition& condition,
-                const PacingConditionResult& result) {
-  const bool has_floor = find(result, kArmAgain) != nullptr;
-  return (has_floor && !result.is_resolved) || is_auto_open(study, condition, result);
+void judge_effects(const PacingStudy& study, const PacingCondition& condition,
+                   PacingConditionResult& result) {
+  const PacingProtocol& p = study.protocol;
+  for (PacingEffect& e : result.effects) judge_effect(p, condition.bar, e);
+  PacingEffect* of_auto = find(result, kArmAuto);
+  const PacingEffect* of_random = find(result, kArmRandom);
+  if (of_auto != nullptr && of_random != nullptr)
+    of_auto->p_random = difference(p, *of_auto, *of_random).p_at_most(std::log1p(-p.harm));
+  set_floor(study, result);
 }
 
 void correct_tests(const PacingStudy& study, std::vector<PacingConditionResult>& results) {
@@ -307,14 +289,28 @@ void correct_tests(const PacingStudy& study, std::vector<PacingConditionResult>&
     return std::any_of(study.conditions.begin(), study.conditions.end(),
                        [&](const PacingCondition& c) { return c.name == r.name && c.bar > 0; });
   };
+  const auto all = [](const PacingConditionResult&) { return true; };
   const double alpha = study.protocol.alpha;
-  correct(
-      results, alpha, &PacingConditionResult::no_harm, [](const PacingConditionResult&) { return true; },
-      [](const PacingEffect& e) { return e.p_harm; });
-  correct(results, alpha, &PacingConditionResult::superior, has_bar,
+  correct(results, alpha, kArmAuto, &PacingConditionResult::no_harm, all,
+          [](const PacingEffect& e) { return e.p_harm; });
+  correct(results, alpha, kArmAuto, &PacingConditionResult::superior, has_bar,
           [](const PacingEffect& e) { return e.p_bar; });
-  correct(results, alpha, &PacingConditionResult::no_worse_than_random, has_bar,
+  correct(results, alpha, kArmAuto, &PacingConditionResult::no_worse_than_random, has_bar,
           [](const PacingEffect& e) { return e.p_random; });
+  correct(results, alpha, kArmAgain, &PacingConditionResult::floor_beside_zero, all,
+          [](const PacingEffect& e) { return e.p_zero; });
+}
+
+void judge_all(const PacingStudy& study, PacingResults& results) {
+  const auto judge = [&](const std::vector<PacingCondition>& conditions,
+                         std::vector<PacingConditionResult>& of) {
+    for (PacingConditionResult& r : of)
+      for (const PacingCondition& c : conditions)
+        if (c.name == r.name) judge_effects(study, c, r);
+  };
+  judge(study.conditions, results.conditions);
+  judge(study.sizes, results.sizes);
+  correct_tests(study, results.conditions);
 }
 
 }  // namespace cox::study

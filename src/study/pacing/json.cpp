@@ -14,11 +14,12 @@
 namespace cox::study {
 namespace {
 
-constexpr std::string_view kSchema = "cox.pacing-study/1";
+constexpr std::string_view kSchema = "cox.pacing-study/2";
 constexpr std::size_t kMostText = std::size_t{16} << 20U;
 constexpr std::size_t kMostConditions = 64;
 constexpr std::size_t kMostArms = 32;
-constexpr std::size_t kMostPairs = 100'000;
+constexpr std::size_t kMostStarts = 1000;
+constexpr std::size_t kMostPairs = 1000;  // of a start
 constexpr double kMostNumber = 1e12;
 constexpr std::size_t kMostLetters = 400;
 
@@ -42,7 +43,6 @@ void visit_side(Side& s, Visit visit) {
 template <class Effect, class Visit>
 void visit_effect(Effect& e, Visit visit) {
   visit("arm", e.arm);
-  visit("pairs", e.pairs);
   visit("struck", e.struck);
   visit("gain_ratio", e.gain);
   visit("low_ratio", e.low);
@@ -52,16 +52,18 @@ void visit_effect(Effect& e, Visit visit) {
   visit("total_high_ratio", e.total_high);
   visit("held_cv", e.held_cv);
   visit("held_steps", e.held_steps);
+  visit("holding_share", e.holding);
   visit("p_harm", e.p_harm);
   visit("p_bar", e.p_bar);
   visit("p_random", e.p_random);
+  visit("p_zero", e.p_zero);
 }
 template <class Result, class Visit>
 void visit_condition(Result& r, Visit visit) {
   visit("name", r.name);
   visit("skipped", r.skipped);
-  visit("groups", r.groups);
-  visit("failed_groups", r.failed_groups);
+  visit("starts", r.starts);
+  visit("failed_starts", r.failed_starts);
   visit("failure", r.failure);
   visit("floor_half_width_ratio", r.floor_half_width);
   visit("resolved", r.is_resolved);
@@ -71,6 +73,8 @@ void visit_condition(Result& r, Visit visit) {
   visit("superior_passed", r.superior.passed);
   visit("no_worse_than_random_p", r.no_worse_than_random.p);
   visit("no_worse_than_random_passed", r.no_worse_than_random.passed);
+  visit("floor_beside_zero_p", r.floor_beside_zero.p);
+  visit("floor_beside_zero_found", r.floor_beside_zero.passed);
 }
 template <class Machine, class Visit>
 void visit_machine(Machine& m, Visit visit) {
@@ -141,11 +145,39 @@ struct Reader {
 Json json_of(const PacingEffect& e) {
   Json json;
   visit_effect(e, Writer{json});
-  json["pair_gain_ratios"] = Json::array();
-  for (const double gain : e.pair_gains) json["pair_gain_ratios"].push_back(number(gain));
+  json["starts"] = Json::array();
+  for (const PacingStart& start : e.starts) {
+    Json one;
+    one["number"] = start.number;
+    one["total_gain_ratio"] = number(start.total_gain);
+    one["pair_gain_ratios"] = Json::array();
+    for (const double gain : start.pair_gains) one["pair_gain_ratios"].push_back(number(gain));
+    json["starts"].push_back(std::move(one));
+  }
   visit_side(e.off, Writer{json["off"]});
   visit_side(e.on, Writer{json["on"]});
   return json;
+}
+
+/// A gain of -1 or less has no logarithm.
+bool is_gain(const Json& json) {
+  return json.is_number() && json.get<double>() > -1 && json.get<double>() <= kMostNumber;
+}
+
+void read_start(const Json& json, PacingStart& start, std::string& problem) {
+  const Reader reader{json, problem};
+  reader("number", start.number);
+  const Json* total = reader.at("total_gain_ratio");
+  const Json* gains = reader.at("pair_gain_ratios");
+  if (total == nullptr || gains == nullptr) return;
+  if (!is_gain(*total)) return reader.refuse("total_gain_ratio");
+  start.total_gain = total->get<double>();
+  if (!gains->is_array() || gains->empty() || gains->size() > kMostPairs)
+    return reader.refuse("pair_gain_ratios");
+  for (const Json& each : *gains) {
+    if (!is_gain(each)) return reader.refuse("pair_gain_ratios");
+    start.pair_gains.push_back(each.get<double>());
+  }
 }
 
 void read_effect(const Json& json, PacingEffect& e, std::string& problem) {
@@ -153,16 +185,12 @@ void read_effect(const Json& json, PacingEffect& e, std::string& problem) {
   visit_effect(e, reader);
   const Json* off = reader.at("off");
   const Json* on = reader.at("on");
+  const Json* starts = reader.at("starts");
   if (off != nullptr) visit_side(e.off, Reader{*off, problem});
   if (on != nullptr) visit_side(e.on, Reader{*on, problem});
-  const auto gains = json.is_object() ? json.find("pair_gain_ratios") : json.end();
-  if (gains == json.end()) return;  // files of earlier versions have none
-  if (!gains->is_array() || gains->size() > kMostPairs) return reader.refuse("pair_gain_ratios");
-  for (const Json& each : *gains) {
-    if (!each.is_number() || !(std::abs(each.get<double>()) <= kMostNumber))
-      return reader.refuse("pair_gain_ratios");
-    e.pair_gains.push_back(each.get<double>());
-  }
+  if (starts == nullptr) return;
+  if (!starts->is_array() || starts->size() > kMostStarts) return reader.refuse("starts");
+  for (const Json& each : *starts) read_start(each, e.starts.emplace_back(), problem);
 }
 
 void read_condition(const Json& json, PacingConditionResult& r, std::string& problem) {
@@ -230,8 +258,7 @@ Result<PacingResults> parse_pacing_json(std::string_view text, const std::string
   if (const Json* machine = reader.at("machine")) visit_machine(results.machine, Reader{*machine, problem});
   if (const Json* list = reader.at("conditions"))
     read_conditions(*list, "conditions", reader, results.conditions);
-  if (const auto sizes = json.find("sizes"); sizes != json.end())  // files of earlier versions have none
-    read_conditions(*sizes, "sizes", reader, results.sizes);
+  if (const Json* sizes = reader.at("sizes")) read_conditions(*sizes, "sizes", reader, results.sizes);
   if (!problem.empty()) return refuse(file, fmt::format("'{}' is missing or has a bad value", problem));
   return results;
 }

@@ -24,10 +24,6 @@ std::string points(double change) {
   return text;
 }
 
-std::string interval(const ShownGain& g) {
-  return fmt::format("{} [{}, {}]", points(g.gain), points(g.low), points(g.high));
-}
-
 std::string milliseconds(Seconds s) {
   return fmt::format("{:.2f}", s.count() * 1e3);
 }
@@ -63,20 +59,25 @@ std::string held_text(const PacingEffect& e) {
   return e.held_cv > 0 ? fmt::format("{:.3f}", e.held_cv) : "-";
 }
 
+/// An arm of one start has no interval that the engine could lie in.
+bool is_compared(const PacingEffect& e, const SimulatedEffect* s) {
+  return s != nullptr && e.starts.size() >= 2;
+}
+
 std::string measured_row(const PacingEffect& e, const SimulatedEffect* s) {
   const std::string simulated = s == nullptr ? "-" : points(s->gain);
-  const std::string same = s == nullptr ? "-" : agrees(e, *s) ? "yes" : "no";
+  const std::string same = !is_compared(e, s) ? "-" : agrees(e, *s) ? "yes" : "no";
   return fmt::format(
-      "| {} | {} | {} | {} | {:.3f} → {:.3f} | {} | {} → {} | {} → {} | {} | {:.2f} | {}{} |\n", e.arm,
-      interval(shown_gain(e)), simulated, same, e.off.cv, e.on.cv, held_text(e), milliseconds(e.off.p99),
+      "| {} | {} | {} | {} | {:.3f} → {:.3f} | {} | {} → {} | {} → {} | {} | {:.2f} | {} ({}){} |\n", e.arm,
+      gain_text(shown_gain(e)), simulated, same, e.off.cv, e.on.cv, held_text(e), milliseconds(e.off.p99),
       milliseconds(e.on.p99), milliseconds(e.off.wait), milliseconds(e.on.wait), milliseconds(e.on.delay),
-      e.off.energy > 0 ? e.on.energy / e.off.energy : 0, e.pairs,
-      e.struck > 0 ? fmt::format(" ({} struck)", e.struck) : "");
+      e.off.energy > 0 ? e.on.energy / e.off.energy : 0, e.starts.size(), e.pairs(),
+      e.struck > 0 ? fmt::format(", {} struck", e.struck) : "");
 }
 
 std::string resolved_text(const PacingConditionResult& r) {
   const std::string failed =
-      r.failed_groups == 0 ? "" : fmt::format("; {} more broke off ({})", r.failed_groups, r.failure);
+      r.failed_starts == 0 ? "" : fmt::format("; {} more broke off ({})", r.failed_starts, r.failure);
   if (r.floor_half_width < 0) return "floor not measured" + failed;
   return fmt::format("floor ±{}, {}{}", percent_change(r.floor_half_width, ChangeSign::InWords),
                      r.is_resolved ? "resolved" : "unresolved", failed);
@@ -141,11 +142,8 @@ std::string floors_text(const PacingStudy& study, const PacingResults& results) 
   std::size_t missing = 0;
   for (const PacingConditionResult& r : results.conditions)
     missing += r.effects.empty() && r.skipped.empty() ? 1 : 0;
-  const std::string ended = missing == 0 ? ""
-                                         : fmt::format(
-                                               "The run was ended before {} conditions were measured and "
-                                               "before groups were added to others.\n",
-                                               missing);
+  const std::string ended =
+      missing == 0 ? "" : fmt::format("The run was ended before {} conditions were measured.\n", missing);
   is_kept = is_kept && open.size() <= kMostUnresolved;
   return ended + fmt::format("Unresolved: {} of {}{}{}. At most {} may be, and none that has a bar: {}.\n",
                              open.size(), counted, open.empty() ? "" : ": ", fmt::join(open, ", "),
@@ -166,30 +164,46 @@ std::string other_plan_text(const PacingStudy& study, const PacingResults& r) {
 
 }  // namespace
 
+std::string gain_text(const ShownGain& g) {
+  if (!g.has_interval) return points(g.gain);
+  return fmt::format("{} [{}, {}]", points(g.gain), points(g.low), points(g.high));
+}
+
 PageSection protocol_section(const PacingStudy& study) {
   const PacingProtocol& p = study.protocol;
   std::string out = fmt::format(
       R"(## How it is measured
 
-Real processes on one machine do what a condition says. The arms take turns inside one set of processes, in
-randomised blocks (off on on off, or on off off on) of {} windows of {} steps whose first {} are dropped by rule. Both
-blocks of a pair begin with the same draws. `auto` begins cold in a segment of at least {} that is interleaved with
-chunks of off; it is charged from its first step, with its trials. The unit is a pair of blocks: median log ratio with
-a bootstrap interval of {:g} % ({} draws) over pairs, widened by Student's quantile for their number; a p value is the
-larger of the bootstrap's and Student's. For `auto` it is the ratio of all time on either side, and its tests against
-off hold with both. Against random it is the medians of pairs: both after their decision. One-sided tests are
-corrected (Holm), each of the three kinds over all conditions that have it and were measured.
+Real processes on one machine do what a condition says. {} cold starts of each condition: fixed beforehand, whatever they
+show. In one start:
+
+- The arms take turns inside one set of processes.
+- `auto` begins cold in a segment of {} (or what its condition says), in chunks of at most {}. It is charged from its first step,
+  with its trials.
+- Beside each chunk stands a block of `off`, of at least {}.
+- Each other arm has a block of {} steps beside one of them; `again`, which is off once more, beside each.
+- The first {} steps of a block are dropped by rule, but none of `auto`. Both blocks of a pair begin with the same draws,
+  and as many steps count on either side.
+- Every other round runs backwards, and every other start is the one before it backwards.
+- A pair is struck where the host took more than {:g} % of the machine during either block; nothing else is discarded.
+
+## How it is judged
+
+- **The unit is the cold start**; the pairs of blocks in it are not independent. A start's effect is the mean log ratio of
+  its pairs. `auto`'s is the log ratio of all time on either side; against random it is the median of its chunks.
+- Interval ({:g} %) and one-sided tests are Student's over starts. Their error is sd x sqrt(1/n + r/(1-r)) with r = {:g}: they
+  hold although the starts of a condition may have a correlation of up to {:g}
+  ([0023](../design/0023-pacing-evaluation.md) has the price).
+- There are four families of tests; each is corrected over all conditions that have it (Holm, {:g} %): not worse than off by
+  {:g} %; above the bar; not worse than random by {:g} %; off against off beside 0.
+- Off against off is the floor: where its half-width stays above {:g} % the condition is unresolved.
+
+Nothing is added until something is decided. No start begins that would end after {}. All of this stood in
+studies/pacing.toml before the run{}.
 )",
-      p.block_windows, p.window, p.dropped_windows * p.window, to_string(p.segment), 100 * p.confidence,
-      p.draws);
-  out += fmt::format(
-      R"(Groups of pairs are added until nothing is undecided, up to {} of a condition and while {} of the whole evaluation
-last: of `again`, and of `auto` (and random, where there is a bar) as long as a corrected test of it is open; those with a
-bar first. A pair is struck where the host took more than {:g} % of the machine during either block; nothing else is
-discarded. `again` is off against off: where its half-width stays above {:g} % the condition is unresolved. All of
-this stood in studies/pacing.toml before the run{}.
-)",
-      p.groups, to_string(p.limit), 100 * p.steal, 100 * p.floor,
+      p.starts, to_string(p.segment), to_string(p.chunk), to_string(p.chunk_off), p.block_windows * p.window,
+      p.dropped_windows * p.window, 100 * p.steal, 100 * p.confidence, p.start_correlation,
+      p.start_correlation, 100 * p.alpha, 100 * p.harm, 100 * p.harm, 100 * p.floor, to_string(p.limit),
       study.after.empty() ? "" : ", but for what is said below");
   if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);
   if (!study.after.empty()) out += fmt::format("\nSince then: {}\n", study.after);
@@ -204,34 +218,35 @@ PageSection limits_section(const PacingStudy& study) {
 
 - It is emulated training on one machine: compute is a timer or processor time. Nothing here is about accelerators or
   real fabrics.
-- The chunks of a segment share one cold start. Their interval says how well that one was measured; how often `auto`
-  would decide otherwise shows only from group to group. Where a chunk was struck, less than the segment is charged.
-- Groups are added after a look at the data, which the correction does not count.
+- {} starts on one machine on one day: starts that are more alike than assumed, or another machine, are not covered.
+- A segment is short. The trials that come first weigh more in it than in a job of hours, and what a hold costs after
+  minutes is not in it.
 - `paper`, `always` and `random` begin anew in every block, live and in the engine, and show the {} steps after its first
   {}. Where the imbalance moves only every few hundred steps, a block does not see it move.
 - `random` draws on average the whole share of the slack that a rank could give up; `auto` holds the best of four parts
   of it. So their mean delays differ: they are in the tables.
-- The floor is a width: a condition is resolved where off against off is known to 0.5 %, also if its interval lies beside
-  0, as one of 20 does.
-- Where engine and measurement part: intervals of few pairs that are wider than 2 %; ranks that spin, for which the engine
-  takes turns of one length on each core, while a kernel moves them between cores and lets others in; ranks that yield,
-  which take nothing in the engine and a slice now and then in a kernel; delays that change from step to step on the shared
-  link, which TCP does not share anew at once. The reasons are plausible and not shown.
+- Why engine and measurement part, where they do, is plausible and not shown. Ranks that spin: the engine takes turns of one
+  length on each core, a kernel moves ranks between cores. Ranks that yield take nothing in the engine and a slice now and
+  then in a kernel. Delays that change from step to step on the shared link: TCP does not share it anew at once.
 - Arms with a priority know which ranks are slow. They show what priority can do, not what finding out costs.
 - Energy is calculated from work and waiting, not measured.
 )",
-      counted, p.dropped_windows * p.window)};
+      p.starts, counted, p.dropped_windows * p.window)};
 }
 
 PageSection measured_section(const PacingStudy& study, const PacingResults& results,
                              std::span<const SimulatedCondition> simulated) {
   std::string out = fmt::format(
-      "## Measured, and simulated beside it\n\nMeasured: {}.\n\nThroughput against off in %, interval in "
-      "brackets. Simulated: the controller of this tree in the engine, without\nbackground traffic; the measured "
-      "`auto` is the one before its error was bounded over the whole job and before it\nlooked for late costs "
-      "(docs/design/0009), so its rows set two controllers side by side. Same: sign and "
-      "size agree (see below). CV of the steps, and of those in paced blocks after the\ndecision (held). "
-      "Energy: an estimate from work and waiting, on over off.\n\n{}{}\n{}",
+      R"(## Measured, and simulated beside it
+
+Measured: {}.
+
+{}Throughput against off in %, interval in brackets where there are two starts. Simulated: the controller of this tree in
+the engine, without background traffic. Same: sign and size agree (see below). CV: of the steps, and of the paced ones
+that most ranks hold (held). Energy: an estimate from work and waiting, on over off. Starts: cold starts (pairs).
+
+{}
+{})",
       machine_text(results), other_plan_text(study, results), verdict_table(study, results),
       floors_text(study, results));
   int rows = 0;
@@ -241,22 +256,23 @@ PageSection measured_section(const PacingStudy& study, const PacingResults& resu
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
     if (c == nullptr || !r.skipped.empty() || r.effects.empty()) continue;
     const SimulatedCondition* s = named<SimulatedCondition>(simulated, r.name);
-    out += fmt::format("\n### {}\n\n{}. {} {}, {}.\n\n", r.name, c->about, r.groups,
-                       r.groups == 1 ? "group" : "groups", resolved_text(r));
+    out += fmt::format("\n### {}\n\n{}. {} {}, {}.\n\n", r.name, c->about, r.starts,
+                       r.starts == 1 ? "start" : "starts", resolved_text(r));
     out +=
         "| arm | measured % | simulated % | same | CV off → on | held | p99 ms | wait ms | delay ms | energy "
-        "| pairs |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n";
+        "| starts |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const PacingEffect& e : r.effects) {
       const SimulatedEffect* beside = effect_of(s, e.arm);
       out += measured_row(e, beside);
-      rows += beside != nullptr ? 1 : 0;
-      same += beside != nullptr && agrees(e, *beside) ? 1 : 0;
-      idle += beside != nullptr && is_idle(study, e.arm) ? 1 : 0;
+      const bool is_row = is_compared(e, beside);
+      rows += is_row ? 1 : 0;
+      same += is_row && agrees(e, *beside) ? 1 : 0;
+      idle += is_row && is_idle(study, e.arm) ? 1 : 0;
     }
   }
   if (rows > 0)
     out += fmt::format(
-        "\nSimulated and measured agree in {} of {} rows: the same sign and a size within the larger of 5 "
+        "\nSimulated and measured agree in {} of {} rows with an interval: the same sign and a size within the larger of 5 "
         "points and 40 % where the\nmeasured interval leaves 0 out, both within 2 % elsewhere. Of these rows "
         "{} are of arms that do nothing, for which the\nengine says 0 by itself.\n",
         same, rows, idle);
@@ -283,17 +299,18 @@ std::string condition_text(const PacingStudy& study, const PacingConditionResult
   const PacingCondition* c = condition_named(study, r.name);
   std::string out = fmt::format("{}: {}\n", r.name, c == nullptr ? "" : c->about);
   if (!r.skipped.empty()) return out + fmt::format("  skipped: {}\n", r.skipped);
-  out += fmt::format("  {:<9} {:>24}  {:>16}  {:>6}  {:>16}  {:>8}  {:>5}\n", "arm", "throughput vs off, %",
-                     "CV", "held", "p99, ms", "delay ms", "pairs");
+  out += fmt::format("  {:<9} {:>24}  {:>16}  {:>6}  {:>16}  {:>8}  {:>6}\n", "arm", "throughput vs off, %",
+                     "CV", "held", "p99, ms", "delay ms", "starts");
   for (const PacingEffect& e : r.effects)
-    out += fmt::format("  {:<9} {:>24}  {:>6.3f} to {:>6.3f}  {:>6}  {:>6} to {:>6}  {:>8}  {:>5}{}\n", e.arm,
-                       interval(shown_gain(e)), e.off.cv, e.on.cv, held_text(e), milliseconds(e.off.p99),
-                       milliseconds(e.on.p99), milliseconds(e.on.delay), e.pairs,
+    out += fmt::format("  {:<9} {:>24}  {:>6.3f} to {:>6.3f}  {:>6}  {:>6} to {:>6}  {:>8}  {:>6}{}\n", e.arm,
+                       gain_text(shown_gain(e)), e.off.cv, e.on.cv, held_text(e), milliseconds(e.off.p99),
+                       milliseconds(e.on.p99), milliseconds(e.on.delay), e.starts.size(),
                        e.struck > 0 ? fmt::format(" ({} struck)", e.struck) : "");
   for (const PacingEffect& e : r.effects)
     if (e.arm == kArmAuto)
-      out += fmt::format("  auto: {} from a cold start, {} steps held, median of chunks {}\n",
-                         to_string(e.on.lasted), e.held_steps, interval({e.gain, e.low, e.high}));
+      out += fmt::format("  auto: {} from cold starts, {} steps held, median of chunks {}\n",
+                         to_string(e.on.lasted), e.held_steps,
+                         gain_text({e.gain, e.low, e.high, e.starts.size() >= 2}));
   return out + fmt::format("  {}\n", resolved_text(r));
 }
 
@@ -323,18 +340,16 @@ std::string plan_text(const PacingStudy& study, PacingDepth depth) {
     if (depth == PacingDepth::Quick && !c.quick) continue;
     const PacingPlan plan = plan_pacing(study, c, c.arms, depth, 0);
     const Seconds lasts = plan.lasts(c);
-    all += lasts;
+    all += lasts * static_cast<double>(study.protocol.starts);
     std::string arms = "off";
     for (const std::size_t arm : c.arms)
-      if (depth == PacingDepth::Full || study.arms[arm].quick) arms += " " + study.arms[arm].name;
+      if (depth == PacingDepth::Full || study.arms[arm].quick || study.arms[arm].name == kArmAuto)
+        arms += " " + study.arms[arm].name;
     out += fmt::format("{:<24} {:>3} ranks  {:>3} blocks  {:>3} pairs  {:>5.0f} s  {}\n", c.name, c.job.ranks,
                        plan.blocks.size(), plan.pairs.size(), lasts.count(), arms);
   }
-  out += fmt::format("{:.0f} s in all, estimated from expected steps", all.count());
-  if (depth == PacingDepth::Full)
-    out += fmt::format("; undecided conditions get up to {} such groups while {} last", study.protocol.groups,
-                       to_string(study.protocol.limit));
-  return out + "\n";
+  return out + fmt::format("{} starts of each: {:.0f} s in all, estimated from expected steps; at most {}\n",
+                           study.protocol.starts, all.count(), to_string(study.protocol.limit));
 }
 
 }  // namespace cox::study

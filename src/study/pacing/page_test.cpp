@@ -18,6 +18,14 @@ PacingSide side(double mean, double cv) {
           .energy = mean / 2};
 }
 
+std::vector<PacingStart> starts(const std::vector<std::vector<double>>& gains) {
+  std::vector<PacingStart> all;
+  for (const std::vector<double>& of_pairs : gains)
+    all.push_back(
+        {.number = static_cast<int>(all.size()), .pair_gains = of_pairs, .total_gain = of_pairs.front()});
+  return all;
+}
+
 struct Sample {
   PacingStudy study;
   PacingResults results;
@@ -49,9 +57,9 @@ struct Sample {
                          .arms = {1}}};
     results = {.full = true,
                .machine = {.kernel = "6.1", .cores = 2, .date = "2026-01-02", .load_before = 0.25}};
-    PacingConditionResult link{.name = "link", .groups = 2, .floor_half_width = 0.004, .is_resolved = true};
+    PacingConditionResult link{.name = "link", .starts = 2, .floor_half_width = 0.004, .is_resolved = true};
     link.effects = {{.arm = "auto",
-                     .pairs = 12,
+                     .starts = starts({{0.13, 0.14, 0.15}, {0.13, 0.14, 0.1717}}),
                      .struck = 1,
                      .gain = 0.15,
                      .low = 0.13,
@@ -67,7 +75,7 @@ struct Sample {
                      .p_bar = 0.002,
                      .p_random = 0.003},
                     {.arm = "random",
-                     .pairs = 8,
+                     .starts = starts({{0.1}, {0.11}}),
                      .gain = 0.1,
                      .low = 0.08,
                      .high = 0.12,
@@ -91,15 +99,18 @@ TEST(PacingResults, ReadBackToThemselves) {
 
 TEST(PacingResults, HostileFilesAreRefused) {
   const std::string text = pacing_json(Sample().results);
-  const std::pair<const char*, const char*> cases[] = {{"cox.pacing-study/1", "cox.pacing-study/2"},
-                                                       {"\"pairs\": 12", "\"pairs\": -1"},
-                                                       {"\"pairs\": 12", "\"pairs\": 1e30"},
-                                                       {"\"pairs\": 12", "\"pears\": 12"},
-                                                       {"\"cv\": 0.05", "\"cv\": null"},
-                                                       {"\"resolved\": true", "\"resolved\": 1"},
-                                                       {"\"effects\": []", "\"effects\": {}"},
-                                                       {"\"kernel\": \"6.1\"", "\"kernel\": 6"},
-                                                       {"\"machine\": {", "\"machine\": [{"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"cox.pacing-study/2", "cox.pacing-study/1"},
+      {"\"number\": 1", "\"number\": -1"},
+      {"\"number\": 1", "\"number\": 1e30"},
+      {"\"number\": 1", "\"numbers\": 1"},
+      {"\"total_gain_ratio\": 0.13", "\"total_gain_ratio\": -1"},
+      {"0.1717", "-1.5"},
+      {"\"cv\": 0.05", "\"cv\": null"},
+      {"\"resolved\": true", "\"resolved\": 1"},
+      {"\"effects\": []", "\"effects\": {}"},
+      {"\"kernel\": \"6.1\"", "\"kernel\": 6"},
+      {"\"machine\": {", "\"machine\": [{"}};
   for (const auto& [what, by] : cases) {
     std::string bad = text;
     const std::size_t at = bad.find(what);
@@ -112,15 +123,18 @@ TEST(PacingResults, HostileFilesAreRefused) {
   EXPECT_FALSE(parse_pacing_json("[]", "p.json"));
 }
 
-TEST(PacingResults, FilesWithoutSizesOrPairsAreRead) {
-  const Sample sample;
-  std::string text = pacing_json(sample.results);
-  for (const std::string_view key : {"sizes", "pair_gain_ratios"})
-    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
-      text[at] = 'x';
-  const auto back = parse_pacing_json(text, "p.json");
-  ASSERT_TRUE(back) << back.error().to_string();
-  EXPECT_TRUE(back->conditions[0].effects[0].pair_gains.empty());
+/// Intervals and p values of a file are not taken from it: they follow from its starts.
+TEST(PacingResults, JudgedAnewWhatAFileSaysOfItselfDoesNotCount) {
+  Sample sample;
+  judge_all(sample.study, sample.results);
+  const std::string judged = pacing_json(sample.results);
+  PacingResults flattered = sample.results;
+  flattered.conditions[0].effects[0].low = 0.5;
+  flattered.conditions[0].effects[0].p_harm = 0;
+  flattered.conditions[0].superior = {.p = 0, .passed = true};
+  ASSERT_NE(pacing_json(flattered), judged);
+  judge_all(sample.study, flattered);
+  EXPECT_EQ(pacing_json(flattered), judged);
 }
 
 TEST(PacingPage, SizesAreInRisingOrderWithTheConditionAmongThem) {
@@ -139,9 +153,9 @@ TEST(PacingPage, SizesAreInRisingOrderWithTheConditionAmongThem) {
   const auto simulated = simulate_pacing(sample.study, 1);
   ASSERT_TRUE(simulated) << simulated.error().to_string();
   const std::string text = sizes_section(sample.study, sample.results, *simulated, "p.svg").markdown;
-  const std::size_t two = text.find("\n| 2 | 67 → 77 | +14.0 [+12.0, +15.0] | 0.050 → 0.040 | 0.030 | ");
-  const std::size_t four = text.find("\n| 4 | 133 → 154 | ");
-  const std::size_t eight = text.find("\n| 8 | 267 → 308 | ");
+  const std::size_t two = text.find("\n| 2 | 2 | 67 → 77 | +14.0 [+12.0, +15.0] | - | 1.00 | 0.050 → 0.040 | 0.030 | ");
+  const std::size_t four = text.find("\n| 4 | 2 | 133 → 154 | ");
+  const std::size_t eight = text.find("\n| 8 | 2 | 267 → 308 | ");
   ASSERT_NE(two, std::string::npos) << text;
   EXPECT_LT(two, four);
   EXPECT_LT(four, eight);
@@ -170,7 +184,7 @@ TEST(PacingPage, SaysWhatPassedAndWhatWasSkipped) {
             std::string::npos);
   EXPECT_NE(page.find("| other | skipped: no network namespace |"), std::string::npos);
   EXPECT_NE(page.find("| auto | +14.0 [+12.0, +15.0] | "), std::string::npos);
-  EXPECT_NE(page.find("| 12 (1 struck) |"), std::string::npos);
+  EXPECT_NE(page.find("| 2 (6), 1 struck |"), std::string::npos);
   EXPECT_NE(page.find("2026-01-02 on 2 cores, kernel 6.1"), std::string::npos);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "cox/base/random.hpp"
@@ -10,70 +11,64 @@ namespace cox::study {
 namespace {
 
 constexpr std::uint32_t kOrderStream = 0x70616368;
-constexpr std::int64_t kDrawsOfGroup = 1'000'000;
+constexpr std::int64_t kDrawsOfStart = 1'000'000;
 
 class Planner {
  public:
-  Planner(const PacingStudy& study, const PacingCondition& condition, PacingDepth depth, int group)
+  Planner(const PacingStudy& study, const PacingCondition& condition, int start)
       : protocol_(study.protocol),
         condition_(condition),
-        depth_(depth),
         random_(study.protocol.seed, kOrderStream),
-        group_(static_cast<std::uint64_t>(group)),
-        draw_(group * kDrawsOfGroup) {
+        pair_of_starts_(static_cast<std::uint64_t>(start / 2)),
+        is_mirrored_(start % 2 == 1),
+        draw_(start * kDrawsOfStart) {
     const std::int64_t steps = protocol_.lead_in_windows * protocol_.window;
     if (steps > 0) plan_.blocks.push_back({.steps = steps, .dropped = steps, .first_draw = draw_});
     draw_ += steps;
   }
 
-  /// Four blocks, two pairs: off on on off, or on off off on.
-  void add_quad(std::size_t arm) {
-    const bool starts_off = toss();
-    for (int half = 0; half < 2; ++half) {
-      const std::int64_t steps = protocol_.block_windows * protocol_.window;
-      const PacingBlock off{.steps = steps, .dropped = dropped(), .first_draw = draw_};
-      PacingBlock on = off;
-      on.arm = arm;
-      add_pair(off, on, starts_off == (half == 0));
-      draw_ += steps;
-    }
-  }
-
-  /// Chunks of one cold start, each beside a chunk of off, in turn before and after it (which comes first is
-  /// drawn); the blocks of `beside` are spread over them, in turn and back, and share the chunks of off.
-  void add_segment(std::size_t arm, std::vector<std::size_t> beside) {
-    beside.insert(beside.end(), beside.rbegin(), beside.rend());
-    const bool off_first = toss();
-    const Seconds off_lasts = depth_ == PacingDepth::Quick ? protocol_.chunk_off_quick : protocol_.chunk_off;
-    const auto chunks = std::max<std::size_t>(
-        2, 2 * static_cast<std::size_t>(std::ceil(protocol_.segment / protocol_.chunk / 2)));
-    const std::int64_t on_steps = windows_for(
-        std::max(protocol_.chunk, protocol_.segment / static_cast<double>(chunks)), condition_.best);
-    const std::int64_t least = protocol_.block_windows * protocol_.window;
-    const std::int64_t off_steps = std::max(windows_for(off_lasts, condition_.period), least);
-    for (std::size_t i = 0; i < chunks; ++i) {
-      const PacingBlock off{.steps = off_steps, .dropped = dropped(), .first_draw = draw_};
-      std::vector<PacingBlock> blocks;  // short arms, off, the cold one; every other time backwards
-      for (std::size_t k = i * beside.size() / chunks; k < (i + 1) * beside.size() / chunks; ++k)
-        blocks.push_back({.arm = beside[k], .steps = least, .dropped = dropped(), .first_draw = draw_});
-      blocks.push_back(off);
-      blocks.push_back({.arm = arm, .steps = on_steps, .dropped = 0, .first_draw = draw_, .cold = i == 0});
-      if ((i % 2 == 1) == off_first) std::reverse(blocks.begin(), blocks.end());
+  /// `cold`: the arm of the chunks. `again`: an arm with a block in every round, beside off. `shorts`: arms
+  /// with one block in the whole start.
+  void add_rounds(std::optional<std::size_t> cold, std::optional<std::size_t> again,
+                  std::vector<std::size_t> shorts) {
+    shuffle(shorts);
+    const bool begins_short = toss();
+    const Seconds segment = condition_.segment > Seconds{} ? condition_.segment : protocol_.segment;
+    const auto rounds = 2 * static_cast<std::size_t>(std::max(1.0, std::ceil(segment / protocol_.chunk / 2)));
+    const std::int64_t cold_steps = windows_for(segment / static_cast<double>(rounds), condition_.best);
+    const std::int64_t short_steps = protocol_.block_windows * protocol_.window;
+    const std::int64_t off_steps = std::max(windows_for(protocol_.chunk_off, condition_.period), short_steps);
+    for (std::size_t i = 0; i < rounds; ++i) {
+      // A mirrored start has the short arms of its last round first.
+      const std::size_t part = is_mirrored_ ? rounds - 1 - i : i;
+      std::vector<PacingBlock> blocks;
+      const auto add = [&](std::size_t arm, std::int64_t steps) {
+        blocks.push_back({.arm = arm, .steps = steps, .dropped = dropped(), .first_draw = draw_});
+      };
+      for (std::size_t k = part * shorts.size() / rounds; k < (part + 1) * shorts.size() / rounds; ++k)
+        add(shorts[k], short_steps);
+      if (again) add(*again, short_steps);
+      add(0, off_steps);
+      if (cold) {
+        add(*cold, cold_steps);
+        blocks.back().dropped = 0;
+        blocks.back().cold = i == 0;
+      }
+      if ((i % 2 == 0) != begins_short) std::reverse(blocks.begin(), blocks.end());
       add_round(blocks);
-      draw_ += std::max(off_steps, on_steps);
+      draw_ += std::max(off_steps, cold_steps);
     }
   }
 
-  [[nodiscard]] bool toss() { return random_.uniform(group_, drawn_++) < 0.5; }
-  void shuffle(std::vector<std::size_t>& items) {
-    for (std::size_t left = items.size(); left > 1; --left)
-      std::swap(
-          items[left - 1],
-          items[static_cast<std::size_t>(random_.uniform(group_, drawn_++) * static_cast<double>(left))]);
-  }
   [[nodiscard]] PacingPlan take() { return std::move(plan_); }
 
  private:
+  [[nodiscard]] bool toss() { return random_.uniform(pair_of_starts_, drawn_++) < 0.5; }
+  void shuffle(std::vector<std::size_t>& items) {
+    for (std::size_t left = items.size(); left > 1; --left)
+      std::swap(items[left - 1], items[static_cast<std::size_t>(random_.uniform(pair_of_starts_, drawn_++) *
+                                                                static_cast<double>(left))]);
+  }
   [[nodiscard]] std::int64_t dropped() const { return protocol_.dropped_windows * protocol_.window; }
   [[nodiscard]] std::int64_t windows_for(Seconds lasts, Seconds step) const {
     return protocol_.window *
@@ -86,19 +81,15 @@ class Planner {
         std::find_if(blocks.begin(), blocks.end(), [](const PacingBlock& b) { return b.arm == 0; });
     const std::size_t at_off = first + static_cast<std::size_t>(off - blocks.begin());
     for (std::size_t i = 0; i < blocks.size(); ++i)
-      if (blocks[i].arm != 0 || first + i != at_off)
-        plan_.pairs.push_back({.arm = blocks[i].arm, .off = at_off, .on = first + i});
+      if (first + i != at_off) plan_.pairs.push_back({.arm = blocks[i].arm, .off = at_off, .on = first + i});
     plan_.blocks.insert(plan_.blocks.end(), blocks.begin(), blocks.end());
-  }
-  void add_pair(const PacingBlock& off, const PacingBlock& on, bool off_first) {
-    add_round(off_first ? std::vector{off, on} : std::vector{on, off});
   }
 
   const PacingProtocol& protocol_;
   const PacingCondition& condition_;
-  PacingDepth depth_;
   RandomStream random_;
-  std::uint64_t group_;
+  std::uint64_t pair_of_starts_;
+  bool is_mirrored_;
   std::uint64_t drawn_ = 0;
   std::int64_t draw_;
   PacingPlan plan_;
@@ -113,26 +104,22 @@ Seconds PacingPlan::lasts(const PacingCondition& condition) const {
 }
 
 PacingPlan plan_pacing(const PacingStudy& study, const PacingCondition& condition,
-                       const std::vector<std::size_t>& arms, PacingDepth depth, int group) {
-  Planner planner(study, condition, depth, group);
-  std::vector<std::size_t> quads;
+                       const std::vector<std::size_t>& arms, PacingDepth depth, int start) {
+  std::vector<std::size_t> shorts;
   std::optional<std::size_t> cold;
+  std::optional<std::size_t> again;
   for (const std::size_t arm : arms) {
-    if (study.arms[arm].name == kArmAuto) {
+    if (study.arms[arm].name == kArmAuto)
       cold = arm;
-    } else if (depth == PacingDepth::Full || study.arms[arm].quick) {
-      quads.insert(quads.end(),
-                   depth == PacingDepth::Full ? static_cast<std::size_t>(study.protocol.quads) : 1, arm);
-    }
+    else if (depth == PacingDepth::Quick && !study.arms[arm].quick)
+      continue;
+    else if (study.arms[arm].name == kArmAgain)
+      again = arm;
+    else
+      shorts.push_back(arm);
   }
-  planner.shuffle(quads);
-  const bool segment_first = planner.toss();
-  const bool shares = depth == PacingDepth::Quick && cold;
-  if (cold && (shares || segment_first))
-    planner.add_segment(*cold, shares ? quads : std::vector<std::size_t>{});
-  if (!shares)
-    for (const std::size_t arm : quads) planner.add_quad(arm);
-  if (cold && !shares && !segment_first) planner.add_segment(*cold, {});
+  Planner planner(study, condition, start);
+  planner.add_rounds(cold, again, std::move(shorts));
   return planner.take();
 }
 

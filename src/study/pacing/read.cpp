@@ -164,16 +164,14 @@ Result<PacingProtocol> protocol_of(const toml::table& table, const std::string& 
   k.whole("block_windows", p.block_windows, 3, 1000);
   k.whole("dropped_windows", p.dropped_windows, 1, 1000);
   k.whole("lead_in_windows", p.lead_in_windows, 0, 1000);
-  k.whole("quads", p.quads, 1, 100);
-  k.whole("groups", p.groups, 1, 100);
+  k.whole("starts", p.starts, 1, 100);
   k.seconds("segment", p.segment, Seconds{1}, kDay);
   k.seconds("chunk", p.chunk, Seconds{0.1}, kDay);
   k.seconds("chunk_off", p.chunk_off, Seconds{0.1}, kDay);
-  k.seconds("chunk_off_quick", p.chunk_off_quick, Seconds{0.1}, kDay);
   k.seconds("limit", p.limit, Seconds{1}, kDay);
-  k.whole("draws", p.draws, 100, 1'000'000);
   k.real("confidence", p.confidence, 0.5, 0.999);
   k.real("alpha", p.alpha, 0.0001, 0.5);
+  k.real("start_correlation", p.start_correlation, 0, 0.9);
   k.real("steal", p.steal, 0, 1);
   k.real("floor", p.floor, 0, 1);
   k.real("harm", p.harm, 0, 1);
@@ -256,6 +254,7 @@ Result<PacingCondition> condition_of(const toml::table& table, const std::string
   k.real("cv_bar", c.cv_bar, 0, 10);
   k.seconds("period", c.period, kShortestStep, kLongestStep);
   k.seconds("best", c.best, kShortestStep, kLongestStep);
+  k.seconds("segment", c.segment, Seconds{1}, kDay);
   k.real("background", c.background, 0, 1);
   k.whole("background_episode", c.background_episode, 1, 1'000'000);
   read_job(k, c.job);

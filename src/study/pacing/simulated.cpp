@@ -42,20 +42,23 @@ Status add_block(const PacingStudy& study, const PacingCondition& c, std::size_t
 }
 
 /// As it is measured: auto from one cold start over the whole segment, the others in the pairs of blocks of
-/// the first group, with their draws.
+/// all starts, with their draws.
 Result<SimulatedEffect> effect_of(const PacingStudy& study, const PacingCondition& c, std::size_t arm) {
   Side off;
   Side on;
   if (study.arms[arm].name == kArmAuto) {
-    const PacingBlock segment{.steps = static_cast<std::int64_t>(std::ceil(study.protocol.segment / c.best))};
+    const Seconds lasts = c.segment > Seconds{} ? c.segment : study.protocol.segment;
+    const PacingBlock segment{.steps = static_cast<std::int64_t>(std::ceil(lasts / c.best))};
     COX_CHECK(add_block(study, c, 0, segment, off));
     COX_CHECK(add_block(study, c, arm, segment, on));
   } else {
-    const PacingPlan plan = plan_pacing(study, c, c.arms, PacingDepth::Full, 0);
-    for (const PacingPair& pair : plan.pairs) {
-      if (pair.arm != arm) continue;
-      COX_CHECK(add_block(study, c, 0, plan.blocks[pair.off], off));
-      COX_CHECK(add_block(study, c, arm, plan.blocks[pair.on], on));
+    for (int start = 0; start < study.protocol.starts; ++start) {
+      const PacingPlan plan = plan_pacing(study, c, c.arms, PacingDepth::Full, start);
+      for (const PacingPair& pair : plan.pairs) {
+        if (pair.arm != arm) continue;
+        COX_CHECK(add_block(study, c, 0, plan.blocks[pair.on], off));
+        COX_CHECK(add_block(study, c, arm, plan.blocks[pair.on], on));
+      }
     }
   }
   return SimulatedEffect{.arm = study.arms[arm].name,
@@ -92,8 +95,10 @@ Result<std::vector<SimulatedCondition>> simulate_pacing(const PacingStudy& study
 }
 
 ShownGain shown_gain(const PacingEffect& e) {
-  if (e.arm == kArmAuto) return {e.total_gain, e.total_low, e.total_high};
-  return {e.gain, e.low, e.high};
+  ShownGain shown{e.gain, e.low, e.high};
+  if (e.arm == kArmAuto) shown = {e.total_gain, e.total_low, e.total_high};
+  shown.has_interval = e.starts.size() >= 2;
+  return shown;
 }
 
 bool agrees(const PacingEffect& measured, const SimulatedEffect& simulated) {

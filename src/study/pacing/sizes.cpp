@@ -23,7 +23,7 @@ struct Row {
 const PacingEffect* measured_auto(std::span<const PacingConditionResult> all, std::string_view name) {
   for (const PacingConditionResult& r : all)
     for (const PacingEffect& e : r.effects)
-      if (r.name == name && e.arm == kArmAuto && e.pairs > 0 && e.off.mean >= kShortest &&
+      if (r.name == name && e.arm == kArmAuto && !e.starts.empty() && e.off.mean >= kShortest &&
           e.on.mean >= kShortest)
         return &e;
   return nullptr;
@@ -71,20 +71,21 @@ PageSection sizes_section(const PacingStudy& study, const PacingResults& results
       R"(## Against the number of ranks
 
 `{}` with other numbers of ranks, one in eight of them slow (at least one): throughput in iterations of all ranks per
-second and the CV of the steps, off against `auto` from a cold start. This is the form of the paper's Figure 5 and
-Table 1, with own numbers. No test is made of them.
+second and the CV of the steps, off against `auto` from cold starts. This is the form of the paper's Figure 5 and
+Table 1, with own numbers. No test is made of them. Each rank decides for itself: `holding` is the share of ranks and steps
+in which one holds, and a step counts for the CV while holding where most ranks do.
 
-| ranks | throughput off → auto | gain % | CV off → auto | CV while holding | simulated throughput | simulated gain % | simulated CV |
-|---:|---:|---:|---:|---:|---:|---:|---:|
+| ranks | starts | throughput off → auto | gain % | holding % | delay ms | CV off → auto | CV while holding | simulated throughput | simulated gain % | simulated CV |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 )",
       study.size_of);
   for (const Row& row : rows) {
     const PacingEffect& e = *row.measured;
-    const ShownGain gain = shown_gain(e);
-    out += fmt::format("| {} | {:.0f} → {:.0f} | {:+.1f} [{:+.1f}, {:+.1f}] | {:.3f} → {:.3f} | {} |",
-                       row.condition->job.ranks, throughput(row, e.off.mean), throughput(row, e.on.mean),
-                       gain.gain * 100, gain.low * 100, gain.high * 100, e.off.cv, e.on.cv,
-                       e.held_cv > 0 ? fmt::format("{:.3f}", e.held_cv) : "-");
+    out += fmt::format("| {} | {} | {:.0f} → {:.0f} | {} | {} | {:.2f} | {:.3f} → {:.3f} | {} |",
+                       row.condition->job.ranks, e.starts.size(), throughput(row, e.off.mean),
+                       throughput(row, e.on.mean), gain_text(shown_gain(e)),
+                       e.holding < 0 ? "-" : fmt::format("{:.0f}", 100 * e.holding), e.on.delay.count() * 1e3,
+                       e.off.cv, e.on.cv, e.held_cv > 0 ? fmt::format("{:.3f}", e.held_cv) : "-");
     if (const SimulatedEffect* s = row.simulated)
       out += fmt::format(" {:.0f} → {:.0f} | {:+.1f} | {:.3f} → {:.3f} |\n", throughput(row, s->mean_off),
                          throughput(row, simulated_on(*s)), s->gain * 100, s->cv_off, s->cv_on);
