@@ -152,7 +152,7 @@ Result<ExitCode> run_pacing_study(const Invocation& call, Console& console) {
   }
   if (call.has("quick") || call.has("full")) return measure_all(std::move(study), choice, call, console);
   return fail(usage_error("cli-004", "'pacing' is measured, not computed",
-                          "choose --quick (6 minutes), --full (25 minutes), --dry-run, or --from FILE"));
+                          "choose --quick (7 minutes), --full (25 minutes), --dry-run, or --from FILE"));
 }
 
 }  // namespace cox::cli

@@ -188,7 +188,7 @@ const Command& study_command() {
                  .help = "also write NAME.md, .csv and .svg into this folder; pacing: this JSON file",
                  .complete = Complete::Folder},
                 {.name = "force", .letter = 'f', .help = "replace files"},
-                {.name = "quick", .help = "pacing: measure four conditions, some 6 minutes"},
+                {.name = "quick", .help = "pacing: measure four conditions, some 7 minutes"},
                 {.name = "full", .help = "pacing: measure all conditions, at most 25 minutes"},
                 {.name = "only",
                  .value = "CONDITION",

@@ -134,6 +134,7 @@ PacingEffect effect_of(const PacingStudy& study, const PacingCondition& conditio
   e.off = side_of(data.off_periods, data.off_wait, Welford{}, waiting_power(condition.job.wait));
   e.on = side_of(data.on_periods, data.on_wait, data.on_delay,
                  waiting_power(wait_of(study.arms[arm], condition)));
+  if (e.arm != kArmAuto) return e;  // the others hold by rule
   e.held_steps = static_cast<std::int64_t>(data.held_periods.size());
   e.holding = data.holding.mean();
   if (e.held_steps >= 2 * study.protocol.window) e.held_cv = cv_of(data.held_periods);
