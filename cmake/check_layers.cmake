@@ -19,7 +19,7 @@ set(simulate_may base model trace replay pace sync)
 set(learn_may base model sync simulate)
 set(study_may base model trace replay pace sync simulate)
 set(bench_may base model trace pace simulate guest)
-set(evaluate_may base pace study bench forecast)
+set(evaluate_may base model pace sync learn study bench forecast)
 set(observe_may base model trace pace guest)
 set(diagnose_may base model trace replay pace)
 set(forecast_may base model trace simulate diagnose)
@@ -134,7 +134,7 @@ set(simulate_headers
 
 set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
-    pacing_effect:pacing pacing_page:pacing)
+    pacing_effect:pacing pacing_page:pacing replicas:compute)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run writer_process:store import:import figures:import)

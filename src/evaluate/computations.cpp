@@ -4,14 +4,18 @@
 #include <array>
 
 #include "evaluate/hyperscale.hpp"
+#include "evaluate/learning/computations.hpp"
 
 namespace cox::evaluate {
 
 study::ComputationTable computations() {
   study::ComputationTable table;
   table.add(study::engine_computations());
-  static constexpr std::array<study::NamedComputation, 1> kOwn = {
-      {{"hyperscale-regimes", compute_hyperscale}}};
+  static constexpr auto kOwn = std::to_array<study::NamedComputation>({
+      {"hyperscale-regimes", compute_hyperscale},
+      {"constant-delay", compute_constant_delay},
+      {"staleness-bound", compute_staleness_bound},
+  });
   table.add(kOwn);
   return table;
 }

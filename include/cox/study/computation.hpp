@@ -43,7 +43,7 @@ class ComputationTable {
 /// Errors: study-003 (no such computation in `known`; it asks for an input that is missing, of another
 /// dimension or out of bounds, or leaves a value that is no number), those of `judge` and of the engines.
 /// Deterministic for any thread count. Held by: src/study/answer/run_test.cpp,
-/// src/study/compute/studies_test.cpp
+/// src/evaluate/studies_test.cpp
 [[nodiscard]] Result<Answer> run_study(const Study& study, const ComputationTable& known,
                                        const ComputeOptions& options = {});
 

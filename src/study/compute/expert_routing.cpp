@@ -10,10 +10,10 @@
 
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
+#include "cox/study/replicas.hpp"
 
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/replicas.hpp"
 #include "study/compute/routing.hpp"
 #include "study/compute/section_table.hpp"
 

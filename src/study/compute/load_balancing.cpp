@@ -13,11 +13,11 @@
 #include "cox/base/random.hpp"
 #include "cox/simulate/noise.hpp"
 #include "cox/simulate/training.hpp"
+#include "cox/study/replicas.hpp"
 
 #include "study/compute/batch_split.hpp"
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/replicas.hpp"
 #include "study/compute/training_run.hpp"
 
 namespace cox::study {

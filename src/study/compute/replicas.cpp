@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/replicas.hpp"
+#include "cox/study/replicas.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -11,10 +11,10 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/noise.hpp"
+#include "cox/study/replicas.hpp"
 
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/replicas.hpp"
 #include "study/oracle/extremes.hpp"
 #include "study/oracle/slowest.hpp"
 

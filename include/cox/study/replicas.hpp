@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Means and medians over seeds, with their intervals.
+/// Means and medians over seeds, with their intervals. Pre: two values at least (asserted).
+/// Held by: src/study/compute/studies_test.cpp
 #pragma once
 
 #include <string>

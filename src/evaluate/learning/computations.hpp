@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Computations that learn: what a source says about stale, seldom, weighted and compressed gradients, by real ones.
+#pragma once
+
+#include "cox/study/computation.hpp"
+
+namespace cox::evaluate {
+
+/// `constant-delay`: updates of one age on a quadratic, with one rate for all delays and with the best rate of each; the
+/// edge of stability by bisection on runs beside its closed form. Held by: src/evaluate/learning/staleness_test.cpp
+[[nodiscard]] Result<study::Computation> compute_constant_delay(const study::Inputs& in,
+                                                                const study::ComputeOptions& options);
+/// `staleness-bound`: workers with drawn times whose updates are thrown away beyond a bound.
+/// Held by: src/evaluate/learning/staleness_test.cpp
+[[nodiscard]] Result<study::Computation> compute_staleness_bound(const study::Inputs& in,
+                                                                 const study::ComputeOptions& options);
+
+}  // namespace cox::evaluate

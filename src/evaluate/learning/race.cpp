@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/learning/race.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/parallel.hpp"
+#include "cox/study/replicas.hpp"
+
+namespace cox::evaluate {
+
+using sync::Event;
+
+Racer::Racer(const Race& race) : race_(race) {
+  auto problem = learn::make_problem(race.problem);
+  COX_ASSERT(problem.has_value(), "a study's problem is in range");
+  problem_ = std::move(*problem);
+  learner_ = std::make_unique<learn::Learner>(
+      *problem_, learn::OptimizerSpec{.kind = learn::OptimizerKind::Sgd, .rate = race.rate}, race.way,
+      race.share, race.workers);
+  first_ = problem_->score(learner_->parameters()).loss;
+}
+
+bool Racer::take(const Event& event, Seconds at) {
+  constexpr double kHopeless = 1e6;
+  if (finish_.reached || finish_.lost || finish_.versions >= race_.versions) return false;
+  finish_.time = at;
+  finish_.lost = !learner_->take(event);
+  if (event.kind == Event::Kind::Delivered) {
+    ++finish_.delivered;
+    const std::int64_t age = event.update.age();
+    finish_.discarded += event.update.applied ? 0 : 1;
+    finish_.ages += event.update.applied ? age : 0;
+    if (event.update.applied) finish_.largest_age = std::max(finish_.largest_age, age);
+  }
+  if (event.kind == Event::Kind::Advanced && !finish_.lost) {
+    finish_.versions = learner_->version();
+    finish_.loss = problem_->score(learner_->parameters()).loss / first_;
+    finish_.sent = learner_->sent();
+    finish_.reached = finish_.loss <= race_.target;
+    finish_.lost = !(finish_.loss <= kHopeless);
+  }
+  return !finish_.reached && !finish_.lost && finish_.versions < race_.versions;
+}
+
+void stream_aged(int most, const AgeOf& age, const std::function<bool(const Event&, Seconds)>& take) {
+  const std::int64_t slots = most + 1;
+  // Updates that are to read a version, by that version: those that any of the next `most` updates may belong to.
+  std::vector<std::vector<std::int64_t>> readers(static_cast<std::size_t>(slots));
+  std::vector<std::int64_t> reads(static_cast<std::size_t>(slots));
+  const auto slot = [&](std::int64_t n) { return static_cast<std::size_t>(n % slots); };
+  const auto plan = [&](std::int64_t n) {
+    const std::int64_t version = std::max<std::int64_t>(0, n - std::clamp(age(n), 0, most));
+    reads[slot(n)] = version;
+    readers[slot(version)].push_back(n);
+  };
+  const auto read = [&](std::int64_t version) {
+    for (const std::int64_t n : std::exchange(readers[slot(version)], {}))
+      if (!take({.kind = Event::Kind::Read,
+                 .update = {.worker = static_cast<int>(n % slots), .version_read = version}},
+                {}))
+        return false;
+    return true;
+  };
+  // Everybody has read version 0 at the beginning: they drop it, and read when it is their time.
+  for (int w = 0; w <= most; ++w)
+    if (!take({.kind = Event::Kind::Delivered, .update = {.worker = w, .applied = false}}, {})) return;
+  for (std::int64_t n = 0; n < most; ++n) plan(n);
+  for (std::int64_t n = 0;; ++n) {
+    plan(n + most);
+    if (!read(n)) return;
+    const sync::Update update{
+        .worker = static_cast<int>(n % slots), .version_read = reads[slot(n)], .version_applied = n};
+    if (!take({.kind = Event::Kind::Delivered, .update = update}, {})) return;
+    if (!take({.kind = Event::Kind::Advanced, .update = {.version_applied = n + 1}}, {})) return;
+  }
+}
+
+std::vector<Finish> race_rates(const Race& race, std::span<const double> rates, const Stream& stream) {
+  std::vector<Racer> racers;
+  for (const double rate : rates) {
+    Race one = race;
+    one.rate = rate;
+    racers.emplace_back(one);
+  }
+  stream([&](const Event& e, Seconds at) {
+    bool any = false;
+    for (Racer& r : racers) any = r.take(e, at) || any;
+    return any;
+  });
+  std::vector<Finish> out;
+  for (const Racer& r : racers) out.push_back(r.finish());
+  return out;
+}
+
+std::optional<std::size_t> best_of(std::span<const Finish> finishes, const Cost& cost) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < finishes.size(); ++i)
+    if (finishes[i].reached && (!best || cost(finishes[i]) < cost(finishes[*best]))) best = i;
+  return best;
+}
+
+bool Tuned::reached() const {
+  return !runs.empty() && std::ranges::all_of(runs, [](const Finish& f) { return f.reached; });
+}
+
+std::vector<double> Tuned::each(const Cost& value) const {
+  std::vector<double> out;
+  for (const Finish& f : runs) out.push_back(value(f));
+  return out;
+}
+
+double Tuned::mean(const Cost& value) const {
+  double sum = 0;
+  for (const Finish& f : runs) sum += value(f);
+  return runs.empty() ? 0 : sum / static_cast<double>(runs.size());
+}
+
+Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
+                 const std::function<Stream(std::uint64_t)>& stream, const Cost& cost, int threads) {
+  constexpr std::size_t kTuning = 4;
+  constexpr std::uint64_t kFirst = 1000;  // of those that choose
+  const auto run = [&](std::span<const double> with, std::uint64_t seed) {
+    Race one = race;
+    one.problem.seed = static_cast<std::int64_t>(seed);
+    return race_rates(one, with, stream(seed));
+  };
+  std::vector<std::vector<Finish>> tried(kTuning);
+  parallel_for(kTuning, threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i); });
+  Tuned out;
+  double least = 0;
+  for (std::size_t r = 0; r < rates.size(); ++r) {
+    double sum = 0;
+    bool all = true;
+    for (const auto& finishes : tried) {
+      all = all && finishes[r].reached;
+      sum += cost(finishes[r]);
+    }
+    if (!all || (out.rate > 0 && sum >= least)) continue;
+    out.rate = rates[r];
+    least = sum;
+  }
+  if (out.rate == 0) return out;
+  out.runs.resize(static_cast<std::size_t>(seeds));
+  parallel_for(out.runs.size(), threads,
+               [&](std::size_t i) { out.runs[i] = run(std::span(&out.rate, 1), i + 1).front(); });
+  return out;
+}
+
+double delay_edge(int tau) {
+  return 2 * std::sin(std::numbers::pi / (2 * (2 * tau + 1)));
+}
+
+void add_value(study::Computation& out, std::string name, study::Quantity value, std::string_view engine) {
+  out.values.push_back({.name = std::move(name), .value = value, .engine = engine, .half_width_95 = {}});
+}
+
+void add_learned(study::Computation& out, std::string name, study::Dimension d,
+                 const std::vector<double>& sample) {
+  study::add_mean(out, std::move(name), d, sample);
+  out.values.back().engine = kLearning;
+}
+
+}  // namespace cox::evaluate

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/learning/race.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "cox/sync/stream.hpp"
+
+namespace cox::evaluate {
+namespace {
+
+TEST(Race, AgedStreamsGiveTheAgesAndKeepTheLedger) {
+  const std::vector<int> cycle = {0, 4, 1, 0, 3, 3};
+  sync::Ledger ledger(6);
+  std::vector<std::int64_t> ages;
+  stream_aged(
+      5, [&](std::int64_t n) { return cycle[static_cast<std::size_t>(n) % cycle.size()]; },
+      [&](const sync::Event& e, Seconds) {
+        EXPECT_TRUE(ledger.take(e)) << ledger.error();
+        EXPECT_EQ(ledger.ages(), ledger.aged());
+        if (e.kind == sync::Event::Kind::Delivered && e.update.applied) ages.push_back(e.update.age());
+        return ledger.version() < 60;
+      });
+  ASSERT_EQ(ages.size(), 60U);
+  for (std::size_t n = 0; n < ages.size(); ++n)
+    EXPECT_EQ(ages[n], std::min<std::int64_t>(static_cast<std::int64_t>(n), cycle[n % cycle.size()])) << n;
+}
+
+TEST(Race, AConstantAgeFollowsItsRecursion) {
+  // x(t + 1) = x(t) - a x(t - 2), begun at 1 before and at 0.
+  Race race{
+      .problem = {.dimension = 1, .condition = 1}, .rate = 0.25, .workers = 3, .target = 0, .versions = 12};
+  Racer racer(race);
+  stream_aged(
+      2, [](std::int64_t) { return 2; }, [&](const sync::Event& e, Seconds at) { return racer.take(e, at); });
+  std::vector<double> x = {1, 1, 1};
+  for (int t = 0; t < 12; ++t) x.push_back(x.back() - 0.25 * x[x.size() - 3]);
+  EXPECT_EQ(racer.finish().versions, 12);
+  EXPECT_NEAR(static_cast<double>(racer.parameters()[0]), x.back(), 1e-6);
+}
+
+TEST(Race, EdgesOfDelays) {
+  // learning.md, section 4: roots of the characteristic polynomial.
+  const std::pair<int, double> edges[] = {{0, 2},        {1, 1},         {2, 0.618034},  {3, 0.445042},
+                                          {5, 0.284630}, {10, 0.149460}, {20, 0.0766055}};
+  for (const auto& [tau, a] : edges) EXPECT_NEAR(delay_edge(tau), a, 1e-6) << tau;
+}
+
+TEST(Race, ARateIsChosenOnOtherSeedsThanItIsJudgedOn) {
+  std::vector<std::uint64_t> seeds;
+  const auto stream = [&](std::uint64_t seed) -> Stream {
+    seeds.push_back(seed);
+    return [](const auto& take) {
+      stream_aged(
+          0, [](std::int64_t) { return 0; }, take);
+    };
+  };
+  const std::vector<double> rates = {0.1, 1.9, 2.1};
+  const Tuned t = race_tuned({.problem = {.dimension = 4, .condition = 10}, .versions = 5000}, rates, 3,
+                             stream, versions_of, 1);
+  EXPECT_EQ(t.rate, 1.9);
+  EXPECT_TRUE(t.reached());
+  EXPECT_EQ(seeds, (std::vector<std::uint64_t>{1000, 1001, 1002, 1003, 1, 2, 3}));
+  EXPECT_EQ(race_tuned({.problem = {.dimension = 4}, .versions = 3}, rates, 3, stream, versions_of, 1).rate,
+            0);
+}
+
+}  // namespace
+}  // namespace cox::evaluate

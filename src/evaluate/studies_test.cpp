@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for every study of the tree, whichever room computes it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cox/evaluate/computations.hpp"
+#include "cox/study/study.hpp"
+
+namespace cox::evaluate {
+namespace {
+
+using namespace study;
+
+const std::vector<Study>& studies() {
+  static const std::vector<Study> all = [] {
+    auto read = read_studies(COX_STUDIES);
+    EXPECT_TRUE(read) << read.error().to_string();
+    return read ? *read : std::vector<Study>{};
+  }();
+  return all;
+}
+
+/// Computed once for all tests.
+const Answer* answer_of(const std::string& name) {
+  static std::map<std::string, Answer> made;
+  if (const auto at = made.find(name); at != made.end()) return &at->second;
+  for (const Study& s : studies()) {
+    if (s.name != name) continue;
+    auto a = run_study(s, computations(), {.threads = 2});
+    EXPECT_TRUE(a) << a.error().to_string();
+    if (!a) return nullptr;
+    return &made.emplace(name, *std::move(a)).first->second;
+  }
+  ADD_FAILURE() << "no study " << name;
+  return nullptr;
+}
+
+TEST(AllStudies, EnginesAgreeWithTheirOracles) {
+  std::size_t checks = 0;
+  for (const Study& s : studies()) {
+    const Answer* a = answer_of(s.name);
+    ASSERT_NE(a, nullptr);
+    for (const CrossCheck& c : a->computation.checks) {
+      EXPECT_TRUE(c.agrees()) << s.name << ": " << c.name << ": " << to_string(c.engine) << " against "
+                              << to_string(c.oracle);
+      ++checks;
+    }
+  }
+  EXPECT_GT(checks, 60U);
+}
+
+TEST(AllStudies, WhatDoesNotFollowHasAReason) {
+  for (const Study& s : studies()) {
+    const Answer* a = answer_of(s.name);
+    ASSERT_NE(a, nullptr);
+    for (std::size_t i = 0; i < s.printed.size(); ++i) {
+      if (a->judged[i].verdict == Verdict::Follows) continue;
+      EXPECT_FALSE(s.printed[i].reason.empty()) << s.name << ": " << s.printed[i].name;
+    }
+  }
+}
+
+/// The same printed number with another value.
+Printed with(const Printed& p, double factor, double plus) {
+  Printed out = p;
+  const auto changed = [&](const WrittenQuantity& w) {
+    WrittenQuantity q = w;
+    q.value = Quantity(w.value.dimension(), w.value.in_base_unit() * factor + plus);
+    return q;
+  };
+  out.value = changed(p.value);
+  if (p.up_to) out.up_to = changed(*p.up_to);
+  return out;
+}
+
+bool agrees(Verdict v) {
+  return v == Verdict::Follows || v == Verdict::FollowsWithOurs || v == Verdict::Fitted ||
+         v == Verdict::AmongDraws || v == Verdict::TypedIn;
+}
+
+Verdict judged_as(const Answer& a, std::size_t i, const Printed& p) {
+  Study one = a.study;
+  one.printed = {p};
+  if (p.declared == Declared::Contradicts)
+    one.printed.push_back(*std::find_if(a.study.printed.begin(), a.study.printed.end(),
+                                        [&](const Printed& o) { return o.name == p.against; }));
+  const auto judged = judge(one, a.computation);
+  // A contradiction that is none any more is refused: noticed as well.
+  return judged ? judged->front().verdict
+                : (agrees(a.judged[i].verdict) ? Verdict::DoesNotFollow : Verdict::Follows);
+}
+
+// No printed number is judged by its name: a wrong one in its place is noticed. Where the printed one is wrong, ours in its
+// place agrees, and then twice, half and the next digit of ours do not.
+TEST(AllStudies, AWrongNumberChangesTheVerdict) {
+  int not_computed = 0;
+  for (const Study& s : studies()) {
+    const Answer* a = answer_of(s.name);
+    ASSERT_NE(a, nullptr);
+    for (std::size_t i = 0; i < s.printed.size(); ++i) {
+      const Printed& p = s.printed[i];
+      const auto& computed = a->judged[i].computed;
+      if (!computed && p.declared != Declared::TypedIn) {
+        ++not_computed;
+        continue;
+      }
+      Printed right = p;
+      if (!agrees(a->judged[i].verdict)) {
+        right.up_to.reset();
+        right.value.value = computed->value;
+        right.within = Quantity(computed->value.dimension(), std::abs(computed->value.in_base_unit()) / 1000);
+        right.value.last_digit = right.within;
+        if (p.declared == Declared::Contradicts) right.declared = Declared::Nothing;
+        EXPECT_TRUE(agrees(judged_as(*a, i, right))) << s.name << ": " << p.name;
+      }
+      const double low = right.value.value.in_base_unit();
+      const double high = right.up_to ? right.up_to->value.in_base_unit() : low;
+      const bool is_count = p.value.value.dimension() == Dimension::Count;
+      const double digit = std::max(
+          {right.within.in_base_unit() * 2, right.value.last_digit.in_base_unit(), is_count ? 1.0 : 0.0});
+      const double off =
+          p.declared == Declared::Draw ? computed->draw_high->in_base_unit() : digit * 1.01 + high - low;
+      for (const Printed& wrong : {with(right, 1, off), with(right, 1, -off), with(right, 100, 0)})
+        EXPECT_FALSE(agrees(judged_as(*a, i, wrong)))
+            << s.name << ": " << p.name << " as " << wrong.value.value.in_base_unit();
+      // Twice the lower end is in the range; half of "1ms" is within its only digit.
+      if (high >= 2 * low || low / 2 <= right.within.in_base_unit() || p.declared == Declared::Draw) continue;
+      for (const Printed& wrong : {with(right, 2, 0), with(right, 0.5, 0)})
+        EXPECT_FALSE(agrees(judged_as(*a, i, wrong)))
+            << s.name << ": " << p.name << " as " << wrong.value.value.in_base_unit();
+    }
+  }
+  // "memory of 1F1B below GPipe": the source does not say for how many micro-batches.
+  EXPECT_EQ(not_computed, 1);
+}
+
+/// The numbers of a text, outside of its places.
+std::vector<std::string> figures_of(std::string_view text) {
+  std::vector<std::string> out;
+  bool inside = false;
+  std::string now;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    inside = c == '{' || (inside && c != '}');
+    const bool digit = !inside && c >= '0' && c <= '9';
+    // "C.1", "m = 4" and "1F1B" are names; so is what follows a letter.
+    if (digit ||
+        (!now.empty() && c == '.' && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9')) {
+      now += c;
+    } else if (!now.empty()) {
+      const std::size_t from = i - now.size();
+      const char before = from == 0 ? ' ' : text[from - 1];
+      const bool is_name = before == '.' || std::isalpha(static_cast<unsigned char>(before)) != 0 ||
+                           std::isalpha(static_cast<unsigned char>(c)) != 0;
+      if (!is_name || c == 'm') out.push_back(now);
+      now.clear();
+    }
+  }
+  return out;
+}
+
+// A computed figure that is typed would stay when inputs change. What is typed is printed by the source, or a constant.
+TEST(AllStudies, NoFigureInASentenceIsTyped) {
+  for (const Study& s : studies()) {
+    std::string known = s.source;
+    for (const Printed& p : s.printed) known += " " + p.text() + " " + p.name;
+    for (const Input& in : s.inputs) {
+      known += " " + in.note;
+      if (in.origin == InputOrigin::Source)
+        for (const WrittenQuantity& w : in.values) known += " " + w.text;
+    }
+    std::vector<std::string> sentences = {s.answer};
+    for (const Printed& p : s.printed) sentences.push_back(p.reason);
+    for (const std::string& sentence : sentences)
+      for (const std::string& figure : figures_of(sentence)) {
+        const bool is_small = figure == "1" || figure == "2";  // of formulas: 2 (N - 1) / N
+        EXPECT_TRUE(is_small || known.find(figure) != std::string::npos)
+            << s.name << ": " << figure << " in: " << sentence;
+      }
+  }
+}
+
+/// The lines of the text that `source` names; empty where it is not there.
+std::vector<std::string> lines_of(const std::string& source) {
+  const std::filesystem::path folder = COX_TEST_SEEDS;
+  const std::string name = source.starts_with("When Scaling Fails") ? "003_" : "004_";
+  std::vector<std::string> out;
+  std::error_code problem;
+  for (const auto& file : std::filesystem::directory_iterator(folder, problem)) {
+    if (!file.path().filename().string().starts_with(name)) continue;
+    std::ifstream in(file.path());
+    for (std::string line; std::getline(in, line);) {
+      std::erase(line, ',');
+      out.push_back(line);
+    }
+  }
+  return out;
+}
+
+/// How a value may stand in a text: `5%` as 0.05, `1.0h` as 1, `110000000` as 110M.
+std::vector<std::string> spellings(const WrittenQuantity& w) {
+  std::string digits = w.text.substr(0, w.text.find_first_not_of("0123456789."));
+  std::vector<std::string> out = {digits};
+  if (digits.find('.') != std::string::npos) {
+    while (digits.back() == '0') digits.pop_back();
+    if (digits.back() == '.') digits.pop_back();
+    out.push_back(digits);
+  }
+  const double value = w.value.in_base_unit();
+  if (w.value.dimension() == Dimension::Ratio) out.push_back(fmt::format("{:g}", value));
+  if (w.value.dimension() == Dimension::Count && value >= 1e6)
+    out.push_back(fmt::format("{:g}", value / 1e6));
+  return out;
+}
+
+bool stands_in(const std::string& line, const std::string& number) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (auto at = line.find(number); at != std::string::npos; at = line.find(number, at + 1)) {
+    const char before = at == 0 ? ' ' : line[at - 1];
+    const char after = at + number.size() < line.size() ? line[at + number.size()] : ' ';
+    if (!is_digit(before) && before != '.' && !is_digit(after)) return true;
+  }
+  return false;
+}
+
+// What is said to be the source's stands in the line that is named.
+TEST(AllStudies, TheSourceSaysWhatIsSaidToBeItsOwn) {
+  // Values that the line gives in words or that follow from it; each was read.
+  const std::set<std::string> in_words = {
+      "allreduce-crossover: sent per worker, over the size",              // "Each worker sends d bytes"
+      "example-10: all-reduce in one node",                               // "plus 0.01 seconds"
+      "example-10: overlapped",                                           // 50 ms are divided by 8
+      "stragglers: one of 256 over 10 % slower than the median, CV 0.3",  // "exceeds 90%": up to all
+  };
+  int checked = 0;
+  for (const Study& s : studies()) {
+    const std::vector<std::string> lines = lines_of(s.source);
+    if (lines.empty()) GTEST_SKIP() << "no texts of the sources beside the project";
+    const auto check = [&](const std::string& name, int line, int rows, const WrittenQuantity& value) {
+      if (line == 0 || in_words.contains(s.name + ": " + name)) return;
+      ASSERT_LE(static_cast<std::size_t>(line), lines.size()) << s.name << ": " << name;
+      const auto all = spellings(value);
+      const auto from = lines.begin() + line - 1;
+      const auto to = from + std::min<std::ptrdiff_t>(rows, lines.end() - from);
+      EXPECT_TRUE(std::any_of(all.begin(), all.end(),
+                              [&](const std::string& n) {
+                                return std::any_of(
+                                    from, to, [&](const std::string& text) { return stands_in(text, n); });
+                              }))
+          << s.name << ": " << name << ": " << value.text << " is not in line " << line;
+      ++checked;
+    };
+    for (const Input& in : s.inputs)
+      if (in.origin == InputOrigin::Source)
+        for (const WrittenQuantity& w : in.values)
+          check(in.name, in.source_line, in.is_list ? 10 : 1, w);  // a table
+    for (const Printed& p : s.printed) {
+      check(p.name, p.source_line, 1, p.value);
+      if (p.up_to) check(p.name, p.source_line, 1, *p.up_to);
+    }
+  }
+  EXPECT_GT(checked, 200);
+}
+
+}  // namespace
+}  // namespace cox::evaluate
