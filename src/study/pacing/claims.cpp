@@ -39,6 +39,12 @@ std::string with_interval(const PacingEffect& e) {
   return gain_text(g) + (g.has_interval ? "" : " (one start)");
 }
 
+/// For a sentence: `+6.2 % (one start)`, `+0.7 [+0.1, +1.3] %`.
+std::string in_percent(const PacingEffect& e) {
+  const ShownGain g = shown_gain(e);
+  return g.has_interval ? gain_text(g) + " %" : percent_change(g.gain) + " (one start)";
+}
+
 std::string gain_or_dash(const ClaimRow& row, std::string_view arm) {
   const PacingEffect* e = arm_effect(row, arm);
   return e == nullptr ? "-" : with_interval(*e);
@@ -69,8 +75,8 @@ std::string cv_change(const PacingEffect& e) {
 std::string named_gains(const std::vector<ClaimRow>& rows) {
   std::vector<std::string> list;
   for (const ClaimRow& row : rows)
-    list.push_back(
-        fmt::format("`{}` {:+.1f} %", row.result->name, 100 * shown_gain(*arm_effect(row, kArmAuto)).gain));
+    list.push_back(fmt::format("`{}` {}", row.result->name,
+                               percent_change(shown_gain(*arm_effect(row, kArmAuto)).gain)));
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
@@ -167,7 +173,7 @@ std::string remedies_of(const PacingStudy& study, const std::vector<ClaimRow>& r
 }
 
 std::string harm_text(const PacingStudy& study, const std::vector<ClaimRow>& rows) {
-  const double margin = 100 * study.protocol.harm;
+  const std::string margin = percent(study.protocol.harm);
   std::string out;
   std::vector<std::string> open;
   for (const ClaimRow& row : rows) {
@@ -175,12 +181,12 @@ std::string harm_text(const PacingStudy& study, const std::vector<ClaimRow>& row
     if (e == nullptr) continue;
     if (!row.result->no_harm.passed) open.push_back("`" + row.result->name + "`");
     if (shown_gain(*e).is_below())
-      out += fmt::format("- `auto` costs something in `{}`: {} %. That is {} the margin of {:g} %.\n",
-                         row.result->name, with_interval(*e),
+      out += fmt::format("- `auto` costs something in `{}`: {}. That is {} the margin of {}.\n",
+                         row.result->name, in_percent(*e),
                          row.result->no_harm.passed ? "within" : "not shown to be within", margin);
   }
   if (!open.empty())
-    out += fmt::format("- Not shown to cost less than {:g} %: {} ({}).\n", margin, jobs(open.size()),
+    out += fmt::format("- Not shown to cost less than {}: {} ({}).\n", margin, jobs(open.size()),
                        fmt::join(open, ", "));
   return out;
 }
@@ -195,14 +201,16 @@ std::string floor_text(const std::vector<ClaimRow>& rows) {
     ++all;
     const ShownGain g = shown_gain(*e);
     if (g.is_above() || g.is_below())
-      beside.push_back(fmt::format("`{}` {}", row.result->name, with_interval(*e)));
+      beside.push_back(fmt::format("`{}` {}", row.result->name, in_percent(*e)));
     if (row.result->floor_beside_zero.passed) found.push_back("`" + row.result->name + "`");
   }
   if (all == 0) return "";
-  return fmt::format("- Off against off: {} of {} intervals lie beside 0{}; after the correction {} {}{}.\n",
-                     beside.size(), all, beside.empty() ? "" : fmt::format(" ({})", fmt::join(beside, ", ")),
-                     found.size(), found.size() == 1 ? "does" : "do",
-                     found.empty() ? "" : fmt::format(" ({}): a bias", fmt::join(found, ", ")));
+  std::string out = fmt::format("- Off against off: {} of {} intervals beside 0{}", beside.size(), all,
+                                beside.empty() ? "" : fmt::format(" ({})", fmt::join(beside, ", ")));
+  if (!beside.empty())
+    out += found.empty() ? ", none after the correction"
+                         : fmt::format(", after the correction {}: a bias", fmt::join(found, ", "));
+  return out + ".\n";
 }
 
 /// Gains where most ranks never hold at once.
@@ -213,11 +221,11 @@ std::string unheld_text(const std::vector<ClaimRow>& rows) {
     if (e == nullptr || e->held_steps > 0 || shown_gain(*e).gain <= 0.01) continue;
     const std::string holding = e->holding < 0
                                     ? "who holds is not recorded"
-                                    : fmt::format("a rank holds in {:.0f} % of its steps", 100 * e->holding);
+                                    : fmt::format("a rank holds in {} of its steps", percent(e->holding));
     out += fmt::format(
-        "- `{}` gains {} % and no step counts as held: ranks decide each for themselves, {}, and the mean delay is {:.2f} ms "
+        "- `{}` gains {} and no step counts as held: ranks decide each for themselves, {}, and the mean delay is {:.2f} ms "
         "per rank and step.\n",
-        row.result->name, with_interval(*e), holding, e->on.delay.count() * 1e3);
+        row.result->name, in_percent(*e), holding, e->on.delay.count() * 1e3);
   }
   return out;
 }

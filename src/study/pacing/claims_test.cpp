@@ -88,7 +88,7 @@ TEST(PacingClaims, FindingsNameHarmAndGainsThatNobodyHolds) {
   const Measured harmed(-0.006, 0.05, 0.04);
   const std::string text = findings_section(harmed.study, harmed.results).markdown;
   EXPECT_TRUE(has(text, "`auto` costs something in `link`: -0.6 [")) << text;
-  EXPECT_TRUE(has(text, "within the margin of 1 %")) << text;
+  EXPECT_TRUE(has(text, "within the margin of 1.0 %")) << text;
   EXPECT_TRUE(has(text, "`plain` gains +5.0 [")) << text;
   EXPECT_TRUE(has(text, "the mean delay is 2.00 ms")) << text;
   EXPECT_FALSE(has(findings_section(Measured(0.006, 0, 0).study, Measured(0.006, 0, 0).results).markdown,
