@@ -35,15 +35,11 @@ class Inputs {
   [[nodiscard]] Result<double> ratio(std::string_view name) const;
   [[nodiscard]] Result<double> ratio(std::string_view name, RatioBetween bounds) const;
   [[nodiscard]] Result<std::vector<double>> ratios(std::string_view name, RatioBetween bounds) const;
-  /// A ratio above zero and up to one.
-  [[nodiscard]] Result<double> share(std::string_view name) const;
   [[nodiscard]] Result<int> count(std::string_view name, Between bounds = {}) const;
   /// Of any kind.
   [[nodiscard]] Result<Quantity> quantity(std::string_view name, Dimension d) const;
   [[nodiscard]] Result<std::vector<int>> counts(std::string_view name, Between bounds = {}) const;
   [[nodiscard]] Result<std::vector<Bandwidth>> rates(std::string_view name) const;
-  /// A list of ratios above zero and up to one.
-  [[nodiscard]] Result<std::vector<double>> shares(std::string_view name) const;
   [[nodiscard]] Result<std::vector<WrittenQuantity>> list(std::string_view name, Dimension d) const;
   /// Errors: study-003 where more than 10^9 draws are asked for; `of` names the inputs that multiply.
   [[nodiscard]] Status check_draws(double draws, std::string_view of) const;

@@ -53,14 +53,6 @@ Result<double> bounded(const Study& study, const Input& in, Quantity q, RatioBet
                 "give a ratio in these bounds");
 }
 
-Result<double> one_share(const Study& study, const Input& in, const WrittenQuantity& w) {
-  const double share = w.value.in_base_unit();
-  if (share > 0 && share <= 1) return share;
-  return refuse(study, in.line,
-                fmt::format("input '{}' has {}, expected more than 0 % and up to 100 %", in.name, w.text),
-                "give a share in these bounds");
-}
-
 }  // namespace
 
 Result<Quantity> Inputs::quantity(std::string_view name, Dimension d) const {
@@ -119,19 +111,6 @@ Result<std::vector<Bandwidth>> Inputs::rates(std::string_view name) const {
       return refuse(study_, in->line, fmt::format("input '{}' has a rate of zero", name),
                     "give positive rates");
     out.push_back(Bandwidth::bytes_per_s(w.value.in_base_unit()));
-  }
-  return out;
-}
-Result<double> Inputs::share(std::string_view name) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Ratio, false));
-  return one_share(study_, *in, in->values.front());
-}
-Result<std::vector<double>> Inputs::shares(std::string_view name) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Ratio, true));
-  std::vector<double> out;
-  for (const WrittenQuantity& w : in->values) {
-    COX_TRY(const double one, one_share(study_, *in, w));
-    out.push_back(one);
   }
   return out;
 }

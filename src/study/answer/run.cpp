@@ -20,10 +20,12 @@ Series printed_for(const Series& curve, const Answer& a) {
       const auto& ours = a.judged[i].computed;
       if (p.quantity != curve.of[k] || !ours || ours->value.in_base_unit() == 0) continue;
       const double scale = curve.y[k] / ours->value.in_base_unit();
-      out.x.push_back(curve.x[k]);
+      // Bars have no x: the number of their category.
+      const double x = curve.x.empty() ? static_cast<double>(k) : curve.x[k];
+      out.x.push_back(x);
       out.y.push_back(scale * p.value.value.in_base_unit());
       if (!p.up_to) continue;
-      out.x.push_back(curve.x[k]);
+      out.x.push_back(x);
       out.y.push_back(scale * p.up_to->value.in_base_unit());
     }
   return out;
@@ -34,6 +36,7 @@ void add_printed(Picture& picture, const Answer& a) {
   for (std::size_t i = 0; i < computed; ++i)
     if (Series printed = printed_for(picture.series[i], a); !printed.x.empty())
       picture.series.push_back(std::move(printed));
+  for (Picture& below : picture.below) add_printed(below, a);
 }
 
 /// An input of zero may leave nothing to divide by.

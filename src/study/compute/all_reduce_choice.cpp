@@ -18,35 +18,6 @@ using model::Algorithm;
 
 constexpr Between kRanks{.least = 2, .most = 4096};
 
-/// Sizes at which two collectives take equally long.
-struct Crossing {
-  model::CollectiveSpec few_rounds;  ///< quicker for small messages
-  model::CollectiveSpec few_bytes;
-  int parts = 1;  ///< of the bytes, each by a collective of few rounds of its own beside the others
-};
-
-/// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over
-/// runs of the engine; nothing where there is none up to 2^40 bytes.
-Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& links) {
-  const auto slower = [&](std::int64_t n) -> Result<bool> {
-    c.few_bytes.bytes = Bytes{n};
-    c.few_rounds.bytes = Bytes{n / c.parts};
-    COX_TRY(const Seconds a, idle_time(c.few_rounds, links));
-    COX_TRY(const Seconds b, idle_time(c.few_bytes, links));
-    return b > a;
-  };
-  std::int64_t low = 1;
-  std::int64_t high = std::int64_t{1} << 40;
-  COX_TRY(const bool never, slower(high));
-  if (never) return std::optional<Bytes>{};
-  while (high - low > std::max<std::int64_t>(1, low >> 16)) {
-    const std::int64_t middle = low + (high - low) / 2;
-    COX_TRY(const bool still, slower(middle));
-    (still ? low : high) = middle;
-  }
-  return std::optional(Bytes{high});
-}
-
 model::CollectiveSpec one_way_tree(int ranks) {
   return {.kind = model::Collective::Broadcast,
           .algorithm = Algorithm::BinomialTree,
@@ -82,7 +53,8 @@ struct Place {
 
 /// Where the ring overtakes the tree; empty where it never does.
 Result<std::string> add_crossing(Computation& out, const Place& p) {
-  COX_TRY(const auto at, crossing(p.pair(), uniform_links(p.latency, p.bandwidth)));
+  const simulate::LinkCosts links = uniform_links(p.latency, p.bandwidth);
+  COX_TRY(const auto at, crossing(p.pair(), links, links));
   if (!at) return std::string("never");
   add(out, p.name, Quantity::of(*at), kMaxPlus);
   out.checks.push_back(

@@ -11,7 +11,6 @@
 
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/section_table.hpp"
 #include "study/compute/step_run.hpp"
 #include "study/compute/training_run.hpp"
 
@@ -141,7 +140,7 @@ void add_sweep(Computation& out, const Job& job, const Sweep& sweep, const std::
 /// Every number of streams with every efficiency, in the order of the study's file.
 Result<std::vector<Overlap>> read_overlaps(const Inputs& in) {
   COX_TRY(const std::vector<int> streams, in.counts("communication streams", {.least = 1, .most = 64}));
-  COX_TRY(const std::vector<double> efficiencies, in.shares("overlap efficiency"));
+  COX_TRY(const std::vector<double> efficiencies, in.ratios("overlap efficiency", RatioBetween{}));
   std::vector<Overlap> out;
   for (const int s : streams)
     for (const double e : efficiencies) out.push_back({.streams = s, .efficiency = e});
@@ -156,7 +155,7 @@ struct Case {
 };
 
 /// The case with every overlap; `base` is with the first. A sentence about the rows.
-Result<std::string> add_overlaps(Computation& out, SectionTable& table, const Case& c, const Sweep& base,
+Result<std::string> add_overlaps(Computation& out, ValueTable& table, const Case& c, const Sweep& base,
                                  const std::vector<int>& sizes, const std::vector<Overlap>& overlaps) {
   const Sweep* least = &base;
   const Sweep* most = &base;
@@ -215,10 +214,12 @@ Result<Computation> compute_bucketing(const Inputs& in, const ComputeOptions& /*
                  .x_label = "layers per bucket",
                  .y_label = "%",
                  .x_is_log = true};
-  SectionTable table{
-      .heading = "Streams and the price of overlap",
-      .columns = {"case", "streams", "overlap efficiency", "best bucket", "step", "exposed", "hidden"}};
-  table.sentence =
+  ValueTable table{
+      .title = "Streams and the price of overlap",
+      .says = {},
+      .columns = {"case", "streams", "overlap efficiency", "best bucket", "step", "exposed", "hidden"},
+      .rows = {}};
+  table.says =
       "Beside a bucket under way the backward pass runs at the share of its speed that is named; streams that are under "
       "way together share the bandwidth. The best of the swept sizes of each.";
   for (std::size_t c = 0; c < std::min(gradients.size(), bandwidths.size()); ++c) {
@@ -235,13 +236,13 @@ Result<Computation> compute_bucketing(const Inputs& in, const ComputeOptions& /*
     COX_TRY(Sweep base, sweep_buckets(out, one.job, overlaps.front(), sizes, one.suffix));
     add_sweep(out, one.job, base, one.suffix);
     COX_TRY(const std::string sentence, add_overlaps(out, table, one, base, sizes, overlaps));
-    table.sentence += (c == 0 ? "\n\n- " : "\n- ") + sentence;
+    table.says += (c == 0 ? "\n\n- " : "\n- ") + sentence;
     base.steps.name = base.hidden_shares.name = one.name;
     out.picture.series.push_back(std::move(base.steps));
     hidden.series.push_back(std::move(base.hidden_shares));
   }
   out.picture.below.push_back(std::move(hidden));
-  out.section = to_section(table);
+  out.tables.push_back(std::move(table));
   const double buckets = claimed / fixed;
   COX_TRY(const Seconds latencies, idle_time(all_reduce(model::Algorithm::Ring, workers, Bytes{0}),
                                              uniform_links(claimed_latency, Bandwidth::gbyte_per_s(1))));

@@ -58,7 +58,8 @@ Result<Bytes> most_sent(const model::CollectiveSpec& spec) {
 Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few_rounds_links,
                                       const simulate::LinkCosts& few_bytes_links) {
   const auto slower = [&](std::int64_t n) -> Result<bool> {
-    c.few_rounds.bytes = c.few_bytes.bytes = Bytes{n};
+    c.few_bytes.bytes = Bytes{n};
+    c.few_rounds.bytes = Bytes{n / c.parts};
     COX_TRY(const Seconds a, idle_time(c.few_rounds, few_rounds_links));
     COX_TRY(const Seconds b, idle_time(c.few_bytes, few_bytes_links));
     return b > a;
@@ -73,6 +74,13 @@ Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few
     (still ? low : high) = middle;
   }
   return std::optional(Bytes{high});
+}
+
+std::string cell_of(Seconds t) {
+  return to_string(Quantity::of(t));
+}
+std::string cell_of_ratio(double ratio) {
+  return to_string(Quantity::ratio(ratio));
 }
 
 void add(Computation& out, std::string name, Quantity value, std::string_view engine) {

@@ -45,11 +45,16 @@ inline constexpr std::string_view kClosedForm = "closed-form";  ///< arithmetic 
 struct Crossing {
   model::CollectiveSpec few_rounds;  ///< quicker for small messages
   model::CollectiveSpec few_bytes;
+  int parts = 1;  ///< of the bytes, each by a collective of few rounds of its own beside the others
 };
 /// Smallest size, to a thousandth of its power of two, for which `few_bytes` is not slower, by bisection over
 /// runs of the engine; nothing where there is none up to 2^40 bytes. `few_rounds_links` are those of the other one.
 [[nodiscard]] Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few_rounds_links,
                                                     const simulate::LinkCosts& few_bytes_links);
+
+/// Cells of a table, in the unit that reads best.
+[[nodiscard]] std::string cell_of(Seconds t);
+[[nodiscard]] std::string cell_of_ratio(double ratio);
 
 void add(Computation& out, std::string name, Quantity value, std::string_view engine);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "cox/base/parallel.hpp"
@@ -15,7 +16,6 @@
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
 #include "study/compute/routing.hpp"
-#include "study/compute/section_table.hpp"
 
 namespace cox::study {
 namespace {
@@ -129,9 +129,11 @@ double mean_of(const std::vector<double>& values) {
 /// Dispatch and combine under each law and for each number of experts per token.
 Picture add_exchanges(Computation& out, const Layer& l, const std::vector<RoutingLaw>& laws,
                       const std::vector<int>& choices, int threads) {
-  SectionTable table{.heading = "Dispatch and combine",
-                     .columns = {"routing", "experts per token", "busiest over mean", "load CV", "dropped",
-                                 "dispatch and combine", "times balanced"}};
+  ValueTable table{.title = "Dispatch and combine",
+                   .says = {},
+                   .columns = {"routing", "experts per token", "busiest over mean", "load CV", "dropped",
+                               "dispatch and combine", "times balanced"},
+                   .rows = {}};
   Picture picture{
       .title = fmt::format("What each of {} ranks takes, {} per token", l.ranks,
                            choices.front() == 1 ? "1 expert" : fmt::format("{} experts", choices.front())),
@@ -170,12 +172,12 @@ Picture add_exchanges(Computation& out, const Layer& l, const std::vector<Routin
       }
       picture.series.push_back(std::move(s));
     }
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "{} tokens of {} on {} ranks with {} experts, a NIC of {} each; dropped at {:g} % of the mean load. An exchange is as long "
       "as its busiest NIC: up to {:.3g} times a balanced one ({}). Combining sends the same back.",
       l.tokens, to_string(Quantity::of(l.token)), l.ranks, l.experts, to_string(Quantity::of(l.nic)),
       100 * l.capacity, worst, worst_name);
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return picture;
 }
 
@@ -221,7 +223,7 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
   COX_TRY(const auto batches, in.counts("tokens of the drop table", {.least = 1, .most = 1'000'000}));
   COX_TRY(const auto factors, in.list("capacity factors", Dimension::Ratio));
   COX_TRY(const int replicas, in.count("replicas", {.least = 2, .most = 1000}));
-  COX_TRY(const double bias, in.share("bias of an expert"));
+  COX_TRY(const double bias, in.ratio("bias of an expert", RatioBetween{}));
   COX_TRY(const int hidden, in.count("hidden"));
   COX_TRY(const Bytes element, in.size("bytes per element"));
   COX_TRY(const int ranks, in.count("ranks", {.least = 2, .most = 1024}));

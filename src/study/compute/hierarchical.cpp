@@ -12,7 +12,6 @@
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
 #include "study/compute/flow_run.hpp"
-#include "study/compute/section_table.hpp"
 
 namespace cox::study {
 namespace {
@@ -62,7 +61,10 @@ Result<Pair> on_rails(const Levels& l, int rails) {
 
 /// The same rails in both columns.
 Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rails) {
-  SectionTable table{.heading = "Rails", .columns = {"rails per node", "flat ring", "two levels", "gain"}};
+  ValueTable table{.title = "Rails",
+                   .says = {},
+                   .columns = {"rails per node", "flat ring", "two levels", "gain"},
+                   .rows = {}};
   double least = 0;
   double most = 0;
   for (const int r : rails) {
@@ -75,18 +77,20 @@ Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rail
     table.rows.push_back(
         {fmt::format("{}", r), cell_of(p.flat), cell_of(p.levels), fmt::format("{:.3f}x", p.gain())});
   }
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "{} over {} devices, {} in a node. Both use the same NICs: two levels gain between {:.3f}x and {:.3f}x.",
       to_string(Quantity::of(l.bytes)), l.workers, l.group, least, most);
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return {};
 }
 
 /// Nodes of other sizes, the number of devices unchanged.
 Result<Picture> add_groups(Computation& out, Levels l, const std::vector<int>& groups) {
-  SectionTable table{
-      .heading = "Devices per node",
-      .columns = {"devices per node", "two levels, 1 rail", "gain", "two levels, a rail per device", "gain"}};
+  ValueTable table{
+      .title = "Devices per node",
+      .says = {},
+      .columns = {"devices per node", "two levels, 1 rail", "gain", "two levels, a rail per device", "gain"},
+      .rows = {}};
   Series one{.name = "1 rail per node", .x = {}, .y = {}, .of = {}};
   Series each{.name = "a rail per device", .x = {}, .y = {}, .of = {}};
   int best = 0;
@@ -110,10 +114,10 @@ Result<Picture> add_groups(Computation& out, Levels l, const std::vector<int>& g
     each.of.push_back(fmt::format("gain-g{}-rail-per-device", g));
   }
   add(out, "best-devices-per-node", Quantity::count(best), kMaxPlus);
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "Gain over a flat ring on the same rails. With one rail per node, nodes of {} devices are the quickest of these.",
       best);
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return Picture{.title = "Gain of two levels over a flat ring on the same rails",
                  .x_label = "devices per node",
                  .y_label = "times",
@@ -123,8 +127,10 @@ Result<Picture> add_groups(Computation& out, Levels l, const std::vector<int>& g
 
 /// Small messages and large ones, one rail.
 Result<Picture> add_sizes(Computation& out, Levels l, const std::vector<WrittenQuantity>& sizes) {
-  SectionTable table{.heading = "Sizes",
-                     .columns = {"size", "flat tree", "flat ring", "two levels", "quickest"}};
+  ValueTable table{.title = "Sizes",
+                   .says = {},
+                   .columns = {"size", "flat tree", "flat ring", "two levels", "quickest"},
+                   .rows = {}};
   Series trees{.name = "flat tree", .x = {}, .y = {}, .of = {}};
   Series rings{.name = "flat ring", .x = {}, .y = {}, .of = {}};
   Series levels{.name = "two levels", .x = {}, .y = {}, .of = {}};
@@ -150,12 +156,12 @@ Result<Picture> add_sizes(Computation& out, Levels l, const std::vector<WrittenQ
   COX_TRY(const auto at, crossing({.few_rounds = l.flat(Algorithm::BinomialTree), .few_bytes = l.two_level()},
                                   l.flat_links(1), l.level_links(1)));
   if (at) add(out, "size-from-which-two-levels-beat-a-tree", Quantity::of(*at), kMaxPlus);
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "One rail per node. {} A flat tree and a flat ring are counted as the source does: every message has a link between nodes "
       "to itself.",
       at ? fmt::format("Below {} a flat tree is quicker than two levels.", to_string(Quantity::of(*at)))
          : "A flat tree is always quicker than two levels.");
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return Picture{.title = "One rail per node, over sizes",
                  .x_label = "size, MB",
                  .y_label = "ms",
@@ -265,8 +271,12 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
   COX_CHECK(add_rails(out, levels, rail_counts));
   COX_TRY(Picture by_group, add_groups(out, levels, groups));
   COX_TRY(Picture by_size, add_sizes(out, levels, sizes));
-  Series bars{.name = "time", .x = {}, .y = {}};
-  for (const Seconds t : {flat, as_coded, one_nic, flat_rails, rails}) bars.y.push_back(t.count() * 1e3);
+  Series bars{
+      .name = "time",
+      .x = {},
+      .y = {},
+      .of = {"flat-ring", "as-coded", "one-nic", "flat-ring-on-the-rails", "two-levels-on-the-rails"}};
+  for (const Seconds t : {flat, as_coded, one_nic, same.flat, same.levels}) bars.y.push_back(t.count() * 1e3);
   out.notes = {
       "One NIC: the node's devices send their parts at the same time and share its bandwidth.",
       "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
@@ -278,7 +288,9 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
       .y_label = "ms",
       .y_is_log = true,
       .series = {std::move(bars)},
-      .categories = {"flat ring", "as coded", "two levels, 1 NIC", "flat, all rails", "two levels, rails"},
+      .categories = {"flat ring", "as coded", "two levels, 1 NIC",
+                     fmt::format("flat, {} rails", rails_of_text),
+                     fmt::format("two levels, {} rails", rails_of_text)},
       .below = {std::move(by_group), std::move(by_size)}};
   return out;
 }

@@ -86,7 +86,7 @@ Result<Computation> compute_pipeline_timeline(const Inputs& in, const ComputeOpt
   COX_TRY(const Bytes activations, in.size("activations per micro-batch"));
   COX_TRY(const int layers, in.count("layers", {.least = 1, .most = 4096}));
   Computation out;
-  Series bars{.name = "idle", .x = {}, .y = {}};
+  Series bars{.name = "at work", .x = {}, .y = {}};
   for (const int m : sweep) {
     const PipelineRun run = run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, stage, Seconds{0}));
     check_bubble(out, run, stages, m);

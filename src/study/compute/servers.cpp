@@ -16,7 +16,6 @@
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
 #include "study/compute/routing.hpp"
-#include "study/compute/section_table.hpp"
 #include "study/compute/training_run.hpp"
 
 namespace cox::study {
@@ -81,7 +80,10 @@ Result<std::optional<int>> workers_for_twice(Comparison c) {
 
 /// Over numbers of workers.
 Result<Picture> add_workers(Computation& out, Comparison c, const std::vector<int>& sweep) {
-  SectionTable table{.heading = "Numbers of workers", .columns = {"workers", "servers", "ring", "ratio"}};
+  ValueTable table{.title = "Numbers of workers",
+                   .says = {},
+                   .columns = {"workers", "servers", "ring", "ratio"},
+                   .rows = {}};
   Series servers{.name = fmt::format("{} shards", c.shards), .x = {}, .y = {}, .of = {}};
   Series rings{.name = "ring", .x = {}, .y = {}, .of = {}};
   const Comparison stated = c;
@@ -103,12 +105,12 @@ Result<Picture> add_workers(Computation& out, Comparison c, const std::vector<in
   }
   COX_TRY(const auto twice, workers_for_twice(stated));
   if (twice) add(out, "workers-that-make-servers-half-as-efficient", Quantity::count(*twice), kMaxPlus);
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "{} shards, {} of dense gradients. At best the servers take {:.3f} times as long as a ring: a worker's own link passes "
       "all of its gradients, and the shards' links those of all workers.{}",
       c.shards, to_string(Quantity::of(c.gradients)), least,
       twice ? fmt::format(" From {} workers on it is more than twice as long.", *twice) : "");
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return Picture{.title = "Time of a step's gradients over numbers of workers",
                  .x_label = "workers",
                  .y_label = "ms",
@@ -120,8 +122,10 @@ Result<Picture> add_workers(Computation& out, Comparison c, const std::vector<in
 /// Sparse gradients: values and their indices to the servers, the whole to the ring.
 Status add_densities(Computation& out, const Comparison& c, const std::vector<double>& densities, Bytes index,
                      Bytes value) {
-  SectionTable table{.heading = "Sparse gradients",
-                     .columns = {"density", "sent to the servers", "servers", "servers over ring"}};
+  ValueTable table{.title = "Sparse gradients",
+                   .says = {},
+                   .columns = {"density", "sent to the servers", "servers", "servers over ring"},
+                   .rows = {}};
   const double per_value = 1 + index / value;
   COX_TRY(const Seconds ring, c.ring());
   const auto sent = [&](double density) {
@@ -146,19 +150,20 @@ Status add_densities(Computation& out, const Comparison& c, const std::vector<do
                           .oracle = Quantity::of(ring),
                           .limit_ratio = 1e-4});
   }
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "A value that is sent takes {} bytes and {} more for its place; the ring adds up all {}. Servers are as quick as a ring "
       "where one value in {:.3g} is not zero.",
       value.count(), index.count(), to_string(Quantity::of(c.gradients)), 1 / even);
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return {};
 }
 
 /// Shards of unequal load: the busiest holds everybody up.
 Status add_skew(Computation& out, const Comparison& c, const std::vector<int>& exponents) {
-  SectionTable table{
-      .heading = "Hot keys",
-      .columns = {"Zipf exponent", "load of the busiest shard", "servers", "times even shards"}};
+  ValueTable table{.title = "Hot keys",
+                   .says = {},
+                   .columns = {"Zipf exponent", "load of the busiest shard", "servers", "times even shards"},
+                   .rows = {}};
   COX_TRY(const Seconds even, c.servers(c.gradients));
   double most = 1;
   for (const int e : exponents) {
@@ -172,11 +177,11 @@ Status add_skew(Computation& out, const Comparison& c, const std::vector<int>& e
     table.rows.push_back(
         {fmt::format("{}", e), cell_of_ratio(share), cell_of(time), fmt::format("{:.3f}x", time / even)});
   }
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "Shard i of {} takes a share proportional to 1 / i^exponent, and a step lasts as long as its busiest shard: up to "
       "{:.3g} times as long as with even shards. Exponent 0 is even.",
       c.shards, most);
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return {};
 }
 
@@ -191,9 +196,11 @@ Seconds last_updates(const simulate::PolicyOutcome& run, int workers) {
 /// Asynchronous steps: who is at the servers at a time, and how old gradients are.
 Status add_queues(Computation& out, const Comparison& c, const std::vector<WrittenQuantity>& computes,
                   double cv, int steps) {
-  SectionTable table{
-      .heading = "Queues of an asynchronous job",
-      .columns = {"compute of a step", "step", "workers at the servers", "busiest port", "mean age"}};
+  ValueTable table{
+      .title = "Queues of an asynchronous job",
+      .says = {},
+      .columns = {"compute of a step", "step", "workers at the servers", "busiest port", "mean age"},
+      .rows = {}};
   double most = 0;
   for (const WrittenQuantity& w : computes) {
     model::Scenario s = data_parallel_job(
@@ -215,11 +222,11 @@ Status add_queues(Computation& out, const Comparison& c, const std::vector<Writt
     table.rows.push_back({w.text, cell_of(all / c.workers / steps), fmt::format("{:.1f}", waiting),
                           cell_of_ratio(run.servers_busy), fmt::format("{:.1f}", run.mean_age)});
   }
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "{} workers in {} steps each, compute times of coefficient of variation {:g} %. At the servers are those who push, pull "
       "or wait: up to {:.1f} of them at a time. Age is how many updates came between reading and writing.",
       c.workers, steps, 100 * cv, most);
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return {};
 }
 
@@ -253,13 +260,13 @@ Result<Computation> compute_server_against_all_reduce(const Inputs& in, const Co
   COX_TRY(const Bandwidth meant, in.rate("bandwidth if it is bits"));
   COX_TRY(const std::vector<int> shard_counts, in.counts("shard counts", {.least = 1, .most = 4096}));
   COX_TRY(const std::vector<int> worker_counts, in.counts("worker counts", kRanks));
-  COX_TRY(const std::vector<double> densities, in.shares("densities"));
+  COX_TRY(const std::vector<double> densities, in.ratios("densities", RatioBetween{}));
   COX_TRY(const Bytes index, in.size("bytes per index"));
   COX_TRY(const Bytes value, in.size("bytes per value"));
   COX_TRY(const std::vector<int> exponents,
           in.counts("Zipf exponents of the shards", {.least = 0, .most = 8}));
   COX_TRY(const auto computes, in.list("compute of an asynchronous step", Dimension::Time));
-  COX_TRY(const double cv, in.share("spread of compute"));
+  COX_TRY(const double cv, in.ratio("spread of compute", RatioBetween{}));
   COX_TRY(const int steps, in.count("asynchronous steps", {.least = 1, .most = 1000}));
   COX_TRY(const Bytes model_size, in.size("model of the 100 Gbps claim"));
   COX_TRY(const Bandwidth slow, in.rate("bandwidth of the 100 Gbps claim"));

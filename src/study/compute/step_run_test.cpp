@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "study/compute/section_table.hpp"
-
 namespace cox::study {
 namespace {
 
@@ -47,15 +45,6 @@ TEST(SharedStep, EfficiencySlowsWhatIsBesideAMessage) {
                               .overlap_efficiency = e};
     EXPECT_NEAR(run_shared_step(plan).step.count(), 10e-3 + 4e-3 + (10e-3 - e * 4e-3) + 4e-3, kRounding);
   }
-}
-
-TEST(SectionTable, HasASentenceAndARowPerCase) {
-  EXPECT_EQ(
-      to_section({.heading = "Streams",
-                  .sentence = "Two are quicker.",
-                  .columns = {"streams", "step"},
-                  .rows = {{"1", "18 ms"}, {"2", "16 ms"}}}),
-      "## Streams\n\nTwo are quicker.\n\n| streams | step |\n|---|---:|\n| 1 | 18 ms |\n| 2 | 16 ms |\n\n");
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/section_table.hpp"
 #include "study/compute/split_check.hpp"
 
 namespace cox::study {
@@ -103,9 +103,11 @@ Result<Traffic> traffic_of(const std::vector<Part>& parts, int devices, Bytes me
 }
 
 /// The collectives of each split of one block, forward and backward.
-Result<std::string> add_splits(Computation& out, int wide, int devices, Bytes message, Bandwidth link) {
-  SectionTable table{.heading = "Ways to split a block of two matrices",
-                     .columns = {"split", "forward, sent", "forward", "backward, sent", "backward"}};
+Status add_splits(Computation& out, int wide, int devices, Bytes message, Bandwidth link) {
+  ValueTable table{.title = "Ways to split a block of two matrices",
+                   .says = {},
+                   .columns = {"split", "forward, sent", "forward", "backward, sent", "backward"},
+                   .rows = {}};
   Seconds least{std::numeric_limits<double>::infinity()};
   Seconds most{};
   const std::vector<Split> splits = splits_of_a_block(wide);
@@ -128,12 +130,13 @@ Result<std::string> add_splits(Computation& out, int wide, int devices, Bytes me
       {.name = "splitting each matrix alone moves 1.5 (w + 1) times what a pair moves over 2",
        .engine = Quantity::ratio(times[0] / times[2]),
        .oracle = Quantity::ratio(1.5 * (wide + 1) / 2)});
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "Rings over {} devices, {} of activations, the inner ones {} times as wide. A split of each matrix alone takes {}, of "
       "both together {}: between the two nothing has to be put together. An all-reduce costs as much as a reduce-scatter "
       "and an all-gather; scattered between, each device also keeps only a part of the activations.",
       devices, to_string(Quantity::of(message)), wide, cell_of(most), cell_of(least));
-  return to_section(table);
+  out.tables.push_back(std::move(table));
+  return {};
 }
 
 /// How far a split block's numbers are from those in one piece.
@@ -161,9 +164,11 @@ struct Scaling {
 Result<Scaling> add_scaling(Computation& out, const Layers& layers, std::vector<int> ways, Bandwidth inside,
                             Bandwidth between, double target) {
   std::sort(ways.begin(), ways.end());
-  SectionTable table{.heading = "Devices that share a layer",
-                     .columns = {"devices", "compute", "all-reduces inside", "speedup inside",
-                                 "all-reduces between", "speedup between"}};
+  ValueTable table{.title = "Devices that share a layer",
+                   .says = {},
+                   .columns = {"devices", "compute", "all-reduces inside", "speedup inside",
+                               "all-reduces between", "speedup between"},
+                   .rows = {}};
   Scaling series;
   const double count = static_cast<double>(layers.all_reduces) * layers.count;
   const Seconds alone = layers.compute / layers.share_of_peak;
@@ -188,7 +193,7 @@ Result<Scaling> add_scaling(Computation& out, const Layers& layers, std::vector<
     series.between.of.push_back(fmt::format("speedup-between-nodes-k{}", k));
   }
   add(out, "most-devices-within-the-target", Quantity::count(within), kMaxPlus);
-  table.sentence = fmt::format(
+  table.says = fmt::format(
       "Compute at {} of the peak. {} Between nodes the largest speedup is {:.2f}x.",
       cell_of_ratio(layers.share_of_peak),
       within > 0 ? fmt::format("Inside a node the all-reduces stay below {} of the step up to {} devices.",
@@ -196,7 +201,7 @@ Result<Scaling> add_scaling(Computation& out, const Layers& layers, std::vector<
                  : fmt::format("Inside a node the all-reduces take {} of the step or more for all of them.",
                                cell_of_ratio(target)),
       *std::max_element(series.between.y.begin(), series.between.y.end()));
-  out.section += to_section(table);
+  out.tables.push_back(std::move(table));
   return series;
 }
 
@@ -214,8 +219,8 @@ Result<Computation> compute_tensor_parallel(const Inputs& in, const ComputeOptio
   COX_TRY(const int per_layer, in.count("all-reduces per layer", {.least = 1, .most = 64}));
   COX_TRY(const Quantity layer_work, in.quantity("work per layer, as coded", Dimension::Work));
   COX_TRY(const Quantity peak, in.quantity("peak", Dimension::WorkRate));
-  COX_TRY(const double share_of_peak, in.share("share of the peak"));
-  COX_TRY(const double target, in.share("target share of communication"));
+  COX_TRY(const double share_of_peak, in.ratio("share of the peak", RatioBetween{}));
+  COX_TRY(const double target, in.ratio("target share of communication", RatioBetween{}));
   COX_TRY(const int wide, in.count("width of the inner layer", {.least = 1, .most = 64}));
   COX_TRY(const int check_width, in.count("width of the numeric check", {.least = 1, .most = 1024}));
   COX_TRY(const Bandwidth inside, in.rate("bandwidth inside a node"));
@@ -251,8 +256,7 @@ Result<Computation> compute_tensor_parallel(const Inputs& in, const ComputeOptio
   add(out, "communication-over-compute-both-directions", Quantity::ratio(count * summed / compute), kMaxPlus);
   add(out, "communication-over-compute-between-nodes", Quantity::ratio(count * outside / compute), kMaxPlus);
   COX_TRY(Scaling scaling, add_scaling(out, layers, ways, inside, between, target));
-  COX_TRY(const std::string splits, add_splits(out, wide, split, layers.message, inside));
-  out.section += splits;
+  COX_CHECK(add_splits(out, wide, split, layers.message, inside));
   add_split_check(out, check_width, wide, split);
   out.notes = {
       "Rings of one direction without latency. Communication over compute: at the peak, so the shares are the "

@@ -67,7 +67,11 @@ Result<Computation> compute_ring_pattern(const Inputs& in, const ComputeOptions&
   add(out, "time-of-more-workers", Quantity::of(large_time), kMaxPlus);
   add(out, "latency-of-more-workers", Quantity::of(latencies), kMaxPlus);
   add(out, "sent-and-received-of-more-workers", Quantity::of(2 * sent_large), kSchedule);
-  Series bars{.name = "time", .x = {}, .y = {}};
+  Series bars{.name = "time",
+              .x = {},
+              .y = {},
+              .of = {"time", "time-with-a-slow-link", "time-compressed", "time-compressed-with-a-slow-link",
+                     "time-of-more-workers"}};
   for (const Seconds t : {time, slow_time, small_time, small_slow, large_time})
     bars.y.push_back(t.count() * 1e3);
   out.picture = {.kind = Picture::Kind::Bars,
@@ -147,7 +151,10 @@ Result<Computation> compute_shared_uplink(const Inputs& in, const ComputeOptions
   add(out, "rule-share-of-step", Quantity::ratio(rule_comm / step_of(rule_comm, rule_compute)), kReplay);
   add(out, "speedup-16-to-1024", Quantity::ratio(before / after), kClosedForm);
   add(out, "efficiency-16-to-1024", Quantity::ratio(before / after / 64), kClosedForm);
-  Series bars{.name = "time", .x = {}, .y = {}};
+  Series bars{.name = "time",
+              .x = {},
+              .y = {},
+              .of = {"ideal-ring", "ring-uplink-split", "ring-in-node-order", "two-levels"}};
   for (const Seconds t : {ideal, split, flat, levels}) bars.y.push_back(t.count() * 1e3);
   out.notes = {"In node order a ring crosses each uplink once in each direction, so nothing shares it.",
                "Two levels: the devices of a node send their parts at the same time and share its uplink."};

@@ -223,6 +223,8 @@ std::string text_like(Quantity q, const WrittenQuantity& like) {
   // At least three significant digits, at most nine behind the point.
   for (double least = 100; decimals < 9 && size != 0 && size * std::pow(10, decimals) < least;) ++decimals;
   const bool spaced = like.unit != "x";
+  // Nine digits show nothing of it.
+  if (size != 0 && size < 1e-7) return fmt::format("{:.2e}{}{}", value, spaced ? " " : "", like.unit);
   return fmt::format("{:.{}f}{}{}", value, decimals, spaced ? " " : "", like.unit);
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "cox/study/write.hpp"
 
@@ -20,7 +21,7 @@ constexpr double kRight = 700;
 constexpr double kTop = 50;
 constexpr double kBottom = 300;
 // Okabe and Ito 2008: told apart by the colour blind; mid lightness.
-constexpr std::size_t kMostMarkers = 30;  ///< of a series; more would be a band
+constexpr std::size_t kMostMarkers = 30;  ///< of a series, about; more would be a band
 constexpr std::array kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"};
 
 std::string escaped(std::string_view text) {
@@ -112,22 +113,32 @@ std::string y_axis_of(const Axis& y, const Picture& p) {
 }
 
 /// A point of series `i`: each has its own shape, so that curves on top of each other are still told apart.
-std::string marker_of(const Series& s, std::size_t i, double x, double y) {
+/// The first of `count` series is the largest, so that a later one on top of it leaves a rim.
+double weight_of(std::size_t i, std::size_t count) {
+  constexpr std::size_t kMost = 4;
+  return static_cast<double>(std::min(kMost, count) - std::min(i + 1, std::min(kMost, count)));
+}
+
+std::string marker_of(const Series& s, std::size_t i, std::size_t count, double x, double y) {
   const std::string_view colour = kColours[i % kColours.size()];
   const std::string style = s.is_printed
                                 ? fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"", colour)
                                 : fmt::format("fill=\"{}\"", colour);
-  constexpr double kRadius = 4;
+  const double radius = 4 + 0.7 * weight_of(i, count);
+  const double side = radius * 1.25;
   switch (i % 4) {
     case 0:
-      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}/>\n", x, y, kRadius, style);
+      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" {}/>\n", x, y, radius, style);
     case 1:
-      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" {}/>\n", x - kRadius,
-                         y - kRadius, 2 * kRadius, 2 * kRadius, style);
+      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" {}/>\n",
+                         x - radius, y - radius, 2 * radius, 2 * radius, style);
     case 2:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l5 8.7h-10z\" {}/>\n", x, y - 5.8, style);
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}h-{:.1f}z\" {}/>\n", x, y - 1.16 * side, side,
+                         1.74 * side, 2 * side, style);
     default:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l5 5l-5 5l-5 -5z\" {}/>\n", x, y - 5, style);
+      return fmt::format(
+          "<path d=\"M{0:.1f} {1:.1f}l{2:.1f} {2:.1f}l-{2:.1f} {2:.1f}l-{2:.1f} -{2:.1f}z\" {3}/>\n", x,
+          y - side, side, style);
   }
 }
 
@@ -136,8 +147,8 @@ std::string legend_of(const Picture& p) {
   double x = kLeft;
   if (p.series.size() < 2) return out;
   for (std::size_t i = 0; i < p.series.size(); ++i) {
-    if (p.kind == Picture::Kind::Lines)
-      out += marker_of(p.series[i], i, x + 5, 35);
+    if (p.kind == Picture::Kind::Lines || p.series[i].is_printed)
+      out += marker_of(p.series[i], i, p.series.size(), x + 5, 35);
     else
       out += fmt::format("<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x,
                          kColours[i % kColours.size()]);
@@ -145,6 +156,14 @@ std::string legend_of(const Picture& p) {
     x += 30 + 6.6 * static_cast<double>(p.series[i].name.size());
   }
   return out;
+}
+
+/// Points in the order in which a line passes them.
+std::vector<std::size_t> from_left(const Series& s) {
+  std::vector<std::size_t> order(std::min(s.x.size(), s.y.size()));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return s.x[a] < s.x[b]; });
+  return order;
 }
 
 std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
@@ -156,13 +175,18 @@ std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
     const Series& s = p.series[i];
     std::string points;
     std::string markers;
-    const std::size_t count = std::min(s.x.size(), s.y.size());
-    for (std::size_t k = 0; k < count; ++k) {
-      points += fmt::format("{}{:.1f},{:.1f}", k == 0 ? "" : " ", x.at(s.x[k]), y.at(s.y[k]));
-      if (count <= kMostMarkers) markers += marker_of(s, i, x.at(s.x[k]), y.at(s.y[k]));
+    const std::vector<std::size_t> order = from_left(s);
+    const std::size_t every = order.size() / kMostMarkers + 1;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const double px = x.at(s.x[order[k]]);
+      const double py = y.at(s.y[order[k]]);
+      points += fmt::format("{}{:.1f},{:.1f}", k == 0 ? "" : " ", px, py);
+      // Of long series some points are marked, each series at places of its own.
+      if (k % every == i % every) markers += marker_of(s, i, p.series.size(), px, py);
     }
-    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", points,
-                       kColours[i % kColours.size()], s.is_printed ? " stroke-dasharray=\"5 4\"" : "");
+    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\"{}/>\n",
+                       points, kColours[i % kColours.size()], 2 + 1.2 * weight_of(i, p.series.size()),
+                       s.is_printed ? " stroke-dasharray=\"5 4\"" : "");
     out += markers;
   }
   return out;
@@ -171,19 +195,26 @@ std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
 std::string bars_of(const Picture& p, const Axis& y) {
   std::string out;
   const double room = (kRight - kLeft) / static_cast<double>(std::max<std::size_t>(p.categories.size(), 1));
-  const double wide = room * 0.8 / static_cast<double>(std::max<std::size_t>(p.series.size(), 1));
+  const auto bars =
+      std::count_if(p.series.begin(), p.series.end(), [](const Series& s) { return !s.is_printed; });
+  const double wide = room * 0.8 / static_cast<double>(std::max<std::ptrdiff_t>(bars, 1));
   for (std::size_t c = 0; c < p.categories.size(); ++c) {
     const double left = kLeft + room * (static_cast<double>(c) + 0.1);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", left + room * 0.4,
                        kBottom + 16, escaped(p.categories[c]));
     for (std::size_t i = 0; i < p.series.size(); ++i) {
-      if (c >= p.series[i].y.size()) continue;
+      if (p.series[i].is_printed || c >= p.series[i].y.size()) continue;
       const double top = y.at(p.series[i].y[c]);
       out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
                          left + wide * static_cast<double>(i), top, wide, std::max(0.0, kBottom - top),
                          kColours[i % kColours.size()]);
     }
   }
+  // Printed values: a mark over the bar of its category, `x`.
+  for (std::size_t i = 0; i < p.series.size(); ++i)
+    for (std::size_t k = 0; p.series[i].is_printed && k < p.series[i].x.size(); ++k)
+      out += marker_of(p.series[i], i, p.series.size(), kLeft + room * (p.series[i].x[k] + 0.5),
+                       y.at(p.series[i].y[k]));
   return out;
 }
 

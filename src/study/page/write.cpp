@@ -73,7 +73,8 @@ Counts counts_of(const Answer& a) {
           .with_ours = of(Verdict::FollowsWithOurs),
           .not_with_ours = of(Verdict::NotWithOurs),
           .fitted = of(Verdict::Fitted),
-          .not_computed = of(Verdict::TypedIn) + of(Verdict::NotComputed) + of(Verdict::InputMissing) + of(Verdict::Contradicts)};
+          .not_computed = of(Verdict::TypedIn) + of(Verdict::NotComputed) + of(Verdict::InputMissing) +
+                          of(Verdict::Contradicts)};
 }
 
 /// `3 follow, 8 do not; 1 fitted`: what there is none of is left out, but for the first two.
@@ -179,6 +180,22 @@ std::string csv_cell(std::string_view text) {
   return out + "\"";
 }
 
+/// A line for each printed number that is compared with nothing, and why.
+std::string not_computed(std::span<const Answer> answers) {
+  std::string out;
+  for (const Answer& a : answers)
+    for (std::size_t i = 0; i < a.judged.size(); ++i) {
+      const Verdict v = a.judged[i].verdict;
+      if (v != Verdict::TypedIn && v != Verdict::NotComputed && v != Verdict::InputMissing &&
+          v != Verdict::Contradicts)
+        continue;
+      out +=
+          fmt::format("- [{0}]({0}.md), {1}: {2}, {3}\n", a.study.name, cell(a.study.printed[i].name),
+                      name_of(v), a.judged[i].reason.empty() ? "by what was set" : cell(a.judged[i].reason));
+    }
+  return out;
+}
+
 }  // namespace
 
 std::string to_markdown(const Answer& a, const std::string& picture_file) {
@@ -257,10 +274,12 @@ std::string index_markdown(std::span<const Answer> answers) {
     all.not_computed += c.not_computed;
   }
   row("all", "", all);
+  const std::string reasons = not_computed(answers);
   return out +
          "\n`follow`, `do not`: computed from inputs that the source states. `with ours`: some input is not "
          "in the source, ours is taken.\n`fitted`: the computation was fitted to the number, so that it "
-         "comes out is no prediction. `not computed`: the page says why.\n";
+         "comes out is no prediction.\n" +
+         (reasons.empty() ? "" : "\nNot computed:\n\n" + reasons);
 }
 
 }  // namespace cox::study
