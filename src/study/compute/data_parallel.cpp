@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "cox/simulate/noise.hpp"
 
 #include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
 #include "study/compute/step_run.hpp"
 #include "study/compute/training_run.hpp"
+#include "study/oracle/slowest.hpp"
 
 namespace cox::study {
 namespace {
@@ -24,97 +28,352 @@ StepPlan step_in_sequence(Seconds forward, Seconds backward, Seconds all_reduce)
           .optimizer = Seconds{0}};
 }
 
-/// Workers of the source's C.1: weak scaling, one flat ring.
+/// The source's C.1: one flat ring after all of the compute.
 struct Job {
-  const simulate::LinkCosts& links;
+  int workers = 1;
+  simulate::LinkCosts links{};
   Bytes gradients{};
   Seconds forward{};
   Seconds backward{};
   Seconds update{};
+  int micro_batches = 1;  ///< computed before each all-reduce
+
+  [[nodiscard]] Seconds compute() const { return micro_batches * (forward + backward); }
+  [[nodiscard]] Job with_workers(int n) const {
+    Job job = *this;
+    job.workers = n;
+    return job;
+  }
 };
 
 /// Its step by the training engine; a check against the graph of its three parts.
-Result<Seconds> step_of(Computation& out, const std::string& name, int workers, const Job& job) {
+Result<Seconds> step_of(Computation& out, const std::string& name, const Job& job) {
   model::Scenario scenario = data_parallel_job(
-      workers, job.links, {{.forward = job.forward, .backward = job.backward, .gradients = job.gradients}},
-      job.gradients);
+      job.workers, job.links,
+      {{.forward = job.forward, .backward = job.backward, .gradients = job.gradients}}, job.gradients);
   scenario.job.as<model::TrainingJob>().optimizer = job.update;
+  scenario.job.as<model::TrainingJob>().micro_batches = job.micro_batches;
   COX_TRY(const Seconds time, training_time(scenario));
-  COX_TRY(const Seconds ring, checked_time(out, fmt::format("ring over {}", workers),
-                                           all_reduce(Algorithm::Ring, workers, job.gradients), job.links));
-  StepPlan plan = step_in_sequence(job.forward, job.backward, ring);
+  COX_TRY(const Seconds ring,
+          checked_time(out, fmt::format("ring over {}", job.workers),
+                       all_reduce(Algorithm::Ring, job.workers, job.gradients), job.links));
+  StepPlan plan = step_in_sequence(job.micro_batches * job.forward, job.micro_batches * job.backward, ring);
   plan.optimizer = job.update;
   out.checks.push_back(
       {.name = name, .engine = Quantity::of(time), .oracle = Quantity::of(run_step(plan).step)});
   return time;
 }
 
-}  // namespace
+std::string percent(double ratio) {
+  return to_string(Quantity::ratio(ratio));
+}
+std::string text(Seconds time) {
+  return to_string(Quantity::of(time));
+}
 
-Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOptions& /*options*/) {
-  COX_TRY(const int workers, in.count("workers", kRanks));
-  COX_TRY(const Bytes gradients, in.size("gradients"));
-  COX_TRY(const Seconds forward, in.time("forward"));
-  COX_TRY(const Seconds backward, in.time("backward"));
-  COX_TRY(const Seconds update, in.time("update"));
+Result<Job> job_of(const Inputs& in) {
+  Job job;
+  COX_TRY(job.workers, in.count("workers", kRanks));
+  COX_TRY(job.gradients, in.size("gradients"));
+  COX_TRY(job.forward, in.time("forward"));
+  COX_TRY(job.backward, in.time("backward"));
   COX_TRY(const Seconds latency, in.time("latency"));
   COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth"));
+  job.links = uniform_links(latency, bandwidth);
+  if (job.compute() > Seconds{0}) return job;
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "study-003",
+                    .message = "inputs 'forward' and 'backward' are both zero: nothing is computed",
+                    .hint = "give one of them a time",
+                    .where = Where{.file = in.study().file}});
+}
+
+/// The call: one step, and the same with other algorithms.
+Status add_call(Computation& out, const Inputs& in, const Job& job) {
+  COX_TRY(const Seconds update, in.time("update"));
   COX_TRY(const Seconds inside_latency, in.time("latency inside a node"));
   COX_TRY(const Bandwidth inside_bandwidth, in.rate("bandwidth inside a node"));
   COX_TRY(const int per_node, in.count("workers per node", kRanks));
   COX_TRY(const Bytes small, in.size("gradients of ResNet-50"));
+  COX_TRY(const Bytes smaller, in.size("gradients of ResNet-18"));
   COX_TRY(const int fewer, in.count("workers of the ResNet-50 claim", kRanks));
+  COX_TRY(const Seconds said_small, in.time("all-reduce of ResNet-50, as printed"));
   COX_TRY(const Seconds said_all_reduce, in.time("all-reduce, as printed"));
   COX_TRY(const Seconds said_step, in.time("step, as printed"));
-  COX_TRY(const std::vector<int> sweep, in.counts("worker counts", kRanks));
-  const simulate::LinkCosts links = uniform_links(latency, bandwidth);
-  Computation out;
-  COX_TRY(const Seconds ring,
-          checked_time(out, "ring", all_reduce(Algorithm::Ring, workers, gradients), links));
-  COX_TRY(const Seconds tree,
-          checked_time(out, "tree", all_reduce(Algorithm::BinomialTree, workers, gradients), links));
-  COX_TRY(const Seconds ring_small,
-          checked_time(out, "ring, ResNet-50", all_reduce(Algorithm::Ring, fewer, small), links));
-  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
+  const auto timed = [&](const char* name, Algorithm algorithm, int n, Bytes bytes) {
+    return checked_time(out, name, all_reduce(algorithm, n, bytes), job.links);
+  };
+  const simulate::LinkCosts inside = uniform_links(inside_latency, inside_bandwidth);
+  COX_TRY(const Seconds ring, timed("ring", Algorithm::Ring, job.workers, job.gradients));
+  COX_TRY(const Seconds tree, timed("tree", Algorithm::BinomialTree, job.workers, job.gradients));
+  COX_TRY(const Seconds ring_small, timed("ring, ResNet-50", Algorithm::Ring, fewer, small));
+  COX_TRY(const Seconds ring_smaller, timed("ring, ResNet-18", Algorithm::Ring, job.workers, smaller));
+  COX_TRY(const Seconds tree_smaller,
+          timed("tree, ResNet-18", Algorithm::BinomialTree, job.workers, smaller));
+  COX_TRY(const Seconds in_node,
+          checked_time(out, "inside a node", all_reduce(Algorithm::Ring, per_node, job.gradients), inside));
+  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, job.workers, job.gradients);
   two_level.group = per_node;
-  COX_TRY(const Seconds hierarchical,
-          idle_time(two_level,
-                    two_level_links(uniform_links(inside_latency, inside_bandwidth), links, per_node)));
-  const Job job{
-      .links = links, .gradients = gradients, .forward = forward, .backward = backward, .update = {}};
+  COX_TRY(const Seconds hierarchical, idle_time(two_level, two_level_links(inside, job.links, per_node)));
   Job updated = job;
   updated.update = update;
-  COX_TRY(const Seconds step, step_of(out, "step", workers, job));
-  COX_TRY(const Seconds step_with_update, step_of(out, "step with update", workers, updated));
-  const Seconds compute = forward + backward;
+  COX_TRY(const Seconds step, step_of(out, "step", job));
+  COX_TRY(const Seconds step_with_update, step_of(out, "step with update", updated));
   add(out, "ring", Quantity::of(ring), kMaxPlus);
   add(out, "tree", Quantity::of(tree), kMaxPlus);
   add(out, "hierarchical", Quantity::of(hierarchical), kMaxPlus);
+  add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
   add(out, "ring-resnet-50", Quantity::of(ring_small), kMaxPlus);
+  add(out, "ring-over-tree-resnet-18", Quantity::ratio(ring_smaller / tree_smaller), kMaxPlus);
   add(out, "step", Quantity::of(step), kTraining);
   add(out, "step-with-update", Quantity::of(step_with_update), kTraining);
-  add(out, "efficiency", Quantity::ratio(compute / step), kTraining);
-  add(out, "speedup", Quantity::ratio(compute / step * workers), kTraining);
-  add(out, "communication-share", Quantity::ratio((step - compute) / step), kTraining);
+  add(out, "efficiency", Quantity::ratio(job.compute() / step), kTraining);
+  add(out, "speedup", Quantity::ratio(job.compute() / step * job.workers), kTraining);
+  add(out, "communication-share", Quantity::ratio((step - job.compute()) / step), kTraining);
   add(out, "share-of-its-own-parts", Quantity::ratio(said_all_reduce / said_step), kClosedForm);
-  Series curve{.name = "efficiency", .x = {}, .y = {}};
+  add(out, "resnet-50-over-compute-of-its-own-parts", Quantity::ratio(said_small / job.compute()),
+      kClosedForm);
+  return {};
+}
+
+/// Efficiency over numbers of workers, with a fixed batch per worker (weak) and in all (strong); steps of workers that
+/// differ, and what an operator would be told.
+Status add_workers(Computation& out, const Inputs& in, const Job& job, double cv) {
+  COX_TRY(std::vector<int> sweep, in.counts("fewer workers", kRanks));
+  COX_TRY(const std::vector<int> more, in.counts("worker counts", kRanks));
+  COX_TRY(const double much, in.share("communication that alerts"));
+  COX_TRY(const double little, in.share("efficiency that alerts"));
+  sweep.insert(sweep.end(), more.begin(), more.end());
+  Series weak{.name = "efficiency", .x = {}, .y = {}};
+  Series strong{.name = "of a fixed batch", .x = {}, .y = {}};
+  Series median{.name = "median of workers that differ", .x = {}, .y = {}};
+  ValueTable table{.title = "By number of workers",
+                   .says = {},
+                   .columns = {"workers", "efficiency", "of a fixed batch", "step, p50", "step, p95",
+                               "waiting, p50", "waiting, p95", "all-reduce, p50", "alert"},
+                   .rows = {}};
   for (const int n : sweep) {
-    COX_TRY(const Seconds t, step_of(out, fmt::format("step of {}", n), n, job));
-    add(out, fmt::format("efficiency-n{}", n), Quantity::ratio(compute / t), kTraining);
-    curve.x.push_back(n);
-    curve.y.push_back(100 * (compute / t));
-    curve.of.push_back(fmt::format("efficiency-n{}", n));
+    COX_TRY(const Seconds step, step_of(out, fmt::format("step of {}", n), job.with_workers(n)));
+    const Seconds sent = step - job.compute();
+    const Seconds fixed = job.compute() * job.workers / n;
+    const double efficiency = job.compute() / step;
+    add(out, fmt::format("efficiency-n{}", n), Quantity::ratio(efficiency), kTraining);
+    add(out, fmt::format("efficiency-fixed-batch-n{}", n), Quantity::ratio(fixed / (fixed + sent)),
+        kTraining);
+    const DelayedMaximum slowest(cv, {{.groups = n}});
+    std::vector<Seconds> steps;
+    std::vector<double> waits;
+    for (const double p : {0.5, 0.95}) {
+      const double longest = std::max(1.0, slowest.quantile(p));
+      steps.push_back(longest * job.compute() + sent);
+      waits.push_back((longest - 1) * job.compute() / steps.back());
+      add(out, fmt::format("step-p{:g}-n{}", 100 * p, n), Quantity::of(steps.back()), kClosedForm);
+      add(out, fmt::format("waiting-p{:g}-n{}", 100 * p, n), Quantity::ratio(waits.back()), kClosedForm);
+    }
+    const double share = sent / steps[0];
+    std::string alert = share > much ? "communication" : "";
+    if (job.compute() / steps[0] < little) alert += alert.empty() ? "efficiency" : ", efficiency";
+    add(out, fmt::format("communication-share-p50-n{}", n), Quantity::ratio(share), kClosedForm);
+    table.rows.push_back({fmt::format("{}", n), percent(efficiency), percent(fixed / (fixed + sent)),
+                          text(steps[0]), text(steps[1]), percent(waits[0]), percent(waits[1]),
+                          percent(share), alert.empty() ? "-" : alert});
+    for (Series* s : {&weak, &strong, &median}) s->x.push_back(n);
+    weak.y.push_back(100 * efficiency);
+    weak.of.push_back(fmt::format("efficiency-n{}", n));
+    strong.y.push_back(100 * (fixed / (fixed + sent)));
+    median.y.push_back(100 * (job.compute() / steps[0]));
   }
-  out.notes = {
-      "Weak scaling: each worker computes the same whatever their number; nothing overlaps.",
-      "The step is forward, backward and the ring; the update is added in `step-with-update` only, as the "
-      "printed parts leave it out.",
-      "The hierarchical all-reduce lets each device of a node use a network link of its own."};
+  table.says = fmt::format(
+      "Each worker computes the same whatever their number; a fixed batch is that of {} workers, dealt to fewer. p50 and "
+      "p95: compute times differ by a coefficient of {:g}, and all wait for the slowest. From {} to {} workers the "
+      "efficiency goes from {} to {}; of a fixed batch from {}. Alerts: communication above {} of the median step, "
+      "efficiency below {}.",
+      job.workers, cv, sweep.front(), sweep.back(), table.rows.front()[1], table.rows.back()[1],
+      table.rows.front()[2], percent(much), percent(little));
+  out.tables.push_back(std::move(table));
   out.picture = {.title = "Efficiency of a data-parallel step, flat ring",
                  .x_label = "workers",
                  .y_label = "%",
                  .x_is_log = true,
-                 .series = {std::move(curve)}};
+                 .series = {std::move(weak), std::move(strong), std::move(median)}};
+  return {};
+}
+
+/// Over sizes of the gradients: time, and whether a device holds what they belong to.
+Status add_gradient_sizes(Computation& out, const Inputs& in, const Job& job) {
+  COX_TRY(const auto sizes, in.list("gradient sizes", Dimension::Size));
+  COX_TRY(const double state, in.ratio("state over gradients", {.above = 0, .most = 1000}));
+  COX_TRY(const Bytes memory, in.size("device memory"));
+  ValueTable table{.title = "By size of the gradients",
+                   .says = {},
+                   .columns = {"gradients", "ring", "tree", "efficiency, ring", "state of a worker", "fits"},
+                   .rows = {}};
+  Picture curves{.title = fmt::format("All-reduce over {} workers", job.workers),
+                 .x_label = "gradients, MB",
+                 .y_label = "ms",
+                 .x_is_log = true,
+                 .y_is_log = true,
+                 .series = {{.name = "ring", .x = {}, .y = {}}, {.name = "tree", .x = {}, .y = {}}}};
+  for (const WrittenQuantity& size : sizes) {
+    const Bytes bytes{std::llround(size.value.in_base_unit())};
+    COX_TRY(const Seconds ring, checked_time(out, fmt::format("ring, {}", size.text),
+                                             all_reduce(Algorithm::Ring, job.workers, bytes), job.links));
+    COX_TRY(const Seconds tree,
+            checked_time(out, fmt::format("tree, {}", size.text),
+                         all_reduce(Algorithm::BinomialTree, job.workers, bytes), job.links));
+    const Quantity held(Dimension::Size, state * size.value.in_base_unit());
+    const double efficiency = job.compute() / (job.compute() + ring);
+    add(out, fmt::format("ring-{}", size.text), Quantity::of(ring), kMaxPlus);
+    add(out, fmt::format("tree-{}", size.text), Quantity::of(tree), kMaxPlus);
+    add(out, fmt::format("efficiency-{}", size.text), Quantity::ratio(efficiency), kMaxPlus);
+    add(out, fmt::format("state-{}", size.text), held, kClosedForm);
+    const bool fits = held.in_base_unit() <= static_cast<double>(memory.count());
+    table.rows.push_back({size.text, text(ring), text(tree), percent(efficiency), to_string(held),
+                          fits ? "yes" : "out of memory"});
+    for (Series& s : curves.series) s.x.push_back(static_cast<double>(bytes.count()) / 1e6);
+    curves.series[0].y.push_back(ring.count() * 1e3);
+    curves.series[1].y.push_back(tree.count() * 1e3);
+  }
+  const Quantity largest(Dimension::Size, static_cast<double>(memory.count()) / state);
+  add(out, "gradients-that-fit", largest, kClosedForm);
+  table.says = fmt::format(
+      "Every worker holds weights, gradients and the optimizer's state, {:g} times the gradients: a device of {} has room "
+      "for gradients of {}, without activations. The efficiency goes from {} to {}.",
+      state, to_string(Quantity::of(memory)), to_string(largest), table.rows.front()[3],
+      table.rows.back()[3]);
+  out.tables.push_back(std::move(table));
+  out.picture.below.push_back(std::move(curves));
+  return {};
+}
+
+/// What software, stragglers and other jobs add.
+Status add_overheads(Computation& out, const Inputs& in, const Job& job, double cv) {
+  COX_TRY(const double computing, in.ratio("overhead of compute", {.above = 0, .most = 100}));
+  COX_TRY(const double sending, in.ratio("overhead of communication", {.above = 0, .most = 100}));
+  COX_TRY(const std::vector<double> others, in.ratios("contention", {.above = 0, .most = 1000}));
+  const model::CollectiveSpec spec = all_reduce(Algorithm::Ring, job.workers, job.gradients);
+  COX_TRY(const Seconds ring, idle_time(spec, job.links));
+  const double slowest = DelayedMaximum(cv, {{.groups = job.workers}}).mean();
+  ValueTable table{.title = "Overheads",
+                   .says = {},
+                   .columns = {"what", "step", "longer by", "efficiency", "communication"},
+                   .rows = {}};
+  const Seconds plain = run_step(step_in_sequence(job.forward, job.backward, ring)).step;
+  const auto row = [&](const std::string& name, const std::string& title, double compute, Seconds sent) {
+    const StepRun run = run_step(step_in_sequence(compute * job.forward, compute * job.backward, sent));
+    add(out, fmt::format("step-with-{}", name), Quantity::of(run.step), kReplay);
+    add(out, fmt::format("longer-by-{}", name), Quantity::ratio(run.step / plain - 1), kReplay);
+    add(out, fmt::format("communication-share-with-{}", name), Quantity::ratio(run.exposed / run.step),
+        kReplay);
+    table.rows.push_back({title, text(run.step), percent(run.step / plain - 1),
+                          percent(job.compute() / run.step), percent(run.exposed / run.step)});
+  };
+  row("none", "none", 1, ring);
+  row("software", "software", computing, sending * ring);
+  row("stragglers", "stragglers", slowest, ring);
+  row("both", "software and stragglers", computing * slowest, sending * ring);
+  for (const double n : others) {
+    simulate::LinkCosts shared = job.links;
+    shared.across.per_byte = n * job.links.across.per_byte;
+    shared.inside = shared.across;
+    COX_TRY(const Seconds sent,
+            checked_time(out, fmt::format("ring, a link {:g} times as slow", n), spec, shared));
+    row(fmt::format("contention-{:g}", n), fmt::format("links {:g} times as slow", n), 1, sent);
+  }
+  table.says = fmt::format(
+      "Software makes the step {} longer, compute times that differ by a coefficient of {:g} make it {} longer, on "
+      "average; with both, communication is {} of it.",
+      table.rows[1][2], cv, table.rows[2][2], table.rows[3][4]);
+  out.tables.push_back(std::move(table));
+  return {};
+}
+
+/// One all-reduce for several micro-batches.
+Status add_accumulation(Computation& out, const Inputs& in, const Job& job) {
+  COX_TRY(const std::vector<int> counts, in.counts("accumulated micro-batches", {.least = 1, .most = 1000}));
+  ValueTable table{.title = "Accumulation",
+                   .says = {},
+                   .columns = {"micro-batches", "step", "efficiency", "communication"},
+                   .rows = {}};
+  for (const int k : counts) {
+    Job many = job;
+    many.micro_batches = k;
+    COX_TRY(const Seconds step, step_of(out, fmt::format("step of {} micro-batches", k), many));
+    add(out, fmt::format("efficiency-accumulated-{}", k), Quantity::ratio(many.compute() / step), kTraining);
+    table.rows.push_back({fmt::format("{}", k), text(step), percent(many.compute() / step),
+                          percent((step - many.compute()) / step)});
+  }
+  table.says = fmt::format(
+      "One all-reduce for {} micro-batches instead of {}: an efficiency of {} instead of {}. It is a batch so many times "
+      "as large; what that does to the number of steps is not computed here.",
+      counts.back(), counts.front(), table.rows.back()[2], table.rows.front()[2]);
+  out.tables.push_back(std::move(table));
+  return {};
+}
+
+/// When three workers of one step are in which state.
+Status add_timeline(Computation& out, const Inputs& in, const Job& job, double cv) {
+  COX_TRY(const Seconds update, in.time("update"));
+  model::NoiseSource source;
+  source.name = "compute";
+  source.law = model::NoiseLaw::Lognormal;
+  source.cv = cv;
+  COX_TRY(const simulate::Noise noise, simulate::Noise::make({source}, {.ranks = job.workers}, 1));
+  std::vector<Seconds> times(static_cast<std::size_t>(job.workers), job.compute());
+  noise.compute(0, 0, times, times);
+  std::sort(times.begin(), times.end());
+  COX_TRY(const Seconds ring, idle_time(all_reduce(Algorithm::Ring, job.workers, job.gradients), job.links));
+  const Seconds step = times.back() + ring + update;
+  ValueTable table{.title = "Timeline of a step",
+                   .says = {},
+                   .columns = {"worker", "forward until", "backward until", "idle until", "all-reduce until",
+                               "update until"},
+                   .rows = {}};
+  for (const auto& [name, time] :
+       {std::pair{"quickest", times.front()}, std::pair{"median", times[times.size() / 2]},
+        std::pair{"slowest", times.back()}}) {
+    const Seconds forward = time * (job.forward / job.compute());
+    add(out, fmt::format("idle-of-the-{}", name), Quantity::of(times.back() - time), kDraws);
+    table.rows.push_back(
+        {name, text(forward), text(time), text(times.back()), text(times.back() + ring), text(step)});
+  }
+  // The whole job, message by message, with the same draws.
+  model::Scenario scenario = data_parallel_job(
+      job.workers, job.links,
+      {{.forward = job.forward, .backward = job.backward, .gradients = job.gradients}}, job.gradients);
+  scenario.job.as<model::TrainingJob>().optimizer = update;
+  scenario.noise = {source};
+  COX_TRY(const Seconds engine, training_time(scenario));
+  out.checks.push_back({.name = "step of workers that differ: the slowest and the ring",
+                        .engine = Quantity::of(engine),
+                        .oracle = Quantity::of(step),
+                        .limit_ratio = 1e-6});
+  table.says = fmt::format(
+      "One step, compute times drawn with a coefficient of {:g}: the quickest of {} is done after {} and idle for {}, the "
+      "slowest never. All begin the ring when the slowest is ready.",
+      cv, job.workers, table.rows[0][2], text(times.back() - times.front()));
+  out.tables.push_back(std::move(table));
+  return {};
+}
+
+}  // namespace
+
+Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const Job job, job_of(in));
+  COX_TRY(const double cv, in.ratio("coefficient of variation", {.above = 0, .most = 10}));
+  Computation out;
+  COX_CHECK(add_call(out, in, job));
+  COX_CHECK(add_workers(out, in, job, cv));
+  COX_CHECK(add_gradient_sizes(out, in, job));
+  COX_CHECK(add_overheads(out, in, job, cv));
+  COX_CHECK(add_accumulation(out, in, job));
+  COX_CHECK(add_timeline(out, in, job, cv));
+  out.notes = {
+      "Weak scaling but where a fixed batch is named: each worker computes the same whatever their number; nothing "
+      "overlaps.",
+      "The step is forward, backward and the ring; the update is added in `step-with-update` and in the timeline only, as "
+      "the printed parts leave it out.",
+      "The hierarchical all-reduce lets each device of a node use a network link of its own."};
   return out;
 }
 

@@ -287,7 +287,9 @@ Status add_drift(Computation& out, const Inputs& in, const Job& job) {
   ValueTable table{
       .title = "Splitting anew", .says = {}, .columns = {"split", "step over fractional shares"}, .rows = {}};
   for (std::size_t p = 0; p < periods.size(); ++p)
-    table.rows.push_back({periods[p] >= steps ? "once" : fmt::format("every {} steps", periods[p]),
+    table.rows.push_back({periods[p] >= steps ? "once"
+                          : periods[p] == 1   ? "every step"
+                                              : fmt::format("every {} steps", periods[p]),
                           add_mean_text(out, fmt::format("over-ideal-resplit-{}", periods[p]), over[p])});
   table.rows.push_back({"never: equal shares", add_mean_text(out, "over-ideal-drifting-equal", over.back())});
   table.says = fmt::format(

@@ -142,5 +142,24 @@ TEST(HierarchyParameters, RailsAndGroupsFollowTheFormula) {
   EXPECT_NEAR(v.at("traffic-over-two-levels-in-node-order"), 255.0 / 256 / (31.0 / 32), 1e-5);
 }
 
+// The ring takes 2 (N - 1) (alpha + d / N beta), whatever else the step is made of.
+TEST(DataParallelParameters, StepsAreTheirParts) {
+  const Values v =
+      values_of("data-parallel-step", {"fewer workers=[1, 2]", "accumulated micro-batches=[1, 8]"});
+  const auto ring = [](int n, double slower) { return 2 * (n - 1) * (10e-6 + 700e6 / n / 25e9 * slower); };
+  EXPECT_EQ(v.at("efficiency-n1"), 1);
+  EXPECT_NEAR(v.at("efficiency-n2"), 0.125 / (0.125 + ring(2, 1)), 1e-6);
+  EXPECT_NEAR(v.at("efficiency-fixed-batch-n8"), 4.0 / (4.0 + ring(8, 1)), 1e-6);  // 125 ms x 256 / 8
+  EXPECT_NEAR(v.at("efficiency-accumulated-8"), 1.0 / (1.0 + ring(256, 1)), 1e-6);
+  EXPECT_NEAR(v.at("step-with-software"), 1.15 * 0.125 + 1.1 * ring(256, 1), 1e-7);
+  EXPECT_NEAR(v.at("step-with-contention-5"), 0.125 + ring(256, 5), 1e-7);
+  // chapter-part3, C.2: the slowest of 256 at a coefficient of 0.1 takes 1.32 means.
+  EXPECT_NEAR(v.at("step-with-stragglers"), 1.32 * 0.125 + ring(256, 1), 3e-4);
+  EXPECT_GT(v.at("step-p95-n256"), v.at("step-p50-n256"));
+  EXPECT_EQ(v.at("idle-of-the-slowest"), 0);
+  EXPECT_EQ(v.at("gradients-that-fit"), 20e9);
+  EXPECT_NEAR(v.at("inside-a-node"), 14 * (1e-6 + 700e6 / 8 / 600e9), 1e-9);
+}
+
 }  // namespace
 }  // namespace cox::study
