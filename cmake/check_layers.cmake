@@ -29,7 +29,7 @@ set(abi_may)
 
 # One line per sub-room, a folder of a room with more than one: which other folders of the room it may see. `.` is the
 # room's own folder. A room without lines here is one folder, or its folders see each other.
-set(parted_rooms cli diagnose forecast guest learn simulate study trace trace/import)
+set(parted_rooms cli diagnose evaluate forecast guest learn simulate study trace trace/import)
 set(cli/frame_may "")
 set(cli/output_may frame)
 set(cli/input_may frame output)
@@ -51,6 +51,8 @@ set(diagnose/pacing_may match cause)
 set(diagnose/result_may match cause efficiency stall pacing)
 set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time figures stall pacing result)
 set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time figures stall pacing result words)
+set(evaluate/._may "")
+set(evaluate/claim_may "")
 set(forecast/law_may "")
 set(forecast/sample_may "")
 set(forecast/calibrate_may law sample)
@@ -120,6 +122,7 @@ set(diagnose_headers
     efficiency:efficiency runs:over_time time_structure:over_time figures:figures stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
+set(evaluate_headers claim:claim computations:. pacing:.)
 set(forecast_headers
     law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
     twins:structure

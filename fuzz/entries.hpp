@@ -40,6 +40,8 @@ void figures(std::string_view bytes);
 
 /// A study's file: read, or refused with a line.
 void study(std::string_view bytes);
+/// A pasted claim: judged, or said why not; what is printed is a line that a terminal can show.
+void claim(std::string_view bytes);
 
 /// Settings of pacing as text: taken or refused as a whole, and within bounds a controller under them.
 void pace_settings(std::string_view bytes);

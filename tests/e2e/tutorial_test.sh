@@ -39,7 +39,7 @@ print(f"{page}: {commands} commands, {quotes} quotes")
 PYTHON
 }
 
-for page in tutorial/01-find-a-straggler tutorial/02-will-it-scale tutorial/03-which-policy howto/mark-your-own-program; do
+for page in tutorial/01-find-a-straggler tutorial/02-will-it-scale tutorial/03-which-policy howto/mark-your-own-program howto/check-a-claim; do
   place=$work/$(basename "$page")
   mkdir -p "$place/build"
   ln -s "$build" "$place/build/release"

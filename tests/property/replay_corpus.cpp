@@ -53,6 +53,10 @@ TEST(ReplayCorpus, Figures) {
   EXPECT_GE(replay("figures", figures), 10);
 }
 
+TEST(ReplayCorpus, Claims) {
+  EXPECT_GE(replay("claim", claim), 5);
+}
+
 TEST(ReplayCorpus, Scenario) {
   EXPECT_GE(replay("scenario", scenario), 3);
 }

@@ -5,6 +5,8 @@
 
 #include <ostream>
 
+#include "cox/evaluate/claim.hpp"
+
 #include "cli/frame/error_reference.hpp"
 #include "cli/frame/spelling.hpp"
 #include "cli/output/envelope.hpp"
@@ -24,8 +26,17 @@ Result<ExitCode> list_all(const Invocation& call, Console& console) {
   return ExitCode::Ok;
 }
 
+/// Whatever the verdict: that a claim is false is no failure.
+Result<ExitCode> judge(const std::string& text, const Invocation& call, Console& console) {
+  COX_TRY(const evaluate::JudgedClaim claim, evaluate::judge_claim(text));
+  console.out << (call.common.json ? evaluate::to_json(claim) : evaluate::to_text(claim));
+  return ExitCode::Ok;
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   if (call.args.empty()) return list_all(call, console);
+  if (call.args.size() > 1 || call.args.front().find(' ') != std::string::npos)
+    return judge(fmt::format("{}", fmt::join(call.args, " ")), call, console);
   std::string id = call.args.front();
   for (char& c : id)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
@@ -51,16 +62,23 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
 const Command& explain_command() {
   static const Command command{
       .spec = {.name = "explain",
-               .summary = "say what an error id means and what to do about it",
+               .summary = "say what an error id means, or whether a claim with numbers follows",
                .about =
-                   "Says what an error id means and what to do about it. Without an id it lists all of them.",
+                   "Says what an error id means and what to do, or judges a claim. Without either: all ids.",
                .examples = {{"cox explain trace-002", "ids stand in brackets behind each error"},
-                            {"cox explain", "all of them, one per line"}},
-               .args = {{.name = "ID",
-                         .help = "as printed, such as trace-002",
+                            {"cox explain", "all of them, one per line"},
+                            {"cox explain '10 GB at 100 Gbit/s takes 100 ms'", "computed, and judged"}},
+               .args = {{.name = "ID-OR-CLAIM",
+                         .help = "as printed, such as trace-002; or a sentence with numbers and units",
                          .required = false,
-                         .complete = Complete::ErrorIds}},
-               .shared = {.json = true}},
+                         .complete = Complete::ErrorIds,
+                         .repeats = true}},
+               .shared = {.json = true},
+               .notes =
+                   "A claim is several words. It is read as one of the formulas of "
+                   "docs/howto/check-a-claim.md, which is computed from the claim's own numbers. The verdict "
+                   "is one of a study's, or 'cannot tell': no formula fits, or a quantity is not said. The "
+                   "exit status is 0 whatever the verdict."},
       .run = run};
   return command;
 }

@@ -108,7 +108,7 @@ Result<std::optional<Quantity>> in_base(std::string_view number, double value, s
     COX_TRY(const Bytes b, parse_bytes(text));
     return Quantity::of(b);
   }
-  if (const auto d = parse_duration(text)) return Quantity(Dimension::Time, in_seconds(*d));
+  if (const auto d = parse_seconds(text)) return Quantity::of(*d);
   return std::optional<Quantity>{};
 }
 
