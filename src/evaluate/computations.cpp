@@ -15,6 +15,9 @@ study::ComputationTable computations() {
       {"hyperscale-regimes", compute_hyperscale},
       {"constant-delay", compute_constant_delay},
       {"staleness-bound", compute_staleness_bound},
+      {"consistency-models", compute_consistency_models},
+      {"age-weights", compute_age_weights},
+      {"local-steps", compute_local_steps},
   });
   table.add(kOwn);
   return table;

@@ -118,7 +118,8 @@ TEST(AllStudies, AWrongNumberChangesTheVerdict) {
       if (!agrees(a->judged[i].verdict)) {
         right.up_to.reset();
         right.value.value = computed->value;
-        right.within = Quantity(computed->value.dimension(), std::abs(computed->value.in_base_unit()) / 1000);
+        const double ours = std::abs(computed->value.in_base_unit());
+        right.within = ours > 0 ? Quantity(computed->value.dimension(), ours / 1000) : p.value.last_digit;
         right.value.last_digit = right.within;
         if (p.declared == Declared::Contradicts) right.declared = Declared::Nothing;
         EXPECT_TRUE(agrees(judged_as(*a, i, right))) << s.name << ": " << p.name;
@@ -130,7 +131,7 @@ TEST(AllStudies, AWrongNumberChangesTheVerdict) {
           {right.within.in_base_unit() * 2, right.value.last_digit.in_base_unit(), is_count ? 1.0 : 0.0});
       const double off =
           p.declared == Declared::Draw ? computed->draw_high->in_base_unit() : digit * 1.01 + high - low;
-      for (const Printed& wrong : {with(right, 1, off), with(right, 1, -off), with(right, 100, 0)})
+      for (const Printed& wrong : {with(right, 1, off), with(right, 1, -off), with(right, 100, off)})
         EXPECT_FALSE(agrees(judged_as(*a, i, wrong)))
             << s.name << ": " << p.name << " as " << wrong.value.value.in_base_unit();
       // Twice the lower end is in the range; half of "1ms" is within its only digit.

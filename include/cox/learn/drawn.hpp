@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The smallest driver of a policy: workers whose steps take drawn times, messages that take none. For what depends on
-/// order alone; times of a cluster are those of `simulate`.
+/// The smallest driver of a policy: workers whose steps take drawn times, messages that all take the same. For what depends
+/// on order alone; times of a cluster are those of `simulate`.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct DrawnSteps {
   double cv = 0;
   Seconds mean{1};
   std::vector<double> speeds{};  ///< empty: all 1
+  Seconds message{};             ///< behind a step after which a worker delivers or meets the others
   std::int64_t steps = 0;        ///< of each worker at most; 0 = until the sink ends it
   std::uint64_t seed = 1;
 };

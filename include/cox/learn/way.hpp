@@ -17,7 +17,8 @@ namespace cox::learn {
 /// What an update's age takes off its step.
 enum class AgeWeight : std::uint8_t {
   None,
-  Inverse,  ///< 1 / (1 + age)
+  Inverse,      ///< 1 / (1 + age)
+  Exponential,  ///< exp(-decay x age)
 };
 
 /// What becomes of an inner optimizer's state when a round of local steps begins.
@@ -28,6 +29,7 @@ struct Way {
   std::string name = "synchronous";  ///< as it was asked for
   model::PolicySpec policy{};
   AgeWeight weight = AgeWeight::None;
+  double decay = 0;  ///< of exponential weights, per version
   /// Synchronous for so many steps of each worker, then local: post-local SGD (Lin et al. 2020). 0 = local at once.
   std::int64_t synchronous_steps = 0;
   /// What the mean difference of a round of local steps goes through: sgd with rate 1 is the mean of the parameters
@@ -47,7 +49,7 @@ struct Way {
 };
 
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
-/// `age-weighted` (asynchronous with weight 1 / (1 + age)), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
+/// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, learn-020, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);

@@ -15,5 +15,17 @@ namespace cox::evaluate {
 /// Held by: src/evaluate/learning/staleness_test.cpp
 [[nodiscard]] Result<study::Computation> compute_staleness_bound(const study::Inputs& in,
                                                                  const study::ComputeOptions& options);
+/// `consistency-models`: synchronous, bounded, asynchronous and local training to one target on clusters that differ in
+/// their messages and in how alike their workers are. Held by: src/evaluate/learning/ways_test.cpp
+[[nodiscard]] Result<study::Computation> compute_consistency_models(const study::Inputs& in,
+                                                                    const study::ComputeOptions& options);
+/// `age-weights`: steps that are smaller for older gradients, or none, under three laws of ages.
+/// Held by: src/evaluate/learning/ways_test.cpp
+[[nodiscard]] Result<study::Computation> compute_age_weights(const study::Inputs& in,
+                                                             const study::ComputeOptions& options);
+/// `local-steps`: numbers of local steps between meetings, for workers that differ in nothing, in curvatures, in optima, in
+/// noise. Held by: src/evaluate/learning/ways_test.cpp
+[[nodiscard]] Result<study::Computation> compute_local_steps(const study::Inputs& in,
+                                                             const study::ComputeOptions& options);
 
 }  // namespace cox::evaluate

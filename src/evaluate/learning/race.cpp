@@ -31,6 +31,7 @@ bool Racer::take(const Event& event, Seconds at) {
   finish_.lost = !learner_->take(event);
   if (event.kind == Event::Kind::Delivered) {
     ++finish_.delivered;
+    finish_.steps += static_cast<double>(event.update.steps) / race_.workers;
     const std::int64_t age = event.update.age();
     finish_.discarded += event.update.applied ? 0 : 1;
     finish_.ages += event.update.applied ? age : 0;
@@ -79,17 +80,24 @@ void stream_aged(int most, const AgeOf& age, const std::function<bool(const Even
   }
 }
 
-std::vector<Finish> race_rates(const Race& race, std::span<const double> rates, const Stream& stream) {
+std::vector<Finish> race_rates(const Race& race, std::span<const double> rates, const Stream& stream,
+                               double patience) {
   std::vector<Racer> racers;
   for (const double rate : rates) {
     Race one = race;
     one.rate = rate;
     racers.emplace_back(one);
   }
+  std::int64_t events = 0;
+  double end = 0;  // as events, once somebody is there
   stream([&](const Event& e, Seconds at) {
+    ++events;
     bool any = false;
-    for (Racer& r : racers) any = r.take(e, at) || any;
-    return any;
+    for (Racer& r : racers) {
+      any = r.take(e, at) || any;
+      if (end == 0 && r.finish().reached) end = patience * static_cast<double>(events);
+    }
+    return any && (end == 0 || static_cast<double>(events) < end);
   });
   std::vector<Finish> out;
   for (const Racer& r : racers) out.push_back(r.finish());
@@ -120,28 +128,29 @@ double Tuned::mean(const Cost& value) const {
 }
 
 Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
-                 const std::function<Stream(std::uint64_t)>& stream, const Cost& cost, int threads) {
-  constexpr std::size_t kTuning = 4;
+                 const std::function<Stream(std::uint64_t)>& stream, const Cost& cost, int threads,
+                 int tuning_seeds) {
   constexpr std::uint64_t kFirst = 1000;  // of those that choose
+  constexpr double kPatience = 1.5;
   const auto run = [&](std::span<const double> with, std::uint64_t seed) {
     Race one = race;
     one.problem.seed = static_cast<std::int64_t>(seed);
-    return race_rates(one, with, stream(seed));
+    return race_rates(one, with, stream(seed), kPatience);
   };
-  std::vector<std::vector<Finish>> tried(kTuning);
-  parallel_for(kTuning, threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i); });
+  std::vector<std::vector<Finish>> tried(static_cast<std::size_t>(tuning_seeds));
+  parallel_for(tried.size(), threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i); });
   Tuned out;
   double least = 0;
   for (std::size_t r = 0; r < rates.size(); ++r) {
-    double sum = 0;
+    double worst = 0;
     bool all = true;
     for (const auto& finishes : tried) {
       all = all && finishes[r].reached;
-      sum += cost(finishes[r]);
+      worst = std::max(worst, cost(finishes[r]));
     }
-    if (!all || (out.rate > 0 && sum >= least)) continue;
+    if (!all || (out.rate > 0 && worst >= least)) continue;
     out.rate = rates[r];
-    least = sum;
+    least = worst;
   }
   if (out.rate == 0) return out;
   out.runs.resize(static_cast<std::size_t>(seeds));

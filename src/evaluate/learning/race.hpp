@@ -41,6 +41,7 @@ struct Finish {
   std::int64_t versions = 0;
   std::int64_t delivered = 0;
   std::int64_t discarded = 0;
+  double steps = 0;       ///< of a worker on average, local ones counted
   std::int64_t ages = 0;  ///< sum over those that were applied
   std::int64_t largest_age = 0;
   double loss = 1;  ///< of the first one
@@ -80,9 +81,10 @@ using AgeOf = std::function<int(std::int64_t n)>;
 /// Cost: O(1) per update. Held by: src/evaluate/learning/race_test.cpp
 void stream_aged(int most, const AgeOf& age, const std::function<bool(const sync::Event&, Seconds)>& take);
 
-/// All rates on one stream. Cost: a gradient and a score per rate and version.
+/// All rates on one stream, which ends `patience` times as late as the first is at the target (0: with the last).
+/// Cost: a gradient and a score per rate and version.
 [[nodiscard]] std::vector<Finish> race_rates(const Race& race, std::span<const double> rates,
-                                             const Stream& stream);
+                                             const Stream& stream, double patience = 0);
 
 /// A number of a run: updates, time.
 using Cost = std::function<double(const Finish&)>;
@@ -100,10 +102,10 @@ struct Tuned {
 };
 
 /// Seeds 1 ... `seeds` are judged, four from 1000 on choose the rate; a seed draws times and samples.
-/// Deterministic for any number of threads. Cost: 4 x rates + seeds runs.
+/// Deterministic for any number of threads. Cost: tuning_seeds x rates + seeds runs.
 [[nodiscard]] Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
                                const std::function<Stream(std::uint64_t seed)>& stream, const Cost& cost,
-                               int threads);
+                               int threads, int tuning_seeds = 16);
 
 /// 2 sin(pi / (2 (2 tau + 1))), the largest rate times curvature at which a constant delay of `tau` is stable.
 /// Source: roots of r^(tau + 1) - r^tau + a = 0 on the unit circle. Held by: src/evaluate/learning/race_test.cpp
@@ -112,6 +114,9 @@ struct Tuned {
 /// For `Cost`.
 [[nodiscard]] inline double versions_of(const Finish& f) {
   return static_cast<double>(f.versions);
+}
+[[nodiscard]] inline double steps_of(const Finish& f) {
+  return f.steps;
 }
 [[nodiscard]] inline double seconds_of(const Finish& f) {
   return f.time.count();

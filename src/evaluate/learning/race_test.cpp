@@ -62,7 +62,8 @@ TEST(Race, ARateIsChosenOnOtherSeedsThanItIsJudgedOn) {
                              stream, versions_of, 1);
   EXPECT_EQ(t.rate, 1.9);
   EXPECT_TRUE(t.reached());
-  EXPECT_EQ(seeds, (std::vector<std::uint64_t>{1000, 1001, 1002, 1003, 1, 2, 3}));
+  EXPECT_EQ(seeds, (std::vector<std::uint64_t>{1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009,
+                                               1010, 1011, 1012, 1013, 1014, 1015, 1, 2, 3}));
   EXPECT_EQ(race_tuned({.problem = {.dimension = 4}, .versions = 3}, rates, 3, stream, versions_of, 1).rate,
             0);
 }

@@ -57,7 +57,7 @@ struct UnderBound {
   Tuned result;
 };
 
-UnderBound run_rule(const Crowd& s, const model::PolicySpec& policy, std::string name, int threads) {
+UnderBound run_bound(const Crowd& s, const model::PolicySpec& policy, std::string name, int threads) {
   const auto stream = [&](std::uint64_t seed) -> Stream {
     learn::DrawnSteps steps = s.steps;
     steps.seed = seed;
@@ -130,18 +130,19 @@ Result<study::Computation> compute_staleness_bound(const study::Inputs& in,
       .rows = {}};
   study::Series time{.name = "updates beyond the bound are thrown away", .x = {}, .y = {}};
   const UnderBound waits =
-      run_rule(s, {.kind = model::PolicyKind::Synchronous}, "synchronous", options.threads);
+      run_bound(s, {.kind = model::PolicyKind::Synchronous}, "synchronous", options.threads);
   add_row(out, table, waits);
   std::vector<UnderBound> rows;
   for (const int bound : s.bounds) {
-    rows.push_back(run_rule(s, {.kind = model::PolicyKind::BoundedDiscard, .staleness = bound},
-                            fmt::format("bound{}", bound), options.threads));
+    rows.push_back(run_bound(s, {.kind = model::PolicyKind::BoundedDiscard, .staleness = bound},
+                             fmt::format("bound{}", bound), options.threads));
     add_row(out, table, rows.back());
     if (!rows.back().result.reached()) continue;
     time.x.push_back(bound);
     time.y.push_back(out.values.back().value.in_base_unit());
   }
-  const UnderBound free = run_rule(s, {.kind = model::PolicyKind::Asynchronous}, "no-bound", options.threads);
+  const UnderBound free =
+      run_bound(s, {.kind = model::PolicyKind::Asynchronous}, "no-bound", options.threads);
   add_row(out, table, free);
   add_slowdown(out, rows);
   add_without_bound(out, s, free.result, waits.result);
@@ -160,7 +161,7 @@ Result<study::Computation> compute_staleness_bound(const study::Inputs& in,
   out.notes = {
       "An update's age is the number of versions made since its worker read.",
       "Gradients have no noise, so one is worth as much as the mean of all. Messages take no time; a worker whose update is thrown away reads and begins again.",
-      "Rates are chosen on four seeds that are not among those that are counted."};
+      "Rates are chosen on sixteen seeds, by the worst of them, that are not among those that are counted."};
   return out;
 }
 

@@ -65,7 +65,8 @@ void stream_drawn(const model::PolicySpec& policy, const DrawnSteps& steps,
     const auto i = static_cast<std::size_t>(w);
     if (steps.steps > 0 && left[i]-- == 0) return;
     const double speed = steps.speeds.empty() ? 1 : steps.speeds[i];
-    queue.emplace(now + steps.mean.count() / speed * draws[i].next(), w);
+    const double message = rules.communicates(rules.clock(w)) ? steps.message.count() : 0;
+    queue.emplace(now + steps.mean.count() / speed * draws[i].next() + message, w);
   };
   for (int w = 0; w < steps.workers; ++w) draws.emplace_back(steps, w);
   for (int w = 0; w < steps.workers; ++w) begin(w, 0);

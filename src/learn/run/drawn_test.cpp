@@ -53,6 +53,21 @@ TEST(DrawnSteps, LawsHaveTheirMeanAndSpread) {
   }
 }
 
+TEST(DrawnSteps, AMessageIsPaidWhereAWorkerMeetsTheOthers) {
+  const DrawnSteps steps{.workers = 3, .message = Seconds{2}, .steps = 12};
+  const auto last = [&](const model::PolicySpec& policy) {
+    Seconds end{};
+    stream_drawn(policy, steps, [&](const sync::Event&, Seconds at) {
+      end = at;
+      return true;
+    });
+    return end.count();
+  };
+  EXPECT_DOUBLE_EQ(last({}), 12 * 3);
+  EXPECT_DOUBLE_EQ(last({.kind = PolicyKind::Asynchronous}), 12 * 3);
+  EXPECT_DOUBLE_EQ(last({.kind = PolicyKind::LocalSgd, .local_steps = 4}), 3 * (4 + 2));
+}
+
 TEST(DrawnSteps, TheSlowestSetsThePaceOfAMeeting) {
   // Exponential steps of 8 workers: the largest takes 1 + 1/2 + ... + 1/8 on average. With 1 or 2 more that are not waited
   // for it would be 1.829 and 1.429 (learning.md, check 42) if all began together; here, as in TensorFlow's, a late

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/elementary.hpp"
 
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
@@ -214,7 +215,16 @@ class Learner::Impl {
   }
 
   [[nodiscard]] double factor() const {
-    return way_.weight == AgeWeight::Inverse ? 1 / (1 + static_cast<double>(age_)) : 1;
+    const auto age = static_cast<double>(age_);
+    switch (way_.weight) {
+      case AgeWeight::None:
+        return 1;
+      case AgeWeight::Inverse:
+        return 1 / (1 + age);
+      case AgeWeight::Exponential:
+        return exponential(-way_.decay * age);
+    }
+    return 1;
   }
 
   void advance() {

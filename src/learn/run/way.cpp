@@ -55,6 +55,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
       all.push_back({"reset", &n.reset, 0, 1});
       break;
   }
+  if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
   if (name == "diloco") {
     all.push_back({"outer-rate", &way.outer.rate, 0, 100});
@@ -85,6 +86,7 @@ Result<Way> read_way(std::string_view text) {
   way.control_variates = name == "scaffold";
   Numbers n;
   COX_CHECK(read_settings(name, text, settings_of(name, way, n)));
+  if (way.decay > 0) way.weight = AgeWeight::Exponential;
   switch (way.policy.kind) {
     case PolicyKind::Synchronous:
       break;

@@ -21,6 +21,8 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(way("bounded-discard").policy.kind, PolicyKind::BoundedDiscard);
   EXPECT_EQ(way("asynchronous").weight, AgeWeight::None);
   EXPECT_EQ(way("age-weighted").weight, AgeWeight::Inverse);
+  EXPECT_EQ(way("age-weighted,decay=0.5").weight, AgeWeight::Exponential);
+  EXPECT_EQ(way("age-weighted,decay=0.5").decay, 0.5);
   EXPECT_EQ(way("local-sgd,local-steps=6").policy.local_steps, 6);
   EXPECT_EQ(way("local-sgd").local_state, LocalState::Keep);
   EXPECT_EQ(way("local-sgd,reset=1").local_state, LocalState::Reset);
