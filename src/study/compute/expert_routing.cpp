@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/random.hpp"
 #include "cox/study/replicas.hpp"
@@ -161,9 +162,8 @@ Picture add_exchanges(Computation& out, const Layer& l, const std::vector<Routin
         worst_name = fmt::format("{}, {} per token", law.name, k);
       }
       table.rows.push_back({law.name, fmt::format("{}", k), fmt::format("{:.2f}x", mean_of(e.busiest)),
-                            fmt::format("{:.2f}", mean_of(e.variation)),
-                            fmt::format("{:.2f} %", 100 * mean_of(e.dropped)), cell_of(2 * dispatch),
-                            fmt::format("{:.2f}x", times)});
+                            fmt::format("{:.2f}", mean_of(e.variation)), percent(mean_of(e.dropped)),
+                            cell_of(2 * dispatch), fmt::format("{:.2f}x", times)});
       if (k != choices.front()) continue;
       Series s{.name = law.name, .x = {}, .y = {}, .of = {}};
       for (std::size_t r = 0; r < e.received.size(); ++r) {
@@ -173,10 +173,10 @@ Picture add_exchanges(Computation& out, const Layer& l, const std::vector<Routin
       picture.series.push_back(std::move(s));
     }
   table.says = fmt::format(
-      "{} tokens of {} on {} ranks with {} experts, a NIC of {} each; dropped at {:g} % of the mean load. An exchange is as long "
+      "{} tokens of {} on {} ranks with {} experts, a NIC of {} each; dropped at {} of the mean load. An exchange is as long "
       "as its busiest NIC: up to {:.3g} times a balanced one ({}). Combining sends the same back.",
       l.tokens, to_string(Quantity::of(l.token)), l.ranks, l.experts, to_string(Quantity::of(l.nic)),
-      100 * l.capacity, worst, worst_name);
+      percent(l.capacity), worst, worst_name);
   out.tables.push_back(std::move(table));
   return picture;
 }
