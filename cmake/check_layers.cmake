@@ -122,7 +122,6 @@ set(diagnose_headers
     efficiency:efficiency runs:over_time time_structure:over_time figures:figures stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
-set(evaluate_headers claim:claim computations:. pacing:.)
 set(forecast_headers
     law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
     twins:structure
