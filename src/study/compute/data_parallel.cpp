@@ -31,6 +31,7 @@ StepPlan step_in_sequence(Seconds forward, Seconds backward, Seconds all_reduce)
 /// The source's C.1: one flat ring after all of the compute.
 struct Job {
   int workers = 1;
+  Bandwidth bandwidth{};
   simulate::LinkCosts links{};
   Bytes gradients{};
   Seconds forward{};
@@ -78,8 +79,8 @@ Result<Job> job_of(const Inputs& in) {
   COX_TRY(job.forward, in.time("forward"));
   COX_TRY(job.backward, in.time("backward"));
   COX_TRY(const Seconds latency, in.time("latency"));
-  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth"));
-  job.links = uniform_links(latency, bandwidth);
+  COX_TRY(job.bandwidth, in.rate("bandwidth"));
+  job.links = uniform_links(latency, job.bandwidth);
   if (job.compute() > Seconds{0}) return job;
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "study-003",
@@ -141,8 +142,8 @@ Status add_call(Computation& out, const Inputs& in, const Job& job) {
 Status add_workers(Computation& out, const Inputs& in, const Job& job, double cv) {
   COX_TRY(std::vector<int> sweep, in.counts("fewer workers", kRanks));
   COX_TRY(const std::vector<int> more, in.counts("worker counts", kRanks));
-  COX_TRY(const double much, in.share("communication that alerts"));
-  COX_TRY(const double little, in.share("efficiency that alerts"));
+  COX_TRY(const double much, in.ratio("communication that alerts", RatioBetween{}));
+  COX_TRY(const double little, in.ratio("efficiency that alerts", RatioBetween{}));
   sweep.insert(sweep.end(), more.begin(), more.end());
   Series weak{.name = "efficiency", .x = {}, .y = {}};
   Series strong{.name = "of a fixed batch", .x = {}, .y = {}};
@@ -273,9 +274,7 @@ Status add_overheads(Computation& out, const Inputs& in, const Job& job, double 
   row("stragglers", "stragglers", slowest, ring);
   row("both", "software and stragglers", computing * slowest, sending * ring);
   for (const double n : others) {
-    simulate::LinkCosts shared = job.links;
-    shared.across.per_byte = n * job.links.across.per_byte;
-    shared.inside = shared.across;
+    const simulate::LinkCosts shared = uniform_links(job.links.across.latency, job.bandwidth * (1 / n));
     COX_TRY(const Seconds sent,
             checked_time(out, fmt::format("ring, a link {:g} times as slow", n), spec, shared));
     row(fmt::format("contention-{:g}", n), fmt::format("links {:g} times as slow", n), 1, sent);
