@@ -142,18 +142,31 @@ std::string marker_of(const Series& s, std::size_t i, std::size_t count, double 
   }
 }
 
+/// What a name takes of a legend's row, with its marker and room behind it.
+double legend_width(const Series& s) {
+  return 30 + 6.6 * static_cast<double>(s.name.size());
+}
+
+/// One row, or two where the names are too long for it.
 std::string legend_of(const Picture& p) {
   std::string out;
-  double x = kLeft;
   if (p.series.size() < 2) return out;
+  double whole = 0;
+  for (const Series& s : p.series) whole += legend_width(s);
+  double x = kLeft;
+  double y = whole > kRight - kLeft ? 29 : 35;
   for (std::size_t i = 0; i < p.series.size(); ++i) {
+    if (x > kLeft && x + legend_width(p.series[i]) > kRight + 30) {
+      x = kLeft;
+      y += 14;
+    }
     if (p.kind == Picture::Kind::Lines || p.series[i].is_printed)
-      out += marker_of(p.series[i], i, p.series.size(), x + 5, 35);
+      out += marker_of(p.series[i], i, p.series.size(), x + 5, y);
     else
-      out += fmt::format("<rect x=\"{}\" y=\"30\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x,
+      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y - 5,
                          kColours[i % kColours.size()]);
-    out += fmt::format("<text x=\"{}\" y=\"39\">{}</text>\n", x + 14, escaped(p.series[i].name));
-    x += 30 + 6.6 * static_cast<double>(p.series[i].name.size());
+    out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x + 14, y + 4, escaped(p.series[i].name));
+    x += legend_width(p.series[i]);
   }
   return out;
 }
@@ -185,7 +198,7 @@ std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
       if (k % every == i % every) markers += marker_of(s, i, p.series.size(), px, py);
     }
     out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\"{}/>\n",
-                       points, kColours[i % kColours.size()], 2 + 1.2 * weight_of(i, p.series.size()),
+                       points, kColours[i % kColours.size()], 2 + 0.8 * weight_of(i, p.series.size()),
                        s.is_printed ? " stroke-dasharray=\"5 4\"" : "");
     out += markers;
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace cox::study {
 namespace {
 
@@ -41,6 +43,31 @@ TEST(Svg, PrintedPointsAreHollowAndNegativeOnesHaveATick) {
   EXPECT_EQ(dashed, 1U);
   EXPECT_NE(svg.find("fill=\"none\" stroke=\"#e69f00\" stroke-width=\"1.5\""), std::string::npos);
   EXPECT_NE(svg.find(">-10<"), std::string::npos) << svg;
+}
+
+TEST(Svg, ALongLegendHasTwoRows) {
+  Picture p = two_curves();
+  EXPECT_NE(to_svg(p).find("y=\"39\">two"), std::string::npos) << to_svg(p);
+  p.series[0].name = std::string(90, 'n');
+  EXPECT_NE(to_svg(p).find("y=\"47\">two"), std::string::npos) << to_svg(p);
+}
+
+TEST(Svg, CurvesGoFromLeftToRight) {
+  Picture p = two_curves();
+  const std::string sorted = to_svg(p);
+  std::swap(p.series[1].x[0], p.series[1].x[2]);
+  std::swap(p.series[1].y[0], p.series[1].y[2]);
+  EXPECT_EQ(to_svg(p), sorted);
+}
+
+TEST(Svg, PrintedValuesOfBarsAreMarks) {
+  Picture p{.kind = Picture::Kind::Bars, .title = "t"};
+  p.series = {{.name = "s", .x = {}, .y = {1, 2}},
+              {.name = "s, printed", .x = {1}, .y = {2}, .of = {}, .is_printed = true}};
+  p.categories = {"a", "b"};
+  const std::string svg = to_svg(p);
+  EXPECT_NE(svg.find("height=\"250.0\""), std::string::npos) << svg;  // bars as wide and high as without
+  EXPECT_NE(svg.find("fill=\"none\" stroke=\"#e69f00\""), std::string::npos) << svg;
 }
 
 TEST(Svg, PanelsStandBelowEachOther) {
