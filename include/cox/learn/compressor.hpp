@@ -66,7 +66,8 @@ struct CompressorSpec {
 /// Reads `top-k,keep=0.01`, `qsgd,levels=7,bucket=512`, `powersgd,rank=2,feedback=none`, `int8` (= max-scaled). Where the
 /// text does not say, top-k, threshold, signs, PowerSGD and clipped TernGrad have error feedback, the others none; random-k
 /// is scaled where it has none.
-/// Errors: learn-020 (an unknown name, a key that this one has not, a value out of range).
+/// Errors: learn-001 (an unknown name, a key that this one has not, a value out of range), one line that says what is
+/// allowed.
 /// Held by: src/learn/compress/compressor_spec_test.cpp
 [[nodiscard]] Result<CompressorSpec> read_compressor(std::string_view text);
 

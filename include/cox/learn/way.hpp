@@ -51,7 +51,7 @@ struct Way {
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
-/// averaged. Errors: learn-001, learn-020, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
+/// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);
 
 }  // namespace cox::learn

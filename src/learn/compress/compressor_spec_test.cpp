@@ -47,21 +47,18 @@ TEST(CompressorSpec, FeedbackWhereThereIsABias) {
 }
 
 TEST(CompressorSpec, SaysWhatIsWrong) {
-  EXPECT_EQ(
-      error_of("topk"),
-      "learn-020: compressor is topk, expected one of: dense, top-k, random-k, threshold, qsgd, max-scaled, "
-      "terngrad, sign, sign-rms, powersgd, fp16, bf16, e4m3fn, e5m2, int8");
+  EXPECT_EQ(error_of("topk"),
+            "learn-001: \"topk\" is no compressor, expected one of dense, top-k, random-k, threshold, qsgd, "
+            "max-scaled, terngrad, sign, sign-rms, powersgd, fp16, bf16, e4m3fn, e5m2, int8");
   EXPECT_EQ(error_of("top-k,kept=1"),
-            "learn-020: compressor top-k has no kept, expected one of: keep, warm-up, per, feedback");
-  EXPECT_EQ(error_of("top-k,keep=0"),
-            "learn-020: compressor's keep is 0, expected a number above 0 and at most 1");
+            "learn-001: top-k has no setting \"kept\", expected one of keep, warm-up, per, feedback");
+  EXPECT_EQ(error_of("top-k,keep=0"), "learn-001: keep of top-k is 0, expected a number from 1e-09 to 1");
   EXPECT_EQ(error_of("qsgd,levels=1.5"),
-            "learn-020: compressor's levels is 1.5, expected a whole number from 1 and at most 127");
-  EXPECT_EQ(error_of("sign,per=layer"), "learn-020: compressor's per is layer, expected one of: all, tensor");
-  EXPECT_EQ(error_of("random-k,scaled=yes,feedback=error"),
-            "learn-020: compressor random-k is scaled and has feedback: what is left would grow");
-  EXPECT_EQ(error_of("top-k,"),
-            "learn-020: compressor top-k has no , expected one of: keep, warm-up, per, feedback");
+            "learn-001: levels of qsgd is \"1.5\", expected a whole number from 1 to 127");
+  EXPECT_EQ(error_of("sign,per=layer"), "learn-001: per of sign is \"layer\", expected one of all, tensor");
+  EXPECT_NE(error_of("random-k,scaled=yes,feedback=error").find("scaled of random-k with feedback is 1"),
+            std::string::npos);
+  EXPECT_EQ(error_of("random-k,scaled=no,feedback=error"), "");
 }
 
 }  // namespace

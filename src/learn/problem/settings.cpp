@@ -34,6 +34,7 @@ std::string hint_for(std::string_view word, const std::vector<std::string>& name
 }
 
 std::string allowed(const Setting& s) {
+  if (!s.words.empty()) return fmt::format("one of {}", fmt::join(s.words, ", "));
   return fmt::format("a {} from {} to {}{}",
                      std::holds_alternative<double*>(s.value) ? "number" : "whole number", s.least,
                      s.most_excluded ? "below " : "", s.most);
@@ -43,6 +44,13 @@ bool in_range(const Setting& s, double value) {
   return value >= s.least && (s.most_excluded ? value < s.most : value <= s.most);
 }
 
+bool read_word(const Setting& s, std::string_view text) {
+  const auto found = std::ranges::find(s.words, text);
+  if (found == s.words.end()) return false;
+  *std::get<std::int64_t*>(s.value) = found - s.words.begin();
+  return true;
+}
+
 template <class T>
 bool read_whole(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -50,7 +58,9 @@ bool read_whole(std::string_view text, T& value) {
 }
 
 Status read_value(std::string_view kind, std::string_view text, const Setting& s) {
-  const bool read = std::visit([&](auto* value) { return read_whole(text, *value); }, s.value);
+  const bool read = s.words.empty()
+                        ? std::visit([&](auto* value) { return read_whole(text, *value); }, s.value)
+                        : read_word(s, text);
   if (read) return {};
   return fail(unread(fmt::format("{} of {} is \"{}\", expected {}", s.key, kind, shown(text), allowed(s))));
 }

@@ -19,6 +19,7 @@ struct Setting {
   double least = 0;
   double most = 0;
   bool most_excluded = false;
+  std::span<const std::string_view> words{};  ///< of a whole number: how 0, 1, ... are written
 };
 
 /// The text's first word; the rest stays in `text`.

@@ -51,7 +51,7 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
     EXPECT_EQ(read.error().id, "learn-001");
     EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
   }
-  EXPECT_EQ(read_way("synchronous+zip").error().id, "learn-020");
+  EXPECT_EQ(read_way("synchronous+zip").error().id, "learn-001");
   EXPECT_NE(read_way("sync").error().message.find("policy"), std::string::npos);
 }
 
