@@ -105,13 +105,13 @@ void hold_against(const WayResult& first, WayResult& w) {
   w.sample_time_ratio = w.time_ratio / w.samples_ratio;
 }
 
-Result<Setting> setting_of(const model::Scenario& scenario, const Question& q) {
+Result<Terms> setting_of(const model::Scenario& scenario, const Question& q) {
   if (scenario.job.workload() != model::Workload::Training)
     return refuse("job.workload is not \"training\": there are no updates to learn from",
                   "describe the training job, with its layers and their gradients");
   if (q.ways.empty() || q.seeds < 1 || q.tuning_seeds < 1 || q.rate_factors.empty() || q.steps < 1)
     return refuse("nothing to compare: no way, no rate, no seed or no steps", "give at least one of each");
-  Setting s{.scenario = scenario, .question = q};
+  Terms s{.scenario = scenario, .question = q};
   COX_TRY(s.workers, simulate::update_workers(under(scenario, Way{}, {}, 1)));
   for (const model::Layer& l : scenario.job.as<model::TrainingJob>().layers) s.gradients += l.gradients;
   if (q.problem.workers > 1 && q.problem.workers != s.workers)
@@ -124,7 +124,7 @@ Result<Setting> setting_of(const model::Scenario& scenario, const Question& q) {
 /// A comparison while it is made.
 class Contest {
  public:
-  Contest(const Setting& setting, Comparison& out)
+  Contest(const Terms& setting, Comparison& out)
       : setting_(setting), out_(out), ways_(setting.question.ways.size()) {}
 
   /// Every way at every rate, on seeds that are not used again; each keeps the best.
@@ -205,7 +205,7 @@ class Contest {
     if (q.progress) q.progress(done_, static_cast<std::int64_t>(ways_) * (q.tuning_seeds + q.seeds));
   }
 
-  const Setting& setting_;
+  const Terms& setting_;
   Comparison& out_;
   std::size_t ways_;
   std::mutex guard_;
@@ -213,7 +213,7 @@ class Contest {
 };
 
 /// Where the problem begins, and what is to be reached.
-Status set_target(Setting& setting, Comparison& out) {
+Status set_target(Terms& setting, Comparison& out) {
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(setting.question.problem));
   std::vector<float> x(static_cast<std::size_t>(problem->parameters()));
   problem->initial(x);
@@ -242,7 +242,7 @@ Result<Comparison> compare(const model::Scenario& scenario, const Question& aske
     COX_TRY(const int workers, simulate::update_workers(under(scenario, Way{}, {}, 1)));
     question.problem.workers = workers;
   }
-  COX_TRY(Setting setting, setting_of(scenario, question));
+  COX_TRY(Terms setting, setting_of(scenario, question));
   Comparison out{
       .workers = setting.workers, .gradients = setting.gradients, .score_every = kScoreEvery, .ways = {}};
   COX_CHECK(set_target(setting, out));

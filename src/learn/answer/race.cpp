@@ -21,7 +21,7 @@ struct Crew {
   StepShare share{};
 };
 
-Result<Crew> crew_of(const Setting& s, const Way& way) {
+Result<Crew> crew_of(const Terms& s, const Way& way) {
   Crew crew{.workers = s.workers, .share = s.question.share};
   COX_TRY(crew.workers, simulate::update_workers(under(s.scenario, way, {}, 1)));
   crew.share.leaves *= s.workers / crew.workers;
@@ -51,7 +51,7 @@ class Busiest {
 /// One learner on its way to the target.
 class Racer {
  public:
-  Racer(const Setting& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
+  Racer(const Terms& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
         std::unique_ptr<Problem> problem)
       : setting_(setting),
         problem_(std::move(problem)),
@@ -90,7 +90,7 @@ class Racer {
   }
 
  private:
-  static OptimizerSpec scaled(const Setting& setting, double factor) {
+  static OptimizerSpec scaled(const Terms& setting, double factor) {
     OptimizerSpec spec = setting.question.optimizer;
     spec.rate *= factor;
     return spec;
@@ -107,7 +107,7 @@ class Racer {
     racing_ = !result_.reached && now.loss <= kHopeless * result_.first_loss;
   }
 
-  const Setting& setting_;
+  const Terms& setting_;
   std::unique_ptr<Problem> problem_;
   Learner learner_;
   Attempt result_;
@@ -117,7 +117,7 @@ class Racer {
 
 /// Through a worker's port in both directions: what is pushed and pulled for servers; for a meeting a ring's sum, or an
 /// all-gather of what differs in its places.
-Bytes sent_by(const Setting& s, const Way& way, const model::Compression& wire, std::int64_t meetings,
+Bytes sent_by(const Terms& s, const Way& way, const model::Compression& wire, std::int64_t meetings,
               std::int64_t deliveries) {
   const double d = static_cast<double>(s.gradients.count());
   const double n = s.workers;
@@ -134,7 +134,7 @@ Bytes sent_by(const Setting& s, const Way& way, const model::Compression& wire, 
 
 }  // namespace
 
-Result<std::vector<Attempt>> race(const Setting& s, const Way& way, std::span<const double> factors,
+Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<const double> factors,
                                   std::uint64_t seed) {
   COX_TRY(const Crew crew, crew_of(s, way));
   std::vector<std::unique_ptr<Racer>> racers;

@@ -14,7 +14,7 @@ namespace cox::learn {
 inline constexpr double kScoreEvery = 0.02;  ///< relative distance of two scores
 
 /// What all runs of a comparison share.
-struct Setting {
+struct Terms {
   const model::Scenario& scenario;
   const Question& question;
   int workers = 0;
@@ -25,7 +25,7 @@ struct Setting {
 /// One run of a way for each factor on the optimizer's rate, all on one stream: what happens when does not depend on rates.
 /// Errors: those of simulate for this policy. Cost: the stream once, a learner for each factor.
 /// Held by: src/learn/answer/compare_test.cpp
-[[nodiscard]] Result<std::vector<Attempt>> race(const Setting& setting, const Way& way,
+[[nodiscard]] Result<std::vector<Attempt>> race(const Terms& setting, const Way& way,
                                                 std::span<const double> factors, std::uint64_t seed);
 
 }  // namespace cox::learn
