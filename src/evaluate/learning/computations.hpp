@@ -27,5 +27,13 @@ namespace cox::evaluate {
 /// noise. Held by: src/evaluate/learning/ways_test.cpp
 [[nodiscard]] Result<study::Computation> compute_local_steps(const study::Inputs& in,
                                                              const study::ComputeOptions& options);
+/// `stale-gradient`, `asynchronous-trace`, `three-consistency-models`: worked examples of a few updates on one curvature.
+/// Held by: src/evaluate/learning/stale_examples_test.cpp
+[[nodiscard]] Result<study::Computation> compute_stale_gradient(const study::Inputs& in,
+                                                                const study::ComputeOptions& options);
+[[nodiscard]] Result<study::Computation> compute_asynchronous_trace(const study::Inputs& in,
+                                                                    const study::ComputeOptions& options);
+[[nodiscard]] Result<study::Computation> compute_three_models(const study::Inputs& in,
+                                                              const study::ComputeOptions& options);
 
 }  // namespace cox::evaluate
