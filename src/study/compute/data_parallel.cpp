@@ -97,6 +97,7 @@ Status add_call(Computation& out, const Inputs& in, const Job& job) {
   COX_TRY(const int per_node, in.count("workers per node", kRanks));
   COX_TRY(const Bytes small, in.size("gradients of ResNet-50"));
   COX_TRY(const Bytes smaller, in.size("gradients of ResNet-18"));
+  COX_TRY(const Bytes whole, in.size("gradients of GPT-3, whole"));
   COX_TRY(const int fewer, in.count("workers of the ResNet-50 claim", kRanks));
   COX_TRY(const Seconds said_small, in.time("all-reduce of ResNet-50, as printed"));
   COX_TRY(const Seconds said_all_reduce, in.time("all-reduce, as printed"));
@@ -107,6 +108,7 @@ Status add_call(Computation& out, const Inputs& in, const Job& job) {
   const simulate::LinkCosts inside = uniform_links(inside_latency, inside_bandwidth);
   COX_TRY(const Seconds ring, timed("ring", Algorithm::Ring, job.workers, job.gradients));
   COX_TRY(const Seconds tree, timed("tree", Algorithm::BinomialTree, job.workers, job.gradients));
+  COX_TRY(const Seconds ring_whole, timed("ring, whole GPT-3", Algorithm::Ring, job.workers, whole));
   COX_TRY(const Seconds ring_small, timed("ring, ResNet-50", Algorithm::Ring, fewer, small));
   COX_TRY(const Seconds ring_smaller, timed("ring, ResNet-18", Algorithm::Ring, job.workers, smaller));
   COX_TRY(const Seconds tree_smaller,
@@ -124,6 +126,7 @@ Status add_call(Computation& out, const Inputs& in, const Job& job) {
   add(out, "tree", Quantity::of(tree), kMaxPlus);
   add(out, "hierarchical", Quantity::of(hierarchical), kMaxPlus);
   add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
+  add(out, "ring-gpt-3-whole", Quantity::of(ring_whole), kMaxPlus);
   add(out, "ring-resnet-50", Quantity::of(ring_small), kMaxPlus);
   add(out, "ring-over-tree-resnet-18", Quantity::ratio(ring_smaller / tree_smaller), kMaxPlus);
   add(out, "step", Quantity::of(step), kTraining);
