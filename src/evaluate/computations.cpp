@@ -18,6 +18,7 @@ study::ComputationTable computations() {
       {"consistency-models", compute_consistency_models},
       {"age-weights", compute_age_weights},
       {"local-steps", compute_local_steps},
+      {"batch-scaling", compute_batch_scaling},
       {"stale-gradient", compute_stale_gradient},
       {"asynchronous-trace", compute_asynchronous_trace},
       {"three-consistency-models", compute_three_models},

@@ -27,6 +27,10 @@ namespace cox::evaluate {
 /// noise. Held by: src/evaluate/learning/ways_test.cpp
 [[nodiscard]] Result<study::Computation> compute_local_steps(const study::Inputs& in,
                                                              const study::ComputeOptions& options);
+/// `batch-scaling`: what a step gains by batch and rule of the rate, on least squares, whose law is known.
+/// Held by: src/evaluate/learning/ways_test.cpp
+[[nodiscard]] Result<study::Computation> compute_batch_scaling(const study::Inputs& in,
+                                                               const study::ComputeOptions& options);
 /// `stale-gradient`, `asynchronous-trace`, `three-consistency-models`: worked examples of a few updates on one curvature.
 /// Held by: src/evaluate/learning/stale_examples_test.cpp
 [[nodiscard]] Result<study::Computation> compute_stale_gradient(const study::Inputs& in,

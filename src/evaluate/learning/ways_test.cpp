@@ -75,5 +75,20 @@ TEST(LocalSteps, WhatWorkersDifferInDecides) {
   EXPECT_EQ(value_of("local-steps", "pays-from-alike"), 0);
 }
 
+TEST(BatchScaling, TheCriticalBatchIsOneMoreThanTheDimension) {
+  // learning.md, check 52: factors at batch 4, 16, 64 in 20 dimensions, with the best rate.
+  const std::pair<const char*, double> kept[] = {{"b4", 0.84}, {"b16", 0.567568}, {"b64", 0.247059}};
+  for (const auto& [b, factor] : kept)
+    EXPECT_NEAR(value_of("batch-scaling", std::string("loss-kept-best-") + b), factor, 0.02) << b;
+  EXPECT_NEAR(value_of("batch-scaling", "critical-batch-b16"), 21, 1.5);
+}
+
+TEST(BatchScaling, TheSourcesLawGivesOtherAccuracies) {
+  EXPECT_NEAR(value_of("batch-scaling", "accuracy-by-its-law-b8192"), 0.745, 1e-12);
+  EXPECT_NEAR(value_of("batch-scaling", "accuracy-by-its-law-b32768"), 0.625, 1e-12);
+  EXPECT_GT(value_of("batch-scaling", "loss-kept-linear-b256"), 1);  // beyond its last batch
+  EXPECT_LT(value_of("batch-scaling", "loss-kept-root-b256"), 1);
+}
+
 }  // namespace
 }  // namespace cox::evaluate
