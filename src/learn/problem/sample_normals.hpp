@@ -18,8 +18,8 @@ using AddNormals = void (*)(const std::uint32_t* key, std::size_t n, float* sums
 /// (cox/base/random.hpp) with counter (sample, stream), and word i is a mix of i with the key, three rounds of multiply
 /// and shift with the constants of `triple32` (Wellons 2018, "Prospecting for hash functions"). Draws i and i + 16 of
 /// each 32 come from words i and i + 16 (Box and Muller 1958). None is beyond 6.77. For noise and features, not for what
-/// secrets or rare events depend on. Why not RandomStream::normals32: it takes three times as long.
-/// Cost: a fifth of a nanosecond per draw, and a block of Philox per sample. Threads: const, no state.
+/// secrets or rare events depend on. Why not RandomStream::normals32: it takes half as long again.
+/// Cost: under a nanosecond per draw, and a block of Philox per sample. Threads: const, no state.
 /// Held by: src/learn/problem/sample_normals_test.cpp (moments, quantiles, correlations, all instruction sets)
 class SampleNormals {
  public:
