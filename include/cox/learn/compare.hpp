@@ -28,14 +28,14 @@ struct Question {
   StepShare share{};
   std::vector<Way> ways{};  ///< the first is what the others are held against
   double target = 0;        ///< loss to reach; 0 = one hundredth of where it begins
-  /// Times the optimizer's rate: each way runs with all of them on `tuning_seeds` seeds of their own, and is judged with
-  /// the best one on the others.
+  /// Times the optimizer's rate: each way runs with all of them, then with six around the best, on `tuning_seeds` seeds of
+  /// their own, and is judged with the best one on the others.
   std::vector<double> rate_factors{0.015625, 0.03125, 0.0625, 0.125, 0.25, 0.5, 1, 2, 4};
-  int tuning_seeds = 2;
+  int tuning_seeds = 4;
   int seeds = 5;
   std::int64_t steps = 2000;  ///< of each worker at most
   int threads = 0;
-  std::function<void(std::int64_t done, std::int64_t total)> progress{};  ///< runs; from one thread
+  std::function<void(std::int64_t done, std::int64_t total)> progress{};  ///< runs; one call at a time
 };
 
 /// One way with one rate and one seed.
@@ -44,13 +44,13 @@ struct Attempt {
   int workers = 0;  ///< that deliver: replicas, or groups of them that share experts where there are servers
   double rate = 0;
   bool reached = false;
+  bool lost = false;  ///< a number was none, or the loss is a million times the first
   /// The following until the target, or until it ended without.
   Seconds time{};
   std::int64_t versions = 0;
-  std::int64_t samples = 0;  ///< whose gradients were applied
-  std::int64_t wasted = 0;   ///< whose work was thrown away
-  std::int64_t meetings = 0;
-  Bytes sent{};  ///< through the port of one worker, both directions together
+  std::int64_t samples = 0;     ///< whose gradients were applied
+  std::int64_t wasted = 0;      ///< whose work was thrown away
+  std::optional<Bytes> sent{};  ///< through the port of one worker, both directions; not known with servers
   double mean_age = 0;
   std::int64_t largest_age = 0;
   int busiest = 0;           ///< worker whose updates were applied most often
@@ -75,7 +75,7 @@ struct WayResult {
   Seconds time{};
   Interval time_s{};  ///< of the mean, 95 %, Student's t over seeds on logarithms
   double samples = 0;
-  double sent_bytes = 0;
+  double sent_bytes = 0;  ///< mean; 0 = not known
   double mean_age = 0;
   int busiest = 0;  ///< of the attempt in which one worker's share was the largest
   double busiest_share = 0;
@@ -96,11 +96,13 @@ struct Comparison {
   std::vector<WayResult>
       ways;  ///< the fastest first; then those that did not reach it on every seed, and refused ones
   std::size_t baseline = 0;  ///< where the first way of the question is
+  /// Time of the second over the first, paired by seed, 95 %; zeros where there is no second that reached it.
+  Interval second_over_first{};
 };
 
 /// Runs every way at every rate. The same seeds for all ways: draws of samples are common, so ratios are paired.
-/// Errors: learn-002 (the scenario has no training job, a problem for other workers, a number out of range), those of simulate
-/// for the first way. Deterministic for any number of threads. Cost: ways x (rates x tuning seeds + seeds) runs.
+/// Errors: learn-002 (the scenario has no training job, a problem for other workers, a number out of range, more memory than
+/// there should be, a way that this problem rules out), those of simulate; of the first way. Deterministic for any number of threads. Cost: ways x (rates x tuning seeds + seeds) runs.
 /// Held by: src/learn/answer/compare_test.cpp
 [[nodiscard]] Result<Comparison> compare(const model::Scenario& scenario, const Question& question);
 

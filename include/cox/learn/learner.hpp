@@ -20,7 +20,7 @@ namespace cox::learn {
 
 /// What a worker takes in one step: `leaves` shards of `samples` samples each. Leaf j of worker w in its step c has the
 /// samples from ((c workers + w) leaves + j) samples on, so that W workers with L leaves and W L workers with one do the
-/// same.
+/// same. Workers that join have samples of their own.
 struct StepShare {
   std::int64_t leaves = 1;
   std::int64_t samples = 1;
@@ -47,9 +47,9 @@ struct Divergence {
 /// FedProx, SCAFFOLD, DiLoCo; floors of noise)
 class Learner {
  public:
-  /// `problem` outlives it. `workers`: those that begin.
+  /// `problem` outlives it. `workers`: those that begin. `seed`: of what compression draws.
   Learner(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share,
-          int workers);
+          int workers, std::uint64_t seed = 0);
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;

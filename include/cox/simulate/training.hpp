@@ -110,11 +110,12 @@ using UpdateSink = std::function<bool(const sync::Event& event, Seconds at)>;
 /// Errors: as simulate_training.
 [[nodiscard]] Result<int> update_workers(const model::Scenario& scenario);
 /// One replica of a job under any policy, at most `scenario.job.steps` steps of each worker, event by event: nothing is
-/// kept. The job's start, its failures and its pacing are not in the times.
+/// kept. The job's start, its failures and its pacing are not in the times. Local SGD whose first `synchronous_steps` steps
+/// are synchronous is post-local SGD (Lin et al. 2020).
 /// Errors: as simulate_training. Held by: src/simulate/training/stream_test.cpp (times are those of simulate and of
 /// simulate_policy; the ledger of ages)
 [[nodiscard]] Status stream_updates(const model::Scenario& scenario, std::uint64_t seed,
-                                    const UpdateSink& sink);
+                                    const UpdateSink& sink, std::int64_t synchronous_steps = 0);
 
 /// Where a job's time went: total = start + work + write + rework + restart + repair + cold.
 struct FailureOutcome {

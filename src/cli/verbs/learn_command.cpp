@@ -143,7 +143,7 @@ const Command& learn_command() {
                  .help = "to reach; without it one hundredth of where it begins"},
                 {.name = "seeds",
                  .value = "N",
-                 .help = "runs of each policy, beside two for its rate",
+                 .help = "runs of each policy, beside four for its rate",
                  .fallback = "5"},
                 {.name = "steps", .value = "N", .help = "of each worker, at most", .fallback = "2000"},
                 {.name = "set", .value = "KEY=VALUE,...", .help = "change the scenario, as in cox simulate"},
@@ -155,7 +155,7 @@ const Command& learn_command() {
                 {.name = "force", .letter = 'f', .help = "replace FILE where it exists"}},
            .shared = {.json = true, .threads = true},
            .notes =
-               "Each policy runs at nine rates on seeds of their own, and is judged at its best one. What is "
+               "Each policy runs at fifteen rates on seeds of their own, and is judged at its best one. What is "
                "modelled and what is not: docs/concepts/learning.md. Exit code 1: no policy reached the target."},
       .run = run};
   return command;

@@ -160,6 +160,14 @@ Result<JudgedClaim> judge_claim(std::string_view text) {
   JudgedClaim out{
       .text = shown(text, kLongestClaim), .formula = {}, .equation = {}, .source = {}, .reason = {}};
   const ClaimWords words = claim_words(text);
+  if (words.denies) {
+    out.reason = "it says what is not, or holds a number below zero: say what is";
+    return out;
+  }
+  if (words.unreadable) {
+    out.reason = "a number cannot be read: write it like 0.03, 28.5, 1e23, and one number instead of a range";
+    return out;
+  }
   const std::vector<Fit> fits = fits_of(words);
   if (fits.empty() || !fits.front().is_complete()) {
     out.reason = what_is_missing(fits);
@@ -185,6 +193,11 @@ Result<JudgedClaim> judge_claim(std::string_view text) {
   }
   out.claimed = words.numbers[*fit.result].value;
   judge_into(out, words, fit, values);
+  if (out.verdict && !is_so(*out.verdict) && !out.unused.empty()) {
+    out.verdict.reset();
+    out.slips.clear();
+    out.reason = fmt::format("the formula has no place for {}; without it: {}", fmt::join(out.unused, ", "), out.reason);
+  }
   return out;
 }
 

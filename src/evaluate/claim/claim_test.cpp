@@ -244,5 +244,34 @@ TEST(Claims, EveryFormulaIsWhole) {
     }
 }
 
+TEST(JudgeClaim, BoundsAndDenialsAreReadAsTheyAreMeant) {
+  const std::string ring = "ring over 256 workers of 700 MB at 50 GB/s takes ";  // 27.9 ms
+  const auto verdict = [&](std::string_view end) {
+    const auto judged = judge_claim(ring + std::string(end));
+    EXPECT_TRUE(judged);
+    return judged ? std::string(verdict_text(*judged)) : std::string();
+  };
+  for (const char* end : {"at most 40 ms", "no more than 40 ms", "not more than 40 ms",
+                          "at least 20 ms", "no less than 20 ms", "more than 20 ms", "> 20 ms", "< 40 ms"})
+    EXPECT_EQ(verdict(end), "follows") << end;
+  for (const char* end : {"no more than 20 ms", "no less than 40 ms", "> 40 ms", "< 20 ms"})
+    EXPECT_EQ(verdict(end), "does-not-follow") << end;
+  EXPECT_EQ(verdict("-28 ms"), "cannot-tell");
+  const auto denied = judge_claim("ring over 256 workers of 700 MB at 50 GB/s does not take 28 ms");
+  ASSERT_TRUE(denied);
+  EXPECT_EQ(verdict_text(*denied), "cannot-tell");
+}
+
+TEST(JudgeClaim, PartsOfNumbersAreNoNumbers) {
+  const std::string ring = "ring over 256 workers of 700 MB at 50 GB/s takes ";
+  for (const char* end : {".028 s", "28,5 ms", "20-30 ms", "1e-300 s", "2.8.1 ms", "1e999 s", "10^3 ms"}) {
+    const auto judged = judge_claim(ring + end);
+    ASSERT_TRUE(judged);
+    EXPECT_EQ(verdict_text(*judged), "cannot-tell") << end;
+  }
+  EXPECT_EQ(verdict_text(*judge_claim(ring + "0.028 s")), "follows");
+  EXPECT_EQ(verdict_text(*judge_claim("message of 1,000 MB at 1 GB/s takes 1 s")), "follows");
+}
+
 }  // namespace
 }  // namespace cox::evaluate

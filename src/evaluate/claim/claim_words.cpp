@@ -138,14 +138,26 @@ class Reader {
         sign();
       }
     }
+    // `no more than` is a bound; any other `not` says what is not.
+    for (const std::size_t at : out_.denials) {
+      const bool bounds = at + 2 < out_.words.size() && out_.words[at + 2] == "than";
+      out_.denies = out_.denies || !bounds;
+    }
     return std::move(out_);
   }
 
  private:
+  static bool is_denial(std::string_view w) {
+    return w == "not" || w == "no" || w == "never" || w == "cannot" || w == "doesnt" || w == "isnt" ||
+           w == "dont";
+  }
+
   void add_word(std::string_view text) {
     std::string w = lower(text);
     if (w.empty()) return;
     for (const Joined& j : kJoined) join(j, w);
+    if (w.size() > 1 && w[0] == 'e' && std::ranges::all_of(w.substr(1), is_digit)) out_.unreadable = true;
+    if (is_denial(w)) out_.denials.push_back(out_.words.size());
     const bool separates = w == "and" || w == "with" || w == "so";
     out_.words.push_back(w);
     if (separates) return separate();
@@ -200,6 +212,14 @@ class Reader {
     if (c == '=' || (c == '-' && text_.substr(at_, 2) == "->")) add_word("is");
     if (c == '~') add_word("about");
     if (c == '<') add_word("under");
+    if (c == '>') add_word("exceeding");
+    const bool after_digit = at_ > 0 && is_digit(text_[at_ - 1]);
+    const bool before_digit = at_ + 1 < text_.size() && is_digit(text_[at_ + 1]);
+    if (c == '-' && before_digit && (at_ == 0 || text_[at_ - 1] == ' ')) out_.denies = true;
+    // `.03`, `28,5`, `0.5.3`, `20-30`, `1e-300`, `10^23`: no part of these is the number that is meant.
+    const bool after_power = at_ > 0 && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
+    if (before_digit && (c == '.' || c == '^' || (after_digit && (c == ',' || c == '-')) || (c == '-' && after_power)))
+      out_.unreadable = true;
     if (c == ',' || c == ';' || c == ':' || c == '(' || c == ')' || c == '.') {
       separate();
     }
@@ -347,9 +367,12 @@ class Reader {
     } else if (before.size() > 1 && (last == "least" || last == "most") && before[1] == "at") {
       relation = last == "least" ? Relation::AtLeast : Relation::AtMost;
       words = 2;
+    } else if (last == "exceeding") {
+      relation = Relation::AtLeast;
     } else if (before.size() > 1 && last == "than" && is_one_of(before[1], "more less")) {
-      relation = before[1] == "more" ? Relation::AtLeast : Relation::AtMost;
-      words = 2;
+      const bool turned = before.size() > 2 && (before[2] == "no" || before[2] == "not");
+      relation = (before[1] == "more") != turned ? Relation::AtLeast : Relation::AtMost;
+      words = turned ? 3 : 2;
     } else {
       return relation;
     }

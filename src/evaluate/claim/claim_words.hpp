@@ -25,6 +25,9 @@ struct ClaimNumber {
 struct ClaimWords {
   std::vector<std::string> words{};  ///< all of them: small letters, without hyphens: `allreduce`
   std::vector<ClaimNumber> numbers{};
+  std::vector<std::size_t> denials{};  ///< places of `not` and the like in `words`
+  bool unreadable = false;             ///< a number is written in a way that is not read
+  bool denies = false;                 ///< it says what is not, or holds a number below zero
 };
 
 /// Reads any text; what is neither a number nor a word separates. At most 64 numbers.

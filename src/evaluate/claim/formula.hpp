@@ -79,7 +79,7 @@ class ClaimValues {
 
 [[nodiscard]] ClaimReading reading(std::string_view says, study::Quantity value);
 
-/// By subject; the tables of formulas_*.cpp.
+/// By subject; the tables of *_formulas.cpp.
 [[nodiscard]] std::span<const Formula> collective_formulas();
 [[nodiscard]] std::span<const Formula> parallel_formulas();
 [[nodiscard]] std::span<const Formula> job_formulas();

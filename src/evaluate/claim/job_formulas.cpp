@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "cox/forecast/checkpoints.hpp"
+#include "cox/learn/stability.hpp"
 
 #include "evaluate/claim/formula.hpp"
 
@@ -88,7 +89,7 @@ Readings work_time(const ClaimValues& v) {
 Readings delay_edge(const ClaimValues& v) {
   const double tau = v.number("delay");
   Readings out = {reading("stable below this learning rate x curvature",
-                          Quantity::ratio(2 * std::sin(std::numbers::pi / (2 * (2 * tau + 1)))))};
+                          Quantity::ratio(learn::stable_edge({.delay = std::llround(tau)})))};
   if (tau >= 1) out.push_back(reading("the sufficient 1 / tau", Quantity::ratio(1 / tau)));
   return out;
 }

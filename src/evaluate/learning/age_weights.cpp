@@ -10,6 +10,7 @@
 
 #include "cox/base/elementary.hpp"
 #include "cox/base/random.hpp"
+#include "cox/learn/stability.hpp"
 
 #include "evaluate/learning/computations.hpp"
 #include "evaluate/learning/race.hpp"
@@ -191,9 +192,9 @@ Result<study::Computation> compute_age_weights(const study::Inputs& in,
   const int most = w.geometric.most;
   add_value(out, "rate-for-the-oldest", Quantity::ratio(1.0 / (1 + most)), kClosedForm);
   add_value(out, "printed-better", Quantity::ratio((1 + most) / slowdown), kClosedForm);
-  add_value(out, "edge-of-constant-ages", Quantity::ratio(delay_edge(most)), kClosedForm);
-  add_value(out, "edge-of-constant-ages-inverse", Quantity::ratio((1 + most) * delay_edge(most)),
-            kClosedForm);
+  add_value(out, "edge-of-constant-ages", Quantity::ratio(learn::stable_edge({.delay = most})), kClosedForm);
+  add_value(out, "edge-of-constant-ages-inverse",
+            Quantity::ratio((1 + most) * learn::stable_edge({.delay = most})), kClosedForm);
 
   const Weighted fresh =
       run_rule(w, {.law = AgeLaw::Fresh, .most = most}, kRules[0], w.rates, options.threads);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cox/learn/stability.hpp"
+
 #include "evaluate/learning/computations.hpp"
 #include "evaluate/learning/race.hpp"
 
@@ -70,7 +72,7 @@ bool grows(int delay, double rate) {
 
 /// By bisection on runs, between half and one and a half of where it should be.
 double edge_of_runs(int delay) {
-  double low = delay_edge(delay) / 2, high = 3 * low;
+  double low = learn::stable_edge({.delay = delay}) / 2, high = 3 * low;
   while (high / low > 1.002) {
     const double middle = (low + high) / 2;
     (grows(delay, middle) ? high : low) = middle;
@@ -88,7 +90,7 @@ struct AtDelay {
 };
 
 AtDelay row_of(const Delays& s, int delay) {
-  AtDelay row{.delay = delay, .edge = delay_edge(delay)};
+  AtDelay row{.delay = delay, .edge = learn::stable_edge({.delay = delay})};
   Race race{.problem = s.problem, .workers = delay + 1, .target = s.target, .versions = s.versions};
   std::vector<double> rates;
   for (const double f : s.fractions) rates.push_back(f * row.edge);
@@ -181,7 +183,7 @@ Result<study::Computation> compute_constant_delay(const study::Inputs& in, const
                           r.rate ? text_of(r.best) : "not reached", text_of(r.fixed)});
   }
   table.says = fmt::format(
-      "Rates are times the largest curvature. A rate below the edge of all delays takes {} updates without delay and {} at "
+      "Rates are times the largest curvature. One rate for all delays takes {} updates without delay and {} at "
       "the first delay above: delay costs what the best rate loses, not the updates of one rate.",
       text_of(rows.front().fixed), rows.size() > 1 ? text_of(rows[1].fixed) : text_of(rows.front().fixed));
   add_slowdowns(out, rows);

@@ -159,10 +159,6 @@ Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
   return out;
 }
 
-double delay_edge(int tau) {
-  return 2 * std::sin(std::numbers::pi / (2 * (2 * tau + 1)));
-}
-
 void add_value(study::Computation& out, std::string name, study::Quantity value, std::string_view engine) {
   out.values.push_back({.name = std::move(name), .value = value, .engine = engine, .half_width_95 = {}});
 }

@@ -107,10 +107,6 @@ struct Tuned {
                                const std::function<Stream(std::uint64_t seed)>& stream, const Cost& cost,
                                int threads, int tuning_seeds = 16);
 
-/// 2 sin(pi / (2 (2 tau + 1))), the largest rate times curvature at which a constant delay of `tau` is stable.
-/// Source: roots of r^(tau + 1) - r^tau + a = 0 on the unit circle. Held by: src/evaluate/learning/race_test.cpp
-[[nodiscard]] double delay_edge(int tau);
-
 /// For `Cost`.
 [[nodiscard]] inline double versions_of(const Finish& f) {
   return static_cast<double>(f.versions);

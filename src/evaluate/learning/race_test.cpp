@@ -41,13 +41,6 @@ TEST(Race, AConstantAgeFollowsItsRecursion) {
   EXPECT_NEAR(static_cast<double>(racer.parameters()[0]), x.back(), 1e-6);
 }
 
-TEST(Race, EdgesOfDelays) {
-  // learning.md, section 4: roots of the characteristic polynomial.
-  const std::pair<int, double> edges[] = {{0, 2},        {1, 1},         {2, 0.618034},  {3, 0.445042},
-                                          {5, 0.284630}, {10, 0.149460}, {20, 0.0766055}};
-  for (const auto& [tau, a] : edges) EXPECT_NEAR(delay_edge(tau), a, 1e-6) << tau;
-}
-
 TEST(Race, ARateIsChosenOnOtherSeedsThanItIsJudgedOn) {
   std::vector<std::uint64_t> seeds;
   const auto stream = [&](std::uint64_t seed) -> Stream {

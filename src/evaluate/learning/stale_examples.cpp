@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cox/learn/stability.hpp"
+
 #include "evaluate/learning/computations.hpp"
 #include "evaluate/learning/race.hpp"
 
@@ -106,7 +108,7 @@ void add_updates(study::Computation& out, const Bowl& b, const std::vector<int>&
   const Finish fresh = run_aged(b, 0, target);
   for (const int age : ages) {
     const Finish f = run_aged(b, age, target);
-    table.rows.push_back({fmt::format("{}", age), fmt::format("{:.4f}", delay_edge(age)),
+    table.rows.push_back({fmt::format("{}", age), fmt::format("{:.4f}", learn::stable_edge({.delay = age})),
                           f.reached ? fmt::format("{}", f.versions) : "diverges"});
     if (!f.reached) continue;
     add_value(out, fmt::format("updates-age{}{}", age, suffix),
@@ -127,7 +129,7 @@ void add_updates(study::Computation& out, const Bowl& b, const std::vector<int>&
 
 void add_first_that_diverges(study::Computation& out, const Bowl& b) {
   int age = 0;
-  while (age < 10'000 && delay_edge(age) > b.rate * b.curvature) ++age;
+  while (age < 10'000 && learn::stable_edge({.delay = age}) > b.rate * b.curvature) ++age;
   add_value(out, "first-age-that-diverges", Quantity::count(age), kClosedForm);
   if (age == 0) return;
   out.checks.push_back({.name = "the age below still converges, by a run (1 = it does)",

@@ -17,8 +17,7 @@ namespace cox::learn {
 /// Of the problem's first gradient, as the way packs it.
 [[nodiscard]] model::Compression wire_of(const Way& way, Problem& problem);
 
-/// Every event of one run of at most `steps` steps of each worker. A way that begins synchronous is two jobs, one after the
-/// other, whose versions and times go on. Errors: those of simulate::stream_updates.
+/// Every event of one run of at most `steps` steps of each worker. Errors: those of simulate::stream_updates.
 /// Held by: src/learn/answer/cluster_test.cpp
 [[nodiscard]] Status stream_way(const model::Scenario& scenario, const Way& way,
                                 const model::Compression& wire, std::int64_t steps, std::uint64_t seed,

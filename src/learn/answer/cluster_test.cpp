@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "learn/answer/job_for_tests.hpp"
 
@@ -27,6 +28,26 @@ TEST(StreamOfAWay, PostLocalIsSynchronousFirstAndOneStreamThroughout) {
   EXPECT_EQ(single, 4 * 20);
   EXPECT_EQ(rounds, 4 * 8);
   EXPECT_EQ(ledger.version(), 28);
+}
+
+TEST(StreamOfAWay, PostLocalOfOneStepIsSynchronousEventByEvent) {
+  model::Scenario noisy = testing::job(4);
+  model::NoiseSource noise;
+  noise.law = model::NoiseLaw::Lognormal;
+  noise.cv = 0.3;
+  noisy.noise.push_back(noise);
+  std::vector<Seconds> at[2];
+  std::size_t k = 0;
+  for (const char* text : {"synchronous", "post-local,local-steps=1,synchronous-steps=20"}) {
+    const auto way = read_way(text);
+    ASSERT_TRUE(way);
+    ASSERT_TRUE(stream_way(noisy, *way, {}, 50, 7, [&](const sync::Event&, Seconds time) {
+      at[k].push_back(time);
+      return true;
+    }));
+    ++k;
+  }
+  EXPECT_EQ(at[0], at[1]);
 }
 
 TEST(StreamOfAWay, StopsInEitherPart) {

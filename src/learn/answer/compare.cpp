@@ -7,6 +7,7 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cox/base/elementary.hpp"
@@ -56,9 +57,8 @@ std::size_t best_rate(const std::vector<std::vector<Attempt>>& by_seed, std::siz
     double missed = 0, sum = 0;
     for (const auto& attempts : by_seed) {
       const Attempt& a = attempts[r];
-      const bool lost = a.diverged.has_value() || !(a.loss <= a.first_loss);
       missed += a.reached ? 0 : 1;
-      sum += a.reached ? log_time(a) : lost ? 1e6 : a.loss / a.first_loss;
+      sum += a.reached ? log_time(a) : a.lost ? 1e6 : a.loss / a.first_loss;
     }
     const std::pair<double, double> now{missed, sum};
     if (r == 0 || now < least) best = r, least = now;
@@ -77,14 +77,14 @@ void sum_up(WayResult& w) {
   for (const Attempt& a : w.attempts) {
     times.push_back(log_time(a));
     samples.push_back(logarithm(computed(a)));
-    bytes.push_back(logarithm(std::max(1.0, static_cast<double>(a.sent.count()))));
+    if (a.sent) bytes.push_back(static_cast<double>(a.sent->count()));
     age.add(a.mean_age);
   }
   const GeometricMean time = geometric_mean(times);
   w.time = Seconds{time.value};
   w.time_s = time.interval;
   w.samples = geometric_mean(samples).value;
-  w.sent_bytes = geometric_mean(bytes).value;
+  for (const double b : bytes) w.sent_bytes += b / static_cast<double>(bytes.size());
   w.mean_age = age.mean();
   const auto most = std::ranges::max_element(w.attempts, {}, &Attempt::busiest_share);
   w.busiest = most->busiest;
@@ -127,35 +127,23 @@ class Contest {
   Contest(const Terms& setting, Comparison& out)
       : setting_(setting), out_(out), ways_(setting.question.ways.size()) {}
 
-  /// Every way at every rate, on seeds that are not used again; each keeps the best.
+  /// Every way at every rate, and again at rates around the best, on seeds that are not used again.
   Status choose_rates() {
     const Question& q = setting_.question;
-    const auto seeds = static_cast<std::size_t>(q.tuning_seeds);
-    std::vector<std::vector<std::vector<Attempt>>> tried(ways_, std::vector<std::vector<Attempt>>(seeds));
-    std::vector<std::string> refused(ways_ * seeds);
-    parallel_for(ways_ * seeds, q.threads, [&](std::size_t i) {
-      auto attempts = race(setting_, q.ways[i / seeds], q.rate_factors, kTuningSeeds + i % seeds);
-      if (attempts)
-        tried[i / seeds][i % seeds] = *std::move(attempts);
-      else
-        refused[i] = attempts.error().message;
-      count();
-    });
     out_.ways.resize(ways_);
+    for (std::size_t w = 0; w < ways_; ++w) out_.ways[w].way = q.ways[w];
+    std::vector<std::vector<double>> factors(ways_, q.rate_factors);
+    COX_CHECK(tune(factors));
     for (std::size_t w = 0; w < ways_; ++w) {
       WayResult& result = out_.ways[w];
-      result.way = q.ways[w];
-      for (std::size_t k = 0; k < seeds && result.refused.empty(); ++k)
-        result.refused = refused[w * seeds + k];
-      if (!result.refused.empty()) continue;
-      const std::size_t best = best_rate(tried[w], q.rate_factors.size());
-      result.rate_factor = q.rate_factors[best];
-      result.at_edge = q.rate_factors.size() > 1 && (best == 0 || best + 1 == q.rate_factors.size());
+      const auto at = std::ranges::find(q.rate_factors, result.rate_factor) - q.rate_factors.begin();
+      const auto last = static_cast<std::ptrdiff_t>(q.rate_factors.size()) - 1;
+      result.at_edge = last > 0 && (at == 0 || at == last);
+      factors[w] = {result.rate_factor};
+      if (last > 0)
+        for (const double between : kBetween) factors[w].push_back(result.rate_factor * between);
     }
-    const WayResult& first = out_.ways.front();
-    if (!first.refused.empty())
-      return refuse(fmt::format("{}: {}", first.way.name, first.refused), "compare other ways");
-    return {};
+    return tune(factors);
   }
 
   /// Each at its rate, on the seeds that count.
@@ -193,16 +181,49 @@ class Contest {
     const auto at =
         std::ranges::find_if(out_.ways, [&](const WayResult& w) { return w.way.name == first.way.name; });
     out_.baseline = static_cast<std::size_t>(at - out_.ways.begin());
+    if (ways_ < 2 || !out_.ways[1].all_reached()) return;
+    WayResult second = out_.ways[1];
+    hold_against(out_.ways[0], second);
+    out_.second_over_first = second.time_ratio_95;
   }
 
  private:
   static constexpr std::uint64_t kTuningSeeds = 1'000'000;
+  /// Between two rates that are a factor of 2 apart.
+  static constexpr double kBetween[] = {0.59460355750136, 0.70710678118655, 0.84089641525371,
+                                        1.18920711500272, 1.41421356237310, 1.68179283050743};
+
+  /// The best of `factors` for each way that the scenario can run. Errors: the first way's, whatever it is.
+  Status tune(const std::vector<std::vector<double>>& factors) {
+    const Question& q = setting_.question;
+    const auto seeds = static_cast<std::size_t>(q.tuning_seeds);
+    std::vector<std::vector<std::vector<Attempt>>> tried(ways_, std::vector<std::vector<Attempt>>(seeds));
+    std::vector<std::optional<Error>> refused(ways_ * seeds);
+    parallel_for(ways_ * seeds, q.threads, [&](std::size_t i) {
+      if (out_.ways[i / seeds].refused.empty()) {
+        auto attempts = race(setting_, q.ways[i / seeds], factors[i / seeds], kTuningSeeds + i % seeds);
+        if (attempts)
+          tried[i / seeds][i % seeds] = *std::move(attempts);
+        else
+          refused[i] = attempts.error();
+      }
+      count();
+    });
+    if (refused.front()) return fail(*refused.front());
+    for (std::size_t w = 0; w < ways_; ++w) {
+      WayResult& result = out_.ways[w];
+      for (std::size_t k = 0; k < seeds && result.refused.empty(); ++k)
+        if (const auto& why = refused[w * seeds + k]) result.refused = why->message;
+      if (result.refused.empty()) result.rate_factor = factors[w][best_rate(tried[w], factors[w].size())];
+    }
+    return {};
+  }
 
   void count() {
     const std::scoped_lock lock(guard_);
     ++done_;
     const Question& q = setting_.question;
-    if (q.progress) q.progress(done_, static_cast<std::int64_t>(ways_) * (q.tuning_seeds + q.seeds));
+    if (q.progress) q.progress(done_, static_cast<std::int64_t>(ways_) * (2 * q.tuning_seeds + q.seeds));
   }
 
   const Terms& setting_;
@@ -214,6 +235,13 @@ class Contest {
 
 /// Where the problem begins, and what is to be reached.
 Status set_target(Terms& setting, Comparison& out) {
+  const ProblemSpec& spec = setting.question.problem;
+  constexpr double kMostValues = 1e9;
+  const double copies =
+      static_cast<double>(setting.workers) + 4 * static_cast<double>(setting.question.rate_factors.size());
+  if (static_cast<double>(spec.dimension) * copies > kMostValues)
+    return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", spec.dimension, copies),
+                  "learn a smaller problem: it need not be as large as the job's");
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(setting.question.problem));
   std::vector<float> x(static_cast<std::size_t>(problem->parameters()));
   problem->initial(x);

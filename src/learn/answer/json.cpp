@@ -14,11 +14,12 @@ Json json_of(const Attempt& a) {
   return {{"seed", a.seed},
           {"workers", a.workers},
           {"reached", a.reached},
+          {"lost", a.lost},
           {"time_s", a.time.count()},
           {"versions", a.versions},
           {"samples", a.samples},
           {"wasted_samples", a.wasted},
-          {"sent_bytes", a.sent.count()},
+          {"sent_bytes", a.sent ? Json(a.sent->count()) : Json(nullptr)},
           {"mean_age", a.mean_age},
           {"largest_age", a.largest_age},
           {"busiest_worker", a.busiest},
@@ -50,7 +51,7 @@ Json json_of(const WayResult& w, bool baseline) {
     j["time_s"] = w.time.count();
     j["time_95_s"] = json_of(w.time_s);
     j["samples"] = w.samples;
-    j["sent_bytes"] = w.sent_bytes;
+    if (w.sent_bytes > 0) j["sent_bytes"] = w.sent_bytes;
     j["mean_age"] = w.mean_age;
   }
   if (w.time_ratio > 0) {
@@ -67,22 +68,24 @@ Json json_of(const WayResult& w, bool baseline) {
 
 std::string to_json(const Comparison& c, const model::Scenario& scenario, const Question& q,
                     const std::vector<std::string>& inputs) {
-  Json result{{"scenario", scenario.name},
-              {"workers", c.workers},
-              {"gradients_bytes", c.gradients.count()},
-              {"problem", name_of(q.problem.kind)},
-              {"parameters", c.parameters},
-              {"optimizer", name_of(q.optimizer.kind)},
-              {"rate", q.optimizer.rate},
-              {"batch_per_worker", q.share.batch()},
-              {"steps", q.steps},
-              {"seeds", q.seeds},
-              {"tuning_seeds", q.tuning_seeds},
-              {"rate_factors", q.rate_factors},
-              {"first_loss", c.first_loss},
-              {"target_loss", c.target},
-              {"score_every_ratio", c.score_every},
-              {"policies", Json::array()}};
+  Json result{
+      {"scenario", scenario.name},
+      {"workers", c.workers},
+      {"gradients_bytes", c.gradients.count()},
+      {"problem", name_of(q.problem.kind)},
+      {"parameters", c.parameters},
+      {"optimizer", name_of(q.optimizer.kind)},
+      {"rate", q.optimizer.rate},
+      {"batch_per_worker", q.share.batch()},
+      {"steps", q.steps},
+      {"seeds", q.seeds},
+      {"tuning_seeds", q.tuning_seeds},
+      {"rate_factors", q.rate_factors},
+      {"first_loss", c.first_loss},
+      {"target_loss", c.target},
+      {"score_every_ratio", c.score_every},
+      {"second_over_first_95", c.second_over_first.high > 0 ? json_of(c.second_over_first) : Json(nullptr)},
+      {"policies", Json::array()}};
   for (std::size_t i = 0; i < c.ways.size(); ++i)
     result["policies"].push_back(json_of(c.ways[i], i == c.baseline));
   return framed({.schema = "cox.learn/1", .inputs = inputs, .warnings = {}}, std::move(result));

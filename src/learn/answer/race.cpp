@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/answer/race.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -13,6 +15,7 @@
 namespace cox::learn {
 namespace {
 
+constexpr std::int64_t kSeeds = 9'000'000'000'000'000;  ///< as many as a problem may have
 constexpr double kHopeless = 1e6;  ///< times the first loss: nothing comes back from there
 
 /// Who delivers under a way, and what each takes: where replicas share experts, servers see their group as one.
@@ -86,6 +89,7 @@ class Racer {
     result_.samples = learner_.samples();
     result_.wasted = learner_.wasted_samples();
     result_.diverged = learner_.diverged();
+    result_.lost = result_.lost || result_.diverged.has_value();
     return result_;
   }
 
@@ -104,7 +108,8 @@ class Racer {
     const auto further = static_cast<std::int64_t>(kScoreEvery * static_cast<double>(learner_.samples()));
     next_ = learner_.samples() + std::max(round, further);
     // A loss that is no number ends it, too.
-    racing_ = !result_.reached && now.loss <= kHopeless * result_.first_loss;
+    result_.lost = !(now.loss <= kHopeless * result_.first_loss);
+    racing_ = !result_.reached && !result_.lost;
   }
 
   const Terms& setting_;
@@ -115,21 +120,38 @@ class Racer {
   bool racing_ = true;
 };
 
-/// Through a worker's port in both directions: what is pushed and pulled for servers; for a meeting a ring's sum, or an
-/// all-gather of what differs in its places.
-Bytes sent_by(const Terms& s, const Way& way, const model::Compression& wire, std::int64_t meetings,
-              std::int64_t deliveries) {
+/// Through a worker's port in both directions: a ring's sum for each meeting, or an all-gather of what differs in its
+/// places. Not known with servers: one that sits beside a worker serves it without a port.
+std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compression& wire,
+                             std::int64_t meetings) {
+  if (way.policy.has_servers()) return std::nullopt;
   const double d = static_cast<double>(s.gradients.count());
-  const double n = s.workers;
+  const double n =
+      std::max(1, s.workers - (way.policy.kind == model::PolicyKind::Backup ? way.policy.backups : 0));
   const double packed = wire.kind == model::Compressor::Quantised ? d * wire.bits / 32
                         : wire.kind == model::Compressor::Sparse  ? d * wire.density * 2
                                                                   : d;
-  double bytes = 4 * (n - 1) / n * packed * static_cast<double>(meetings);
-  if (way.policy.has_servers())
-    bytes = (packed + d) * static_cast<double>(deliveries) / n;
-  else if (wire.kind == model::Compressor::Sparse)
-    bytes = 2 * (n - 1) * packed * static_cast<double>(meetings);
-  return Bytes{static_cast<std::int64_t>(bytes)};
+  const double each =
+      wire.kind == model::Compressor::Sparse ? 2 * (n - 1) * packed : 4 * (n - 1) / n * packed;
+  return Bytes{static_cast<std::int64_t>(each * static_cast<double>(meetings))};
+}
+
+tl::unexpected<Error> refuse(std::string message, std::string hint) {
+  return fail({.code = Errc::InvalidInput,
+               .id = "learn-002",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+/// A compressor that leaves the problem's gradients as long as they are would be told to have no effect.
+Status check_wire(const Way& way, const model::Compression& wire) {
+  const double ratio = wire.kind == model::Compressor::Quantised ? wire.bits / 32
+                       : wire.kind == model::Compressor::Sparse  ? 2 * wire.density
+                                                                 : 0;
+  if (ratio < 1) return {};
+  return refuse(fmt::format("{} makes this problem's gradients no shorter", name_of(way.compressor.kind)),
+                "keep less, or learn a problem with matrices, like mlp");
 }
 
 }  // namespace
@@ -140,37 +162,40 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   std::vector<std::unique_ptr<Racer>> racers;
   for (const double factor : factors) {
     ProblemSpec spec = s.question.problem;
-    spec.seed += static_cast<std::int64_t>(seed);
+    spec.seed = (spec.seed + static_cast<std::int64_t>(seed)) % kSeeds;
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
     racers.push_back(std::make_unique<Racer>(s, way, crew, factor, seed, std::move(problem)));
   }
   const model::Compression wire = wire_of(way, racers.front()->problem());
+  COX_CHECK(check_wire(way, wire));
   sync::Ledger ledger(crew.workers);
   Busiest busiest(crew.workers);
   Seconds last{};
-  std::int64_t delivered = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> traffic(
-      racers.size());  // meetings, deliveries until the end
-  COX_CHECK(stream_way(s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
-                       [&](const sync::Event& e, Seconds at) {
-                         const bool possible = ledger.take(e);
-                         COX_ASSERT(possible, "a policy's stream keeps its ledger");
-                         last = at;
-                         busiest.take(e);
-                         delivered += e.kind == sync::Event::Kind::Delivered ? 1 : 0;
-                         bool any = false;
-                         for (std::size_t r = 0; r < racers.size(); ++r) {
-                           const bool racing = racers[r]->take(e, at, ledger, busiest);
-                           if (racing || traffic[r].second == 0) traffic[r] = {ledger.version(), delivered};
-                           any = any || racing;
-                         }
-                         return any;
-                       }));
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(crew.workers));
+  bool over = false;
+  std::vector<bool> racing(racers.size(), true);
+  COX_CHECK(stream_way(
+      s.scenario, way, wire, s.question.steps, s.scenario.seed + seed, [&](const sync::Event& e, Seconds at) {
+        const bool possible = ledger.take(e);
+        COX_ASSERT(possible, "a policy's stream keeps its ledger");
+        last = at;
+        busiest.take(e);
+        // Nobody goes on alone when others are out of steps.
+        if (e.kind == sync::Event::Kind::Delivered)
+          over = over ||
+                 (steps[static_cast<std::size_t>(e.update.worker)] += e.update.steps) >= s.question.steps;
+        bool any = false;
+        for (std::size_t r = 0; r < racers.size(); ++r) {
+          if (!racing[r]) continue;
+          racing[r] = racers[r]->take(e, at, ledger, busiest);
+          any = any || racing[r];
+        }
+        return any && !(over && e.kind == sync::Event::Kind::Advanced);
+      }));
   std::vector<Attempt> attempts;
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last));
-    attempts.back().meetings = attempts.back().versions;
-    attempts.back().sent = sent_by(s, way, wire, attempts.back().versions, traffic[r].second);
+    attempts.back().sent = sent_by(s, way, wire, attempts.back().versions);
   }
   return attempts;
 }

@@ -32,12 +32,21 @@ std::vector<std::string> table(const std::vector<std::vector<std::string>>& rows
 std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
   const std::string& name = w.way.name;
   if (!w.refused.empty()) return {name, "not possible"};
-  const auto lost = std::ranges::count_if(
-      w.attempts, [](const Attempt& a) { return a.diverged.has_value() || !(a.loss <= a.first_loss); });
+  const auto lost = std::ranges::count_if(w.attempts, &Attempt::lost);
   if (!w.all_reached())
     return {name, lost > 0 ? fmt::format("{} diverged", lost)
                            : fmt::format("{} of {}", w.reached(), w.attempts.size())};
-  if (&w == &first || w.time_ratio == 0)
+  if (w.time_ratio == 0)  // the first policy did not reach the target
+    return {name,
+            to_string(w.time),
+            "",
+            "",
+            "",
+            "",
+            "",
+            fmt::format("{:.1f}", w.mean_age),
+            factor_text(w.rate_factor)};
+  if (&w == &first)
     return {name,
             to_string(w.time),
             "1",
@@ -47,29 +56,47 @@ std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
             "1",
             fmt::format("{:.1f}", w.mean_age),
             factor_text(w.rate_factor)};
-  return {name,
-          to_string(w.time),
-          fmt::format("{:.3g}", w.time_ratio),
-          fmt::format("{:.3g} .. {:.3g}", w.time_ratio_95.low, w.time_ratio_95.high),
-          fmt::format("{:.3g}", w.samples_ratio),
-          fmt::format("{:.3g}", w.sample_time_ratio),
-          fmt::format("{:.2g}", w.sent_bytes / first.sent_bytes),
-          fmt::format("{:.1f}", w.mean_age),
-          factor_text(w.rate_factor)};
+  return {
+      name,
+      to_string(w.time),
+      fmt::format("{:.3g}", w.time_ratio),
+      fmt::format("{:.3g} .. {:.3g}", w.time_ratio_95.low, w.time_ratio_95.high),
+      fmt::format("{:.3g}", w.samples_ratio),
+      fmt::format("{:.3g}", w.sample_time_ratio),
+      w.sent_bytes > 0 && first.sent_bytes > 0 ? fmt::format("{:.2g}", w.sent_bytes / first.sent_bytes) : "",
+      fmt::format("{:.1f}", w.mean_age),
+      factor_text(w.rate_factor)};
 }
 
 /// Why the first of the table is there.
-std::string reason_of(const WayResult& best, const WayResult& first) {
+std::string reason_of(const Comparison& c) {
+  const WayResult& best = c.ways.front();
+  if (c.second_over_first.high > 0 && c.second_over_first.low <= 1)
+    return fmt::format("{} and {} are not told apart ({:.3g} .. {:.3g}); more --seeds may", best.way.name,
+                       c.ways[1].way.name, c.second_over_first.low, c.second_over_first.high);
+  const WayResult& first = c.ways[c.baseline];
+  constexpr double kSaves = 0.99;
+  const bool saved = std::ranges::any_of(c.ways, [](const WayResult& w) {
+    return w.time_ratio > 0 && w.sample_time_ratio < kSaves && w.samples_ratio > 1;
+  });
   if (&best == &first)
-    return fmt::format("{} is first: what others save in time, they lose in samples", best.way.name);
+    return fmt::format("{} is first: {}", best.way.name,
+                       saved ? "what others save in time, they lose in samples" : "no other saves time");
   const bool both = best.sample_time_ratio < 1 && best.samples_ratio < 1;
   return fmt::format("{} is first: it needs {:.3g} x the samples of {}, {} {:.3g} x the time{}",
                      best.way.name, best.samples_ratio, first.way.name,
                      both ? "and each takes" : "but each takes", best.sample_time_ratio,
-                     best.sent_bytes < first.sent_bytes / 2
+                     best.sent_bytes > 0 && best.sent_bytes < first.sent_bytes / 2
                          ? fmt::format(", for {:.2g} x the bytes", best.sent_bytes / first.sent_bytes)
-                     : best.mean_age > 0 ? std::string(", for nobody waits for the slowest")
-                                         : std::string());
+                     : best.way.policy.kind == model::PolicyKind::Asynchronous
+                         ? std::string(", for nobody waits for the slowest")
+                         : std::string());
+}
+
+/// A share of one worker's updates that should be told: twice the fair one, or halfway from it to all.
+double suspicious(int workers) {
+  const double fair = 1.0 / workers;
+  return std::min(2 * fair, (1 + fair) / 2);
 }
 
 /// What a row says that is not in its figures.
@@ -84,11 +111,11 @@ void add_notes(const Comparison& c, std::vector<std::string>& lines) {
         lines.push_back(fmt::format("{}, seed {}: {}", w.way.name, a.seed, a.diverged->text()));
         break;
       }
-    if (w.all_reached() && w.busiest_share > 2.0 / w.attempts.front().workers)
+    if (w.all_reached() && w.busiest_share > suspicious(w.attempts.front().workers))
       lines.push_back(fmt::format("{}: worker {} delivered {} of what was applied, its fair share is {}",
                                   w.way.name, w.busiest, percent(w.busiest_share),
                                   percent(1.0 / w.attempts.front().workers)));
-    if (w.at_edge && w.all_reached())
+    if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }
 }
@@ -99,9 +126,14 @@ std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& 
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}: {} workers; a job of {} of gradients gives the times", scenario.name,
                               grouped(c.workers), to_string(c.gradients)));
-  lines.push_back(fmt::format("learned: {} of {} parameters, {}, {} {} a worker and step",
-                              name_of(q.problem.kind), grouped(c.parameters), name_of(q.optimizer.kind),
-                              grouped(q.share.batch()), q.share.batch() == 1 ? "sample" : "samples"));
+  const std::string shape = q.problem.kind == ProblemKind::Quadratic
+                                ? fmt::format(" (condition {:g}, noise {:g}, spread {:g})",
+                                              q.problem.condition, q.problem.noise, q.problem.spread)
+                                : fmt::format(" (noise {:g})", q.problem.noise);
+  lines.push_back(fmt::format("learned: {} of {} parameters{}, {}, {} {} a worker and step",
+                              name_of(q.problem.kind), grouped(c.parameters), shape,
+                              name_of(q.optimizer.kind), grouped(q.share.batch()),
+                              q.share.batch() == 1 ? "sample" : "samples"));
   lines.push_back(fmt::format("target: loss {:.3g}, from {:.3g}; {} seeds, {} more for the rates", c.target,
                               c.first_loss, q.seeds, q.tuning_seeds));
   lines.emplace_back();
@@ -114,7 +146,9 @@ std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& 
   lines.emplace_back(
       "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
   lines.emplace_back();
-  if (c.ways.front().time_ratio > 0) lines.push_back(reason_of(c.ways.front(), first));
+  if (!first.all_reached())
+    lines.push_back(fmt::format("no ratios: {} did not reach the target on every seed", first.way.name));
+  if (c.ways.front().time_ratio > 0) lines.push_back(reason_of(c));
   add_notes(c, lines);
   lines.push_back(
       "note: times are simulated, what is learned is computed; a problem of this size says nothing of "

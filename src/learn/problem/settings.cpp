@@ -73,7 +73,8 @@ Result<const Setting*> find_setting(std::string_view kind, std::string_view key,
     keys.emplace_back(s.key);
   }
   return fail(unread(
-      fmt::format("{} has no setting \"{}\", expected one of {}", kind, shown(key), fmt::join(keys, ", ")),
+      keys.empty() ? fmt::format("{} has no settings, got \"{}\"", kind, shown(key))
+                   : fmt::format("{} has no setting \"{}\", expected one of {}", kind, shown(key), fmt::join(keys, ", ")),
       hint_for(key, keys)));
 }
 

@@ -26,8 +26,6 @@ std::size_t first_not_finite(std::span<const float> values) {
   return static_cast<std::size_t>(std::ranges::find_if(values, bad) - values.begin());
 }
 
-constexpr std::uint64_t kCompression = 0x6c02;  ///< seed of what is drawn to compress
-
 /// Of local steps, kept from round to round.
 struct Local {
   Optimizer optimizer;
@@ -38,7 +36,8 @@ struct Local {
 
 class Learner::Impl {
  public:
-  Impl(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share, int workers)
+  Impl(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share, int workers,
+       std::uint64_t seed)
       : problem_(problem),
         inner_(optimizer),
         way_(way),
@@ -51,7 +50,7 @@ class Learner::Impl {
         sum_(size_),
         variates_(size_),
         gradient_(size_),
-        compressor_(way.compressor, problem.tensors(), kCompression) {
+        compressor_(way.compressor, problem.tensors(), seed) {
     workers_.resize(static_cast<std::size_t>(workers));
     if (way_.control_variates) variate_.assign(size_, 0.0F);
   }
@@ -75,7 +74,7 @@ class Learner::Impl {
       case sync::Event::Kind::Joined:
         COX_ASSERT(static_cast<std::size_t>(u.worker) == workers_.size(),
                    "workers are numbered as they come");
-        workers_.emplace_back();
+        workers_.push_back({.step = slowest()});
         versions_.add_worker();
         return true;
     }
@@ -96,11 +95,18 @@ class Learner::Impl {
     std::optional<Feedback> unsent{};
   };
 
+  [[nodiscard]] std::int64_t slowest() const {
+    const auto at = std::ranges::min_element(workers_, {}, &Worker::step);
+    return at == workers_.end() ? 0 : at->step;
+  }
+
   /// The samples of leaf `leaf` of a worker's step.
   [[nodiscard]] Shard shard(int worker, std::int64_t step, std::int64_t leaf) const {
-    return {.first = ((step * numbering_ + worker) * share_.leaves + leaf) * share_.samples,
-            .count = share_.samples,
-            .worker = worker};
+    constexpr std::int64_t kMostWorkers = 1 << 20;
+    const bool joined = worker >= numbering_;
+    const std::int64_t number = joined ? -(((step * kMostWorkers + worker) * share_.leaves + leaf) + 1)
+                                       : (step * numbering_ + worker) * share_.leaves + leaf;
+    return {.first = number * share_.samples, .count = share_.samples, .worker = worker};
   }
 
   void check(std::span<const float> values, int worker, std::int64_t step) {
@@ -272,8 +278,8 @@ std::string Divergence::text() const {
 }
 
 Learner::Learner(Problem& problem, const OptimizerSpec& optimizer, const Way& way, const StepShare& share,
-                 int workers)
-    : impl_(std::make_unique<Impl>(problem, optimizer, way, share, workers)) {}
+                 int workers, std::uint64_t seed)
+    : impl_(std::make_unique<Impl>(problem, optimizer, way, share, workers, seed)) {}
 Learner::~Learner() = default;
 Learner::Learner(Learner&&) noexcept = default;
 bool Learner::take(const sync::Event& event) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cox/learn/drawn.hpp"
+#include "cox/sync/policy.hpp"
 
 namespace cox::learn {
 namespace {
@@ -260,6 +261,37 @@ TEST(Learner, ANumberThatIsNoneIsNamed) {
   ASSERT_TRUE(learner.diverged());
   EXPECT_EQ(learner.diverged()->text(), "worker 2, step 7: x is not a number any more");
   EXPECT_EQ(learner.version(), 7);
+}
+
+TEST(Learner, WorkersComeAndGoWhileItLearns) {
+  // One of four leaves, two join: the job goes on to the optimum of those who are there.
+  Scalars problem({1, 1, 1, 1, 1, 1}, {9, 0, 0, 0, 0, 0}, 5);
+  sync::Policy policy({}, 4);
+  Learner learner(problem, sgd(0.1), {}, {}, 4);
+  std::vector<int> released;
+  const auto all = [&](std::initializer_list<int> workers, int steps) {
+    for (int k = 0; k < steps; ++k)
+      for (const int w : workers) {
+        policy.delivered(w, released);
+        for (const sync::Event& e : policy.events()) ASSERT_TRUE(learner.take(e));
+      }
+  };
+  const auto take = [&] {
+    for (const sync::Event& e : policy.events()) ASSERT_TRUE(learner.take(e));
+  };
+  all({0, 1, 2, 3}, 200);
+  EXPECT_NEAR(learner.parameters()[0], 9.0 / 4, 1e-5);
+  policy.left(0, released);
+  take();
+  all({1, 2, 3}, 200);
+  EXPECT_NEAR(learner.parameters()[0], 0, 1e-5);
+  EXPECT_EQ(policy.joined(released), 4);
+  take();
+  EXPECT_EQ(policy.joined(released), 5);
+  take();
+  all({1, 2, 3, 4, 5}, 100);
+  EXPECT_EQ(learner.version(), 500);
+  EXPECT_EQ(learner.samples(), 200 * 4 + 200 * 3 + 100 * 5);
 }
 
 TEST(Learner, DiscardedWorkIsCountedAndNotLearned) {

@@ -12,16 +12,23 @@ namespace {
 
 using training::Plan;
 
-/// All workers end each step together; what they do then is the policy's.
-Status stream_steps(const Plan& plan, std::uint64_t seed, int workers, const UpdateSink& sink) {
+/// All workers end each step together; what they do then is the policy's. `first`: the plan of the synchronous steps before.
+Status stream_steps(const Plan& plan, const Plan& first, std::uint64_t seed, int workers, const UpdateSink& sink,
+                    std::int64_t synchronous_steps) {
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
+  training::StepEngine before(first, &noise, seed, 0, plan.layout().data, {});
   training::StepEngine engine(plan, &noise, seed, 0, plan.layout().data, {});
   sync::Policy policy(s.policy, workers);
+  if (synchronous_steps > 0) policy.set_local_steps(1);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   std::vector<int> released;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
-    COX_CHECK(training::play_paced(engine, k, training::meeting_of(s, k), now, nullptr, nullptr, nullptr));
+    if (k == synchronous_steps) policy.set_local_steps(s.policy.local_steps);
+    const bool in_step = k < synchronous_steps;
+    const auto meeting =
+        in_step ? training::Meeting::Gradients : training::meeting_of(s, k - synchronous_steps);
+    COX_CHECK(training::play_paced(in_step ? before : engine, k, meeting, now, nullptr, nullptr, nullptr));
     const Seconds end = *std::max_element(now.begin(), now.end());
     for (int w = 0; w < workers; ++w) {
       policy.delivered(w, released);
@@ -43,9 +50,15 @@ Result<int> update_workers(const model::Scenario& scenario) {
   return workers_of(plan);
 }
 
-Status stream_updates(const model::Scenario& scenario, std::uint64_t seed, const UpdateSink& sink) {
+Status stream_updates(const model::Scenario& scenario, std::uint64_t seed, const UpdateSink& sink,
+                      std::int64_t synchronous_steps) {
   COX_TRY(const Plan plan, Plan::make(scenario));
-  if (scenario.policy.in_step()) return stream_steps(plan, seed, workers_of(plan), sink);
+  if (scenario.policy.in_step()) {
+    model::Scenario synchronous = scenario;
+    synchronous.policy = {};
+    COX_TRY(const Plan first, Plan::make(synchronous));
+    return stream_steps(plan, first, seed, workers_of(plan), sink, synchronous_steps);
+  }
   COX_TRY(const training::Played played, training::play_policy(plan, seed, nullptr, nullptr, &sink));
   static_cast<void>(played);
   return {};
