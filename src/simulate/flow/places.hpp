@@ -23,7 +23,7 @@ namespace cox::simulate {
 
 /// How much longer than elsewhere the device of each rank computes: 1 / speed of its node's class. Empty where no
 /// class says a speed.
-/// Held by: src/simulate/training/places_test.cpp
+/// Held by: src/simulate/training/plan/places_test.cpp
 [[nodiscard]] std::vector<double> slowness_of(const model::Cluster& cluster, const std::vector<int>& devices);
 
 /// Which class computes longest, where it is not all the same: one sentence each.
