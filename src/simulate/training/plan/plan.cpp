@@ -10,7 +10,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/measured.hpp"
 
-#include "simulate/collective/collective_job.hpp"
+#include "simulate/collective/prices.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
 #include "simulate/max_plus/shared_ports.hpp"

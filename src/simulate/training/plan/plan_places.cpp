@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "simulate/collective/collective_job.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/training/plan/plan.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/training/plan/transfer.hpp"
 
-#include "simulate/collective/collective_job.hpp"
+#include "simulate/flow/places.hpp"
 
 namespace cox::simulate::training {
 

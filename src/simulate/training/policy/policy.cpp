@@ -9,7 +9,7 @@
 #include <queue>
 #include <tuple>
 
-#include "simulate/collective/collective_job.hpp"
+#include "simulate/collective/prices.hpp"
 #include "simulate/training/policy/server_network.hpp"
 #include "simulate/training/policy/worker_times.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "cox/base/assert.hpp"
 
-#include "simulate/collective/collective_job.hpp"
+#include "simulate/flow/places.hpp"
 
 namespace cox::simulate::training {
 

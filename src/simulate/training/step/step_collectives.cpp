@@ -5,7 +5,7 @@
 
 #include "cox/base/assert.hpp"
 
-#include "simulate/collective/collective_job.hpp"
+#include "simulate/collective/prices.hpp"
 #include "simulate/training/step/step.hpp"
 
 namespace cox::simulate::training {
