@@ -59,8 +59,8 @@ plant(src/study/file/planted_page.cpp "#include \"cox/study/write.hpp\""
       "src/study/file/planted_page.cpp: study/file must not include study/page")
 plant(include/cox/trace/planted.hpp "int x" "include/cox/trace/planted.hpp: in no folder of trace")
 # A header of another room that lies beside its source, though the room itself may be used.
-plant(src/simulate/sweep/planted_private.cpp "#include \"model/toml/values.hpp\""
-      "src/simulate/sweep/planted_private.cpp: model/toml/values.hpp is private to model")
+plant(src/simulate/sweep/planted_private.cpp "#include \"model/toml/keys/values.hpp\""
+      "src/simulate/sweep/planted_private.cpp: model/toml/keys/values.hpp is private to model")
 # The folder that a header lies in by its table is held to what that folder may see.
 file(APPEND ${WORK}/include/cox/diagnose/account.hpp "#include \"cox/diagnose/stall.hpp\"\n")
 list(APPEND wanted "include/cox/diagnose/account.hpp: diagnose/match must not include diagnose/stall")
@@ -73,6 +73,7 @@ set(pairs
     diagnose/over_time:diagnose/stall diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/verdict
     guest/seam:guest/pacing guest/writer:guest/seam guest/pacing:guest/preload guest/preload:guest/mpi
     guest/mpi:guest/gloo guest/gloo:guest/torch guest/torch:guest/mpi
+    model/toml/keys:model/toml/meaning model/toml/meaning:model/toml/check model/toml/check:model/toml/explain.hpp
     simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer

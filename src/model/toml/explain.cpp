@@ -8,10 +8,10 @@
 
 #include "cox/base/units_text.hpp"
 
-#include "model/toml/derive.hpp"
-#include "model/toml/meaning.hpp"
+#include "model/toml/keys/derive.hpp"
+#include "model/toml/keys/values.hpp"
+#include "model/toml/meaning/meaning.hpp"
 #include "model/toml/presets.hpp"
-#include "model/toml/values.hpp"
 
 namespace cox::model {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "cox/model/toml.hpp"
 
-#include "model/toml/draft_notes.hpp"
-#include "model/toml/keys.hpp"
+#include "model/toml/keys/draft_notes.hpp"
+#include "model/toml/keys/keys.hpp"
 
 namespace cox::model {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "model/toml/words.hpp"
+#include "model/toml/keys/words.hpp"
 
 namespace cox::model {
 namespace {

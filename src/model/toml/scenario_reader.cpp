@@ -11,12 +11,13 @@
 #include "cox/model/document.hpp"
 #include "cox/model/toml.hpp"
 
-#include "model/toml/derive.hpp"
-#include "model/toml/draft_notes.hpp"
+#include "model/toml/check/check.hpp"
 #include "model/toml/explain.hpp"
-#include "model/toml/keys.hpp"
+#include "model/toml/keys/derive.hpp"
+#include "model/toml/keys/draft_notes.hpp"
+#include "model/toml/keys/keys.hpp"
+#include "model/toml/keys/values.hpp"
 #include "model/toml/presets.hpp"
-#include "model/toml/values.hpp"
 
 namespace cox::model {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cox/model/toml.hpp"
 
-#include "model/toml/keys.hpp"
-#include "model/toml/values.hpp"
+#include "model/toml/keys/keys.hpp"
+#include "model/toml/keys/values.hpp"
 
 namespace cox::model {
 namespace {

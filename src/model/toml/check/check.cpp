@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/toml/check/check.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,10 +13,9 @@
 #include "cox/base/units_text.hpp"
 #include "cox/model/closed_form.hpp"
 
-#include "model/toml/derive.hpp"
-#include "model/toml/meaning.hpp"
-#include "model/toml/values.hpp"
-#include "model/toml/words.hpp"
+#include "model/toml/keys/values.hpp"
+#include "model/toml/keys/words.hpp"
+#include "model/toml/meaning/meaning.hpp"
 
 namespace cox::model {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "cox/base/units_text.hpp"
 
-#include "model/toml/derive.hpp"
-#include "model/toml/meaning.hpp"
-#include "model/toml/words.hpp"
+#include "model/toml/check/check.hpp"
+#include "model/toml/keys/words.hpp"
+#include "model/toml/meaning/meaning.hpp"
 
 namespace cox::model {
 namespace {

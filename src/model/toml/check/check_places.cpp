@@ -10,10 +10,10 @@
 #include "cox/base/units_text.hpp"
 #include "cox/model/schedule.hpp"
 
-#include "model/toml/derive.hpp"
-#include "model/toml/meaning.hpp"
-#include "model/toml/values.hpp"
-#include "model/toml/words.hpp"
+#include "model/toml/check/check.hpp"
+#include "model/toml/keys/values.hpp"
+#include "model/toml/keys/words.hpp"
+#include "model/toml/meaning/meaning.hpp"
 
 namespace cox::model {
 namespace {
@@ -261,18 +261,6 @@ Status check_neighbours(const Draft& draft, const Notes& notes) {
 }
 
 }  // namespace
-
-void derive_classes(Cluster& cluster, Notes& notes) {
-  int next = 0;
-  for (std::size_t i = 0; i < cluster.classes.size(); ++i) {
-    NodeClass& c = cluster.classes[i];
-    if (c.first < 0) {
-      c.first = next;
-      notes.derive(fmt::format("{}[{}].first", kNodeClassArray, i), "behind the class before");
-    }
-    next = static_cast<int>(std::min<std::int64_t>(std::int64_t{c.first} + c.count, kMostRanks));
-  }
-}
 
 Status check_places(const Draft& draft, const Notes& notes) {
   const Cluster& cluster = draft.scenario.cluster;

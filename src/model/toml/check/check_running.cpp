@@ -9,8 +9,8 @@
 
 #include "cox/base/units_text.hpp"
 
-#include "model/toml/derive.hpp"
-#include "model/toml/words.hpp"
+#include "model/toml/check/check.hpp"
+#include "model/toml/keys/words.hpp"
 
 namespace cox::model {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/toml/derive.hpp"
+#include "model/toml/keys/derive.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -210,6 +210,19 @@ void derive_running(Scenario& s, Notes& notes) {
     };
     take("restart", one.restart, s.failures.restart);
     take("repair", one.repair, one.per == FailureUnit::Job ? Seconds{} : s.failures.repair);
+  }
+}
+
+/// Where each class of nodes begins.
+void derive_classes(Cluster& cluster, Notes& notes) {
+  int next = 0;
+  for (std::size_t i = 0; i < cluster.classes.size(); ++i) {
+    NodeClass& c = cluster.classes[i];
+    if (c.first < 0) {
+      c.first = next;
+      notes.derive(fmt::format("{}[{}].first", kNodeClassArray, i), "behind the class before");
+    }
+    next = static_cast<int>(std::min<std::int64_t>(std::int64_t{c.first} + c.count, kMostRanks));
   }
 }
 

@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/toml/keys.hpp"
+#include "model/toml/keys/keys.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <type_traits>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
 
-#include "model/toml/derive.hpp"
-#include "model/toml/words.hpp"
+#include "model/toml/keys/key_fields.hpp"
+#include "model/toml/keys/words.hpp"
 
 namespace cox::model {
 namespace {
-
-// A pointer to a function that finds a field; the type of the field picks the alternative.
-#define COX_AT(member) (+[](Draft& d) -> auto& { return d.member; })
-#define COX_IN(type, member) (+[](type& t) -> auto& { return t.member; })
-// An enumeration whose words are in the order of its values.
-#define COX_WORD(type, list, member)                                                        \
-  (WordField<type>{.words = (list),                                                         \
-                   .get = [](const type& t) { return static_cast<std::size_t>(t.member); }, \
-                   .set = [](type& t, std::size_t i) { t.member = static_cast<decltype(t.member)>(i); }})
-#define COX_RATE(member) (RateField<Draft>{.at = [](Draft& d) -> TimePerByte& { return d.member; }})
-#define COX_PATH(type, member) (PathField<type>{.at = [](type& t) -> std::string& { return t.member; }})
-
-constexpr double kBytes = 1125899906842624;  // 1 PiB
-constexpr double kRanks = static_cast<double>(kMostRanks);
-// whole numbers up to here are exact in a double, as TOML writers may use one
-constexpr double kCount = 9e15;
 
 const WordField<Draft> kPreset{
     .words = preset_words,
@@ -41,30 +27,19 @@ const WordField<Draft> kCollective{
     .get = [](const Draft& d) { return word_of(d.job.collective.kind); },
     .set = [](Draft& d, std::size_t i) { d.job.collective.kind = collective_at(i); }};
 
-// A choice that may be left open: the first word.
-#define COX_CHOICE(list, member)                                                                    \
-  (WordField<Draft>{                                                                                \
-      .words = (list),                                                                              \
-      .get = [](const Draft& d) { return d.member ? static_cast<std::size_t>(*d.member) + 1 : 0; }, \
-      .set =                                                                                        \
-          [](Draft& d, std::size_t i) {                                                             \
-            using Value = std::remove_cvref_t<decltype(*d.member)>;                                 \
-            d.member = i == 0 ? std::nullopt : std::optional<Value>(static_cast<Value>(i - 1));     \
-          }})
-
 const Key<Draft> kRoot[] = {
     {"name", COX_AT(scenario.name), "shown in results", 0, kNoLimit, "the file's name without its ending"},
     {"seed", COX_AT(scenario.seed), "of every draw; the same seed gives the same draws in every engine", 0,
-     kCount},
+     kLargestCount},
     {"replicas", COX_AT(scenario.replicas),
      "runs with the seeds `seed`, `seed` + 1, ...; more than one gives an interval", 1, kMostReplicas},
     {"engine", COX_WORD(Draft, engine_words, scenario.engine),
      "`auto` is the cheapest that is exact for the scenario; the result names what ran"},
 
     {"cluster.preset", kPreset, "a machine with published figures; every key below may still be given"},
-    {"cluster.nodes", COX_AT(scenario.cluster.nodes), "machines", 1, kRanks},
+    {"cluster.nodes", COX_AT(scenario.cluster.nodes), "machines", 1, kLargestRanks},
     {"cluster.devices_per_node", COX_AT(scenario.cluster.devices_per_node),
-     "accelerators in each; one rank each", 1, kRanks},
+     "accelerators in each; one rank each", 1, kLargestRanks},
     {"cluster.device.name", COX_AT(scenario.cluster.device_name), "for results only"},
     {"cluster.device.peak", COX_AT(scenario.cluster.device_peak),
      "peak in the precision of the training, without sparsity; only [job.model] uses it"},
@@ -73,15 +48,15 @@ const Key<Draft> kRoot[] = {
     {"cluster.scale_up.latency", COX_AT(scenario.cluster.scale_up.latency), "device to device inside a node"},
     {"cluster.scale_up.bandwidth", COX_AT(scenario.cluster.scale_up.bandwidth),
      "of one device, one direction"},
-    {"cluster.nics_per_node", COX_AT(scenario.cluster.nics_per_node), "network cards of a node", 1, kRanks,
-     ""},
+    {"cluster.nics_per_node", COX_AT(scenario.cluster.nics_per_node), "network cards of a node", 1,
+     kLargestRanks, ""},
     {"cluster.nic.latency", COX_AT(scenario.cluster.nic.latency), "card to its first switch, one direction"},
     {"cluster.nic.bandwidth", COX_AT(scenario.cluster.nic.bandwidth), "of one card, one direction"},
     {"cluster.pcie.latency", COX_AT(scenario.cluster.pcie.latency), "device to card"},
     {"cluster.pcie.bandwidth", COX_AT(scenario.cluster.pcie.bandwidth),
      "device to card, one direction; `0B/s` = no limit"},
-    {"cluster.nic_of", COX_AT(scenario.cluster.nic_of), "card that each device of a node uses", 0, kRanks,
-     "device i of d has card i n / d of n"},
+    {"cluster.nic_of", COX_AT(scenario.cluster.nic_of), "card that each device of a node uses", 0,
+     kLargestRanks, "device i of d has card i n / d of n"},
     {"cluster.sockets", COX_AT(scenario.cluster.sockets), "of a node; devices and cards are divided evenly",
      1, 1024},
     {"cluster.bridge.latency", COX_AT(scenario.cluster.bridge.latency),
@@ -99,19 +74,22 @@ const Key<Draft> kRoot[] = {
      "that of `cluster.nic`"},
     {"fabric.tiers", COX_AT(scenario.fabric.tiers), "fat tree: levels of switches", 2, 3},
     {"fabric.hosts_per_leaf", COX_AT(scenario.fabric.hosts_per_leaf),
-     "fat tree, rail-optimised: nodes below a leaf switch", 1, kRanks},
-    {"fabric.leaves_per_pod", COX_AT(scenario.fabric.leaves_per_pod), "fat tree of three tiers", 1, kRanks},
+     "fat tree, rail-optimised: nodes below a leaf switch", 1, kLargestRanks},
+    {"fabric.leaves_per_pod", COX_AT(scenario.fabric.leaves_per_pod), "fat tree of three tiers", 1,
+     kLargestRanks},
     {"fabric.oversubscription", COX_AT(scenario.fabric.oversubscription),
-     "fat tree, rail-optimised: down-links over up-links of a leaf: 4 means 4:1", 1, kRanks},
+     "fat tree, rail-optimised: down-links over up-links of a leaf: 4 means 4:1", 1, kLargestRanks},
     {"fabric.pod_oversubscription", COX_AT(scenario.fabric.pod_oversubscription),
-     "fat tree of three tiers: the same of the switches above the leaves of a pod", 1, kRanks},
+     "fat tree of three tiers: the same of the switches above the leaves of a pod", 1, kLargestRanks},
     {"fabric.torus", COX_AT(scenario.fabric.torus),
-     "extent of each dimension; the product is `cluster.nodes`", 1, kRanks,
+     "extent of each dimension; the product is `cluster.nodes`", 1, kLargestRanks,
      "three factors of `cluster.nodes` as equal as they can be"},
     {"fabric.dragonfly.groups", COX_AT(scenario.fabric.dragonfly_groups),
-     "groups, each fully connected inside", 1, kRanks},
-    {"fabric.dragonfly.routers", COX_AT(scenario.fabric.dragonfly_routers), "routers of a group", 1, kRanks},
-    {"fabric.dragonfly.hosts", COX_AT(scenario.fabric.dragonfly_hosts), "nodes of a router", 1, kRanks},
+     "groups, each fully connected inside", 1, kLargestRanks},
+    {"fabric.dragonfly.routers", COX_AT(scenario.fabric.dragonfly_routers), "routers of a group", 1,
+     kLargestRanks},
+    {"fabric.dragonfly.hosts", COX_AT(scenario.fabric.dragonfly_hosts), "nodes of a router", 1,
+     kLargestRanks},
     {"fabric.graph_file", COX_PATH(Draft, scenario.fabric.graph_file),
      "kind `graph`: lines of two ends, a latency and a bandwidth"},
     {"fabric.routing", COX_WORD(Draft, routing_words, scenario.fabric.routing),
@@ -132,7 +110,7 @@ const Key<Draft> kRoot[] = {
     {"fabric.timeout.loss", COX_AT(scenario.fabric.timeouts.loss), "probability of each message to be lost",
      0, 0.5},
     {"fabric.timeout.flows", COX_AT(scenario.fabric.timeouts.flows),
-     "messages that a switch's port has room for: one more is lost; `0` = any number", 0, kRanks},
+     "messages that a switch's port has room for: one more is lost; `0` = any number", 0, kLargestRanks},
 
     {"job.workload", COX_WORD(Draft, workload_words, job.workload), "what runs"},
     {"job.steps", COX_AT(job.steps), "how often", 1, kMostSteps},
@@ -141,7 +119,7 @@ const Key<Draft> kRoot[] = {
      "collective: which rank sits on which place; `random` is drawn from `seed`"},
     {"job.nodes", COX_AT(job.places.nodes),
      "collective, training, chakra: the nodes that it is on, in the order of its ranks; empty = all", 0,
-     kRanks},
+     kLargestRanks},
     {"job.placement", COX_WORD(Draft, place_words, job.places.rule),
      "collective, training, chakra: how ranks are put on devices; those of a tensor x context group stay together: places.md"},
     {"job.placement_file", COX_PATH(Draft, job.places.file),
@@ -172,17 +150,17 @@ const Key<Draft> kRoot[] = {
     {"job.collective.kind", kCollective, "which collective"},
     {"job.collective.algorithm", COX_WORD(Draft, algorithm_words, job.collective.algorithm),
      "how it is carried out: see collectives.md"},
-    {"job.collective.ranks", COX_AT(job.collective.ranks), "how many take part", 1, kRanks,
+    {"job.collective.ranks", COX_AT(job.collective.ranks), "how many take part", 1, kLargestRanks,
      "all of the cluster"},
     {"job.collective.bytes", COX_AT(job.collective.bytes),
      "as nccl-tests count: the whole buffer of a rank (all-gather, reduce-scatter: the gathered one)"},
     {"job.collective.group", COX_AT(job.collective.group),
      "hierarchical, hierarchical-3, two-level, ring of several channels: ranks of an inner group; in-network: of a leaf "
      "switch; training: 1 = those that share a node",
-     1, kRanks, "`cluster.devices_per_node`; training 1"},
+     1, kLargestRanks, "`cluster.devices_per_node`; training 1"},
     {"job.collective.group2", COX_AT(job.collective.group2), "hierarchical-3: inner groups of a middle group",
-     1, kRanks},
-    {"job.collective.servers", COX_AT(job.collective.servers), "parameter-server: shards", 1, kRanks},
+     1, kLargestRanks},
+    {"job.collective.servers", COX_AT(job.collective.servers), "parameter-server: shards", 1, kLargestRanks},
     {"job.collective.chunks", COX_AT(job.collective.chunks),
      "binary and double binary tree, chain, in-network: pieces that follow each other", 1, 1e6},
     {"job.collective.channels", COX_AT(job.collective.channels),
@@ -190,12 +168,13 @@ const Key<Draft> kRoot[] = {
      "ranks, and so by different network cards",
      1, 64},
     {"job.collective.root", COX_AT(job.collective.root),
-     "binomial and binary tree, chain: rank that begins or ends with the data", 0, kRanks},
+     "binomial and binary tree, chain: rank that begins or ends with the data", 0, kLargestRanks},
 
     {"job.input.cores", COX_AT(job.training.input.cores), "of each node, shared by its ranks", 1, 1e6},
     {"job.input.prepare", COX_AT(job.training.input.prepare),
      "of each rank and step, on one core: the step begins behind it"},
-    {"job.input.fetch", COX_AT(job.training.input.fetch), "of each rank and step, before that", 0, kBytes},
+    {"job.input.fetch", COX_AT(job.training.input.fetch), "of each rank and step, before that", 0,
+     kLargestSize},
     {"job.input.link", COX_AT(job.training.input.link),
      "of each node, shared by its ranks; `0B/s` = no limit"},
     {"job.input.storage", COX_AT(job.training.input.storage),
@@ -216,16 +195,18 @@ const Key<Draft> kRoot[] = {
     {"job.compression.decode", COX_AT(job.compression.decode),
      "unpacking, of packed bytes that a rank receives; `0B/s` takes no time"},
 
-    {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kRanks,
+    {"job.layout.data", COX_AT(job.training.layout.data), "replicas of the model", 1, kLargestRanks,
      "ranks over tensor x pipeline x context"},
-    {"job.layout.tensor", COX_AT(job.training.layout.tensor), "devices that share each layer", 1, kRanks},
-    {"job.layout.pipeline", COX_AT(job.training.layout.pipeline), "stages", 1, kRanks},
+    {"job.layout.tensor", COX_AT(job.training.layout.tensor), "devices that share each layer", 1,
+     kLargestRanks},
+    {"job.layout.pipeline", COX_AT(job.training.layout.pipeline), "stages", 1, kLargestRanks},
     {"job.layout.expert", COX_AT(job.training.layout.expert), "devices that share the experts; divides data",
-     1, kRanks},
-    {"job.layout.context", COX_AT(job.training.layout.context), "devices that share a sequence", 1, kRanks},
+     1, kLargestRanks},
+    {"job.layout.context", COX_AT(job.training.layout.context), "devices that share a sequence", 1,
+     kLargestRanks},
 
     {"job.model.parameters", COX_AT(size.parameters),
-     "of the whole model; gives the layers instead of [[job.layers]]", 1, kCount},
+     "of the whole model; gives the layers instead of [[job.layers]]", 1, kLargestCount},
     {"job.model.layers", COX_AT(size.layers), "of equal size", 1, kMostLayers},
     {"job.model.hidden", COX_AT(size.hidden), "width of what passes between layers", 1, 1e9},
     {"job.model.sequence", COX_AT(size.sequence), "tokens of a sequence", 1, 1e9},
@@ -243,7 +224,7 @@ const Key<Draft> kRoot[] = {
     {"iteration.prepare", COX_AT(job.iteration.iteration.prepare),
      "CPU time of a rank on the host's cores, at the start"},
     {"iteration.fetch", COX_AT(job.iteration.iteration.fetch), "input of a rank over `iteration.link`, then",
-     0, kBytes},
+     0, kLargestSize},
     {"iteration.link", COX_AT(job.iteration.iteration.link), "one link that all ranks share; `0B/s` = none"},
     {"iteration.compute", COX_AT(job.iteration.iteration.compute), "then; mean of a rank that is not slow"},
     {"iteration.compute_on_cores", COX_AT(job.iteration.iteration.compute_on_cores),
@@ -254,7 +235,8 @@ const Key<Draft> kRoot[] = {
      "coefficient of variation of the jitter (exponential: at most 1)", 0, 10},
     {"iteration.imbalance", COX_WORD(Draft, imbalance_words, job.iteration.iteration.imbalance),
      "which ranks are slow: the last ones for ever, or others every episode"},
-    {"iteration.slow_ranks", COX_AT(job.iteration.iteration.slow_ranks), "how many, at a time", 0, kRanks},
+    {"iteration.slow_ranks", COX_AT(job.iteration.iteration.slow_ranks), "how many, at a time", 0,
+     kLargestRanks},
     {"iteration.slow_factor", COX_AT(job.iteration.iteration.slow_factor), "times `iteration.compute`", 0,
      1e6},
     {"iteration.episode", COX_AT(job.iteration.iteration.episode),
@@ -262,7 +244,7 @@ const Key<Draft> kRoot[] = {
     {"iteration.reduce", COX_AT(job.iteration.iteration.reduce),
      "of the all-reduce that ends a step, a ring on `iteration.link`, or on the links of the cluster "
      "where there is none; `0B` = a barrier",
-     0, kBytes},
+     0, kLargestSize},
     {"iteration.wait", COX_WORD(Draft, wait_words, job.iteration.iteration.wait),
      "how ranks wait in it: who spins takes a share of the cores"},
 
@@ -296,7 +278,7 @@ const Key<Draft> kRoot[] = {
     {"failures.repair", COX_AT(scenario.failures.repair),
      "until what a failure took down stands by again; `0s` = another is there at once"},
     {"failures.spares", COX_AT(scenario.failures.spares),
-     "nodes that stand by: a job that has fewer nodes than it needs waits for a repair", 0, kRanks},
+     "nodes that stand by: a job that has fewer nodes than it needs waits for a repair", 0, kLargestRanks},
     {"failures.checkpoint_delta", COX_AT(scenario.failures.checkpoint_delta),
      "of all nodes together: what a checkpoint holds that is not full; a restart reads the full one and all deltas "
      "since"},
@@ -321,7 +303,7 @@ const Key<Draft> kRoot[] = {
     {"start.communicators", COX_AT(scenario.start.communicators), "of all ranks, made one after the other", 1,
      1e6},
     {"start.read", COX_AT(scenario.start.read), "by each node: programs, index of the data, weights", 0,
-     kBytes},
+     kLargestSize},
     {"start.storage", COX_AT(scenario.start.storage), "that all nodes share for it"},
     {"start.spread", COX_AT(scenario.start.spread),
      "scale of what each node takes on its own while others read (generalised Pareto law): the slowest is waited for"},
@@ -351,9 +333,9 @@ const Key<Draft> kRoot[] = {
     {"policy.local_steps", COX_AT(scenario.policy.local_steps), "local-sgd: steps between two averages", 1,
      kMostSteps},
     {"policy.backups", COX_AT(scenario.policy.backups), "backup: the slowest so many are not waited for", 0,
-     kRanks},
+     kLargestRanks},
     {"policy.servers", COX_AT(scenario.policy.servers),
-     "asynchronous, bounded-wait, bounded-discard: shards of the parameters", 1, kRanks},
+     "asynchronous, bounded-wait, bounded-discard: shards of the parameters", 1, kLargestRanks},
 
     {"cost.form", COX_WORD(Draft, price_words, scenario.price),
      "what a collective costs: the messages of its `rounds`, NCCL's tuning model for the whole, or measured times of the "
@@ -390,123 +372,6 @@ const Key<Draft> kRoot[] = {
     {"cost.across.eager_limit", COX_AT(scenario.across.eager_limit),
      "goal: S, longer messages wait for the receiver"},
 };
-
-const Key<NoiseSource> kNoise[] = {
-    {"name", COX_IN(NoiseSource, name), "shown in results"},
-    {"target", COX_WORD(NoiseSource, target_words, target), "what is disturbed"},
-    {"law", COX_WORD(NoiseSource, law_words, law), "distribution of the disturbance"},
-    {"scope", COX_WORD(NoiseSource, scope_words, scope), "who shares a draw"},
-    {"pattern", COX_WORD(NoiseSource, pattern_words, pattern), "how draws follow each other"},
-    {"mean", COX_IN(NoiseSource, mean), "added time"},
-    {"mean_ratio", COX_IN(NoiseSource, mean_ratio),
-     "added part of the undisturbed time; 0 with `cv`: the factor is 1 on average", 0, 1e9},
-    {"cv", COX_IN(NoiseSource, cv), "standard deviation over mean (gaussian, lognormal, uniform, pareto)", 0,
-     1e6},
-    {"shape", COX_IN(NoiseSource, shape), "pareto, weibull", 0, 1e6},
-    {"probability", COX_IN(NoiseSource, probability), "of being disturbed at all; bimodal: else 0", 0, 1},
-    {"correlation", COX_IN(NoiseSource, correlation), "every-step: of one step with the next", 0, 0.999999},
-    {"period", COX_IN(NoiseSource, period), "periodic: from one disturbance to the next"},
-    {"period_steps", COX_IN(NoiseSource, period_steps),
-     "rotating: steps of each rank; drift: steps to grow over; recurring: from one to the next", 1,
-     kMostSteps},
-    {"step", COX_IN(NoiseSource, step), "once: when, counted from 0", 0, kMostSteps},
-    {"burst_steps", COX_IN(NoiseSource, burst_steps),
-     "mean length of a burst, outside of which nothing is added", 0, 1e9},
-    {"calm_steps", COX_IN(NoiseSource, calm_steps), "mean length of the calm between bursts", 0, 1e9},
-    {"quantiles", COX_IN(NoiseSource, quantiles),
-     "of what is added, ascending, at even steps of probability from 0 to 1 - `tail_probability`", -1e12,
-     1e12},
-    {"unit", COX_IN(NoiseSource, unit),
-     "of quantiles and `tail_scale`; without it they are parts of the undisturbed time"},
-    {"tail_probability", COX_IN(NoiseSource, tail_probability), "of more than the last quantile", 0, 1},
-    {"tail_scale", COX_IN(NoiseSource, tail_scale), "sigma of the generalised Pareto tail above it", 0, 1e12},
-    {"tail_shape", COX_IN(NoiseSource, tail_shape), "xi of that tail; 0 is exponential", -1, 0.999},
-    {"ranks", COX_IN(NoiseSource, ranks), "only these; empty = all", 0, kRanks},
-    {"file", COX_PATH(NoiseSource, file), "trace: step times or detours; quantiles: one a line"},
-    {"off", COX_IN(NoiseSource, off), "adds nothing; other sources draw what they drew beside it"},
-};
-
-const Key<NodeClass> kNodeClasses[] = {
-    {"name", COX_IN(NodeClass, name), "shown in results"},
-    {"first", COX_IN(NodeClass, first), "node that the class begins at", 0, kRanks,
-     "behind the class before; the first: 0"},
-    {"count", COX_IN(NodeClass, count), "nodes of the class", 1, kRanks},
-    {"speed", COX_IN(NodeClass, speed), "of its devices over the others': 0.5 computes twice as long", 1e-3,
-     1e3},
-    {"memory", COX_IN(NodeClass, memory), "of one device; `0B` = `cluster.device.memory`"},
-    {"nics", COX_IN(NodeClass, nics), "cards of a node; 0 = `cluster.nics_per_node`", 0, kRanks},
-    {"nic_latency", COX_IN(NodeClass, nic.latency), "`0s` = `cluster.nic.latency`"},
-    {"nic_bandwidth", COX_IN(NodeClass, nic.bandwidth), "`0B/s` = `cluster.nic.bandwidth`"},
-    {"nic_of", COX_IN(NodeClass, nic_of), "card that each device uses; empty = `cluster.nic_of`", 0, kRanks},
-    {"power_busy", COX_IN(NodeClass, busy), "of such a node, as `power.busy`", 0, kNoLimit,
-     "that of `power.busy`"},
-    {"power_transfer", COX_IN(NodeClass, transfer), "as `power.transfer`", 0, kNoLimit,
-     "that of `power.transfer`; beside `power_busy`, that of `power_wait`"},
-    {"power_wait", COX_IN(NodeClass, wait), "as `power.wait`", 0, kNoLimit,
-     "that of `power.wait`; beside `power_busy`, half of it (assumed: measure it)"},
-    {"power_idle", COX_IN(NodeClass, idle), "as `power.idle`", 0, kNoLimit,
-     "that of `power.idle`; beside `power_busy`, that of `power_wait`"},
-    {"node_hour", COX_IN(NodeClass, node_hour), "as `price.node_hour`; 0 = that", 0, 1e9},
-};
-
-const WordField<Neighbour> kNeighbourCollective{
-    .words = collective_words,
-    .get = [](const Neighbour& n) { return word_of(n.collective); },
-    .set = [](Neighbour& n, std::size_t i) { n.collective = collective_at(i); }};
-
-const Key<Neighbour> kNeighbours[] = {
-    {"name", COX_IN(Neighbour, name), "shown in results"},
-    {"kind", COX_WORD(Neighbour, neighbour_words, kind),
-     "`flows`: bursts from node to node; `collective`: a job that computes and does a collective, again and again; "
-     "`training`: a job whose replicas, one on each device, sum their gradients beside the backward pass"},
-    {"nodes", COX_IN(Neighbour, nodes),
-     "flows: from, to, from, to, ...; else those it is on, a rank on each device, in the order of its ranks",
-     0, kRanks},
-    {"start", COX_IN(Neighbour, start), "when it begins"},
-    {"bytes", COX_IN(Neighbour, bytes),
-     "of a burst of each flow; of the collective, as `job.collective.bytes`; training: of all gradients of a "
-     "replica",
-     0, kBytes},
-    {"period", COX_IN(Neighbour, period),
-     "flows: from the begin of one burst to the next; `0s` = one behind the other"},
-    {"rate", COX_IN(Neighbour, rate), "flows: of one flow, at most; `0B/s` = what the links give"},
-    {"compute", COX_IN(Neighbour, compute),
-     "collective: of each rank before each; training: the forward pass"},
-    {"collective", kNeighbourCollective, "collective: which"},
-    {"algorithm", COX_WORD(Neighbour, algorithm_words, algorithm),
-     "collective, training: how it, or the all-reduce of gradients, is carried out"},
-    {"backward", COX_IN(Neighbour, backward),
-     "training: the backward pass, in which gradients get ready evenly"},
-    {"bucket", COX_IN(Neighbour, bucket), "training: gradients that are summed together", 1, kBytes},
-    {"optimizer", COX_IN(Neighbour, optimizer), "training: after the last sum"},
-};
-
-const Key<LayerGroup> kLayers[] = {
-    {"count", COX_IN(LayerGroup, count), "layers that are alike", 1, kMostLayers},
-    {"forward", COX_IN(LayerGroup, layer.forward), "of one micro-batch on one device"},
-    {"backward", COX_IN(LayerGroup, layer.backward), "of one micro-batch on one device"},
-    {"gradients", COX_IN(LayerGroup, layer.gradients), "of one replica, before the tensor split"},
-    {"activations", COX_IN(LayerGroup, layer.activations), "that pass to the next layer, per micro-batch"},
-};
-
-const Key<FailureClass> kClasses[] = {
-    {"name", COX_IN(FailureClass, name), "shown in results"},
-    {"per", COX_WORD(FailureClass, failure_unit_words, per),
-     "what there is several of: nodes; devices; links (cards with their cables), which take their node down; leaf "
-     "switches, which take all their nodes down; or the job itself (software, people)"},
-    {"mtbf", COX_IN(FailureClass, mtbf), "mean time between failures of one of them, exponential"},
-    {"restart", COX_IN(FailureClass, restart), "instead of `failures.restart`", 0, kNoLimit,
-     "that of `failures.restart`"},
-    {"repair", COX_IN(FailureClass, repair), "instead of `failures.repair`", 0, kNoLimit,
-     "that of `failures.repair`"},
-};
-
-#undef COX_AT
-#undef COX_IN
-#undef COX_WORD
-#undef COX_CHOICE
-#undef COX_RATE
-#undef COX_PATH
 
 }  // namespace
 
@@ -550,78 +415,10 @@ std::span<const Key<Draft>> root_keys() {
                                         },
                                         .about = &p},
            .help = p.effect,
-           .most = kind_name(p) == "count" ? kCount : kNoLimit});
+           .most = kind_name(p) == "count" ? kLargestCount : kNoLimit});
     }
     return out;
   }();
   return all.keys;
 }
-Job job_of(const JobKeys& keys) {
-  Job job{.steps = keys.steps, .places = keys.places};
-  switch (keys.workload) {
-    case Workload::Collective:
-      job.work = CollectiveJob{.collective = keys.collective,
-                               .order = keys.order,
-                               .compute = keys.compute,
-                               .compression = keys.compression};
-      break;
-    case Workload::Training:
-      job.work = keys.training;
-      job.as<TrainingJob>().collective = keys.collective;
-      job.as<TrainingJob>().compression = keys.compression;
-      job.as<TrainingJob>().pace = keys.iteration.pace;
-      break;
-    case Workload::Goal:
-      job.work = GoalJob{.file = keys.file};
-      break;
-    case Workload::Chakra:
-      job.work = TraceJob{.file = keys.file, .algorithm = keys.collective.algorithm};
-      break;
-    case Workload::Iteration:
-      job.work = keys.iteration;
-      break;
-  }
-  return job;
-}
-
-JobKeys keys_of(const Job& job, const Cluster& cluster) {
-  JobKeys keys{.workload = job.workload(), .steps = job.steps, .places = job.places};
-  // What other workloads would say: the defaults that follow from the cluster.
-  if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.collective.algorithm = traced->algorithm;
-  Notes nobody("");
-  derive_job(cluster, keys, nobody);
-  if (const auto* collective = std::get_if<CollectiveJob>(&job.work)) {
-    keys.collective = collective->collective;
-    keys.order = collective->order;
-    keys.compute = collective->compute;
-    keys.compression = collective->compression;
-  }
-  if (const auto* training = std::get_if<TrainingJob>(&job.work)) {
-    keys.training = *training;
-    keys.collective = training->collective;
-    keys.compression = training->compression;
-    keys.iteration.pace = training->pace;
-  }
-  if (const auto* goal = std::get_if<GoalJob>(&job.work)) keys.file = goal->file;
-  if (const auto* traced = std::get_if<TraceJob>(&job.work)) keys.file = traced->file;
-  if (const auto* iteration = std::get_if<IterationJob>(&job.work)) keys.iteration = *iteration;
-  return keys;
-}
-
-std::span<const Key<NoiseSource>> noise_keys() {
-  return kNoise;
-}
-std::span<const Key<LayerGroup>> layer_keys() {
-  return kLayers;
-}
-std::span<const Key<FailureClass>> failure_class_keys() {
-  return kClasses;
-}
-std::span<const Key<NodeClass>> node_class_keys() {
-  return kNodeClasses;
-}
-std::span<const Key<Neighbour>> neighbour_keys() {
-  return kNeighbours;
-}
-
 }  // namespace cox::model

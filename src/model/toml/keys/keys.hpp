@@ -19,7 +19,7 @@
 #include "cox/model/scenario.hpp"
 #include "cox/pace/settings.hpp"
 
-#include "model/toml/words.hpp"
+#include "model/toml/keys/words.hpp"
 
 namespace cox::model {
 

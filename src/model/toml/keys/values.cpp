@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/toml/values.hpp"
+#include "model/toml/keys/values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

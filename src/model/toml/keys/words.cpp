@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/toml/words.hpp"
+#include "model/toml/keys/words.hpp"
 
 #include <array>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/toml/keys.hpp"
+#include "model/toml/keys/keys.hpp"
 
 namespace cox::model {
 
@@ -23,8 +23,6 @@ struct Unread {
 /// Held by: tests/property/scenario_words.hpp, which changes every key and looks at the outcome.
 [[nodiscard]] std::optional<Unread> why_unread(std::string_view key, const Draft& draft);
 
-/// The part of it that is about places: devices and cards of a node, classes of nodes, where the job sits, neighbours.
-[[nodiscard]] std::optional<Unread> unread_in_places(std::string_view key, const Draft& draft);
 /// Why links are not played, where they are not.
 [[nodiscard]] Unread no_links(const Draft& draft);
 

@@ -2,19 +2,10 @@
 // Which keys about places have a meaning.
 #include <algorithm>
 
-#include "model/toml/meaning.hpp"
+#include "model/toml/meaning/sections.hpp"
 
 namespace cox::model {
 namespace {
-
-std::optional<Unread> read_if(bool reads, Unread reason) {
-  if (reads) return std::nullopt;
-  return reason;
-}
-
-Unread a_single_node() {
-  return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
-}
 
 bool has_cards(const Draft& d) {
   return d.scenario.fabric.kind != FabricKind::Torus && d.scenario.fabric.kind != FabricKind::Graph;
@@ -23,10 +14,10 @@ bool has_cards(const Draft& d) {
 /// Which card a device uses is a matter of links that are played.
 std::optional<Unread> unread_reach(std::string_view key, const Draft& d) {
   const Cluster& c = d.scenario.cluster;
-  if (c.nodes == 1) return a_single_node();
+  if (c.nodes == 1) return one_node();
   if (!has_cards(d))
     return Unread{.chooses = "fabric.kind", .hint = "nodes have no cards there: leave it out"};
-  const std::optional<Unread> played = read_if(plays_links(d), no_links(d));
+  const std::optional<Unread> played = unless(plays_links(d), no_links(d));
   if (key == "cluster.nic_of") return played;
   const Unread nobody = {.chooses = "cluster.nic_of",
                          .hint = "each device has a card that it reaches without: give cluster.nic_of"};
@@ -43,10 +34,10 @@ std::optional<Unread> unread_in_job_places(std::string_view key, const Draft& d)
   if (w == Workload::Goal || w == Workload::Iteration)
     return Unread{.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (key == "job.placement" && d.job.places.rule == PlaceRule::Packed) return std::nullopt;  // as ever
-  if (d.scenario.cluster.nodes == 1) return a_single_node();
+  if (d.scenario.cluster.nodes == 1) return one_node();
   if (key == "job.placement_file" && d.job.places.rule != PlaceRule::File)
     return Unread{.chooses = "job.placement", .whose = "file"};
-  return read_if(plays_links(d), no_links(d));
+  return unless(plays_links(d), no_links(d));
 }
 
 }  // namespace
@@ -55,8 +46,8 @@ std::optional<Unread> unread_in_places(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   if (key.starts_with("job.")) return unread_in_job_places(key, d);
   if (key == kNodeClassArray)
-    return read_if(w == Workload::Collective || w == Workload::Training,
-                   {.chooses = "job.workload", .whose = "collective or training"});
+    return unless(w == Workload::Collective || w == Workload::Training,
+                  {.chooses = "job.workload", .whose = "collective or training"});
   if (key != kNeighbourArray) {
     if (w == Workload::Goal || w == Workload::Iteration) return no_links(d);
     return unread_reach(key, d);
@@ -65,8 +56,8 @@ std::optional<Unread> unread_in_places(std::string_view key, const Draft& d) {
     return Unread{.chooses = "job.workload", .whose = "collective or training"};
   if (w == Workload::Training && !d.scenario.policy.in_step())
     return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
-  if (d.scenario.cluster.nodes == 1) return a_single_node();
-  return read_if(plays_links(d), no_links(d));
+  if (d.scenario.cluster.nodes == 1) return one_node();
+  return unless(plays_links(d), no_links(d));
 }
 
 }  // namespace cox::model

@@ -11,7 +11,7 @@
 #include "cox/base/file.hpp"
 #include "cox/model/toml.hpp"
 
-#include "model/toml/meaning.hpp"
+#include "model/toml/meaning/meaning.hpp"
 
 namespace cox::model {
 namespace {

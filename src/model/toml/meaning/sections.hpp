@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Which keys of a section have a meaning, and what all sections ask of a draft.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "model/toml/meaning/meaning.hpp"
+
+namespace cox::model {
+
+[[nodiscard]] inline bool is_one_of(std::string_view key, std::initializer_list<std::string_view> keys) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+[[nodiscard]] inline std::optional<Unread> unless(bool reads, Unread reason) {
+  if (reads) return std::nullopt;
+  return reason;
+}
+
+[[nodiscard]] inline bool has_noise_of(const Draft& d, NoiseScope scope) {
+  const auto& noise = d.scenario.noise;
+  return std::any_of(noise.begin(), noise.end(), [&](const NoiseSource& n) { return n.scope == scope; });
+}
+
+[[nodiscard]] inline bool is_tree(const Draft& d) {
+  return d.scenario.fabric.kind == FabricKind::FatTree || d.scenario.fabric.kind == FabricKind::RailOptimised;
+}
+
+/// Replicas keep one step.
+[[nodiscard]] inline bool is_synchronous(const Draft& d) {
+  return d.scenario.policy.in_step();
+}
+
+/// Gradients are summed within the step, which is what buckets beside the backward pass and sharding are about.
+[[nodiscard]] inline bool sums_gradients(const Draft& d) {
+  const PolicySpec& p = d.scenario.policy;
+  return p.kind == PolicyKind::Synchronous || (p.kind == PolicyKind::LocalSgd && p.local_steps <= 1);
+}
+
+[[nodiscard]] inline Unread one_node() {
+  return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
+}
+
+/// The sections, as `why_unread`.
+[[nodiscard]] std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d);
+[[nodiscard]] std::optional<Unread> unread_in_fabric(std::string_view key, const Draft& d);
+[[nodiscard]] std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d);
+[[nodiscard]] std::optional<Unread> unread_in_job(std::string_view key, const Draft& d);
+/// Devices and cards of a node, classes of nodes, where the job sits, neighbours.
+[[nodiscard]] std::optional<Unread> unread_in_places(std::string_view key, const Draft& d);
+
+}  // namespace cox::model
