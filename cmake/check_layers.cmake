@@ -99,7 +99,8 @@ set(study/oracle_may "")
 set(study/answer_may file)
 set(study/page_may file answer)
 set(study/pacing_table_may file answer oracle)
-set(study/compute_may file answer oracle pacing_table)
+set(study/runs_may file answer)
+set(study/compute_may file answer oracle pacing_table runs)
 set(study/pacing_may file answer)
 set(trace/clocks_may "")
 # Public headers only: what a Run is and how it lies on disk, which all others fill, write and read.
@@ -149,7 +150,7 @@ set(simulate_headers
 
 set(study_headers
     quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
-    pacing_effect:pacing pacing_page:pacing replicas:compute)
+    pacing_effect:pacing pacing_page:pacing replicas:runs)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run writer_process:store import:import figures:import)

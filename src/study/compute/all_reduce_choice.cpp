@@ -8,8 +8,8 @@
 
 #include "cox/model/closed_form.hpp"
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
+#include "study/runs/collective_run.hpp"
 
 namespace cox::study {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/step_run.hpp"
-#include "study/compute/training_run.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/step_run.hpp"
+#include "study/runs/training_run.hpp"
 
 namespace cox::study {
 namespace {

@@ -14,9 +14,9 @@
 #include "cox/base/random.hpp"
 #include "cox/study/replicas.hpp"
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/routing.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/routing.hpp"
 
 namespace cox::study {
 namespace {

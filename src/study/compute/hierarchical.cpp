@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/flow_run.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/flow_run.hpp"
 
 namespace cox::study {
 namespace {

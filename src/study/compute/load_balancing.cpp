@@ -15,10 +15,10 @@
 #include "cox/simulate/training.hpp"
 #include "cox/study/replicas.hpp"
 
-#include "study/compute/batch_split.hpp"
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/training_run.hpp"
+#include "study/runs/batch_split.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/training_run.hpp"
 
 namespace cox::study {
 namespace {

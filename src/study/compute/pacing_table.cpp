@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
 #include "study/oracle/extremes.hpp"
+#include "study/runs/collective_run.hpp"
 
 namespace cox::study {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/pipeline_run.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/pipeline_run.hpp"
 
 namespace cox::study {
 namespace {

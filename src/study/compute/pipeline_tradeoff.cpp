@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstddef>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/pipeline_run.hpp"
-#include "study/compute/training_run.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/pipeline_run.hpp"
+#include "study/runs/training_run.hpp"
 
 namespace cox::study {
 namespace {

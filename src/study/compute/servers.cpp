@@ -13,10 +13,10 @@
 
 #include "cox/simulate/training.hpp"
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/routing.hpp"
-#include "study/compute/training_run.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/routing.hpp"
+#include "study/runs/training_run.hpp"
 
 namespace cox::study {
 namespace {

@@ -13,10 +13,10 @@
 #include "cox/simulate/noise.hpp"
 #include "cox/study/replicas.hpp"
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
 #include "study/oracle/extremes.hpp"
 #include "study/oracle/slowest.hpp"
+#include "study/runs/collective_run.hpp"
 
 namespace cox::study {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "cox/study/computation.hpp"
 
-#include "study/compute/routing.hpp"
+#include "study/runs/routing.hpp"
 
 namespace cox::study {
 namespace {

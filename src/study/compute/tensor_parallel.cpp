@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/split_check.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/split_check.hpp"
 
 namespace cox::study {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "study/compute/collective_run.hpp"
 #include "study/compute/computations.hpp"
-#include "study/compute/flow_run.hpp"
-#include "study/compute/step_run.hpp"
+#include "study/runs/collective_run.hpp"
+#include "study/runs/flow_run.hpp"
+#include "study/runs/step_run.hpp"
 
 namespace cox::study {
 namespace {

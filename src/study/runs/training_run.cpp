@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/training_run.hpp"
+#include "study/runs/training_run.hpp"
 
 #include <cstddef>
 #include <utility>

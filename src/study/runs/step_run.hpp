@@ -46,7 +46,7 @@ struct SharedStepPlan {
 
 /// The backward pass beside buckets on several streams, which slow it down. `exposed`: what the step is longer by than
 /// its backward pass alone. While n buckets are under way, each passes 1 / all_reduce[n - 1] of itself in a second.
-/// Cost: O((layers + buckets) streams). Held by: src/study/compute/step_run_test.cpp
+/// Cost: O((layers + buckets) streams). Held by: src/study/runs/step_run_test.cpp
 [[nodiscard]] StepRun run_shared_step(const SharedStepPlan& plan);
 
 }  // namespace cox::study

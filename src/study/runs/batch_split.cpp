@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/batch_split.hpp"
+#include "study/runs/batch_split.hpp"
 
 #include <algorithm>
 #include <cmath>

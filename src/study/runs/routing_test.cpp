@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/routing.hpp"
+#include "study/runs/routing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include "cox/base/stats.hpp"
 #include "cox/simulate/spread.hpp"
 
-#include "study/compute/collective_run.hpp"
+#include "study/runs/collective_run.hpp"
 
 namespace cox::study {
 namespace {

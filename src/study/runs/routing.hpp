@@ -19,7 +19,7 @@ namespace cox::study {
 
 /// Tokens per expert where each token goes to one expert at random (top-1) with the given shares.
 /// Draw of token t: `stream.uniform(step, t)`. Cost: O(tokens log experts).
-/// Held by: src/study/compute/routing_test.cpp (moments of the multinomial law)
+/// Held by: src/study/runs/routing_test.cpp (moments of the multinomial law)
 [[nodiscard]] std::vector<std::int64_t> route_tokens(std::span<const double> shares, std::int64_t tokens,
                                                      const RandomStream& stream, std::uint64_t step);
 
@@ -35,7 +35,7 @@ struct Exchange {
 /// of the experts that are left. Draw of choice c of token t: `stream.uniform(step, t choices + c)`; the first choices
 /// are those of `route_tokens` where `choices` is one. Preconditions (asserted): 1 <= choices <= experts, ranks >= 1.
 /// Cost: O(tokens choices (log experts + choices)).
-/// Held by: src/study/compute/routing_test.cpp (every token arrives; means of draws without replacement)
+/// Held by: src/study/runs/routing_test.cpp (every token arrives; means of draws without replacement)
 [[nodiscard]] Exchange exchange_tokens(std::span<const double> shares, std::int64_t tokens, int choices,
                                        int ranks, const RandomStream& stream, std::uint64_t step);
 

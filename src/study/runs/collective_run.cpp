@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/collective_run.hpp"
+#include "study/runs/collective_run.hpp"
 
 #include <algorithm>
 #include <cstdint>

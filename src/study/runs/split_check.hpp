@@ -29,7 +29,7 @@ struct Weights {
 /// y = second * max(0, first * x), sums in float from the first input on: on one device, or on `devices` of which each
 /// has its slice of the weights. Products are exact and rounded with the sum, so that every machine gets the same.
 /// Precondition (asserted): sizes fit. Cost: O(numbers in both).
-/// Held by: src/study/compute/split_check_test.cpp (whole numbers: equal; else against double)
+/// Held by: src/study/runs/split_check_test.cpp (whole numbers: equal; else against double)
 [[nodiscard]] std::vector<float> block_in_one_piece(const Weights& first, const Weights& second,
                                                     std::span<const float> x);
 [[nodiscard]] std::vector<float> block_in_parts(const Weights& first, const Weights& second,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/flow_run.hpp"
+#include "study/runs/flow_run.hpp"
 
 #include <algorithm>
 #include <cstddef>

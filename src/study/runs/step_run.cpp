@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/step_run.hpp"
+#include "study/runs/step_run.hpp"
 
 #include <algorithm>
 #include <array>

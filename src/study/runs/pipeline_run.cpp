@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/pipeline_run.hpp"
+#include "study/runs/pipeline_run.hpp"
 
 #include <fmt/format.h>
 

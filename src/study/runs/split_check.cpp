@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/compute/split_check.hpp"
+#include "study/runs/split_check.hpp"
 
 #include <algorithm>
 #include <cmath>
