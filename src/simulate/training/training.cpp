@@ -219,46 +219,46 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   return notes;
 }
 
-}  // namespace
-
-Result<Outcome> simulate_training(const model::Scenario& scenario, const SimulateOptions& options) {
-  COX_TRY(const Plan plan, Plan::make(scenario));
-  if (scenario.replicas < 1 || scenario.replicas > kMostReplicas)
+/// Errors: simulate-001, simulate-003: more than is kept.
+Status check_amounts(const Plan& plan, const SimulateOptions& options) {
+  const int replicas = plan.scenario().replicas;
+  if (replicas < 1 || replicas > kMostReplicas)
     return fail({.code = Errc::InvalidInput,
                  .id = "simulate-001",
-                 .message = fmt::format("{} replicas, expected 1 to {}", scenario.replicas, kMostReplicas),
+                 .message = fmt::format("{} replicas, expected 1 to {}", replicas, kMostReplicas),
                  .hint = "replicas counts seeds",
                  .where = std::nullopt});
-  std::optional<Recorder> recorder;
-  if (options.want_run) {
-    if (Recorder::most_records(plan) > kMostRecords)
-      return fail({.code = Errc::Unsupported,
-                   .id = "simulate-003",
-                   .message = fmt::format(
-                       "the Run would hold up to {:.0f} million records, at most {:.0f} million are written",
-                       Recorder::most_records(plan) / 1e6, kMostRecords / 1e6),
-                   .hint = "simulate fewer steps or ranks, or ask for no Run",
-                   .where = std::nullopt});
-    recorder.emplace(plan);
-  }
-  const auto all = static_cast<std::size_t>(scenario.replicas);
-  const std::int64_t steps = scenario.job.steps;
-  const auto tell = [&](std::int64_t done) {
-    if (options.progress) options.progress(done, steps * scenario.replicas);
-  };
-  COX_TRY(Replica first,
-          play(plan, scenario.seed, shortcuts_of(options), recorder ? &*recorder : nullptr, tell));
-  std::vector<Seconds> totals(all, first.total);
+  if (options.want_run && Recorder::most_records(plan) > kMostRecords)
+    return fail({.code = Errc::Unsupported,
+                 .id = "simulate-003",
+                 .message = fmt::format(
+                     "the Run would hold up to {:.0f} million records, at most {:.0f} million are written",
+                     Recorder::most_records(plan) / 1e6, kMostRecords / 1e6),
+                 .hint = "simulate fewer steps or ranks, or ask for no Run",
+                 .where = std::nullopt});
+  return {};
+}
+
+/// What all seeds leave.
+struct Replicas {
+  std::vector<Seconds> totals;
+  training::Tally tally;
+};
+
+/// The seeds behind the first, some at once, added up in their order. `tell` takes how many are done.
+Result<Replicas> play_others(const Plan& plan, const Replica& first, const SimulateOptions& options,
+                             const std::function<void(std::size_t)>& tell) {
+  const auto all = static_cast<std::size_t>(plan.scenario().replicas);
+  Replicas out{.totals = std::vector<Seconds>(all, first.total), .tally = tally_of(plan, first)};
   std::vector<std::optional<Error>> errors(all);
-  training::Tally tally = tally_of(plan, first);
   constexpr std::size_t kAtOnce = 64;  // replicas between two reports of progress
   for (std::size_t begin = 1; begin < all; begin += kAtOnce) {
     const std::size_t end = std::min(begin + kAtOnce, all);
     std::vector<std::optional<training::Tally>> some(end - begin);
     parallel_for(some.size(), options.threads, [&](std::size_t i) {
-      const auto one = play_seed(plan, scenario.seed + begin + i, shortcuts_of(options));
+      const auto one = play_seed(plan, plan.scenario().seed + begin + i, shortcuts_of(options));
       if (one) {
-        totals[begin + i] = one->total;
+        out.totals[begin + i] = one->total;
         some[i] = tally_of(plan, *one);
       } else {
         errors[begin + i] = one.error();
@@ -266,16 +266,37 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     });
     for (std::size_t i = begin; i < end; ++i) {
       if (errors[i]) return fail(*errors[i]);
-      tally.merge(*some[i - begin]);
+      out.tally.merge(*some[i - begin]);
     }
-    tell(steps * static_cast<std::int64_t>(end));
+    tell(end);
   }
+  return out;
+}
+
+std::vector<std::string> not_modelled(const Plan& plan, const Replica& first) {
+  std::vector<std::string> all = plan.not_modelled();
+  if (first.late > Seconds{})
+    all.push_back(fmt::format(
+        "messages that ranks send in a step before others have left the one before: beside neighbours "
+        "they begin up to {} later",
+        to_string(first.late)));
+  if (!plan.scenario().neighbours.empty() && first.failures)
+    all.emplace_back("what neighbours do while the job starts, restarts or waits for nodes");
+  if (first.paced && first.failures)
+    all.emplace_back(
+        "controllers that begin anew after a restart; with and without pacing are told for steps that nothing stops");
+  return all;
+}
+
+/// All but what pacing did and what is added up over the seeds.
+Outcome outcome_of(const Plan& plan, const Replica& first, std::span<const Seconds> totals) {
+  const model::Scenario& s = plan.scenario();
   Outcome out;
   const Network* shared = plan.network() != nullptr ? plan.network() : plan.server_network();
-  out.engine = shared != nullptr           ? model::EngineKind::Flow
-               : scenario.policy.in_step() ? model::EngineKind::MaxPlus
-                                           : model::EngineKind::Event;
-  out.protocol = scenario.protocol;
+  out.engine = shared != nullptr    ? model::EngineKind::Flow
+               : s.policy.in_step() ? model::EngineKind::MaxPlus
+                                    : model::EngineKind::Event;
+  out.protocol = s.protocol;
   out.closure = first.closure;
   out.memo = first.memo;
   if (const Network* network = shared != nullptr ? shared : plan.own_network())
@@ -291,27 +312,36 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
     out.rank_ends.insert(out.rank_ends.end(), static_cast<std::size_t>(plan.ranks_per_unit()), end);
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
-  for (std::string& late : too_late(scenario, first.total)) out.notes.push_back(std::move(late));
-  out.not_modelled = plan.not_modelled();
-  if (first.late > Seconds{})
-    out.not_modelled.push_back(fmt::format(
-        "messages that ranks send in a step before others have left the one before: beside neighbours "
-        "they begin up to {} later",
-        to_string(first.late)));
-  if (!scenario.neighbours.empty() && first.failures)
-    out.not_modelled.emplace_back("what neighbours do while the job starts, restarts or waits for nodes");
-  if (first.paced && first.failures)
-    out.not_modelled.emplace_back(
-        "controllers that begin anew after a restart; with and without pacing are told for steps that nothing stops");
-  COX_TRY(out.paced, paced_outcome(plan, first, shortcuts_of(options)));
+  for (std::string& late : too_late(s, first.total)) out.notes.push_back(std::move(late));
+  out.not_modelled = not_modelled(plan, first);
   out.neighbours = first.neighbours;
   out.mfu = utilisation_of(plan, out.total);
+  out.goodput_mfu = out.mfu;
   if (out.mfu && first.updates > 0)
     out.goodput_mfu =
         *out.mfu * (1 - static_cast<double>(first.discarded) / static_cast<double>(first.updates));
-  else
-    out.goodput_mfu = out.mfu;
-  tally.put_into(out);
+  return out;
+}
+
+}  // namespace
+
+Result<Outcome> simulate_training(const model::Scenario& scenario, const SimulateOptions& options) {
+  COX_TRY(const Plan plan, Plan::make(scenario));
+  COX_CHECK(check_amounts(plan, options));
+  std::optional<Recorder> recorder;
+  if (options.want_run) recorder.emplace(plan);
+  const std::int64_t steps = scenario.job.steps;
+  const auto tell = [&](std::int64_t done) {
+    if (options.progress) options.progress(done, steps * scenario.replicas);
+  };
+  COX_TRY(Replica first,
+          play(plan, scenario.seed, shortcuts_of(options), recorder ? &*recorder : nullptr, tell));
+  COX_TRY(const Replicas all, play_others(plan, first, options, [&](std::size_t replicas) {
+            tell(steps * static_cast<std::int64_t>(replicas));
+          }));
+  Outcome out = outcome_of(plan, first, all.totals);
+  COX_TRY(out.paced, paced_outcome(plan, first, shortcuts_of(options)));
+  all.tally.put_into(out);
   if (recorder) out.run = recorder->take();
   return out;
 }
