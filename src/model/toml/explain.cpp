@@ -155,40 +155,40 @@ std::string explain_text(const std::vector<Explained>& explained) {
   return out;
 }
 
-std::string scenario_toml(const Scenario& scenario) {
-  Draft draft;
-  draft.scenario = scenario;
-  draft.job = keys_of(scenario.job, scenario.cluster);
-  Draft plain = baseline(scenario.cluster.preset);
-  Draft paths = costs_of_paths(draft);
-  // Ways that a cost stands for would be refused beside it.
-  const auto is_said_by_cost = [&](std::string_view way) {
-    if (plays_links(draft)) return false;
-    const auto differs = [&](std::string_view cost) {
-      const auto keys = root_keys();
-      const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.name == cost; });
-      return !why_unread(cost, draft) && text_of(*at, draft) != text_of(*at, paths);
-    };
-    const bool latency = differs("cost.across.latency");
-    const bool bandwidth = differs("cost.across.bandwidth");
-    if (way == "cluster.scale_up.latency") return differs("cost.inside.latency");
-    if (way == "cluster.scale_up.bandwidth") return differs("cost.inside.bandwidth");
-    if (way == "cluster.nic.latency" || way == "fabric.link.latency") return latency;
-    if (way == "cluster.nic.bandwidth" || way == "fabric.link.bandwidth") return bandwidth;
-    const bool whole = latency && bandwidth && scenario.fabric.kind != FabricKind::Graph;
-    if (way == "fabric.kind" || way == "fabric.tiers" || way == "fabric.leaves_per_pod") return whole;
-    const bool inside = scenario.cluster.devices_per_node > 1 && draft.job.workload != Workload::Goal;
-    return whole && way.starts_with("cluster.pcie.") &&
-           (!inside || (differs("cost.inside.latency") && differs("cost.inside.bandwidth")));
+namespace {
+
+/// Whether a way is said by the costs that stand for it, beside which it would be refused.
+bool is_said_by_cost(std::string_view way, Draft& draft, Draft& paths) {
+  if (plays_links(draft)) return false;
+  const auto differs = [&](std::string_view cost) {
+    const auto keys = root_keys();
+    const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.name == cost; });
+    return !why_unread(cost, draft) && text_of(*at, draft) != text_of(*at, paths);
   };
-  std::string out;
+  const bool latency = differs("cost.across.latency");
+  const bool bandwidth = differs("cost.across.bandwidth");
+  if (way == "cluster.scale_up.latency") return differs("cost.inside.latency");
+  if (way == "cluster.scale_up.bandwidth") return differs("cost.inside.bandwidth");
+  if (way == "cluster.nic.latency" || way == "fabric.link.latency") return latency;
+  if (way == "cluster.nic.bandwidth" || way == "fabric.link.bandwidth") return bandwidth;
+  const bool whole = latency && bandwidth && draft.scenario.fabric.kind != FabricKind::Graph;
+  if (way == "fabric.kind" || way == "fabric.tiers" || way == "fabric.leaves_per_pod") return whole;
+  const bool inside = draft.scenario.cluster.devices_per_node > 1 && draft.job.workload != Workload::Goal;
+  return whole && way.starts_with("cluster.pcie.") &&
+         (!inside || (differs("cost.inside.latency") && differs("cost.inside.bandwidth")));
+}
+
+void write_root(Draft& draft, std::string& out) {
+  const std::string& preset = draft.scenario.cluster.preset;
+  Draft plain = baseline(preset);
+  Draft paths = costs_of_paths(draft);
   std::string section;
   for (const Key<Draft>& key : root_keys()) {
     if (key.name.starts_with("job.model.") || why_unread(key.name, draft)) continue;
-    if (is_said_by_cost(key.name)) continue;
+    if (is_said_by_cost(key.name, draft, paths)) continue;
     const std::string text = text_of(key, draft);
     // What is derived from other keys would be derived anew: so it is always said. An empty torus cannot be.
-    const bool named = key.name == "cluster.preset" && !scenario.cluster.preset.empty();
+    const bool named = key.name == "cluster.preset" && !preset.empty();
     const bool derived = !key.otherwise.empty() && text != "[]" && !is_path(key.name);
     const bool say =
         named || derived || (is_path(key.name) ? text != text_of(key, paths) : text != text_of(key, plain));
@@ -201,7 +201,14 @@ std::string scenario_toml(const Scenario& scenario) {
     }
     out += value_line(key, dot == std::string_view::npos ? key.name : key.name.substr(dot + 1), draft);
   }
-  const std::vector<Layer>& layers = draft.job.training.layers;
+}
+
+bool nothing_unread(std::string_view /*key*/) {
+  return false;
+}
+
+/// Layers that are alike and follow each other are one table.
+void write_layers(const std::vector<Layer>& layers, std::string& out) {
   for (std::size_t i = 0; i < layers.size();) {
     const auto same = [&](const Layer& l) {
       return l.forward == layers[i].forward && l.backward == layers[i].backward &&
@@ -211,28 +218,26 @@ std::string scenario_toml(const Scenario& scenario) {
     while (end < layers.size() && same(layers[end])) ++end;
     out += fmt::format("\n[[{}]]\n", kLayerArray);
     write_table(layer_keys(), LayerGroup{.count = static_cast<int>(end - i), .layer = layers[i]},
-                LayerGroup{}, "count", out, [](std::string_view) { return false; });
+                LayerGroup{}, "count", out, nothing_unread);
     i = end;
   }
-  if (!why_unread(kClassArray, draft))
-    for (const FailureClass& one : scenario.failures.classes) {
-      out += fmt::format("\n[[{}]]\n", kClassArray);
-      write_table(failure_class_keys(), one,
-                  FailureClass{.restart = scenario.failures.restart, .repair = scenario.failures.repair},
-                  "mtbf", out, [](std::string_view) { return false; });
-    }
-  if (!why_unread(kNodeClassArray, draft))
-    for (const NodeClass& c : scenario.cluster.classes) {
-      out += fmt::format("\n[[{}]]\n", kNodeClassArray);
-      write_table(node_class_keys(), c, NodeClass{}, "count", out, [](std::string_view) { return false; });
-    }
-  if (!why_unread(kNeighbourArray, draft))
-    for (const Neighbour& n : scenario.neighbours) {
-      out += fmt::format("\n[[{}]]\n", kNeighbourArray);
-      write_table(neighbour_keys(), n, Neighbour{}, "nodes", out, [](std::string_view) { return false; });
-    }
-  if (why_unread(kNoiseArray, draft)) return out;
-  for (NoiseSource noise : scenario.noise) {
+}
+
+/// A table for each of `all`, where something reads them. `plain` is what a table says that says nothing, and `always` the
+/// key that it has all the same.
+template <class T>
+void write_array(std::string_view name, std::span<const Key<T>> keys, const std::vector<T>& all,
+                 const T& plain, std::string_view always, const Draft& draft, std::string& out) {
+  if (why_unread(name, draft)) return;
+  for (const T& one : all) {
+    out += fmt::format("\n[[{}]]\n", name);
+    write_table(keys, one, plain, always, out, nothing_unread);
+  }
+}
+
+void write_noise(const Draft& draft, std::string& out) {
+  if (why_unread(kNoiseArray, draft)) return;
+  for (NoiseSource noise : draft.scenario.noise) {
     out += fmt::format("\n[[{}]]\n", kNoiseArray);
     if (noise.relative) noise.mean = {};  // the one that is said decides
     if (!noise.relative) noise.mean_ratio = 0;
@@ -245,6 +250,22 @@ std::string scenario_toml(const Scenario& scenario) {
                                                                      : "mean";
     write_table(noise_keys(), noise, NoiseSource{}, always, out, unread);
   }
+}
+
+}  // namespace
+
+std::string scenario_toml(const Scenario& scenario) {
+  Draft draft;
+  draft.scenario = scenario;
+  draft.job = keys_of(scenario.job, scenario.cluster);
+  std::string out;
+  write_root(draft, out);
+  write_layers(draft.job.training.layers, out);
+  const FailureClass as_all{.restart = scenario.failures.restart, .repair = scenario.failures.repair};
+  write_array(kClassArray, failure_class_keys(), scenario.failures.classes, as_all, "mtbf", draft, out);
+  write_array(kNodeClassArray, node_class_keys(), scenario.cluster.classes, NodeClass{}, "count", draft, out);
+  write_array(kNeighbourArray, neighbour_keys(), scenario.neighbours, Neighbour{}, "nodes", draft, out);
+  write_noise(draft, out);
   return out;
 }
 
