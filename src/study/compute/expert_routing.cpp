@@ -210,83 +210,124 @@ Status check_balanced(Computation& out, Layer l) {
   return {};
 }
 
-}  // namespace
+/// What is asked: a skewed layer beside a balanced one, a table of drops, and a step of a layer on ranks.
+struct Asked {
+  int experts = 0;
+  int per_expert = 0;
+  Bytes token{};
+  Bandwidth bandwidth{};
+  int scale = 0;
+  int draws = 0;
+  std::vector<int> batches{};              ///< of the drop table
+  std::vector<WrittenQuantity> factors{};  ///< of capacity
+  double bias = 0;
+  Layer layer{};
+  std::vector<int> choices{};
 
-Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOptions& options) {
-  COX_TRY(const int experts, in.count("experts", {.least = 1, .most = 10'000}));
-  COX_TRY(const int per_expert, in.count("tokens per expert", {.least = 1, .most = 10'000}));
-  COX_TRY(const Bytes token, in.size("bytes per token"));
-  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth"));
-  COX_TRY(const int scale, in.count("scale of the skewed loads"));
-  COX_TRY(const int draws, in.count("draws", {.least = 2, .most = 100'000}));
-  COX_TRY(const int few, in.count("experts of the drop table", {.least = 1, .most = 10'000}));
-  COX_TRY(const auto batches, in.counts("tokens of the drop table", {.least = 1, .most = 1'000'000}));
-  COX_TRY(const auto factors, in.list("capacity factors", Dimension::Ratio));
-  COX_TRY(const int replicas, in.count("replicas", {.least = 2, .most = 1000}));
-  COX_TRY(const double bias, in.ratio("bias of an expert", RatioBetween{}));
+  [[nodiscard]] std::vector<double> plain_factors() const {
+    std::vector<double> plain;
+    for (const WrittenQuantity& f : factors) plain.push_back(f.value.in_base_unit());
+    return plain;
+  }
+};
+Result<Asked> asked_in(const Inputs& in) {
+  Asked a;
+  COX_TRY(a.experts, in.count("experts", {.least = 1, .most = 10'000}));
+  COX_TRY(a.per_expert, in.count("tokens per expert", {.least = 1, .most = 10'000}));
+  COX_TRY(a.token, in.size("bytes per token"));
+  COX_TRY(a.bandwidth, in.rate("bandwidth"));
+  COX_TRY(a.scale, in.count("scale of the skewed loads"));
+  COX_TRY(a.draws, in.count("draws", {.least = 2, .most = 100'000}));
+  COX_TRY(a.layer.experts, in.count("experts of the drop table", {.least = 1, .most = 10'000}));
+  COX_TRY(a.batches, in.counts("tokens of the drop table", {.least = 1, .most = 1'000'000}));
+  COX_TRY(a.factors, in.list("capacity factors", Dimension::Ratio));
+  COX_TRY(a.layer.replicas, in.count("replicas", {.least = 2, .most = 1000}));
+  COX_TRY(a.bias, in.ratio("bias of an expert", RatioBetween{}));
   COX_TRY(const int hidden, in.count("hidden"));
   COX_TRY(const Bytes element, in.size("bytes per element"));
-  COX_TRY(const int ranks, in.count("ranks", {.least = 2, .most = 1024}));
-  COX_TRY(const int step_tokens, in.count("tokens of a step", {.least = 1, .most = 1'000'000}));
-  COX_TRY(const auto choices, in.counts("experts per token", {.least = 1, .most = few}));
-  COX_TRY(const Bandwidth nic, in.rate("bandwidth of a rank"));
-  COX_CHECK(
-      in.check_draws(static_cast<double>(experts) * (static_cast<double>(per_expert) * replicas + draws),
-                     "experts, tokens, replicas and draws"));
-  COX_CHECK(
-      in.check_draws(3.0 * step_tokens * replicas * std::accumulate(choices.begin(), choices.end(), 0.0),
-                     "tokens of a step, experts per token and replicas"));
-  Computation out;
-  const double per_token = static_cast<double>(token.count()) / bandwidth.in_bytes_per_s();
-  const double balanced = static_cast<double>(experts) * per_expert * per_token;
+  a.layer.token = element * hidden;
+  COX_TRY(a.layer.ranks, in.count("ranks", {.least = 2, .most = 1024}));
+  COX_TRY(a.layer.tokens, in.count("tokens of a step", {.least = 1, .most = 1'000'000}));
+  COX_TRY(a.choices, in.counts("experts per token", {.least = 1, .most = a.layer.experts}));
+  COX_TRY(a.layer.nic, in.rate("bandwidth of a rank"));
+  const int replicas = a.layer.replicas;
+  COX_CHECK(in.check_draws(
+      static_cast<double>(a.experts) * (static_cast<double>(a.per_expert) * replicas + a.draws),
+      "experts, tokens, replicas and draws"));
+  COX_CHECK(in.check_draws(3.0 * static_cast<double>(a.layer.tokens) * replicas *
+                               std::accumulate(a.choices.begin(), a.choices.end(), 0.0),
+                           "tokens of a step, experts per token and replicas"));
+  a.layer.capacity = a.factors.back().value.in_base_unit();
+  return a;
+}
+
+/// Loads as the source draws them, against equal ones.
+void add_skewed(Computation& out, const Asked& a) {
+  const double per_token = static_cast<double>(a.token.count()) / a.bandwidth.in_bytes_per_s();
+  const double balanced = static_cast<double>(a.experts) * a.per_expert * per_token;
   add(out, "balanced", Quantity(Dimension::Time, balanced), kClosedForm);
   const RandomStream stream(1, 0);
   std::vector<double> skewed_time;
   std::vector<double> slowdown;
   std::vector<double> fair;
-  for (int i = 0; i < draws; ++i) {
-    const Skewed s = draw_skewed(experts, scale, stream, static_cast<std::uint64_t>(i));
-    skewed_time.push_back(s.most * experts * per_token);
+  for (int i = 0; i < a.draws; ++i) {
+    const Skewed s = draw_skewed(a.experts, a.scale, stream, static_cast<std::uint64_t>(i));
+    skewed_time.push_back(s.most * a.experts * per_token);
     slowdown.push_back(skewed_time.back() / balanced);
     fair.push_back(s.most / s.mean);
   }
   add_median(out, "skewed-median", Dimension::Time, skewed_time);
   add_median(out, "slowdown-median", Dimension::Ratio, slowdown);
   add_median(out, "slowdown-at-equal-totals-median", Dimension::Ratio, fair);
-  std::vector<double> plain;
-  for (const WrittenQuantity& f : factors) plain.push_back(f.value.in_base_unit());
-  const std::int64_t tokens = std::int64_t{experts} * per_expert;
-  add_routing(out, "uniform", route_all(uniform_shares(experts), tokens, plain, replicas, 1, options.threads),
-              factors);
-  Series uniform{.name = "uniform", .x = {}, .y = {}};
+}
+
+/// Tokens beyond the capacity of their expert, by batch; bars are of the first factor.
+Picture add_drops(Computation& out, const Asked& a, int threads) {
+  const std::vector<double> plain = a.plain_factors();
+  const std::int64_t tokens = std::int64_t{a.experts} * a.per_expert;
+  const int few = a.layer.experts;
+  const int replicas = a.layer.replicas;
+  Series uniform{.name = fmt::format("capacity factor {}", a.factors.front().text), .x = {}, .y = {}};
   std::vector<std::string> names;
-  for (const int n : batches) {
-    const std::string name = fmt::format("e{}-t{}", few, n);
-    add_routing(out, name, route_all(uniform_shares(few), n, plain, replicas, 2, options.threads), factors);
-    uniform.y.push_back(100 * out.values[out.values.size() - factors.size()].value.in_base_unit());
-    names.push_back(fmt::format("{} tokens", n));
+  const auto add_bar = [&](std::string name) {
+    uniform.y.push_back(100 * out.values[out.values.size() - a.factors.size()].value.in_base_unit());
+    names.push_back(std::move(name));
+  };
+  add_routing(out, "uniform", route_all(uniform_shares(a.experts), tokens, plain, replicas, 1, threads),
+              a.factors);
+  for (const int n : a.batches) {
+    add_routing(out, fmt::format("e{}-t{}", few, n),
+                route_all(uniform_shares(few), n, plain, replicas, 2, threads), a.factors);
+    add_bar(fmt::format("{} tokens", n));
   }
   add_routing(out, fmt::format("e{}-zipf", few),
-              route_all(zipf_shares(few, 1), batches.back(), plain, replicas, 3, options.threads), factors);
-  uniform.y.push_back(100 * out.values[out.values.size() - factors.size()].value.in_base_unit());
-  names.emplace_back("Zipf");
-  uniform.name = fmt::format("capacity factor {}", factors.front().text);
-  const Layer layer{.experts = few,
-                    .ranks = ranks,
-                    .tokens = step_tokens,
-                    .token = element * hidden,
-                    .nic = nic,
-                    .capacity = plain.back(),
-                    .replicas = replicas};
+              route_all(zipf_shares(few, 1), a.batches.back(), plain, replicas, 3, threads), a.factors);
+  add_bar("Zipf");
+  return {.kind = Picture::Kind::Bars,
+          .title = fmt::format("Tokens dropped by {} experts", few),
+          .x_label = "",
+          .y_label = "%",
+          .series = {std::move(uniform)},
+          .categories = std::move(names)};
+}
+
+}  // namespace
+
+Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOptions& options) {
+  COX_TRY(const Asked a, asked_in(in));
+  Computation out;
+  add_skewed(out, a);
+  out.picture = add_drops(out, a, options.threads);
+  const int few = a.layer.experts;
   const std::vector<RoutingLaw> laws = {{.name = "uniform", .shares = uniform_shares(few)},
                                         {.name = "Zipf", .shares = zipf_shares(few, 1)},
                                         {.name = "Pareto", .shares = skewed_shares(few, RandomStream(1, 5))}};
-  COX_CHECK(check_balanced(out, layer));
-  Picture received = add_exchanges(out, layer, laws, choices, options.threads);
+  COX_CHECK(check_balanced(out, a.layer));
+  out.picture.below.push_back(add_exchanges(out, a.layer, laws, a.choices, options.threads));
   // An expert with so much more than its equal share, over the mean.
-  add(out, "favoured-over-mean", Quantity::ratio(1 + bias * experts), kClosedForm);
-  add(out, "experts-for-twice", Quantity::count(1 / bias), kClosedForm);
-  add(out, "experts-for-three-times", Quantity::count(2 / bias), kClosedForm);
+  add(out, "favoured-over-mean", Quantity::ratio(1 + a.bias * a.experts), kClosedForm);
+  add(out, "experts-for-twice", Quantity::count(1 / a.bias), kClosedForm);
+  add(out, "experts-for-three-times", Quantity::count(2 / a.bias), kClosedForm);
   out.notes = {
       "Routing of the drop table is top-1. Loads of the skewed case are drawn as the source's code does; the largest of 1000 such "
       "draws has no variance, so its median is given.",
@@ -294,13 +335,6 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
       "slowdown is the busiest over the mean.",
       "Dispatch and combine: no exchange is shorter than its busiest NIC takes; none of the tokens is dropped before it is "
       "sent. Pareto: one draw of the source's skewed loads gives the shares."};
-  out.picture = {.kind = Picture::Kind::Bars,
-                 .title = fmt::format("Tokens dropped by {} experts", few),
-                 .x_label = "",
-                 .y_label = "%",
-                 .series = {std::move(uniform)},
-                 .categories = std::move(names),
-                 .below = {std::move(received)}};
   return out;
 }
 

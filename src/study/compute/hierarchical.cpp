@@ -194,103 +194,140 @@ Status add_traffic(Computation& out, const Levels& l) {
   return {};
 }
 
-}  // namespace
+/// What is asked of them.
+struct Asked {
+  Levels levels{};
+  std::vector<int> rail_counts{};
+  int rails = 0;  ///< of the source's text
+  std::vector<int> groups{};
+  std::vector<WrittenQuantity> sizes{};
+  Bandwidth claimed{};
+};
+Result<Asked> asked_in(const Inputs& in) {
+  Asked a;
+  COX_TRY(a.levels.workers, in.count("workers", kRanks));
+  COX_TRY(a.levels.group, in.count("workers per node", kRanks));
+  const int group = a.levels.group;
+  COX_TRY(a.levels.bytes, in.size("gradients"));
+  COX_TRY(a.levels.inside.latency, in.time("latency inside a node"));
+  COX_TRY(a.levels.inside.bandwidth, in.rate("bandwidth inside a node"));
+  COX_TRY(a.levels.between.latency, in.time("latency between nodes"));
+  COX_TRY(a.levels.between.bandwidth, in.rate("bandwidth between nodes"));
+  COX_TRY(a.rail_counts, in.counts("rails per node", {.least = 1, .most = group}));
+  COX_TRY(a.rails, in.count("rails", {.least = 1, .most = group}));
+  COX_TRY(a.groups, in.counts("sizes of a node", kRanks));
+  COX_TRY(a.sizes, in.list("sizes", Dimension::Size));
+  COX_TRY(a.claimed, in.rate("bandwidth of the 3 to 5 times claim"));
+  return a;
+}
 
-Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
-  COX_TRY(const int workers, in.count("workers", kRanks));
-  COX_TRY(const int group, in.count("workers per node", kRanks));
-  COX_TRY(const Bytes gradients, in.size("gradients"));
-  COX_TRY(const Seconds inside_latency, in.time("latency inside a node"));
-  COX_TRY(const Bandwidth inside_bandwidth, in.rate("bandwidth inside a node"));
-  COX_TRY(const Seconds latency, in.time("latency between nodes"));
-  COX_TRY(const Bandwidth bandwidth, in.rate("bandwidth between nodes"));
-  COX_TRY(const std::vector<int> rail_counts, in.counts("rails per node", {.least = 1, .most = group}));
-  COX_TRY(const int rails_of_text, in.count("rails", {.least = 1, .most = group}));
-  COX_TRY(const std::vector<int> groups, in.counts("sizes of a node", kRanks));
-  COX_TRY(const auto sizes, in.list("sizes", Dimension::Size));
-  COX_TRY(const Bandwidth claimed, in.rate("bandwidth of the 3 to 5 times claim"));
-  const simulate::LinkCosts inside = uniform_links(inside_latency, inside_bandwidth);
-  const simulate::LinkCosts across = uniform_links(latency, bandwidth);
-  const simulate::LinkCosts shared = uniform_links(latency, bandwidth * (1.0 / group));
-  const simulate::LinkCosts railed = uniform_links(latency, bandwidth * group);
-  const int nodes = workers / group;
-  model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, workers, gradients);
-  two_level.group = group;
-  Computation out;
-  COX_TRY(const Seconds flat,
-          checked_time(out, "flat ring", all_reduce(Algorithm::Ring, workers, gradients), across));
-  COX_TRY(const Seconds flat_rails,
-          checked_time(out, "flat ring, all rails", all_reduce(Algorithm::Ring, workers, gradients), railed));
-  COX_TRY(const Seconds in_node,
-          checked_time(out, "inside", all_reduce(Algorithm::Ring, group, gradients), inside));
-  COX_TRY(const Seconds one_nic,
-          shared_time(two_level, one_nic_cluster(nodes, group, {inside_latency, inside_bandwidth},
-                                                 {latency, bandwidth})));
-  COX_TRY(const Seconds evenly, idle_time(two_level, two_level_links(inside, shared, group)));
+/// Two levels where the devices of a node share one NIC, checked against a part of it for each.
+Result<Seconds> one_nic_time(Computation& out, const Levels& l) {
+  const simulate::LinkCosts inside = uniform_links(l.inside.latency, l.inside.bandwidth);
+  const simulate::LinkCosts part = uniform_links(l.between.latency, l.between.bandwidth * (1.0 / l.group));
+  COX_TRY(const Seconds shared,
+          shared_time(l.two_level(), one_nic_cluster(l.workers / l.group, l.group, l.inside, l.between)));
+  COX_TRY(const Seconds evenly, idle_time(l.two_level(), two_level_links(inside, part, l.group)));
   out.checks.push_back({.name = "one NIC: shared links against a bandwidth divided by the devices",
-                        .engine = Quantity::of(one_nic),
+                        .engine = Quantity::of(shared),
                         .oracle = Quantity::of(evenly)});
-  COX_TRY(const Seconds rails, idle_time(two_level, two_level_links(inside, across, group)));
+  return shared;
+}
+
+/// Two levels where each device has a rail.
+Quantity formula_with_rails(const Levels& l) {
+  const int nodes = l.workers / l.group;
+  return Quantity::of(
+      2 * (l.group - 1) * (l.inside.latency + l.inside.bandwidth.time_per_byte().over(l.bytes) / l.group) +
+      2 * (nodes - 1) * (l.between.latency + l.between.bandwidth.time_per_byte().over(l.bytes) / l.workers));
+}
+
+/// The all-reduce of the source, as its code adds it up and as it is.
+struct Ways {
+  Seconds flat{};
+  Seconds as_coded{};
+  Seconds one_nic{};
+};
+Result<Ways> add_ways(Computation& out, const Levels& l) {
+  const simulate::LinkCosts inside = uniform_links(l.inside.latency, l.inside.bandwidth);
+  const simulate::LinkCosts across = l.flat_links(1);
+  Ways w;
+  COX_TRY(w.flat, checked_time(out, "flat ring", l.flat(Algorithm::Ring), across));
+  COX_TRY(const Seconds flat_rails,
+          checked_time(out, "flat ring, all rails", l.flat(Algorithm::Ring), l.flat_links(l.group)));
+  COX_TRY(const Seconds in_node,
+          checked_time(out, "inside", all_reduce(Algorithm::Ring, l.group, l.bytes), inside));
+  COX_TRY(w.one_nic, one_nic_time(out, l));
+  COX_TRY(const Seconds rails, idle_time(l.two_level(), two_level_links(inside, across, l.group)));
   // What the source's code adds up: each of the 2 (n - 1) rounds between nodes carries the whole buffer.
+  const int nodes = l.workers / l.group;
   COX_TRY(const Seconds uncut, checked_time(out, "between nodes, not cut",
-                                            all_reduce(Algorithm::Ring, nodes, gradients * nodes), across));
-  const Seconds as_coded = in_node + uncut;
-  add(out, "as-coded", Quantity::of(as_coded), kMaxPlus);
-  add(out, "flat-ring", Quantity::of(flat), kMaxPlus);
-  add(out, "speedup-as-coded", Quantity::ratio(flat / as_coded), kMaxPlus);
+                                            all_reduce(Algorithm::Ring, nodes, l.bytes * nodes), across));
+  w.as_coded = in_node + uncut;
+  add(out, "as-coded", Quantity::of(w.as_coded), kMaxPlus);
+  add(out, "flat-ring", Quantity::of(w.flat), kMaxPlus);
+  add(out, "speedup-as-coded", Quantity::ratio(w.flat / w.as_coded), kMaxPlus);
   add(out, "inside-a-node", Quantity::of(in_node), kMaxPlus);
-  add(out, "one-nic", Quantity::of(one_nic), kFlow);
-  add(out, "speedup-one-nic", Quantity::ratio(flat / one_nic), kFlow);
+  add(out, "one-nic", Quantity::of(w.one_nic), kFlow);
+  add(out, "speedup-one-nic", Quantity::ratio(w.flat / w.one_nic), kFlow);
   add(out, "a-rail-per-device", Quantity::of(rails), kMaxPlus);
-  add(out, "speedup-a-rail-per-device", Quantity::ratio(flat / rails), kMaxPlus);
+  add(out, "speedup-a-rail-per-device", Quantity::ratio(w.flat / rails), kMaxPlus);
   add(out, "flat-ring-all-rails", Quantity::of(flat_rails), kMaxPlus);
   add(out, "fair-speedup", Quantity::ratio(flat_rails / rails), kMaxPlus);
-  COX_TRY(const Bytes sent, most_sent(two_level));
+  COX_TRY(const Bytes sent, most_sent(l.two_level()));
   add(out, "sent-per-device", Quantity::of(sent), kSchedule);
-  const Seconds by_formula =
-      2 * (group - 1) * (inside_latency + inside_bandwidth.time_per_byte().over(gradients) / group) +
-      2 * (nodes - 1) * (latency + bandwidth.time_per_byte().over(gradients) / workers);
   out.checks.push_back({.name = "two levels, a rail per device",
                         .engine = Quantity::of(rails),
-                        .oracle = Quantity::of(by_formula),
+                        .oracle = formula_with_rails(l),
                         .limit_ratio = 1e-6});
-  const Levels levels{.workers = workers,
-                      .group = group,
-                      .bytes = gradients,
-                      .inside = {inside_latency, inside_bandwidth},
-                      .between = {latency, bandwidth}};
-  Levels slower = levels;
-  slower.between.bandwidth = claimed;
-  COX_TRY(const Pair same, on_rails(levels, rails_of_text));
-  COX_TRY(const Pair slow, on_rails(slower, rails_of_text));
+  return w;
+}
+
+/// On the rails of the source's text, and on slower ones.
+Result<Pair> add_rails_of_text(Computation& out, const Asked& a) {
+  Levels slower = a.levels;
+  slower.between.bandwidth = a.claimed;
+  COX_TRY(const Pair same, on_rails(a.levels, a.rails));
+  COX_TRY(const Pair slow, on_rails(slower, a.rails));
   add(out, "flat-ring-on-the-rails", Quantity::of(same.flat), kMaxPlus);
   add(out, "two-levels-on-the-rails", Quantity::of(same.levels), kMaxPlus);
   add(out, "gain-on-the-rails", Quantity::ratio(same.gain()), kMaxPlus);
   add(out, "gain-on-slower-rails", Quantity::ratio(slow.gain()), kMaxPlus);
-  COX_CHECK(add_traffic(out, levels));
-  COX_CHECK(add_rails(out, levels, rail_counts));
-  COX_TRY(Picture by_group, add_groups(out, levels, groups));
-  COX_TRY(Picture by_size, add_sizes(out, levels, sizes));
+  return same;
+}
+
+}  // namespace
+
+Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const Asked a, asked_in(in));
+  Computation out;
+  COX_TRY(const Ways w, add_ways(out, a.levels));
+  COX_TRY(const Pair same, add_rails_of_text(out, a));
+  COX_CHECK(add_traffic(out, a.levels));
+  COX_CHECK(add_rails(out, a.levels, a.rail_counts));
+  COX_TRY(Picture by_group, add_groups(out, a.levels, a.groups));
+  COX_TRY(Picture by_size, add_sizes(out, a.levels, a.sizes));
   Series bars{
       .name = "time",
       .x = {},
       .y = {},
       .of = {"flat-ring", "as-coded", "one-nic", "flat-ring-on-the-rails", "two-levels-on-the-rails"}};
-  for (const Seconds t : {flat, as_coded, one_nic, same.flat, same.levels}) bars.y.push_back(t.count() * 1e3);
+  for (const Seconds t : {w.flat, w.as_coded, w.one_nic, same.flat, same.levels})
+    bars.y.push_back(t.count() * 1e3);
   out.notes = {
       "One NIC: the node's devices send their parts at the same time and share its bandwidth.",
       "A flat ring crosses each node's link once in each direction; with all rails it uses every NIC of the "
       "node for its one crossing."};
   out.picture = {
       .kind = Picture::Kind::Bars,
-      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(gradients)), workers),
+      .title = fmt::format("All-reduce of {} over {} devices", to_string(Quantity::of(a.levels.bytes)),
+                           a.levels.workers),
       .x_label = "",
       .y_label = "ms",
       .y_is_log = true,
       .series = {std::move(bars)},
-      .categories = {"flat ring", "as coded", "two levels, 1 NIC",
-                     fmt::format("flat, {} rails", rails_of_text),
-                     fmt::format("two levels, {} rails", rails_of_text)},
+      .categories = {"flat ring", "as coded", "two levels, 1 NIC", fmt::format("flat, {} rails", a.rails),
+                     fmt::format("two levels, {} rails", a.rails)},
       .below = {std::move(by_group), std::move(by_size)}};
   return out;
 }
