@@ -158,58 +158,61 @@ struct Sized {
   std::map<std::int32_t, RoleColumns> roles;
 };
 
-/// One position of one role in all samples.
-PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std::int32_t role,
-                           std::vector<std::string>& notes) {
-  PositionParts part;
-  part.role = role;
-  part.ranks = static_cast<std::int64_t>(samples.back().roles.at(role).columns.size());
-  part.name = samples.back().sample->positions[p].name;
-  std::vector<Decomposed> tables;
-  std::vector<SizedTime> levels;
-  std::vector<double> residuals;
-  std::vector<double> pooled;
-  double narrower = 0;
+/// One position of one role in all samples: their tables taken apart, with sums over these.
+struct Tables {
+  std::vector<Decomposed> all{};  ///< without their residuals
+  std::vector<SizedTime> levels{};
+  std::vector<double> residuals{};
+  std::vector<double> pooled{};
+  SlowNodes slow{};
+  double narrower = 0;  ///< and the two below: by residuals
   double independent = 0;
   double correlation = 0;
-  std::int64_t units_rank = 0;
-  std::int64_t units_node = 0;
-  std::int64_t units_step = 0;
+  std::int64_t ranks = 0;
+  std::int64_t nodes = 0;
+  std::int64_t steps = 0;
+
+  void add(Decomposed d, const WorkTable& shape, std::int64_t size);
+};
+
+void Tables::add(Decomposed d, const WorkTable& shape, std::int64_t size) {
+  const auto weight = static_cast<double>(d.residuals.size());
+  levels.push_back({.ranks = size, .value = Seconds{d.level}, .error = Seconds{level_error(d, shape)}});
+  residuals.insert(residuals.end(), d.residuals.begin(), d.residuals.end());
+  pooled.insert(pooled.end(), d.pooled.begin(), d.pooled.end());
+  narrower += weight * d.narrower;
+  independent += weight * d.independent;
+  correlation += weight * d.correlation;
+  ranks += static_cast<std::int64_t>(shape.ranks());
+  nodes += static_cast<std::int64_t>(shape.nodes.size());
+  steps += static_cast<std::int64_t>(shape.steps);
+  slow.seen += d.slow_nodes;
+  slow.of += static_cast<std::int64_t>(shape.nodes.size());
+  slow.extra += Seconds{static_cast<double>(d.slow_nodes) * d.slow_extra};
+  d.residuals = {};
+  d.pooled = {};
+  all.push_back(std::move(d));
+}
+
+Tables tables_of(const std::vector<Sized>& samples, std::size_t p, std::int32_t role,
+                 std::vector<std::string>& notes) {
+  Tables out;
   for (const Sized& s : samples) {
     const WorkTable table = table_of(*s.sample, s.sample->positions[p], s.roles.at(role));
     Decomposed d = decompose(table);
-    const auto weight = static_cast<double>(d.residuals.size());
-    levels.push_back(
-        {.ranks = s.sample->size(), .value = Seconds{d.level}, .error = Seconds{level_error(d, table)}});
-    residuals.insert(residuals.end(), d.residuals.begin(), d.residuals.end());
-    pooled.insert(pooled.end(), d.pooled.begin(), d.pooled.end());
-    narrower += weight * d.narrower;
-    independent += weight * d.independent;
-    correlation += weight * d.correlation;
-    units_rank += static_cast<std::int64_t>(table.ranks());
-    units_node += static_cast<std::int64_t>(table.nodes.size());
-    units_step += static_cast<std::int64_t>(table.steps);
-    part.slow.seen += d.slow_nodes;
-    part.slow.of += static_cast<std::int64_t>(table.nodes.size());
-    part.slow.extra += Seconds{static_cast<double>(d.slow_nodes) * d.slow_extra};
     if (d.first_step > 0) {
       notes.push_back(fmt::format("{}: own work changed at step {} from {} to {}: what is after it is taken",
                                   s.sample->name, s.sample->steps[d.first_step].number,
                                   to_string(Seconds{d.earlier_level}), to_string(Seconds{d.level})));
     }
-    d.residuals = {};
-    d.pooled = {};
-    tables.push_back(std::move(d));
+    out.add(std::move(d), table, s.sample->size());
   }
-  if (part.slow.seen > 0) part.slow.extra /= static_cast<double>(part.slow.seen);
-  const auto all = static_cast<double>(residuals.size());
-  part.rank = deviation_of(together(tables, &Decomposed::rank, false), units_rank);
-  part.node = deviation_of(together(tables, &Decomposed::node, false), units_node);
-  part.step = deviation_of(together(tables, &Decomposed::step, true), units_step);
-  const Component shared = together(tables, &Decomposed::node_step, true);
-  part.node_step = deviation_of(shared, units_node);
-  const Component residual = together(tables, &Decomposed::residual, true);
-  part.residual_sd = deviation_of(residual, static_cast<std::int64_t>(all));
+  if (out.slow.seen > 0) out.slow.extra /= static_cast<double>(out.slow.seen);
+  return out;
+}
+
+/// Of what nodes share in a step, as far as tables tell it.
+double node_step_skewness(const std::vector<Decomposed>& tables, const Component& shared) {
   double third = 0;
   double told = 0;
   for (const Decomposed& t : tables) {
@@ -217,30 +220,49 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
     third += t.node_step.freedom * t.node_step_third;
     told += t.node_step.freedom;
   }
-  if (told > 0 && shared.variance > 0.01 * shared.noise) {
-    part.node_step_skewness = std::clamp(third / told / std::pow(shared.variance, 1.5), 0.0, 4.0);
-  }
-  const Decomposed& last = tables.back();
-  const Seconds error = levels.back().error;
+  if (!(told > 0 && shared.variance > 0.01 * shared.noise)) return 0;
+  return std::clamp(third / told / std::pow(shared.variance, 1.5), 0.0, 4.0);
+}
+
+PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std::int32_t role,
+                           std::vector<std::string>& notes) {
+  PositionParts part;
+  part.role = role;
+  part.ranks = static_cast<std::int64_t>(samples.back().roles.at(role).columns.size());
+  part.name = samples.back().sample->positions[p].name;
+  Tables tables = tables_of(samples, p, role, notes);
+  part.slow = tables.slow;
+  const auto all = static_cast<double>(tables.residuals.size());
+  part.rank = deviation_of(together(tables.all, &Decomposed::rank, false), tables.ranks);
+  part.node = deviation_of(together(tables.all, &Decomposed::node, false), tables.nodes);
+  part.step = deviation_of(together(tables.all, &Decomposed::step, true), tables.steps);
+  const Component shared = together(tables.all, &Decomposed::node_step, true);
+  part.node_step = deviation_of(shared, tables.nodes);
+  part.node_step_skewness = node_step_skewness(tables.all, shared);
+  const Component residual = together(tables.all, &Decomposed::residual, true);
+  part.residual_sd = deviation_of(residual, static_cast<std::int64_t>(all));
+  const Decomposed& last = tables.all.back();
+  const Seconds error = tables.levels.back().error;
   part.level = {.value = Seconds{last.level},
                 .low = Seconds{last.level} - 1.645 * error,
                 .high = Seconds{last.level} + 1.645 * error,
                 .origin = Origin::Measured,
                 .units = samples.back().sample->size()};
-  fit_residual(part, std::move(residuals), narrower / all, independent / all);
-  std::sort(pooled.begin(), pooled.end());
-  part.pooled = body_and_tail(pooled, fit_tails(pooled, independent / all));
-  part.correlation = {.value = correlation / all,
-                      .low = correlation / all - 1.645 / std::sqrt(all),
-                      .high = correlation / all + 1.645 / std::sqrt(all),
+  fit_residual(part, std::move(tables.residuals), tables.narrower / all, tables.independent / all);
+  std::sort(tables.pooled.begin(), tables.pooled.end());
+  part.pooled = body_and_tail(tables.pooled, fit_tails(tables.pooled, tables.independent / all));
+  const double correlation = tables.correlation / all;
+  part.correlation = {.value = correlation,
+                      .low = correlation - 1.645 / std::sqrt(all),
+                      .high = correlation + 1.645 / std::sqrt(all),
                       .origin = Origin::Measured,
-                      .units = units_rank};
+                      .units = tables.ranks};
   part.drift = {.value = Seconds{last.drift},
                 .low = Seconds{last.drift},
                 .high = Seconds{last.drift},
                 .origin = Origin::Measured,
-                .units = units_step};
-  part.growth = fit_growth(levels);
+                .units = tables.steps};
+  part.growth = fit_growth(tables.levels);
   return part;
 }
 

@@ -170,6 +170,68 @@ std::vector<double> bends(const std::vector<Stretch>& stretches, const Line& res
   return smooth;
 }
 
+/// Every so many samples, with where their axes begin.
+struct Thinned {
+  Duration start{};  ///< of times
+  Duration base{};   ///< of offsets
+  std::vector<Point> points;
+};
+Thinned thinned(std::vector<LinkSample> samples) {
+  std::sort(samples.begin(), samples.end(),
+            [](const LinkSample& a, const LinkSample& b) { return a.at < b.at; });
+  const std::size_t stride = (samples.size() + kMaxSamples - 1) / kMaxSamples;
+  Thinned out{.start = samples.front().at, .base = samples.front().exits, .points = {}};
+  for (std::size_t i = 0; i < samples.size(); i += stride)
+    out.points.push_back({.t = in_seconds(samples[i].at - out.start),
+                          .upper = in_seconds(samples[i].upper - out.base),
+                          .lower = in_seconds(samples[i].lower - out.base),
+                          .exits = in_seconds(samples[i].exits - out.base)});
+  return out;
+}
+
+/// From the fit's own axes back to those of the samples.
+struct Axes {
+  Duration start{};
+  Duration base{};
+  double slope = 0;
+
+  [[nodiscard]] Duration time_at(double t) const { return start + duration_from_seconds(t); }
+  [[nodiscard]] Duration offset_at(double t, double beyond_slope) const {
+    return base + duration_from_seconds(beyond_slope + slope * t);
+  }
+};
+
+/// A straight line, or one with bends.
+ClockLine line_of(const std::vector<Stretch>& stretches, const Line& rest, double last, const Axes& axes) {
+  std::vector<ClockLine::Knot> knots;
+  const auto add_knot = [&](double t, double beyond_slope) {
+    const Duration at = axes.time_at(t);
+    if (knots.empty() || at > knots.back().at) knots.push_back({at, axes.offset_at(t, beyond_slope)});
+  };
+  const std::vector<double> bent = bends(stretches, rest);
+  for (std::size_t i = 0; i < bent.size(); i += 4)
+    add_knot(stretches[i].t, rest.at(stretches[i].t) + bent[i]);
+  if (bent.empty()) add_knot(0, rest.at(0));
+  if (bent.empty()) add_knot(last, rest.at(last));
+  return ClockLine(std::move(knots));
+}
+
+/// How far off a line is, at most of the stretches.
+Duration residual_of(const ClockLine& line, const std::vector<Stretch>& stretches,
+                     const std::vector<double>& weights, const Axes& axes) {
+  std::vector<Weighted> off;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& s = stretches[i];
+    const Duration here = line.at(axes.time_at(s.t));
+    const double by_estimate = std::abs(in_seconds(axes.offset_at(s.t, s.estimate) - here));
+    // The truth lies between the bounds, so no error is larger than the way to the farther one.
+    const double by_bounds = std::max(in_seconds(axes.offset_at(s.t, s.upper) - here),
+                                      in_seconds(here - axes.offset_at(s.t, s.lower)));
+    off.push_back({s.lower <= s.upper ? std::min(by_estimate, by_bounds) : by_estimate, weights[i]});
+  }
+  return duration_from_seconds(weighted_quantile(std::move(off), 0.95));
+}
+
 }  // namespace
 
 Duration ClockLine::at(Duration t) const {
@@ -193,17 +255,7 @@ double ClockLine::slope() const {
 
 std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
   if (samples.size() < kMinSamples) return std::nullopt;
-  std::sort(samples.begin(), samples.end(),
-            [](const LinkSample& a, const LinkSample& b) { return a.at < b.at; });
-  const std::size_t stride = (samples.size() + kMaxSamples - 1) / kMaxSamples;
-  const Duration start = samples.front().at;
-  const Duration base = samples.front().exits;
-  std::vector<Point> points;
-  for (std::size_t i = 0; i < samples.size(); i += stride)
-    points.push_back({.t = in_seconds(samples[i].at - start),
-                      .upper = in_seconds(samples[i].upper - base),
-                      .lower = in_seconds(samples[i].lower - base),
-                      .exits = in_seconds(samples[i].exits - base)});
+  const auto [start, base, points] = thinned(std::move(samples));
   const Late late = who_is_late(points);
   // A first slope from the exits alone: within a stretch the drift itself would blur the bounds.
   std::vector<Stretch> stretches = stretches_of(points, 0, Late::Nobody);
@@ -234,31 +286,9 @@ std::optional<LinkFit> fit_link(std::vector<LinkSample> samples) {
   }
   fit.samples = points.size();
   fit.half_width = duration_from_seconds(half_width(stretches, rest));
-  const auto offset_at = [&](double t, double beyond_slope) {
-    return base + duration_from_seconds(beyond_slope + slope * t);
-  };
-  std::vector<ClockLine::Knot> knots;
-  const auto add_knot = [&](double t, double beyond_slope) {
-    const Duration at = start + duration_from_seconds(t);
-    if (knots.empty() || at > knots.back().at) knots.push_back({at, offset_at(t, beyond_slope)});
-  };
-  const std::vector<double> bent = bends(stretches, rest);
-  for (std::size_t i = 0; i < bent.size(); i += 4)
-    add_knot(stretches[i].t, rest.at(stretches[i].t) + bent[i]);
-  if (bent.empty()) add_knot(0, rest.at(0));
-  if (bent.empty()) add_knot(points.back().t, rest.at(points.back().t));
-  fit.offset = ClockLine(std::move(knots));
-  std::vector<Weighted> off;
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    const Stretch& s = stretches[i];
-    const Duration line = fit.offset.at(start + duration_from_seconds(s.t));
-    const double by_estimate = std::abs(in_seconds(offset_at(s.t, s.estimate) - line));
-    // The truth lies between the bounds, so no error is larger than the way to the farther one.
-    const double by_bounds =
-        std::max(in_seconds(offset_at(s.t, s.upper) - line), in_seconds(line - offset_at(s.t, s.lower)));
-    off.push_back({s.lower <= s.upper ? std::min(by_estimate, by_bounds) : by_estimate, weights[i]});
-  }
-  fit.residual = duration_from_seconds(weighted_quantile(std::move(off), 0.95));
+  const Axes axes{.start = start, .base = base, .slope = slope};
+  fit.offset = line_of(stretches, rest, points.back().t, axes);
+  fit.residual = residual_of(fit.offset, stretches, weights, axes);
   return fit;
 }
 
