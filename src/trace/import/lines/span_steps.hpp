@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Spans without a collective: only the length of steps tells something.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/import/lines/span_choice.hpp"
+#include "trace/import/part/part_builder.hpp"
+
+namespace cox::trace {
+
+/// How many spans it took, and how many steps it could not.
+struct StepLengths {
+  std::int64_t used = 0;
+  std::int64_t far = 0;
+};
+/// Of spans called step, or of all that name it, into `part`.
+[[nodiscard]] StepLengths take_step_lengths(const ChosenSpans& chosen, PartBuilder& part);
+
+}  // namespace cox::trace
