@@ -19,7 +19,7 @@ set(simulate_may base model trace replay pace sync)
 set(learn_may base model sync simulate)
 set(study_may base model trace replay pace sync simulate)
 set(bench_may base model trace pace simulate guest)
-set(evaluate_may base model pace sync learn study bench forecast)
+set(evaluate_may base model pace sync simulate learn study bench forecast)
 set(observe_may base model trace pace guest)
 set(diagnose_may base model trace replay pace)
 set(forecast_may base model trace simulate diagnose)
@@ -52,6 +52,7 @@ set(diagnose/result_may match cause efficiency stall pacing)
 set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time figures stall pacing result)
 set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time figures stall pacing result words)
 set(evaluate/learning_may "")
+set(evaluate/pacing_may "")
 set(evaluate/._may learning)
 set(evaluate/claim_may "")
 set(forecast/law_may "")
@@ -88,7 +89,6 @@ set(study/answer_may file)
 set(study/page_may file answer)
 set(study/pacing_table_may file answer oracle)
 set(study/compute_may file answer oracle pacing_table)
-set(study/pacing_may file answer)
 set(trace/clocks_may "")
 # Public headers only: what a Run is and how it lies on disk, which all others fill, write and read.
 set(trace/format_may "")
@@ -129,15 +129,14 @@ set(forecast_headers
     scaling_job:regimes regimes:regimes margin:regimes
     over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
-set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress number_format:compress stability:stability)
+set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
     attribution:attribution delay:attribution switches:attribution render:answer sweep:sweep)
 
 set(study_headers
-    quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
-    pacing_effect:pacing pacing_page:pacing replicas:compute)
+    quantity:file study:file inputs:answer answer:answer computation:answer write:page replicas:compute)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run writer_process:store import:import figures:import)

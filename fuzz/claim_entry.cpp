@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cox/base/assert.hpp"
-#include "cox/evaluate/claim.hpp"
+#include "evaluate/claim/judged.hpp"
 
 #include "fuzz/entries.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/evaluate/claim.hpp"
+#include "evaluate/claim/judged.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/answer/cluster.hpp"
+#include "learn/compress/compressor.hpp"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/compare.hpp"
+#include "learn/answer/comparison.hpp"
 
 #include <gtest/gtest.h>
 

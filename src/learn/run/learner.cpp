@@ -12,6 +12,8 @@
 
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
+#include "learn/compress/compressor.hpp"
+#include "learn/optimize/optimizer.hpp"
 
 namespace cox::learn {
 namespace {

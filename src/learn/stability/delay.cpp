@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/stability.hpp"
+#include "learn/stability/delay.hpp"
 
 #include "learn/stability/unit_circle.hpp"
 

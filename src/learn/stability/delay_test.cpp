@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cox/learn/stability.hpp"
+#include "learn/stability/delay.hpp"
 
 namespace cox::learn {
 namespace {

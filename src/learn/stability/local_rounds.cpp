@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/stability.hpp"
+#include "learn/stability/local_rounds.hpp"
 
 namespace cox::learn {
 namespace {

@@ -4,7 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "cox/learn/stability.hpp"
+#include "learn/stability/local_rounds.hpp"
+#include "learn/stability/delay.hpp"
 
 namespace cox::learn {
 namespace {

@@ -5,7 +5,7 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/learn/stability.hpp"
+#include "learn/stability/measured.hpp"
 
 namespace cox::learn {
 namespace {

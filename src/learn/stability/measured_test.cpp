@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cox/base/random.hpp"
-#include "cox/learn/stability.hpp"
+#include "learn/stability/measured.hpp"
 
 namespace cox::learn {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cox/learn/stability.hpp"
+#include "learn/stability/mixing.hpp"
 
 namespace cox::learn {
 namespace {

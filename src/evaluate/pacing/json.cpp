@@ -9,9 +9,10 @@
 
 #include "cox/base/spelling.hpp"
 #include "cox/base/version.hpp"
-#include "cox/study/pacing_page.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/page.hpp"
+
+namespace cox::evaluate {
 namespace {
 
 constexpr std::string_view kSchema = "cox.pacing-study/2";
@@ -263,4 +264,4 @@ Result<PacingResults> parse_pacing_json(std::string_view text, const std::string
   return results;
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -12,9 +12,10 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/evaluate/pacing.hpp"
 #include "cox/model/iteration.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 
 /// How it is measured and judged; every field is a key of `[protocol]`.
 struct PacingProtocol {
@@ -76,15 +77,13 @@ struct PacingStudy {
   std::string size_of{};  ///< that condition
 };
 
-/// File in studies/ that holds it; it is no `Study`, and left out where those are read.
-inline constexpr std::string_view kPacingFile = "pacing.toml";
 inline constexpr std::string_view kArmOff = "off";
 inline constexpr std::string_view kArmAgain = "again";  ///< off against off: the floor
 inline constexpr std::string_view kArmAuto = "auto";
 inline constexpr std::string_view kArmRandom = "random";
 
 /// Reads it. Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value), with the
-/// line. Bounds: 1 MB of text, 64 conditions, 32 arms. Held by: src/study/pacing/plan_test.cpp
+/// line. Bounds: 1 MB of text, 64 conditions, 32 arms. Held by: src/evaluate/pacing/plan_test.cpp
 [[nodiscard]] Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file);
 
 /// Steps under one arm, in the order in which they run.
@@ -108,15 +107,12 @@ struct PacingPlan {
   [[nodiscard]] Seconds lasts(const PacingCondition& condition) const;
 };
 
-/// Quick: the quick conditions with their quick arms; otherwise the same.
-enum class PacingDepth : std::uint8_t { Quick, Full };
-
 /// Cold start number `start` of one condition. Its rounds are chunks of auto, which begins cold once, each
 /// beside a block of off; the short arms are spread over the rounds and share these blocks. Every other round
 /// runs backwards, and every other start is the one before it backwards, so that a drift takes as much from
 /// either side. The same for the same study. `arms`: those that this machine can run.
-/// Held by: src/study/pacing/plan_test.cpp
+/// Held by: src/evaluate/pacing/plan_test.cpp
 [[nodiscard]] PacingPlan plan_pacing(const PacingStudy& study, const PacingCondition& condition,
                                      const std::vector<std::size_t>& arms, PacingDepth depth, int start);
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evaluate/pacing/plan.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,9 +8,8 @@
 #include <set>
 
 #include "cox/base/file.hpp"
-#include "cox/study/pacing.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 PacingStudy frozen() {
@@ -218,4 +219,4 @@ TEST(PacingStudy, BadFilesAreRefusedWithTheirLine) {
 }
 
 }  // namespace
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -8,9 +8,10 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/spelling.hpp"
-#include "cox/study/pacing_page.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/page.hpp"
+
+namespace cox::evaluate {
 namespace {
 
 /// One condition that was measured.
@@ -283,4 +284,4 @@ Result<std::string> with_claims(std::string_view text, const PacingClaims& claim
   return out + std::string(text.substr(at));
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

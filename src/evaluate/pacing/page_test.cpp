@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evaluate/pacing/page.hpp"
+
 #include <gtest/gtest.h>
 
-#include "cox/study/pacing_page.hpp"
 #include "cox/study/write.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 PacingSide side(double mean, double cv) {
@@ -153,7 +154,8 @@ TEST(PacingPage, SizesAreInRisingOrderWithTheConditionAmongThem) {
   const auto simulated = simulate_pacing(sample.study, 1);
   ASSERT_TRUE(simulated) << simulated.error().to_string();
   const std::string text = sizes_section(sample.study, sample.results, *simulated, "p.svg").markdown;
-  const std::size_t two = text.find("\n| 2 | 2 | 67 → 77 | +14.0 [+12.0, +15.0] | - | 1.00 | 0.050 → 0.040 | 0.030 | ");
+  const std::size_t two =
+      text.find("\n| 2 | 2 | 67 → 77 | +14.0 [+12.0, +15.0] | - | 1.00 | 0.050 → 0.040 | 0.030 | ");
   const std::size_t four = text.find("\n| 4 | 2 | 133 → 154 | ");
   const std::size_t eight = text.find("\n| 8 | 2 | 267 → 308 | ");
   ASSERT_NE(two, std::string::npos) << text;
@@ -161,7 +163,7 @@ TEST(PacingPage, SizesAreInRisingOrderWithTheConditionAmongThem) {
   EXPECT_LT(four, eight);
   EXPECT_NE(eight, std::string::npos) << text;
   EXPECT_NE(text.find("](p.svg)"), std::string::npos);
-  const Picture picture = sizes_picture(sample.study, sample.results, *simulated);
+  const study::Picture picture = sizes_picture(sample.study, sample.results, *simulated);
   ASSERT_EQ(picture.series.size(), 4U);
   EXPECT_EQ(picture.series[0].x, (std::vector<double>{2, 4, 8}));
   ASSERT_EQ(picture.below.size(), 1U);
@@ -169,7 +171,7 @@ TEST(PacingPage, SizesAreInRisingOrderWithTheConditionAmongThem) {
   // Nothing was measured: no section and no picture.
   sample.results.sizes.clear();
   EXPECT_TRUE(sizes_section(sample.study, sample.results, *simulated, "p.svg").markdown.empty());
-  EXPECT_TRUE(to_svg(sizes_picture(sample.study, sample.results, *simulated)).empty());
+  EXPECT_TRUE(study::to_svg(sizes_picture(sample.study, sample.results, *simulated)).empty());
 }
 
 TEST(PacingPage, SaysWhatPassedAndWhatWasSkipped) {
@@ -221,4 +223,4 @@ TEST(PacingPage, AgreementIsSignAndSizeOrBothNearZero) {
 }
 
 }  // namespace
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -11,9 +11,10 @@
 #include "cox/base/file.hpp"
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/study/pacing_effect.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/effect.hpp"
+
+namespace cox::evaluate {
 namespace {
 
 /// What starts and pairs are drawn from. All numbers are of log ratios.
@@ -217,4 +218,4 @@ TEST(PacingInference, PowerFallsWithTheSpreadOfStarts) {
 }
 
 }  // namespace
-}  // namespace cox::study
+}  // namespace cox::evaluate

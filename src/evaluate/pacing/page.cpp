@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evaluate/pacing/page.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,9 +9,8 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/pace/settings.hpp"
-#include "cox/study/pacing_page.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 using cox::to_string;
@@ -352,4 +353,4 @@ std::string plan_text(const PacingStudy& study, PacingDepth depth) {
                            study.protocol.starts, all.count(), to_string(study.protocol.limit));
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

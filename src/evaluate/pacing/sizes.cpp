@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "cox/study/pacing_page.hpp"
+#include "evaluate/pacing/page.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 constexpr Seconds kShortest{1e-6};  // of a step: what is below comes from a file that was not measured
@@ -97,11 +97,11 @@ in which one holds, and a step counts for the CV while holding where most ranks 
   return {out};
 }
 
-Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
-                      std::span<const SimulatedCondition> simulated) {
+study::Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
+                             std::span<const SimulatedCondition> simulated) {
   const std::vector<Row> rows = rows_of(study, results, simulated);
   const auto curve = [&](const char* name, auto value) {
-    Series s{.name = name, .x = {}, .y = {}};
+    study::Series s{.name = name, .x = {}, .y = {}};
     for (const Row& row : rows)
       if (const std::optional<double> y = value(row)) {
         s.x.push_back(row.condition->job.ranks);
@@ -110,10 +110,10 @@ Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
     return s;
   };
   using Value = std::optional<double>;
-  Picture throughputs{.title = "Throughput against the number of ranks",
-                      .x_label = "ranks",
-                      .y_label = "iterations of all ranks per second",
-                      .x_is_log = true};
+  study::Picture throughputs{.title = "Throughput against the number of ranks",
+                             .x_label = "ranks",
+                             .y_label = "iterations of all ranks per second",
+                             .x_is_log = true};
   throughputs.series = {
       curve("off", [](const Row& r) -> Value { return throughput(r, r.measured->off.mean); }),
       curve("auto", [](const Row& r) -> Value { return throughput(r, r.measured->on.mean); }),
@@ -124,10 +124,10 @@ Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
       curve("auto, simulated", [](const Row& r) {
         return r.simulated == nullptr ? Value{} : throughput(r, simulated_on(*r.simulated));
       })};
-  Picture cvs{.title = "Coefficient of variation of the steps",
-              .x_label = "ranks",
-              .y_label = "CV",
-              .x_is_log = true};
+  study::Picture cvs{.title = "Coefficient of variation of the steps",
+                     .x_label = "ranks",
+                     .y_label = "CV",
+                     .x_is_log = true};
   cvs.series = {curve("off", [](const Row& r) -> Value { return r.measured->off.cv; }),
                 curve("auto", [](const Row& r) -> Value { return r.measured->on.cv; }),
                 curve("auto, while holding", [](const Row& r) {
@@ -137,4 +137,4 @@ Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
   return throughputs;
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -5,9 +5,10 @@
 #include "cox/base/stats.hpp"
 #include "cox/pace/settings.hpp"
 #include "cox/simulate/paced.hpp"
-#include "cox/study/pacing_page.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/page.hpp"
+
+namespace cox::evaluate {
 namespace {
 
 simulate::PacedArm paced_arm(const PacingArm& arm) {
@@ -112,4 +113,4 @@ bool agrees(const PacingEffect& measured, const SimulatedEffect& simulated) {
          std::abs(live.gain - simulated.gain) <= std::max(kPoints, kShare * std::abs(live.gain));
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

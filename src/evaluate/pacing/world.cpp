@@ -10,12 +10,13 @@
 #include <system_error>
 
 #include "cox/base/spelling.hpp"
-#include "cox/evaluate/pacing.hpp"
+
+#include "evaluate/pacing/measure.hpp"
 
 namespace cox::evaluate {
 
-study::PacingMachine describe_machine() {
-  study::PacingMachine machine{.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))};
+PacingMachine describe_machine() {
+  PacingMachine machine{.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))};
   if (utsname name{}; uname(&name) == 0) machine.kernel = shown(name.release, 64);
   const std::time_t now = std::time(nullptr);
   std::tm day{};
@@ -34,7 +35,7 @@ PacingWorld pacing_world() {
                        Seconds limit) { return bench::run_pace(plan, {.program = program, .limit = limit}); },
       .now = [] { return Seconds{std::chrono::steady_clock::now().time_since_epoch()}; },
       .tell = [](const std::string&) {},
-      .keep = [](const study::PacingResults&) { return Status{}; },
+      .keep = [](const PacingResults&) { return Status{}; },
       .has_program = access(program.c_str(), X_OK) == 0,
       .no_priority = bench::why_no_priority()};
 }

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "cox/base/spelling.hpp"
-#include "cox/evaluate/pacing.hpp"
+
+#include "evaluate/pacing/measure.hpp"
 
 namespace cox::evaluate {
 namespace {
@@ -14,10 +15,10 @@ constexpr std::string_view kSizes = "sizes";
 
 }  // namespace
 
-Result<PacingChoice> choose_pacing(const study::PacingStudy& study, std::string_view only) {
+Result<PacingChoice> choose_pacing(const PacingStudy& study, std::string_view only) {
   PacingChoice choice;
   std::vector<std::string> names;
-  for (const study::PacingCondition& c : study.conditions) names.push_back(c.name);
+  for (const PacingCondition& c : study.conditions) names.push_back(c.name);
   if (only.empty()) {
     choice.conditions.insert(names.begin(), names.end());
     choice.sizes = true;
@@ -43,9 +44,9 @@ Result<PacingChoice> choose_pacing(const study::PacingStudy& study, std::string_
   return choice;
 }
 
-void keep_only(study::PacingStudy& study, const PacingChoice& choice) {
+void keep_only(PacingStudy& study, const PacingChoice& choice) {
   std::erase_if(study.conditions,
-                [&](const study::PacingCondition& c) { return !choice.conditions.contains(c.name); });
+                [&](const PacingCondition& c) { return !choice.conditions.contains(c.name); });
   if (!choice.sizes) study.sizes.clear();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/evaluate/pacing.hpp"
+#include "evaluate/pacing/measure.hpp"
 
 #include <fmt/format.h>
 
@@ -7,17 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "cox/study/pacing_page.hpp"
+#include "evaluate/pacing/page.hpp"
 
 namespace cox::evaluate {
 namespace {
-
-using study::PacingCondition;
-using study::PacingConditionResult;
-using study::PacingDepth;
-using study::PacingPlan;
-using study::PacingResults;
-using study::PacingStudy;
 
 /// What the program of the processes needs to know, from what the protocol says.
 bench::PacePlan worker_plan(const PacingStudy& study, const PacingCondition& condition,
@@ -25,9 +18,9 @@ bench::PacePlan worker_plan(const PacingStudy& study, const PacingCondition& con
   bench::PacePlan out{.job = condition.job,
                       .seed = study.protocol.seed,
                       .background = {.share = condition.background, .episode = condition.background_episode}};
-  for (const study::PacingArm& a : study.arms)
+  for (const PacingArm& a : study.arms)
     out.arms.push_back({.name = a.name, .settings = a.settings, .wait = a.wait, .nice = a.nice});
-  for (const study::PacingBlock& b : plan.blocks)
+  for (const PacingBlock& b : plan.blocks)
     out.blocks.push_back({.arm = static_cast<std::uint32_t>(b.arm),
                           .steps = b.steps,
                           .first_draw = b.first_draw,
@@ -35,11 +28,10 @@ bench::PacePlan worker_plan(const PacingStudy& study, const PacingCondition& con
   return out;
 }
 
-study::MeasuredStart measured(PacingPlan plan, const bench::PaceRows& rows, int ranks) {
-  study::MeasuredStart start{.plan = std::move(plan)};
+MeasuredStart measured(PacingPlan plan, const bench::PaceRows& rows, int ranks) {
+  MeasuredStart start{.plan = std::move(plan)};
   for (const bench::PaceBlockRows& b : rows.blocks) {
-    study::MeasuredBlock& block =
-        start.blocks.emplace_back(study::MeasuredBlock{.steal_ratio = b.steal_ratio});
+    MeasuredBlock& block = start.blocks.emplace_back(MeasuredBlock{.steal_ratio = b.steal_ratio});
     for (const bench::PaceStep& s : b.steps)
       block.steps.push_back({.period = s.period,
                              .mean_wait = s.mean_wait,
@@ -87,7 +79,7 @@ class Evaluation {
   struct State {
     const PacingCondition* condition = nullptr;
     std::size_t result = 0;  // its place among the results
-    std::vector<study::MeasuredStart> starts{};
+    std::vector<MeasuredStart> starts{};
     int failed = 0;
     std::string failure{};
   };
@@ -101,7 +93,7 @@ class Evaluation {
   }
 
   Status keep() {
-    study::correct_tests(study_, results_.conditions);
+    correct_tests(study_, results_.conditions);
     return world_.keep(results_);
   }
 
@@ -109,7 +101,7 @@ class Evaluation {
   Status measure(State& state, PacingConditionResult& result, int start) {
     const PacingCondition& c = *state.condition;
     if (!result.skipped.empty()) return {};
-    PacingPlan plan = study::plan_pacing(study_, c, arms_of(c), depth_, start);
+    PacingPlan plan = plan_pacing(study_, c, arms_of(c), depth_, start);
     const Seconds lasts = plan.lasts(c);
     if (world_.now() - begin_ + lasts > study_.protocol.limit) return {};
     world_.tell(fmt::format("cox: {}: start {} of {}, about {:.0f} s\n", c.name, start + 1,
@@ -117,7 +109,7 @@ class Evaluation {
     const auto rows = world_.run(worker_plan(study_, c, plan), 10 * lasts + Seconds{60});
     if (rows) {
       state.starts.push_back(measured(std::move(plan), *rows, c.job.ranks));
-      result = study::judge_condition(study_, c, state.starts);
+      result = judge_condition(study_, c, state.starts);
     } else if (start == 0) {
       if (!world_.has_program) return fail(rows.error());
       result.skipped = rows.error().message;
@@ -129,7 +121,7 @@ class Evaluation {
     }
     result.failed_starts = state.failed;
     result.failure = state.failure;
-    world_.tell(study::condition_text(study_, result));
+    world_.tell(condition_text(study_, result));
     return keep();
   }
 

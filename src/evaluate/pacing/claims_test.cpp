@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "cox/study/pacing_page.hpp"
+#include "evaluate/pacing/page.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 /// Two starts of one chunk each, a little apart.
@@ -114,4 +114,4 @@ TEST(PacingClaims, StandBetweenTheirMarksAndNowhereElse) {
 }
 
 }  // namespace
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/evaluate/pacing.hpp"
+#include "evaluate/pacing/measure.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,22 +8,18 @@
 #include <vector>
 
 #include "cox/base/file.hpp"
-#include "cox/study/pacing_page.hpp"
+
+#include "evaluate/pacing/page.hpp"
 
 namespace cox::evaluate {
 namespace {
-
-using study::PacingConditionResult;
-using study::PacingDepth;
-using study::PacingResults;
-using study::PacingStudy;
 
 constexpr const char* kQuick = "shared-host-persistent";
 
 PacingStudy frozen() {
   const auto text = read_file(std::string(COX_STUDIES) + "/pacing.toml", 1'000'000);
   EXPECT_TRUE(text);
-  auto study = study::parse_pacing(text.value_or(""), "pacing.toml");
+  auto study = parse_pacing(text.value_or(""), "pacing.toml");
   EXPECT_TRUE(study) << study.error().to_string();
   if (!study) return {};
   study->protocol.starts = 3;
@@ -83,9 +79,9 @@ PacingChoice only(const PacingStudy& study, const std::string& names) {
   return choice ? *choice : PacingChoice{};
 }
 
-const study::PacingCondition& condition(const PacingStudy& study, const std::string& name) {
+const PacingCondition& condition(const PacingStudy& study, const std::string& name) {
   const auto at = std::find_if(study.conditions.begin(), study.conditions.end(),
-                               [&](const study::PacingCondition& c) { return c.name == name; });
+                               [&](const PacingCondition& c) { return c.name == name; });
   EXPECT_NE(at, study.conditions.end()) << name;
   return *at;
 }
@@ -113,7 +109,7 @@ TEST(MeasurePacing, QuickIsTheQuickConditions) {
   FakeWorld fake;
   const PacingResults results = measure(study, only(study, ""), PacingDepth::Quick, fake);
   const auto quick = std::count_if(study.conditions.begin(), study.conditions.end(),
-                                   [](const study::PacingCondition& c) { return c.quick; });
+                                   [](const PacingCondition& c) { return c.quick; });
   EXPECT_EQ(fake.runs, 3 * quick);
   EXPECT_EQ(fake.kept, 3 * quick);
   ASSERT_EQ(results.conditions.size(), static_cast<std::size_t>(quick));
@@ -205,7 +201,7 @@ TEST(MeasurePacing, ArmsWithAPriorityAreLeftOutWhereItCannotBeRaised) {
 TEST(MeasurePacing, WhatIsNotChosenKeepsItsResults) {
   const PacingStudy study = frozen();
   PacingResults before;
-  for (const study::PacingCondition& c : study.conditions)
+  for (const PacingCondition& c : study.conditions)
     before.conditions.push_back({.name = c.name, .skipped = "of earlier"});
   FakeWorld fake;
   fake.gain = 0.5;
@@ -218,10 +214,10 @@ TEST(MeasurePacing, WhatIsNotChosenKeepsItsResults) {
 TEST(ReadResultsBefore, RefusesThoseOfAnotherPlanOrMachine) {
   const PacingStudy study = frozen();
   PacingResults results{.full = true, .plan = study.digest, .machine = {.kernel = "6.1", .cores = 4}};
-  for (const study::PacingCondition& c : study.conditions) results.conditions.push_back({.name = c.name});
+  for (const PacingCondition& c : study.conditions) results.conditions.push_back({.name = c.name});
   const std::string file = testing::TempDir() + "cox-results-before.json";
   const auto problem_of = [&](const PacingResults& r) {
-    std::ofstream(file) << study::pacing_json(r);
+    std::ofstream(file) << pacing_json(r);
     const auto read = read_results_before(study, file, {.kernel = "6.1", .cores = 4});
     return read ? std::string() : read.error().id + ": " + read.error().message;
   };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evaluate/pacing/effect.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,9 +9,8 @@
 #include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/pace/settings.hpp"
-#include "cox/study/pacing_effect.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 /// The starts of one arm, and the steps on either side.
@@ -314,4 +315,4 @@ void judge_all(const PacingStudy& study, PacingResults& results) {
   correct_tests(study, results.conditions);
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "cox/base/resample.hpp"
-#include "cox/study/pacing.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/plan.hpp"
+
+namespace cox::evaluate {
 
 /// What a rank-averaged step showed.
 struct PacedMeasurement {
@@ -127,16 +128,16 @@ struct StartsEstimate {
   /// One-sided p value of "the effect is at most `border`". 1 of fewer than two starts.
   [[nodiscard]] double p_at_most(double border) const;
 };
-/// Held by: src/study/pacing/inference_test.cpp
+/// Held by: src/evaluate/pacing/inference_test.cpp
 [[nodiscard]] StartsEstimate estimate_starts(std::span<const double> effects, double correlation);
 
 /// Holm's step-down correction: adjusted p values in the order of `p`.
 /// Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
-/// Held by: src/study/pacing/effect_test.cpp
+/// Held by: src/evaluate/pacing/effect_test.cpp
 [[nodiscard]] std::vector<double> holm_adjusted(std::span<const double> p);
 
 /// Effects of all arms of one condition from its starts; the tests are not corrected yet.
-/// Held by: src/study/pacing/effect_test.cpp
+/// Held by: src/evaluate/pacing/effect_test.cpp
 [[nodiscard]] PacingConditionResult judge_condition(const PacingStudy& study,
                                                     const PacingCondition& condition,
                                                     std::span<const MeasuredStart> starts);
@@ -145,10 +146,10 @@ struct StartsEstimate {
 void judge_effects(const PacingStudy& study, const PacingCondition& condition, PacingConditionResult& result);
 
 /// Corrects the tests over all conditions, and sets what passed. Each kind of test is a family.
-/// Held by: src/study/pacing/inference_test.cpp (false positives of each family)
+/// Held by: src/evaluate/pacing/inference_test.cpp (false positives of each family)
 void correct_tests(const PacingStudy& study, std::vector<PacingConditionResult>& results);
 
 /// Both for results of any protocol, as they were read from a file.
 void judge_all(const PacingStudy& study, PacingResults& results);
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evaluate/pacing/plan.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "cox/base/random.hpp"
-#include "cox/study/pacing.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 constexpr std::uint32_t kOrderStream = 0x70616368;
@@ -123,4 +124,4 @@ PacingPlan plan_pacing(const PacingStudy& study, const PacingCondition& conditio
   return planner.take();
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

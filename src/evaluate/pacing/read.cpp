@@ -16,9 +16,10 @@
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/pace/settings.hpp"
-#include "cox/study/pacing.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/plan.hpp"
+
+namespace cox::evaluate {
 namespace {
 
 constexpr std::size_t kMostText = 1'000'000;
@@ -388,4 +389,4 @@ Result<PacingStudy> parse_pacing(std::string_view text, const std::string& file)
   return study;
 }
 
-}  // namespace cox::study
+}  // namespace cox::evaluate

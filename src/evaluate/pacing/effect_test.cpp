@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evaluate/pacing/effect.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "cox/base/random.hpp"
-#include "cox/study/pacing_effect.hpp"
 
-namespace cox::study {
+namespace cox::evaluate {
 namespace {
 
 TEST(PacingEffect, HolmStepsDown) {
@@ -176,4 +177,4 @@ TEST(PacingEffect, AsManyStepsCountOnEitherSide) {
 }
 
 }  // namespace
-}  // namespace cox::study
+}  // namespace cox::evaluate

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "cox/study/answer.hpp"
-#include "cox/study/pacing_effect.hpp"
 
-namespace cox::study {
+#include "evaluate/pacing/effect.hpp"
+
+namespace cox::evaluate {
 
 /// Schema cox.pacing-study/2. Numbers carry nine significant digits; keys end in their unit.
 [[nodiscard]] std::string pacing_json(const PacingResults& results);
 /// Reads it back. Errors: study-007 (no such file's content: what is missing or has a bad value).
-/// Bounds: 16 MB, 64 conditions, 32 arms each. Held by: src/study/pacing/page_test.cpp
+/// Bounds: 16 MB, 64 conditions, 32 arms each. Held by: src/evaluate/pacing/page_test.cpp
 [[nodiscard]] Result<PacingResults> parse_pacing_json(std::string_view text, const std::string& file);
 
 /// One arm of one condition in the engine, against off on the same draws.
@@ -74,8 +75,8 @@ struct PageSection {
                                         std::span<const SimulatedCondition> simulated,
                                         const std::string& picture_file);
 /// The same as curves, two panels; no series has points where no size was measured.
-[[nodiscard]] Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
-                                    std::span<const SimulatedCondition> simulated);
+[[nodiscard]] study::Picture sizes_picture(const PacingStudy& study, const PacingResults& results,
+                                           std::span<const SimulatedCondition> simulated);
 /// Where the paper's own table is redone: a study and a page of its own.
 [[nodiscard]] PageSection table_link_section();
 /// What may be said of these results elsewhere, in Markdown: every word that depends on a number is chosen by it.
@@ -84,7 +85,7 @@ struct PacingClaims {
   std::string table{};     ///< each condition: what ranks share, delays by rule, auto, CV
   std::string remedies{};  ///< what other ways of running brought in the same conditions
 };
-/// Held by: src/study/pacing/claims_test.cpp
+/// Held by: src/evaluate/pacing/claims_test.cpp
 [[nodiscard]] PacingClaims pacing_claims(const PacingStudy& study, const PacingResults& results);
 
 /// `text` with the claims between its marks: lines `<!-- pacing study: NAME -->` and `<!-- end -->`, with NAME
@@ -102,4 +103,4 @@ struct PacingClaims {
 /// What would run: conditions, arms, blocks, seconds.
 [[nodiscard]] std::string plan_text(const PacingStudy& study, PacingDepth depth);
 
-}  // namespace cox::study
+}  // namespace cox::evaluate
