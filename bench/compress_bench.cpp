@@ -18,6 +18,7 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
+
 #include "learn/compress/compressor.hpp"
 
 namespace {

@@ -29,7 +29,7 @@ set(abi_may)
 
 # One line per sub-room, a folder of a room with more than one: which other folders of the room it may see. `.` is the
 # room's own folder. A room without lines here is one folder, or its folders see each other.
-set(parted_rooms cli diagnose evaluate forecast guest learn simulate study trace trace/import)
+set(parted_rooms cli diagnose evaluate forecast guest learn simulate simulate/training study trace trace/import)
 set(cli/frame_may "")
 set(cli/output_may frame)
 set(cli/input_may frame output)
@@ -63,7 +63,9 @@ set(forecast/regimes_may law calibrate project checkpoints)
 set(forecast/structure_may law sample)
 set(forecast/checkpoints_may "")
 set(forecast/levers_may sample calibrate project regimes checkpoints)
-set(forecast/answer_may law sample calibrate project regimes structure checkpoints levers)
+set(forecast/scenario_may law sample calibrate project)
+set(forecast/control_may calibrate project regimes checkpoints levers scenario)
+set(forecast/answer_may law sample calibrate project regimes structure checkpoints levers scenario control)
 set(guest/writer_may "")
 set(guest/seam_may writer)
 set(guest/pacing_may writer seam)
@@ -79,6 +81,12 @@ set(simulate/flow_may kernels noise record max_plus)
 set(simulate/event_may "")
 set(simulate/collective_may noise record max_plus flow event)
 set(simulate/training_may noise record max_plus flow event collective)
+set(simulate/training/plan_may "")
+set(simulate/training/account_may plan)
+set(simulate/training/step_may plan account)
+set(simulate/training/policy_may plan account step)
+set(simulate/training/failures_may "")
+set(simulate/training/._may plan account step policy failures)
 set(simulate/paced_may event record collective)
 set(simulate/attribution_may record collective)
 set(simulate/answer_may event record collective training paced attribution)
@@ -127,7 +135,7 @@ set(forecast_headers
     law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
     twins:structure
     scaling_job:regimes regimes:regimes margin:regimes
-    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:answer structure_detail:answer forecast:answer goodness:answer curves:answer)
+    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:control structure_detail:answer forecast:answer goodness:answer curves:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers

@@ -77,6 +77,13 @@ set(pairs
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer
     simulate/answer:simulate/sweep simulate/sweep:simulate/training
+    simulate/training/plan:simulate/training/account simulate/training/account:simulate/training/step
+    simulate/training/step:simulate/training/policy simulate/training/policy:simulate/training/scenarios.hpp
+    simulate/training/failures:simulate/training/plan
+    forecast/law:forecast/sample forecast/sample:forecast/calibrate forecast/calibrate:forecast/project
+    forecast/project:forecast/regimes forecast/regimes:forecast/levers forecast/structure:forecast/project
+    forecast/checkpoints:forecast/regimes forecast/levers:forecast/scenario forecast/scenario:forecast/control
+    forecast/control:forecast/answer
     study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/compute
     study/pacing_table:study/compute study/compute:study/page evaluate/pacing:evaluate/claim
     trace/clocks:trace/raw trace/raw:trace/store trace/store:trace/run trace/run:trace/import

@@ -56,7 +56,7 @@ struct Control {
 };
 
 /// Steps of a training are played for at most 50 steps a size. Errors: those of the parts, for the scenario as it is.
-/// Cost: that of the parts. Held by: src/forecast/answer/control_test.cpp
+/// Cost: that of the parts. Held by: src/forecast/control/control_test.cpp
 [[nodiscard]] Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& question);
 
 /// A line each, at most 100 columns where names allow.

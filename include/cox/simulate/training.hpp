@@ -30,7 +30,7 @@ struct StageOp {
 };
 
 /// Order of operations on `stage` of a pipeline. GPipe (Huang 2019), 1F1B (Narayanan 2019), interleaved
-/// (Narayanan 2021), zero-bubble ZB-H1 (Qi 2024). Held by: src/simulate/training/pipeline_test.cpp (bubble (p
+/// (Narayanan 2021), zero-bubble ZB-H1 (Qi 2024). Held by: src/simulate/training/plan/pipeline_test.cpp (bubble (p
 /// - 1) / (m + p - 1), peak live m and min(p - s, m); no order waits for ever).
 [[nodiscard]] std::vector<StageOp> pipeline_order(model::PipelineSchedule schedule, int stages, int stage,
                                                   int micro_batches, int interleave);
@@ -137,7 +137,7 @@ struct FailureOutcome {
 /// nodes fail while restarting and writing, too, and are new after they failed. Oracle, for exponential laws, per second
 /// of work: M e^((R + W)/M) (e^((tau + C)/M) - 1) / tau (Daly 2006; W, the write beside the steps, is lost once
 /// more). Errors: simulate-003 where 100,000 failures happen without progress. Deterministic.
-/// Held by: src/simulate/training/failures_test.cpp, failure_classes_test.cpp (within 3 standard errors)
+/// Held by: src/simulate/training/failures/failures_test.cpp, failure_classes_test.cpp (within 3 standard errors)
 [[nodiscard]] Result<FailureOutcome> run_with_failures(std::span<const Seconds> steps,
                                                        const model::Scenario& scenario, std::uint64_t seed);
 /// Of `nodes` nodes of one device, without a start.

@@ -7,6 +7,7 @@
 #include "cox/base/json.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/evaluate/claim.hpp"
+
 #include "evaluate/claim/judged.hpp"
 
 namespace cox::evaluate {

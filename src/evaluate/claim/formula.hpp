@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
+
 #include "evaluate/claim/judged.hpp"
 
 namespace cox::evaluate {

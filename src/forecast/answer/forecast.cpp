@@ -12,11 +12,11 @@
 #include "cox/forecast/calibrate.hpp"
 
 #include "forecast/answer/node_hours.hpp"
-#include "forecast/answer/resize.hpp"
-#include "forecast/answer/scenario_parts.hpp"
 #include "forecast/answer/several_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/regimes/parts_job.hpp"
+#include "forecast/scenario/resize.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -7,7 +7,7 @@
 #include "cox/forecast/read.hpp"
 #include "cox/simulate/outcome.hpp"
 
-#include "forecast/answer/scenario_parts.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {

@@ -3,10 +3,10 @@
 
 #include "cox/forecast/forecast.hpp"
 
-#include "forecast/answer/control_json.hpp"
 #include "forecast/answer/estimate_json.hpp"
 #include "forecast/answer/run_parameters_text.hpp"
 #include "forecast/answer/structure_detail.hpp"
+#include "forecast/control/control_json.hpp"
 
 namespace cox::forecast {
 namespace {

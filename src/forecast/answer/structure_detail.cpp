@@ -14,11 +14,11 @@
 #include "cox/simulate/delay.hpp"
 
 #include "forecast/answer/node_hours.hpp"
-#include "forecast/answer/resize.hpp"
-#include "forecast/answer/scenario_parts.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/regimes/simulated_scaling.hpp"
+#include "forecast/scenario/resize.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
 #include "forecast/structure/criticality.hpp"
 
 namespace cox::forecast {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/answer/cluster.hpp"
-#include "learn/compress/compressor.hpp"
 
 #include <vector>
+
+#include "learn/compress/compressor.hpp"
 
 namespace cox::learn {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/answer/comparison.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "cox/base/stats.hpp"
 
 #include "learn/answer/cluster.hpp"
+#include "learn/answer/comparison.hpp"
 #include "learn/answer/race.hpp"
 
 namespace cox::learn {

@@ -5,6 +5,7 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
+
 #include "learn/answer/comparison.hpp"
 
 namespace cox::learn {

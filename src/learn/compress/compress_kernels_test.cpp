@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
+
 #include "learn/compress/number_format.hpp"
 
 namespace cox::learn {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "learn/compress/compressor.hpp"
-
 #include "learn/problem/settings.hpp"
 
 namespace cox::learn {

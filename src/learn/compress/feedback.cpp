@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cox/base/assert.hpp"
+
 #include "learn/compress/compressor.hpp"
 
 namespace cox::learn {

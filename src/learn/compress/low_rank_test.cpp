@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
+
 #include "learn/compress/compressor.hpp"
 
 namespace cox::learn {

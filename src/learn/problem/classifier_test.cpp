@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "learn/optimize/optimizer.hpp"
-
 #include "learn/problem/dual_test.hpp"
 #include "learn/problem/sample_normals.hpp"
 

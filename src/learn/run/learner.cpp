@@ -10,10 +10,10 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
 
-#include "learn/run/tree_sum.hpp"
-#include "learn/run/versions.hpp"
 #include "learn/compress/compressor.hpp"
 #include "learn/optimize/optimizer.hpp"
+#include "learn/run/tree_sum.hpp"
+#include "learn/run/versions.hpp"
 
 namespace cox::learn {
 namespace {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/local_rounds.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 
-#include "learn/stability/local_rounds.hpp"
 #include "learn/stability/delay.hpp"
 
 namespace cox::learn {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/mixing.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "learn/stability/mixing.hpp"
 
 namespace cox::learn {
 namespace {

@@ -14,8 +14,6 @@
 #include "cox/base/stats.hpp"
 #include "cox/simulate/switches.hpp"
 
-#include "simulate/collective/collective_job.hpp"
-
 namespace cox::simulate {
 namespace {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of collectives through `simulate`: what the engines agree on, and what they refuse.
-#include "simulate/collective/collective_job.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,9 @@
 #include <vector>
 
 #include "cox/model/closed_form.hpp"
+#include "cox/simulate/outcome.hpp"
+
+#include "simulate/flow/places.hpp"
 
 namespace cox::simulate {
 namespace {

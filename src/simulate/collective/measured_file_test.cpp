@@ -6,8 +6,6 @@
 #include "cox/simulate/measured.hpp"
 #include "cox/simulate/outcome.hpp"
 
-#include "simulate/collective/collective_job.hpp"
-
 namespace cox::simulate {
 namespace {
 

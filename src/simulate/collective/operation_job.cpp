@@ -19,7 +19,6 @@
 #include "cox/simulate/network.hpp"
 #include "cox/trace/import.hpp"
 
-#include "simulate/collective/collective_job.hpp"
 #include "simulate/event/operation_replay.hpp"
 #include "simulate/flow/places.hpp"
 

@@ -13,6 +13,8 @@
 #include "cox/base/file.hpp"
 #include "cox/base/random.hpp"
 
+#include "simulate/flow/neighbours.hpp"
+
 namespace cox::simulate {
 namespace {
 
@@ -25,6 +27,14 @@ tl::unexpected<Error> misplaced(std::string message, std::string hint, std::opti
                     .message = std::move(message),
                     .hint = std::move(hint),
                     .where = std::move(where)});
+}
+
+tl::unexpected<Error> unseen(std::string message, std::string hint) {
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "simulate-003",
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .where = {}});
 }
 
 /// Ranks of a node that move as one.
@@ -197,6 +207,24 @@ std::vector<std::string> class_notes(const model::Cluster& cluster, const std::v
   return {
       fmt::format("{} sets the pace of computation: it computes {:.4g} times as long as the fastest nodes",
                   text(of, node), *most / *least)};
+}
+
+/// What the reader of scenarios says with its line, for who makes a scenario otherwise.
+Status check_places(const model::Scenario& s, bool plays_links, bool has_steps) {
+  if (!plays_links && model::needs_links(s.cluster, s.job.places, s.neighbours))
+    return unseen("places, unlike cards and neighbours need links that are played, and here none are",
+                  "leave `engine`, the policy and cost.form out, or say flow");
+  if (!has_steps && !s.neighbours.empty())
+    return unseen("neighbours beside workers that have no common step",
+                  "leave the policy out, or the neighbours");
+  return NeighbourJobs::check(s);
+}
+
+void add_servers(std::vector<int>& rank_of, int participants) {
+  const auto ranks = static_cast<std::int64_t>(rank_of.size());
+  const std::int64_t more = participants - ranks;
+  for (std::int64_t k = 0; k < more; ++k)
+    rank_of.push_back(rank_of[static_cast<std::size_t>(k * ranks / more)]);
 }
 
 }  // namespace cox::simulate

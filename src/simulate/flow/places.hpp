@@ -23,11 +23,19 @@ namespace cox::simulate {
 
 /// How much longer than elsewhere the device of each rank computes: 1 / speed of its node's class. Empty where no
 /// class says a speed.
-/// Held by: src/simulate/training/places_test.cpp
+/// Held by: src/simulate/training/plan/places_test.cpp
 [[nodiscard]] std::vector<double> slowness_of(const model::Cluster& cluster, const std::vector<int>& devices);
 
 /// Which class computes longest, where it is not all the same: one sentence each.
 [[nodiscard]] std::vector<std::string> class_notes(const model::Cluster& cluster,
                                                    const std::vector<int>& devices);
+
+/// Whether the places that the scenario says are seen by who plays links, and neighbours by who has a common step.
+/// Errors: simulate-003.
+[[nodiscard]] Status check_places(const model::Scenario& scenario, bool plays_links, bool has_steps);
+
+/// Puts servers and switches, the participants behind the ranks, on devices of ranks, evenly spread.
+/// `rank_of[place]` has the ranks and gets the others.
+void add_servers(std::vector<int>& rank_of, int participants);
 
 }  // namespace cox::simulate

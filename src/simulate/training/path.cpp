@@ -6,9 +6,9 @@
 
 #include "cox/replay/replay.hpp"
 
-#include "simulate/training/accounts.hpp"
-#include "simulate/training/runs.hpp"
-#include "simulate/training/step_pacing.hpp"
+#include "simulate/training/account/accounts.hpp"
+#include "simulate/training/step/play_steps.hpp"
+#include "simulate/training/step/step_pacing.hpp"
 
 namespace cox::simulate {
 namespace {

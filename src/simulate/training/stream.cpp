@@ -4,8 +4,9 @@
 
 #include "cox/simulate/training.hpp"
 
-#include "simulate/training/runs.hpp"
-#include "simulate/training/step_pacing.hpp"
+#include "simulate/training/policy/policy.hpp"
+#include "simulate/training/step/play_steps.hpp"
+#include "simulate/training/step/step_pacing.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 using training::Plan;
 
 /// All workers end each step together; what they do then is the policy's. `first`: the plan of the synchronous steps before.
-Status stream_steps(const Plan& plan, const Plan& first, std::uint64_t seed, int workers, const UpdateSink& sink,
-                    std::int64_t synchronous_steps) {
+Status stream_steps(const Plan& plan, const Plan& first, std::uint64_t seed, int workers,
+                    const UpdateSink& sink, std::int64_t synchronous_steps) {
   const model::Scenario& s = plan.scenario();
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
   training::StepEngine before(first, &noise, seed, 0, plan.layout().data, {});

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/control/changed_parts.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "cox/base/parallel.hpp"
+
+#include "forecast/levers/nearest_margin.hpp"
+#include "forecast/regimes/parts_job.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// A scenario as its parts.
+struct Parted {
+  Parts parts;
+  PartsJobOptions options;
+};
+
+std::optional<Parted> parted(const model::Scenario& scenario) {
+  auto parts = parts_of(scenario);
+  if (!parts) return std::nullopt;
+  Parted out{.parts = *std::move(parts),
+             .options = {.project = {}, .failing = {}, .replicates = 0, .worst = false}};
+  out.options.project.rest = rest_of(scenario);
+  if (scenario.failures.happen()) out.options.failing = scenario;
+  return out;
+}
+
+/// Samples per time, in any unit. Failures included.
+double rate_of(const Parted& job, std::int64_t ranks) {
+  Seconds own{};
+  for (const PositionParts& p : job.parts.positions) own += p.level.value;
+  return job_of_parts(job.parts, job.options).job.at(ranks, kEveryMechanism).throughput / own.count();
+}
+
+}  // namespace
+
+void add_margins(const model::Scenario& scenario, int threads, LeverTable& table) {
+  const std::optional<Parted> as_it_is = parted(scenario);
+  if (!as_it_is) return;
+  const double now =
+      job_of_parts(as_it_is->parts, as_it_is->options).job.at(table.ranks, kEveryMechanism).elasticity;
+  const double level = next_level(now);
+  const auto margin_of = [&](const Parted& job) {
+    return nearest_margin(margins_of_parts(job.parts, job.parts.ranks, level, job.options));
+  };
+  table.baseline.margin = margin_of(*as_it_is);
+  const std::vector<Lever> levers = levers_of(scenario);
+  parallel_for(table.levers.size(), threads, [&](std::size_t i) {
+    if (!table.levers[i].why_not.empty()) return;
+    model::Scenario changed = scenario;
+    levers[i].apply(changed);
+    if (const std::optional<Parted> job = parted(changed)) table.levers[i].margin = margin_of(*job);
+  });
+}
+
+std::vector<ControlledSize> controlled_sizes(const model::Scenario& scenario,
+                                             const std::vector<std::string>& levers,
+                                             const std::vector<std::int64_t>& ranks) {
+  model::Scenario changed = scenario;
+  for (const Lever& lever : levers_of(scenario))
+    if (std::ranges::find(levers, lever.name) != levers.end()) lever.apply(changed);
+  const std::optional<Parted> before = parted(scenario), after = parted(changed);
+  std::vector<ControlledSize> out;
+  if (!before || !after) return out;
+  for (const std::int64_t n : ranks)
+    out.push_back({.ranks = n, .throughput_ratio = rate_of(*after, n) / rate_of(*before, n)});
+  return out;
+}
+
+}  // namespace cox::forecast

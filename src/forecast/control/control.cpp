@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/control.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "forecast/control/changed_parts.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::int64_t kMostSteps = 50;       // of a budget: its mean is what counts
+constexpr std::int64_t kMostNodes = 1 << 17;  // of those that are looked for
+
+std::string day_text(Seconds s) {
+  const double days = s.count() / 86'400;
+  return fmt::format("{:.{}f} days", days, days < 10 ? 2 : days < 100 ? 1 : 0);
+}
+
+Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
+                const std::vector<std::int64_t>& nodes, Control& out) {
+  model::Scenario steps = scenario;
+  steps.job.steps = std::min<decltype(steps.job.steps)>(steps.job.steps, kMostSteps);
+  const BudgetFrom steps_of = [&q, few = steps.job.steps](const model::Scenario& of) {
+    model::Scenario played = of;
+    played.job.steps = few;
+    return budget_of(played, q.training->tokens_per_step, q.training->rule, q.options.threads);
+  };
+  const BudgetAt budget = steps_of(steps);
+  COX_TRY(const Days as_it_is, days(scenario, budget, q.training->tokens, nodes.front()));
+  out.days.push_back(as_it_is);
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    const auto more = days(scenario, budget, q.training->tokens, nodes[i]);
+    if (more)
+      out.days.push_back(*more);
+    else
+      out.notes.push_back(fmt::format("{} nodes: {}", grouped(nodes[i]), more.error().message));
+  }
+  COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front(), steps_of));
+  if (scenario.price != model::CollectivePrice::Rounds)
+    out.notes.emplace_back(
+        "other bandwidths are not simulated: collectives are priced by a table or by NCCL's model");
+  if (q.training->within) {
+    out.within = q.training->within;
+    COX_TRY(out.nodes_for,
+            nodes_for(scenario, budget, q.training->tokens, *q.training->within, nodes.front(),
+                      std::max<std::int64_t>(nodes.front(),
+                                             std::min<std::int64_t>(kMostNodes, nodes.front() * 64))));
+  }
+  if (!scenario.failures.happen())
+    out.notes.emplace_back("nothing fails in this scenario, so nothing is lost to failures: say [failures]");
+  out.notes.emplace_back("how many tokens a larger batch needs is learning, and not included");
+  return {};
+}
+
+/// How long a step usually takes, where some are cold after a restart; else it does not matter.
+Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestion& q, const Control& out) {
+  if (scenario.failures.cold_steps <= 0) return Seconds{};
+  if (!out.days.empty()) {
+    const Days& d = out.days.front();
+    return (d.parts[static_cast<std::size_t>(DaysPart::Compute)] +
+            d.parts[static_cast<std::size_t>(DaysPart::Communication)] +
+            d.parts[static_cast<std::size_t>(DaysPart::Waiting)]) /
+           d.steps;
+  }
+  model::Scenario steps = scenario;
+  steps.job.steps = std::min<decltype(steps.job.steps)>(steps.job.steps, kMostSteps);
+  COX_TRY(const StepBudget step,
+          budget_of(steps, 1, BatchRule::Grows, q.options.threads)(std::max(nodes_of(scenario), 1)));
+  return step.total();
+}
+
+void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes, Control& out) {
+  std::vector<std::int64_t> ranks;
+  for (const std::int64_t n : nodes) ranks.push_back(n * std::max(scenario.cluster.devices_per_node, 1));
+  out.controlled = controlled_sizes(scenario, out.set->best.names, ranks);
+  if (out.controlled.empty())
+    out.notes.emplace_back(
+        "the set of levers is not forecast at other sizes: its ranks do not meet in every step");
+}
+
+}  // namespace
+
+Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& q) {
+  Control out;
+  std::vector<std::int64_t> nodes{std::max(nodes_of(scenario), 1)};
+  for (const std::int64_t n : q.nodes)
+    if (n >= 1 && std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
+  if (q.levers) {
+    COX_TRY(out.levers, compare_levers(scenario, q.options));
+    add_margins(scenario, q.options.threads, *out.levers);
+  }
+  if (q.target) {
+    COX_TRY(out.set, cheapest_levers(scenario, *q.target, q.options));
+    out.target = q.target->text;
+    if (out.set->reached && !out.set->already) add_controlled(scenario, nodes, out);
+  }
+  if (q.training) COX_CHECK(add_days(scenario, q, nodes, out));
+  if (!scenario.failures.happen()) return out;
+  COX_TRY(const Seconds cold_step, usual_step(scenario, q, out));
+  const auto left = goodput(scenario, nodes, cold_step);
+  if (!left) {
+    out.notes.push_back(left.error().message);
+    return out;
+  }
+  out.goodput = *left;
+  COX_TRY(out.most, most_work(scenario, std::int64_t{1} << 20, {}, cold_step));
+  for (const std::string& note : out.goodput.front().costs.notes) out.notes.push_back(note);
+  return out;
+}
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string cell(const std::optional<LeverRatio>& r) {
+  return r ? fmt::format("{:.3f}", r->value) : "-";
+}
+
+std::string margin_cell(const std::optional<double>& margin) {
+  if (!margin) return "-";
+  if (*margin <= 1) return "over";
+  return std::isfinite(*margin) ? fmt::format("x {:.3g}", *margin) : "none";
+}
+
+std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
+  const std::string most =
+      e.most_nodes && as_it_is.most_nodes ? fmt::format("{:.3f}", *e.most_nodes / *as_it_is.most_nodes) : "-";
+  return fmt::format("{:<19} {:>6.3f} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6.3f} {:>7} {:>6} {:>5}", name,
+                     e.throughput.value, fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high),
+                     cell(e.p99), cell(e.cv), cell(e.rework), cell(e.energy), e.cost.value,
+                     margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "-");
+}
+
+void add_levers(Lines& out, const LeverTable& t) {
+  out.push_back(
+      t.by_parts
+          ? fmt::format("levers, alone: ratios to the job as it is on {} ranks (by its parts, {} draws of "
+                        "what they are)",
+                        grouped(t.ranks), t.replicas)
+          : fmt::format(
+                "levers, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
+                "draws)",
+                grouped(t.nodes), t.replicas, t.steps));
+  out.push_back(fmt::format("{:<19} {:>6} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6} {:>7} {:>6} {:>5}", "", "rate",
+                            "90 % interval", "p99", "CV", "re-runs", "energy", "cost", "margin", "N*",
+                            "price"));
+  out.push_back(lever_row("as it is", t.baseline, t.baseline));
+  for (const LeverEffect& e : t.levers)
+    out.push_back(e.why_not.empty() ? lever_row(e.names.front(), e, t.baseline)
+                                    : fmt::format("{:<19} not here: {}", e.names.front(), e.why_not));
+  for (const LeverEffect& e : t.levers)
+    if (e.why_not.empty() && t.by_parts) out.push_back(fmt::format("{}: {}", e.names.front(), e.does));
+  out.emplace_back(
+      "rate: samples per time; re-runs, energy, cost (node hours): per sample; margin: the smallest change of one "
+      "parameter that crosses the next bend; price: stated, not measured (--price)");
+  out.emplace_back(
+      "what a lever does to learning is not included; what each one changes: docs/concepts/levers.md");
+}
+
+void add_set(Lines& out, const LeverSet& s, const std::string& target) {
+  if (s.already) {
+    out.push_back(fmt::format("target {}: reached by the job as it is", target));
+    return;
+  }
+  std::string names;
+  for (const std::string& n : s.best.names) names += (names.empty() ? "" : " + ") + n;
+  if (!s.reached) {
+    out.push_back(fmt::format("target {}: no single lever, pair or triple reaches it ({} tried){}{}", target,
+                              s.tried, names.empty() ? "" : "; nearest: ", names));
+    return;
+  }
+  out.push_back(fmt::format("target {}: {}, the cheapest at a price of {:.3g} ({} sets tried)", target, names,
+                            s.best.price, s.tried));
+  out.push_back("  " + s.best.does);
+  out.push_back(fmt::format("  throughput {:.3f}, p99 {}, node hours per sample {:.3f} of the job as it is",
+                            s.best.throughput.value, cell(s.best.p99), s.best.cost.value));
+  if (!s.best.learning.empty()) out.push_back("  not included: " + s.best.learning);
+}
+
+void add_goodput(Lines& out, const Control& c) {
+  out.push_back(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", "nodes", "failure per",
+                            "checkpoint per", "goodput", "writes", "rework", "restarts", "repair"));
+  for (const GoodputPoint& p : c.goodput)
+    out.push_back(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", grouped(p.nodes),
+                              to_string(p.costs.between), to_string(p.best.far), percent(p.at_best.work),
+                              percent(p.at_best.write), percent(p.at_best.rework), percent(p.at_best.restart),
+                              percent(p.at_best.waiting)));
+  const GoodputPoint& first = c.goodput.front();
+  if (first.given.far > Seconds{})
+    out.push_back(fmt::format("the scenario's own interval, {}, leaves {}", to_string(first.given.far),
+                              percent(first.at_given.work)));
+  if (c.most)
+    out.push_back(
+        fmt::format("most work: {} {} nodes, where {} of the time is work, were a step as long at any "
+                    "size and each at its own best interval",
+                    c.most->censored ? "beyond" : "at", grouped(c.most->nodes), percent(c.most->goodput)));
+}
+
+void add_day(Lines& out, const Days& d) {
+  std::string line = fmt::format("{} nodes: {}, {} failures, {:.3g} node hours", grouped(d.nodes),
+                                 day_text(d.total), grouped(std::llround(d.failures)), d.node_hours);
+  if (d.energy) line += ", " + to_string(*d.energy);
+  if (d.cost)
+    line += fmt::format(", {:.3g} {}", *d.cost, d.currency.empty() ? "of the price's currency" : d.currency);
+  out.push_back(line);
+  std::string parts = "  ";
+  for (std::size_t i = 0; i < kDaysParts; ++i) {
+    const auto part = static_cast<DaysPart>(i);
+    if (d.parts[i] <= Seconds{}) continue;
+    parts += fmt::format("{}{} {}", parts.size() > 2 ? ", " : "", name_of(part), percent(d.share(part)));
+  }
+  out.push_back(parts);
+}
+
+void add_nodes_for(Lines& out, const Control& c) {
+  if (!c.nodes_for || !c.within) return;
+  const NodesFor& n = *c.nodes_for;
+  out.push_back(n.reached ? fmt::format("within {}: {} nodes, {}", day_text(*c.within), grouped(n.at.nodes),
+                                        day_text(n.at.total))
+                          : fmt::format("within {}: no number of nodes; {} ({})", day_text(*c.within), n.why,
+                                        day_text(n.at.total)));
+}
+
+void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
+  for (const Sensitivity& s : all)
+    out.push_back(fmt::format("  {} a fifth less {}, a fifth more {}", s.name, percent_change(s.at_less - 1),
+                              percent_change(s.at_more - 1)));
+}
+
+}  // namespace
+
+std::vector<std::string> text_lines(const Control& c) {
+  Lines out;
+  if (c.levers) add_levers(out, *c.levers);
+  if (c.set) add_set(out, *c.set, c.target);
+  if (!c.goodput.empty()) add_goodput(out, c);
+  for (const Days& d : c.days) add_day(out, d);
+  add_nodes_for(out, c);
+  if (!c.sensitivities.empty()) out.emplace_back("days, were one of these otherwise:");
+  add_sensitivities(out, c.sensitivities);
+  for (const std::string& note : c.notes) out.push_back("note: " + note);
+  return out;
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/control/control_json.hpp"
+
+#include <cmath>
+#include <string>
+
+namespace cox::forecast {
+namespace {
+
+Json ratio_json(const std::optional<LeverRatio>& r) {
+  if (!r) return nullptr;
+  return {{"value", r->value}, {"low", r->low}, {"high", r->high}};
+}
+
+Json effect_json(const LeverEffect& e) {
+  Json j{{"levers", e.names}, {"does", e.does}, {"learning_not_included", e.learning}};
+  j["not_computed"] = e.why_not.empty() ? Json(nullptr) : Json(e.why_not);
+  if (!e.why_not.empty()) return j;
+  j["throughput_ratio"] = ratio_json(e.throughput);
+  j["step_ratio"] = ratio_json(e.step);
+  j["p99_ratio"] = ratio_json(e.p99);
+  j["cv_ratio"] = ratio_json(e.cv);
+  j["rework_per_sample_ratio"] = ratio_json(e.rework);
+  j["energy_per_sample_ratio"] = ratio_json(e.energy);
+  j["node_hours_per_sample_ratio"] = ratio_json(e.cost);
+  j["most_nodes"] = e.most_nodes ? Json(*e.most_nodes) : Json(nullptr);
+  j["margin"] = e.margin && std::isfinite(*e.margin) ? Json(*e.margin) : Json(nullptr);
+  j["price"] = e.price;
+  return j;
+}
+
+Json shares_json(const WallShares& w) {
+  return {{"work", w.work},
+          {"writes", w.write},
+          {"rework", w.rework},
+          {"restarts", w.restart},
+          {"repair", w.waiting}};
+}
+
+Json days_json(const Days& d) {
+  Json parts = Json::object();
+  for (std::size_t i = 0; i < kDaysParts; ++i)
+    parts[std::string(name_of(static_cast<DaysPart>(i))) + "_s"] = d.parts[i].count();
+  return {
+      {"nodes", d.nodes},
+      {"tokens", d.tokens},
+      {"steps", d.steps},
+      {"total_s", d.total.count()},
+      {"parts", parts},
+      {"goodput", d.goodput},
+      {"failures", d.failures},
+      {"checkpoint_interval_s", d.intervals.far > Seconds{} ? Json(d.intervals.far.count()) : Json(nullptr)},
+      {"node_hours", d.node_hours},
+      {"energy_j", d.energy ? Json(d.energy->in_joules()) : Json(nullptr)},
+      {"cost", d.cost ? Json(*d.cost) : Json(nullptr)},
+      {"currency", d.currency.empty() ? Json(nullptr) : Json(d.currency)}};
+}
+
+}  // namespace
+
+Json control_json(const Control& c) {
+  Json j = Json::object();
+  if (c.levers) {
+    j["levers"] = Json::array();
+    for (const LeverEffect& e : c.levers->levers) j["levers"].push_back(effect_json(e));
+    j["levers_at"] = {{"ranks", c.levers->ranks},
+                      {"by_parts", c.levers->by_parts},
+                      {"as_it_is", effect_json(c.levers->baseline)}};
+  }
+  if (c.set)
+    j["target"] = {{"text", c.target},      {"reached", c.set->reached},       {"already", c.set->already},
+                   {"tried", c.set->tried}, {"set", effect_json(c.set->best)}, {"left_out", c.set->left_out}};
+  if (!c.controlled.empty()) {
+    j["controlled"] = Json::array();
+    for (const ControlledSize& at : c.controlled)
+      j["controlled"].push_back({{"ranks", at.ranks}, {"throughput_ratio", at.throughput_ratio}});
+  }
+  if (!c.goodput.empty()) {
+    j["goodput"] = Json::array();
+    for (const GoodputPoint& p : c.goodput)
+      j["goodput"].push_back(
+          {{"nodes", p.nodes},
+           {"between_failures_s", p.costs.between.count()},
+           {"best_interval_s", p.best.far.count()},
+           {"young_interval_s", young_interval(p.costs.blocks, p.costs.between).count()},
+           {"daly_interval_s", daly_interval(p.costs.blocks, p.costs.between).count()},
+           {"shares", shares_json(p.at_best)},
+           {"given_interval_s", p.given.far > Seconds{} ? Json(p.given.far.count()) : Json(nullptr)},
+           {"shares_at_given", p.given.far > Seconds{} ? shares_json(p.at_given) : Json(nullptr)}});
+  }
+  if (c.most)
+    j["most_work"] = {{"nodes", c.most->nodes}, {"beyond", c.most->censored}, {"goodput", c.most->goodput}};
+  if (!c.days.empty()) {
+    j["days"] = Json::array();
+    for (const Days& d : c.days) j["days"].push_back(days_json(d));
+  }
+  if (c.nodes_for && c.within)
+    j["within"] = {{"target_s", c.within->count()},
+                   {"reached", c.nodes_for->reached},
+                   {"why", c.nodes_for->why.empty() ? Json(nullptr) : Json(c.nodes_for->why)},
+                   {"at", days_json(c.nodes_for->at)}};
+  if (!c.sensitivities.empty()) {
+    j["sensitivities"] = Json::array();
+    for (const Sensitivity& s : c.sensitivities)
+      j["sensitivities"].push_back({{"of", s.name}, {"at_0_8", s.at_less}, {"at_1_2", s.at_more}});
+  }
+  j["notes"] = c.notes;
+  return j;
+}
+
+}  // namespace cox::forecast

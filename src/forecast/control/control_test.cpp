@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/forecast/control.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "forecast/control/control_json.hpp"
+
+namespace cox::forecast {
+namespace {
+
+model::Scenario training_that_fails() {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.devices_per_node = 2;
+  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
+  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
+  model::TrainingJob job;
+  job.layout.data = 8;
+  job.layers.assign(2, {.forward = Seconds{0.1},
+                        .backward = Seconds{0.2},
+                        .gradients = Bytes{100'000'000},
+                        .activations = {}});
+  s.job.work = job;
+  s.job.steps = 20;
+  s.failures = {.node_mtbf = Seconds{30 * 86'400.0},
+                .restart = Seconds{300},
+                .checkpoint = Seconds{30},
+                .checkpoint_interval = Seconds{600}};
+  return s;
+}
+
+ControlQuestion everything() {
+  ControlQuestion q;
+  q.levers = true;
+  q.target = *parse_target("throughput >= 1.01 * baseline");
+  q.training = Training{.tokens = 1e9, .tokens_per_step = 1000, .within = Seconds{5 * 86'400.0}};
+  q.nodes = {8, 7, 16};
+  q.options = {.replicas = 2, .threads = 1};
+  return q;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& l : lines) out += l + "\n";
+  return out;
+}
+
+TEST(Control, AnswersWhatWasAsked) {
+  const auto c = make_control(training_that_fails(), everything());
+  ASSERT_TRUE(c) << c.error().to_string();
+  EXPECT_EQ(c->days.size(), 4u);  // 7 nodes hold 14 replicas
+  EXPECT_EQ(c->goodput.size(), 4u);
+  EXPECT_LT(c->days.back().total, c->days.front().total);
+  ASSERT_TRUE(c->nodes_for);
+  EXPECT_TRUE(c->nodes_for->reached);
+  EXPECT_LE(c->nodes_for->at.total, Seconds{5 * 86'400.0});
+  EXPECT_TRUE(c->set->reached);
+  const std::string text = joined(text_lines(*c));
+  for (const std::string_view part :
+       {"levers, alone", "target throughput >= 1.01 * baseline: ", "most work: at ",
+        "4 nodes: ", "within 5.00 days: ", "a fifth less", "note: "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  const Json j = control_json(*c);
+  EXPECT_EQ(j["days"].size(), 4u);
+  double sum = 0;
+  for (const auto& part : j["days"][0]["parts"]) sum += part.get<double>();
+  EXPECT_NEAR(sum / j["days"][0]["total_s"].get<double>(), 1, 1e-9);
+  EXPECT_EQ(j["levers"].size(), c->levers->levers.size());
+}
+
+TEST(Control, NothingAskedIsGoodputAlone) {
+  const auto c = make_control(training_that_fails(), {});
+  ASSERT_TRUE(c);
+  EXPECT_FALSE(c->levers);
+  EXPECT_EQ(c->goodput.size(), 1u);
+  model::Scenario safe = training_that_fails();
+  safe.failures = {};
+  const auto nothing = make_control(safe, {});
+  ASSERT_TRUE(nothing);
+  EXPECT_TRUE(text_lines(*nothing).empty());
+}
+
+TEST(Control, SizesThatDoNotFitAreTold) {
+  ControlQuestion q = everything();
+  q.levers = false;
+  q.target.reset();
+  q.training->rule = BatchRule::Stays;
+  q.training->within.reset();
+  const auto c = make_control(training_that_fails(), q);
+  ASSERT_TRUE(c) << c.error().to_string();
+  EXPECT_EQ(c->days.size(), 1u);
+  EXPECT_NE(joined(c->notes).find("8 nodes: 8 micro-batches cannot be shared out"), std::string::npos)
+      << joined(c->notes);
+}
+
+}  // namespace
+}  // namespace cox::forecast

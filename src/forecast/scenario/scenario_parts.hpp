@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Between a Scenario and the parts of a job: what a Scenario says, as Parts; what Parts say, as a Scenario.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/forecast/parts.hpp"
+#include "cox/forecast/project.hpp"
+#include "cox/forecast/sample.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+/// The own work of a Scenario's ranks, as it says: compute and [[noise]], a pipeline as stages. Named ranks, and whoever's turn it
+/// is, are so many at any size. What messages and links are disturbed by is in `rest`, simulated. What has no counterpart (noise
+/// that happens once, of rails and stages, recorded traces) is in `untold`, one sentence each.
+/// Errors:  forecast-004 (a job without steps of compute and a synchronisation: goal, trace, iteration; a policy that does
+///          not meet in every step), those of `simulate::simulate` (training: one step without noise is simulated).
+/// Cost:    that of `quiet_step`; 0.1 s for each source of fresh noise of a rank beyond the first. Held by:
+///          src/forecast/scenario/scenario_parts_test.cpp
+[[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
+
+/// Communication of a Scenario at other sizes: a step without noise is simulated there, at most at 16,384 ranks; beyond it
+/// grows on as over the last doublings, as a range from not at all. More data parallel replicas, same layout otherwise.
+/// Memory of what was simulated is kept in the function. Threads: safe.
+/// Held by: src/forecast/scenario/scenario_rest_test.cpp
+[[nodiscard]] RestAt rest_of(const model::Scenario& scenario);
+
+/// A Scenario that does what the parts say, at the size where they were seen: a collective a step, `compute` before it, [[noise]]
+/// for each part, messages that cost what was seen. Unlike synchronisations of a step are so many alike steps, roles are named
+/// ranks; `notes` say what is lost.
+/// Errors:  forecast-005 (no own work).
+/// Held by: src/forecast/scenario/calibrated_test.cpp
+struct Calibrated {
+  model::Scenario scenario;
+  int synchronisations = 1;        ///< steps of the Scenario that are one that was seen
+  std::vector<std::string> notes;  ///< what was assumed, one sentence each
+};
+[[nodiscard]] Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample);
+
+/// Communication of a calibrated Scenario at other sizes: the price of its collective without noise, by closed form. As a
+/// range where latency and bandwidth cannot be told apart: all of the measured time is latency of a ring (grows with the
+/// ranks), or bandwidth (does not grow).
+/// Held by: src/forecast/scenario/calibrated_test.cpp
+[[nodiscard]] RestAt rest_of(const Parts& parts, const Sample& sample);
+
+}  // namespace cox::forecast

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "cox/base/stats.hpp"
+#include "cox/simulate/outcome.hpp"
+
+#include "forecast/project/pipeline.hpp"
+#include "forecast/scenario/quiet_step.hpp"
+#include "forecast/scenario/resize.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::int64_t kMostSimulated = 16'384;
+constexpr std::int64_t kDisturbed = 65'536;  ///< ranks x steps whose messages are disturbed
+constexpr std::int64_t kMostPlayed = 256;    ///< where messages are played on shared links: seconds each
+
+/// Communication at the scenario's own size, and at its doublings and halves of whole units, each simulated once.
+class Prices {
+ public:
+  explicit Prices(const model::Scenario& scenario)
+      : scenario_(scenario),
+        least_(least_of(scenario)),
+        most_(std::max(least_, model::plays_links(scenario, scenario.job.workload()) ||
+                                       model::disturbs_messages(scenario)
+                                   ? kMostPlayed
+                                   : kMostSimulated)) {}
+
+  /// Nothing where it cannot be simulated.
+  std::optional<TimeEstimate> estimate_at(std::int64_t ranks) {
+    const std::scoped_lock lock(guard_);
+    const auto [at, fresh] = known_.try_emplace(ranks);
+    if (!fresh) return at->second;
+    if (const auto step = quiet_step(resized(scenario_, ranks))) at->second = step->rest;
+    return at->second;
+  }
+  std::optional<Seconds> at(std::int64_t ranks) {
+    const auto found = estimate_at(ranks);
+    return found ? std::optional(found->value) : std::nullopt;
+  }
+  [[nodiscard]] std::int64_t most() const { return most_; }
+  /// The smallest of these sizes.
+  [[nodiscard]] std::int64_t least() const { return least_; }
+  /// The largest that is not above.
+  [[nodiscard]] std::int64_t below(std::int64_t ranks) const {
+    std::int64_t n = least_;
+    while (n <= ranks / 2 && n <= most_ / 2) n *= 2;
+    return n;
+  }
+
+ private:
+  static std::int64_t least_of(const model::Scenario& s) {
+    const std::int64_t unit = unit_of(s);
+    std::int64_t units = std::max<std::int64_t>(1, model::ranks_of(s.cluster, s.job.places) / unit);
+    while (units % 2 == 0) units /= 2;
+    return units * unit;
+  }
+
+  model::Scenario scenario_;
+  std::int64_t least_;
+  std::int64_t most_;
+  std::mutex guard_;
+  std::map<std::int64_t, std::optional<TimeEstimate>> known_;
+};
+
+TimeEstimate range(Seconds value, Seconds low, Seconds high) {
+  return {.value = value, .low = low, .high = high, .origin = Origin::Range};
+}
+
+/// Beyond what is simulated each doubling adds what the last one added times how much that was more than the one before: exact for
+/// rounds that grow as the ranks (2) and as their logarithm (1).
+TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) {
+  const Seconds a = *prices.at(low);
+  const auto at = [&](std::int64_t size) { return size < prices.least() ? a : prices.at(size).value_or(a); };
+  const Seconds last = a - at(low / 2);
+  const Seconds before = at(low / 2) - at(low / 4);
+  const double r = last > Seconds{} && before > Seconds{} ? std::min(2.2, last / before) : 0;
+  const double k = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
+  const double doublings = std::abs(r - 1) < 1e-6 ? k : r * (std::pow(r, k) - 1) / (r - 1);
+  const Seconds value = a + (r > 0 ? doublings : 0) * last;
+  const double rounds =
+      std::log2(static_cast<double>(ranks)) / std::log2(static_cast<double>(std::max<std::int64_t>(2, low)));
+  return range(value, a, std::max(value, a * std::max(1.0, rounds)));
+}
+
+/// d ln price / d doubling at a simulated size: the harmonic mean of the chords on both sides, none where they differ in sign.
+double steepness(Prices& prices, std::int64_t size) {
+  const auto chord = [&](std::int64_t from) -> std::optional<double> {
+    if (from < prices.least() || 2 * from > prices.most()) return std::nullopt;
+    const auto a = prices.at(from);
+    const auto b = prices.at(2 * from);
+    if (!a || !b || *a <= Seconds{} || *b <= Seconds{}) return std::nullopt;
+    return std::log(*b / *a);
+  };
+  const auto before = chord(size % 2 == 0 ? size / 2 : 0);
+  const auto after = chord(size);
+  if (!before || !after) return before ? *before : after.value_or(0);
+  return *before * *after > 0 ? 2 * *before * *after / (*before + *after) : 0;
+}
+
+/// Where a size cannot be simulated: that of the nearest below that can, or twice as much.
+TimeEstimate price_of_smaller(Prices& prices, std::int64_t size) {
+  while (size / 2 >= prices.least()) {
+    size /= 2;
+    if (const auto smaller = prices.at(size)) return range(*smaller, *smaller, 2 * *smaller);
+  }
+  return range({}, {}, {});
+}
+
+TimeEstimate price(Prices& prices, std::int64_t ranks) {
+  const std::int64_t low = prices.below(ranks);
+  const std::optional<Seconds> a = prices.at(low);
+  if (!a) return price_of_smaller(prices, low);
+  if (low == ranks || ranks < low) return *prices.estimate_at(low);
+  const std::int64_t high = 2 * low;
+  if (high > prices.most()) return price_beyond(prices, low, ranks);
+  const std::optional<Seconds> b = prices.at(high);
+  if (!b) return range(*a, *a, 2 * *a);
+  const double t = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
+  if (!(*a > Seconds{} && *b > Seconds{}))
+    return range(*a + t * (*b - *a), std::min(*a, *b), std::max(*a, *b));
+  // A cubic of logarithms, monotone between the two (Fritsch, Carlson 1980): its slope has no jumps, so regimes have none.
+  const double rise = std::log(*b / *a);
+  const double m0 = steepness(prices, low);
+  const double m1 = steepness(prices, high);
+  const double ln = t * (m0 + t * (3 * rise - 2 * m0 - m1 + t * (m0 + m1 - 2 * rise)));
+  const Seconds value = *a * std::exp(ln);
+  const auto between = [&](Seconds end) { return Seconds{std::sqrt(value.count() * end.count())}; };
+  return range(value, between(std::min(*a, *b)), between(std::max(*a, *b)));
+}
+
+Pipeline pipeline_of(const model::Scenario& s) {
+  if (s.job.workload() != model::Workload::Training) return {};
+  const auto& job = s.job.as<model::TrainingJob>();
+  return {.stages = job.layout.pipeline,
+          .members = job.layout.tensor * job.layout.context,
+          .micro_batches = job.micro_batches,
+          .chunks = job.interleave,
+          .schedule = job.schedule};
+}
+
+/// Ranks of a collective's job by the class of their node.
+std::vector<Work> kinds_of_classes(const model::Scenario& s) {
+  const Seconds compute = s.job.as<model::CollectiveJob>().compute;
+  std::vector<Work> out = {{"", compute}};
+  if (s.cluster.classes.empty()) return out;
+  out[0].ranks = model::ranks_of(s.cluster, s.job.places);
+  for (const model::NodeClass& of : s.cluster.classes) {
+    const std::int64_t ranks = std::int64_t{of.count} * s.cluster.devices_per_node;
+    out.push_back({of.name, compute / of.speed, ranks});
+    out[0].ranks -= ranks;
+  }
+  if (out[0].ranks <= 0) out.erase(out.begin());
+  return out;
+}
+
+/// Steps whose mean is taken where messages are disturbed.
+int steps_for(const model::Scenario& s) {
+  const std::int64_t ranks = std::max<std::int64_t>(1, model::ranks_of(s.cluster, s.job.places));
+  return static_cast<int>(std::clamp<std::int64_t>(kDisturbed / ranks, 20, 400));
+}
+
+/// The mean of several steps' rest; with its interval where they vary. Steps that resemble each other count as fewer.
+void set_rest(StepWork& out, const std::vector<double>& rests, bool varies) {
+  Welford all;
+  for (const double x : rests) all.add(x);
+  double together = 0;
+  for (std::size_t k = 1; k < rests.size(); ++k)
+    together += (rests[k] - all.mean()) * (rests[k - 1] - all.mean());
+  const auto n = static_cast<double>(rests.size());
+  const double r =
+      n > 1 && all.variance() > 0 ? std::clamp(together / (n - 1) / all.variance(), 0.0, 0.99) : 0;
+  const double error = varies && n > 1 ? 1.645 * all.stddev() / std::sqrt(n * (1 - r) / (1 + r)) : 0;
+  const auto positive = [](double v) { return Seconds{std::max(v, 0.0)}; };
+  out.rest = {.value = positive(all.mean()),
+              .low = positive(all.mean() - error),
+              .high = positive(all.mean() + error),
+              .origin = Origin::Stated};
+  if (varies && n > 1) out.rest_sd = Seconds{all.stddev()};
+}
+
+}  // namespace
+
+Result<StepWork> quiet_step(const model::Scenario& scenario) {
+  model::Scenario s = scenario;
+  std::erase_if(s.noise, [](const model::NoiseSource& n) {
+    return n.off || n.target == model::NoiseTarget::Compute || !n.ranks.empty();
+  });
+  s.failures = {};
+  s.start = {};
+  // The first step of a collective job pays for what later ones find under way.
+  const bool settles = s.job.workload() == model::Workload::Collective && s.job.steps > 1;
+  s.job.steps = !s.noise.empty() ? steps_for(s) : settles ? std::min(s.job.steps, 3) : 1;
+  s.replicas = 1;
+  COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
+  StepWork out;
+  if (s.job.workload() == model::Workload::Collective)
+    out.kinds = kinds_of_classes(s);
+  else
+    for (const simulate::GroupTime& group : outcome.groups)
+      out.kinds.push_back({group.name, group.busy, outcome.groups.size() > 1 ? group.ranks : 0});
+  out.pipeline = pipeline_of(s);
+  std::vector<Seconds> busy;
+  for (const Work& w : out.kinds) busy.push_back(w.busy);
+  const bool stages = out.pipeline.stages > 1 && busy.size() == static_cast<std::size_t>(out.pipeline.stages);
+  if (!stages) out.pipeline = {};
+  const Seconds most = stages         ? pipelined(out.pipeline, busy)
+                       : busy.empty() ? Seconds{}
+                                      : *std::ranges::max_element(busy);
+  std::vector<double> rests;
+  const auto& ends = outcome.step_ends;
+  for (std::size_t k = 1; k < ends.size(); ++k) rests.push_back((ends[k] - ends[k - 1] - most).count());
+  if (rests.empty()) rests.push_back((outcome.total - outcome.started - most).count());
+  set_rest(out, rests, !s.noise.empty());
+  return out;
+}
+
+RestAt rest_of(const model::Scenario& scenario) {
+  const auto prices = std::make_shared<Prices>(scenario);
+  return [prices](std::int64_t ranks) { return price(*prices, ranks); };
+}
+
+}  // namespace cox::forecast

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Plays a replica of a job of collectives, by max-plus, on a network, or by what the whole collective takes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cox/base/units.hpp"
+#include "cox/simulate/max_plus.hpp"
+#include "cox/simulate/noise.hpp"
+#include "cox/simulate/outcome.hpp"
+#include "cox/simulate/timeouts.hpp"
+
+#include "simulate/collective/setup.hpp"
+#include "simulate/record/run_from_steps.hpp"
+
+namespace cox::simulate {
+
+/// What one replica leaves.
+struct CollectiveReplica {
+  Seconds total{};
+  std::vector<Seconds> step_ends;
+  std::vector<Seconds> rank_ends;
+  std::int64_t messages = 0;
+  std::int64_t evaluated = 0;
+  bool closure = false;
+  bool memo = false;
+  bool own_links = false;  ///< flow engine: no link was shared, so that max-plus did its work
+  std::vector<double> link_bytes;
+  std::vector<NeighbourOutcome> neighbours;
+};
+
+/// One replica's own: scratch memory of its engine, its draws, what it leaves.
+class CollectivePlayer {
+ public:
+  CollectivePlayer(const CollectiveSetup& job, int number);
+  CollectiveReplica play(StepRecorder* recorder, const SimulateOptions& options);
+
+ private:
+  /// A random placement has the replica's own draws.
+  [[nodiscard]] std::vector<int> devices() const;
+  [[nodiscard]] Noise own_noise() const;
+  /// Of each rank before each collective, undisturbed.
+  [[nodiscard]] std::vector<Seconds> compute() const;
+  /// All steps on one network, which neighbours use as well.
+  CollectiveReplica play_beside(StepRecorder* recorder, const SimulateOptions& options);
+  /// Of ranks that do not sit on their own places; empty where all do.
+  [[nodiscard]] std::vector<int> ranks_on_places() const;
+  /// What each place computes, with the noise of the rank on it.
+  void disturb(int step, std::span<const Seconds> now, std::span<Seconds> work);
+  /// Where max-plus may stand in: whether no message ever meets another.
+  void find_own_links();
+  /// Moves arrivals to departures with the job's engine. When its servers are done.
+  Seconds meet(std::int64_t step, std::span<Seconds> times);
+
+  const CollectiveSetup& job_;
+  int number_;                ///< of the replica
+  std::uint64_t seed_;        ///< of all its draws: a run with this seed alone gives the same
+  std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
+  Noise noise_;
+  NoiseMemory memory_;
+  Timeouts timeouts_;
+  std::vector<int> nodes_;              ///< of each rank, where messages between nodes may be lost
+  std::optional<LinkCosts> own_costs_;  ///< flow engine: set where no link is shared; max_plus_ refers to it
+  std::optional<MaxPlus> max_plus_;
+  CollectiveReplica out_;
+};
+
+}  // namespace cox::simulate

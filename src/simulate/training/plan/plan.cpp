@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/plan/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/units_text.hpp"
+#include "cox/simulate/measured.hpp"
+
+#include "simulate/collective/prices.hpp"
+#include "simulate/flow/places.hpp"
+#include "simulate/flow/striped_ring.hpp"
+#include "simulate/max_plus/shared_ports.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+tl::unexpected<Error> bad(std::string message, std::string hint) {
+  return fail({.code = Errc::InvalidInput,
+               .id = "simulate-001",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+bool is_time(Seconds s) {
+  return s.count() >= 0 && s.count() < 1e9;  // also false for NaN
+}
+
+constexpr Seconds model::Failures::*kFailureTimes[] = {
+    &model::Failures::node_mtbf,        &model::Failures::job_mtbf,
+    &model::Failures::restart,          &model::Failures::restart_per_node,
+    &model::Failures::restart_per_pair, &model::Failures::restart_spread,
+    &model::Failures::checkpoint,       &model::Failures::checkpoint_interval,
+    &model::Failures::checkpoint_write};
+
+Status check_numbers(const model::Scenario& s) {
+  const auto& job = s.job.as<model::TrainingJob>();
+  if (s.job.steps < 1 || job.micro_batches < 1 || job.interleave < 1 || job.bucket.count() < 1)
+    return bad(
+        fmt::format(
+            "{} steps, {} micro-batches, {} chunks per stage, buckets of {} bytes; each has to be at least 1",
+            s.job.steps, job.micro_batches, job.interleave, job.bucket.count()),
+        "correct the job's numbers");
+  if (job.zero_stage < 0 || job.zero_stage > 3)
+    return bad(fmt::format("zero_stage is {}, expected 0 to 3", job.zero_stage), "3 is FSDP");
+  if (!(job.overlap_slowdown >= 0 && job.overlap_slowdown < 1e6))
+    return bad(fmt::format("overlap_slowdown is {}, expected a ratio of at least 0", job.overlap_slowdown),
+               "0.1 means that compute beside communication takes a tenth longer");
+  if (!model::compressed(job.zero_stage > 0 ? model::Collective::ReduceScatter : model::Collective::AllReduce,
+                         Bytes{1}, 2, job.compression))
+    return bad("sums of sparse gradients in shards are no collective", "say quantised, or zero_stage = 0");
+  if (!is_time(job.optimizer)) return bad("the optimizer's time is negative or too long", "write 0s or more");
+  for (std::size_t l = 0; l < job.layers.size(); ++l) {
+    const model::Layer& layer = job.layers[l];
+    if (!is_time(layer.forward) || !is_time(layer.backward) || layer.gradients < Bytes{} ||
+        layer.activations < Bytes{})
+      return bad(fmt::format("layer {} has a negative or unbounded time or size", l), "write 0 or more");
+  }
+  return {};
+}
+
+/// Messages inside units of a step that are played without being asked to: about ten seconds of them.
+constexpr double kMostInner = 4e6;
+
+}  // namespace
+
+Status Plan::check() const {
+  const model::TrainingJob& job = this->job();
+  const model::Layout& l = job.layout;
+  COX_CHECK(check_numbers(scenario_));
+  for (const int ways : {l.data, l.tensor, l.pipeline, l.expert, l.context})
+    if (ways < 1)
+      return bad(fmt::format("the layout splits {} ways, expected at least 1", ways),
+                 "leave a way out that is not used");
+  const double product = double{1} * l.data * l.tensor * l.pipeline * l.context;
+  const std::int64_t places = ranks_of(scenario_.cluster, scenario_.job.places);
+  if (product != static_cast<double>(places))
+    return bad(
+        fmt::format(
+            "data {} x tensor {} x pipeline {} x context {} are {} ranks, but the cluster has {} devices",
+            l.data, l.tensor, l.pipeline, l.context, product, places),
+        "make the product of the layout equal to nodes x devices_per_node");
+  if (product > double{1 << 24})
+    return bad(fmt::format("{} ranks, at most {} are simulated", product, 1 << 24),
+               "simulate a part of the job");
+  if (l.data % l.expert != 0)
+    return bad(fmt::format("expert {} does not divide data {}", l.expert, l.data),
+               "experts are spread over data-parallel ranks");
+  const auto layers = static_cast<std::int64_t>(job.layers.size());
+  if (layers < std::int64_t{l.pipeline} * chunks_)
+    return bad(
+        fmt::format("{} layers cannot be cut into {} stages of {} chunks", layers, l.pipeline, chunks_),
+        "use fewer stages, or write all layers");
+  if (job.moe_layers < 0 || job.moe_layers > layers)
+    return bad(fmt::format("{} of {} layers have experts", job.moe_layers, layers),
+               "moe_layers counts layers");
+  const model::Failures& f = scenario_.failures;
+  const bool times = std::all_of(std::begin(kFailureTimes), std::end(kFailureTimes),
+                                 [&](Seconds model::Failures::*time) { return f.*time >= Seconds{}; });
+  if (!times || !(f.weibull_shape > 0) || !(f.restart_tail >= 0 && f.restart_tail < 1) || f.cold_steps < 0 ||
+      !(f.cold_factor >= 1))
+    return bad("a time of the failures is negative, or a shape is out of range", "write 0s or more");
+  constexpr std::int64_t kMostPasses = 500'000;  // of layers; some 600 MB of programs where each stands alone
+  if (layers * job.micro_batches > kMostPasses)
+    return bad(fmt::format("{} layers x {} micro-batches, at most {} together", layers, job.micro_batches,
+                           kMostPasses),
+               "use fewer micro-batches, or say several layers as one");
+  return {};
+}
+
+/// Members of a group lie `stride` ranks apart: how many neighbours in the group share a node.
+void Plan::set_groups() {
+  const model::Layout& l = layout();
+  const int devices = std::max(1, scenario_.cluster.devices_per_node);
+  const auto costs = [&](int per_node, int members) {
+    GroupCosts g;
+    g.members = members;
+    g.per_node = std::min(per_node, members);
+    g.links.inside = scenario_.inside;
+    g.links.across = scenario_.across;
+    g.links.ranks_per_node = per_node;
+    if (per_node >= members)
+      g.links = {.inside = scenario_.inside, .across = scenario_.inside, .ranks_per_node = 1, .into = {}};
+    return g;
+  };
+  const int unit = l.tensor * l.context;
+  const int replica = unit * l.pipeline;
+  tensor_ = costs(devices % l.tensor == 0 || l.tensor % devices == 0 ? devices : 1, l.tensor);
+  context_ = costs(devices % l.tensor == 0 ? std::max(1, devices / l.tensor) : 1, l.context);
+  // Stages lie between replicas, so only whole replicas in a node bring data-parallel ranks together.
+  const int replicas_per_node = devices % replica == 0 ? devices / replica : 0;
+  const int context_per_node = devices % l.tensor == 0 ? std::min(l.context, devices / l.tensor) : 1;
+  const bool whole = context_per_node > 0 && l.context % context_per_node == 0;
+  const int per_node = replicas_per_node > 0 ? replicas_per_node * l.context : whole ? context_per_node : 1;
+  data_ = costs(std::max(1, per_node), l.data * l.context);
+  // Groups of experts begin anywhere in a node, so they are inside only where a node holds whole ones.
+  const bool aligned =
+      replicas_per_node > 0 && (replicas_per_node % l.expert == 0 || l.expert % replicas_per_node == 0);
+  expert_ = costs(aligned ? replicas_per_node : 1, l.expert);
+}
+
+Result<Plan> Plan::make(const model::Scenario& scenario) {
+  if (scenario.job.workload() != model::Workload::Training)
+    return bad("the job is no training", "write job.workload = \"training\"");
+  Plan plan;
+  plan.scenario_ = scenario;
+  const model::TrainingJob& job = plan.job();
+  const bool interleaved = job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
+  plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
+  COX_CHECK(plan.check());
+  plan.set_groups();
+  COX_CHECK(plan.set_places());
+  if (scenario.price == model::CollectivePrice::Table) {
+    COX_TRY(plan.scenario_.table, measured_times_of(scenario));
+  }
+  COX_CHECK(plan.check_whole());
+  COX_CHECK(plan.share_ports());
+  if (plays_links(scenario, model::Workload::Training)) {
+    COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
+    (scenario.policy.in_step() ? plan.network_ : plan.server_network_) =
+        std::make_shared<const Network>(std::move(network));
+    plan.inner_meets_ = plan.inner_meets_others();
+    plan.inner_on_network_ = plan.inner_meets_ && (scenario.engine == model::EngineKind::Flow ||
+                                                   plan.inner_messages() <= kMostInner);
+    if (plan.network_) COX_CHECK(plan.find_striped());
+  }
+  for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
+    if (!plan.needs(m)) continue;
+    auto& code = plan.code_[static_cast<std::size_t>(m)];
+    for (int stage = 0; stage < plan.stages(); ++stage) {
+      COX_TRY(const StageProgram program, make_program(plan, stage, m));
+      code.push_back(compile(program));
+    }
+  }
+  COX_CHECK(plan.find_own_links());
+  return plan;
+}
+
+bool Plan::needs(Meeting m) const {
+  switch (scenario_.policy.kind) {
+    case model::PolicyKind::Synchronous:
+      return m == Meeting::Gradients;
+    case model::PolicyKind::LocalSgd:
+      return scenario_.policy.local_steps > 1 ? m != Meeting::Gradients : m == Meeting::Gradients;
+    default:
+      break;
+  }
+  return m == Meeting::None;
+}
+
+const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
+  const bool inside = node_of(from_unit * ranks_per_unit()) == node_of(to_unit * ranks_per_unit());
+  return inside ? scenario_.inside : scenario_.across;
+}
+
+Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int members) const {
+  const GroupCosts& group = kind == model::Collective::AllToAll ? expert_ : data_;
+  return schedule(spec(kind, bytes, members, members == group.members ? group.per_node : 1));
+}
+
+/// What the job asks for. Its groups are the members that share a node, unless it says a size.
+model::CollectiveSpec Plan::spec(model::Collective kind, Bytes bytes, int members, int per_node) const {
+  using enum model::Algorithm;
+  model::CollectiveSpec spec = job().collective;
+  spec.kind = kind;
+  spec.ranks = members;
+  spec.bytes = bytes;
+  spec.root = 0;
+  const bool levels = spec.algorithm == Hierarchical2 || spec.algorithm == Hierarchical3;
+  if (levels && kind == model::Collective::AllToAll) spec.algorithm = TwoLevel;
+  if ((levels || spec.algorithm == TwoLevel || spec.channels > 1) && spec.group == 1) spec.group = per_node;
+  // Channels differ in where they cross to another node.
+  if (per_node == 1 || per_node == members) spec.channels = 1;
+  return spec;
+}
+
+Result<model::Schedule> Plan::schedule(const model::CollectiveSpec& asked) const {
+  if (auto made = model::Schedule::make(asked)) return made;
+  const bool exchange = asked.kind == model::Collective::AllToAll;
+  return model::Schedule::make({.kind = asked.kind,
+                                .algorithm = exchange ? model::Algorithm::Direct : model::Algorithm::Ring,
+                                .ranks = asked.ranks,
+                                .bytes = asked.bytes});
+}
+
+/// The cards of a node are shared by as many groups as there are beside each other.
+std::optional<model::NcclEstimate> Plan::nccl(model::Collective kind, Bytes bytes,
+                                              const GroupCosts& group) const {
+  if (scenario_.price != model::CollectivePrice::Nccl) return std::nullopt;
+  model::NcclCost cost = scenario_.nccl;
+  cost.ranks_per_node = group.per_node;
+  const double part = static_cast<double>(group.per_node) / std::max(1, scenario_.cluster.devices_per_node);
+  cost.across = Bandwidth::bytes_per_s(cost.across.in_bytes_per_s() * part);
+  return model::nccl_time({.kind = kind, .ranks = group.members, .bytes = bytes}, cost);
+}
+
+std::optional<model::LookedUp> Plan::whole(model::Collective kind, Bytes bytes,
+                                           const GroupCosts& group) const {
+  if (scenario_.price == model::CollectivePrice::Table) return scenario_.table.at(kind, group.members, bytes);
+  const auto made = nccl(kind, bytes, group);
+  return made ? std::optional(model::LookedUp{.time = made->time}) : std::nullopt;
+}
+
+Status Plan::check_whole() const {
+  using enum model::Collective;
+  if (scenario_.price == model::CollectivePrice::Rounds) return {};
+  const bool table = scenario_.price == model::CollectivePrice::Table;
+  const auto check = [&](model::Collective kind, const GroupCosts& group) -> Status {
+    if (group.members == 1 || whole(kind, Bytes{1}, group)) return {};
+    if (table)
+      return fail({.code = Errc::InvalidInput,
+                   .id = "simulate-008",
+                   .message = fmt::format("no time of {} of {} ranks, which the job needs; there is {}",
+                                          name_of(kind), group.members, scenario_.table.what()),
+                   .hint = "measure it, too, or give times for any number of ranks (*)",
+                   .where = Where{.file = scenario_.table_file}});
+    return bad(fmt::format("NCCL has no {} of {} ranks, {} a node, with what cost.nccl says", name_of(kind),
+                           group.members, group.per_node),
+               "leave cost.nccl.algorithm and protocol out, or cost.form");
+  };
+  COX_CHECK(check(gradients(Bytes{1}).kind, data_));
+  if (job().zero_stage > 0) COX_CHECK(check(AllGather, data_));
+  COX_CHECK(check(AllReduce, tensor_));
+  if (table && job().moe_layers > 0) COX_CHECK(check(AllToAll, expert_));
+  return check(AllGather, context_);
+}
+
+model::Compressed Plan::gradients(Bytes bytes) const {
+  const bool shards = job().zero_stage > 0;
+  const auto sum = shards ? model::Collective::ReduceScatter : model::Collective::AllReduce;
+  const auto made = model::compressed(sum, bytes, data_.members, job().compression);
+  COX_ASSERT(made.has_value(), "what cannot be compressed is refused");
+  return *made;
+}
+
+/// Where several messages of a group's collective meet at a port, each has a part of it.
+Status Plan::share_ports() {
+  const model::Layout& l = layout();
+  std::vector<int> data, experts;
+  for (int d = 0; d < l.data; ++d)
+    for (int c = 0; c < l.context; ++c) data.push_back(rank_of(d, 0, c * l.tensor));
+  for (int e = 0; e < l.expert; ++e) experts.push_back(rank_of(e, 0, 0));
+  const auto share = [this](model::Collective kind, GroupCosts& group,
+                            const std::vector<int>& ranks) -> Status {
+    COX_TRY(const model::Schedule made, schedule(kind, Bytes{}, group.members));
+    const bool levels = made.spec().algorithm != model::Algorithm::Ring &&
+                        made.spec().algorithm != model::Algorithm::Direct && made.spec().group > 1;
+    if (group.per_node == group.members || (made.lanes() == 1 && !levels)) return {};
+    group.links = with_shared_ports(std::move(group.links), made, scenario_.cluster, ranks);
+    return {};
+  };
+  COX_CHECK(share(model::Collective::AllReduce, data_, data));
+  return share(model::Collective::AllToAll, expert_, experts);
+}
+
+std::pair<int, int> Plan::layers_of(int stage, int chunk) const {
+  const auto all = static_cast<std::int64_t>(job().layers.size());
+  const std::int64_t places = std::int64_t{stages()} * chunks_;
+  const std::int64_t place = std::int64_t{chunk} * stages() + stage;
+  return {static_cast<int>(all * place / places), static_cast<int>(all * (place + 1) / places)};
+}
+
+Bytes Plan::gradients_of(int l) const {
+  return model::chunk_bytes(layer(l).gradients, layout().tensor, 0);
+}
+
+Bytes Plan::activations_of(int l) const {
+  return model::chunk_bytes(layer(l).activations, layout().context, 0);
+}
+
+bool Plan::is_expert_layer(int l) const {
+  const auto all = static_cast<std::int64_t>(job().layers.size());
+  const std::int64_t experts = job().moe_layers;
+  return (l + 1) * experts / all > l * experts / all;
+}
+
+Bytes Plan::stage_bytes(int stage) const {
+  Bytes sum{};
+  for (int c = 0; c < chunks_; ++c)
+    for (int l = layers_of(stage, c).first; l < layers_of(stage, c).second; ++l) sum += gradients_of(l);
+  return sum;
+}
+
+std::vector<int> Plan::server_devices() const {
+  std::vector<int> devices = devices_;
+  add_servers(devices, ranks() + std::max(1, scenario_.policy.servers));
+  return {devices.begin() + ranks(), devices.end()};
+}
+
+Placement Plan::placement() const {
+  const model::Cluster& c = scenario_.cluster;
+  return {.ranks = ranks(),
+          .ranks_per_node = std::max(1, c.devices_per_node),
+          .nodes_per_switch = std::max(1, scenario_.fabric.hosts_per_leaf),
+          .rails = std::max(1, c.nics_per_node),
+          .ranks_per_stage = ranks_per_unit(),
+          .stages = stages(),
+          .devices = scenario_.job.places.rule == model::PlaceRule::Packed ? std::vector<int>{} : devices_};
+}
+
+Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {
+  if (group.members == 1) return Inner{};
+  if (const auto made = whole(kind, bytes, group)) return Inner{.time = made->time};
+  const auto key = std::make_pair(kind == model::Collective::AllReduce, bytes.count());
+  if (const auto known = inner_.find(key); known != inner_.end()) return known->second;
+  COX_TRY(const model::Schedule schedule, this->schedule(spec(kind, bytes, group.members, group.per_node)));
+  std::vector<Seconds> times(static_cast<std::size_t>(schedule.ranks()));
+  CollectiveOptions options;
+  options.protocol = scenario_.protocol;
+  const CollectiveOutcome ran = run_collective(schedule, group.links, options, times);
+  return inner_[key] = {.time = *std::max_element(times.begin(), times.end()), .messages = ran.messages};
+}
+
+Result<Plan::Inner> Plan::tensor_time(Bytes bytes) {
+  return inner_time(model::Collective::AllReduce, bytes, tensor_);
+}
+
+Result<Plan::Inner> Plan::context_time(Bytes bytes) {
+  return inner_time(model::Collective::AllGather, bytes, context_);
+}
+
+/// Where the job's algorithm is not what carries a collective out.
+void Plan::note_collectives(std::vector<std::string>& notes) const {
+  const model::CollectiveSpec& asked = job().collective;
+  const auto note = [&](std::string_view what, model::Collective kind, const GroupCosts& group) {
+    if (group.members == 1) return;
+    const model::CollectiveSpec spec = this->spec(kind, Bytes{}, group.members, group.per_node);
+    const auto made = model::Schedule::make(spec);
+    const bool exchange = kind == model::Collective::AllToAll;
+    if (!made && !(exchange && spec.algorithm == model::Algorithm::Ring))
+      notes.push_back(fmt::format("{}: {}; carried out by {}", what, made.error().message,
+                                  exchange ? "direct" : "one ring"));
+    else if (made && asked.channels > 1 && spec.channels == 1 && !exchange)
+      notes.push_back(fmt::format(
+          "{}: one ring instead of {} channels, as {}", what, asked.channels,
+          group.per_node == 1 ? "no two members surely share a node" : "all members are in one node"));
+    else if (made && spec.group == 1 && spec.algorithm == model::Algorithm::Hierarchical2)
+      notes.push_back(
+          fmt::format("{}: hierarchical is one ring, as no two members surely share a node", what));
+  };
+  using enum model::Collective;
+  if (scenario_.price == model::CollectivePrice::Nccl) {
+    // Of the largest layer: the choice depends on the size.
+    Bytes most{};
+    for (int i = 0; i < static_cast<int>(job().layers.size()); ++i) most = std::max(most, gradients_of(i));
+    const model::Compressed sum = gradients(most);
+    for (const auto& [kind, bytes] : {std::pair(sum.kind, sum.bytes), std::pair(AllGather, most)})
+      if (const auto made = nccl(kind, bytes, data_);
+          made && data_.members > 1 && (kind == sum.kind || job().zero_stage > 0))
+        notes.push_back(
+            nccl_note(fmt::format("{} of {}", name_of(kind), to_string(bytes)), *made, scenario_.nccl));
+    return;
+  }
+  if (scenario_.price == model::CollectivePrice::Table) return note_table(notes);
+  note("gradients", gradients(Bytes{1}).kind, data_);
+  if (job().zero_stage > 0) note("parameters", AllGather, data_);
+  if (job().moe_layers > 0) note("experts", AllToAll, expert_);
+}
+
+/// Sizes outside of what was measured.
+void Plan::note_table(std::vector<std::string>& notes) const {
+  Bytes least{}, most{};
+  bool below = false, above = false;
+  for (const auto& stages : code_)
+    for (const StageCode& s : stages)
+      for (const DataCollective& c : s.data) {
+        const auto found = whole(c.kind, c.bytes, data_);
+        if (!found || found->in == model::InTable::Within) continue;
+        if (found->in == model::InTable::Below) least = below ? std::min(least, c.bytes) : c.bytes;
+        if (found->in == model::InTable::Above) most = std::max(most, c.bytes);
+        below = below || found->in == model::InTable::Below;
+        above = above || found->in == model::InTable::Above;
+      }
+  table_notes(below ? std::optional(least) : std::nullopt, above ? std::optional(most) : std::nullopt, notes);
+}
+
+/// Where nothing but the channels of one data collective at a time is on the network, and they have links of their
+/// own between nodes, max-plus does the flow engine's work.
+Status Plan::find_striped() {
+  const model::Layout& l = layout();
+  if (inner_on_network_ || !max_plus_may_stand_in(scenario_) || l.pipeline > 1 ||
+      (job().moe_layers > 0 && l.expert > 1))
+    return {};
+  COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, data_.members));
+  std::vector<int> devices;
+  for (int t = 0; t < l.tensor; ++t)
+    for (int m = 0; m < data_.members; ++m) devices.push_back(device_of(m * l.tensor + t));
+  const auto costs = striped_costs(*network_, scenario_.fabric, made, devices, l.tensor);
+  if (!costs) return {};
+  data_.links = *costs;
+  network_.reset();
+  striped_ = true;
+  return {};
+}
+
+Bytes Plan::in_equal_chunks(Bytes bytes) const {
+  constexpr std::int64_t kMany = 64;      // below it every message is computed in no time
+  constexpr std::int64_t kLeast = 1'000;  // bytes of a chunk, to which one is added
+  const std::int64_t chunks = std::int64_t{data_.members} * std::max(1, job().collective.channels);
+  const std::int64_t over = bytes.count() % chunks;
+  const bool changes = (network() != nullptr || striped_) && data_.members >= kMany && over > 0 &&
+                       bytes.count() / chunks >= kLeast;
+  return changes ? bytes + Bytes{chunks - over} : bytes;
+}
+
+std::vector<std::string> Plan::notes() const {
+  std::vector<std::string> notes;
+  const model::Layout& l = layout();
+  if (striped_)
+    notes.emplace_back(
+        "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
+        "the flow engine; loads of links are not counted");
+  note_collectives(notes);
+  if (job().compression.kind != model::Compressor::None && data_.members > 1 && needs(Meeting::Gradients))
+    notes.push_back(compression_note(gradients(stage_bytes(0)), stage_bytes(0)));
+  if (ranks_per_unit() > 1)
+    notes.emplace_back(
+        inner_on_network_
+            ? "messages of tensor and context groups share the links; the ranks of a group go on together"
+            : "the ranks of a tensor x context group are evaluated together, as they meet in every layer");
+  const auto changes = [&](const DataCollective& c) { return in_equal_chunks(c.bytes) != c.bytes; };
+  for (const auto& stages : code_)
+    if (std::any_of(stages.begin(), stages.end(),
+                    [&](const StageCode& s) { return std::any_of(s.data.begin(), s.data.end(), changes); })) {
+      notes.emplace_back("collectives have at most 0.1 % more bytes, for chunks of equal size");
+      break;
+    }
+  if (l.pipeline > 1)
+    notes.emplace_back(network_
+                           ? "messages between stages are sent beside the computation, and share the links"
+                           : "messages between stages are sent beside the computation, one after the other, "
+                             "and are received when they arrive");
+  if (own_links_)
+    notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
+  for (std::string& note : class_notes(scenario_.cluster, devices_)) notes.push_back(std::move(note));
+  return notes;
+}
+
+std::vector<std::string> Plan::not_modelled() const {
+  std::vector<std::string> all;
+  if (job().moe_layers > 0)
+    all.emplace_back(
+        "experts that get more tokens than others, and gradients of experts in groups of their own");
+  if (layout().expert > 1 && network_ == nullptr && scenario_.cluster.nodes > 1 &&
+      scenario_.cluster.devices_per_node > 1)
+    all.emplace_back(
+        "two messages of an exchange that meet in a rank's network card and share it: one goes after the other "
+        "(--engine flow does it)");
+  const model::Cluster& c = scenario_.cluster;
+  const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
+  if (ranks_per_unit() > 1 && !inner_on_network_ &&
+      std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
+    all.emplace_back("noise on the messages of a tensor x context group");
+  const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
+  if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
+    all.emplace_back("time-outs of the messages of a tensor x context group");
+  if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
+    all.emplace_back("links that workers share, who have no common step");
+  if (server_network_ && ranks_per_unit() * stages() > 1)
+    all.emplace_back("messages inside a worker on links that those to the servers cross");
+  if (inner_meets_ && !inner_on_network_)
+    all.emplace_back(
+        "messages of tensor and context groups on links that they share with others: more than can be played soon "
+        "(--engine flow does it)");
+  if (has_unlike_ways(c) && ranks_per_unit() > c.devices_per_node && !inner_on_network_)
+    all.emplace_back("cards that differ, in messages of a tensor x context group across nodes");
+  if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
+  if (scenario_.price == model::CollectivePrice::Table) {
+    all.emplace_back(kTableKnowsNoNeighbours);
+    if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
+  }
+  if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !striped_ && data_.members > 1 &&
+      c.nics_per_node < std::min(c.devices_per_node, ranks()))
+    all.push_back(
+        fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
+                    "not slowed by that (--engine flow does it)",
+                    c.devices_per_node, c.nics_per_node, c.nics_per_node == 1 ? "" : "s"));
+  return all;
+}
+
+}  // namespace cox::simulate::training

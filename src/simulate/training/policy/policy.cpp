@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/policy/policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <tuple>
+
+#include "simulate/collective/prices.hpp"
+#include "simulate/training/policy/server_network.hpp"
+#include "simulate/training/policy/worker_times.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+using model::PolicyKind;
+
+/// The servers that hold the parameters, in as many equal shards. Every replica's message is spread over all
+/// of them, so that all are equally loaded and one queue per direction stands for them.
+///
+/// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta (for each of its
+///          replicas), and arrives not before the worker's own port has passed all of its bytes, plus alpha.
+class Servers {
+ public:
+  Servers(const Plan& plan, const model::MessageCost& cost) {
+    Bytes all{}, widest{};
+    for (int s = 0; s < plan.stages(); ++s) {
+      all += plan.stage_bytes(s) * plan.layout().tensor;
+      widest = std::max(widest, plan.stage_bytes(s));
+    }
+    const int shards = std::max(1, plan.scenario().policy.servers);
+    replicas_ = plan.layout().expert;
+    service_ = cost.per_byte.over(all) * replicas_ / shards;
+    own_ = cost.per_byte.over(widest);
+    latency_ = cost.latency;
+  }
+  Seconds push(Seconds at) {
+    ++in_;
+    return pass(at, in_free_);
+  }
+  Seconds pull(Seconds at) {
+    ++out_;
+    return pass(at, out_free_);
+  }
+  /// Part of the time until `total` that the busier direction of their ports takes.
+  [[nodiscard]] double busy(Seconds total) const {
+    return total > Seconds{} ? static_cast<double>(std::max(in_, out_)) * service_ / total : 0;
+  }
+  /// One message, of each replica from somewhere else.
+  [[nodiscard]] Seconds alone() const { return std::max(service_ / replicas_, own_) + latency_; }
+
+ private:
+  Seconds pass(Seconds at, Seconds& free) const {
+    const Seconds begin = std::max(at, free);
+    free = begin + service_;
+    return std::max(free, at + own_) + latency_;
+  }
+
+  double replicas_ = 1;  ///< of a worker
+  Seconds service_{};    ///< of a worker's
+  Seconds own_{};
+  Seconds latency_{};
+  Seconds in_free_{};
+  Seconds out_free_{};
+  std::int64_t in_ = 0;
+  std::int64_t out_ = 0;
+};
+
+/// Workers are the replicas of the model, or groups of them that share experts; each works through its steps on its own.
+class Job {
+ public:
+  Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log,
+      const UpdateSink* sink)
+      : plan_(plan),
+        recorder_(recorder),
+        log_(log),
+        sink_(sink),
+        replicas_(plan.layout().expert),
+        seed_(seed),
+        workers_(plan.layout().data / replicas_),
+        policy_(plan.scenario().policy, workers_),
+        servers_(plan, plan.scenario().across),
+        engine_(plan, &noise, seed, 0, replicas_),
+        now_(static_cast<std::size_t>(plan.stages() * replicas_)),
+        begun_(static_cast<std::size_t>(workers_)),
+        finished_(begun_.size()),
+        delivered_at_(begun_.size()),
+        idle_(begun_.size()),
+        times_(plan, engine_, workers_, replicas_),
+        left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_) {
+    out_.step_ends.resize(left_.size());
+    if (plan.server_network() != nullptr) network_.emplace(plan, seed);
+  }
+
+  Result<Played> play() {
+    for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
+    while (!over_) {
+      if (const auto done = next_on_network()) {
+        COX_CHECK(done->pushed ? delivered(done->worker, done->at) : fetched(done->worker, done->at));
+        continue;
+      }
+      if (events_.empty()) break;
+      const auto [at, what, worker] = events_.top();
+      ++out_.evaluated;
+      events_.pop();
+      COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
+    }
+    if (stopped_) return std::move(out_);
+    if (network_) take_network();
+    out_.accounts = times_.close(*std::ranges::max_element(out_.step_ends));
+    if (log_ != nullptr) report();
+    out_.messages += engine_.messages();
+    out_.evaluated += engine_.evaluated();
+    out_.closure = engine_.closure();
+    return std::move(out_);
+  }
+
+ private:
+  enum class What : std::uint8_t { Delivered, Computed };
+  using Event = std::tuple<Seconds, What, int>;
+
+  [[nodiscard]] bool more(int w) const {
+    return begun_[static_cast<std::size_t>(w)] < plan_.scenario().job.steps;
+  }
+  [[nodiscard]] int first_unit(int w) const { return w * replicas_ * plan_.stages(); }
+  [[nodiscard]] bool barrier() const { return plan_.scenario().policy.kind == PolicyKind::Backup; }
+
+  /// Worker `w` has the parameters and computes a step; with a barrier it is the step of that version.
+  Status begin(int w, Seconds at) {
+    const std::int64_t step = barrier() ? policy_.version() : begun_[static_cast<std::size_t>(w)];
+    if (step >= plan_.scenario().job.steps) return {};
+    ++begun_[static_cast<std::size_t>(w)];
+    std::fill(now_.begin(), now_.end(), at);
+    engine_.move_to(w * replicas_);
+    times_.begin(w);
+    if (recorder_ != nullptr) recorder_->open_step(step, first_unit(w), engine_.factors());
+    COX_CHECK(engine_.run(step, Meeting::None, now_, recorder_));
+    const Seconds end = *std::max_element(now_.begin(), now_.end());
+    finished_[static_cast<std::size_t>(w)] = end;
+    times_.computed(w, at, now_, end);
+    if (recorder_ != nullptr) recorder_->close_step();
+    events_.emplace(end, What::Computed, w);
+    return {};
+  }
+
+  Status computed(int w, Seconds at) {
+    if (barrier()) return meet(w, at);
+    if (network_)
+      network_->push(w, at);
+    else
+      events_.emplace(servers_.push(at), What::Delivered, w);
+    return {};
+  }
+
+  Status delivered(int w, Seconds at) {
+    const std::int64_t step = begun_[static_cast<std::size_t>(w)] - 1;
+    static_cast<void>(policy_.delivered(w, released_));
+    note(at);
+    if (!network_)
+      out_.messages += std::int64_t{2} * replicas_ * std::max(1, plan_.scenario().policy.servers);
+    if (more(w))
+      idle_[static_cast<std::size_t>(w)] -= at;
+    else
+      times_.stopped(w, at);
+    delivered_at_[static_cast<std::size_t>(w)] = at;
+    if (--left_[static_cast<std::size_t>(step)] == 0) out_.step_ends[static_cast<std::size_t>(step)] = at;
+    for (const int r : released_) {
+      if (!more(r)) continue;
+      idle_[static_cast<std::size_t>(r)] += at;
+      times_.waited(r, at - delivered_at_[static_cast<std::size_t>(r)]);
+      if (network_)
+        network_->pull(r, at);
+      else
+        COX_CHECK(fetched(r, servers_.pull(at)));
+    }
+    return {};
+  }
+
+  Status fetched(int w, Seconds at) {
+    stop(w, at);
+    return begin(w, at);
+  }
+
+  /// What ends on the network before anything else happens.
+  [[nodiscard]] std::optional<ServerNetwork::Done> next_on_network() {
+    if (!network_) return std::nullopt;
+    return network_->next(events_.empty() ? FlowEngine::kForEver : std::get<Seconds>(events_.top()));
+  }
+
+  void take_network() {
+    FlowOutcome flow = network_->take_outcome();
+    out_.messages += flow.messages;
+    out_.evaluated += flow.played + flow.evaluated;
+    out_.memo = flow.memo;
+    out_.link_bytes = std::move(flow.link_bytes);
+  }
+
+  /// How much of the time the busiest card or port of a server takes.
+  [[nodiscard]] double busiest_link(Seconds total) const {
+    const Network& network = *plan_.server_network();
+    const model::Cluster& c = plan_.scenario().cluster;
+    const std::size_t own = c.pcie.bandwidth > Bandwidth{} || c.pcie.latency > Seconds{} ? 2 : 1;
+    std::vector<LinkIndex> way;
+    double busiest = 0;
+    const auto look = [&](std::size_t at) {
+      const Bandwidth rate = network.links()[way[at]].bandwidth;
+      busiest = std::max(busiest, out_.link_bytes[way[at]] / (rate.in_bytes_per_s() * total.count()));
+    };
+    const model::Fabric fixed = [&] {  // the first and last links are the same by any routing
+      model::Fabric f = plan_.scenario().fabric;
+      f.routing = model::Routing::Static;
+      return f;
+    }();
+    for (const int server : plan_.server_devices()) {
+      const int other = (server + c.devices_per_node) % network.ranks();
+      if (other == server) continue;
+      fixed_route(network, fixed, 0, other, server, way);
+      for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(way.size() - 1 - i);
+      fixed_route(network, fixed, 0, server, other, way);
+      for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(i);
+    }
+    return busiest;
+  }
+
+  /// Backup workers: as many as are waited for sum their gradients; whoever is later starts again.
+  Status meet(int w, Seconds at) {
+    const sync::Ruling ruling = policy_.delivered(w, released_);
+    if (ruling == sync::Ruling::Wait) return {};
+    if (ruling == sync::Ruling::Discard) {
+      note(at);
+      const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
+      times_.waited(w, std::max(at, last_meeting_) - at);
+      stop(w, ready);
+      return begin(w, ready);
+    }
+    std::vector<Seconds> times;
+    for (const int r : released_) times.push_back(finished_[static_cast<std::size_t>(r)]);
+    COX_CHECK(reduce(times));
+    last_meeting_ = *std::max_element(times.begin(), times.end());
+    note(last_meeting_);
+    out_.step_ends[static_cast<std::size_t>(policy_.version() - 1)] = last_meeting_;
+    over_ = stopped_ || policy_.version() >= plan_.scenario().job.steps;
+    const std::vector<int> members = released_;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      idle_[static_cast<std::size_t>(members[m])] += at - finished_[static_cast<std::size_t>(members[m])];
+      times_.waited(members[m], at - finished_[static_cast<std::size_t>(members[m])]);
+      stop(members[m], times[m]);
+      if (!over_) COX_CHECK(begin(members[m], times[m]));
+    }
+    return {};
+  }
+
+  /// Moves the members' arrivals to when they have the sum of all gradients,
+  /// stage by stage beside each other.
+  Status reduce(std::vector<Seconds>& times) {
+    const auto copies = static_cast<std::size_t>(plan_.layout().context * replicas_);
+    const auto members = static_cast<int>(times.size() * copies);
+    if (members == 1) return {};
+    const std::vector<Seconds> arrivals = times;
+    for (int s = 0; s < plan_.stages(); ++s) {
+      if (const auto whole = plan_.whole_time(model::Collective::AllReduce, plan_.stage_bytes(s))) {
+        const Seconds end =
+            *std::ranges::max_element(arrivals) + drawn_time(*whole, seed_, policy_.version(), s);
+        for (Seconds& t : times) t = std::max(t, end);
+        continue;
+      }
+      COX_TRY(const model::Schedule schedule,
+              plan_.schedule(model::Collective::AllReduce, plan_.stage_bytes(s), members));
+      LinkCosts links = plan_.data_group().links;
+      // Without some of the members it is not known who is next to whom.
+      if (members < plan_.data_group().members)
+        links = {.inside = plan_.scenario().inside,
+                 .across = plan_.scenario().across,
+                 .ranks_per_node = 1,
+                 .into = {}};
+      std::vector<Seconds> all(static_cast<std::size_t>(schedule.ranks()), arrivals.front());
+      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r) all[r] = arrivals[r / copies];
+      CollectiveOptions options;
+      options.protocol = plan_.scenario().protocol;
+      const CollectiveOutcome ran = run_collective(schedule, links, options, all);
+      out_.messages += ran.messages * plan_.layout().tensor;
+      out_.evaluated += ran.evaluated;
+      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
+        times[r / copies] = std::max(times[r / copies], all[r]);
+    }
+    return {};
+  }
+
+  void stop(int w, Seconds until) {
+    times_.stopped(w, until);
+    if (recorder_ == nullptr) return;
+    recorder_->open_step(0, first_unit(w), engine_.factors());
+    for (int u = 0; u < static_cast<int>(now_.size()); ++u)
+      recorder_->stop(u, finished_[static_cast<std::size_t>(w)], until);
+    recorder_->close_step();
+  }
+
+  void note(Seconds at) {
+    for (const sync::Event& e : policy_.events())
+      if (sink_ != nullptr && !stopped_) stopped_ = over_ = !(*sink_)(e, streamed_ = std::max(streamed_, at));
+    if (log_ == nullptr) return;
+    for (const sync::Event& e : policy_.events())
+      if (e.kind == sync::Event::Kind::Delivered) log_->log.push_back(e.update);
+    log_->at.resize(log_->log.size(), at);
+  }
+
+  void report() {
+    log_->step_ends = out_.step_ends;
+    log_->idle = idle_;
+    double ages = 0;
+    std::int64_t applied = 0;
+    for (const sync::Update& u : log_->log) {
+      if (!u.applied) {
+        ++log_->discarded;
+        continue;
+      }
+      ++applied;
+      ages += static_cast<double>(u.age());
+    }
+    log_->mean_age = applied > 0 ? ages / static_cast<double>(applied) : 0;
+    log_->total = *std::max_element(out_.step_ends.begin(), out_.step_ends.end());
+    log_->servers_busy = network_ ? busiest_link(log_->total) : servers_.busy(log_->total);
+  }
+
+  const Plan& plan_;
+  Recorder* recorder_;
+  PolicyOutcome* log_;
+  const UpdateSink* sink_;
+  int replicas_;  ///< of a worker
+  std::uint64_t seed_;
+  int workers_;
+  sync::Policy policy_;
+  Servers servers_;
+  std::optional<ServerNetwork> network_;
+  StepEngine engine_;
+  std::vector<Seconds> now_;
+  std::vector<std::int64_t> begun_;    ///< steps, per worker
+  std::vector<Seconds> finished_;      ///< its last computation
+  std::vector<Seconds> delivered_at_;  ///< its last update
+  std::vector<Seconds> idle_;
+  WorkerTimes times_;
+  std::vector<int> left_;  ///< workers that have not delivered a step
+  std::vector<int> released_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Seconds last_meeting_{};
+  bool over_ = false;
+  bool stopped_ = false;  ///< by the sink
+  Seconds streamed_{};    ///< a meeting is over later than those who come late to it are sent away
+  Played out_;
+};
+
+tl::unexpected<Error> cannot(std::string message, std::string hint) {
+  return fail({.code = Errc::Unsupported,
+               .id = "simulate-003",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+}  // namespace
+
+Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log,
+                           const UpdateSink* sink) {
+  const model::Scenario& s = plan.scenario();
+  if (s.policy.in_step())
+    return cannot("a synchronous policy has no log of updates", "ask for another policy");
+  if (plan.job().zero_stage > 0)
+    return cannot(
+        fmt::format("zero_stage {} spreads its shards over all replicas, and the policy goes on without some",
+                    plan.job().zero_stage),
+        "use the synchronous policy, or zero_stage = 0");
+  if (s.policy.backups >= plan.layout().data / plan.layout().expert)
+    return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups,
+                              plan.layout().data / plan.layout().expert),
+                  "use fewer backups");
+  if (s.fabric.timeouts.happen())
+    return cannot("workers that have no common step are priced without time-outs of messages",
+                  "remove fabric.timeout, or use the synchronous or the local-SGD policy");
+  COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
+  COX_TRY(Played played, Job(plan, noise, seed, recorder, log, sink).play());
+  played.repeats =
+      noise.repeats(s.job.steps, *std::max_element(played.step_ends.begin(), played.step_ends.end()));
+  return played;
+}
+
+}  // namespace cox::simulate::training
+
+namespace cox::simulate {
+
+Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed) {
+  COX_TRY(const training::Plan plan, training::Plan::make(scenario));
+  PolicyOutcome out;
+  COX_TRY(const training::Played played, training::play_policy(plan, seed, nullptr, &out));
+  static_cast<void>(played);
+  return out;
+}
+
+}  // namespace cox::simulate

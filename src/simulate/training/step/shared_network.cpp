@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/step/shared_network.hpp"
+
+#include <utility>
+
+#include "cox/base/assert.hpp"
+
+#include "simulate/flow/places.hpp"
+
+namespace cox::simulate::training {
+
+SharedNetwork::SharedNetwork(const Plan& plan, FlowOptions options, Seconds origin)
+    : plan_(plan), engine_(*plan.network(), plan.scenario().fabric, std::move(options), origin) {
+  if (!plan.scenario().neighbours.empty()) neighbours_.emplace(plan.scenario(), engine_);
+}
+
+void SharedNetwork::open_step(std::int64_t step, Seconds offset) {
+  COX_ASSERT(open_ == 0, "all of the step before has left");
+  step_ = step;
+  offset_ = offset;
+  by_key_.clear();
+  transfers_.clear();
+  transfer_of_.clear();
+}
+
+/// The time on the network's clock, which may be further.
+Seconds SharedNetwork::on_clock(Seconds at) {
+  if (!neighbours_) return at;
+  const Seconds wanted = at + offset_;
+  late_ = std::max(late_, engine_.said() - wanted);
+  return std::max(wanted, engine_.said());
+}
+
+SharedNetwork::Transfer* SharedNetwork::transfer_of(FlowCourseId course) {
+  const std::int32_t at = transfer_of_[course - first_course_];
+  return at < 0 ? nullptr : &transfers_[static_cast<std::size_t>(at)];
+}
+
+std::vector<NeighbourOutcome> SharedNetwork::neighbours() const {
+  return neighbours_ ? outcome_of(*neighbours_, plan_.scenario(), *plan_.network())
+                     : std::vector<NeighbourOutcome>{};
+}
+
+FlowCourseId SharedNetwork::begin(const Key& key, FlowCollective what, int ranks_per_member) {
+  const auto members = static_cast<std::size_t>(what.schedule->ranks() / ranks_per_member);
+  what.step = step_;
+  const FlowCourseId course = engine_.begin(std::move(what));
+  if (transfer_of_.empty()) first_course_ = course;
+  transfer_of_.resize(course - first_course_, -1);
+  transfer_of_.push_back(static_cast<std::int32_t>(transfers_.size()));
+  open_ += static_cast<std::int64_t>(members);
+  transfers_.push_back(
+      {.key = key, .ranks = ranks_per_member, .staying = std::vector<int>(members, ranks_per_member)});
+  by_key_.emplace(key, course);
+  return course;
+}
+
+void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int member, Seconds at) {
+  const bool data = key.kind == Kind::Data;
+  const int ranks = data ? plan_.layout().context : 1;
+  auto known = by_key_.find(key);
+  if (known == by_key_.end()) {
+    const int groups = plan_.ranks_per_unit() / ranks;
+    // The draws are those of the max-plus engine: see StepEngine::collect.
+    const std::int64_t place =
+        (std::int64_t{key.slot} * plan_.layout().data + key.group) * plan_.stages() + key.stage;
+    begin(key,
+          {.schedule = &schedule,
+           .rank_of = devices_of(plan_, key, schedule.participants(), groups, ranks),
+           .groups = groups,
+           .number = place * groups * 2 + (data ? 0 : 1)},
+          ranks);
+    known = by_key_.find(key);
+  }
+  for (int c = 0; c < ranks; ++c) engine_.arrive(known->second, member * ranks + c, on_clock(at));
+}
+
+void SharedNetwork::meet(const Key& key, const InnerCollective& what, Seconds at) {
+  const bool tensor = what.kind == model::Collective::AllReduce;
+  auto known = inner_.find({what.kind, what.bytes.count()});
+  if (known == inner_.end()) {
+    auto made = plan_.inner_schedule(what);
+    COX_ASSERT(made.has_value(), "a ring exists for any number of ranks");
+    known = inner_.emplace(std::pair{what.kind, what.bytes.count()}, *std::move(made)).first;
+  }
+  const int places = known->second.ranks();
+  const int groups = plan_.ranks_per_unit() / places;
+  std::vector<int> devices;
+  for (int g = 0; g < groups; ++g) {
+    std::vector<int> group;
+    for (int p = 0; p < places; ++p)
+      group.push_back(plan_.device_of(plan_.rank_of(0, key.stage, tensor ? g * places + p : p * groups + g)));
+    add_servers(group, known->second.participants());
+    devices.insert(devices.end(), group.begin(), group.end());
+  }
+  // Draws of its own: beyond those of all collectives between units.
+  constexpr std::int64_t kInner = std::int64_t{1} << 48;
+  const std::int64_t number = (std::int64_t{key.slot} * plan_.units() + key.stage) * plan_.ranks_per_unit();
+  const FlowCourseId course = begin(key,
+                                    {.schedule = &known->second,
+                                     .rank_of = std::move(devices),
+                                     .groups = groups,
+                                     .number = kInner + 2 * number,
+                                     .draws_by_device = true},
+                                    places);
+  for (int p = 0; p < places; ++p) engine_.arrive(course, p, on_clock(at));
+}
+
+void SharedNetwork::send(const Key& key, int from_unit, Bytes bytes, Seconds at) {
+  auto known = messages_.find(bytes.count());
+  if (known == messages_.end()) {
+    auto made = model::Schedule::make({.kind = model::Collective::SendRecv,
+                                       .algorithm = model::Algorithm::Chain,
+                                       .ranks = 2,
+                                       .bytes = bytes});
+    COX_ASSERT(made.has_value(), "a chain of two exists for any size");
+    known = messages_.emplace(bytes.count(), *std::move(made)).first;
+  }
+  const int groups = plan_.ranks_per_unit();
+  std::vector<int> devices;
+  for (int g = 0; g < groups; ++g)
+    for (const int unit : {from_unit, key.stage}) devices.push_back(plan_.device_of(unit * groups + g));
+  const FlowCourseId course = begin(key,
+                                    {.schedule = &known->second,
+                                     .rank_of = std::move(devices),
+                                     .groups = groups,
+                                     .number = plan_.message_number(key.slot),
+                                     .draws_by_device = true},
+                                    1);
+  for (const int place : {0, 1}) engine_.arrive(course, place, on_clock(at));
+}
+
+std::optional<SharedNetwork::Left> SharedNetwork::next(Seconds until) {
+  // NeighbourJobs go on for ever: without anything of ours there is nothing to wait for.
+  constexpr std::int64_t kMostOfOthers = 100'000'000;
+  std::int64_t of_others = 0;
+  while (!neighbours_ || (open_ > 0 && of_others < kMostOfOthers)) {
+    const std::optional<FlowDeparture> one = engine_.next(until + offset_);
+    if (!one) return std::nullopt;
+    if (neighbours_ && neighbours_->take(*one)) {
+      ++of_others;
+      continue;
+    }
+    Transfer& t = *transfer_of(one->course);
+    const auto member = static_cast<std::size_t>(one->place / t.ranks);
+    if (member >= t.staying.size()) continue;  // a server
+    if (--t.staying[member] > 0) continue;     // a unit that is still there
+    --open_;
+    return Left{.key = t.key, .member = static_cast<int>(member), .at = one->at - offset_};
+  }
+  return std::nullopt;
+}
+
+}  // namespace cox::simulate::training

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units go through their programs, each as far as it can.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "simulate/training/step/step.hpp"
+
+namespace cox::simulate::training {
+
+using Code = Instruction::Code;
+
+/// From the units' begin to their end, with all that is known of what they wait for.
+Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
+  watcher_ = watcher;
+  begin_step(now);
+  ready_.clear();
+  for (int u = static_cast<int>(units_.size()) - 1; u >= 0; --u) ready_.push_back(u);
+  for (;;) {
+    while (!ready_.empty()) {
+      const int unit = ready_.back();
+      ready_.pop_back();
+      proceed(unit);
+    }
+    const Seconds due = due_.empty() ? kNotYet : due_.top().first;
+    const auto left = shared_ ? shared_->next(due) : std::nullopt;
+    if (left) {
+      reached_ = left->at;
+      leave(*left);
+    } else if (!due_.empty()) {
+      reached_ = due;
+      wake(due_.top().second);
+      due_.pop();
+    } else {
+      break;
+    }
+  }
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    const StageCode& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
+    if (units_[u].at < program.code.size()) return fail(stuck());
+    now[u] = units_[u].now;
+    messages_ += program.tensor_messages;
+    if (watcher_ != nullptr) watcher_->end(static_cast<int>(u), now[u]);
+  }
+  return {};
+}
+
+void StepEngine::proceed(int unit) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const auto& code = (*programs_)[static_cast<std::size_t>(stage_of(unit))].code;
+  u.parked = false;
+  for (; u.at < code.size(); ++u.at) {
+    ++evaluated_;
+    if (!play(unit, code[u.at])) {
+      u.parked = true;
+      return;
+    }
+  }
+}
+
+void StepEngine::wake(int unit) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (!u.parked) return;
+  u.parked = false;
+  ready_.push_back(unit);
+}
+
+bool StepEngine::play(int unit, const Instruction& i) {
+  switch (i.code) {
+    case Code::Compute:
+      return compute(unit, i);
+    case Code::Receive:
+      return receive(unit, i);
+    case Code::Send:
+      send(unit, i);
+      return true;
+    case Code::Issue:
+      issue(unit, i);
+      return true;
+    case Code::Await:
+      return await(unit, i);
+    case Code::Inner:
+      return inner(unit, i);
+    case Code::Exchange:
+      break;
+  }
+  return exchange(unit, i);
+}
+
+/// End of `work` that begins at `begin`, longer where the unit's stream is busy: for ever where it is not known
+/// until when.
+Seconds StepEngine::beside_stream(const Unit& u, Seconds begin, Seconds work) const {
+  const double slow = 1 + plan_.job().overlap_slowdown;
+  Seconds at = begin;
+  for (std::size_t slot = u.busy; slot < u.stream.size(); ++slot) {
+    const Interval& busy = u.stream[slot];
+    if (busy.end <= at) continue;
+    const Seconds free = std::max(busy.begin - at, Seconds{});
+    if (work <= free) return at + work;
+    work -= free;
+    at += free;
+    const Seconds room = busy.end - at;
+    if (work * slow <= room) return at + work * slow;
+    work = std::max(work - room / slow, Seconds{});
+    at = busy.end;
+  }
+  return at + work;
+}
+
+/// Whether a computation beside the stream ends at `computed` whatever comes. On a network that is so when the
+/// clock has got there; else when all ends of the stream are known.
+bool StepEngine::knows_end(int unit, Seconds computed) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (u.stream.empty() || u.stream.back().end != kNotYet) return true;
+  if (!shared_) return false;
+  if (computed <= reached_) return true;
+  if (u.due != computed) {
+    u.due = computed;
+    due_.emplace(computed, unit);
+  }
+  return false;
+}
+
+bool StepEngine::compute(int unit, const Instruction& i) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const Seconds work = i.work * u.factor;
+  Seconds computed = u.now + work;
+  if (plan_.job().overlap_slowdown > 0) {
+    computed = beside_stream(u, u.now, work);
+    if (!knows_end(unit, computed)) return false;
+  }
+  const Seconds end = computed + i.tensor + i.context;
+  if (watcher_ != nullptr) watcher_->computed(unit, i, u.now, computed, end);
+  u.now = end;
+  while (u.busy < u.stream.size() && u.stream[u.busy].end <= u.now) ++u.busy;
+  return true;
+}
+
+Error StepEngine::stuck() const {
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    const int stage = stage_of(static_cast<int>(u));
+    const StageCode& program = (*programs_)[static_cast<std::size_t>(stage)];
+    if (units_[u].at >= program.code.size()) continue;
+    const Instruction& i = program.code[units_[u].at];
+    const std::int64_t rank =
+        (std::int64_t{first_} * plan_.stages() + static_cast<std::int64_t>(u)) * plan_.ranks_per_unit();
+    const std::string what =
+        i.code == Code::Receive    ? fmt::format("micro-batch {} from another stage", i.micro_batch)
+        : i.code == Code::Exchange ? fmt::format("the other experts in exchange {}", i.slot)
+                                   : fmt::format("the other replicas in collective {}", i.slot);
+    return {
+        .code = Errc::InvalidInput,
+        .id = "simulate-004",
+        .message = fmt::format("step {} cannot finish: rank {} (stage {}) waits for {}, which never comes",
+                               step_, rank, stage, what),
+        .hint = "the order of the stages waits for itself; use another pipeline schedule",
+        .where = std::nullopt};
+  }
+  return {};
+}
+
+}  // namespace cox::simulate::training
