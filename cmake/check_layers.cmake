@@ -132,10 +132,9 @@ set(diagnose_headers
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
-    twins:structure
-    scaling_job:regimes regimes:regimes margin:regimes
-    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:control structure_detail:answer forecast:answer goodness:answer curves:answer)
+    project:project structure:structure
+        scaling_job:regimes regimes:regimes margin:regimes
+    over_time:structure checkpoints:checkpoints levers:levers control:control forecast:answer curves:sample)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers

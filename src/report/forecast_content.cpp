@@ -351,8 +351,7 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
                           to_string(at->mean.low), to_string(at->mean.high), grouped(f.seen_ranks),
                           f.structure ? "measured" : "given");
   if (!at->rests_on.empty()) page.lead += " The answer is " + at->rests_on + ".";
-  if (f.goodness && !f.goodness->reproduces)
-    page.lead += " The model does not reproduce the recorded steps: " + f.goodness->because + ".";
+  if (!f.misfit.empty()) page.lead += " The model does not reproduce the recorded steps: " + f.misfit + ".";
 }
 
 void add_control(const forecast::Control& c, ForecastPage& page) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "forecast/answer/curves.hpp"
+
 namespace cox::report {
 namespace {
 

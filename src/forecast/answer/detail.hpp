@@ -11,15 +11,12 @@
 
 #include "cox/base/units.hpp"
 #include "cox/forecast/scaling_job.hpp"
-#include "cox/forecast/structure.hpp"
-#include "cox/forecast/twins.hpp"
+
+#include "forecast/regimes/amplification.hpp"
+#include "forecast/structure/structure.hpp"
+#include "forecast/structure/twins.hpp"
 
 namespace cox::forecast {
-
-struct StructureQuestion {
-  bool asked = false;              ///< the long form; else only what the sample itself tells
-  std::optional<Seconds> delay{};  ///< that hits one rank once; empty = three deviations of a rank's work
-};
 
 /// A rank's chance of being last, counted and by laws.
 struct CriticalRank {

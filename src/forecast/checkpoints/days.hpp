@@ -15,8 +15,9 @@
 #include "cox/base/power.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/forecast/checkpoints.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/checkpoints/goodput.hpp"
 
 namespace cox::forecast {
 
@@ -30,12 +31,6 @@ struct StepBudget {
 };
 /// At any number of nodes. Errors: its own (a size that the layout does not fit).
 using BudgetAt = std::function<Result<StepBudget>(std::int64_t nodes)>;
-
-/// What the batch does where the nodes are another number.
-enum class BatchRule : std::uint8_t {
-  Grows,  ///< each replica keeps its micro-batches
-  Stays,  ///< replicas share them out: fewer each
-};
 
 /// The scenario at another number of nodes: as many more replicas of the model (layout.data), each as it is.
 /// Errors: forecast-031 (not a training; no whole number of replicas or micro-batches; places by name).

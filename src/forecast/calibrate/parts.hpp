@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/forecast/law.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/law/law.hpp"
 
 namespace cox::forecast {
 

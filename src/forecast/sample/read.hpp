@@ -9,8 +9,9 @@
 #include <string_view>
 
 #include "cox/base/result.hpp"
-#include "cox/forecast/sample.hpp"
 #include "cox/trace/run.hpp"
+
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast {
 

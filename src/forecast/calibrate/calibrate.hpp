@@ -6,8 +6,9 @@
 #include <span>
 
 #include "cox/base/result.hpp"
-#include "cox/forecast/parts.hpp"
-#include "cox/forecast/sample.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast {
 

@@ -9,8 +9,9 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/forecast/sample.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast {
 

@@ -9,8 +9,10 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/forecast/run_record.hpp"
+#include "cox/forecast/curves.hpp"
 #include "cox/model/collective.hpp"
+
+#include "forecast/sample/run_record.hpp"
 
 namespace cox::forecast {
 
@@ -60,8 +62,6 @@ struct Sample {
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(ranks.size()); }
 };
 
-/// What a curve's values are.
-enum class CurveValue : std::uint8_t { StepTime, Throughput };
 struct CurvePoint {
   std::int64_t size = 0;
   double value = 0;  ///< StepTime: seconds; Throughput: per second, of whatever is counted

@@ -11,11 +11,12 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/forecast/law.hpp"
-#include "cox/forecast/structure.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/delay.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "forecast/law/law.hpp"
+#include "forecast/structure/structure.hpp"
 
 namespace cox::forecast {
 
