@@ -128,13 +128,12 @@ set(trace/import/._may part)
 # to its folder's line above, from both sides. A room without a table is not held to it yet.
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
-    efficiency:efficiency runs:over_time time_structure:over_time figures:figures stall:stall pacing:pacing
+    problem_size:efficiency runs:over_time change_points:over_time told:verdict stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    project:project structure:structure
-        scaling_job:regimes regimes:regimes margin:regimes
-    over_time:structure checkpoints:checkpoints levers:levers control:control forecast:answer curves:sample)
+    curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
+    checkpoints:checkpoints levers:levers control:control forecast:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/diagnose/time_structure.hpp"
+#include "cox/diagnose/change_points.hpp"
 #include "cox/forecast/structure.hpp"
 
 namespace cox::forecast {

@@ -11,20 +11,10 @@
 
 #include "cox/base/ids.hpp"
 #include "cox/base/units.hpp"
+#include "cox/diagnose/change_points.hpp"
 #include "cox/trace/run.hpp"
 
 namespace cox::diagnose {
-
-/// From a step on the usual time is another one, and stays so.
-struct ChangePoint {
-  StepId first_step;     ///< first one at the new level
-  StepId earliest_step;  ///< 90 % of the posterior lies between these two
-  StepId latest_step;
-  Duration before{};       ///< median of the steps since the change before it
-  Duration after{};        ///< median of the steps up to the next one
-  double shift_ratio = 0;  ///< after over before, less one
-  double posterior = 0;    ///< that there is a change here rather than one level
-};
 
 /// A slow, steady change over the whole series.
 struct Drift {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
+#include "cox/diagnose/problem_size.hpp"
 
 namespace cox::diagnose {
 
@@ -49,12 +50,6 @@ struct Efficiencies {
   /// There, the longest time that any rank spends outside communication.
   std::optional<Duration> ideal_useful_maximum;
   std::optional<UsefulCounters> counters;
-};
-
-/// How the problem changes with the number of ranks.
-enum class ProblemSize : std::uint8_t {
-  Fixed,  ///< strong scaling: all sizes solve the same problem
-  Grows,  ///< weak scaling: the problem grows as the ranks do
 };
 
 /// One size of a program against its smallest.
