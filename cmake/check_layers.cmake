@@ -137,7 +137,7 @@ set(forecast_headers
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers
-    noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
+    noise:noise timeouts:noise max_plus:max_plus network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
     attribution:attribution delay:attribution switches:attribution render:answer sweep:sweep)
 

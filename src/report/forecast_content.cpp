@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/report/forecast_content.hpp"
+#include "report/forecast_content.hpp"
 
 #include <fmt/format.h>
 
@@ -409,6 +409,10 @@ std::string sizes_csv(const ForecastPage& page) {
       out += fmt::format("{},,,,,yes\n", p.ranks);
   }
   return out;
+}
+
+Result<std::string> forecast_page(const forecast::Forecast& forecast, std::vector<Artefact> artefacts) {
+  return render_forecast(page_of(forecast, std::move(artefacts)));
 }
 
 }  // namespace cox::report

@@ -12,7 +12,7 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/model/toml.hpp"
-#include "cox/report/forecast_content.hpp"
+#include "cox/report/forecast.hpp"
 #include "cox/report/terminal.hpp"
 
 #include "cli/output/failure.hpp"
@@ -89,7 +89,7 @@ Status write_report(const Invocation& call, const forecast::MadeForecast& made, 
                          .what = "for cox simulate",
                          .text = model::scenario_toml(*made.shown().scenario)});
   COX_TRY(const std::string page,
-          report::render_forecast(report::page_of(made.shown(), std::move(artefacts))));
+          report::forecast_page(made.shown(), std::move(artefacts)));
   COX_TRY(Output output,
           Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
   output.stream() << page;

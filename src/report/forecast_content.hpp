@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "cox/forecast/forecast.hpp"
-#include "cox/report/forecast_page.hpp"
+
+#include "report/forecast_page.hpp"
 
 namespace cox::report {
 

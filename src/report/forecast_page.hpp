@@ -13,6 +13,7 @@
 #include "cox/forecast/levers.hpp"
 #include "cox/forecast/margin.hpp"
 #include "cox/forecast/regimes.hpp"
+#include "cox/report/forecast.hpp"
 
 namespace cox::report {
 
@@ -69,12 +70,6 @@ struct Monitored {
   std::string small;   ///< in the small run
   std::string large;   ///< at the size that is asked
   bool moved = false;  ///< the figure tells it
-};
-
-struct Artefact {
-  std::string name;  ///< of the file that is saved
-  std::string what;
-  std::string text;
 };
 
 /// What a page shows. What is empty is left out, with a sentence where a picture would be.
